@@ -1,11 +1,12 @@
 /**
- * What the runs of an organisation may have at once: rollouts, messages in each kind of shared queue, and units whose
- * judges are asked, which keep a consumer for as long as a judge takes. Pure; the object around it stores and tells.
+ * Decides what the runs of an organisation may have at once: rollouts, messages in each kind of shared queue, and
+ * scoring groups whose judges are called (each occupies a consumer for as long as a judge takes). Pure; `object.ts`
+ * stores the state and notifies runs.
  *
- * Invariants. What runs hold together never exceeds the organisation's limits, except what ran already when one was
- * lowered. A run holds what it was granted, or what it says it has where that is more; until it says otherwise or its
- * lease ends no other gets it. Shares are even between runs. While all that runs mostly want fits, each keeps it and
- * nobody gives anything back; else each asks for what it needs at the moment.
+ * Invariants. The leases of all runs never exceed the organisation's limits, except for what ran before one was
+ * lowered. A run holds what it was granted, or what it reports if that is more; no other run gets it until the run
+ * reports otherwise or its lease ends. Shares are equal between runs. While the usual needs of all runs fit, each run
+ * keeps its own and returns nothing; else each requests what it needs at the moment.
  */
 
 import { LEASE_MS } from "../endpoint/lease-state.ts";
@@ -17,7 +18,7 @@ import type { Grant, Need } from "../messages/endpoint-wire.ts";
 const POOLS = ["rollouts", "messages", "judgements"] as const;
 type Pool = (typeof POOLS)[number];
 
-/** Infinite: no limit. */
+/** Infinity: no limit. */
 export type ShareLimits = Readonly<Record<Pool, number>>;
 
 interface Held {
@@ -25,7 +26,7 @@ interface Held {
   readonly wants: number;
   readonly usual: number;
   readonly permits: number;
-  /** Whether it was told that others lack what it does not need. */
+  /** True if it was notified that others lack what it does not need. */
   readonly shared: boolean;
 }
 
@@ -34,7 +35,7 @@ export interface Sharer {
   readonly project_id: string;
   readonly held: Readonly<Record<Pool, Held>>;
   readonly lease_until: number;
-  /** When it was last told to ask again; null once it has. */
+  /** When it was last notified to ask again; null once it has. */
   readonly told_at: number | null;
 }
 
@@ -43,10 +44,10 @@ export interface ShareState {
   readonly runs: Readonly<Record<string, Sharer>>;
 }
 
-/** A run that was told to ask and has not is told again. */
+/** A run that was notified and has not asked is notified again after this time. */
 const TELL_AGAIN_MS = 10_000;
 
-/** Takes in what a run says and grants what is free of its shares. A run that needs nothing more leaves. */
+/** Stores what a run reports and grants the free part of its shares. A run that needs nothing more is removed. */
 export function askShares(
   before: ShareState,
   asked: ShareAsk,
@@ -71,13 +72,13 @@ export function askShares(
   return { state: { ...before, runs: { ...runs, [run_id]: sharer } }, grants };
 }
 
-/** Without the runs that have not been heard of for a lease. */
+/** Removes runs whose lease has expired. */
 export function dropExpiredRuns(state: ShareState, now: number): ShareState {
   const runs = Object.entries(state.runs).filter(([, { lease_until }]) => lease_until > now);
   return { ...state, runs: Object.fromEntries(runs) };
 }
 
-/** Runs that would get another grant if they asked now, and have not just been told so. */
+/** Runs that would get another grant if they asked now, and were not notified just before. */
 export function runsToTell(state: ShareState, now: number): string[] {
   return unfair(state).filter((run_id) => tellAt(state.runs[run_id], now) <= now);
 }
@@ -113,7 +114,7 @@ function grantOf(others: ShareState, asked: ShareAsk, pool: Pool, lease_until: n
   };
 }
 
-/** Why a run has no more than it was granted. Of others it says that there are some, and not who. */
+/** Why a run has no more than it was granted. The text says that other runs exist, but not which. */
 function flowOf(pool: Pool, limit: number, permits: number): Grant["flow"] {
   const state = "over_limit";
   if (pool === "messages") {
@@ -126,7 +127,7 @@ function flowOf(pool: Pool, limit: number, permits: number): Grant["flow"] {
   return { state, reason: `the organisation's limit is ${limit} rollouts at once${others}` };
 }
 
-/** Runs that hold more than their share, or less while some of it is free, or do not know that others lack it. */
+/** Runs that hold more than their share, or less while some is free, or were not notified that others lack it. */
 function unfair(state: ShareState): string[] {
   const found = POOLS.flatMap((pool) => {
     const out = outOfShare(holdingsIn(state, pool), state.limits[pool]);
@@ -136,7 +137,7 @@ function unfair(state: ShareState): string[] {
   return [...new Set(found)];
 }
 
-/** Whether runs together mostly want more than there is. `more`: of one that is about to join. */
+/** True if the usual needs of all runs exceed the limit. `more`: the usual need of a run that is about to join. */
 function isContended({ limits, runs }: ShareState, pool: Pool, more?: number): boolean {
   const usual = Object.values(runs).map(({ held }) => held[pool].usual);
   if (more !== undefined) usual.push(more);

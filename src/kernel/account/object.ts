@@ -1,9 +1,9 @@
 /**
- * One organisation, one object: what it may have at once, and what else is kept of it. Each part of it stands in a file of
- * its own, keeps rows of its own and says when it wants to be tended; the object puts them together under its one alarm.
+ * The object of one organisation: what it may have at once, and other state of it. Each part is in a file of its own,
+ * has rows of its own, and reports when its next work is due; the object combines them under its one alarm.
  *
- * Invariants. A run calls each part at most once a second, and never per rollout. The alarm never throws. Once its
- * organisation is gone it takes what still comes, and keeps nothing of it.
+ * Invariants. A run calls each part at most once a second, never per rollout. The alarm never throws. After the
+ * organisation was deleted, the object accepts late calls and stores nothing of them.
  */
 import { DurableObject } from "cloudflare:workers";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
@@ -12,15 +12,15 @@ import type { AccountRpc, ShareAsk, ShareGrants } from "../messages/account-wire
 import type { Serves } from "../messages/rpc.ts";
 import { AccountShares } from "./shares.ts";
 
-/** What a slice keeps of an organisation. */
+/** The part of a slice that stores data of an organisation. */
 export interface AccountPart {
-  /** Whether something of it is on its way to the stores. */
+  /** True while something is being copied to the stores. */
   readonly isCopying: boolean;
-  /** Its limits, its billing or its budgets are not what they were. */
+  /** Its limits, its billing or its budgets changed. */
   changed(): Promise<void>;
   /** Never throws. */
   tend(): Promise<void>;
-  /** Epoch milliseconds; null while there is nothing to tend. */
+  /** Epoch milliseconds; null if there is nothing to do. */
   nextAt(): number | null;
 }
 
@@ -29,7 +29,7 @@ export class AccountObject extends DurableObject<Env> implements Serves<AccountR
   now: () => number = () => Date.now();
   shares: AccountShares;
   protected readonly tombstone: Tombstone;
-  /** When the alarm goes, as far as this instance knows. */
+  /** When the alarm is due, as far as this instance has set it. */
   #armedAt: number | null = null;
 
   constructor(ctx: DurableObjectState, env: Env) {
@@ -38,12 +38,12 @@ export class AccountObject extends DurableObject<Env> implements Serves<AccountR
     this.shares = new AccountShares(ctx, env, () => this.now());
   }
 
-  /** What a slice keeps here besides. */
+  /** The further part that a slice adds. */
   protected otherPart(): AccountPart | null {
     return null;
   }
 
-  /** In place of parts that know of rows that are gone. */
+  /** Replaces the parts, whose cached rows were deleted. */
   protected makeParts(): void {
     this.shares = new AccountShares(this.ctx, this.env, () => this.now());
   }
@@ -80,7 +80,7 @@ export class AccountObject extends DurableObject<Env> implements Serves<AccountR
     const due = [this.shares.nextAt(), this.otherPart()?.nextAt() ?? null].filter((at) => at !== null);
     if (due.length === 0) return;
     const at = Math.min(...due);
-    // One that comes early finds nothing to tend, and is cheaper than to put it off at each call.
+    // An early alarm that finds nothing to do is cheaper than moving it at each call.
     if (this.#armedAt !== null && this.#armedAt <= at && this.#armedAt > this.now()) return;
     await this.ctx.storage.setAlarm(at);
     this.#armedAt = at;

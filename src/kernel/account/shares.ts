@@ -1,6 +1,6 @@
 /**
- * The part of an organisation's object that grants its runs their shares: keeps them, one row a run, and tells runs that
- * would get another grant to ask again. What it decides stands in lease-state.ts.
+ * The part of an organisation's object that grants its runs their shares. It stores one row per run, and notifies runs
+ * that would get another grant. The decisions are in lease-state.ts.
  */
 import { LIMITS } from "../../contract/limits.ts";
 import { accounts } from "../kit/account-hooks.ts";
@@ -18,26 +18,26 @@ import {
 } from "./lease-state.ts";
 import { tellRuns } from "./tell-runs.ts";
 
-/** One row a run, under its id. */
+/** One row per run, under its id. */
 const ROW = "share/";
-/** Whose object it is, what it may have, and when that was last read. */
+/** The organisation, its limits, and when they were last read. */
 const LIMITS_ROW = "share-limits";
 
 interface KeptLimits {
   readonly org_id: string;
-  /** Rollouts at once; null: any number. */
+  /** Maximum of concurrent rollouts; null: no limit. */
   readonly rollouts: number | null;
   readonly read_at: number;
 }
 
 /**
- * Messages that an organisation may have in each kind of shared queue at once, judgements included. A deployed queue
- * hands ten of them (six of judgements) to each of up to 250 consumers; the local runtime hands a queue's batches over
- * one after another, so what is ahead there is waited for.
+ * How many messages an organisation may have in each kind of shared queue at once, judgements included. A deployed
+ * queue hands ten of them (six judgements) to each of up to 250 consumers. The local runtime hands over a queue's
+ * batches one after another, so each message waits for all earlier ones.
  */
 const MESSAGES_DEPLOYED = 1000;
 const MESSAGES_LOCAL = 6;
-/** Twice as many as are asked for at a time there, so that a batch is at hand when one is done. */
+/** Twice the number that is worked on at a time, so that the next batch is ready when one is done. */
 const JUDGEMENTS_LOCAL = 48;
 const LIMITS_KEPT_MS = 5 * 60_000;
 
@@ -45,7 +45,7 @@ export class AccountShares {
   readonly #ctx: DurableObjectState;
   readonly #env: Env;
   readonly #now: () => number;
-  /** How many messages in each kind of queue, and how many units that are judged; tests replace them. */
+  /** How many messages per kind of queue, and how many judged scoring groups; tests replace them. */
   messages: number;
   judgements: number;
   #runs: ShareState["runs"] | undefined;
@@ -66,7 +66,7 @@ export class AccountShares {
     return grants;
   }
 
-  /** The limits are read anew, and whoever they concern is told. */
+  /** Reads the limits again and notifies the runs they affect. */
   async changed(): Promise<void> {
     const known = this.#knownLimits();
     if (known === null) return;
@@ -75,12 +75,12 @@ export class AccountShares {
     this.tend();
   }
 
-  /** Leases that have ended, and runs that are to be told. */
+  /** Removes expired leases and notifies runs. */
   tend(): void {
     this.#save(dropExpiredRuns(this.#state(), this.#now()));
   }
 
-  /** Epoch milliseconds; null while there is nothing to tend. */
+  /** Epoch milliseconds; null if there is nothing to do. */
   nextAt(): number | null {
     return nextShareAlarm(this.#state(), this.#now());
   }
@@ -93,7 +93,7 @@ export class AccountShares {
     return { limits: { rollouts, messages: this.messages, judgements: this.judgements }, runs: this.#runs };
   }
 
-  /** On disk before the run hears of it; only rows that changed are written. */
+  /** Written before the run gets the reply; only changed rows are written. */
   #save(changed: ShareState): void {
     const now = this.#now();
     const run_ids = runsToTell(changed, now).slice(0, LIMITS.sliceObjects);
@@ -122,7 +122,7 @@ export class AccountShares {
     this.#ctx.storage.kv.delete(LIMITS_ROW);
   }
 
-  /** Limits that cannot be read anew stay as they are known; unknown ones grant nothing. */
+  /** If limits cannot be read again the known ones stay; without known ones nothing is granted. */
   async #readLimits(org_id: string): Promise<void> {
     const known = this.#knownLimits();
     const now = this.#now();

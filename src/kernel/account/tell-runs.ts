@@ -1,4 +1,4 @@
-/** Runs hear that they would be granted something else now. One that is not reached is told again by the alarm. */
+/** Notifies runs that they would be granted something else now. The alarm repeats it for runs that were not reached. */
 import { logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";

@@ -1,7 +1,7 @@
 /**
- * One call of a rollout's endpoint, wherever it is awaited: opened, called within its time, and its outcome made plain.
- * A refused key may end the whole run, so the endpoint is opened once more past this isolate's memory before it is
- * believed.
+ * One call of a rollout's or judge's endpoint: opens the endpoint, calls it within its time, and returns the outcome as
+ * a value. A refused key may end the whole run, so before a refusal counts the endpoint is read again without the cache
+ * of this isolate.
  */
 
 import {
@@ -29,9 +29,9 @@ import type { Refusal, TurnCall, TurnOutcome } from "../messages/endpoint-wire.t
 import type { RolloutSpec } from "../messages/wire.ts";
 import { replyRoom } from "./reply-room.ts";
 
-/** Those that waited do not all come back at once. */
+/** Spreads the retries of calls that waited. */
 const SPREAD_MS = 1000;
-/** The clock of the endpoint's object may be behind this one's: by it alone a rollout would ask again without a pause. */
+/** The clock of the endpoint's object may be behind ours: with its time alone a rollout might retry without a pause. */
 const HELD_LEAST_MS = 500;
 
 const [BAD_REQUEST, UNPROCESSABLE, TOO_MANY_REQUESTS] = [400, 422, 429];
@@ -39,7 +39,7 @@ const [BAD_REQUEST, UNPROCESSABLE, TOO_MANY_REQUESTS] = [400, 422, 429];
 interface Opened {
   readonly base_url: string;
   readonly api_key: string | null;
-  /** What of a request it is known to refuse; absent: nothing. */
+  /** Request parameters that it is known to refuse; absent: none. */
   readonly refuses?: readonly string[];
 }
 
@@ -47,17 +47,17 @@ export interface EndpointAccess extends Opened {
   readonly send: Send;
   /** Called for each reply. */
   readonly openRoom?: () => ReplyRoom;
-  /** Remembers what else of a request it refuses. Absent: every call is sent as it is asked for. */
+  /** Remembers a further parameter that it refuses. Absent: every call is sent unchanged. */
   readonly remember?: (name: string) => Promise<void>;
 }
 
-/** A key that is changed or deleted is used for so much longer, anywhere. */
+/** A changed or deleted key is used for at most this much longer, anywhere. */
 const opened = new TtlCache<Opened>(5000, 4000, OUTAGE_MS);
 
-/** `fresh`: as it is stored now, whatever this isolate remembers. */
+/** `fresh`: as stored now, without the cache of this isolate. */
 export type OpenEndpoint = (fresh: boolean) => Promise<EndpointAccess>;
 
-/** `address`: that its run is charged by. An endpoint that redirects by now is not called. */
+/** `address`: the address that the run's prices belong to. An endpoint with another address is not called. */
 export function endpointOpener(
   env: Env,
   scope: Scope,
@@ -82,11 +82,11 @@ interface Way {
 }
 
 export interface EndpointCall extends Way {
-  /** Made when the endpoint is open, right before the call leaves. */
+  /** Called when the endpoint is open, right before the call is sent. */
   readonly call: () => TurnCall;
 }
 
-/** Throws only what passes and is the platform's own, such as a database that is down. */
+/** Throws only temporary errors of the platform itself, such as a database that is down. */
 export function callEndpoint({ call, ...way }: EndpointCall): Promise<TurnOutcome> {
   return reachEndpoint(way, (where) => callModel({ ...where, ...call() }));
 }
@@ -100,7 +100,7 @@ export async function reachEndpoint<Response>(
   if (endpoint instanceof EndpointUnusable) {
     return { kind: "unusable", error: serializeError(endpoint) };
   }
-  // Nobody waits for it any more: it does not leave.
+  // The call was aborted meanwhile: it is not sent.
   if (controller.signal.aborted) return { kind: "aborted" };
   const timer = setTimeout(() => controller.abort(), waitMs);
   try {
@@ -116,9 +116,10 @@ export async function reachEndpoint<Response>(
 }
 
 /**
- * The call, made again at once without what the endpoint refuses of it, each time as a call of its own. What was left out
- * is remembered only when a call without it was answered: words that say less than they seem to change nothing. Models of
- * one endpoint differ: where one refuses a call that lacks what was remembered, the call is made as it was asked for.
+ * Makes the call, and repeats it at once without a parameter that the endpoint refuses; each repeat is a call of its
+ * own. What was left out is remembered only if a call without it was answered, since an error text may be misleading.
+ * Models of one endpoint differ: if one refuses a call because remembered parameters are missing, the call is made
+ * unchanged.
  */
 async function adaptedCall<Response>(
   { remember, refuses = [], ...where }: EndpointAccess,
@@ -140,13 +141,13 @@ async function adaptedCall<Response>(
   }
 }
 
-/** What a call leaves out: what its endpoint was known to refuse, and what it has refused since. */
+/** What a call leaves out: parameters known to be refused before, and those found now. */
 interface Trial {
   readonly known: readonly string[];
   readonly found: readonly string[];
 }
 
-/** The next call; null where none would help. */
+/** The next call to try; null if no other call would help. */
 function nextTrial({ known, found }: Trial, { refuses: refused, changed = false, status }: Failed): Trial | null {
   const isNew = refused !== undefined && !found.includes(refused);
   if (isNew && known.length + found.length < LIMITS.refusedNames) return { known, found: [...found, refused] };
@@ -165,7 +166,7 @@ async function openedOr(open: OpenEndpoint, fresh: boolean): Promise<EndpointAcc
   }
 }
 
-/** Replaced since this isolate opened it. */
+/** True if the key or address was replaced since this isolate opened the endpoint. */
 async function givenAnotherKey(
   { error }: Extract<CallOutcome, { kind: "failed" }>,
   used: EndpointAccess,
@@ -178,16 +179,16 @@ async function givenAnotherKey(
 }
 
 /**
- * Endpoints as rollouts use them. Objects keep an endpoint's id, never its key: the sealed key is opened at the call
- * and kept in the isolate's memory for five seconds. A changed key or address counts from then on at the latest.
+ * Endpoints for rollouts. Objects store an endpoint's id, never its key. The sealed key is opened at the call and
+ * cached in the isolate's memory for five seconds, so a changed key or address is in effect after at most that time.
  */
 
-/** Nothing another try could mend: the endpoint is gone, or its key was sealed under another secret. */
+/** An error that no retry can fix: the endpoint is deleted, or its key was sealed under another secret. */
 export class EndpointUnusable extends RolloutError {
   override readonly name: string = "EndpointUnusable";
 }
 
-/** Its owner gave it another address under a run that is charged by the one before. */
+/** Its owner changed the address after a run was created whose prices belong to the old address. */
 class EndpointMoved extends EndpointUnusable {
   override readonly name: string = ENDPOINT_MOVED;
 }
@@ -205,8 +206,8 @@ export async function openEndpoint(env: Env, scope: Scope, endpointId: string, n
 }
 
 /**
- * Further calls leave it out, of this isolate at once and of others as soon as they open the endpoint anew. Where it
- * cannot be kept, they find out for themselves.
+ * Later calls leave the parameter out: in this isolate at once, in others when they next open the endpoint. If this
+ * cannot be stored, each isolate finds it out itself.
  */
 async function rememberRefused(env: Env, scope: Scope, id: string, base_url: string, name: string): Promise<void> {
   try {
@@ -217,12 +218,12 @@ async function rememberRefused(env: Env, scope: Scope, id: string, base_url: str
   }
 }
 
-/** This isolate opens the endpoint anew; others know it for as long as they keep it. */
+/** This isolate reads the endpoint again; others use their cache until it expires. */
 export function forgetEndpoint(scope: Scope, endpointId: string): void {
   opened.forget(nameOf(scope, endpointId));
 }
 
-/** Opens the key. Throws EndpointUnusable where it was sealed under another secret. */
+/** Opens the key. Throws EndpointUnusable if it was sealed under another secret. */
 export async function accessOf(env: Env, scope: Scope, row: StoredAccess): Promise<EndpointAccess> {
   return { ...(await unsealed(env, scope, row)), send: wayOut(env, await allowedHosts(env, scope)) };
 }
@@ -245,14 +246,14 @@ function nameOf(scope: Scope, endpointId: string): string {
 }
 
 /**
- * What a rollout does before it tries a failed call again: it asks the endpoint's object whether the endpoint is down,
- * and waits for it if so. One question a try; a call that does not fail asks nothing.
+ * Before a failed call is retried, asks the endpoint's object whether the endpoint is down, and waits if so. There is
+ * one question per try, and none for calls that do not fail.
  *
- * Invariants. Waiting spends none of the tries that `max_retries` counts. A call waits `LIMITS.endpointWaitMs` in all,
- * however often; then it goes on with the tries it has left.
+ * Invariants. Waiting does not count as a try of `max_retries`. A call waits `LIMITS.endpointWaitMs` in total, however
+ * often; then it continues with the tries it has left.
  */
 
-/** The rollout as it is, or waiting. */
+/** Returns the rollout unchanged, or waiting. */
 export type HoldCall = (rollout: Rollout) => Promise<Rollout>;
 
 export function callHolder(env: Env, spec: RolloutSpec, now: () => number): HoldCall {
@@ -261,7 +262,7 @@ export function callHolder(env: Env, spec: RolloutSpec, now: () => number): Hold
     const { intent } = rollout;
     if (intent === null || intent.failures === 0) return rollout;
     if (now() >= (intent.held_until ?? Number.POSITIVE_INFINITY)) return rollout;
-    // An endpoint that replies 429 is there, and its calls are paced by other means.
+    // An endpoint that replies 429 is up, and its calls are slowed down by other means.
     const limited = rollout.failed_calls.at(-1)?.status === TOO_MANY_REQUESTS;
     try {
       const endpoint = endpointObject(env, scope, endpoint_id);
@@ -271,7 +272,7 @@ export function callHolder(env: Env, spec: RolloutSpec, now: () => number): Hold
       const not_before = Math.max(again_at, at + HELD_LEAST_MS) + spread(rollout_id);
       return advance(rollout, { type: "held", not_before, until: at + LIMITS.endpointWaitMs });
     } catch (thrown) {
-      // Nobody knows: it is tried as it would be with the endpoint up.
+      // Unknown: the call is retried as if the endpoint were up.
       logError("endpoint does not answer", idsOf(spec), thrown);
       return rollout;
     }

@@ -1,11 +1,11 @@
 /**
- * How an endpoint does, from what rollouts met there: pure, so that every case is a test.
+ * The health of an endpoint, computed from the outcomes of rollouts. Pure, so that every case can be tested.
  *
- * Two answers to trouble. A circuit: after `FAILURES_TO_OPEN` rollouts in a row that the endpoint failed, retries
- * included, or as soon as probes find what their calls say (suspicion.ts), nothing more is dispatched until a
- * probe is answered, 5 s after the last failure at first and then after twice as long each time up to 20 s; an outage
- * that follows another soon goes on where that one stopped. A window: when a tenth of the calls are answered with 429 the rollouts at once are halved, down to an eighth, and a
- * step is given back every 10 s.
+ * There are two reactions to problems. Circuit breaker: it opens after `FAILURES_TO_OPEN` rollouts in a row failed at
+ * the endpoint, retries included, or when probes confirm failed calls (suspicion.ts). Then nothing is dispatched until
+ * a probe is answered. The first probe is 5 s after the last failure, each later one after twice the time, up to 20 s;
+ * an outage that soon follows another continues with its interval. Window: if a tenth of the calls get a 429, the
+ * number of concurrent rollouts is halved, down to an eighth, and then raised by one step every 10 s.
  */
 import type { RunView } from "../../contract/run.ts";
 import type { Outcomes } from "../messages/endpoint-wire.ts";
@@ -22,18 +22,18 @@ export const NO_OUTCOMES: Outcomes = {
 export interface Outage {
   readonly since: number;
   readonly probe_at: number;
-  /** Probes that found it down, those of an outage shortly before included. */
+  /** The number of probes that found it down, including those of a recent earlier outage. */
   readonly level: number;
   readonly state: "endpoint_down" | "rate_limited";
   readonly reason: string;
-  /** Who is asked by the probe. */
+  /** The model that the probe calls. */
   readonly model: string;
 }
 
-/** Rollouts at once, fewer for a while. */
+/** A temporary limit on concurrent rollouts. */
 export interface Squeeze {
   readonly limit: number;
-  /** How many there were when it was first cut: back there, the squeeze is over. */
+  /** The number before the first cut: when the limit reaches it, the squeeze ends. */
   readonly full: number;
   readonly cut_at: number;
 }
@@ -42,7 +42,7 @@ export interface Health {
   readonly streak: number;
   readonly outage: Outage | null;
   readonly squeeze: Squeeze | null;
-  /** The outage before, for one that follows it soon. */
+  /** The previous outage, needed if another follows soon. */
   readonly last: { readonly ended_at: number; readonly level: number } | null;
 }
 
@@ -50,18 +50,18 @@ export const HEALTHY: Health = { streak: 0, outage: null, squeeze: null, last: n
 
 export const FAILURES_TO_OPEN = 10;
 const FIRST_PROBE_MS = 5000;
-/** What waits for the endpoint goes on this long after its return at the latest. */
+/** Rollouts that wait for the endpoint continue at most this long after it is back. */
 const LONGEST_PROBE_MS = 20_000;
-/** An outage that begins this soon after another is the same one. */
+/** An outage that begins this soon after another counts as the same one. */
 const SOON_MS = 5 * 60_000;
-/** Between two cuts, and between two steps back: what was cut must show before it is judged. */
+/** Time between two cuts, and between two steps up: a change must have an effect before the next decision. */
 export const SQUEEZE_STEP_MS = 10_000;
-/** Fewer replies of 429, or a smaller share of the calls, are chance and not the load. */
+/** Fewer 429 replies, or a smaller part of the calls, are taken as chance, not as overload. */
 const LEAST_LIMITED = 3;
 const LEAST_LIMITED_SHARE = 0.1;
-/** However many there are: where they do not follow the load, less of it would not help. */
+/** The lowest window, however many 429s there are: if they do not depend on the load, a lower one would not help. */
 const LEAST_WINDOW_SHARE = 1 / 8;
-/** Steps from half back to full. */
+/** The number of steps from half to full. */
 const SQUEEZE_STEPS = 10;
 
 export function heard(
@@ -80,13 +80,13 @@ export function heard(
   return openCircuit(squeezed, { state, reason, model }, now);
 }
 
-/** Calls of many rollouts fail, and so did the probes that followed. */
+/** Opens the circuit: calls of many rollouts failed, and so did the probes that followed. */
 export function foundDown(health: Health, { model, error }: { model: string; error: string }, now: number): Health {
   if (health.outage !== null) return health;
   return openCircuit(health, { state: "endpoint_down", reason: unanswered(error), model }, now);
 }
 
-/** After a probe. `error`: what it met; null when it was answered. */
+/** Applies the result of a probe. `error`: what failed; null if it was answered. */
 export function takeProbe(health: Health, error: string | null, now: number): Health {
   const { outage } = health;
   if (outage === null) return health;
@@ -96,13 +96,13 @@ export function takeProbe(health: Health, error: string | null, now: number): He
   return { ...health, outage: { ...outage, level, reason, probe_at: now + probeWait(level) } };
 }
 
-/** Another address or key: whatever was known of the old one says nothing. */
+/** The address or key was changed: results of the old one do not count. */
 export function renew(health: Health, now: number): Health {
   const { outage } = health;
   return { ...HEALTHY, outage: outage === null ? null : { ...outage, level: 0, probe_at: now } };
 }
 
-/** Rollouts at once that the endpoint seems to bear; infinite when nothing is known against it. */
+/** The number of concurrent rollouts that the endpoint seems to support; infinite if there was no problem. */
 export function windowOf({ squeeze: now_ }: Health, now: number): number {
   if (now_ === null) return Number.POSITIVE_INFINITY;
   const { limit, full, cut_at } = now_;
@@ -111,14 +111,14 @@ export function windowOf({ squeeze: now_ }: Health, now: number): number {
   return risen >= full ? Number.POSITIVE_INFINITY : risen;
 }
 
-/** When the window next opens a step; null when it is open. */
+/** When the window is next raised by one step; null if it is fully open. */
 export function nextStepAt(health: Health, now: number): number | null {
   if (health.squeeze === null || windowOf(health, now) === Number.POSITIVE_INFINITY) return null;
   const { cut_at } = health.squeeze;
   return cut_at + SQUEEZE_STEP_MS * (Math.floor((now - cut_at) / SQUEEZE_STEP_MS) + 1);
 }
 
-/** Why a run waits, or null when the endpoint is well. */
+/** Why a run waits; null if the endpoint is healthy. */
 export function flowOfHealth(health: Health, now: number): RunView["flow"] {
   const { outage } = health;
   if (outage !== null) return { state: outage.state, reason: outage.reason };
@@ -130,7 +130,7 @@ export function flowOfHealth(health: Health, now: number): RunView["flow"] {
   };
 }
 
-/** Whether replies of 429 say that there is too much at once. */
+/** True if the 429 replies indicate too many concurrent calls. */
 export function isCrowded({ calls, limited }: Outcomes): boolean {
   return limited >= LEAST_LIMITED && limited >= calls * LEAST_LIMITED_SHARE;
 }

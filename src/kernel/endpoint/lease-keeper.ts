@@ -1,4 +1,4 @@
-/** Asks for the leases of a run when that is due, and keeps what is granted. */
+/** Renews a run's leases when they are due, and stores what is granted. */
 
 import { idsOf, type LogIds, logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
@@ -6,33 +6,33 @@ import type { Grant, Need, Outcomes, PermitAsk } from "../messages/endpoint-wire
 import { NO_OUTCOMES } from "./health.ts";
 import { askAt, beginAsk, isDue, type LeaseState, paceAt, takeGrant, undoAsk } from "./run-lease.ts";
 
-/** Where the state of a lease is kept. */
+/** Where the state of a lease is stored. */
 export interface LeaseSlot {
   readonly read: () => LeaseState;
   readonly write: (lease: LeaseState) => void;
 }
 
-/** A lease, and what is needed of it. */
+/** A lease and the need for it. */
 export interface Needed {
   readonly slot: LeaseSlot;
   readonly need: Need;
 }
 
-/** What is told of one lease as it is asked for. */
+/** What a request reports about one lease. */
 export type Asked = Need & { readonly outcomes: Outcomes };
 
-/** Who asks which endpoint. */
+/** The run and the endpoint of a request. */
 export type Asker = Pick<PermitAsk, "scope" | "endpoint_id" | "run_id" | "model">;
 
-/** It would be granted something else now. */
+/** The grantor would grant something else now. */
 export function noteChanged({ read, write }: LeaseSlot): void {
   write({ ...read(), changed: true });
 }
 
-/** An ask under way is looked at again after this: nobody else would, were the object lost meanwhile. */
+/** An alarm after this time, although a request is under way: if this object is lost, nothing else would repeat it. */
 const LOOK_AGAIN_MS = 10_000;
 
-/** Leases that one object grants are asked for together, as soon as one is due. Never throws; one ask at a time. */
+/** Leases of one grantor are renewed together, as soon as one is due. Never throws; one request at a time. */
 export class LeaseKeeper {
   readonly #now: () => number;
   #asking = false;
@@ -41,7 +41,7 @@ export class LeaseKeeper {
     this.#now = now;
   }
 
-  /** When one is next to be asked for, or its bucket holds enough for a rollout; null when neither is awaited. */
+  /** When the next renewal is due, or the bucket has enough for a rollout; null if neither is awaited. */
   nextAt(leases: readonly Needed[]): number | null {
     const now = this.#now();
     const due = leases.flatMap(({ slot, need }) => {
@@ -57,7 +57,7 @@ export class LeaseKeeper {
     return at !== null && this.#asking ? Math.max(at, now + LOOK_AGAIN_MS) : at;
   }
 
-  /** `ask` answers in the order it was asked; `whom`: for the log. */
+  /** `ask` must return grants in the order of its argument. `whom`: ids for the log. */
   async renew(
     leases: readonly Needed[],
     whom: LogIds,
@@ -84,7 +84,7 @@ export class LeaseKeeper {
     }
   }
 
-  /** The lease of one endpoint. */
+  /** Renews the lease of one endpoint. */
   async renewAt(env: Env, { scope, endpoint_id, run_id, model }: Asker, lease: Needed): Promise<void> {
     await this.renew([lease], idsOf({ scope, run_id, endpoint_id }), (asked) => {
       const endpoint = endpointObject(env, scope, endpoint_id);

@@ -1,11 +1,11 @@
 /**
- * Who may keep how many rollouts on one endpoint, and how many calls a minute: pure; the object around it stores, probes
- * and tells.
+ * Decides how many rollouts each run may have on one endpoint, and how many calls per minute. Pure; `object.ts` stores
+ * the state, probes, and notifies runs.
  *
- * Invariants. What runs hold together never exceeds the endpoint's `max_concurrent`, except what ran already when that
- * was lowered. A run holds what it was granted, or what it says it has running where that is more; until it says
- * otherwise or its lease ends nobody else gets it. Grants are blocks: a rollout that ends makes room for the run's next
- * one and nobody is asked.
+ * Invariants. The leases of all runs never exceed the endpoint's `max_concurrent`, except for rollouts that ran before
+ * it was lowered. A run holds what it was granted, or what it reports as running if that is more; no other run gets it
+ * until the run reports otherwise or its lease ends. Grants are blocks: if a rollout ends, the run's next one can start
+ * without a request.
  */
 import type { RunView } from "../../contract/run.ts";
 import { fairShares, freeOf, type Holding, outOfShare } from "../kit/fair-shares.ts";
@@ -16,7 +16,7 @@ import { flowOfHealth, HEALTHY, type Health, heard, nextStepAt, windowOf } from 
 export interface EndpointLimits {
   readonly max_concurrent: number | null;
   readonly rpm: number | null;
-  /** Of a fleet, which has a circuit for each of its replicas: why none of them takes calls; null where some do. */
+  /** Only for a fleet, which has a circuit breaker per replica: why no replica takes calls; null if some do. */
   readonly fleet?: { readonly down: string | null };
 }
 
@@ -29,7 +29,7 @@ interface Registered {
   readonly permits: number;
   readonly rate: number | null;
   readonly lease_until: number;
-  /** When it was last told to ask again; null once it has. */
+  /** When it was last notified to ask again; null once it has. */
   readonly told_at: number | null;
 }
 
@@ -39,14 +39,14 @@ export interface EndpointState {
   readonly runs: Readonly<Record<string, Registered>>;
 }
 
-/** A run asks again this often at the latest; a lease outlives two asks that were lost. */
+/** A run renews at least this often; a lease outlives two lost requests. */
 export const RENEW_MS = 5 * 60_000;
 export const LEASE_MS = 15 * 60_000;
-/** Settings of an endpoint; of a fleet, how its replicas stand. */
+/** How long the settings of an endpoint, and the state of a fleet's replicas, are cached. */
 const LIMITS_KEPT_MS = 5 * 60_000;
 const FLEET_KEPT_MS = 10_000;
 const DOWN_KEPT_MS = 1000;
-/** A run that was told to ask and has not is told again. */
+/** A run that was notified and has not asked is notified again after this time. */
 const TELL_AGAIN_MS = 10_000;
 
 export function newEndpoint(limits: EndpointLimits): EndpointState {
@@ -57,7 +57,7 @@ export function isIdle({ runs }: EndpointState): boolean {
   return Object.keys(runs).length === 0;
 }
 
-/** Takes in what a run says and grants what is free of its share. A run that leaves is granted nothing. */
+/** Stores what a run reports and grants the free part of its share. A run that leaves is granted nothing. */
 export function ask(before: EndpointState, asked: PermitAsk, now: number): { state: EndpointState; grant: Grant } {
   const { run_id, running, wants } = asked;
   const { [run_id]: _, ...others } = dropExpired(before, now).runs;
@@ -82,13 +82,13 @@ export function ask(before: EndpointState, asked: PermitAsk, now: number): { sta
   return { state: leaves ? left : withRun(left, asked, grant), grant };
 }
 
-/** Without the runs that have not been heard of for a lease. */
+/** Removes runs whose lease has expired. */
 export function dropExpired(state: EndpointState, now: number): EndpointState {
   const runs = Object.entries(state.runs).filter(([, { lease_until }]) => lease_until > now);
   return { ...state, runs: Object.fromEntries(runs) };
 }
 
-/** Runs that would get another grant if they asked now, and have not just been told so. */
+/** Runs that would get another grant if they asked now, and were not notified just before. */
 export function toTell(state: EndpointState, now: number): string[] {
   return stale(state, now).filter((run_id) => tellAt(state.runs[run_id], now) <= now);
 }
@@ -100,7 +100,7 @@ export function noteTold(state: EndpointState, run_ids: readonly string[], now: 
   return { ...state, runs: Object.fromEntries(runs) };
 }
 
-/** Epoch milliseconds; null for an endpoint nobody uses. */
+/** Epoch milliseconds; null for an endpoint that no run uses. */
 export function nextEndpointAlarm(state: EndpointState, now: number): number | null {
   if (isIdle(state)) return null;
   const runs = Object.values(state.runs);
@@ -140,23 +140,23 @@ function holdingsOf({ runs }: EndpointState): Holding[] {
   });
 }
 
-/** Calls a minute of each run; null without a limit. */
+/** The calls per minute of each run; null without a limit. */
 function ratesOf({ runs, limits: { rpm } }: EndpointState): Map<string, number> | null {
   if (rpm === null) return null;
   const claims = Object.entries(runs).map(([id, { org_id: group, more }]) => ({ id, group, wants: more ? rpm : 0 }));
   return fairShares(claims, rpm);
 }
 
-/** How often a fleet is asked while none of its replicas takes calls; it says itself when one does again. */
+/** How often a fleet is asked while no replica takes calls. The fleet reports itself when one does again. */
 const LOOK_AGAIN_MS = 20_000;
 
-/** Whether its settings, read `age` milliseconds ago, may be others by now. */
+/** True if its settings, read `age` milliseconds ago, must be read again. */
 export function isOutdated({ fleet }: EndpointLimits, age: number): boolean {
   if (fleet === undefined) return age >= LIMITS_KEPT_MS;
   return age >= (fleet.down === null ? FLEET_KEPT_MS : DOWN_KEPT_MS);
 }
 
-/** Rollouts at once: what the endpoint allows, what it seems to bear, none while it is down. */
+/** Maximum of concurrent rollouts: the endpoint's own limit and the present window; 0 while it is down. */
 function limitOf({ limits, health }: EndpointState, now: number): number {
   if (health.outage !== null || hasNoReplica(limits)) return 0;
   return Math.min(limits.max_concurrent ?? Number.POSITIVE_INFINITY, windowOf(health, now));
@@ -180,7 +180,7 @@ function heardOf(
   others: EndpointState["runs"],
   now: number,
 ): Health {
-  // What one replica fails at is the fleet's to know.
+  // The fleet itself handles the failures of a single replica.
   const told = limits.fleet === undefined ? outcomes : { ...outcomes, streak: 0, ok_at: now };
   const elsewhere = Object.values(others).reduce((sum, run) => sum + run.running, 0);
   return heard(health, told, { model, running: running + elsewhere, now });
@@ -196,7 +196,7 @@ function withRun(
   return { ...state, runs: { ...state.runs, [run_id]: { ...standing, told_at: null } } };
 }
 
-/** Why the run has no more than it was granted; null when it has all it wants. */
+/** Why the run has no more than it was granted; null if it has all it needs. */
 function flowFor(state: EndpointState, permits: number, { wants }: PermitAsk, now: number): RunView["flow"] {
   if (permits >= wants) return null;
   const down = state.limits.fleet?.down ?? null;

@@ -1,11 +1,11 @@
 /**
- * One endpoint, one object: permits for the runs that use it, and whether it is well. What it decides stands in
- * lease-state.ts. A fleet has one too: its limits, and whether it is down, are what the fleet says of its replicas.
+ * The object of one endpoint: leases for the runs that use it, and its health. The decisions are in lease-state.ts. A
+ * fleet has such an object too: its limits, and whether it is down, are what the fleet reports about its replicas.
  *
- * Invariants. It is called once per block of rollouts and never per rollout, but before a failed call is tried again.
- * What it granted is on disk before the run hears of it. Others are told that they would get something else now; they ask when they are ready, so nothing it says
- * can arrive in the wrong order. With the last run it forgets everything but how long its calls took, and that an hour
- * later. The alarm never throws.
+ * Invariants. It is called once per block of rollouts, never per rollout, except before a failed call is retried. A
+ * grant is on disk before the run gets it. Other runs are notified that they would get something else now, and ask when
+ * they are ready, so no message can arrive in the wrong order. When the last run leaves, everything is deleted except
+ * the latencies of its calls, and those an hour later. The alarm never throws.
  */
 import { DurableObject } from "cloudflare:workers";
 import { InvalidModelResponseError } from "../../contract/errors.ts";
@@ -38,7 +38,7 @@ import {
 import { runOf } from "./run-lease.ts";
 import { clear, type ProbeFault, settleProbe, suspect, UNSUSPECTED } from "./suspicion.ts";
 
-/** What is kept: whose endpoint it is, what was decided, and when its settings were last read. */
+/** What is stored: the endpoint's identity, the decisions, and when its settings were last read. */
 interface Kept {
   readonly scope: Scope;
   readonly endpoint_id: string;
@@ -46,7 +46,7 @@ interface Kept {
   readonly limits_at: number;
 }
 
-/** How long the calls of its runs took, and until when that is kept for whoever watches. */
+/** How long the calls of its runs took, and until when that is kept for monitoring. */
 interface KeptLatencies {
   readonly latencies: Latencies;
   readonly until: number;
@@ -54,10 +54,10 @@ interface KeptLatencies {
 
 const STATE = "endpoint";
 const LATENCIES = "latencies";
-/** Once no run tells of calls any more. */
+/** Counted from the last report of calls. */
 const LATENCIES_KEPT_MS = 3600_000;
 const PROBE_DEADLINE_MS = 10_000;
-/** While a probe is under way, whoever waits for what it finds asks again after this. */
+/** While a probe is under way, rollouts that wait for its result ask again after this time. */
 const PROBED_SOON_MS = 500;
 const UNASKED: ProbeFault = { error: "it could not be asked", kind: "unasked" };
 const TOO_MANY_REQUESTS = 429;
@@ -85,7 +85,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     if (outage === null) this.#suspicion = suspect(this.#suspicion, call, now);
     const probe_at = outage?.probe_at ?? this.#suspicion.probe_at;
     if (probe_at === null) return { again_at: null };
-    // Whoever waits wants a probe, whether or not a run has rollouts left to dispatch.
+    // A waiting call needs a probe even if no run has rollouts left to dispatch.
     if (((await this.ctx.storage.getAlarm()) ?? Number.POSITIVE_INFINITY) > probe_at) {
       await this.ctx.storage.setAlarm(probe_at);
     }
@@ -120,14 +120,14 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     const { health } = kept.state;
     const { probe_at, model } = health.outage ?? this.#suspicion;
     if (probe_at !== null && probe_at <= this.now()) this.#probed(await this.#probe(kept, model));
-    // A fleet is asked how it stands; an endpoint's settings are read when a run asks.
+    // A fleet is asked for its state here; an endpoint's settings are read when a run asks.
     if (isFleet(kept.endpoint_id)) await this.#readLimits(kept);
     const latest = this.#load();
     if (latest === null) return;
     await this.#save({ ...latest, state: dropExpired(latest.state, this.now()) });
   }
 
-  /** Null when it was answered. Never throws. */
+  /** Null if it was answered. Never throws. */
   async #probe({ scope, endpoint_id }: Kept, model: string): Promise<ProbeFault | null> {
     const now = this.now();
     try {
@@ -143,7 +143,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
       });
       return faultOf(outcome);
     } catch (thrown) {
-      // Its rollouts will say what is wrong with it, and it is not that it is down.
+      // Its rollouts will report what is wrong; the endpoint is not down.
       if (thrown instanceof EndpointUnusable) return null;
       logError("endpoint probe", idsOf({ scope, endpoint_id }), thrown);
       return UNASKED;
@@ -169,7 +169,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     this.#kept = { ...kept, state: { ...kept.state, health } };
   }
 
-  /** Keeps the new state, tells whoever it concerns, and arms the alarm. */
+  /** Stores the new state, notifies the runs it affects, and sets the alarm. */
   async #save(kept: Kept): Promise<void> {
     if (isIdle(kept.state)) {
       await this.#rest();
@@ -186,7 +186,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     if (at < Number.POSITIVE_INFINITY) await this.ctx.storage.setAlarm(at);
   }
 
-  /** No run uses it: what is left is how long calls took, for its time. */
+  /** No run uses it: keeps only the latencies, for their time. */
   async #rest(): Promise<void> {
     this.#kept = null;
     const until = this.#latencies()?.until ?? 0;
@@ -209,7 +209,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     this.ctx.storage.kv.put(LATENCIES, kept);
   }
 
-  /** One that is not reached is told again by the alarm. */
+  /** A run that cannot be reached is notified again by the alarm. */
   async #tell({ scope }: Kept, run_ids: readonly string[]): Promise<void> {
     await new Subrequests().objectAll(run_ids, async (run_id) => {
       try {
@@ -230,7 +230,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     return this.#load() ?? { scope, endpoint_id, state: newEndpoint(unlimited), limits_at: 0 };
   }
 
-  /** Settings that cannot be read anew stay as they are known; unknown ones grant nothing. */
+  /** If settings cannot be read again the known ones stay; without known ones nothing is granted. */
   async #readLimits(asked: Pick<PermitAsk, "scope" | "endpoint_id">): Promise<void> {
     const known = this.#load();
     const now = this.now();
@@ -261,13 +261,13 @@ async function limitsOf(
   return { max_concurrent: row?.max_concurrent ?? null, rpm: row?.rpm ?? null };
 }
 
-/** What a probe met that rollouts would meet again; null when it was answered, with whatever. */
+/** A fault that rollouts would meet again; null if the probe was answered, with whatever. */
 function faultOf(outcome: CallOutcome): ProbeFault | null {
   if (outcome.kind === "aborted") {
     return { error: `no answer within ${PROBE_DEADLINE_MS / 1000} s`, kind: "silent" };
   }
   if (outcome.kind !== "failed" || !outcome.retryable) return null;
-  // One token may well be no usable answer.
+  // With a limit of one token an unusable answer is normal.
   if (outcome.error instanceof InvalidModelResponseError) return null;
   const limited = outcome.status === TOO_MANY_REQUESTS;
   return { error: outcome.error.message, kind: limited ? "limited" : "refused" };

@@ -16,14 +16,14 @@ import { type Place, Places, type Waiting, waitFor } from "../kit/places.ts";
 const SILENCE_MS = 2 * LIMITS.bodyPauseMs;
 const ASK_AGAIN_MS = 20;
 
-/** In characters, of all objects of this process; and the replies that may finish whatever the others hold. */
+/** In characters, for all objects of this process; and the replies that may finish regardless of the others. */
 export const REPLIES_HELD = new Places(LIMITS.repliesCharacters, SILENCE_MS);
 export const REPLIES_TO_END = new Places(LIMITS.repliesToEnd, SILENCE_MS);
 
 /** Waiting replies by organisation: the more there are, the less often each tries again. */
 const waits = new Map<string, number>();
 
-/** For one reply. `org`: whose share it uses. */
+/** For one reply. `org`: the organisation whose share it uses. */
 export function replyRoom(org: string, { now = () => Date.now(), pause }: Waiting = {}): ReplyRoom {
   let held: Place | null = null;
   let toEnd: Place | null = null;

@@ -1,11 +1,11 @@
 /**
- * The run's side of its endpoint's permits: what it was granted, what it has told, and when it must tell more. Pure; kept
- * in the run's head, so that it changes with the rollouts it is about.
+ * A run's side of its endpoint's lease: what it was granted, what it has reported, and when it must report more. Pure;
+ * it is stored in the run's head, so it changes in the same write as the rollouts.
  *
- * Invariants. No rollout is dispatched beyond the permits or past the lease, and while an ask is under way none beyond
- * those it told of. The endpoint is asked at most once a second, never per rollout. Calls a minute are a bucket: a
- * dispatch takes what a rollout needs on average, its end settles what it took; a tenth of a minute's calls gather at
- * most.
+ * Invariants. No rollout is dispatched beyond the lease or after its end, and during a request none beyond those it
+ * reported. The endpoint is asked at most once a second, never per rollout. Calls per minute are a token bucket: a
+ * dispatch takes the average number of calls of a rollout, and its end settles the difference. The bucket holds at most
+ * the calls of a tenth of a minute.
  */
 import type { SerializedError } from "../../contract/errors.ts";
 import type { RunView } from "../../contract/run.ts";
@@ -15,10 +15,10 @@ import type { RolloutReport } from "../messages/wire.ts";
 import { FAILURES_TO_OPEN, isCrowded, NO_OUTCOMES, SQUEEZE_STEP_MS } from "./health.ts";
 import { LEASE_MS, RENEW_MS } from "./lease-state.ts";
 
-/** Behind a run's id where its judges ask: an endpoint that is the policy's too knows the run twice. */
+/** Suffix of the run's id for its judges: on an endpoint that the policy uses too, the run has two leases. */
 const JUDGES = "/judges";
 
-/** What a rollout, or a judge that was asked, met at its endpoint. */
+/** What a rollout, or a call to a judge, met at its endpoint. */
 export interface Met extends Pick<RolloutReport, "failure" | "turns" | "calls" | "limited" | "latencies"> {
   readonly error: Pick<SerializedError, "message" | "retryable"> | null;
 }
@@ -27,19 +27,19 @@ export interface LeaseState {
   readonly grant: Grant | null;
   readonly told: Need;
   readonly asked_at: number;
-  /** Asks without an answer, in a row: those that failed, and one that is under way or was cut short. */
+  /** Requests without an answer in a row: failed ones, and one that is under way or was interrupted. */
   readonly misses: number;
-  /** Until then something may be held for the run, whether or not the answer to its ask arrived. Absent: nothing is. */
+  /** Until then a lease may exist for the run, even if the answer to its request was lost. Absent: none does. */
   readonly held_until?: number;
   /** The endpoint would grant something else now. */
   readonly changed: boolean;
-  /** Calls that may be made, as of `tokens_at`. */
+  /** Tokens of the bucket (calls that may be made) at `tokens_at`. */
   readonly tokens: number;
   readonly tokens_at: number;
-  /** Rollouts that ended, and their calls. */
+  /** The number of ended rollouts, and of their calls. */
   readonly ended: number;
   readonly calls: number;
-  /** Since it was last told. */
+  /** Outcomes since the last report. */
   readonly outcomes: Outcomes;
 }
 
@@ -61,37 +61,37 @@ export const NEW_LEASE: LeaseState = {
 const ASK_EVERY_MS = 1000;
 const RENEW_EARLY_MS = 60_000;
 const LONGEST_WAIT_MS = 60_000;
-/** So many failures in a row are told at once; fewer wait for the next ask. */
+/** This many failures in a row are reported at once; fewer wait for the next request. */
 const STREAK_TO_TELL = 3;
 const MINUTE_MS = 60_000;
-/** What may gather while nothing is dispatched: calls of so long. */
+/** The capacity of the bucket: the calls of this time. */
 const BURST_MS = 6000;
-/** Paced dispatch comes in blocks, an alarm for each. */
+/** Paced dispatch happens in blocks, with one alarm for each. */
 const BLOCK_MS = 1000;
 
-/** Rollouts the endpoint lets it dispatch now. */
+/** How many rollouts the endpoint lets the run dispatch now. */
 export function leaseRoom(lease: LeaseState, running: number, now: number): number {
   const { grant } = lease;
   if (grant === null || grant.lease_until <= now) return 0;
-  // The circuit is about to open: what would be dispatched before the endpoint has heard of it would only fail.
+  // The circuit is about to open: rollouts dispatched before the endpoint has the report would only fail.
   if (streakOf(grant, lease.outcomes) >= FAILURES_TO_OPEN) return 0;
   const paced = grant.rate === null ? grant.permits : Math.floor(refill(lease, now) / callsEach(lease));
   return Math.max(0, Math.min(grant.permits - running, paced));
 }
 
-/** Epoch milliseconds at which the endpoint is to be asked; null for a run that is done with it, once it has heard so. */
+/** When the endpoint is to be asked, in epoch milliseconds; null if the run has left and has reported that. */
 export function askAt(lease: LeaseState, need: Need, now: number): number | null {
   const { grant, asked_at, misses } = lease;
   const over = isOver(need);
   if (over && heldUntil(lease) <= now) return null;
-  // The clock was set back: how long ago it asked, nobody knows.
+  // The clock was set back, so the time since the last request is unknown.
   if (asked_at > now) return now;
   const wait = Math.min(LONGEST_WAIT_MS, ASK_EVERY_MS * 2 ** misses);
   if (over || misses > 0 || grant === null || isNews(lease, grant, need)) return asked_at + wait;
   return asked_at + RENEW_MS;
 }
 
-/** Whether it is asked for while the run is awake: what is only renewed, a little early, so that one alarm does for all. */
+/** True if it is to be asked in this tick. A mere renewal may be early, so that one alarm serves all leases. */
 export function isDue(lease: LeaseState, need: Need, now: number): boolean {
   const at = askAt(lease, need, now);
   if (at === null) return false;
@@ -99,7 +99,7 @@ export function isDue(lease: LeaseState, need: Need, now: number): boolean {
   return at <= now + (renewed ? RENEW_EARLY_MS : 0);
 }
 
-/** When paced dispatch goes on; null when it does not wait for the bucket. */
+/** When paced dispatch continues; null if it does not wait for the bucket. */
 export function paceAt(lease: LeaseState, { running, more }: Need, now: number): number | null {
   const { grant } = lease;
   if (!more || !grant?.rate || grant.permits <= running || grant.lease_until <= now) {
@@ -111,7 +111,7 @@ export function paceAt(lease: LeaseState, { running, more }: Need, now: number):
   return now + Math.ceil(((block - tokens) * MINUTE_MS) / grant.rate);
 }
 
-/** Before the ask leaves: until the grant is here it dispatches no more than it tells of, and a kill loses no ask. */
+/** Called before the request is sent. Until the grant arrives nothing beyond the report is dispatched. */
 export function beginAsk(lease: LeaseState, need: Need, now: number): LeaseState {
   const grant = lease.grant && {
     ...lease.grant,
@@ -135,7 +135,7 @@ export function takeGrant(lease: LeaseState, grant: Grant, now: number): LeaseSt
   };
 }
 
-/** The ask failed: what it told is to be told again, before what came since. */
+/** The request failed: what it reported must be reported again, before later outcomes. */
 export function undoAsk(lease: LeaseState, lost: Outcomes): LeaseState {
   const { outcomes } = lease;
   const streak = outcomes.ok_at === null ? lost.streak + outcomes.streak : outcomes.streak;
@@ -157,7 +157,7 @@ export function afterDispatch(lease: LeaseState, count: number, now: number): Le
   return { ...lease, tokens, tokens_at: now };
 }
 
-/** A rollout's end: what its calls were in truth, and what it met. */
+/** At a rollout's end: settles the number of its calls, and counts what it met. */
 export function afterEnd(lease: LeaseState, report: Met, now: number): LeaseState {
   const paced = lease.grant?.rate != null;
   const tokens = paced ? refill(lease, now) + callsEach(lease) - report.calls : lease.tokens;
@@ -171,12 +171,12 @@ export function afterEnd(lease: LeaseState, report: Met, now: number): LeaseStat
   };
 }
 
-/** A run that is done with it. */
+/** True for a run that needs the lease no more. */
 export function isOver({ running, wants, usual = 0 }: Need): boolean {
   return running === 0 && wants === 0 && usual === 0;
 }
 
-/** Why a run with rollouts left to dispatch waits; null when it does not, or only for its own. */
+/** Why a run with rollouts left to dispatch waits; null if it does not, or only for its own rollouts. */
 export function leaseFlow(lease: LeaseState, running: number, now: number): RunView["flow"] {
   const { grant } = lease;
   if (grant === null) return null;
@@ -198,7 +198,7 @@ function countMet(before: Outcomes, met: Met, now: number): Outcomes {
   const from = past ? { ...before, calls: 0, limited: 0, counted_from: now } : before;
   const times = told(addLatencies(before.latencies, met.latencies));
   const counted = { ...from, ...times, calls: from.calls + calls, limited: from.limited + limited };
-  // What another try would not mend says nothing about the endpoint's health: it has answered.
+  // An error that a retry cannot fix says nothing about the endpoint's health: the endpoint has answered.
   const failed = (failure === "provider" || failure === "timeout") && error?.retryable === true;
   if (failed) return { ...counted, streak: before.streak + 1, error: error.message };
   return turns === 0 ? counted : { ...counted, ok_at: now, streak: 0, error: null };
@@ -225,12 +225,12 @@ function isNews({ told, changed, outcomes }: LeaseState, grant: Grant, need: Nee
   );
 }
 
-/** Failures in a row: those the endpoint knew of, and those since. */
+/** Failures in a row: those that the endpoint has counted, and those since. */
 function streakOf({ streak }: Grant, { ok_at, streak: since }: Outcomes): number {
   return ok_at === null ? streak + since : since;
 }
 
-/** Calls a rollout makes, by those that ended. */
+/** The average number of calls of an ended rollout. */
 function callsEach({ ended, calls }: LeaseState): number {
   return ended === 0 ? 1 : Math.max(1, calls / ended);
 }
@@ -242,12 +242,12 @@ function refill(lease: LeaseState, now: number): number {
   return Math.min(most, lease.tokens + (rate * since) / MINUTE_MS);
 }
 
-/** The name under which the judges of a run ask. */
+/** The name under which the judges of a run have their lease. */
 export function judgesOf(runId: string): string {
   return `${runId}${JUDGES}`;
 }
 
-/** The run that asked, for itself or for its judges. */
+/** The run behind the name, its own or that of its judges. */
 export function runOf(asker: string): string {
   return asker.endsWith(JUDGES) ? asker.slice(0, -JUDGES.length) : asker;
 }

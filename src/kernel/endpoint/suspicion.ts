@@ -1,26 +1,26 @@
 /**
- * Whether calls that fail mean that their endpoint is down: pure, and kept in memory only, since what is lost by a
- * restart is said again by the next calls that fail.
+ * Decides whether failed calls mean that their endpoint is down. Pure, and in memory only: after a restart the next
+ * failed calls report again.
  *
- * Invariants. Rollouts say that a call of theirs failed, none says that one was answered: so many failures alone prove
- * nothing, and an endpoint that fails one call in three must not be taken for dead. `ROLLOUTS_TO_SUSPECT` different
- * rollouts call for a probe; `PROBES_TO_FIND` probes in a row that meet a fault, or one that gets no answer at all, find
- * it down. One that is answered clears it.
+ * Invariants. Rollouts report failed calls but not answered ones. So failures alone prove nothing: an endpoint that
+ * fails one call in three must not count as down. `ROLLOUTS_TO_SUSPECT` different rollouts cause a probe.
+ * `PROBES_TO_FIND` probes in a row with a fault, or one without any answer, find the endpoint down. An answered probe
+ * clears the suspicion.
  */
 
 import type { FailedTry } from "../messages/endpoint-wire.ts";
 import { FAILURES_TO_OPEN } from "./health.ts";
 
 export interface Suspicion {
-  /** Rollouts whose last call failed, and when each said so. */
+  /** Rollouts whose last call failed, and when each reported it. */
   readonly failing: ReadonlyMap<string, number>;
-  /** Until then nobody is believed: a probe was just answered. */
+  /** Until then reports are ignored: a probe was just answered. */
   readonly well_until: number;
-  /** When the next probe is due; null while there is no cause for one. */
+  /** When the next probe is due; null while there is no reason for one. */
   readonly probe_at: number | null;
-  /** Probes that met a fault, in a row. */
+  /** Probes with a fault, in a row. */
   readonly faults: number;
-  /** Who is asked by the probe. */
+  /** The model that the probe calls. */
   readonly model: string;
 }
 
@@ -32,16 +32,16 @@ export const UNSUSPECTED: Suspicion = {
   model: "",
 };
 
-/** As many as open the circuit by their ends: fewer just fail. */
+/** The same number as opens the circuit by ended rollouts: fewer just fail. */
 const ROLLOUTS_TO_SUSPECT = FAILURES_TO_OPEN;
 const PROBES_TO_FIND = 3;
 const FIRST_PAUSE_MS = 500;
-/** What was said longer ago says nothing about now. */
+/** Older reports are ignored. */
 const SAID_MS = 60_000;
 /** Less than the retries of a call take. */
 const TRUSTED_MS = 1000;
 
-/** A call of this rollout failed, and is about to be tried again. */
+/** A call of this rollout failed, and is about to be retried. */
 export function suspect(before: Suspicion, { rollout_id, model, limited }: FailedTry, now: number): Suspicion {
   if (limited || before.probe_at !== null || now < before.well_until) return before;
   const recent = [...before.failing].filter(([id, at]) => id !== rollout_id && now - at < SAID_MS);
@@ -50,20 +50,20 @@ export function suspect(before: Suspicion, { rollout_id, model, limited }: Faile
   return { ...before, failing, probe_at, model };
 }
 
-/** A rollout was answered then: what failed before proves nothing. */
+/** A rollout got an answer at this time: earlier failures prove nothing. */
 export function clear(before: Suspicion, answeredAt: number): Suspicion {
   const failing = new Map([...before.failing].filter(([, at]) => at > answeredAt));
   return failing.size === before.failing.size ? before : { ...before, failing };
 }
 
-/** What the probe met: null for an answer. */
+/** What the probe met. */
 export interface ProbeFault {
   readonly error: string;
-  /** `silent`: no answer for as long as one is waited for. `limited`: 429. `unasked`: it could not leave. */
+  /** `silent`: no answer in time. `limited`: 429. `unasked`: it could not be sent. */
   readonly kind: "refused" | "silent" | "limited" | "unasked";
 }
 
-/** After a probe, and whether the endpoint is found down. */
+/** Applies the result of a probe (null: it was answered). `down`: the endpoint is found down. */
 export function settleProbe(
   before: Suspicion,
   fault: ProbeFault | null,

@@ -1,6 +1,5 @@
 /**
- * What came of a model call, and what becomes of its rollout by it: the one place where a call's retry is decided.
- * Pure.
+ * Applies the outcome of a model call to its rollout. Only this file decides whether a call is retried. Pure.
  */
 import { ModelError, serializeError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
@@ -11,10 +10,10 @@ import { backoffMs } from "../kit/backoff.ts";
 import type { Held, TurnOutcome, Unasked } from "../messages/endpoint-wire.ts";
 import type { RolloutSpec } from "../messages/wire.ts";
 
-/** A call that waits for its fleet asks again after this at the soonest, and those that wait do not all ask at once. */
+/** A call that waits for its fleet is tried again after at least this time; the spread keeps retries apart. */
 const HELD_LEAST_MS = 500;
 const HELD_SPREAD_MS = 500;
-/** Of a failed call's message; the rollout's own error has the whole. */
+/** Length of a failed call's message; the rollout's own error has all of it. */
 const MESSAGE_CHARACTERS = 300;
 
 type Failed = Omit<Extract<TurnOutcome, { kind: "failed" }>, "kind"> & {
@@ -77,8 +76,9 @@ function eventsOf(rollout: Rollout, outcome: Came, around: Circumstances): reado
 }
 
 /**
- * No replica of its fleet takes the call: it waits, and spends no try, for as long as a call waits for an endpoint that is
- * down, and as an update of a replica may take beside. From then on each time is a failed try.
+ * No replica of the fleet takes the call. It waits without counting as a try, for as long as a call waits for an
+ * endpoint that is down, plus the time that an update of a replica may take. After that each time counts as a failed
+ * try.
  */
 function heldCall(
   rollout: Rollout,
@@ -95,10 +95,10 @@ function heldCall(
   return failedCall(rollout, { failure: "provider", error, retryable: true, retry_after_ms: null }, around);
 }
 
-/** Noted on the rollout, and then tried again or the end of it. */
+/** Records the failure; then the call is retried, or the rollout ends. */
 function failedCall(rollout: Rollout, failed: Failed, { spec, at }: Circumstances): Event[] {
   const { failure, retryable, free = false, retry_after_ms, usage, unmetered } = failed;
-  // What another call may cure another attempt may, too; the endpoint's circuit counts by it.
+  // If another call might succeed, another attempt might, too. The endpoint's circuit breaker uses this.
   const error = { ...failed.error, retryable };
   const took = unmetered === true ? null : usage;
   const failures = rollout.intent?.failures ?? 0;

@@ -1,6 +1,7 @@
 /**
- * `rollout-groups`: starts rollouts, each with its task row frozen in. Nothing here waits for a rollout. A message that
- * arrives twice, late, or after its run was cancelled starts nothing: the run says what is still to be started.
+ * Consumer of `rollout-groups`: starts rollouts, each with a copy of its task row. It does not wait for rollouts. A
+ * message that arrives twice, late, or after its run was cancelled starts nothing: the run answers which rollouts to
+ * start.
  */
 
 import { EnvError, serializeError } from "../../contract/errors.ts";
@@ -32,19 +33,19 @@ import { HeldOut, type KeyedExample, trainingTasks } from "../scoring/held-out.t
 import { isScoredInPlace } from "../scoring/score-in-place.ts";
 import { carryOver, isCarried, readForkPoint } from "../trajectory/carry-over.ts";
 
-/** What nobody counts of a rollout that has one turn: its object, its report, its score. Some 2 ms. */
+/** Uncounted work for a rollout with one turn (its object, its report, its score), about 2 ms. */
 const STEPS_PER_ROLLOUT = 40_000;
-/** Of making tasks, before the consumer waits for its turn. */
+/** Steps of making tasks after which the consumer waits for a scheduling turn. */
 const STEPS_PER_TURN = 100_000;
 
-/** Gives the steps of counted work that it took. */
+/** Returns the steps of counted work that it took. */
 export async function startGroups(
   env: Env,
   message: GroupsMessage,
   now: number,
   subrequests: Subrequests,
 ): Promise<number> {
-  // The sweep has long sent a newer one; a storage freed since must not run the rollout again.
+  // Reconciliation has sent a newer message long ago; storage freed since then must not run the rollout again.
   if (now - message.sent_at > START_MESSAGE_LIFE_MS) return 0;
   const run = runObject(env, message.scope, message.run_id);
   const places = message.rollouts.map(([group, slot, attempt]) => ({ group, slot, attempt }));
@@ -61,7 +62,7 @@ export async function startGroups(
     const { group, slot, attempt } = member;
     const asked = () => runObject(env, message.scope, message.run_id);
     const suspect = new Suspect(env, asked, `start/${group}/${slot}/${attempt}`, idsOf(message));
-    // All of it: the row is read, and then its task is made.
+    // All of it is watched: reading the row, and building its task.
     const begun = await suspect.run(() => suspect.computing(() => begin([member])));
     if (begun !== GIVEN_UP) steps += begun;
     await suspect.end();
@@ -87,11 +88,11 @@ async function beginRollouts(
     const order = await orderOf(spec, environment, member, stored);
     const row = "row" in order ? JSON.stringify(order.row) : "";
     const { characters = row.length } = "row" in order ? order : {};
-    // What it begins with beside its row: its prompt, or the turns of another rollout.
+    // What it starts with in addition to its row: its prompt, or the turns of another rollout.
     const made = stepsOfTask(row, characters - row.length);
     steps += made;
     uncounted += made;
-    // Small tasks take one turn together.
+    // Small tasks share one scheduling turn.
     if (uncounted > STEPS_PER_TURN || member === admitted.at(-1)) {
       await PROCESS_TURNS.spend(orgId, uncounted, true);
       uncounted = 0;
@@ -107,7 +108,7 @@ async function beginRollouts(
   return steps;
 }
 
-/** Calls that start the rollouts: an object's together, as many as fit in one call. */
+/** The calls that start these rollouts: for each object together, as many as fit into one call. */
 function startsOf(orders: readonly RolloutSpec[]): { readonly host: number; readonly of: readonly RolloutSpec[] }[] {
   return [...Map.groupBy(orders, ({ host }) => host)].flatMap(([host, members]) => {
     const starts: RolloutSpec[][] = [];
@@ -125,14 +126,14 @@ function startsOf(orders: readonly RolloutSpec[]): { readonly host: number; read
   });
 }
 
-/** Of a training run: the task of each example, or why it has none. */
+/** For a training run: the task of each example, or why it has none. */
 interface TrainingTasks {
   readonly tasks: ReadonlyMap<number, KeyedExample | RowError | HeldOut>;
 }
-/** What rollouts are made of: rows of the run's dataset, or the turns a forked run goes on behind. */
+/** The sources of rollouts: rows of the run's dataset, or the turns that a forked run continues from. */
 type Stored = RowTexts | ForkPoint | TrainingTasks;
 
-/** What is gone ends the run's rollouts with that reason: it will not come back. */
+/** If the rows are gone, the run's rollouts end with that reason: they will not come back. */
 async function storedOrMissing(
   env: Env,
   spec: RunSpec,
@@ -157,7 +158,7 @@ async function storedOrMissing(
   }
 }
 
-/** What the rollout is started with; a report of its failure when it cannot be. */
+/** What the rollout is started with; or a report of its failure if it cannot be started. */
 async function orderOf(
   spec: RunSpec,
   environment: AnyEnvironment | null,
@@ -201,7 +202,7 @@ function isAboutTheRow(thrown: unknown): thrown is Error {
   return thrown instanceof Error && (thrown.name === "RowError" || thrown instanceof HeldOut);
 }
 
-/** The task of a group, its row frozen in; in a forked run that of the rollout it was forked from, with its turns. */
+/** The task of a group with a copy of its row. In a forked run: the task of the original rollout, with its turns. */
 async function taskOf(
   spec: RunSpec,
   environment: AnyEnvironment,
@@ -221,7 +222,7 @@ async function taskOf(
     return { ...example, example_id: built.example_id, characters, ...memberOf(environment, built) };
   }
   const { example_id, row } = exampleOfGroup(spec, environment, member.group, stored);
-  // A row that makes no task ends its rollout here, with the reason, rather than in an object that cannot begin.
+  // If the row makes no task, its rollout ends here with the reason, rather than in an object that cannot begin.
   const built = buildTask(environment, row, example_id);
   return {
     example_id: built.example_id,
@@ -232,7 +233,7 @@ async function taskOf(
   };
 }
 
-/** Nothing for a row that is nobody's: what plays it will say so. */
+/** Empty if the row belongs to no environment of the group: playing it will report that. */
 function memberOf(environment: AnyEnvironment, row: RoutedRow): Pick<RolloutSpec, "member"> {
   try {
     const { member } = environment.route(row);
@@ -247,7 +248,7 @@ function exampleOf({ example_index, group }: Starter): number {
   return example_index ?? group;
 }
 
-/** A rollout that ends before it was begun in an object: it has no task. `stops`: nor would any other of the run. */
+/** The report of a rollout that ends before it has a task. `stops`: the error code if it ends the whole run. */
 function failedAtStart(
   { group, slot, attempt, rollout_id }: Starter,
   failure: "environment" | "environment_changed",

@@ -1,11 +1,13 @@
 /**
- * Drives one rollout from where its storage left it to its end, inside the alarm of the object, beside other rollouts.
+ * Drives one rollout from its stored state to its end, inside the alarm of the object, concurrently with other
+ * rollouts.
  *
- * Invariants. The intent of a call is on disk before the call leaves (the output gate holds the request until the
- * write is safe), and so is what the call may take, in a run with a cap. Its answer, the environment's reply, the new state and the next intent are one write if the hook does
- * no I/O; else the answer is written before the hook's first call leaves. Whatever is lost by a kill is done again from
- * the last write: environment code is deterministic given its state, and the call carries the same idempotency key.
- * `drive` returns when the rollout is done or must wait, or the alarm hands over to the next one.
+ * Invariants. The intent of a call is on disk before the call is sent (the output gate holds the request until the
+ * write is safe); in a run with a cap, so is the reservation for the call. The answer, the environment's reply, the new
+ * state and the next intent are one write if the hook does no I/O; else the answer is written before the hook's first
+ * call is sent. What a kill lost is done again from the last write: environment code is deterministic given its state,
+ * and the call carries the same idempotency key. `drive` returns when the rollout is done, or must wait, or the alarm
+ * hands over.
  */
 import {
   type CancelReason,
@@ -34,40 +36,40 @@ export interface DriverParts {
   readonly store: RolloutStore;
   readonly harness: Harness;
   readonly callModel: CallModel;
-  /** Asked before a failed call is tried again. */
+  /** Called before a failed call is retried. */
   readonly hold: HoldCall;
-  /** Of a rollout whose run has a cap; null for any other. */
+  /** Null unless the rollout's run has a cap. */
   readonly allowance: Allowance | null;
   readonly now: () => number;
   readonly clock: StageClock;
-  /** Epoch milliseconds at which the rollout is stopped; infinity when it may go on. */
+  /** When the rollout is stopped, in epoch milliseconds; infinity without a deadline. */
   readonly deadline: number;
-  /** Whether a step that may take so many milliseconds may begin: not once the object's alarm hands over to its next one. */
+  /** True if a step of at most this many milliseconds may begin: false once the alarm hands over to its next one. */
   readonly mayBegin: (longestMs: number) => boolean;
-  /** Whether there is memory for it as large as it is now; else it waits, and is held by none. */
+  /** True if there is memory for the rollout at its present size; else it waits, out of memory. */
   readonly fits: (rollout: Rollout) => boolean;
-  /** Resolves when everything that was written is on disk. */
+  /** Resolves when all writes are on disk. */
   readonly onDisk: () => Promise<void>;
-  /** Set where what comes next may have ended the process before. */
+  /** Set if the next step may have killed the process before. */
   readonly suspect: Suspect | null;
 }
 
-/** How calls are paid for. */
+/** How calls are paid for in a run with a cap. */
 export interface Allowance {
   readonly prices: CostPrices;
-  /** Of the outstanding call; null where none will leave. */
+  /** Size of the outstanding call; null if no call will be sent. */
   readonly sizeOf: (rollout: Rollout) => CallSize | null;
-  /** Asks the run for more. */
+  /** Requests a higher ceiling from the run. */
   readonly ask: (ask: PurseAsk) => Promise<AllowanceReply>;
 }
 
-/** The reason of a cancel after which nothing of the environment runs any more. */
+/** After a cancel with this reason no environment code runs any more. */
 const SHED: CancelReason = "overload";
 
-/** Of all rollouts that are told to stop, in this process. */
+/** Spreads the ends of cancelled rollouts in this process. */
 const ENDS = new Apart();
 
-/** How long a run is given to say what may be spent, before it is asked how its rollout stands. */
+/** How long the run may take to answer a request for money before reconciliation asks about the rollout. */
 const ASK_MS = 5000;
 
 const DOING = {
@@ -82,11 +84,11 @@ export class RolloutDriver {
   readonly #parts: DriverParts;
   #cancel: CancelReason | null;
   #suspect: Suspect | null;
-  /** Of the model call in flight. */
+  /** Aborts the model call in flight. */
   #calling = new AbortController();
   #hookRan = false;
   #hadItsTurn = false;
-  /** When the rollout has something to say again at the latest; a sweep need not ask before. */
+  /** The latest time of its next event: reconciliation need not ask before. */
   nextEventAt = 0;
 
   constructor(parts: DriverParts) {
@@ -95,7 +97,7 @@ export class RolloutDriver {
     this.#suspect = parts.suspect;
   }
 
-  /** Ends the rollout at its next step; aborts the call in flight, and waits for no hook but those that close. */
+  /** Ends the rollout at its next step. Aborts the call in flight, and waits for no hook except closing ones. */
   cancel(reason: CancelReason): void {
     this.#cancel = reason;
     this.#parts.clock.interrupt();
@@ -115,37 +117,37 @@ export class RolloutDriver {
       }
       const at = now();
       const notBefore = effect.kind === "sample" ? Math.max(effect.not_before, store.purse().again_at) : 0;
-      // However short its time, an alarm takes one step: else none would ever be taken.
+      // However short its time is, an alarm makes one step; else a rollout might never make any.
       if (notBefore > at || !(first || this.#mayBegin(effect)) || !this.#fits(effect, rollout)) {
         store.save(rollout);
         await this.#letGo();
-        // A back-off longer than the rollout has left ends with the rollout.
+        // A wait beyond the deadline ends at the deadline.
         return { wakeAt: Math.min(deadline, Math.max(notBefore, at)) };
       }
       rollout = effect.kind === "sample" ? await this.#trySample(rollout) : await this.#perform(effect, rollout);
     }
   }
 
-  /** One that was told to stop is kept waiting by none. */
+  /** A cancelled rollout may always continue. */
   #mayBegin(effect: Effect): boolean {
     const { spec, clock, mayBegin } = this.#parts;
     if (this.#cancel !== null) return true;
     return mayBegin(effect.kind === "sample" ? spec.limits.call_timeout_s * 1000 : clock.longestOf(effect.kind));
   }
 
-  /** Asked before each call: what it grew by since the last one is counted now. */
+  /** Checked before each model call: memory that it needs since the last one is counted now. */
   #fits(effect: Effect, rollout: Rollout): boolean {
     return effect.kind !== "sample" || this.#parts.fits(rollout);
   }
 
-  /** Handles are not held through a wait: whoever goes on opens them again. */
+  /** Closes open handles before a wait; they are opened again when the rollout continues. */
   async #letGo(): Promise<void> {
     const fault = await this.#parts.harness.dispose();
     if (fault === null) return;
     logError("closeLive", idsOf(this.#parts.spec), new EnvError(fault.error_chain_str));
   }
 
-  /** Cut off in a reply, after a tool began that must not run twice: whether it ran to its end nobody knows. */
+  /** Resumes in a reply after a tool began that must not run twice: its outcome is unknown, so the rollout fails. */
   #resume(rollout: Rollout): Rollout {
     const begun = this.#parts.store.unrepeatable();
     if (rollout.phase !== "reply" || begun?.turn !== rollout.turns.length) return rollout;
@@ -154,7 +156,7 @@ export class RolloutDriver {
     return advance(rollout, { type: "failed", failure: "tool_outcome_unknown", error });
   }
 
-  /** One that is told to stop has hung up; its end waits for its turn. */
+  /** A cancelled rollout has aborted its call; its end waits until the process has time for it. */
   async #endsInTurn(): Promise<void> {
     if (this.#cancel === null || this.#hadItsTurn) return;
     this.#hadItsTurn = true;
@@ -169,22 +171,22 @@ export class RolloutDriver {
     return advance(rollout, { type: "timed_out" });
   }
 
-  /** One that is to wait for its endpoint comes back here when it is due. */
+  /** Makes the call. A rollout that must wait for its endpoint is tried again when it is due. */
   async #trySample(rollout: Rollout): Promise<Rollout> {
     const began = this.#parts.now();
     const held = await this.#parts.hold(rollout);
-    // Told to stop meanwhile: the call does not leave.
+    // It was cancelled meanwhile: the call is not sent.
     if (this.#cancel !== null) return held;
     if (held !== rollout) return held;
     const bound = await this.#boundOf(rollout);
     return bound === null ? rollout : await this.#sample(rollout, bound, began);
   }
 
-  /** What the call can take at most, once it is paid for; null while it is not: it waits, or was told to stop. */
+  /** The maximum cost of the call, once it is paid for; null if it is not: the rollout waits, or was cancelled. */
   async #boundOf(rollout: Rollout): Promise<number | null> {
     const { store, now, allowance } = this.#parts;
     const size = allowance?.sizeOf(rollout) ?? null;
-    // In a run without a cap nothing is paid for, and a call that will not leave says so itself.
+    // Without a cap nothing is paid for; a call that cannot be sent reports that itself.
     if (allowance === null || size === null) return 0;
     const { need, wish } = wantedFor(allowance.prices, size);
     if (mayCall(store.purse(), need)) return need;
@@ -209,7 +211,7 @@ export class RolloutDriver {
       from: before,
       waitMs,
       leave: () => {
-        // Of a training run: which weights the call met is told by when it was under way.
+        // In a training run the send time decides which weights the call met.
         const at = spec.policy_version === undefined ? {} : { at: now() };
         rollout = advance(before, { type: "sent", ...at });
         store.setPurse(withCall(store.purse(), bound));
@@ -224,20 +226,20 @@ export class RolloutDriver {
     if (outcome.kind === "held") return afterCall(rollout, outcome, { spec, at: now(), began });
     store.setPurse(afterOutcome(store.purse(), outcome, spec.budget));
     const at = now();
-    // Cut short by what the next step handles.
+    // Aborted because of a cancel or the deadline: the next step handles that.
     if (outcome.kind === "aborted" && (this.#cancel !== null || at >= deadline)) return rollout;
     const after = afterCall(rollout, outcome, { spec, at, began });
     store.saveOutcome(after);
     return after;
   }
 
-  /** A call that could not leave, because a store is away, must not make the hook before it run again. */
+  /** If a call cannot be sent because a store is unavailable, the hook before it must not run again. */
   async #depart(departure: Departure, current: () => Rollout, left: Promise<void>): ReturnType<CallModel> {
     const { callModel, store } = this.#parts;
     const before = current();
     this.#calling = new AbortController();
     const calling = callModel(departure, this.#calling);
-    // It waits for a connection, or for its endpoint to be opened: what came before is on disk meanwhile.
+    // It waits for a connection, or for its endpoint to be opened: meanwhile the state before it is written.
     const atOnce = await settlesAtOnce(Promise.race([calling, left]));
     if (!atOnce && current() === before) await this.#keep(before, calling);
     try {
@@ -248,7 +250,7 @@ export class RolloutDriver {
     }
   }
 
-  /** A call that waits must not leave once this could not be written. */
+  /** If this write fails, the waiting call must not be sent. */
   async #keep(before: Rollout, calling: Promise<unknown>): Promise<void> {
     try {
       this.#parts.store.save(before);
@@ -277,23 +279,24 @@ export class RolloutDriver {
   }
 
   /**
-   * Its first hook in this process, also behind a model's answer (which the hook that ended the process took with it), and
-   * those that follow until something is written: without that the next process would do the same again.
+   * The quarantine for the next hook: for the first hook in this process (also if an answer precedes it, which was lost
+   * with the process), and for those that follow until something is written: else the next process would do the same
+   * again.
    */
   async #suspected(): Promise<Suspect | null> {
     const { store } = this.#parts;
     if (this.#suspect === null || !(this.#hookRan && store.ranHere())) return this.#suspect;
-    // Else the hook to come takes with it what those before it left, and the next process meets them alone.
+    // Write first: else the next hook could lose what earlier ones left, and the next process would run them alone.
     await this.#parts.onDisk();
     await this.#suspect.end();
     this.#suspect = null;
     return null;
   }
 
-  /** The result of a hook. Only what this process did not begin can be a suspect. */
+  /** The result of a hook. Only work that this process did not begin can be quarantined. */
   async #heard<T>(work: () => Promise<T>): Promise<T | typeof GIVEN_UP> {
     const { store } = this.#parts;
-    // Whatever else computes, and may end the process meanwhile.
+    // Other work in the process may kill it meanwhile.
     if (this.#suspect !== null) store.keepAnswer();
     const suspect = await this.#suspected();
     this.#hookRan = true;
@@ -301,21 +304,21 @@ export class RolloutDriver {
   }
 }
 
-/** The result of a hook. One that waits for anything has the answer before it on disk meanwhile. */
+/** The result of a hook. If the hook waits for anything, the answer before it is written meanwhile. */
 async function keptMeanwhile<T>(store: RolloutStore, work: () => Promise<T>): Promise<T> {
   const working = work();
   if (!(await settlesAtOnce(working))) store.keepAnswer();
   return await working;
 }
 
-/** Ends a suspect that is not to be tried again; `during`: what ended the process, as a sentence. */
+/** Ends a quarantined rollout that must not be tried again. `during`: a sentence about what killed the process. */
 export function givenUp(rollout: Rollout, during: string, at: number): Rollout {
   const message = stoppedPlatform(`${during}, after ${rollout.turns.length} turns`);
   const error = serializeError(new EnvError(message));
   return endedWithoutHooks(rollout, { failure: "environment", error }, at);
 }
 
-/** Ends it as it stands. `failed` null: it was stopped. */
+/** Ends the rollout in its present state, without hooks. `failed` null: it was cancelled. */
 export function endedWithoutHooks(
   rollout: Rollout,
   failed: { readonly failure: FailureClass; readonly error: SerializedError } | null,

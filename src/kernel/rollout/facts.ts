@@ -1,39 +1,39 @@
 /**
- * The table in which an object keeps its rollouts: JSON text in chunks. A row in production may hold 2 MB and the local
- * runtime does not check: nothing here writes a row over `LIMITS.rowBytes`, wherever it runs.
+ * The table in which an object stores its rollouts: JSON text in chunks. A row in production may hold 2 MB, and the
+ * local runtime does not check that. No row here is larger than `LIMITS.rowBytes`, wherever it runs.
  *
- * Invariants. The table is made by the first write, so an object in which no rollout was begun holds nothing. Its name is
- * one that an environment's sql cannot reach (`PLATFORM_TABLE`). Every row says how many parts its value has, and part 0
- * is always rewritten: what a longer value left behind when a shorter one took its place is beyond that count, and never
- * read.
+ * Invariants. The first write creates the table, so an object in which no rollout was begun stores nothing. An
+ * environment's SQL cannot access a table of this name (`PLATFORM_TABLE`). Every row has the number of parts of its
+ * value, and part 0 is always rewritten. If a shorter value replaces a longer one, old parts beyond that number remain,
+ * but are never read.
  */
 import { LIMITS } from "../../contract/limits.ts";
 import { cutBefore } from "../../contract/shown-text.ts";
 
-/** What a row is about. Numbers are stored: they are never given to anything else. */
+/** Kinds of values. The numbers are stored, so a number must never get another meaning. */
 export const FACT = {
   spec: 0,
   /** The rollout without its turns. */
   head: 1,
   cancel: 2,
   acknowledged: 3,
-  /** A tool that must not run twice and has begun. */
+  /** A tool that has begun and must not run twice. */
   unrepeatable: 4,
-  /** An item each. */
+  /** One item per turn. */
   turns: 5,
-  // 7 is taken: it meant something once.
-  /** The tries in a row that came to nothing. */
+  // 7 was used before and must not be reused.
+  /** The number of failed tries in a row. */
   tries: 8,
 } as const;
 
 type Kind = (typeof FACT)[keyof typeof FACT];
 
-/** A value of a rollout: `item` numbers those of a kind of which there are several. */
+/** A value of a rollout. `item` numbers the values of a kind that has several. */
 export type Fact = readonly [kind: Kind, item: number, value: unknown];
 
 /** UTF-16 units per row: at most 3 bytes each in UTF-8, so a row stays under 1.9 MB. */
 const CHUNK_CHARACTERS = Math.floor(LIMITS.rowBytes / 3);
-/** A statement takes 100 parameters at most, and a row has six. */
+/** A statement takes at most 100 parameters, and a row has six. */
 const ROWS_PER_STATEMENT = 16;
 
 type Chunk = { kind: number; item: number; part: number; parts: number; text: string };
@@ -47,7 +47,7 @@ export class FactsTable {
     this.#sql = sql;
   }
 
-  /** The rollouts that were begun here; true for those whose report was acknowledged. */
+  /** The rollouts that were begun here; true if the report was acknowledged. */
   rollouts(): Map<string, boolean> {
     if (!this.#isMade()) return new Map();
     const rows = this.#sql.exec<{ rollout: string; over: number }>(
@@ -72,12 +72,12 @@ export class FactsTable {
     }
   }
 
-  /** Every item of the kind. */
+  /** Deletes all items of the kind. */
   delete(rollout: string, kind: Kind): void {
     this.#sql.exec("delete from facts where rollout = ? and kind = ?", rollout, kind);
   }
 
-  /** What is stored of the rollout, by kind and in order, parsed. */
+  /** All values of the rollout by kind, in order, parsed. */
   read(rollout: string): Map<number, unknown[]> {
     const kinds = new Map<number, string[]>();
     if (!this.#isMade()) return new Map();
@@ -97,7 +97,7 @@ export class FactsTable {
     return new Map(parsed);
   }
 
-  /** The JSON of one item, and no row of another; null where it was never written. */
+  /** The JSON of one item, without reading others; null if it was never written. */
   item(rollout: string, kind: Kind, item: number): string | null {
     if (!this.#isMade()) return null;
     const query = "select parts, text from facts where rollout = ? and kind = ? and item = ? order by part";
@@ -111,7 +111,7 @@ export class FactsTable {
           .join("");
   }
 
-  /** How many items there are of a kind whose items are numbered from 0, without gaps. */
+  /** The number of items of a kind whose items are numbered from 0 without gaps. */
   count(rollout: string, kind: Kind): number {
     if (!this.#isMade()) return 0;
     const query =
@@ -119,7 +119,7 @@ export class FactsTable {
     return this.#sql.exec<{ n: number }>(query, rollout, kind).toArray()[0]?.n ?? 0;
   }
 
-  /** To be called when the object's storage was deleted. */
+  /** Must be called when the object's storage was deleted. */
   forget(): void {
     this.#made = null;
   }
@@ -139,7 +139,7 @@ export class FactsTable {
   }
 }
 
-/** Never cuts between the halves of a surrogate pair: each half alone would be stored as a replacement character. */
+/** Never cuts inside a surrogate pair: each half alone would be stored as a replacement character. */
 function partsOf(text: string): string[] {
   const parts: string[] = [];
   for (let from = 0; from < text.length; ) {

@@ -1,24 +1,25 @@
 /**
- * What becomes of a rollout when something throws outside of its hooks; those beside it in the object go on. Pure.
+ * Decides what happens to a rollout if something throws outside of its hooks. Other rollouts in the object continue.
+ * Pure.
  *
- * Invariants. What environment code throws ends its rollout, wherever it was called. What is refused for what it is would be
- * refused for ever, and ends it too. A fault of our own code stays until the code is another one; that of a call to another
- * object may be gone once both are of one release, so it is worth some tries. Everything else is a store that is away: it is
- * asked again for as long as it takes.
+ * Invariants. An error of environment code ends its rollout, wherever the code was called. A value that is refused for
+ * its content would always be refused, so it ends the rollout too. A fault of the platform's code stays until the code
+ * changes; but in a call to another object it may disappear once both run the same release, so there are some tries.
+ * Any other error is an unavailable store: it is retried for as long as it takes.
  */
 import { EnvError, isError, messageOf, type SerializedError, serializeError } from "../../contract/errors.ts";
 import { RowError } from "../../core/rollout/task.ts";
 import { refusalOf } from "../kit/storage-faults.ts";
 
-/** Between tries of what the platform itself must still do (store, report): it is not the rollout's failure. */
+/** Wait between tries of the platform's own work (storing, reporting): the failure is not the rollout's. */
 const RETRY_MS = 500;
 const LONGEST_RETRY_MS = 30_000;
-/** With the waits between them some six minutes. */
+/** About six minutes with the waits between them. */
 export const MOST_FAULTS = 20;
 
 const FAULTS_OF_CODE = ["TypeError", "ReferenceError", "SyntaxError"];
 
-/** In a row: all of them, and those at the end of them that met a fault of the code. */
+/** Failed tries in a row: all of them, and how many of the latest were faults of the code. */
 export interface FailedTries {
   readonly failed: number;
   readonly faults: number;
@@ -33,11 +34,11 @@ export function withFailed({ failed, faults }: FailedTries, thrown: unknown): Fa
 
 export type RolloutFault =
   | { readonly kind: "environment"; readonly error: SerializedError }
-  /** Nothing of the rollout but its end can be reported. */
+  /** Only the end of the rollout can be reported, and nothing else of it. */
   | { readonly kind: "platform"; readonly why: string }
   | { readonly kind: "waits" };
 
-/** `tries`: with this one. */
+/** `tries`: including this one. */
 export function faultOf(thrown: unknown, { faults }: FailedTries): RolloutFault {
   if (isError(thrown, EnvError) || isError(thrown, RowError)) {
     return { kind: "environment", error: serializeError(thrown) };
@@ -55,7 +56,7 @@ function isOfCode(thrown: unknown): boolean {
   return isError(thrown, Error) && FAULTS_OF_CODE.includes(thrown.name);
 }
 
-/** A store that is back is noticed at the latest half as long after as it was away, up to the longest wait. */
+/** The wait grows with the outage: a store that is back is used again after at most half of its outage. */
 export function platformWaitMs(failures: number): number {
   const grown = RETRY_MS * 1.5 ** (Math.min(failures, 20) - 1);
   return Math.min(LONGEST_RETRY_MS, Math.round(grown));

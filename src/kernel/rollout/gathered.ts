@@ -1,9 +1,9 @@
 /**
- * What rollouts of one object tell or ask their run at about the same time, in one call. If that fails each goes alone:
- * what is wrong with one is not the failure of those that went with it.
+ * Sends reports or requests that rollouts of one object make at about the same time in one call. If that call fails
+ * each is sent alone, so that an error with one does not fail the others.
  */
 
-/** Those that come together go in one call. */
+/** Items that arrive within this time go in one call. */
 const GATHER_MS = 10;
 
 interface Waiting<Item, Answer> {
@@ -19,7 +19,7 @@ export class Gathered<Item, Answer> {
   #waiting: Waiting<Item, Answer>[] = [];
   #soon: ReturnType<typeof setTimeout> | undefined;
 
-  /** `most`: how many can come at all; with so many nobody is waited for. `unheard`: the answer where none came. */
+  /** `most`: how many items can come at all; that many are sent without waiting. `unheard`: the answer if none came. */
   constructor(send: (items: readonly Item[]) => Promise<readonly Answer[]>, most: () => number, unheard: Answer) {
     this.#send = send;
     this.#most = most;

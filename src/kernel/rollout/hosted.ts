@@ -1,9 +1,9 @@
 /**
  * One rollout, in the object that plays it (object.ts).
  *
- * Invariants. Playing it never throws: whatever goes wrong ends this rollout or is tried again later, and leaves those
- * beside it alone. The final report is repeated until the run acknowledges it. What can never be stored or reported for
- * what it is ends the rollout instead, with a report that can.
+ * Invariants. `play` never throws: an error ends this rollout or is retried later, and does not affect the other
+ * rollouts. The final report is repeated until the run acknowledges it. If a value can never be stored or reported, the
+ * rollout ends with a report that can.
  */
 
 import {
@@ -53,23 +53,23 @@ import { ASK_AGAIN_MS, Room, sizeInMemory } from "./room.ts";
 import { dropDatabase, sqlOf } from "./sql-object.ts";
 import { RolloutStore } from "./store.ts";
 
-/** What a rollout has of the object that plays it. */
+/** What the object offers to its rollouts. */
 export interface Host {
   readonly ctx: DurableObjectState;
   readonly env: Env;
   readonly now: () => number;
   readonly table: FactsTable;
-  /** All calls of the object go through it: those of one rollout wait for those of others. */
+  /** All outside calls of the object go through it: those of one rollout wait for those of others. */
   readonly calls: Subrequests;
-  /** How many of its connections a rollout's hooks may have at once. */
+  /** How many of the object's connections one rollout's hooks may use at once. */
   readonly share: () => number;
-  /** Whether a step of so many milliseconds at most may begin: not once the object hands over to its next alarm. */
+  /** True if a step of at most this many milliseconds may begin: false once the object hands over to its next alarm. */
   readonly mayBegin: (longestMs: number) => boolean;
-  /** Lets the rollout go on at once. */
+  /** Lets the rollout continue at once. */
   readonly wake: () => Promise<void>;
-  /** Asks the run for more than a rollout may spend so far. */
+  /** Requests a higher ceiling from the run. */
   readonly allow: (spec: RolloutSpec, ask: AllowanceAsk) => Promise<AllowanceReply>;
-  /** Hands the final report to the run. */
+  /** Sends the final report to the run. */
   readonly report: (spec: RolloutSpec, report: RolloutReport) => Promise<Answered>;
 }
 
@@ -81,13 +81,13 @@ export class HostedRollout {
   #driver: RolloutDriver | null = null;
   #clock: StageClock | null = null;
   #playing = false;
-  /** Its alarm was begun before, and its process ended. */
+  /** True: its alarm was started before, and its process died. */
   #again = false;
   #ownsDatabase = false;
-  /** Calls of its hooks. */
+  /** Limits the calls of its hooks. */
   readonly #ownCalls: Turns;
 
-  /** One that was begun, or is about to be. */
+  /** For a rollout that was begun, or is about to be. */
   constructor(host: Host, id: string) {
     this.#host = host;
     this.#store = new RolloutStore(host.table, id);
@@ -104,36 +104,36 @@ export class HostedRollout {
     return this.#store.acknowledged();
   }
 
-  /** True once it was told to stop. */
+  /** True once it was cancelled. */
   get cancelled(): boolean {
     return this.#store.cancelRequest() !== null;
   }
 
-  /** Milliseconds that its next step may take, whatever that is; closing, which has its own limit, is not counted. */
+  /** The longest time of its next step, in milliseconds, without closing, which has its own limit. */
   get longestMs(): number {
     this.#longestMs ??= this.#looked(() => longestStepMs(this.#store.spec().limits));
     return this.#longestMs;
   }
 
-  /** Epoch milliseconds at which it has something to say again at the latest; null while it is not played. */
+  /** The latest time of its next event, in epoch milliseconds; null while it is not played. */
   get nextEventAt(): number | null {
     return this.#playing ? (this.#driver?.nextEventAt ?? this.#host.now()) : null;
   }
 
-  /** As it is on disk once this is answered. */
+  /** The state that is on disk by the time this is answered. */
   read(): Rollout | null {
     this.#store.keepAnswer();
     return this.#looked(() => this.#store.load());
   }
 
-  /** What was read to answer one question is not kept. */
+  /** Returns what `look` reads, and drops the rollout from memory unless it is played. */
   #looked<T>(look: () => T): T {
     const seen = look();
     if (!this.#room.isHeld) this.#store.letGo();
     return seen;
   }
 
-  /** What was answered is on disk once this is. */
+  /** Writes the last answer to disk. */
   keepAnswer(): void {
     this.#store.keepAnswer();
   }
@@ -142,11 +142,11 @@ export class HostedRollout {
     if (this.over) return;
     this.#store.requestCancel(reason);
     this.#driver?.cancel(reason);
-    // One that sleeps until its next try must hear of it now, and so must one that is about to.
+    // A rollout that waits for its next try must continue now, and so must one that is about to wait.
     await this.#host.wake();
   }
 
-  /** It waits for what is left of its run's cap no longer; one that waits for anything else goes on waiting. */
+  /** Ends the wait for the run's cap; other waits continue. */
   async askAgain(first: boolean): Promise<void> {
     const purse = this.#looked(() => this.#store.purse());
     if (first) this.#store.setPurse(withoutRest(purse));
@@ -156,12 +156,12 @@ export class HostedRollout {
   }
 
   /**
-   * Goes on with it until it is over or must wait: then until when, in epoch milliseconds. `again`: the alarm was begun
-   * before, and its process ended. Throws only where what is stored of it cannot be read.
+   * Plays the rollout until it is over (null) or must wait (until when, in epoch milliseconds). `again`: the alarm was
+   * started before, and its process died. Throws only if its stored state cannot be read.
    */
   async play(again: boolean): Promise<number | null> {
     const { until = 0 } = this.#store.failedTries();
-    // The wait of an instance before this one, which those beside it have woken.
+    // The wait of an earlier instance. The alarm came early, for other rollouts of the object.
     if (until > this.#host.now() && !this.cancelled) return until;
     this.#playing = true;
     this.#again ||= again;
@@ -183,14 +183,14 @@ export class HostedRollout {
     }
   }
 
-  /** One that waits for room holds nothing of its row: it is read again behind the wait. */
+  /** While a rollout waits for memory it does not hold its row: it is read again after the wait. */
   #hasRoom(): Promise<boolean> {
     const { scope, characters = 0 } = this.#store.spec();
     const mayWait = () => this.#host.mayBegin(this.longestMs);
     return this.#room.enter(scope.orgId, characters, mayWait, () => this.#store.letGo());
   }
 
-  /** What passes is waited for; what does not ends the rollout. */
+  /** A temporary error is waited for; any other ends the rollout. */
   async #failedWith(spec: RolloutSpec, thrown: unknown): Promise<number | null> {
     const tries = withFailed(this.#store.failedTries(), thrown);
     try {
@@ -202,7 +202,7 @@ export class HostedRollout {
     } catch (again) {
       logError("rollout cannot be ended", idsOf(spec), again);
     }
-    // Thrown alarms are repeated six times and then forgotten: keep our own count instead.
+    // The runtime repeats a failed alarm six times, then drops it; so the tries are counted here.
     logError("rollout waits for the platform", idsOf(spec), thrown);
     const until = this.#host.now() + platformWaitMs(tries.failed);
     this.#noteTries({ ...tries, until });
@@ -231,7 +231,7 @@ export class HostedRollout {
     }
   }
 
-  /** `again`: this alarm was begun before, and its process ended. */
+  /** `again`: this alarm was started before, and its process died. */
   async #run(spec: RolloutSpec, again: boolean): Promise<number | null> {
     const stored = this.#store.load();
     const bare = () => stored ?? this.#bareRollout(spec);
@@ -317,8 +317,9 @@ export class HostedRollout {
   }
 
   /**
-   * How a hook's `can.fetch` leaves: what was answered before it is on disk, and of the connections it has its share. It
-   * waits untimed for those that others hold, and on its own time behind its own calls.
+   * How a hook's `can.fetch` is sent: earlier answers are on disk first, and the rollout uses only its part of the
+   * connections. Waiting for other rollouts' connections does not count as the hook's time; waiting for its own calls
+   * does.
    */
   #callsOf(clock: StageClock): Parameters<typeof rolloutCapabilities>[3] {
     return {
@@ -332,12 +333,12 @@ export class HostedRollout {
     };
   }
 
-  /** What comes next may have ended a process before: this one did not come to it. `again`: nor did this alarm. */
+  /** `resumed`: the next step may have killed a process before, since this process did not begin the rollout. */
   #isSuspect(again: boolean): { readonly resumed: boolean; readonly again: boolean } {
     return { resumed: !this.#store.ranHere(), again };
   }
 
-  /** The code the run pinned is gone from this deployment: free of charge, and never run with other code. */
+  /** The code that the run pinned is not in this deployment: the rollout ends free of charge; no other code is used. */
   #changed(spec: RolloutSpec, stored: Rollout | null): Rollout {
     const { id, version } = spec.environment;
     const error = serializeError(
@@ -351,13 +352,13 @@ export class HostedRollout {
     return endedWithoutHooks(from, { failure, error }, this.#host.now());
   }
 
-  /** One that has nothing but its row. */
+  /** A rollout that has nothing but its row. */
   #bareRollout({ rollout_id, task_key, example_id, row }: RolloutSpec): Rollout {
     const bare = { example_id, task: row, prompt: [], answer: "", info: {} };
     return newRollout({ id: rollout_id, task_key, ...bare }, this.#host.now());
   }
 
-  /** The trajectory to R2, then the report to the run; both may be repeated. */
+  /** Stores the trajectory in R2, then sends the report to the run. Both may be repeated. */
   async #report(spec: RolloutSpec, rollout: Rollout, left?: Trajectory): Promise<null> {
     const { env, calls } = this.#host;
     await this.#room.turn(sizeInMemory(spec, rollout));
@@ -370,14 +371,14 @@ export class HostedRollout {
     return null;
   }
 
-  /** Only what went with the report is scored here, and nothing that may have ended the process before. */
+  /** Scores the rollout here if its trajectory is in the report and its alarm is not a repeat after a death. */
   async #scored(spec: RolloutSpec, { failure, cancelled, trajectory }: RolloutReport): Promise<ScoreRecord | null> {
     const endedWell = failure === null && cancelled === null;
     if (spec.scored_in_place !== true || !endedWell || trajectory === null || this.#again) return null;
     try {
       return await scoreInPlace(this.#host.env, spec, trajectory, this.#host.calls);
     } catch (thrown) {
-      // The rollout ended well, whatever keeps it from being scored here: the consumer meets it, and deals with it.
+      // The rollout itself ended well: the scoring consumer will meet the same error and handle it.
       logError("rollout is left to be scored", idsOf(spec), thrown);
       return null;
     }
@@ -393,7 +394,7 @@ export class HostedRollout {
   }
 }
 
-/** A fleet says itself of each call whether it waits; whether an endpoint is down is asked before a call is tried again. */
+/** A fleet reports for each call whether it waits. For an endpoint, an outage is checked before a call is retried. */
 function reachOf(env: Env, spec: RolloutSpec, calls: Subrequests, now: () => number): Reach {
   if (spec.fleet !== undefined) return fleets().reach(env, spec, calls, now);
   return endpointReach(endpointOpener(env, spec.scope, spec, now));

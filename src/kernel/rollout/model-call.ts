@@ -1,9 +1,9 @@
 /**
- * The model is called by the object that plays the rollout, inside its alarm: a kill that loses the call is found at once
- * by the alarm that is repeated, and what the rollouts of an object wait side by side is billed once.
+ * Calls the model from the object that plays the rollout, inside its alarm. A call lost by a kill is noticed at once,
+ * since the alarm is repeated; and the time that rollouts of one object wait concurrently is billed once.
  *
- * Invariants. `leave` makes the intent durable and is called right before the call leaves; a call that could not leave was
- * none. Retries are not decided here, but in call-outcome.ts.
+ * Invariants. `leave` makes the intent durable and is called right before the call is sent; a call that could not be
+ * sent does not count. Retries are decided in call-outcome.ts, not here.
  */
 
 import { cacheSalt, mergeSampling, type Sampling, trainingSampling, withCallSeed } from "../../contract/sampling.ts";
@@ -22,19 +22,19 @@ import { askedTools } from "../run/training/asked-tools.ts";
 export interface Departure {
   /** The rollout that calls. */
   readonly from: Rollout;
-  /** Milliseconds the answer is waited for. */
+  /** How long the answer is waited for, in milliseconds. */
   readonly waitMs: number;
-  /** Milliseconds until the rollout's own deadline, when it is asked; infinity without one. */
+  /** Milliseconds until the rollout's own deadline at the time of the call; infinity without one. */
   readonly latestMs: () => number;
-  /** Writes that the call leaves. */
+  /** Writes that the call is sent. */
   readonly leave: () => void;
-  /** False once a call that has waited must not leave any more. */
+  /** False if a call that has waited must not be sent any more. */
   readonly mayLeave: () => boolean;
 }
 
 /**
- * Calls the model for the outstanding turn. `later`: it waited for a connection until it might not leave any more. Once
- * nobody waits for the call any more, `controller` is aborted.
+ * Calls the model for the outstanding turn. `later`: it waited for a connection until it could not be sent any more.
+ * Abort `controller` if the call is not needed any more.
  */
 export type CallModel = (
   departure: Departure,
@@ -45,12 +45,12 @@ export function endpointReach(open: OpenEndpoint): Reach {
   return ({ call, waitMs, controller }) => callEndpoint({ open, call: () => call(), waitMs, controller });
 }
 
-/** As much of a rollout's spec as its calls depend on. */
+/** The part of a rollout's spec that its calls depend on. */
 type Calling = Pick<RolloutSpec, "run_id" | "rollout_id" | "model" | "sampling"> &
   Pick<RolloutSpec, "group" | "slot" | "attempt"> &
   Pick<RolloutSpec, "policy_version" | "policy_generation">;
 
-/** What the model is asked for the rollout's outstanding turn. `by`: of a run on a fleet. */
+/** The request for the rollout's outstanding turn. `by`: set in a run on a fleet. */
 export function turnCall(
   spec: Calling,
   rollout: Rollout,
@@ -71,8 +71,8 @@ export function turnCall(
 }
 
 /**
- * All turns of a rollout have the salt of the version it was dispatched by, also those that later weights sample; on a fleet,
- * which knows what each of its replicas serves, that of the weights that sample.
+ * All turns of a rollout have the cache salt of the version at its dispatch, also those that later weights sample. On a
+ * fleet, which has the version of each replica, they have the salt of the weights that sample.
  */
 function askedSampling(
   { run_id, policy_version, policy_generation = 0, sampling: run }: Calling,
@@ -85,7 +85,7 @@ function askedSampling(
   return trainingSampling(environment, run, cacheSalt({ run_id, generation, version }));
 }
 
-/** What the rollout's outstanding call can take at most; null where no call will leave. */
+/** The maximum size of the rollout's outstanding call; null if no call will be sent. */
 export function callSizer(spec: Calling, environment: AnyEnvironment): (rollout: Rollout) => CallSize | null {
   return (rollout) => {
     const call = turnCall(spec, rollout, environment);
@@ -97,8 +97,8 @@ export function callSizer(spec: Calling, environment: AnyEnvironment): (rollout:
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * The time of a call begins when a connection of the object (`calls`) is free for it. `turn`: resolves when its request may
- * be made; null: at once.
+ * A call's time begins when a connection of the object (`calls`) is free for it. `turn`: resolves when its request may
+ * be built; null: at once.
  */
 export function modelCaller(
   spec: RolloutSpec,

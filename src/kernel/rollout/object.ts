@@ -1,13 +1,13 @@
 /**
- * The object that plays rollouts of one run, up to `LIMITS.rolloutsPerHost` at a time: they share its storage, its alarm,
- * its connections and the calls that start them and report them. Each keeps its own rows, deadline, tries and end.
+ * The object that plays rollouts of one run, up to `LIMITS.rolloutsPerHost` at a time. They share its storage, its
+ * alarm, its connections, and the calls that start and report them. Each has its own rows, deadline, tries and end.
  *
- * Invariants. The constructor writes nothing; the first `start` makes the table, and any other call about a rollout that
+ * Invariants. The constructor writes nothing. The first `start` creates the table; any other call about a rollout that
  * was never started answers `unknown` and writes nothing. All rollouts are played inside `alarm()`, which the runtime
- * repeats after a crash, so nothing here arms a far alarm before the handler ends, and a fresh instance goes on with every
- * rollout that is not over. One that is due goes on whatever those beside it wait for, until the handler hands over to
- * its next one: no step begins that could end later than `ALARM_MS` after the handler began, since the platform would end
- * it. Only a rollout that was told to stop closes all the same.
+ * repeats after a crash. So no far alarm is set before the handler ends, and a fresh instance continues every rollout
+ * that is not over. A rollout that is due continues, whatever the others wait for, until the handler hands over to its
+ * next alarm: no step begins that could end later than `ALARM_MS` after the handler began, since the platform would
+ * kill it. The only exception is a rollout that was cancelled: it still closes.
  */
 
 import { DurableObject } from "cloudflare:workers";
@@ -34,16 +34,16 @@ import { Gathered } from "./gathered.ts";
 import { HostedRollout } from "./hosted.ts";
 import { restOf, turnSlice } from "./turn-slice.ts";
 
-/** The platform ends an alarm after 15 minutes. */
+/** The platform kills an alarm handler after 15 minutes. */
 const ALARM_MS = 14 * 60_000;
-/** Calls to the outside after which an alarm hands over, too: production stops an invocation at 10,000. */
+/** After this many outside calls an alarm hands over, too: production allows 10,000 per invocation. */
 const ALARM_CALLS = 4000;
-/** One that could not even say why it failed is tried again after this. */
+/** A rollout that could not even report its failure is tried again after this time. */
 const BROKEN_RETRY_MS = 30_000;
-/** After its last use, where objects are retired at once: long enough for the run's next rollouts to come. */
+/** Time after its last use, if objects are retired at once: the run's next rollouts usually come within it. */
 const RETIRE_AFTER_MS = 1000;
 
-/** What a rollout tells or asks its run. */
+/** A report or a request of one rollout to its run. */
 interface Sent<What> {
   readonly spec: RolloutSpec;
   readonly what: What;
@@ -52,26 +52,26 @@ interface Sent<What> {
 export class RolloutObject extends DurableObject<Env> implements Serves<RolloutRpc> {
   /** The clock, replaced by tests. */
   now: () => number = () => Date.now();
-  /** How long one alarm goes on; tests shrink it. */
+  /** How long one alarm may work; tests shorten it. */
   alarmMs = ALARM_MS;
   readonly #table: FactsTable;
   readonly #calls = new Subrequests(Number.POSITIVE_INFINITY);
-  /** Every rollout that was begun here; true for those that are over. Read once. */
+  /** Every rollout that was begun here; true if it is over. Read once. */
   #begun: Map<string, boolean> | null = null;
-  /** Those that are not over, once they were looked at. */
+  /** Rollouts that are not over, once they were read. */
   readonly #rollouts = new Map<string, HostedRollout>();
   readonly #playing = new Set<string>();
-  /** When those that wait go on, in epoch milliseconds. One that is neither here nor played is due. */
+  /** When waiting rollouts continue, in epoch milliseconds. A rollout neither here nor in `#playing` is due. */
   readonly #wakeAt = new Map<string, number>();
-  /** The alarm under way: when its last step may begin, in milliseconds and in calls. */
+  /** The running alarm: the limits, in milliseconds and in calls, for the beginning of its last step. */
   #alarm: { readonly until: number; readonly calls: number } | null = null;
-  /** Those of which what is stored could not be read when they were last looked at. */
+  /** Rollouts whose storage could not be read at the last try. */
   readonly #unreadable = new Set<string>();
   #changed: () => void = () => undefined;
   readonly #reports: Gathered<Sent<RolloutReport>, Answered>;
   readonly #asks: Gathered<Sent<AllowanceAsk>, AllowanceReply>;
   #retireLater: ReturnType<typeof setTimeout> | undefined;
-  /** Requests while they are served. */
+  /** The number of requests being served. */
   #attending = 0;
 
   constructor(ctx: DurableObjectState, env: Env) {
@@ -93,7 +93,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
         this.#all().set(spec.rollout_id, false);
       }
     } finally {
-      // Also for those that were begun before one that could not be.
+      // Also if a later rollout could not be begun.
       if (fresh.length > 0) await this.#attend(() => this.#wake());
     }
     const standing = ({ rollout_id }: RolloutSpec): Promise<RolloutStanding> | RolloutStanding =>
@@ -157,7 +157,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     }
     this.#alarm = { until: this.now() + this.alarmMs, calls: this.#calls.count + ALARM_CALLS };
     try {
-      // However short its time, what is due has one step.
+      // However short its time is, each due rollout makes one step.
       this.#begin(info?.isRetry ?? false, () => true);
       while (this.#playing.size > 0) {
         await this.#change();
@@ -170,7 +170,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     this.#retireSoon();
   }
 
-  /** Plays what is due. `again`: this alarm was begun before, and its process ended. */
+  /** Plays due rollouts. `again`: this alarm was started before, and its process died. */
   #begin(again: boolean, may: (rollout: HostedRollout) => boolean): void {
     const now = this.now();
     for (const id of this.#underWay()) {
@@ -189,7 +189,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     return this.now() + longestMs <= this.#alarm.until && this.#calls.count <= this.#alarm.calls;
   }
 
-  /** Looks at what is stored of it, unless it was looked at before. */
+  /** Reads what is stored of the rollout, unless it was read before. */
   #isReadable(id: string): boolean {
     try {
       void this.#rollout(id).cancelled;
@@ -202,7 +202,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     return !this.#unreadable.has(id);
   }
 
-  /** One that cannot be read says nothing about itself; its id names the run. */
+  /** The rollout cannot be read, but its id contains the run. */
   #idsOf(rollout_id: string): LogIds {
     const read = readId(this.env, rollout_id);
     return { rollout_id, ...(read?.kind === "rollout" && { run_id: read.runId }) };
@@ -219,7 +219,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     void played.then((wakeAt) => {
       this.#playing.delete(id);
       if (wakeAt === null) this.#end(id);
-      // What was heard meanwhile may have asked for an earlier time.
+      // A call in the meantime may have set an earlier time.
       else this.#wakeAt.set(id, Math.min(wakeAt, this.#wakeAt.get(id) ?? wakeAt));
       this.#changed();
     });
@@ -231,7 +231,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     this.#wakeAt.delete(id);
   }
 
-  /** Resolves when a rollout came or stopped, or the next one is due. */
+  /** Resolves when a rollout was started or stopped, or the next one is due. */
   async #change(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#changed = resolve;
@@ -241,13 +241,13 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     clearTimeout(timer);
   }
 
-  /** The earliest time at which one of these that is not played is due. */
+  /** The earliest time at which one of these idle rollouts is due. */
   #nextWake(of: (id: string) => boolean = () => true): number {
     const idle = this.#underWay().filter((id) => !this.#playing.has(id) && of(id));
     return idle.reduce((first, id) => Math.min(first, this.#wakeAt.get(id) ?? this.now()), Number.POSITIVE_INFINITY);
   }
 
-  /** Lets whatever is due go on. An alarm under way sees to it, and needs none behind it: a crash repeats it. */
+  /** Lets due rollouts continue. A running alarm does that itself and needs no further alarm: a crash repeats it. */
   async #wake(): Promise<void> {
     if (this.#alarm === null) await this.ctx.storage.setAlarm(this.now());
     this.#changed();
@@ -261,7 +261,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     const at = this.#playing.has(id) ? this.#rollout(id).nextEventAt : this.#wakeAt.get(id);
     if (this.#alarm !== null) return { state: "running", next_event_at: at ?? this.now() };
     const alarm = await this.ctx.storage.getAlarm();
-    // Neither played nor to be: it was lost, and is woken.
+    // It is neither played nor will be: its alarm was lost, so it is woken.
     if (alarm === null) await this.#wake();
     return { state: "running", next_event_at: alarm === null ? this.now() : (at ?? alarm) };
   }

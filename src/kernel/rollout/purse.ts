@@ -1,9 +1,9 @@
 /**
- * What one rollout may spend and has spent, as it is kept with the rollout: part of its head, so that a call is paid for in
- * the write of its intent. Pure; the rules are those of core/costs/allowance.ts.
+ * The budget of one rollout: what it may spend and has spent. It is stored in the rollout's head, so a call is paid for
+ * in the write of its intent. Pure; the rules are in core/costs/allowance.ts.
  *
- * Invariants. What is read back from storage has no call under way: that of an instance before is answered by the turn that
- * was written behind the head, or it is lost. Outside a run with a cap nothing is paid for, and lost calls are counted.
+ * Invariants. A budget that is read from storage has no call in flight: the call of an earlier instance was answered by
+ * the turn written after the head, or it is lost. Without a cap nothing is paid for, but lost calls are counted.
  */
 import type { Turn } from "../../contract/trajectory.ts";
 import {
@@ -22,14 +22,14 @@ import type { TurnOutcome, Unasked } from "../messages/endpoint-wire.ts";
 import type { AllowanceReply, RolloutBudget } from "../messages/wire.ts";
 
 export interface RolloutPurse extends Purse {
-  /** How often it asked its run for more. */
+  /** How many requests it sent to its run. */
   readonly asks: number;
-  /** How often in a row it was told to wait, and until when it does (epoch ms). */
+  /** How often in a row it had to wait, and until when it waits (epoch milliseconds). */
   readonly waits: number;
   readonly again_at: number;
 }
 
-/** What is asked for with an ask of this number. */
+/** The request with this number. */
 export interface PurseAsk extends Wanted {
   readonly asks: number;
   readonly spent: number;
@@ -42,7 +42,7 @@ export function openPurse({ ceiling, base }: Pick<RolloutBudget, "ceiling" | "ba
   return { ...newPurse(ceiling, base), asks: 0, waits: 0, again_at: 0 };
 }
 
-/** As it goes on in a fresh instance. `answer`: the turn that was written after the purse; null for none. */
+/** The budget in a fresh instance. `answer`: the turn that was written after it; null if there is none. */
 export function resumedPurse(
   purse: RolloutPurse,
   answer: Turn | null,
@@ -52,12 +52,12 @@ export function resumedPurse(
   return { ...settled, ...loseOpen(settled) };
 }
 
-/** Right before a call leaves. */
+/** Reserves the bound of a call, right before the call is sent. */
 export function withCall(purse: RolloutPurse, bound: number): RolloutPurse {
   return { ...purse, ...holdCall(loseOpen(purse), bound), waits: 0, again_at: 0 };
 }
 
-/** What came of the call under way; of one that never left nothing. */
+/** Settles the call in flight by its outcome. If none was sent, nothing changes. */
 export function afterOutcome(
   purse: RolloutPurse,
   outcome: TurnOutcome | Unasked,
@@ -80,7 +80,7 @@ export function afterOutcome(
   }
 }
 
-/** A reply that does not say what it took is lost in the same way. */
+/** A reply without usage counts like a lost call. */
 function answered(purse: Purse, { usage }: Pick<Turn, "usage">, budget: RolloutBudget | undefined): Purse {
   if (usage === null) return loseCall(purse, purse.held);
   return settleCall(purse, purse.held, budget === undefined ? 0 : callCost(budget.prices, usage));
@@ -90,12 +90,12 @@ export function mayCall(purse: RolloutPurse, bound: number): boolean {
   return covers(purse, bound);
 }
 
-/** It pays for no other call before it has asked. */
+/** It pays for no further call before the next request. */
 export function withoutRest(purse: RolloutPurse): RolloutPurse {
   return { ...purse, ceiling: Math.min(purse.ceiling, purse.spent + purse.held) };
 }
 
-/** It asks for more, and gives back what it has not spent: to be written before the ask leaves. */
+/** A request for more money, which returns what is not spent. Must be written before the request is sent. */
 export function asking(purse: RolloutPurse): RolloutPurse {
   const { spent } = loseOpen(purse);
   return { ...purse, ...loseOpen(purse), ceiling: spent, asks: purse.asks + 1 };
@@ -104,12 +104,12 @@ export function asking(purse: RolloutPurse): RolloutPurse {
 export function afterAsk(purse: RolloutPurse, { ceiling }: AllowanceReply, now: number): RolloutPurse {
   if (ceiling !== null) return { ...purse, ceiling, waits: 0, again_at: 0 };
   const wait = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(purse.waits, 10));
-  // Those that wait in one object ask again together.
+  // Rounded, so that rollouts that wait in one object ask again together.
   const again_at = Math.ceil((now + wait) / FIRST_WAIT_MS) * FIRST_WAIT_MS;
   return { ...purse, waits: purse.waits + 1, again_at };
 }
 
-/** What it took, at its end. */
+/** What it spent, at its end. */
 export function spendingOf(purse: RolloutPurse, budget: RolloutBudget | undefined): Spending {
   const { spent, lost } = loseOpen(purse);
   return { micros: budget === undefined ? 0 : spent, lost };

@@ -1,7 +1,8 @@
 /**
- * Suspects among rollouts (suspects.ts), and what runs of an environment outside of its hooks, done once and thrown away: it
- * is built, the task is made, the row finds its environment, the tools are listed. Where deaths go on, that is done for a
- * suspect alone before it goes on, since one of these may be what ends the process.
+ * Quarantine of rollouts (suspects.ts), and a dry run of environment code outside of its hooks: it builds the
+ * environment and the task, routes the row, lists the tools, and drops the results. If a process dies repeatedly, a
+ * quarantined rollout does the dry run alone before it continues, since one of these steps may be what kills the
+ * process.
  */
 import { offeredTools } from "../../core/rollout/harness.ts";
 import { newRollout, type Rollout } from "../../core/rollout/rollout.ts";
@@ -14,13 +15,13 @@ import type { RolloutSpec } from "../messages/wire.ts";
 import { givenUp } from "./driver.ts";
 
 export interface Circumstances {
-  /** This process did not come to what is next. */
+  /** This process did not begin the next step. */
   readonly resumed: boolean;
-  /** The alarm of its object was begun before, and its process ended. */
+  /** The alarm of its object was started before, and its process died. */
   readonly again: boolean;
 }
 
-/** Null where what comes next did not end the process before. */
+/** Null if the next step cannot have killed a process before. */
 export async function rolloutSuspect(
   env: Env,
   spec: RolloutSpec,
@@ -34,7 +35,7 @@ export async function rolloutSuspect(
   return new Suspect(env, run, `rollout/${group}/${slot}/${attempt}`, idsOf(spec), again);
 }
 
-/** The rollout as it ends when it must not be tried again; null when it goes on. `bare`: as it stands. */
+/** The ended rollout if it must not be tried again; null if it continues. `bare`: its present state. */
 export async function rehearse(
   env: Env,
   spec: RolloutSpec,
@@ -49,7 +50,7 @@ export async function rehearse(
   return made === GIVEN_UP ? givenUp(bare(), "code of its environment ran", now()) : null;
 }
 
-/** What it meets it gives: the same is met again where it matters, and dealt with there. */
+/** Errors are returned, not thrown: the same error occurs again in the real step and is handled there. */
 async function makeAll(spec: RolloutSpec, stored: Rollout | null): Promise<unknown> {
   try {
     const environment = await pinnedEnvironment(spec);

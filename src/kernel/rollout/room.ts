@@ -13,19 +13,19 @@ import type { RolloutSpec } from "../messages/wire.ts";
 
 /** Longer than any step: a call, a hook, a close. */
 const SILENCE_MS = 3 * LIMITS.closingMs;
-/** Between two tries to get room. */
+/** Wait between two tries to get memory. */
 export const ASK_AGAIN_MS = 500;
 
-/** Of all objects of this process, in characters. */
+/** The memory of all objects of this process, in characters. */
 export const ROLLOUTS_HELD = new Places(LIMITS.heldCharacters, SILENCE_MS);
 
-/** Of one rollout. */
+/** The memory of one rollout. */
 export class Room {
   readonly #now: () => number;
   #org = "";
   #place: Place | null = null;
   #size = 0;
-  /** What it needs at least, as far as it is known. */
+  /** What it needs at least, as far as known. */
   #needed = 0;
 
   constructor(now: () => number) {
@@ -36,7 +36,7 @@ export class Room {
     return this.#place !== null;
   }
 
-  /** False once `mayWait` is, and there is no room yet. `letGo`: called before it waits. */
+  /** False if there is no memory yet and `mayWait` returns false. `letGo`: called before it waits. */
   async enter(org: string, characters: number, mayWait: () => boolean, letGo: () => void): Promise<boolean> {
     this.#org = org;
     this.#needed = Math.max(this.#needed, needOf(characters));
@@ -47,7 +47,7 @@ export class Room {
     return (await waitFor(take, Number.POSITIVE_INFINITY, { now: this.#now, pause })) ?? false;
   }
 
-  /** It is so large by now. False where there is no room for that. */
+  /** The rollout now has this size. False if there is no memory for that. */
   grow(characters: number): boolean {
     this.#needed = Math.max(this.#needed, needOf(characters));
     if (this.#place === null) return false;
@@ -56,7 +56,7 @@ export class Room {
     return fits;
   }
 
-  /** Resolves when a large one may be read, called for or stored; null for any other, which waits for nobody. */
+  /** Resolves when a large rollout may be read, called for or stored; null for a small one, which need not wait. */
   turn(characters = this.#needed): Promise<void> | null {
     return turnOfLarge(this.#org, characters);
   }
@@ -73,7 +73,7 @@ export class Room {
   }
 }
 
-/** Its row, its prompt, and its turns so far. */
+/** The size of its row, its prompt, and its turns so far. */
 export function sizeInMemory({ characters = 0 }: RolloutSpec, { held = 0 }: Rollout): number {
   return characters + held;
 }

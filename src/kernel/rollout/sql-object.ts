@@ -1,13 +1,13 @@
 /**
- * The database of one rollout, for `can.sql`: a facet of the object that plays it. It has storage of its own, which
- * nothing of the platform's and nothing of another rollout is in. It goes once the rollout is over, with the object's
- * storage at the latest (`deleteAll` takes facets along).
+ * The database of one rollout, for `can.sql`: a facet of the object that plays it. Its storage is separate from the
+ * platform's and from that of other rollouts. It is deleted when the rollout is over, at the latest with the object's
+ * storage (`deleteAll` deletes facets too).
  *
- * Invariants. A call's answer is in the journal in the transaction of what the call did, and leaves this object only when
- * both are on disk; so a rollout never knows more than its database. The journal is in the key-value part of the
- * storage, which SQLite's authorizer keeps out of reach of any query. It holds the calls of one hook: the next hook comes
- * with another number of writes, which says that the outcome of the one before is stored. A call that runs keeps the
- * process from anything else, so it waits for its organisation's turn; the calls of a rollout keep their order.
+ * Invariants. A call's answer is written to the journal in the same transaction as its effects, and leaves this object
+ * only when both are on disk; so a rollout's state is never ahead of its database. The journal is in the key-value part
+ * of the storage, which SQLite's authorizer makes inaccessible to queries. It holds the calls of one hook: the next
+ * hook has another number of writes, which shows that the outcome of the earlier hook is stored. A running call blocks
+ * the process, so it waits for a scheduling turn of its organisation; the calls of a rollout keep their order.
  */
 import { DurableObject } from "cloudflare:workers";
 import { EnvError, InfraError, SqlWorkError } from "../../contract/errors.ts";
@@ -29,9 +29,9 @@ import type { RolloutSqlRpc, Serves, SqlAnswer, SqlCaller } from "../messages/rp
 import type { RolloutSlot, RolloutSpec } from "../messages/wire.ts";
 import type { RolloutStore } from "./store.ts";
 
-/** Rows read on of a query that gave too many: its tables stay locked until it has ended. */
+/** How many rows are still read of a query that returned too many: its tables stay locked until it has ended. */
 const READ_ON = 100_000;
-/** A step of a statement is some 10 ns, one of the process's turns some 50 ns. */
+/** A step of a statement takes about 10 ns, a step of a scheduling turn about 50 ns. */
 const STEPS_PER_TURN_STEP = 5;
 
 export class RolloutSqlObject extends DurableObject<Env> implements Serves<RolloutSqlRpc> {
@@ -87,17 +87,17 @@ function outcomeOf(sql: RolloutSql, place: SqlPlace, query: string, params: read
   }
 }
 
-/** Every facet of an object has a name, and each of its rollouts a facet. */
+/** Every facet of an object has a name; each rollout has one facet. */
 function facetOf({ group, slot, attempt }: RolloutSlot): string {
   return `sql/${group}/${slot}/${attempt}`;
 }
 
-/** The rollout is over: nobody asks its database any more. */
+/** Called when the rollout is over: its database is not used any more. */
 export function dropDatabase(ctx: DurableObjectState, place: RolloutSlot): void {
   ctx.facets.delete(facetOf(place));
 }
 
-/** For the hooks of one rollout of the object. */
+/** Runs `can.sql` for the hooks of one rollout of the object. */
 export function sqlOf(
   ctx: DurableObjectState,
   spec: RolloutSlot & Pick<RolloutSpec, "scope">,
@@ -123,7 +123,7 @@ export function sqlOf(
   };
 }
 
-/** The SQLite of an object, as `can.sql` needs it. */
+/** An object's SQLite with the interface that `can.sql` needs. */
 export function rolloutDatabase(storage: DurableObjectStorage): SqlDatabase {
   return {
     rows: (query, params) => rowsOf(storage.sql, query, params),
@@ -137,7 +137,7 @@ function* rowsOf(sql: SqlStorage, query: string, params: readonly SqlValue[]) {
   try {
     for (let row = cursor.next(); row.done !== true; row = cursor.next()) yield row.value;
   } finally {
-    // Nothing commits while a statement that writes is left unfinished. Its writes are done before its first row.
+    // Nothing commits while a writing statement is unfinished. Its writes are done before its first row.
     let left = cursor.rowsWritten > 0 ? Number.POSITIVE_INFINITY : READ_ON;
     while (left > 0 && cursor.next().done !== true) left -= 1;
   }

@@ -1,12 +1,11 @@
 /**
- * What one rollout keeps in the storage of the object that plays it (facts.ts).
+ * The storage of one rollout, in the object that plays it (facts.ts).
  *
- * Invariants. The object is the only writer, so what is on disk is read once, and a turn answered since the head was
- * written needs no second write of the head. An answer is written with what the environment made of it, in one write;
- * whoever is about to do anything that leaves the object calls `keepAnswer` first. What a hook leaves for its own
- * repetition goes with the write of its outcome: a tool that must not run twice, and the sql calls it made, which the
- * rollout's database keeps under the number of heads written until then. Rollouts stored by earlier releases are migrated
- * as they are read.
+ * Invariants. The object is the only writer, so stored state is read once, and a turn answered after the head was
+ * written needs no second write of the head. An answer and the environment's reply to it are one write; code that is
+ * about to do anything outside the object calls `keepAnswer` first. What a hook leaves for its own repetition is void
+ * with the write of its outcome: a tool that must not run twice, and its SQL calls, which the rollout's database stores
+ * under the number of heads written so far. Rollouts stored by earlier releases are migrated when they are read.
  */
 import type { CancelReason } from "../../contract/errors.ts";
 import type { Turn } from "../../contract/trajectory.ts";
@@ -19,18 +18,18 @@ import { FACT, type FactsTable } from "./facts.ts";
 import { type FailedTries, NO_TRIES } from "./fault.ts";
 import { openPurse, type RolloutPurse, resumedPurse } from "./purse.ts";
 
-/** Ids are in the turns, and the turns have rows of their own. */
+/** Without ids, which are in the turns; the turns have rows of their own. */
 type Head = Omit<Rollout, "turns" | "last_ids"> & {
   readonly answered: number;
   /** The process that wrote it. */
   readonly boot: string;
-  /** Heads written, this one included. */
+  /** Number of heads written, including this one. */
   readonly writes: number;
-  /** Absent in a head that was written before there were any. */
+  /** Absent in a head written before this field existed. */
   readonly purse?: RolloutPurse;
 };
 
-/** A tool that must not run twice, begun in the reply to the last of so many turns. */
+/** A tool that must not run twice. `turn`: the number of turns when it began, in the reply to the last of them. */
 interface Unrepeatable {
   readonly turn: number;
   readonly tool: string;
@@ -43,7 +42,7 @@ interface Facts {
   tries: FailedTries;
 }
 
-/** What may be megabytes: it is in memory only while the rollout is played. */
+/** Data that may take megabytes: it is in memory only while the rollout is played. */
 interface Body {
   spec: RolloutSpec | null;
   head: Head | null;
@@ -59,7 +58,7 @@ export class RolloutStore {
   #body: Body | null = null;
   /** The rollout with an answer that is not written yet. */
   #unwritten: Rollout | null = null;
-  /** As it is written with the next head. */
+  /** Written with the next head. */
   #purse: RolloutPurse | null = null;
 
   constructor(table: FactsTable, id: string) {
@@ -67,14 +66,14 @@ export class RolloutStore {
     this.#id = id;
   }
 
-  /** Of a rollout that was begun. */
+  /** For a rollout that was begun. */
   spec(): RolloutSpec {
     const { spec } = this.#readBody();
     if (spec === null) throw new TypeError(`${this.#id} was never begun`);
     return spec;
   }
 
-  /** To be called for a rollout of which nothing is stored. */
+  /** Must be called only if nothing of the rollout is stored. */
   begin(spec: RolloutSpec): void {
     this.#facts = factsOf(new Map());
     this.#body = { spec, head: null, turns: [] };
@@ -82,12 +81,12 @@ export class RolloutStore {
     this.#begunHere = true;
   }
 
-  /** Nobody plays it just now: what may be large is read again when it is asked for. */
+  /** The rollout is not played now: drops what may be large; it is read again when needed. */
   letGo(): void {
     if (this.#unwritten === null) this.#body = null;
   }
 
-  /** Whether what it does next is something that this process, and not one before it, came to. */
+  /** True if this process, and not an earlier one, began the next step. */
   ranHere(): boolean {
     const { head } = this.#readBody();
     return head === null ? this.#begunHere : head.boot === bootId();
@@ -100,17 +99,17 @@ export class RolloutStore {
     if (head === null) return null;
     const { answered, boot: _, writes: __, purse: ___, ...rollout } = head;
     const loaded: Rollout = { ...rollout, turns, last_ids: lastIds(turns) };
-    // The answer was written and then the process was killed: the call is over.
+    // The answer was written before the process was killed: the call is over.
     return turns.length > answered ? { ...loaded, phase: "reply", intent: null } : loaded;
   }
 
-  /** What came of a model call. An answer is written with the environment's reply, or by `keepAnswer` before. */
+  /** Saves the outcome of a model call. An answer is written later, with the environment's reply or by `keepAnswer`. */
   saveOutcome(rollout: Rollout): void {
     if (rollout.phase === "reply") this.#unwritten = rollout;
     else this.save(rollout);
   }
 
-  /** Writes the turn just answered, if that is still to be done; everything else follows from it. */
+  /** Writes the last answered turn if it is not written yet; everything else can be derived from it. */
   keepAnswer(): void {
     const turns = this.#unwritten?.turns ?? [];
     const last = turns.at(-1);
@@ -120,7 +119,7 @@ export class RolloutStore {
     this.#readBody().turns = turns;
   }
 
-  /** Writes the head, and the turns that are new or changed. What the last hook left for its repetition is void. */
+  /** Writes the head, and new or changed turns. What the last hook left for its repetition becomes void. */
   save(rollout: Rollout): void {
     const { turns, last_ids: _, ...rest } = rollout;
     const [facts, body] = [this.#read(), this.#readBody()];
@@ -161,13 +160,13 @@ export class RolloutStore {
     return this.#readBody().head?.writes ?? 0;
   }
 
-  /** To be called when a hook asks for sql: its outcome must be stored before another hook runs. */
+  /** Must be called when a hook uses SQL: its outcome must be stored before another hook runs. */
   noteSql(): void {
     this.keepAnswer();
     this.#askedSql = true;
   }
 
-  /** Whether a hook has left something that goes with the write of its outcome. */
+  /** True if a hook has left something for its repetition, so that its outcome must be written. */
   isUnderWay(): boolean {
     return this.#askedSql || this.#read().unrepeatable !== null;
   }
@@ -189,12 +188,12 @@ export class RolloutStore {
     this.#write(FACT.acknowledged, true).acknowledged = true;
   }
 
-  /** The tool that was begun and must not run twice; null when there is none. */
+  /** The tool that was begun and must not run twice; null if there is none. */
   unrepeatable(): Unrepeatable | null {
     return this.#read().unrepeatable;
   }
 
-  /** To be called right before the tool is. */
+  /** Must be called right before the tool runs. */
   beginUnrepeatable(tool: string): void {
     this.keepAnswer();
     const begun = { turn: this.#readBody().turns.length, tool };
@@ -205,7 +204,7 @@ export class RolloutStore {
     return this.#read().tries;
   }
 
-  /** Kept in memory where it cannot be written; on disk because an object may be retired between two tries. */
+  /** Written to disk, since an object may be retired between two tries; kept in memory if the write fails. */
   noteTries(tries: FailedTries): void {
     const facts = this.#read();
     const same = facts.tries.failed === tries.failed && facts.tries.until === tries.until;
@@ -228,14 +227,14 @@ export class RolloutStore {
 
   #readAll(): { readonly facts: Facts; readonly body: Body } {
     const stored = this.#table.read(this.#id);
-    // What could not be written is in memory alone.
+    // Values that could not be written exist in memory only.
     this.#facts ??= factsOf(stored);
     this.#body ??= bodyOf(stored);
     return { facts: this.#facts, body: this.#body };
   }
 }
 
-/** Only this module writes these rows, so their shapes are its own. */
+/** Only this module writes these rows, so it can trust their shapes. */
 function firstOf<T>(stored: ReadonlyMap<number, unknown[]>, kind: number): T | null {
   return (stored.get(kind)?.[0] as T | undefined) ?? null;
 }

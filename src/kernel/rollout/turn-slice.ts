@@ -1,6 +1,6 @@
 /**
- * Some turns of a rollout that is not over, from the rows of its object: no row is read of any other turn, whoever asks and
- * however long the rollout is. They come as its trajectory will have them.
+ * Some turns of a rollout that is not over, from the rows of its object. No other turn's row is read, however long the
+ * rollout is. The turns have the same form as in its trajectory.
  */
 import { packState, type StoredTurn, type Turn } from "../../contract/trajectory.ts";
 import { migrateRollout } from "../../core/rollout/migrations.ts";
@@ -9,7 +9,7 @@ import { utf8Bytes } from "../../core/size.ts";
 import { rangeOf, type TrajectoryRest, type TurnSlice, type TurnsAsk } from "../messages/turn-wire.ts";
 import { FACT, type FactsTable } from "./facts.ts";
 
-/** Null before its first save. */
+/** Null before the first save of the rollout. */
 export function turnSlice(table: FactsTable, id: string, ask: TurnsAsk): TurnSlice | null {
   const head = table.item(id, FACT.head, 0);
   if (head === null) return null;
@@ -35,7 +35,7 @@ export function turnSlice(table: FactsTable, id: string, ask: TurnsAsk): TurnSli
   return { total, started_at, ...range, turns, bytes };
 }
 
-/** All that its trajectory would say now beside its turns and its long texts. */
+/** The present content of its trajectory, without turns and long texts. */
 export function restOf(rollout: Rollout): TrajectoryRest & Pick<Rollout, "initial_state"> {
   const { task_key, example_id, answer, final_env_response, stop_condition, is_truncated } = rollout;
   const { cleanup_errors, failed_calls, error, cancelled, started_at, forked_from, initial_state } = rollout;

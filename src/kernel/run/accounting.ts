@@ -1,10 +1,10 @@
 /**
- * The accounting of a run: every change of a rollout's standing, one function each, inside one transaction. What judging
- * and training make of an end (`AccountingHooks`) is part of the transaction that it is written in.
+ * The accounting of a run: one function for each change of a rollout's state, inside one transaction. What judging and
+ * training add at an end (`AccountingHooks`) is written in the same transaction as the end.
  *
- * Invariants. planned = pending + dispatched, and dispatched = in_flight + scored + unscored + failed + cancelled, after
- * every function here. An ended rollout never changes again: what arrives twice or late changes nothing. Ends are
- * numbered without gaps, and each leaves one `rollout.finished` event.
+ * Invariants. planned = pending + dispatched, and dispatched = in_flight + scored + unscored + failed + cancelled,
+ * after every function here. An ended rollout never changes again: a report that arrives twice or late changes nothing.
+ * Ends are numbered without gaps, and each adds one `rollout.finished` event.
  */
 import {
   type CancelReason,
@@ -32,14 +32,14 @@ import type { RunHead } from "./schema.ts";
 import { appendEvent, settle } from "./standing.ts";
 import type { RunStore } from "./store.ts";
 
-/** A rollout just dispatched is asked when it has been silent this long, then after twice as long each time. */
+/** A dispatched rollout is asked when it has been silent for this time, then after twice as long each time. */
 export const FIRST_ASK_MS = 5000;
-/** A unit sent for scoring is sent again when its scores have not come by then. */
+/** A scoring group is sent for scoring again if its scores have not arrived after this time. */
 export const SCORING_DEADLINE_MS = 30_000;
-/** A reader holds up to ten segments at once. */
+/** A reader holds up to ten segments in memory at once. */
 const SEGMENT_BYTES = 2 * 1024 * 1024;
 
-/** Dispatches the next `count` rollouts, retries first, then group by group, and says which. */
+/** Dispatches the next `count` rollouts, retries first, then group by group. Returns their slots. */
 export function dispatch(
   store: RunStore,
   spec: RunSpec,
@@ -90,7 +90,7 @@ export function dispatch(
   });
 }
 
-/** The next attempts in slots that are retried. From now on they count, and the ones before keep how they ended. */
+/** The next attempts in slots that are retried. From now on these count; the earlier attempts keep their ends. */
 function dispatchRetries(
   store: RunStore,
   { whole_groups }: RunSpec,
@@ -106,27 +106,27 @@ function dispatchRetries(
   for (const { row, place } of next) {
     store.setRollout(row.seq, { superseded_by: idOf(place) });
     store.retries.drop(row.seq);
-    // An attempt has a name of its own, a group only its number: what its scoring did to a process counts no more.
+    // An attempt has a new id, but a group keeps its number: deaths during its earlier scoring no longer count.
     if (whole_groups) store.suspects.drop(`unit/${row.group_index}`);
   }
   return next;
 }
 
-/** What ended well and wants a score, or another, is scored as it stands: nothing is sampled again. */
+/** True if the attempt ended with a trajectory to score, or to score again: then nothing is sampled again. */
 function isAnswered({ outcome, digest }: RolloutEntry): boolean {
   return (outcome === "scored" || outcome === "unscored") && digest !== null;
 }
 
-/** What came of a report: the unit that is now complete, if any. */
+/** The result for one report: also the scoring group that is now complete, if any. */
 type Taken = Answered & { readonly unit?: number | null };
 
-/** What the platform added to the turns of all that has answered. */
+/** Adds the platform's time in this report's turns to the run's total. */
 function withPlatform(head: RunHead, { latencies }: RolloutReport): Pick<RunHead, "platform"> {
   const platform = addCounted(head.platform, latencies?.platform);
   return platform === undefined ? {} : { platform };
 }
 
-/** Final reports. One that cannot be stored for what it is is refused by itself. */
+/** Stores final reports together. If that is refused they are stored one by one, so that only a bad one is refused. */
 export function answerAll(
   store: RunStore,
   spec: RunSpec,
@@ -138,12 +138,12 @@ export function answerAll(
   const [only, ...others] = reports;
   if (others.length > 0) return reports.flatMap((report) => answerAll(store, spec, [report], now));
   if (only?.record === undefined) return [{ known: true, ...together }];
-  // Its scores may be what is refused: whoever scores it again says so by name.
+  // Its scores may be the reason. Without them it is scored again, and that error names what was refused.
   const { record: _, ...unscored } = only;
   return answerAll(store, spec, [unscored], now);
 }
 
-/** A final report. Returns the unit that is now complete, if any, and whether the rollout was known. */
+/** Stores a final report. Returns the scoring group that is now complete, if any, and whether the rollout is known. */
 export function answer(
   store: RunStore,
   spec: RunSpec,
@@ -186,7 +186,7 @@ export function answer(
   });
 }
 
-/** Scores of units, and what whole groups gave to train on. The first complete record of a rollout wins. */
+/** Stores scores of scoring groups, and the training samples of whole groups. The first record of a rollout wins. */
 export function score(
   store: RunStore,
   spec: RunSpec,
@@ -215,14 +215,14 @@ function scoredEnd(record: ScoreRecord): Parameters<typeof end>[3] {
   return { outcome: "scored", reason: null, reward, record };
 }
 
-/** How the platform ends a rollout it could not bring to an end of its own. */
+/** The end that the platform writes for a rollout that did not end by itself. */
 export type GivenUp = { readonly from: "running" | "scoring"; readonly message: string } & (
   | { readonly outcome: "failed"; readonly reason: FailureClass }
   | { readonly outcome: "unscored"; readonly reason: UnscoredCause }
   | { readonly outcome: "cancelled"; readonly reason: CancelReason }
 );
 
-/** Ends it with the reason on record, unless it has moved on from where it was given up. */
+/** Ends the rollout with this reason, unless it is no longer in the state `from`. */
 export function giveUp(
   store: RunStore,
   spec: RunSpec,
@@ -258,7 +258,7 @@ export function giveUp(
   });
 }
 
-/** Ends the run early: nothing more is dispatched, and what runs is to be told. */
+/** Ends the run early: nothing more is dispatched, and running rollouts are notified. */
 export function requestCancel(store: RunStore, spec: RunSpec, reason: "user" | "deadline", now: number): void {
   store.transaction(() => {
     const head = store.head();
@@ -268,7 +268,7 @@ export function requestCancel(store: RunStore, spec: RunSpec, reason: "user" | "
   });
 }
 
-/** Notes where a segment is; the trajectories it covers are no longer held here. */
+/** Stores a segment's key and deletes the trajectories that it covers. */
 export function fold(store: RunStore, segment: number, key: string): void {
   store.transaction(() => {
     const entry = store.segment(segment);
@@ -278,7 +278,7 @@ export function fold(store: RunStore, segment: number, key: string): void {
   });
 }
 
-/** Cuts the next segment when enough has ended (or the run has); null when there is none to cut. */
+/** Cuts the next segment if enough rollouts have ended, or the run has. Null if there is none to cut. */
 export function cutSegment(store: RunStore, now: number): number | null {
   return store.transaction(() => {
     const head = store.head();
@@ -294,7 +294,7 @@ export function cutSegment(store: RunStore, now: number): number | null {
   });
 }
 
-/** As many of these sizes as fit: at least one, and whoever folds them holds no more than a segment's bytes beyond it. */
+/** As many of these sizes as fit into one segment, at least one. Compacting holds at most that much in memory. */
 function segmentOf(sizes: readonly number[]): { count: number; bytes: number } {
   let [count, bytes] = [0, 0];
   for (const size of sizes) {
@@ -305,7 +305,7 @@ function segmentOf(sizes: readonly number[]): { count: number; bytes: number } {
   return { count, bytes };
 }
 
-/** The unit this rollout belongs to, once all of it has answered and waits for scores: itself, or its group. */
+/** The rollout's scoring group (itself, or its group) if all of it has reported and waits for scores; else null. */
 export function completedUnit(store: RunStore, spec: RunSpec, row: RolloutEntry): number | null {
   if (!spec.whole_groups) return store.bySeq(row.seq)?.status === "scoring" ? row.seq : null;
   const members = store.groupRewards(row.group_index);
@@ -316,7 +316,7 @@ export function completedUnit(store: RunStore, spec: RunSpec, row: RolloutEntry)
   return all && !silent && waits ? row.group_index : null;
 }
 
-/** `columns`: what else became known with the end. */
+/** `columns`: further values that became known with the end. */
 function end(
   store: RunStore,
   row: RolloutEntry,

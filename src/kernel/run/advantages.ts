@@ -1,6 +1,6 @@
 /**
- * Advantages of a run's rollouts, from the rewards of their groups as they stand: derived where they are read, so that a
- * retry of one member gives the others theirs over what counts now. Those of a training run are what its trainer is told.
+ * Computes advantages of a run's rollouts from the current rewards of their groups. They are computed at each read, so
+ * a retry of one member changes the advantages of the others. In a training run they are the ones sent to its trainer.
  */
 import { advantagesOf } from "../../core/training/advantage.ts";
 import type { RolloutEntry } from "../messages/run-records.ts";
@@ -9,7 +9,7 @@ import type { RunSpec } from "../messages/wire.ts";
 import type { RunStore } from "./store.ts";
 import type { Credit } from "./training-state.ts";
 
-/** By `seq`. Those in a group that is still under way, in a group of one, or superseded have none. */
+/** By `seq`. No advantage: in a group that is not complete, in a group of one, or superseded. */
 export function advantagesIn(
   store: RunStore,
   spec: RunSpec,
@@ -45,7 +45,7 @@ function meanAdvantages(members: readonly Member[]): (number | null)[] {
   );
 }
 
-/** As shipped; what a group that trained nothing was worth follows from its rewards, but for lengths nobody kept. */
+/** As sent to the trainer. For a group that was not trained on they follow from its rewards, unless lengths matter. */
 function creditedIn(
   store: RunStore,
   { advantage, length_penalty }: TrainingSpec,

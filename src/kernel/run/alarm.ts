@@ -1,41 +1,38 @@
 /**
- * When a run must next look at itself: pure, so that every case is a test.
- * A settled run with nothing left to write costs nothing but the alarm that frees its rollouts.
+ * Computes when a run's next alarm is due. Pure, so that every case can be tested.
+ * A settled run with nothing left to write needs only the alarm that frees its rollouts.
  */
 export interface RunClock {
   readonly now: number;
-  /** When the first silent rollout or unit is to be asked; null when nothing is in flight. */
+  /** When the first silent rollout or scoring group is to be asked; null if nothing is in flight. */
   readonly askAt: number | null;
-  /** True when the run's row in D1 is behind. */
+  /** True if the run's row in D1 is out of date. */
   readonly rowStale: boolean;
-  /** When it was last written, or tried to. */
+  /** When the row was last written, or a write was tried. */
   readonly rowTriedAt: number;
-  /** How often in a row that failed. */
+  /** How many writes failed in a row. */
   readonly rowFailures: number;
-  /** When webhooks are to be told what happened; null when they know. */
+  /** When webhooks are to be notified of events; null if there is nothing to report. */
   readonly tellAt: number | null;
-  /** When the audit log is to hear what was released; null when it knows. */
+  /** When released reservations are to be written to the audit log; null if there are none. */
   readonly releaseAt: number | null;
-  /** Rollouts that must still be told to stop. */
+  /** True if rollouts must still be notified to stop. */
   readonly untold: boolean;
   /** True when rollouts could be dispatched now and were not. */
   readonly canDispatch: boolean;
-  /** When the storage of finished rollouts may be freed; null while the run goes on, or once freed. */
+  /** When the storage of finished rollouts may be freed; null while the run is not settled, or once all is freed. */
   readonly freeAt: number | null;
-  /**
-   * When its endpoint or its organisation is to be asked for permits, or lets the next rollouts begin; null when it awaits
-   * neither.
-   */
+  /** When leases are to be renewed, or a lease lets the next rollouts begin; null if neither is awaited. */
   readonly endpointAt: number | null;
-  /** When a judge is to be asked, or one that was asked is silent; null when none is awaited. */
+  /** When a judge is to be called, or one that was called is silent; null if no judge is awaited. */
   readonly judgeAt: number | null;
-  /** When a training run has something to write, to tell or to ask; null for none. */
+  /** When the training part has something to write, to report or to ask; null if nothing. */
   readonly trainingAt: number | null;
   /** When the run is to be ended early; null without a deadline. */
   readonly deadlineAt: number | null;
 }
 
-/** The row follows the run, written once a second at most. */
+/** The row is written at most once a second. */
 const ROW_EVERY_MS = 1000;
 const LONGEST_ROW_WAIT_MS = 60_000;
 
@@ -48,7 +45,7 @@ export function nextRunAlarm(clock: RunClock): number | null {
   return due.length === 0 ? null : Math.max(clock.now, Math.min(...due));
 }
 
-/** When the run's row in D1 is to be written; null while it says what is so. */
+/** When the run's row in D1 is to be written; null while it is up to date. */
 export function rowDueAt({
   rowStale,
   rowTriedAt,

@@ -1,9 +1,9 @@
 /**
- * Events of a run that webhooks are told of, kept beside the run's own until they were told: what a kill, a database that
- * is away or a repeat of the run's end takes from the run's events stays here.
+ * Run events for webhooks. They are kept apart from the run's own events until they are delivered, because a kill, an
+ * unavailable database or a reopened run may remove the run's own ones.
  *
- * Invariants. One is written in the transaction of the event itself, under the event's number, and goes when everybody who
- * wants it has it.
+ * Invariants. An announcement is written in the transaction of its event, under the event's number. It is deleted once
+ * it is queued for every webhook that wants it.
  */
 import type { JsonObject } from "../../contract/json.ts";
 import { getRun } from "../db/runs.ts";
@@ -20,23 +20,23 @@ export const ANNOUNCEMENTS_SCHEMA = [
   "create table announcements (id integer primary key, event text not null, data text not null, at integer not null)",
 ];
 
-/** Called with the run's result. */
+/** Events that carry the run's result. */
 const ENDS: readonly string[] = ["run.completed", "run.failed", "run.cancelled"];
-/** In one call; what is left goes with the next. */
+/** Events per call; the rest is sent with the next call. */
 const AT_ONCE = 100;
 
 type Announcement = { readonly id: number; readonly event: string; readonly data: string; readonly at: number };
 
 export class Announcements {
   readonly #rows: Rows;
-  /** Undefined: nobody has looked. */
+  /** Undefined: not read yet. */
   #some: boolean | undefined;
 
   constructor(sql: SqlStorage) {
     this.#rows = new Rows(sql);
   }
 
-  /** Part of the transaction that it is called in. `at`: epoch milliseconds. */
+  /** Part of the caller's transaction. `at`: epoch milliseconds. */
   add(id: number, event: string, data: object, at: number): void {
     this.#rows.insert("announcements", { id, event, data: JSON.stringify(data), at });
     this.#some = true;
@@ -51,13 +51,13 @@ export class Announcements {
     return this.#rows.all<Announcement>("select * from announcements order by id limit ?", limit);
   }
 
-  /** Up to and including this one. */
+  /** Deletes announcements up to and including this one. */
   drop(id: number): void {
     this.#rows.all("delete from announcements where id <= ?", id);
     this.#some = undefined;
   }
 
-  /** To be called when what was written is taken back, or the storage is freed. */
+  /** Must be called when writes are rolled back, or the storage is freed. */
   forget(): void {
     this.#some = undefined;
   }
@@ -78,7 +78,7 @@ export class RunTelling {
     this.#calls = new SingleFlight("events for webhooks", now);
   }
 
-  /** Epoch milliseconds; null while there is nothing to tell. */
+  /** Epoch milliseconds; null if there is nothing to report. */
   nextAt(): number | null {
     return this.#calls.after(this.#announcements.some ? this.#now() : null);
   }
@@ -106,7 +106,7 @@ export class RunTelling {
     await emitEvents(this.#env, spec.scope, events, subrequests);
   }
 
-  /** What it is called and where it is read; of a run that is deleted, what its object knows. */
+  /** Name, metadata and address of the run. For a deleted run: only what its object has. */
   async #labels(spec: RunSpec, subrequests: Subrequests): Promise<JsonObject> {
     const { scope, run_id, training, origin } = spec;
     const found = await subrequests.fetch(() => getRun(this.#env.DB, scope, run_id));
@@ -118,7 +118,7 @@ export class RunTelling {
     };
   }
 
-  /** Its result at its end; nulls where it went on before anybody was told. */
+  /** The run's result at its end; nulls if the run was reopened before this notification. */
   #outcome(spec: RunSpec, endedAt: number): JsonObject {
     const { settled_at, counts, report } = this.#view(spec);
     if (settled_at !== endedAt) return { counts: null, reward: null };
@@ -127,7 +127,7 @@ export class RunTelling {
   }
 }
 
-/** `more`: of the end of a run, what its receiver would ask for next. */
+/** `more`: for the end of a run, the fields that its receiver would request next. */
 function eventOf(spec: RunSpec, { id, event, data, at }: Announcement, more: JsonObject): OutboundEvent {
   const { run_id } = spec;
   const told: JsonObject = JSON.parse(data);

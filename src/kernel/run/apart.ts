@@ -1,11 +1,10 @@
 /**
- * Lets many objects of one process begin the same work one after another: a thousand rollouts that are told to stop at
- * once would otherwise hold the process for as long as all of them take to end, and whoever reads meanwhile, or waits for
- * its socket to be closed, would wait as long.
+ * Lets many objects of one process begin the same work one after another. If a thousand rollouts stopped at the same
+ * moment, they would block the process until all have ended, and readers or sockets being closed would wait as long.
  *
- * Invariants. Each has a time of its own, and a timer fires only once the process has nothing left to compute and has
- * looked at its sockets. One that comes to its turn late finds the process busy and takes another turn, behind the others;
- * nobody waits for longer than `MOST_MS`, and one alone does not wait.
+ * Invariants. Each caller gets its own time. A timer fires only when the process has nothing left to compute and has
+ * polled its sockets. A caller whose timer fires late finds the process busy and waits again, after the others. No
+ * caller waits longer than `MOST_MS`, and a single caller does not wait.
  */
 interface Waiting {
   readonly now: () => number;

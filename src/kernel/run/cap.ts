@@ -1,11 +1,12 @@
 /**
- * `max_cost_micros` of a run: what it lets out to rollouts and to units whose judges are asked, what comes back, and its
- * end once nothing more fits. Each change is part of the transaction that it belongs to; core/costs/allowance.ts has the
- * rules.
+ * The cost cap of a run (`max_cost_micros`): reserves money for rollouts and for scoring groups whose judges are
+ * called, takes back what is not spent, and ends the run if nothing more fits. Each change is part of the transaction
+ * that causes it. The rules are in core/costs/allowance.ts.
  *
- * Invariants. Σ spent + Σ let out ≤ cap after every function, as long as no call takes more than its bound. A ceiling is
- * written before whoever asked for it hears of it, and falls only to what a later ask says is spent. Whoever cannot be heard
- * any more has spent all that it was let out. Who waits holds nothing back, so something always goes on or the run ends.
+ * Invariants. Σ spent + Σ reserved ≤ cap after every function, as long as no call costs more than its bound. A
+ * rollout's ceiling is written before the rollout gets it, and is lowered only to the amount that a later request
+ * reports as spent. A rollout or claim that can no longer report counts as having spent its whole reservation. What
+ * waits for money reserves none, so something always continues or the run ends.
  */
 import { LIMITS } from "../../contract/limits.ts";
 import { capRoom, ceilingFor, closeAllowance, letOut, replaceHold, type Spending } from "../../core/costs/allowance.ts";
@@ -21,10 +22,10 @@ import type { RunHead } from "./schema.ts";
 import { pendingOf, settle, trainsOn } from "./standing.ts";
 import type { RunStore } from "./store.ts";
 
-/** Why a run waits whose cap is let out to others. */
+/** Why a run waits if the rest of its cap is reserved by others. */
 const SHORT = "the rest of max_cost_micros is reserved for rollouts and judges in flight";
 
-/** `onWait`: called where one of them is to wait. */
+/** `onWait`: called if one of them has to wait. */
 export function takeAsks(
   store: RunStore,
   spec: RunSpec | null,
@@ -40,7 +41,7 @@ export function takeAsks(
 function takeAsk(store: RunStore, spec: RunSpec, ask: AllowanceAsk): AllowanceReply {
   const row = store.rollout(ask);
   if (row?.status !== "running") return { ceiling: null, over: true };
-  // It has asked since: nobody hears this answer.
+  // The rollout has sent a later request: this answer is not read.
   if (ask.asks < row.asked) return { ceiling: null };
   const head = store.head();
   const room = roomForRollouts(store, spec);
@@ -52,8 +53,8 @@ function takeAsk(store: RunStore, spec: RunSpec, ask: AllowanceAsk): AllowanceRe
 }
 
 /**
- * What each of `count` rollouts may spend before it asks: as much as those before it asked for first, where that is there.
- * One that takes over a trajectory spends nothing but what scoring it costs.
+ * What each of `count` rollouts may spend before its first request: as much as earlier rollouts requested first, if
+ * there is enough. A rollout that takes over a trajectory may spend only what its scoring costs.
  */
 export function ceilingAtStart(store: RunStore, spec: RunSpec, carried: boolean, count: number): number {
   if (capOf(spec) === null) return 0;
@@ -64,15 +65,15 @@ export function ceilingAtStart(store: RunStore, spec: RunSpec, carried: boolean,
 }
 
 /**
- * As many of these rollouts as may begin: none while others wait for what is left. Each is to have what several turns take,
- * so that started work ends; a few begin with less, while nobody knows what they take or little is left.
+ * How many of these rollouts may begin: none while others wait for money. Each should get enough for several turns, so
+ * that started work ends. A few begin with less while the cost of a rollout is unknown or little money is left.
  */
 export function startableWithin(store: RunStore, spec: RunSpec, count: number): number {
   if (capOf(spec) === null || count === 0) return count;
   if (store.needy.sum().count > 0 || roomOf(store, spec) < 0) return 0;
   const { running, cap } = store.head();
   const { input, output, call } = policyCosts(spec);
-  // Where its calls cost nothing, nobody ever asks.
+  // If its calls cost nothing, no rollout ever requests money.
   const first = input + output + call === 0 ? { need: 0, wish: 0 } : cap.first;
   const carried = spec.rescore !== undefined;
   const base = baseCost(spec, carried);
@@ -80,12 +81,12 @@ export function startableWithin(store: RunStore, spec: RunSpec, count: number): 
   const fitting = (more: number) => (base + more === 0 ? count : Math.floor(room / (base + more)));
   if (carried) return Math.min(count, fitting(0));
   const few = Math.max(0, Math.min(LIMITS.rolloutsPerHost - running, fitting(first?.need ?? 0)));
-  // What the others needed says little of this one: with nobody under way it is tried.
+  // The needs of earlier rollouts say little about the next one: if none is running, one is tried.
   const tried = running === 0 && room >= base ? 1 : 0;
   return Math.min(count, Math.max(first === null ? 0 : fitting(first.wish), few, tried));
 }
 
-/** The columns of a rollout that runs no more. `spent` undefined: nobody knows, so it is all that it was let out. */
+/** The columns of a rollout that has stopped. `spent` undefined: unknown, so the whole reservation counts as spent. */
 export function closeRollout(
   store: RunStore,
   spec: RunSpec,
@@ -100,14 +101,14 @@ export function closeRollout(
   return { ceiling: 0, needs: 0, spent_micros: micros, lost_calls: lost.calls, lost_micros: lost.micros };
 }
 
-/** Of whoever was let out so much, and cannot say what became of it: all is held under this name until it does. */
+/** Reserves all that was granted under this name, if its spending is unknown, until a late report arrives. */
 export function holdAll(store: RunStore, name: string, micros: number): Spending {
   const lost = { calls: micros > 0 ? 1 : 0, micros };
   if (micros > 0) store.lostHolds.add(name, lost);
   return { micros, lost };
 }
 
-/** Whoever could not be heard says after all what was spent: it counts in place of what is held. Told twice, once. */
+/** Handles a late report of spending: it replaces the reservation. A second report changes nothing. */
 export function takeLate(store: RunStore, name: string, spent: Spending | undefined): void {
   const hold = spent === undefined ? null : store.lostHolds.take(name);
   if (spent === undefined || hold === null) return;
@@ -115,25 +116,25 @@ export function takeLate(store: RunStore, name: string, spent: Spending | undefi
   store.saveHead({ ...head, cap: { ...head.cap, ...replaceHold(head.cap, hold, spent) }, row_current: false });
 }
 
-/** What is left to be let out; infinity in a run without a cap. */
+/** What is left to reserve; infinity in a run without a cap. */
 export function roomOf(store: RunStore, spec: RunSpec): number {
   const cap = capOf(spec);
   return cap === null ? Number.POSITIVE_INFINITY : capRoom(cap, store.head().cap);
 }
 
-/** What is left when every unit that waits for its judges is let out what it needs: what was answered is scored first. */
+/** What is left after the needs of all scoring groups that wait for judges: finished rollouts are scored first. */
 function roomForRollouts(store: RunStore, spec: RunSpec): number {
   return roomOf(store, spec) - store.judging.neededByUnclaimed();
 }
 
 /**
- * Tells rollouts that wait to ask again, each once for each of its asks: as many as what is left may be enough for. Where
- * more is let out than there is, those that do not wait are to ask before their next call.
+ * Wakes rollouts that wait for money, once for each of their requests, as many as the rest may be enough for. If more
+ * is reserved than the cap allows, the other rollouts are notified to ask before their next call.
  */
 export class Wakes {
   readonly #env: Env;
   readonly #store: RunStore;
-  /** The ask after which it was told, by `seq`. */
+  /** The request after which a rollout was woken, by `seq`. */
   readonly #told = new Map<number, number>();
 
   constructor(env: Env, store: RunStore) {
@@ -141,7 +142,7 @@ export class Wakes {
     this.#store = store;
   }
 
-  /** One that cannot be told asks again by itself. Never throws. */
+  /** A rollout that cannot be reached asks again by itself. Never throws. */
   async send(spec: RunSpec): Promise<void> {
     if (capOf(spec) === null || this.#store.head().settled_at !== null) return;
     const over = roomOf(this.#store, spec) < 0;
@@ -178,7 +179,7 @@ export class Wakes {
   }
 }
 
-/** Why rollouts wait; null where they do not. */
+/** Why rollouts wait for money; null if none does. */
 export function capFlow(
   store: RunStore,
   spec: RunSpec,
@@ -188,8 +189,8 @@ export function capFlow(
 }
 
 /**
- * Ends what can never go on: nothing is under way that could give anything back, and no next step fits into what is left.
- * Units that wait for judges in vain are ended by whoever knows them. True: they are to be ended.
+ * Ends a run that can never continue: nothing under way could return money, and no next step fits into the rest.
+ * Returns true if scoring groups wait for judges in vain: the caller must end them.
  */
 export function passCap(store: RunStore, spec: RunSpec, now: number): boolean {
   const cap = capOf(spec);
@@ -198,9 +199,9 @@ export function passCap(store: RunStore, spec: RunSpec, now: number): boolean {
   const room = capRoom(cap, head.cap);
   const rollouts = store.needy.sum();
   const units = store.judging.waitingForMoney();
-  // Somebody may still give something back.
+  // Something under way may still return money.
   if (head.running > rollouts.count || units.under_way > 0) return false;
-  // Or takes the next step with what is left: units first, since rollouts leave them what they need.
+  // Or the next step fits into the rest: scoring groups first, since rollouts leave them what they need.
   const least = units.least ?? rollouts.least;
   if (least !== null && least <= room) return false;
   const more = pendingOf(spec, head) > 0 || trainsOn(spec, head);
@@ -211,7 +212,7 @@ export function passCap(store: RunStore, spec: RunSpec, now: number): boolean {
       const cap = { ...head.cap, reopens: false };
       store.saveHead({ ...head, cap, stop: { kind: "cancel", reason: "budget", at: now }, row_current: false });
     } else if (head.stop.kind === "fail") {
-      // Those of a run that fails go on till then: nobody else has told them to stop.
+      // Rollouts of a failing run continue until then: nothing else has stopped them.
       for (const { seq } of store.needy.going(LIMITS.maxConcurrent))
         store.setRollout(seq, { cancel: "budget", told: 0 });
     }

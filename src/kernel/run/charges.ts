@@ -1,6 +1,6 @@
 /**
- * What a slice that charges runs does inside them. It registers once, before anything is served (src/slices.ts). Without one
- * nothing is charged and nothing is told to any books; a run's cap then holds by the prices of its endpoints.
+ * The hooks of the slice that charges runs. It registers once, before anything is served (src/slices.ts). Without it
+ * nothing is charged and nothing is written to a ledger; a run's cap then uses the prices of its endpoints.
  */
 import type { TokenPrices } from "../../contract/judgement.ts";
 import type { BillingMode, ChargeLines } from "../../contract/money.ts";
@@ -15,16 +15,16 @@ import type { RunSpec } from "../messages/wire.ts";
 import type { RunHead } from "./schema.ts";
 import type { RunStore } from "./store.ts";
 
-/** Where tokens are used. */
+/** The endpoint and model that use tokens. */
 export interface UsedAt {
   readonly base_url: string;
   readonly model: string;
 }
 
-/** Null: at no one address, and at none that the platform offers. */
+/** `base_url` null: several addresses, none of them offered by the platform. */
 type PolicyAt = { readonly base_url: string | null; readonly model: string; readonly prices: TokenPrices | null };
 
-/** What of a run its prices depend on. */
+/** The parts of a run that its prices depend on. */
 export interface Priced {
   /** Null for a run that samples nothing. */
   readonly policy: PolicyAt | null;
@@ -32,37 +32,37 @@ export interface Priced {
   readonly judges: Readonly<Record<string, UsedAt>>;
 }
 
-/** What an ending rollout took of its judges: each result, as the judge's endpoint counted it. */
+/** Tokens that judges used for an ending rollout, one entry per result, as the judge's endpoint counted them. */
 export type JudgedTokens = TokensUsed & { readonly judge: string };
 
-/** What one run tells the books of its organisation, and what it may count on. */
+/** One run's connection to the ledger of its organisation: it reports charges and gets reservations. */
 export interface RunAccount {
-  /** Rollouts that may be dispatched for what is reserved. */
+  /** How many rollouts may be dispatched with the money that is reserved. */
   room(spec: RunSpec): number;
   /** Why nothing more is dispatched; null where more can be. */
   flow(spec: RunSpec): RunView["flow"];
-  /** There may be more money than there was. */
+  /** More money may be available than before. */
   changed(): void;
-  /** True once the books have heard of everything, and nothing is reserved: then the run may be freed. */
+  /** True if the ledger has everything and nothing is reserved: then the run may be freed. */
   isSettled(spec: RunSpec): boolean;
-  /** Epoch milliseconds of the next call; null while there is nothing to say. */
+  /** Epoch milliseconds of the next call; null if there is nothing to report. */
   nextAt(spec: RunSpec): number | null;
-  /** Makes the call that is due; null when none is. Never throws. */
+  /** Makes the call that is due; null if none is due. Never throws. */
   advance(spec: RunSpec): Promise<void> | null;
 }
 
 export interface ChargeHooks {
-  /** What the platform asks for a run that is created, to be pinned; null where its organisation is charged nothing. */
+  /** The platform's prices for a new run, to be pinned; null if its organisation is charged nothing. */
   pricesOf(env: Env, billing: BillingMode, priced: Priced, now: number): Promise<PinnedPrices | null>;
-  /** Whether the platform itself offers models at an address. */
+  /** True if the platform itself offers models at this address. */
   offersAt(env: Env, base_url: string, now: number): Promise<boolean>;
-  /** What the rollouts of a past run would be charged, in micro-dollars; null where that cannot be known. */
+  /** What the rollouts of a past run would be charged, in micro-dollars; null if that cannot be computed. */
   expected(prices: PinnedPrices, past: PastRun, judges: readonly string[]): number | null;
-  /** Reserves what the first rollouts of a run are expected to be charged. Null: it may begin; else why not. */
+  /** Reserves the expected charge of a run's first rollouts. Null: the run may begin; else the error. */
   reserveFirst(env: Env, spec: RunSpec, subrequests: Subrequests): Promise<Result<never> | null>;
-  /** Gives back what was reserved for a run that is not to be. */
+  /** Releases the reservation of a run that is not created after all. */
   releaseFirst(env: Env, spec: RunSpec, subrequests: Subrequests): Promise<void>;
-  /** What a rollout is charged, in the transaction that ends it. `row`: with all that is known of it. */
+  /** What a rollout is charged, in the transaction that ends it. `row`: the row with all values known so far. */
   chargeOf(
     prices: PinnedPrices,
     spec: RunSpec,
@@ -96,7 +96,7 @@ const NOTHING_CHARGED: ChargeHooks = {
 
 let registered = NOTHING_CHARGED;
 
-/** Once, by the one slice that charges. */
+/** Called once, by the one slice that charges. */
 export function registerCharges(hooks: ChargeHooks): void {
   registered = hooks;
 }
@@ -105,7 +105,7 @@ export function charges(): ChargeHooks {
   return registered;
 }
 
-/** Micro-dollars that batches which its trainer took are charged. */
+/** What the batches taken by the run's trainer are charged, in micro-dollars. */
 export function chargedForPushes({ money }: RunSpec, { books }: Pick<RunHead, "books">): number {
   const prices = money?.prices ?? null;
   return prices === null ? 0 : books.pushed * registered.pushMicros(prices);

@@ -1,6 +1,6 @@
 /**
- * What a run does beside moving forward: it tells D1 how it stands, and webhooks what happened, and frees its rollouts long after its own end. The row
- * in D1 is a copy, written over each time, so a write that was cut short is simply done again.
+ * Housekeeping of a run: it copies the run's state to D1, notifies webhooks, and frees rollouts long after the run's
+ * end. The row in D1 is a copy that is overwritten each time, so an interrupted write is repeated.
  */
 import { LIMITS } from "../../contract/limits.ts";
 import { updateRun } from "../db/runs.ts";
@@ -16,7 +16,7 @@ import { ReleaseTelling } from "./releases.ts";
 import type { LiveViews } from "./report.ts";
 import type { RunStore } from "./store.ts";
 
-/** Storage of finished rollouts is freed this long after the run's end; a start is dropped long before. */
+/** Storage of finished rollouts is freed this long after the run's end. Starts expire long before. */
 const FREE_AFTER_MS = 24 * 3600_000;
 const FREE_AGAIN_MS = 3600_000;
 
@@ -45,7 +45,7 @@ export class RunChores {
     this.#releases = new ReleaseTelling(env, store.lostHolds, now);
   }
 
-  /** D1 is told at once of what changes now. */
+  /** The next change is written to D1 at once. */
   writeRowSoon(): void {
     this.#rowTriedAt = 0;
   }
@@ -78,7 +78,7 @@ export class RunChores {
     this.#rowTriedAt = this.#now();
   }
 
-  /** Whoever listens hears what happened, and the audit log what was released. Never throws. */
+  /** Notifies webhooks of events, and the audit log of released reservations. Never throws. */
   async tell(spec: RunSpec, subrequests: Subrequests): Promise<void> {
     await this.#telling.tell(spec, subrequests);
     await this.#releases.tell(spec, subrequests);
@@ -87,7 +87,7 @@ export class RunChores {
   async free(spec: RunSpec, subrequests: Subrequests): Promise<void> {
     const freeAt = this.#freeAt();
     if (freeAt === null || freeAt > this.#now()) return;
-    // Set first: whatever goes wrong below is tried again in an hour, not at once.
+    // Set first: after any failure below the next try is in an hour, not at once.
     this.#freeAgainAt = this.#now() + FREE_AGAIN_MS;
     if (await freeSlice(this.#env, this.#store, spec, subrequests)) this.#freeAgainAt = 0;
   }
@@ -99,9 +99,9 @@ export class RunChores {
   }
 }
 
-/** Frees the next objects. False: a report of one of them is still to be acknowledged, and the slice is to be tried again. */
+/** Frees the next objects. False: a report of one of them is not acknowledged yet, so the slice must be tried again. */
 async function freeSlice(env: Env, store: RunStore, spec: RunSpec, subrequests: Subrequests): Promise<boolean> {
-  // A retry meanwhile gets objects beyond those that are freed.
+  // A retry in the meantime gets objects beyond those that are freed.
   store.hosts.forget();
   const { freed, hosts } = store.head();
   const count = Math.min(LIMITS.sliceObjects, hosts - freed);
@@ -112,7 +112,7 @@ async function freeSlice(env: Env, store: RunStore, spec: RunSpec, subrequests: 
   return true;
 }
 
-/** The run's row in D1, as the run stands now. */
+/** Writes the run's current state to its row in D1. */
 export async function writeRow(
   env: Env,
   store: RunStore,
@@ -125,6 +125,6 @@ export async function writeRow(
   const { stored_bytes } = written;
   const changes = { status, error, counts, report, dead_letters, finished_at: settled_at, stored_bytes };
   await subrequests.fetch(() => updateRun(env.DB, spec.scope, spec.run_id, changes));
-  // Only now, and only if nothing changed meanwhile: a kill in between must leave the row to be written again.
+  // Only now, and only if nothing changed meanwhile: after a kill in between, the row must be written again.
   if (store.head() === written) store.saveHead({ ...written, row_current: true });
 }

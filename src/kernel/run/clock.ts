@@ -1,4 +1,4 @@
-/** What the parts of a run wait for, put together: what it asks for, and when it must next look at itself. */
+/** Collects from the parts of a run what it needs (leases) and when its next alarm is due. */
 import type { RunSpec } from "../messages/wire.ts";
 import type { RunClock } from "./alarm.ts";
 import type { RunChores } from "./chores.ts";

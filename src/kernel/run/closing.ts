@@ -1,9 +1,10 @@
 /**
- * The end of a run that is deleted. It is cancelled and read no more; what is in flight ends as after any cancel. When
- * nothing of it can be on its way any more its storage is freed.
+ * The end of a run that is deleted. It is cancelled and can no longer be read; what is in flight ends as after any
+ * cancel. Its storage is freed when none of its messages can still be on the way.
  *
- * Invariants. A closed run dispatches nothing, folds nothing and takes no retry, so nothing new is written for it once it
- * is quiet. It is freed once the books of its organisation have all of it. One that was freed, or closed before it was ever created, begins nothing, whatever comes late.
+ * Invariants. A closed run dispatches nothing, compacts nothing and accepts no retry, so nothing new is written for it
+ * once it is quiet. It is freed only after its organisation's ledger has all of it. A run that was freed, or closed
+ * before it was created, never begins anything, even if a message arrives late.
  */
 
 import { Tombstone } from "../kit/tombstone.ts";
@@ -13,7 +14,7 @@ import { requestCancel } from "./accounting.ts";
 import type { RunAccount } from "./charges.ts";
 import type { RunStore } from "./store.ts";
 
-/** As long as a consumer may still hold what it was given: production ends one after 15 minutes. A start is dropped before. */
+/** The longest time a consumer may work on a message: production ends it after 15 minutes. Starts expire earlier. */
 const QUIET_AFTER_MS = 15 * 60_000;
 
 export class RunClosing {
@@ -32,12 +33,12 @@ export class RunClosing {
     return this.#tombstone.stands;
   }
 
-  /** True for a run that nobody may read or change any more. */
+  /** True for a run that can no longer be read or changed. */
   get isClosed(): boolean {
     return this.isFreed || this.#store.head().closed_at !== null;
   }
 
-  /** `spec` null: nobody created the run, and nobody will. */
+  /** `spec` null: the run was never created, and never will be. */
   async close(spec: RunSpec | null, now: number): Promise<Closing> {
     if (spec === null) {
       await this.#tombstone.set(now);
@@ -50,14 +51,14 @@ export class RunClosing {
       });
     }
     const { settled_at, closed_at, hosts, finished, segmented } = this.#store.head();
-    // What it owes, and what is still to be told, is in its rows alone.
+    // Charges that are not in the ledger and events that are not delivered are only in its rows.
     if (settled_at === null || !this.#isTold(spec)) return { quiet_at: null, hosts };
     const folded = finished === segmented && this.#store.silentSegments(Number.MAX_SAFE_INTEGER, 1).length === 0;
     const last = folded ? settled_at : Math.max(settled_at, closed_at ?? now);
     return { quiet_at: last + QUIET_AFTER_MS, hosts };
   }
 
-  /** Notes that something of the object is under way until `work` is done: meanwhile nothing is freed. */
+  /** Marks the object busy until `work` is done: meanwhile nothing is freed. */
   async during(work: () => Promise<void>): Promise<void> {
     if (this.isFreed) return;
     this.#underWay += 1;
@@ -68,7 +69,7 @@ export class RunClosing {
     }
   }
 
-  /** False: something of it is under way, or not in the books yet. */
+  /** False: the object is busy, or the ledger does not have everything yet. */
   async free(now: number): Promise<boolean> {
     const spec = this.#store.spec();
     if (this.#underWay > 0 || (spec !== null && !this.#isTold(spec))) return false;
@@ -78,7 +79,7 @@ export class RunClosing {
     return true;
   }
 
-  /** The books of its organisation have all of it, webhooks what happened, and the audit log what was released. */
+  /** True if the ledger has all of it, all events are sent to webhooks, and all releases are in the audit log. */
   #isTold(spec: RunSpec): boolean {
     const { announcements, lostHolds } = this.#store;
     return this.#settling.isSettled(spec) && !announcements.some && lostHolds.untold === null;

@@ -1,10 +1,10 @@
 /**
- * What its owner does to a run while it goes on, or after: pause, another window, other attempts, one rollout less. Each
- * is one function in one transaction, and asked twice it does what it did once.
+ * What the owner can do with a run: pause it, change its window, retry it, cancel one rollout. Each is one function in
+ * one transaction, and a repeated call changes nothing.
  *
- * Invariants. A paused run lets what runs finish and dispatches nothing. An ended rollout never changes: another attempt
- * is another rollout in the same slot, and `planned` grows by it. A run that was cancelled stays so,
- * and one whose own cap ended it, until holds of its lost calls are released.
+ * Invariants. A paused run lets running rollouts finish and dispatches nothing. An ended rollout never changes: another
+ * attempt is another rollout in the same slot, and `planned` grows by it. A cancelled run stays cancelled, and so does
+ * a run that its cap ended, until the reservations of its lost calls are released.
  */
 import type { CancelReason } from "../../contract/errors.ts";
 import type { RunStatus } from "../../contract/run.ts";
@@ -18,10 +18,10 @@ import type { RunHead } from "./schema.ts";
 import { announce, pendingOf } from "./standing.ts";
 import type { RunStore } from "./store.ts";
 
-/** Why a run ended of which several rollouts stopped the whole platform. */
+/** The failure code of a run in which several rollouts stopped the whole platform. */
 export const STOPS_PLATFORM = "environment_stops_platform";
 
-/** Paused is how a run stands that could go on. */
+/** The status, where a run that was paused and could continue is "paused". */
 export function statusOf(head: RunHead): RunStatus {
   return isPaused(head) ? "paused" : head.status;
 }
@@ -30,12 +30,12 @@ export function isPaused({ paused, stop, settled_at }: RunHead): boolean {
   return paused && stop === null && settled_at === null;
 }
 
-/** Rollouts it may have running at once, as it was asked for or as it was changed since. */
+/** How many rollouts may run at once: the value set since, or that of the request. */
 export function maxConcurrentOf(spec: RunSpec, head: RunHead): number {
   return head.max_concurrent ?? spec.max_concurrent;
 }
 
-/** Epoch milliseconds; null without one, and once dispatch has ended. */
+/** Epoch milliseconds; null without a deadline, and once dispatch has ended. */
 export function deadlineOf(
   { limits, created_at }: RunSpec,
   { deadline_from, stop, settled_at }: RunHead,
@@ -44,18 +44,18 @@ export function deadlineOf(
   return (deadline_from ?? created_at) + limits.deadline_s * 1000;
 }
 
-/** Why a rollout is to stop; null when nobody asked. */
+/** Why a rollout must stop; null if it need not. */
 export function cancelReasonOf({ stop }: RunHead, row: { readonly cancel: CancelReason | null }): CancelReason | null {
   if (stop?.kind === "cancel") return stop.reason;
   return stop?.code === STOPS_PLATFORM ? "overload" : row.cancel;
 }
 
-/** Whether no judge is asked any more. One whose cap is reached asks those that what is left covers. */
+/** True if no judge may be called. A run whose cap is reached still calls judges as far as the rest of it allows. */
 export function stopsJudging({ stop }: Pick<RunHead, "stop">): boolean {
   return stop?.kind === "cancel" && stop.reason !== "budget";
 }
 
-/** True while all that runs is to be told to stop. */
+/** True while all running rollouts must be notified to stop. */
 export function stopsAll(head: RunHead): boolean {
   return cancelReasonOf(head, { cancel: null }) !== null;
 }
@@ -80,7 +80,7 @@ export function setMaxConcurrent(store: RunStore, max_concurrent: number): void 
   store.transaction(() => store.saveHead({ ...store.head(), max_concurrent }));
 }
 
-/** Asks one rollout to stop. One that has answered keeps its end; false: it was never dispatched. */
+/** Marks one rollout to be stopped. A rollout that has reported keeps its end. False: it was never dispatched. */
 export function cancelOne(store: RunStore, place: RolloutSlot): boolean {
   const row = store.rollout(place);
   if (row === null) return false;
@@ -90,7 +90,7 @@ export function cancelOne(store: RunStore, place: RolloutSlot): boolean {
   return true;
 }
 
-/** Another attempt for what has no score. An ended run goes on, with what it had not dispatched. */
+/** Creates another attempt for each slot without a score. An ended run resumes, with its undispatched rollouts too. */
 export function retry(
   store: RunStore,
   spec: RunSpec,
@@ -110,7 +110,7 @@ export function retry(
   });
 }
 
-/** The group of which only the first members were ever dispatched; null when there is none. */
+/** The group of which only the first members were ever dispatched; null if there is none. */
 function cutGroup(
   { rollouts_per_example: members }: RunSpec,
   { dispatched, retries_dispatched }: RunHead,
@@ -119,7 +119,7 @@ function cutGroup(
   return firsts % members === 0 ? null : Math.floor(firsts / members);
 }
 
-/** `added` attempts more to dispatch; with anything to dispatch an ended run goes on. */
+/** Adds `added` attempts to dispatch. An ended run is reopened if it has anything to dispatch. */
 function grow(store: RunStore, spec: RunSpec, added: number, now: number): void {
   const head = store.head();
   const grown = { ...head, retried: head.retried + added, row_current: false };
@@ -128,10 +128,10 @@ function grow(store: RunStore, spec: RunSpec, added: number, now: number): void 
 }
 
 function refusedRetry({ training }: RunSpec, { stop, settled_at, cap }: RunHead): RetryRefusal | null {
-  // Its groups are closed with what they have: another attempt would belong to none.
+  // Its groups are closed with the attempts they have: another attempt would belong to no group.
   if (training !== undefined) return "training";
   if (stop?.kind === "cancel" && stop.reason === "user") return "cancelled";
-  // What it may cost in all is spent, and never raised; but lost calls may have been released.
+  // The cap is spent and is never raised; but reservations of lost calls may have been released.
   if (stop?.kind === "cancel" && stop.reason === "budget" && cap.reopens !== true) return "capped";
   return stop !== null && settled_at === null ? "draining" : null;
 }
@@ -147,13 +147,13 @@ function reopen(store: RunStore, head: RunHead, now: number): void {
     deadline_from: now,
     refusals: forgetRefused(head.refusals),
   });
-  // Objects there were may be freed already: what is to come gets others.
+  // The run's earlier objects may be freed already: new attempts get other objects.
   store.hosts.forget();
   store.dropEnd();
   announce(store, "run.resumed", { status: "running", reason: "retry" } satisfies RunPaused, now);
 }
 
-/** A message that its queue gave up on: on record, and the sweep does its work. */
+/** Records a message that ended in a dead-letter queue. Reconciliation does its work. */
 export function noteDeadLetter(store: RunStore, queue: string, message: RunMessage, now: number): void {
   store.transaction(() => {
     store.addDeadLetter(queue, JSON.stringify(message), now);

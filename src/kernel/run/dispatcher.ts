@@ -1,6 +1,7 @@
 /**
- * What moves a run forward: dispatch into the window, sends to the queues, the slices of its alarm. Reads and writes the
- * store; what it cannot do now (a queue that refuses, an object that does not answer) the next sweep does.
+ * Moves a run forward: dispatches rollouts into the window, sends messages to the queues, and does the slices of its
+ * alarm. It reads and writes the store. What fails now (a queue that refuses, an object that does not answer) is
+ * retried by the next reconciliation.
  */
 import type { CancelReason } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
@@ -26,21 +27,21 @@ import { pendingOf } from "./standing.ts";
 import type { RunStore } from "./store.ts";
 import { type Heard, heardFrom, sweepScoring, UNREADABLE } from "./sweep.ts";
 
-/** A rollout that is not there yet is told of the cancel again after this; a start under way arrives sooner. */
+/** A rollout that has not started yet gets the cancel again after this time; a start under way arrives sooner. */
 const TELL_AGAIN_MS = 500;
 const MOST_TELLS = 2;
-/** One that does not answer may be running all the same: it is told for some minutes before it is given up. */
+/** A rollout that does not answer may still run: the cancel is repeated for minutes before the rollout is given up. */
 const MOST_UNREACHABLE_TELLS = 12;
 const LONGEST_TELL_MS = 60_000;
 const GIVEN_UP = { from: "running", outcome: "cancelled" } as const;
 
-/** Groups beyond those that were planned: a training run opens them as it goes, any other opens none. */
+/** Opens groups beyond the planned ones: a training run opens them while it runs, other runs open none. */
 export interface Openings {
-  /** Rollouts of groups that may be opened now, a group's size at a time. */
+  /** Rollouts of groups that may be opened now, in multiples of the group size. */
   openable(spec: RunSpec): number;
-  /** Opens as many groups as so many more rollouts need. Inside a transaction. */
+  /** Opens as many groups as that many more rollouts need. Must be called inside a transaction. */
   open(spec: RunSpec, rollouts: number): void;
-  /** Whether more are to be expected soon: the run then keeps its permits while it has nothing to open. */
+  /** True if more groups are expected soon: the run then keeps its leases while it has nothing to open. */
   goOn(spec: RunSpec): boolean;
 }
 
@@ -52,7 +53,7 @@ export class Dispatcher {
   readonly #leases: RunLeases;
   readonly #outbox: Outbox;
   readonly #wakes: Wakes;
-  /** Rollouts whose objects did not open when they were last asked, by `seq`. */
+  /** Rollouts whose objects did not open at the last question: `seq` to rollout id. */
   readonly #unreadable = new Map<number, string>();
 
   constructor(env: Env, store: RunStore, now: () => number, openings: Openings, leases: RunLeases) {
@@ -77,7 +78,7 @@ export class Dispatcher {
     this.#outbox.toFold(segment);
   }
 
-  /** The message that names these was taken out of its queue. True where something waited for that. */
+  /** The message with these slots was taken out of its queue. Returns true if something waited for that. */
   started(places: readonly RolloutSlot[]): boolean {
     return this.#outbox.started(places);
   }
@@ -86,20 +87,20 @@ export class Dispatcher {
     return this.#outbox.folded(segment);
   }
 
-  /** Rollouts that may be dispatched now. */
+  /** How many rollouts may be dispatched now. */
   room(spec: RunSpec): number {
     const startable = this.#startable(spec);
     return startable === 0 ? 0 : Math.min(startable, this.#outbox.roomToStart(this.#leases.messages()));
   }
 
-  /** Rollouts that could be dispatched now if their queue had room. */
+  /** How many rollouts could be dispatched now if their queue had no limit. */
   #startable(spec: RunSpec): number {
     const head = this.#store.head();
     if (head.stop !== null || head.settled_at !== null || head.paused) return 0;
     const asked = maxConcurrentOf(spec, head);
     const funded = Math.min(this.#leases.settling.room(spec), LIMITS.sliceRows, roomToBegin(spec, head));
     if (spec.rescore !== undefined) {
-      // It calls no model and makes no objects: neither the endpoint nor its organisation's rollouts bound it.
+      // A rescored rollout calls no model and uses no object: the leases of endpoint and organisation do not apply.
       const more = Math.max(0, Math.min(asked - head.running, pendingOf(spec, head), funded));
       return startableWithin(this.#store, spec, more);
     }
@@ -111,12 +112,12 @@ export class Dispatcher {
     return startableWithin(this.#store, spec, count);
   }
 
-  /** Messages of the run in the shared queues, and those that wait for their place there, judgements aside. */
+  /** Messages of the run in the shared queues, and messages that wait to be sent, without judgements. */
   traffic(spec: RunSpec): Traffic {
     return { inQueue: this.#outbox.inQueue(), waiting: this.#outbox.waiting(spec, this.#startable(spec)) };
   }
 
-  /** Why it waits on what is neither its owner's doing nor its endpoint's; null when it does not. */
+  /** Why the run waits, if neither its owner nor its endpoint is the reason; else null. */
   hindrance(spec: RunSpec): RunView["flow"] {
     if (storageIsFull()) return { state: "storage_full", reason: STORAGE_FULL };
     const head = this.#store.head();
@@ -136,7 +137,7 @@ export class Dispatcher {
     return this.#leases.rolloutFlow() ?? this.#leases.messageFlow(this.#outbox.inQueue());
   }
 
-  /** What it wants of its endpoint: a run that dispatches nothing more gives back what falls free. */
+  /** What it needs from its endpoint: a run that dispatches nothing more returns what it no longer uses. */
   need(spec: RunSpec): Need {
     const head = this.#store.head();
     const { running } = head;
@@ -147,7 +148,7 @@ export class Dispatcher {
     return { running, wants: pending === 0 ? running : wants, more: pending > 0 };
   }
 
-  /** Rollouts that are still to come. */
+  /** How many rollouts are still to be dispatched. */
   #pending(spec: RunSpec): number {
     const head = this.#store.head();
     const pending = pendingOf(spec, head);
@@ -166,7 +167,7 @@ export class Dispatcher {
     this.#outbox.toStart(places);
   }
 
-  /** Cuts what has ended into segments, to be folded: before the run asks for what it needs, as each takes a message. */
+  /** Cuts ended rollouts into segments to compact. Runs before the leases are renewed, since each takes a message. */
   cutSegments(): void {
     for (;;) {
       const segment = cutSegment(this.#store, this.#now());
@@ -175,29 +176,29 @@ export class Dispatcher {
     }
   }
 
-  /** How many live objects it has, for the local ceiling. */
+  /** Reports its number of live objects, for the local quota. */
   noteRunning(spec: RunSpec): void {
     const { running, settled_at } = this.#store.head();
     const objects = settled_at === null && spec.rescore === undefined;
     noteRunning(this.#env, spec, running, !objects, objectsEach(spec));
   }
 
-  /** Sends what has gathered. */
+  /** Sends the collected messages. */
   async send(spec: RunSpec): Promise<void> {
     await this.#outbox.send(spec, this.#leases.messages());
   }
 
-  /** Lets rollouts ask again that wait for what is left of the run's cap. */
+  /** Wakes rollouts that wait for the rest of the run's cap, so that they ask again. */
   async wakeNeedy(spec: RunSpec): Promise<void> {
     await this.#wakes.send(spec);
   }
 
-  /** True while rollouts are to be told to stop. */
+  /** True while rollouts must still be notified to stop. */
   untold(): boolean {
     return this.#store.untold(1, stopsAll(this.#store.head())).length > 0;
   }
 
-  /** One slice of telling rollouts to stop: all of a run that ends early, or those that were asked for. */
+  /** Notifies one slice of rollouts to stop: all of a run that ends early, or those that were cancelled one by one. */
   async tell(spec: RunSpec, subrequests: Subrequests): Promise<void> {
     const rows = this.#store.untold(LIMITS.sliceObjects, stopsAll(this.#store.head()));
     const standings = new Standings(this.#env, spec, subrequests);
@@ -214,7 +215,7 @@ export class Dispatcher {
     await subrequests.objectAll([...Map.groupBy(rows, ({ host }) => host)], tellThose, width);
   }
 
-  /** `row` is as it stands now: what answered while it was told has nothing more to be told. */
+  /** `row` is the current row: a rollout that reported in the meantime needs no notification. */
   #told(spec: RunSpec, row: RolloutEntry | null, reason: CancelReason, heard: Heard): void {
     if (row?.status !== "running") return;
     const now = this.#now();
@@ -234,7 +235,7 @@ export class Dispatcher {
     }
   }
 
-  /** One slice of asking whatever is silent. */
+  /** One slice of reconciliation: asks what is silent. */
   async sweep(spec: RunSpec, subrequests: Subrequests): Promise<void> {
     const now = this.#now();
     const left = LIMITS.sliceObjects - subrequests.count;
@@ -289,13 +290,13 @@ export function placeOf(row: RolloutEntry): RolloutSlot {
 }
 
 const UNKNOWN = { state: "unknown" } as const;
-/** No object has this number, and no rollout this id. */
+/** No object has this number, and no rollout has this id. */
 const NOBODY = { host: 0, id: "nobody" } as const;
 
 /**
- * How rollouts stand that a run asks, one slice of them, an object's together. An object that fails says nothing about
- * its rollouts, unless its storage is damaged: then it will never answer for any of them. A disk that is full, or files
- * that run out, look the same from here but hit every object that is opened, so one that nobody ever used is opened
+ * Asks the objects of one slice of rollouts for the state of each. A failing object says nothing about its rollouts,
+ * unless its storage is damaged: then it will never answer for any of them. A full disk, or too many open files, gives
+ * the same error, but for every object that is opened. To tell the two apart, an object that was never used is opened
  * first.
  */
 class Standings {
@@ -310,13 +311,13 @@ class Standings {
     this.#subrequests = subrequests;
   }
 
-  /** Of the rollouts of one object, in their order. */
+  /** The states of the rollouts of one object, in the order of `rows`. */
   async of(
     host: number | null,
     rows: readonly RolloutEntry[],
     ask: (rollouts: RolloutRpc) => Promise<RolloutStanding[]>,
   ): Promise<readonly Heard[]> {
-    // Those that take over others' trajectories have no object: whoever starts them reports for them.
+    // Rollouts that take over a trajectory have no object: the consumer that starts them reports for them.
     if (host === null) return rows.map(() => UNKNOWN);
     try {
       return await ask(rolloutHost(this.#env, this.#spec.scope, this.#spec.run_id, host, this.#spec.fleet));

@@ -1,9 +1,9 @@
-/** Ended rollouts in the order of their ends, as much of each as its reader needs: a row may hold a megabyte of verdicts. */
+/** Ended rollouts in the order of their ends, with only the columns needed: a row may hold a megabyte of judgements. */
 
 import { Rows } from "../kit/rows.ts";
 import type { RolloutEntry } from "../messages/run-records.ts";
 
-/** As much of an ended rollout as the books are told. */
+/** The columns of an ended rollout that go to the ledger. */
 export type SettledRow = Pick<
   RolloutEntry,
   | "id"
@@ -33,13 +33,13 @@ export class EndedRows {
     this.#rows = new Rows(sql);
   }
 
-  /** What the books are told of those after `finishSeq`. */
+  /** The rows after `finishSeq`, for the ledger. */
   settled(finishSeq: number, limit: number): SettledRow[] {
     const query = `select ${SETTLED_COLUMNS} from rollouts where finish_seq > ? order by finish_seq limit ?`;
     return this.#rows.all<SettledRow>(query, finishSeq, limit);
   }
 
-  /** Bytes of the trajectories of those after `finishSeq`. */
+  /** The trajectory sizes of the rows after `finishSeq`, in bytes. */
   bytes(finishSeq: number, limit: number): number[] {
     const query = "select bytes from rollouts where finish_seq > ? order by finish_seq limit ?";
     return this.#rows.all<{ bytes: number }>(query, finishSeq, limit).map(({ bytes }) => bytes);

@@ -1,9 +1,9 @@
 /**
- * Which rollouts of a run are exported, chosen by their rows in the run's own SQLite: no trajectory is read for it.
+ * Chooses which rollouts of a run are exported, from their rows in the run's own SQLite. No trajectory is read for it.
  *
- * Invariants. A page is of the run as it stood when the first page was asked for (`upto`): of each slot the latest
- * attempt that had ended by then. So what is best in its group, or the first to say something, is so over all pages, and
- * nothing is there twice. Work and bytes of a page are bounded: it may come back with nothing and still go on.
+ * Invariants. All pages show the run as it was at the request of the first page (`upto`): of each slot, the latest
+ * attempt that had ended by then. So "best of its group" and "first with this text" hold over all pages, and nothing is
+ * exported twice. Work and bytes per page are bounded: a page may be empty although more pages follow.
  */
 import { type ExportQuery, pairsOf } from "../../contract/export.ts";
 import { LIMITS } from "../../contract/limits.ts";
@@ -17,26 +17,26 @@ import { segmentOf } from "./sources.ts";
 import type { RunStore } from "./store.ts";
 
 /**
- * Where a page begins. sft, verifiers: behind this end, where `pair` is the end from which on no
- * row that says the same as the next one counts, or 0. dpo: at this pair of this group.
+ * Where a page begins. sft, verifiers: after the end number `at`; `pair` is the end number from which on no row with
+ * the next row's text counts, or 0. dpo: at pair `pair` of group `at`.
  */
 interface Cursor {
   readonly upto: number;
   readonly at: number;
   readonly pair: number;
 }
-/** One line: the rows of its rollouts, one or the two of a pair. `next`: the cursor behind it. */
+/** One line: the rows of its rollouts, one or the two of a pair. `next`: the cursor after it. */
 interface Line {
   readonly rows: readonly Row[];
   readonly next: Cursor;
 }
-/** The same with the entries of its rollouts. */
+/** A line with the full entries of its rollouts. */
 interface Item {
   readonly entries: readonly RolloutEntry[];
   readonly next: Cursor;
 }
 
-/** Segments one page reads whole, and trajectories it reads one by one. */
+/** How many segments one page reads whole, and how many trajectories it reads one by one. */
 const SEGMENTS = 10;
 const SINGLE_READS = 400;
 
@@ -70,11 +70,11 @@ function cursorOf(text: string | undefined): Cursor | null {
   return upto === undefined || at === undefined || pair === undefined ? null : { upto, at, pair };
 }
 
-/** In the order of their ends. */
+/** Lines in the order of the rollouts' ends. */
 function singles(rows: ExportRows, { upto, at, pair }: Cursor, limit: number): { lines: Line[]; next: Cursor | null } {
   const lines: Line[] = [];
   let next: Cursor | null = null;
-  // What the page before left undecided is about the first row.
+  // An undecided row of the previous page is the first row of this one.
   let known = pair;
   for (const row of rows.ended(at)) {
     const decided = rows.decide(row, known, true);
@@ -93,7 +93,7 @@ function singles(rows: ExportRows, { upto, at, pair }: Cursor, limit: number): {
   return { lines, next };
 }
 
-/** Group by group, and in each the widest apart first. */
+/** Pairs group by group, in each group those with the largest difference first. */
 function pairs(
   rows: ExportRows,
   { min_reward = Number.NEGATIVE_INFINITY, best_of_group }: Chosen,
@@ -111,12 +111,12 @@ function pairs(
     if (lines.length >= limit) break;
     if (rows.spent) return { lines, next: { upto, at: group + 1, pair: 0 } };
   }
-  // A large group may have brought more than the page is to hold.
+  // A large group may have given more lines than the page may hold.
   const next = lines[limit - 1]?.next ?? null;
   return { lines: lines.slice(0, limit), next };
 }
 
-/** As many items as one page may carry, one at least, and the segments they are read from. */
+/** As many items as one page may carry, at least one, and the segments they are read from. */
 function withinBounds(store: RunStore, items: readonly Item[]): { page: Item[]; segments: SegmentEntry[] } {
   const page: Item[] = [];
   const segments = new Map<number, SegmentEntry>();

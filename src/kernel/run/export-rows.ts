@@ -1,15 +1,15 @@
 /**
  * The rows of a run that an export chooses.
  *
- * Invariants. Rows are read one by one and counted: no condition makes SQLite scan many rows inside one statement, and
- * whoever reads ends the page once it is `spent`. A group's best row is found once a page.
+ * Invariants. Rows are read one by one and counted: no condition makes SQLite scan many rows in one statement, and the
+ * reader ends the page once it is `spent`. A group's best row is computed once per page.
  */
 import type { ExportQuery } from "../../contract/export.ts";
 import type { RolloutEntry } from "../messages/run-records.ts";
 
 export type Chosen = Omit<ExportQuery, "limit" | "after">;
 
-/** What decides about a row. */
+/** The columns that decide whether a row is chosen. */
 export interface Row {
   readonly [column: string]: SqlStorageValue;
   readonly seq: number;
@@ -18,13 +18,13 @@ export interface Row {
   readonly finish_seq: number;
   readonly reward: number;
   readonly said: string | null;
-  /** 1: the latest attempt of its slot, scored where a score is asked for. */
+  /** 1: the latest attempt of its slot, and scored if the export requires a score. */
   readonly current: number;
-  /** 1: no earlier row says the same. */
+  /** 1: no earlier row has the same text. */
   readonly new: number;
 }
 
-/** Rows that SQLite reads for one page, and what a statement counts for: it takes as long as reading so many rows. */
+/** Rows that SQLite may read for one page; a statement counts as READS_PER_STATEMENT rows, since it takes as long. */
 const READS = 40_000;
 const READS_PER_STATEMENT = 20;
 
@@ -32,11 +32,11 @@ export class ExportRows {
   readonly #sql: SqlStorage;
   readonly #chosen: Chosen;
   readonly #upto: number;
-  /** Rollouts without a score are chosen too. */
+  /** True if rollouts without a score are chosen too. */
   readonly #all: boolean;
-  /** By group, the `seq` of its best row. */
+  /** The `seq` of the best row, by group. */
   readonly #best = new Map<number, number>();
-  /** By what they say, the earliest end of a row that is known to count. */
+  /** The earliest end of a row that counts, by text. */
   readonly #counted = new Map<string, number>();
   #read = 0;
 
@@ -48,17 +48,17 @@ export class ExportRows {
     if (chosen.dedupe) this.#index();
   }
 
-  /** The page has read what it may. */
+  /** True if the page has used its quota of rows. */
   get spent(): boolean {
     return this.#read >= READS;
   }
 
-  /** Ends behind this one, in order. */
+  /** Rows that ended after `after`, in order. */
   ended(after: number): Iterable<Row> {
     return this.#rows("finish_seq > ?3 and finish_seq <= ?1 order by finish_seq", after);
   }
 
-  /** From this group on, in order: the rows of each that are chosen, best first. */
+  /** Groups from this one on, in order, each with its chosen rows, best first. */
   *groups(from: number): Generator<{ readonly group: number; readonly members: Row[] }> {
     let group: number | null = null;
     let rows: Row[] = [];
@@ -85,8 +85,9 @@ export class ExportRows {
   }
 
   /**
-   * Whether the row is chosen. A number: the page is spent, and no row that says the same counts from this end on.
-   * `before`: from which end on that is known; 0: from none. Looking back from the row, no row is looked at for two others.
+   * Whether the row is chosen. A number: the page is spent, and no row with the same text counts from this end on.
+   * `before`: the end from which on that is already known; 0: unknown. The search goes back from the row, so no row is
+   * read for two others.
    */
   decide(row: Row, before = 0, mayStop = false): boolean | number {
     if (!this.#counts(row)) return false;
@@ -130,7 +131,7 @@ export class ExportRows {
       and other.finish_seq < r.finish_seq ${this.#all ? "" : "and other.outcome = 'scored'"})`;
     const query = `select seq, group_index, slot, finish_seq, reward, said, ${current} as current,
       ${dedupe ? isNew : 0} as new from rollouts r where ${where}`;
-    // Of a pair it is the chosen one that must be worth so much.
+    // For a pair, the minimum reward applies to the chosen rollout only.
     const least = format === "dpo" ? null : (min_reward ?? null);
     const cursor = this.#sql.exec<Row>(query, this.#upto, least, ...bindings);
     this.#read += READS_PER_STATEMENT;
@@ -142,7 +143,7 @@ export class ExportRows {
     }
   }
 
-  /** Asked of few runs, so that the others need not pay for an index. */
+  /** Created on demand: few runs are exported this way, and the others need not pay for an index. */
   #index(): void {
     const [name, also] = this.#all ? ["rollouts_said_ended", ""] : ["rollouts_said_scored", "and outcome = 'scored'"];
     this.#sql.exec("drop index if exists rollouts_said");

@@ -1,4 +1,4 @@
-/** Bursts of answers: what follows from them is done once, a few milliseconds after the first. */
+/** Debounce: the consequences of a burst of answers are handled once, a few milliseconds after the first. */
 const GATHER_MS = 10;
 
 export class Gathering {

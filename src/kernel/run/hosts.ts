@@ -1,26 +1,26 @@
 /**
- * Which of a run's objects plays which rollout: up to `LIMITS.rolloutsPerHost` share one, those that are dispatched one
- * after the other first, and a seat that falls free takes the next rollout of the run.
+ * Assigns rollouts to the run's shards (objects). Up to `LIMITS.rolloutsPerHost` share one, preferably rollouts that
+ * are dispatched one after the other. A shard slot that becomes free gets the run's next rollout.
  *
- * Invariants. Objects are numbered from 1, and a number stands in the row of each rollout. Who sits where at this moment is
- * remembered here alone: a fresh instance of the run begins with new objects, and those before it end what they have. No
- * object is given more than `LIMITS.rolloutsPerHostInAll`, since it keeps what they left until the run's end.
+ * Invariants. Shards are numbered from 1, and each rollout's row has its number. The current occupation is only in
+ * memory: a fresh instance of the run begins with new shards, and the earlier ones finish the rollouts they have. No
+ * shard gets more than `LIMITS.rolloutsPerHostInAll`, since it stores what they left until the run's end.
  */
 import { LIMITS } from "../../contract/limits.ts";
 
 interface Seats {
   free: number;
-  /** Rollouts it may still be given. */
+  /** How many more rollouts it may get in all. */
   left: number;
 }
 
 export class Hosts {
   readonly #seats = new Map<number, Seats>();
-  /** Those with so many free seats, by that number. */
+  /** The shards with that many free slots, by that number. */
   readonly #free = Array.from({ length: LIMITS.rolloutsPerHost + 1 }, () => new Set<number>());
   #last = 0;
 
-  /** The object of the next rollout. `begin` gives the number of one that nobody has used. */
+  /** The shard of the next rollout. `begin` returns the number of a new one. */
   take(begin: () => number): number {
     const host = this.#next() ?? this.#add(begin());
     this.#last = host;
@@ -28,13 +28,13 @@ export class Hosts {
     return host;
   }
 
-  /** A rollout of the object has answered. */
+  /** A rollout of the shard has reported. */
   leave(host: number | null): void {
     this.#last = 0;
     if (host !== null) this.#change(host, 1);
   }
 
-  /** A rollout of the object was given up: it may never answer, and is given no other. */
+  /** A rollout of the shard was given up: the shard may never answer, and gets no other rollout. */
   drop(host: number | null): void {
     const seats = host === null ? undefined : this.#seats.get(host);
     if (host === null || seats === undefined) return;
@@ -43,13 +43,13 @@ export class Hosts {
     this.#last = 0;
   }
 
-  /** To be called when what was written is not: nobody knows who sits where. */
+  /** Must be called when writes are rolled back: the occupation is then unknown. */
   forget(): void {
     this.#seats.clear();
     for (const hosts of this.#free) hosts.clear();
   }
 
-  /** That of the rollout dispatched right before while it has a seat, so that a group sits together; else the emptiest. */
+  /** The shard of the previous rollout if it has a free slot, so that a group stays together; else the emptiest. */
   #next(): number | undefined {
     if ((this.#seats.get(this.#last)?.free ?? 0) > 0) return this.#last;
     const most = this.#free.findLast((hosts, free) => free > 0 && hosts.size > 0);

@@ -1,13 +1,13 @@
 /**
- * What of a run is in one kind of shared queue: messages, by what each of them names. In memory only. A fresh instance of
- * the run begins with none, so what a restarted one sent before is on top of what it sends then.
+ * The messages of a run in one kind of shared queue, by the keys that each message names. In memory only: a fresh
+ * instance of the run begins with none, so messages sent before a restart are not counted.
  */
 export class InQueue<Key> {
   readonly #messages = new Map<number, Set<Key>>();
   readonly #messageOf = new Map<Key, number>();
   #last = 0;
 
-  /** Messages. */
+  /** The number of messages. */
   get count(): number {
     return this.#messages.size;
   }
@@ -16,7 +16,7 @@ export class InQueue<Key> {
     return this.#messageOf.has(key);
   }
 
-  /** What is sent again takes the place of what is lost. */
+  /** A message that is sent again replaces the lost one. */
   sent(keys: readonly Key[]): void {
     for (const key of keys) this.#drop(key);
     this.#last += 1;
@@ -24,7 +24,7 @@ export class InQueue<Key> {
     for (const key of keys) this.#messageOf.set(key, this.#last);
   }
 
-  /** A message that names one of these was taken out of the queue, with all that it names. */
+  /** The message that names one of these was taken out of the queue. Its other keys are removed with it. */
   taken(keys: readonly Key[]): void {
     for (const key of keys) {
       const message = this.#messageOf.get(key);
@@ -32,7 +32,7 @@ export class InQueue<Key> {
     }
   }
 
-  /** Forgets what nobody waits for any more. */
+  /** Forgets keys that are no longer awaited. */
   prune(awaited: (key: Key) => boolean): void {
     for (const key of [...this.#messageOf.keys()]) if (!awaited(key)) this.#drop(key);
   }

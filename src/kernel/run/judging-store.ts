@@ -1,19 +1,20 @@
 /**
- * Units that wait for judgements, and the verdicts, in a run's own SQLite: reads and single-row writes. What they mean together
- * stands in judging/unit-state.ts. A unit's rows go when it has its scores; what they cost is then on its rollouts.
+ * Scoring groups that wait for judgements, and the judgements, in a run's own SQLite: reads and single-row writes.
+ * Writes that belong together are in judging/unit-state.ts. A scoring group's rows are deleted when it has its scores;
+ * their costs are then in the rows of its rollouts.
  */
 import { Rows } from "../kit/rows.ts";
 
 export const JUDGING_SCHEMA = [
-  // Units that wait for judgements. `taker`, `attempt`: which message took the unit, and at which try. `unheard`: how often in
-  // a row it was sent and taken by none.
+  // Scoring groups that wait for judgements. `taker`, `attempt`: the message that took the group, and at which try.
+  // `unheard`: how often in a row it was sent and not taken.
   `create table if not exists judging (
     unit integer primary key, endpoint_id text not null, calls integer not null, lanes integer not null default 0,
     stage text not null, claim integer not null default 0, losses integer not null default 0, ask_at integer not null,
     taker text, attempt integer not null default 0, unheard integer not null default 0)`,
   "create index if not exists judging_by_endpoint on judging (endpoint_id, stage, ask_at)",
-  // Verdicts stand apart, by what was asked, until their unit has its scores. `unmetered`: replies without usage, of
-  // which nobody can know what they cost.
+  // Judgements are stored here, by what was asked, until their scoring group has its scores. `unmetered`: replies
+  // without usage, whose cost is unknown.
   `create table if not exists verdicts (
     unit integer not null, key text not null, rollout_id text, judge text not null,
     pass integer not null, seed integer, left_out integer not null, cached integer not null default 0,
@@ -24,35 +25,35 @@ export const JUDGING_SCHEMA = [
 ];
 
 const RESTART_GRACE_MS = 5000;
-/** A unit that waits for judgements is looked at this often by whoever looks for silent scoring. */
+/** The reconciliation of scoring looks this often at a scoring group that waits for judgements. */
 export const JUDGED_LOOK_MS = 10 * 60_000;
 
-/** `waiting`: to be sent once its endpoint lets it, and not before `ask_at`. `sent`: on its way. `claimed`: somebody asks. */
+/** `waiting`: to be sent if the lease allows, not before `ask_at`. `sent`: in a queue. `claimed`: a consumer has it. */
 export type JudgingStage = "waiting" | "sent" | "claimed";
 
-// Types, not interfaces: SQLite cursors want an index signature.
+// Types, not interfaces: SQLite cursors require an index signature.
 export type JudgingEntry = {
   unit: number;
   endpoint_id: string;
-  /** Calls of judges that it still needs, as far as is known. */
+  /** Judge calls that it still needs, as far as known. */
   calls: number;
-  /** How many may be asked for at once: permits it holds while sent or claimed. */
+  /** How many calls may run at once: the part of the lease that it uses while sent or claimed. */
   lanes: number;
   stage: JudgingStage;
-  /** Counts those who took it. */
+  /** Counts the claims. */
   claim: number;
-  /** The message that took it, and at which try of it; null where nobody has. */
+  /** The message that took it, and at which try; null if it was not taken. */
   taker: string | null;
   attempt: number;
-  /** Times in a row that it was sent and nobody took it. */
+  /** How often in a row it was sent and not taken. */
   unheard: number;
-  /** Times in a row that somebody took it and nothing came back. */
+  /** How often in a row it was taken and no result came back. */
   losses: number;
   ask_at: number;
-  /** Micro-dollars, in a run with a cap: what its next claim may take at most, what the claim under way was let out, */
+  /** Micro-dollars, in a run with a cap: the bound of its next claim, the reservation of the current claim, */
   needs: number;
   allowance: number;
-  /** and what claims so far took, lost calls at their bounds. */
+  /** and what earlier claims spent; lost calls count at their bounds. */
   spent_micros: number;
   lost_calls: number;
   lost_micros: number;
@@ -61,36 +62,36 @@ export type JudgingEntry = {
 export type VerdictEntry = {
   unit: number;
   key: string;
-  /** Whose cost it is; null = the group's. */
+  /** The rollout that pays for it; null = the group. */
   rollout_id: string | null;
   judge: string;
   pass: number;
   seed: number | null;
   left_out: number;
   cached: number;
-  /** That failed. */
+  /** Failed tries. */
   tries: number;
-  /** Of them, those that were answered, with what is no verdict. */
+  /** Failed tries that got a reply which is not a judgement. */
   replies: number;
   next_at: number;
-  /** JSON, once it is settled. */
+  /** JSON; null until it is settled. */
   verdict: string | null;
   calls: number;
   prompt_tokens: number;
   completion_tokens: number;
-  /** Of the prompts'. */
+  /** Part of `prompt_tokens`. */
   cached_tokens: number;
   /** Replies without usage. */
   unmetered: number;
 };
 
 export interface EndpointLoad {
-  /** Permits held by what is sent or claimed. */
+  /** The part of the lease used by what is sent or claimed. */
   readonly running: number;
-  /** Calls of judges that units need which may be sent now, and those units. */
+  /** Judge calls needed by scoring groups that may be sent now, and the number of those groups. */
   readonly waiting: number;
   readonly units: number;
-  /** Units that are sent or claimed. */
+  /** Scoring groups that are sent or claimed. */
   readonly under_way: number;
 }
 
@@ -115,12 +116,12 @@ export class JudgingStore {
     this.#rows.set("judging", { unit }, columns);
   }
 
-  /** It waits for no judge any longer. */
+  /** The scoring group no longer waits for a judge. */
   dropUnit(unit: number): void {
     this.#sql.exec("delete from judging where unit = ?", unit);
   }
 
-  /** Takes out what was asked about this rollout, and about its group where nobody took that yet. */
+  /** Removes and returns the judgements of this rollout, and those of its group if no other member took them yet. */
   takeVerdicts(unit: number, rolloutId: string): VerdictEntry[] {
     const mine = "unit = ? and (rollout_id is null or rollout_id = ?)";
     const taken = this.#rows.all<VerdictEntry>(`select * from verdicts where ${mine} order by rowid`, unit, rolloutId);
@@ -128,7 +129,7 @@ export class JudgingStore {
     return taken;
   }
 
-  /** Endpoints that units wait for or hold permits of. */
+  /** Endpoints that scoring groups wait for or hold a lease of. */
   endpoints(): string[] {
     return this.#rows
       .all<{ endpoint_id: string }>("select distinct endpoint_id from judging order by endpoint_id")
@@ -149,7 +150,7 @@ export class JudgingStore {
       .one();
   }
 
-  /** Those that may be sent, oldest first. */
+  /** Scoring groups that may be sent, oldest first. */
   waiting(endpoint_id: string, now: number, limit: number): JudgingEntry[] {
     return this.#rows.all<JudgingEntry>(
       "select * from judging where endpoint_id = ? and stage = 'waiting' and ask_at <= ? order by ask_at, unit limit ?",
@@ -159,7 +160,7 @@ export class JudgingStore {
     );
   }
 
-  /** Sent or claimed, and not heard of in time. */
+  /** Scoring groups that are sent or claimed, and silent for too long. */
   silent(now: number, limit: number): JudgingEntry[] {
     return this.#rows.all<JudgingEntry>(
       "select * from judging where stage != 'waiting' and ask_at <= ? order by ask_at limit ?",
@@ -168,19 +169,19 @@ export class JudgingStore {
     );
   }
 
-  /** Of units that were sent and that nobody has taken yet: what their claims may take. */
+  /** What the claims of scoring groups that are sent but not taken may cost. */
   neededBySent(): number {
     const sum = "select ifnull(sum(needs), 0) as sum from judging where stage = 'sent'";
     return this.#sql.exec<{ sum: number }>(sum).one().sum;
   }
 
-  /** The same of all that nobody has taken. */
+  /** The same for all scoring groups that are not claimed. */
   neededByUnclaimed(): number {
     const sum = "select ifnull(sum(needs), 0) as sum from judging where stage != 'claimed'";
     return this.#sql.exec<{ sum: number }>(sum).one().sum;
   }
 
-  /** Units that are sent or claimed, and the least that one of the others needs. */
+  /** How many scoring groups are sent or claimed, and the least that one of the others needs. */
   waitingForMoney(): { readonly under_way: number; readonly least: number | null } {
     return this.#sql
       .exec<{ under_way: number; least: number | null }>(
@@ -194,7 +195,7 @@ export class JudgingStore {
     return this.#rows.all<JudgingEntry>("select * from judging where stage != 'claimed' limit ?", limit);
   }
 
-  /** When one falls silent, or its wait is over; null when neither is awaited. */
+  /** When the next one falls silent, or its wait ends; null if neither is awaited. */
   nextAt(now: number): number | null {
     return this.#sql
       .exec<{ at: number | null }>("select min(ask_at) as at from judging where stage != 'waiting' or ask_at > ?", now)
@@ -202,9 +203,9 @@ export class JudgingStore {
   }
 
   /**
-   * After a restart what is on its way is sent again soon. Not at once: where this object alone was restarted, whoever
-   * asks is still there, and what has come back by then is not asked for twice. It was not waited for, so what will be
-   * counted is taken off beforehand.
+   * After a restart, scoring groups that are sent or claimed are sent again soon. Not at once: if only this object was
+   * restarted, their consumers are still there, and results that arrive by then are not requested twice. The restart
+   * must not count as a loss, so the count that will be added later is subtracted now.
    */
   askAll(now: number): void {
     const soon = now + RESTART_GRACE_MS;

@@ -1,10 +1,12 @@
 /**
- * What lets a run begin rollouts and send messages: the permits of its endpoint, and its shares of what its organisation
- * may have at once (rollouts, messages in the shared queues, units that are judged), and what is reserved for it to be
- * charged (charges.ts). Kept in the run's head. The shares are asked for together.
+ * The leases of a run: how many rollouts it may begin and how many messages it may send. They come from its endpoint
+ * (permits) and from its organisation (rollouts, messages in the shared queues, judged scoring groups). The money
+ * reserved for it is in charges.ts. Leases are stored in the run's head. Those of the organisation are requested in one
+ * call.
  *
- * Invariants. Of its organisation it wants no more rollouts than its endpoint lets it have. While the organisation has messages for all, the
- * run keeps what it mostly wants, so that nothing it does is news; else it asks for what waits, and gives back the rest.
+ * Invariants. A run requests no more rollouts of its organisation than its endpoint grants. While the organisation has
+ * enough messages for all its runs, the run keeps its usual number, so that its changes need no call. Otherwise it
+ * requests what it can use now and returns the rest.
  */
 import type { RunView } from "../../contract/run.ts";
 import { LeaseKeeper, type LeaseSlot, type Needed, noteChanged } from "../endpoint/lease-keeper.ts";
@@ -20,7 +22,7 @@ import type { RunHead } from "./schema.ts";
 import { policyLease } from "./standing.ts";
 import type { RunStore } from "./store.ts";
 
-/** Messages of one kind: in the queue that has the most of them, and waiting for one. */
+/** Messages of one kind: those in the fullest queue, and those that wait to be sent. */
 export interface Traffic {
   readonly inQueue: number;
   readonly waiting: number;
@@ -51,7 +53,7 @@ export class RunLeases {
     this.settling = charges().accountOf(env, store, now);
   }
 
-  /** Rollouts that may begin now. */
+  /** How many rollouts may begin now. */
   rolloutRoom(): number {
     const { running } = this.#store.head();
     return Math.min(leaseRoom(this.#policy.read(), running, this.#now()), this.#share(running));
@@ -61,27 +63,27 @@ export class RunLeases {
     return leaseRoom(this.#rollouts.read(), running, this.#now());
   }
 
-  /** Messages of each kind that may be in its queue at once. */
+  /** How many messages of each kind may be in their queue at once. */
   messages(): number {
     return leaseRoom(this.#messages.read(), 0, this.#now());
   }
 
-  /** Units that may be in the queues of judgements, or asked for, at once. */
+  /** How many scoring groups may be in the judgement queues or in work at once. */
   judgements(): number {
     return leaseRoom(this.#judgements.read(), 0, this.#now());
   }
 
-  /** Why no more units are judged; null where more can be. */
+  /** Why no more scoring groups are judged; null if more can be. */
   judgementFlow(underWay: number): RunView["flow"] {
     return underWay < this.judgements() ? null : (this.#judgements.read().grant?.flow ?? null);
   }
 
-  /** Why there are no more rollouts at once; null when that is for another reason. */
+  /** Why no more rollouts may run at once; null if this lease is not the reason. */
   rolloutFlow(): RunView["flow"] {
     return this.#share(this.#store.head().running) > 0 ? null : (this.#rollouts.read().grant?.flow ?? null);
   }
 
-  /** Why nothing more is sent; null where more can be. */
+  /** Why nothing more is sent; null if more can be. */
   messageFlow(inQueue: number): RunView["flow"] {
     return inQueue < this.messages() ? null : (this.#messages.read().grant?.flow ?? null);
   }
@@ -90,7 +92,7 @@ export class RunLeases {
     return [this.#rollouts, this.#messages, this.#judgements];
   }
 
-  /** Whoever it is would grant the run something else now. */
+  /** The grantor reports that it would grant the run something else now. */
   changed(by: Grantor): void {
     for (const slot of by === "endpoint" ? [this.#policy] : this.#shares) noteChanged(slot);
     if (by === "account") this.settling.changed();
@@ -103,7 +105,7 @@ export class RunLeases {
     return due.length === 0 ? null : Math.min(...due);
   }
 
-  /** `needsNow` is asked before each ask: what is needed changes while one is under way. */
+  /** `needsNow` is called before each request: the needs change while a request is under way. */
   async renew(spec: RunSpec, needsNow: () => Needs): Promise<void> {
     const { scope, run_id } = spec;
     await this.#endpoint.renewAt(this.#env, spec, { slot: this.#policy, need: needsNow().permits });
@@ -135,7 +137,7 @@ export class RunLeases {
   }
 }
 
-/** While the organisation has enough for all of its runs, what the run mostly wants; else what it has use for now. */
+/** The usual number while the organisation has enough for all of its runs; else what the run can use now. */
 function needOf(slot: LeaseSlot, { inQueue, waiting }: Traffic, usual: number): Need {
   const demand = Math.max(inQueue, Math.min(Math.max(usual, 1), inQueue + waiting));
   const shared = slot.read().grant?.shared ?? false;
@@ -143,17 +145,17 @@ function needOf(slot: LeaseSlot, { inQueue, waiting }: Traffic, usual: number): 
 }
 
 export interface Needs {
-  /** What it wants of its endpoint. */
+  /** What it needs from its endpoint. */
   readonly permits: Need;
   readonly traffic: Traffic;
-  /** Units that are judged, and that could be. */
+  /** Scoring groups that are being judged, and those that could be. */
   readonly judging: Traffic;
 }
 
-/** A run mostly wants one message for so many rollouts at once. */
+/** A run usually needs one message for this many concurrent rollouts. */
 const ROLLOUTS_PER_MESSAGE = 4;
 
-/** Whether anything is under way, or will be without its owner. */
+/** True if something is under way, or will be without an action of its owner. */
 function isOpen({ settled_at, stop, paused, in_flight }: RunHead): boolean {
   return in_flight > 0 || (settled_at === null && stop === null && !paused);
 }

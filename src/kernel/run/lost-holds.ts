@@ -1,6 +1,7 @@
 /**
- * What is held for rollouts and claims of judges that could not be heard, in the run's own SQLite: each until it says after
- * all what it has spent. And what was released of such holds, until the audit log has it. What that means stands in cap.ts.
+ * Reservations of rollouts and judge claims that could not be reached, in the run's own SQLite: each until a late
+ * report of its spending arrives. Also releases of such reservations, until the audit log has them. The rules are in
+ * cap.ts.
  */
 import type { LostCalls, LostHold } from "../../core/costs/allowance.ts";
 import { Rows } from "../kit/rows.ts";
@@ -11,7 +12,7 @@ export const LOST_HOLDS_SCHEMA = [
 
 export const RELEASES_SCHEMA = [
   "alter table lost_holds add column released integer not null default 0",
-  // `entry`: of the audit log.
+  // `entry`: number in the audit log.
   "create table releases (entry integer primary key, calls integer not null, micros integer not null)",
 ];
 
@@ -27,7 +28,7 @@ export function nameOfClaim(unit: number, claim: number): string {
 
 export class LostHolds {
   readonly #rows: Rows;
-  /** Undefined: nobody has looked. */
+  /** Undefined: not read yet. */
   #untold: Release | null | undefined;
 
   constructor(sql: SqlStorage) {
@@ -38,7 +39,7 @@ export class LostHolds {
     this.#rows.insert("lost_holds", { name, calls, micros });
   }
 
-  /** It is there no more; null for one that was never there, or was taken before. */
+  /** Removes the reservation; null if it never existed, or was removed before. */
   take(name: string): LostHold | null {
     const taken = this.#rows.one<{ calls: number; micros: number; released: number }>(
       "delete from lost_holds where name = ? returning calls, micros, released",
@@ -47,14 +48,14 @@ export class LostHolds {
     return taken === null ? null : { ...taken, released: taken.released === 1 };
   }
 
-  /** All that are there. `entry`: where the audit log is to say so. */
+  /** Releases all reservations. `entry`: the number of the audit-log entry for it. */
   release({ calls, micros }: LostCalls, entry: number): void {
     this.#rows.all("update lost_holds set released = 1 where released = 0");
     this.#rows.insert("releases", { entry, calls, micros });
     this.#untold = undefined;
   }
 
-  /** The first that the audit log has not heard of. */
+  /** The first release that is not in the audit log. */
   get untold(): Release | null {
     if (this.#untold === undefined) this.#untold = this.#rows.one<Release>("select * from releases order by entry");
     return this.#untold;
@@ -65,7 +66,7 @@ export class LostHolds {
     this.#untold = undefined;
   }
 
-  /** To be called when what was written is taken back, or the storage is freed. */
+  /** Must be called when writes are rolled back, or the storage is freed. */
   forget(): void {
     this.#untold = undefined;
   }

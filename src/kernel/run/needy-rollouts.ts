@@ -1,4 +1,4 @@
-/** Rollouts that wait for what is left of their run's cap, in the run's own SQLite. What that means stands in cap.ts. */
+/** Rollouts that wait for the rest of their run's cap, in the run's own SQLite. The rules are in cap.ts. */
 
 import { Rows } from "../kit/rows.ts";
 import type { RolloutEntry } from "../messages/run-records.ts";
@@ -12,7 +12,7 @@ export class NeedyRollouts {
     this.#rows = new Rows(sql);
   }
 
-  /** How many there are, and the least that one of them needs (micro-dollars); null where there is none. */
+  /** How many wait, and the least that one of them needs (micro-dollars); null if none waits. */
   sum(): { readonly count: number; readonly least: number | null } {
     const sum = this.#rows.one<{ count: number; least: number | null }>(
       `select count(*) as count, min(needs) as least from rollouts indexed by rollouts_that_wait
@@ -21,7 +21,7 @@ export class NeedyRollouts {
     return sum ?? { count: 0, least: null };
   }
 
-  /** In the order they were dispatched. */
+  /** Waiting rollouts, in the order of their dispatch. */
   first(limit: number): NeedyRow[] {
     return this.#rows.all<NeedyRow>(
       `select seq, id, host, asked, needs from rollouts indexed by rollouts_that_wait
@@ -30,7 +30,7 @@ export class NeedyRollouts {
     );
   }
 
-  /** Those that do not wait, and may spend something. */
+  /** Rollouts that do not wait and have a reservation. */
   holding(limit: number): NeedyRow[] {
     return this.#rows.all<NeedyRow>(
       `select seq, id, host, asked, needs from rollouts
@@ -39,7 +39,7 @@ export class NeedyRollouts {
     );
   }
 
-  /** Those that nobody has asked to stop. */
+  /** Waiting rollouts that are not marked to be stopped. */
   going(limit: number): Pick<RolloutEntry, "seq">[] {
     return this.#rows.all<Pick<RolloutEntry, "seq">>(
       `select seq from rollouts indexed by rollouts_that_wait

@@ -1,11 +1,11 @@
 /**
- * One run, one object: the accounting of its rollouts and the clock that keeps them moving.
+ * The Durable Object of one run: the accounting of its rollouts, and the alarm that keeps them moving.
  *
- * Invariants. A rollout calls it at most three times, and no turn does but in a run with a cap, which is asked for more
- * about once in four turns; whoever asks judges calls it once for each result and for each look whether the unit goes on.
- * What came in is on disk before anyone hears of it; what must be sent is sent after, and whatever a kill swallows the
- * sweep sends again. A fresh instance asks everything in flight once. Calls that only change rows are answered at once; what
- * follows from them is a round (`rounds.ts`).
+ * Invariants. A rollout calls it at most three times. Turns do not call it, except in a run with a cap: there about
+ * every fourth turn requests more money. A judgement consumer calls it once for each result, and once for each check
+ * whether the scoring group is still wanted. Input is on disk before it is acknowledged. Messages are sent after that,
+ * and reconciliation sends again what a kill lost. A fresh instance asks every rollout in flight once. A call that only
+ * changes rows is answered at once; its consequences follow in a tick (`rounds.ts`).
  */
 import { DurableObject } from "cloudflare:workers";
 import type { ExportQuery } from "../../contract/export.ts";
@@ -56,11 +56,11 @@ import { GroupOpenings } from "./training/plan.ts";
 import { stepsOf, trainingFlow, trainingRecords, trainingView } from "./training/view.ts";
 import { holdUnits, unitsWaiting } from "./units.ts";
 
-/** What judging, prices and training make of the ends of rollouts. */
+/** How judging, prices and training extend the accounting of ended rollouts. */
 export const ACCOUNTING_HOOKS: AccountingHooks = { onEnded: chargeEnd, onGroupEnded: closeGroup };
 
 export abstract class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
-  /** How an eval of a training run begins; it is known where the whole platform is put together. */
+  /** Starts an eval of a training run. The module that assembles the whole platform implements it. */
   protected abstract readonly acceptEval: AcceptEval;
   /** The clock, replaced by tests. */
   now: () => number = () => Date.now();
@@ -112,7 +112,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     if (this.#store.spec() !== null || this.#closing.isFreed) return;
     this.#store.create(spec);
     this.#asked = true;
-    // With the write itself: a kill while its endpoint is asked must find an alarm.
+    // In the same write: if the process dies while the endpoint is called, an alarm must exist.
     await this.#rounds.arm(spec);
     await this.#rounds.play(spec);
   }
@@ -134,7 +134,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   allow(asks: Parameters<RunRpc["allow"]>[0]) {
-    // One that waits may have been the last that was under way.
+    // A rollout that waits may have been the last one that was making progress.
     return takeAsks(this.#store, this.#open(), asks, (spec) => this.#rounds.soon(spec));
   }
 
@@ -161,7 +161,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     const spec = this.#open();
     if (spec === null) return null;
     const taken = takeUnit(this.#store, spec, { unit, by }, this.now(), await this.#suspects.upTo());
-    // It may have to go to another queue.
+    // The scoring group may have to move to another queue.
     if (taken === null) this.#rounds.soon(spec);
     return taken;
   }
@@ -182,7 +182,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     const spec = this.#open();
     if (spec === null) return null;
     const reply = takeVerdicts(this.#store, spec, { unit, claim }, asks, this.now());
-    // A look changes nothing that others wait for, unless it ended the unit.
+    // A check changes nothing that others wait for, unless it ended the scoring group.
     if (asks.length > 0 || reply.over) this.#rounds.soon(spec);
     return reply;
   }
@@ -227,7 +227,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   }
 
   async retry(order: RetryOrder): Promise<RetryRefusal | null> {
-    // The database is told at once: it lets what an ended run names be deleted.
+    // D1's row must be written at once: while it says that the run has ended, what the run refers to may be deleted.
     this.#chores.writeRowSoon();
     if (this.#readable() === null) return "unknown";
     return await this.#control((spec) => retry(this.#store, spec, order, this.now()));
@@ -314,7 +314,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     await this.#rounds.play(spec);
   }
 
-  /** The spec, and once per instance the duty to ask whatever is in flight. */
+  /** The spec. The first call of an instance also schedules a question to everything in flight. */
   #open(): RunSpec | null {
     const spec = this.#store.spec();
     if (spec === null || this.#asked || isAtRest(this.env)) return spec;
@@ -325,7 +325,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     return spec;
   }
 
-  /** The spec of a run that is not being deleted: of another nobody learns anything. */
+  /** The spec; null for a run that is being deleted, which nobody may read. */
   #readable(): RunSpec | null {
     const spec = this.#open();
     return this.#closing.isClosed ? null : spec;
@@ -336,7 +336,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     return spec === null ? null : read(spec);
   }
 
-  /** What somebody hands over, and soon what follows from it. Null for a run nobody created. */
+  /** Applies a change and schedules a tick. Null for a run that was never created. */
   #change<T>(change: (spec: RunSpec) => T): T | null {
     const spec = this.#open();
     if (spec === null) return null;
@@ -345,7 +345,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     return result;
   }
 
-  /** A change somebody asked for, and at once what follows from it. Null for a run nobody created. */
+  /** Applies a requested change and runs a tick at once. Null for a run that was never created. */
   async #control<T>(change: (spec: RunSpec) => T): Promise<T | null> {
     const spec = this.#readable();
     if (spec === null) return null;

@@ -1,8 +1,8 @@
 /**
- * What a run sends to the shared queues, and what of it waits: of each kind so many messages are in its queue at once as
- * the run's share allows. What was sent and is lost is sent again beside that, in the place of the lost.
+ * What a run sends to the shared queues, and what waits to be sent. The run's lease limits how many messages of each
+ * kind are in their queue at once. A message that is sent again takes the place of the lost one.
  *
- * Lost with the memory, found by the sweep.
+ * All of it is in memory only. After a restart reconciliation finds what was lost.
  */
 
 import { Subrequests } from "../kit/subrequests.ts";
@@ -33,7 +33,7 @@ export class Outbox {
   readonly #starting = new InQueue<string>();
   readonly #scoring = new InQueue<number>();
   readonly #folding = new InQueue<number>();
-  /** Messages of each kind, as it was last allowed. */
+  /** How many messages of each kind the lease allowed at the last send. */
   #share = 0;
 
   constructor(env: Env, store: RunStore, now: () => number) {
@@ -58,43 +58,43 @@ export class Outbox {
     this.#judging.push(order);
   }
 
-  /** Whether the unit waits here for its turn: that it is silent says nothing. */
+  /** True if the scoring group still waits here to be sent: its silence means nothing then. */
   holds(unit: number): boolean {
     return this.#units.has(unit);
   }
 
-  /** The message that names these was taken. True where its place was waited for. */
+  /** The message with these slots was taken. True if something waited for its place in the queue. */
   started(places: readonly RolloutSlot[]): boolean {
     const full = this.#starting.count >= this.#share;
     this.#starting.taken(places.map(keyOf));
     return full;
   }
 
-  /** The segment is folded. True where its place was waited for, and for the last: the run may have no more to send. */
+  /** The segment is compacted. True if something waited for its place, or it was the last: the run may be finished. */
   folded(segment: number): boolean {
     this.#folding.taken([segment]);
     return this.#segments.size > 0 || this.#folding.count === 0;
   }
 
-  /** Rollouts that may be dispatched: as many as can be sent at once. `share`: messages. */
+  /** Rollouts that may be dispatched: as many as can be sent at once. `share`: the lease, in messages. */
   roomToStart(share: number): number {
     if (this.#starting.count >= share) this.#forget();
     return Math.max(0, (share - this.#starting.count) * PLACES_PER_MESSAGE - this.#places.length);
   }
 
-  /** Messages in the queue that has the most of them. With nothing in flight, a lost one is awaited by nobody. */
+  /** Messages in the fullest queue. With nothing in flight, a lost message is no longer awaited. */
   inQueue(): number {
     if (this.#store.head().in_flight === 0) this.#forget();
     return Math.max(this.#starting.count, this.#scoring.count, this.#folding.count);
   }
 
-  /** Messages that wait, of the kind of which most do. `startable`: rollouts that could be dispatched. */
+  /** Messages that wait, of the kind with the most. `startable`: rollouts that could be dispatched. */
   waiting(spec: RunSpec, startable: number): number {
     const starts = Math.ceil(startable / PLACES_PER_MESSAGE);
     return Math.max(starts, Math.ceil(this.#units.size / unitsPerMessage(spec)), this.#segments.size);
   }
 
-  /** Sends what has gathered, as far as `share` messages of each kind go; judgements were counted before. */
+  /** Sends what was collected, up to `share` messages of each kind. Judgements were limited before. */
   async send(spec: RunSpec, share: number): Promise<void> {
     this.#share = share;
     if (this.#scoring.count >= share || this.#folding.count >= share) this.#forget();
@@ -118,7 +118,7 @@ export class Outbox {
     ]);
   }
 
-  /** What ended without being heard of is in no queue that anybody waits for. */
+  /** Forgets messages whose work has ended without an acknowledgement: they are no longer awaited. */
   #forget(): void {
     const spec = this.#store.spec();
     if (spec === null) return;
@@ -130,7 +130,7 @@ export class Outbox {
   }
 }
 
-/** Takes out what is sent now: what is sent again goes beside the share, what is new within it. */
+/** Takes out what is sent now. What is sent again does not count against the lease; what is new does. */
 function take(waiting: Set<number>, queue: InQueue<number>, share: number, perMessage: number): number[] {
   const again = [...waiting].filter((key) => queue.has(key));
   const room = Math.max(0, share - queue.count) * perMessage;

@@ -1,4 +1,4 @@
-/** What readers of a run get of it page by page: rollouts that have ended, and events. */
+/** Pages of a run for its readers: rollouts that have ended, and events. */
 import { LIMITS } from "../../contract/limits.ts";
 import type { FinishedPage } from "../messages/rpc.ts";
 import type {
@@ -13,7 +13,7 @@ import type { RolloutSlot, RunSpec } from "../messages/wire.ts";
 import { advantagesIn } from "./advantages.ts";
 import type { RunStore } from "./store.ts";
 
-/** Segments one page of results may need: each is read whole. */
+/** How many segments one page of results may need: each is read whole. */
 const SEGMENTS_PER_PAGE = 10;
 
 export function recordIn(
@@ -26,7 +26,7 @@ export function recordIn(
   return advantage === undefined ? record : { ...record, advantage };
 }
 
-/** The rollout in this place, with its advantage as its group stands now; null for one that was never dispatched. */
+/** The rollout in this slot, with its current advantage; null if it was never dispatched. */
 export function rolloutRecord(store: RunStore, spec: RunSpec, place: RolloutSlot): RolloutRecord | null {
   const row = store.rollout(place);
   return row && recordIn(store, row, advantagesIn(store, spec, [row]));
@@ -34,7 +34,7 @@ export function rolloutRecord(store: RunStore, spec: RunSpec, place: RolloutSlot
 
 const NONE: ReadonlyMap<number, number> = new Map();
 
-/** As much of a page as one answer between objects may carry. */
+/** As many ended rollouts as one reply between objects may carry. */
 export function finishedPage(
   store: RunStore,
   spec: RunSpec,
@@ -58,13 +58,13 @@ export function finishedPage(
   return { ...page, settled: store.head().books.ends };
 }
 
-/** What is to be folded into a segment; null for one that is folded, or was never cut. */
+/** The rows to compact into a segment; null if it is compacted already, or was never cut. */
 export function unfoldedRows(store: RunStore, segment: number): RolloutLeft[] | null {
   const entry = store.segment(segment);
   return entry === null || entry.key !== null ? null : store.leftIn(entry);
 }
 
-/** The rows that the page's first segments and the run itself can answer for. */
+/** The rows that can be answered from the page's first segments and from the run itself. */
 function pageOf(rows: readonly RolloutRecord[], found: number, segments: readonly SegmentEntry[]): FinishedPage {
   const seqOf = ({ entry }: RolloutRecord) => entry.finish_seq ?? 0;
   const needed = segments.filter(({ first_seq, last_seq }) =>
@@ -81,7 +81,7 @@ function pageOf(rows: readonly RolloutRecord[], found: number, segments: readonl
 
 const EVENTS_PER_READ = 1000;
 
-/** Events after `after`, and whether nothing will follow them. */
+/** Events after `after`. `ended`: no event will follow. */
 export function eventsAfter(
   store: RunStore,
   after: number,
@@ -92,17 +92,17 @@ export function eventsAfter(
   const ended = head.settled_at !== null && (stored.at(-1)?.id ?? after) >= head.last_event;
   const oldest = stored[0];
   if (oldest === undefined || oldest.id === after + 1) return { events: stored, ended };
-  // The reader is further behind than the events kept: it gets where the run stands instead.
+  // The reader needs events that are deleted: it gets a snapshot of the run's state instead.
   const { counts, status } = view();
   const snapshot = { id: oldest.id - 1, event: "snapshot" as const, data: { status, counts } };
   return { events: [snapshot, ...stored], ended };
 }
 
-/** Readers that wait for something to happen. */
+/** Readers that wait for the next event. */
 export class WaitingReaders {
   #wakes: (() => void)[] = [];
 
-  /** Until the next `wake` (true), or so many milliseconds (false). */
+  /** Resolves at the next `wake` (true), or after that many milliseconds (false). */
   next(waitMs: number): Promise<boolean> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => {

@@ -1,4 +1,4 @@
-/** What a run sends to its queues. Ids only; a message stays under 1 kB, a batch under 100 messages. */
+/** Messages of a run for its queues. They hold ids only; a message is under 1 kB, a batch under 100 messages. */
 
 import type { Subrequests } from "../kit/subrequests.ts";
 import type {
@@ -10,10 +10,10 @@ import type {
   ScoresMessage,
 } from "../messages/wire.ts";
 
-/** Places per message: about 12 bytes each. */
+/** Slots per message: about 12 bytes each. */
 export const PLACES_PER_MESSAGE = 25;
 const UNITS_PER_MESSAGE = 25;
-/** Whoever scores them reads each: within an invocation's subrequests. */
+/** The consumer reads each trajectory with a subrequest, and its subrequests are limited. */
 const TRAJECTORIES_PER_MESSAGE = 400;
 const MESSAGES_PER_BATCH = 100;
 
@@ -27,7 +27,7 @@ export function groupsMessages(spec: RunSpec, places: readonly RolloutSlot[], se
   }));
 }
 
-/** Units whose scores one message asks for. */
+/** How many scoring groups one message names. */
 export function unitsPerMessage({ whole_groups, rollouts_per_example }: RunSpec): number {
   const members = whole_groups ? rollouts_per_example : 1;
   return Math.max(1, Math.min(UNITS_PER_MESSAGE, Math.floor(TRAJECTORIES_PER_MESSAGE / members)));
@@ -52,15 +52,16 @@ export function judgementMessages(
 }
 
 /**
- * Which of the queues of judgements a unit goes to: the one of silent judges, or always the same of four for slow judges,
- * or for those that answer soon. Those of a run go to the four in turn.
+ * The queue of a scoring group's judgement: the queue of silent judges, or one of four queues for slow judges, or one
+ * of four for quick judges. The same scoring group always gets the same of the four; those of a run get the four in
+ * turn.
  */
 export function judgementQueue(
   env: Env,
   { run_id, unit, pace }: Pick<JudgementMessage, "run_id" | "unit" | "pace">,
 ): Queue {
   if (pace === "silent") return env.ROLLOUT_JUDGEMENTS_SILENT;
-  // Ids end in what nobody chose.
+  // The last character of an id is random.
   const at = (run_id.charCodeAt(run_id.length - 1) + unit) % 4;
   if (pace === "slow") {
     const others = [env.ROLLOUT_JUDGEMENTS_SLOW_1, env.ROLLOUT_JUDGEMENTS_SLOW_2, env.ROLLOUT_JUDGEMENTS_SLOW_3];

@@ -1,6 +1,6 @@
 /**
- * Two of the four records an audit compares, as one run's object holds them: its counters, kept as it goes, and the same
- * numbers counted anew from its rows. Both are of one moment, since nothing else runs in between. Reads only.
+ * Two of the four records that an audit compares, from one run's object: its counters, and the same numbers counted
+ * from its rows. Both are of the same moment, since nothing else runs in between. Only reads.
  */
 import { countOutcomes } from "../../contract/audit.ts";
 import { LIMITS } from "../../contract/limits.ts";
@@ -11,11 +11,11 @@ import { countsOf } from "./report.ts";
 import type { RunHead } from "./schema.ts";
 import { slotsOf } from "./standing.ts";
 
-/** For minutes rollouts are told to stop, those that do not answer too; then each has the time of its closing. */
+/** Rollouts that do not answer are notified for minutes before they are given up; then each needs its closing time. */
 const TOLD_MS = 15 * 60_000;
 const ROLLOUTS_NAMED = 3;
 
-/** `trainingOf`: the same of its training, by whoever knows its tables. */
+/** `trainingOf`: the same records of its training, by the module that owns those tables. */
 export function recordsOf(
   sql: SqlStorage,
   spec: RunSpec,
@@ -71,7 +71,7 @@ function drainingOf(
     "select id from rollouts where status != 'done' order by seq limit ?",
     ROLLOUTS_NAMED,
   );
-  // A judge that was asked before is heard of within a call's time.
+  // A judge call that has begun ends within a call's time.
   const longest = TOLD_MS + limits.call_timeout_s * 1000 + LIMITS.closingMs;
   return { ends_by: stop.at + longest, rollouts: [...waiting].map(({ id }) => id) };
 }
@@ -121,7 +121,7 @@ function countsOfRows(
   };
 }
 
-/** Of rollouts that no folded segment holds, those whose trajectory the object does not hold either. */
+/** Digests of trajectories that are neither in a compacted segment nor in the object itself. */
 function largeTrajectories(sql: SqlStorage, { segmented }: RunHead, segments: RunRecords["segments"]): string[] {
   const unfolded = segments.filter(({ key }) => key === null);
   const ranges = [

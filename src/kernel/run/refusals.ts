@@ -1,11 +1,12 @@
 /**
- * When replies of 403 end a run. A 401 ends it at once. A 403 may be about the key or about one prompt, and a reply that
- * does not say which is counted here, for each endpoint that the run calls: of its policy and of its judges. Pure.
+ * Decides when 403 replies end a run. A 401 ends it at once. A 403 may be about the key or about one prompt; a reply
+ * that does not say which is counted here, for each endpoint that the run calls (of its policy and of its judges).
+ * Pure.
  *
- * Invariants. A run ends by 403 when three different tasks met one at an endpoint and no call of the run there has been
- * answered. While that is so no new group begins; the run is ended once nothing is in flight, since what is in flight
- * may still be answered, in any order. One answered call settles it for good. The record is written with the end or the
- * verdict that it comes from, and holds three task keys and one message for an endpoint.
+ * Invariants. A run ends by 403 if three different tasks got one at an endpoint and no call of the run there was
+ * answered. In that state no new group begins, but the run ends only when nothing is in flight, since calls in flight
+ * may still be answered, in any order. One answered call decides it for good. The record is written together with the
+ * end or the judgement that it comes from, and holds at most three task keys and one message per endpoint.
  */
 import { PermissionDeniedError } from "../../contract/errors.ts";
 import { shortText } from "../../contract/shown-text.ts";
@@ -15,7 +16,7 @@ import type { EndpointRefusals, Refusals, RunHead } from "./schema.ts";
 
 const NONE: Refusals = { answered: false, tasks: [], said: "" };
 const ANSWERED: Refusals = { ...NONE, answered: true };
-/** So many different tasks: one or two may hold what a moderator refuses. */
+/** This many different tasks: one or two may contain text that a moderation filter refuses. */
 const TASKS_TO_END = 3;
 const SAID_CHARACTERS = 1000;
 
@@ -33,7 +34,7 @@ export function afterForbidden(
   return { ...all, [endpointId]: { answered, tasks: [...tasks, task], said: shortText(said, SAID_CHARACTERS) } };
 }
 
-/** A rollout's end. One that takes over another's trajectory has called nobody. */
+/** Counts a rollout's end. A rollout that took over a trajectory has called no endpoint. */
 export function afterReport(
   all: EndpointRefusals,
   { endpoint_id, rescore }: RunSpec,
@@ -46,19 +47,19 @@ export function afterReport(
   return afterForbidden(all, endpoint_id, { task: taskOf(task_key, group), said: error.message });
 }
 
-/** A task by its row; by its group where the row was never read. */
+/** Names a task by its key, or by its group if the row was never read. */
 export function taskOf(key: string | null, group: number): string {
   return key === null || key === "" ? `group/${group}` : key;
 }
 
-/** Why the run is to end; null while it goes on. */
+/** Why the run must end; null if it need not. */
 export function refusedBy({ refusals }: Pick<RunHead, "refusals">): string | null {
   const found = Object.values(refusals).find(({ tasks }) => tasks.length >= TASKS_TO_END);
   if (found === undefined) return null;
   return `${TASKS_TO_END} tasks were refused with 403, and no call succeeded: ${found.said}`;
 }
 
-/** Rollouts that may begin while a run is about to end by 403: those without which a group that has begun is not whole. */
+/** How many rollouts may begin in a run that is about to end by 403: those that complete a group that has begun. */
 export function roomToBegin(spec: RunSpec, head: RunHead): number {
   if (refusedBy(head) === null) return Number.POSITIVE_INFINITY;
   if (!spec.whole_groups) return 0;
@@ -68,12 +69,12 @@ export function roomToBegin(spec: RunSpec, head: RunHead): number {
   return retried - retries_dispatched + missing;
 }
 
-/** A run that its owner retries is counted anew, but for endpoints whose key was good. */
+/** For a retry by the owner: forgets refusals, but keeps endpoints whose key is known to be valid. */
 export function forgetRefused(all: EndpointRefusals): EndpointRefusals {
   return Object.fromEntries(Object.entries(all).filter(([, { answered }]) => answered));
 }
 
-/** The head of a run that ends by 403 now; null for any other. */
+/** The head of a run that ends by 403 now; null for any other run. */
 export function endedByRefusals(head: RunHead): RunHead | null {
   const message = refusedBy(head);
   if (message === null || head.stop !== null || head.settled_at !== null || head.in_flight > 0) return null;

@@ -1,8 +1,8 @@
 /**
- * What an owner releases of the holds of a run's lost calls, and how the audit log hears how much that was.
+ * Releases the reservations of a run's lost calls when its owner requests it, and writes the amount to the audit log.
  *
- * Invariants. A release and what the audit log is to say of it are one write, so a kill leaves both or neither; it is told
- * again until the log has it. What is under way keeps what it was let out. Asked again with nothing held, nothing changes.
+ * Invariants. A release and its audit entry are one write, so a kill leaves both or neither. The entry is sent again
+ * until the log has it. Work in flight keeps its reservation. A release with nothing reserved changes nothing.
  */
 import { releaseHolds } from "../../core/costs/allowance.ts";
 import { accounts } from "../kit/account-hooks.ts";
@@ -15,7 +15,7 @@ import type { RunStore } from "./store.ts";
 
 const OK = 200;
 
-/** `entry`: that of the audit log, which says who asks and when. */
+/** `entry`: number of the audit-log entry, which records who released and when. */
 export function releaseLostCalls(store: RunStore, entry: number): void {
   store.transaction(() => {
     const head = store.head();
@@ -38,7 +38,7 @@ export class ReleaseTelling {
     this.#calls = new SingleFlight("releases for the audit log", now);
   }
 
-  /** Epoch milliseconds; null while there is nothing to tell. */
+  /** Epoch milliseconds; null if there is nothing to report. */
   nextAt(): number | null {
     return this.#calls.after(this.#holds.untold === null ? null : this.#now());
   }

@@ -1,7 +1,7 @@
 /**
- * The numbers of a run's report, from its rows.
+ * Computes the numbers of a run's report from its rows.
  *
- * A slot counts by its latest attempt: one that was superseded adds nothing but what it cost, which was spent.
+ * A slot counts by its latest attempt. A superseded attempt adds only its cost, since that money was spent.
  */
 import {
   type Cost,
@@ -18,10 +18,10 @@ import type { KeyRange, RolloutEntry, TaskMean } from "../messages/run-records.t
 import type { RunSpec } from "../messages/wire.ts";
 import { chargedBy } from "./charged.ts";
 
-/** Keys begin with four hex digits, at least. */
+/** Keys begin with at least four hex digits. */
 const PREFIXES = 0x1_0000;
 
-/** What a report is made of, of a rollout that is done. */
+/** The columns of a finished rollout that a report is computed from. */
 export type ReportRow = Pick<
   RolloutEntry,
   | "group_index"
@@ -48,21 +48,21 @@ export type ReportRow = Pick<
   | "finish_seq"
 >;
 
-/** In order of groups: the same rows give the same numbers to the last digit. */
+/** Rows must come in order of groups: then the same rows give the same numbers to the last digit. */
 export function reportOfRows(spec: RunSpec, rows: Iterable<ReportRow>): RunReport {
   const sums = new ReportSums(spec);
   for (const row of rows) sums.add(row);
   return sums.report();
 }
 
-/** Sums of rows that come in any order, each once. */
+/** Sums of rows, each added once, in any order. */
 export class ReportSums {
   readonly #rolloutsPerExample: number;
   readonly #capped: boolean;
   readonly #lost = { lost_calls: 0, lost_micros: 0 };
   readonly #prices: TokenPrices | undefined;
   readonly #all: RewardSums;
-  /** By the member of a group of environments, whose number is bounded. */
+  /** By member of a group of environments. The number of members is bounded. */
   readonly #members = new Map<string, RewardSums>();
   readonly #stops: Record<string, number> = {};
   #turns = 0;
@@ -151,7 +151,7 @@ export class ReportSums {
   }
 }
 
-/** How rewards and metrics of some rows came out. */
+/** Statistics of rewards and metrics. */
 class RewardSums {
   readonly #summary: RunningSummary;
   #scored = 0;
@@ -192,7 +192,7 @@ type JudgeColumns = Pick<
   "judge_calls" | "judge_prompt_tokens" | "judge_completion_tokens" | "judge_micros"
 >;
 
-/** What the owner of the policy's endpoint asks for a rollout's tokens; null where that is not known, 0 where none were used. */
+/** The price of a rollout's tokens at the policy's endpoint; null if unknown, 0 if no tokens were used. */
 export function policyMicros(
   prices: TokenPrices | undefined,
   used: Pick<RolloutEntry, "prompt_tokens" | "completion_tokens" | "unmetered">,
@@ -201,7 +201,7 @@ export function policyMicros(
   return used.prompt_tokens + used.completion_tokens === 0 ? 0 : tokenCost(prices, used);
 }
 
-/** What one rollout cost. `prices`: what the owner of the policy's endpoint asks; null where nobody said. */
+/** What one rollout cost. `prices`: those of the policy's endpoint; null if its owner stated none. */
 export function costOf(
   row: JudgeColumns & Pick<RolloutEntry, "prompt_tokens" | "completion_tokens" | "unmetered" | "charge">,
   prices: TokenPrices | null,
@@ -210,7 +210,7 @@ export function costOf(
   return costOfUsage({ ...judgeUsage(row), cost_micros, charged_micros: chargedBy(row) });
 }
 
-/** Nothing where no judge was asked. */
+/** Empty if no judge was called. */
 export function judgeUsage({
   judge_calls: calls,
   judge_prompt_tokens: prompt_tokens,
@@ -222,7 +222,7 @@ export function judgeUsage({
   return calls === 0 ? {} : { judge };
 }
 
-/** Nothing where every call was heard of. */
+/** Empty if no call was lost. */
 export function lostUsage(
   { lost_calls: calls, lost_micros: micros }: Pick<RolloutEntry, "lost_calls" | "lost_micros">,
   capped: boolean,
@@ -230,13 +230,13 @@ export function lostUsage(
   return calls === 0 ? {} : { lost: { calls, micros: capped ? micros : null } };
 }
 
-/** Scores by name, rewards and metrics alike; the field calls all of them metrics. */
+/** Scores by name: rewards and metrics. The report's field calls all of them metrics. */
 export function metricsOf({ scores }: Pick<RolloutEntry, "scores">): Record<string, number | null> {
   const all = JSON.parse(scores ?? "[]") as { name: string; score: number | null }[];
   return Object.fromEntries(all.map(({ name, score }) => [name, score]));
 }
 
-/** So many ranges that cover all keys, one after the other, and hold about equally many of them. */
+/** Splits all keys into this many consecutive ranges that hold about the same number of keys. */
 export function keyRanges(count: number): KeyRange[] {
   const ranges = Math.min(PREFIXES, Math.max(1, count));
   const bound = (at: number) =>
@@ -249,11 +249,11 @@ export function keyRanges(count: number): KeyRange[] {
   }));
 }
 
-/** Tasks with a scored rollout, a slice of them in order of their keys. Reads only. `metric`: the name of a score; null for the reward. */
+/** Mean score per task, for a range of task keys, in their order. Only reads. `metric`: a score; null: the reward. */
 export function taskMeans(sql: SqlStorage, metric: string | null, { from, to }: KeyRange): TaskMean[] {
   const score = `(select value ->> 'score' from json_each(scores) where value ->> 'name' = ?)`;
   const value = metric === null ? "reward" : score;
-  // min(seq) decides which row the bare columns are of.
+  // min(seq) decides which row the other plain columns are taken from.
   const cursor = sql.exec<TaskMean>(
     `select task_key, avg(value) as mean, min(seq) as seq, id as rollout_id,
        ifnull(example_id, group_index) as example_id

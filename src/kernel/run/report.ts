@@ -1,4 +1,4 @@
-/** A run as it stands: counts and statistics, made from its rows. */
+/** The current view of a run: counts and statistics, computed from its rows. */
 import type { RunReport } from "../../contract/report.ts";
 import type { RunCounts, RunView } from "../../contract/run.ts";
 import { capOf } from "../../core/costs/run-costs.ts";
@@ -27,7 +27,7 @@ export function countsOf(spec: RunSpec, head: RunHead): RunCounts {
   };
 }
 
-/** Why dispatch goes on or waits: what its owner did first, then what its endpoint lets it do. */
+/** Why dispatch continues or waits: first the owner's actions, then the endpoint's lease. */
 function flowOf(spec: RunSpec, head: RunHead, now: number, told: Told): RunView["flow"] {
   const { stop, settled_at, paused, gate, running } = head;
   if (settled_at !== null) return null;
@@ -39,7 +39,7 @@ function flowOf(spec: RunSpec, head: RunHead, now: number, told: Told): RunView[
   if (trainer !== null) return trainer;
   if (paused) return { state: "paused", reason: "user" };
   const gated = leaseFlow(gate, running, now);
-  // With nothing left to dispatch only an outage matters: calls in flight wait for its end.
+  // With nothing left to dispatch only an outage matters: calls in flight wait until it ends.
   const waits = pendingOf(spec, head) > 0 || gated?.state === "endpoint_down" ? gated : null;
   return waits ?? told.hindrance(spec) ?? told.judgeFlow(spec) ?? { state: "active", reason: null };
 }
@@ -48,7 +48,7 @@ function countedOf({ spent, lost, released }: RunHead["cap"]): Pick<RunReport, "
   return { counted_micros: spent, lost_holds: { ...lost, ...(released.calls > 0 && { released }) } };
 }
 
-/** Nothing before a rollout has answered. */
+/** Empty until a rollout has reported. */
 function platformTime({ platform }: RunHead): Pick<RunReport, "latency"> {
   if (platform === undefined) return {};
   const within = (share: number) => boundOf(platform, PLATFORM_BOUNDS_MS, share);
@@ -61,21 +61,21 @@ const STOPPED = {
   budget: "its max_cost_micros is reached",
 } as const;
 
-/** Attempts that took another's place change what was summed: the rows are walked anew, so many of them a second. */
+/** Superseded attempts change the sums, so all rows must be read again. About this many rows are read per second. */
 const ROWS_WALKED_PER_S = 20_000;
 
 const PROGRESS_EVERY_MS = 1000;
 
-/** What others know of how the run stands. A `flow` says why it waits; null when that is not the reason. */
+/** Parts of the view that other modules compute. A `flow` is why the run waits; null if that is not the reason. */
 export interface Told {
-  /** What neither its owner nor its endpoint did. */
+  /** Reasons other than its owner and its endpoint. */
   readonly hindrance: (spec: RunSpec) => RunView["flow"];
   readonly judgeFlow: (spec: RunSpec) => RunView["flow"];
   readonly trainingFlow: (spec: RunSpec) => RunView["flow"];
   readonly training: (spec: RunSpec) => LiveView["training"];
 }
 
-/** Views of one run. While it goes on each takes in what has ended since the last; its end is summed in order, once. */
+/** Views of a run. Before its end each adds the ends since the last one; after it all are summed once, in order. */
 export class LiveViews {
   readonly #store: RunStore;
   readonly #now: () => number;
@@ -83,7 +83,7 @@ export class LiveViews {
   #made: { readonly of: string; readonly report: RunReport } | null = null;
   #sums: { readonly sums: ReportSums; readonly retries: number; readonly at: number } | null = null;
   #summed = 0;
-  /** As it was last told. */
+  /** The last progress event, as text. */
   #progress = "";
   #state: string | null = null;
   #lastProgressAt = 0;
@@ -111,8 +111,8 @@ export class LiveViews {
   }
 
   /**
-   * Tells whoever reads the run's events how far it is: what changed since, once a second at most. Where nothing is at
-   * work, why it waits is told at once: nothing else may come for hours.
+   * Appends a progress event if something changed, once a second at most. If nothing is in flight, a new reason for
+   * waiting is reported at once: no other event may follow for hours.
    */
   noteProgress(spec: RunSpec): void {
     const now = this.#now();
@@ -131,7 +131,7 @@ export class LiveViews {
     this.#store.transaction(() => appendEvent(this.#store, "run.progress", data));
   }
 
-  /** What its trainer's batches are charged is no row's, nor is what judges took whose units were never scored. */
+  /** Adds what the rows lack: charges for batches, and costs of judges whose scoring groups were never scored. */
   #report(spec: RunSpec, head: RunHead): RunReport {
     const report = this.#ofRows(spec, head);
     const { charged_micros = 0 } = report.usage;
@@ -144,7 +144,7 @@ export class LiveViews {
     const of = `${finished}/${retries_dispatched}/${settled_at}`;
     if (this.#made?.of === of) return this.#made.report;
     const report = settled_at === null ? this.#soFar(spec) : reportOfRows(spec, this.#store.reportRows());
-    // Sums that wait to be walked anew are not the report of these rows for long.
+    // Sums that include superseded rows will be replaced soon: they are not cached.
     const current = settled_at !== null || this.#sums?.retries === retries_dispatched;
     this.#made = current ? { of, report } : null;
     return report;

@@ -1,6 +1,6 @@
 /**
- * Ended rollouts whose next attempt is still to be dispatched, in a run's own SQLite. What a retry means for the counts
- * stands in control.ts and accounting.ts.
+ * Ended rollouts whose next attempt is not dispatched yet, in a run's own SQLite. How a retry changes the counts is in
+ * control.ts and accounting.ts.
  */
 import type { RolloutEntry } from "../messages/run-records.ts";
 
@@ -12,10 +12,11 @@ export class RetryStore {
   }
 
   /**
-   * Queues another attempt for every rollout that counts and ended for one of the reasons; null: failed, without a
-   * score, or cut off by the deadline. `whole`: a group is scored as one, so those of its other members that ended well
-   * come along, and a group that is still under way is left alone. So do those of a group that goes on anyway: the `cut`
-   * one, of which some were never dispatched, and one whose earlier retry is dispatched in part. Says how many.
+   * Queues another attempt for every counting rollout that ended for one of the reasons. Null: those that failed, have
+   * no score, or were stopped by the deadline. `whole`: groups are scored together, so members that ended well are
+   * queued too, and a group still in flight is left out. The same holds for groups that continue anyway: the `cut` one,
+   * of which some members were never dispatched, and one whose earlier retry is only partly dispatched. Returns how
+   * many were queued.
    */
   add(reasons: readonly string[] | null, whole: boolean, cut: number | null = null): number {
     const wanted = `status = 'done' and superseded_by is null and outcome != 'scored'
@@ -34,7 +35,7 @@ export class RetryStore {
     return this.#sql.exec<{ n: number }>("select changes() as n").one().n;
   }
 
-  /** Oldest first. */
+  /** Queued rollouts, oldest first. */
   first(limit: number): RolloutEntry[] {
     return this.#sql
       .exec<RolloutEntry>("select rollouts.* from retries join rollouts using (seq) order by seq limit ?", limit)
@@ -45,7 +46,7 @@ export class RetryStore {
     this.#sql.exec("delete from retries where seq = ?", seq);
   }
 
-  /** Whether a member of the group is to be tried again. */
+  /** True if a member of the group is queued. */
   awaits(group: number): boolean {
     const queued = "select 1 from retries join rollouts using (seq) where group_index = ? limit 1";
     return this.#sql.exec(queued, group).toArray().length > 0;

@@ -1,9 +1,8 @@
 /**
- * What a run does between the calls that others make: it dispatches, sends what has gathered, looks after what is silent,
- * and arms its alarm.
+ * What a run does between calls: it dispatches rollouts, sends collected messages, reconciles, and sets its alarm.
  *
- * Invariants. What is sent was on disk before; whatever a kill swallows the sweep sends again. Dispatch and sends are
- * gathered: a burst is one round. No round and no sweep throws.
+ * Invariants. What is sent was on disk before; reconciliation sends again what a kill lost. A burst of calls is
+ * debounced into one tick. No tick and no reconciliation throws.
  */
 
 import { idsOf, logError } from "../kit/log.ts";
@@ -24,7 +23,7 @@ interface RoundParts extends RunParts {
     sweep(spec: RunSpec): readonly JudgementOrder[];
   };
   readonly training: RunParts["training"] & { advance(spec: RunSpec): Promise<void> | null };
-  /** What was dispatched is on disk, and is about to be sent. */
+  /** Called when what was dispatched is on disk and is about to be sent. */
   readonly onDispatched: (spec: RunSpec) => void;
 }
 
@@ -43,19 +42,19 @@ export class RunRounds {
     this.#parts = parts;
   }
 
-  /** A round a few milliseconds from now, for all that comes until then. */
+  /** Schedules a tick in a few milliseconds, for all calls until then. */
   soon(spec: RunSpec): void {
-    // Nobody calls a run of which nothing is in flight: a kill before the next lines must find an alarm.
+    // A run with nothing in flight gets no calls: if the process dies before the next lines, an alarm must exist.
     if (this.#store.head().in_flight === 0) this.#ctx.waitUntil(this.arm(spec));
     this.#gathering.soon(() => this.#ctx.waitUntil(this.play(spec)));
   }
 
-  /** Dispatches what fits, sends what has gathered, wakes readers, arms the alarm. */
+  /** One tick: dispatches what fits, sends collected messages, wakes readers, sets the alarm. */
   play(spec: RunSpec): Promise<void> {
     return this.#parts.closing.during(() => this.#goOn(spec));
   }
 
-  /** What an alarm is for, before its round. */
+  /** The work of an alarm, before its tick. */
   sweep(spec: RunSpec): Promise<void> {
     this.#armedAt = null;
     return this.#parts.closing.during(() => this.#lookAfter(spec));
@@ -74,7 +73,7 @@ export class RunRounds {
       const subrequests = new Subrequests();
       passDeadline(this.#store, spec, this.#now());
       await dispatcher.tell(spec, subrequests);
-      // While some are still to be told nothing else is done: each of them may be about to call its model.
+      // While rollouts must be notified to stop nothing else is done: each of them may be about to call its model.
       if (dispatcher.untold()) return;
       await dispatcher.sweep(spec, subrequests);
       for (const order of judging.sweep(spec)) dispatcher.toJudge(order);
@@ -100,12 +99,12 @@ export class RunRounds {
     try {
       await dispatcher.send(spec);
     } catch (thrown) {
-      // Lost sends are silent rollouts and units: the sweep sends them again.
+      // Rollouts and scoring groups whose message is lost are silent: reconciliation sends them again.
       logError("queue send", idsOf(spec), thrown);
     }
     const trained = closing.isClosed ? null : training.advance(spec);
     if (trained !== null) {
-      // Before it is done: a kill meanwhile must find an alarm.
+      // Set before it is done: if the process dies meanwhile, an alarm must exist.
       await this.arm(spec);
       await trained;
     }

@@ -1,17 +1,16 @@
 /**
- * Rows of rollouts that have not ended, in the memory of the object that owns them: each is asked for several times
- * between its dispatch and its end. The table stays the authority, and every write of it goes there first. A row that is
- * forgotten is read again.
+ * Cache of the rows of rollouts that have not ended: each is read several times between its dispatch and its end. The
+ * table is the authority, and every write goes there first. A row that is not in the cache is read again.
  */
 import type { RolloutEntry } from "../messages/run-records.ts";
 import type { RolloutSlot } from "../messages/wire.ts";
 
-/** Of about 1 kB each. */
+/** About 1 kB each. */
 const MOST_ROWS = 4000;
 
 export class RowsInFlight {
   readonly #most: number;
-  /** By `seq`, in the order in which they were remembered. */
+  /** By `seq`, in the order of insertion. */
   readonly #rows = new Map<number, RolloutEntry>();
   readonly #seqs = new Map<string, number>();
 
@@ -28,7 +27,7 @@ export class RowsInFlight {
     return seq === undefined ? undefined : this.#rows.get(seq);
   }
 
-  /** A row as it is stored; one that has ended is not kept. Gives it back. */
+  /** Caches a row as it is stored, unless it has ended. Returns the row. */
   remember<Row extends RolloutEntry | null>(row: Row): Row {
     if (row === null || row.status === "done") return row;
     this.#rows.set(row.seq, row);
@@ -38,7 +37,7 @@ export class RowsInFlight {
     return row;
   }
 
-  /** These columns were written. Whoever holds the row as it was keeps it so. */
+  /** Applies written columns. Row objects returned earlier do not change. */
   change(seq: number, columns: Partial<RolloutEntry>): void {
     const known = this.#rows.get(seq);
     if (known === undefined) return;
@@ -47,7 +46,7 @@ export class RowsInFlight {
     else this.#rows.set(seq, changed);
   }
 
-  /** What is stored may be something else by now. */
+  /** Must be called when the stored rows may have changed otherwise. */
   forget(): void {
     this.#rows.clear();
     this.#seqs.clear();

@@ -1,4 +1,4 @@
-/** Tables of a run's own SQLite, and the rows as they are read. Times are epoch milliseconds. */
+/** Tables of a run's own SQLite, and the types of their rows. Times are epoch milliseconds. */
 
 import type { RunStatus } from "../../contract/run.ts";
 import { type CapBook, NEW_CAP, type Wanted } from "../../core/costs/allowance.ts";
@@ -13,10 +13,10 @@ import { LOST_HOLDS_SCHEMA, RELEASES_SCHEMA } from "./lost-holds.ts";
 import { TRAINING_SCHEMA, type TrainingState } from "./training-state.ts";
 
 export const RUN_SCHEMA = [
-  // One row a rollout, made when it is dispatched and never deleted. `finish_seq` numbers the ends, 1 first, without gaps.
-  // `host`: the number of the object that plays it. `carries`: `seq` of the attempt whose trajectory this one takes over.
-  // `member`: whose task it is, of a group of environments. `steps` (what single turns are worth) and `judgements` are
-  // JSON.
+  // One row per rollout, inserted when it is dispatched and never deleted. `finish_seq` numbers the ends from 1,
+  // without gaps. `host`: the number of the object that plays it. `carries`: `seq` of the attempt whose trajectory it
+  // takes over. `member`: the environment that the task belongs to, in a group of environments. `steps` (rewards of
+  // single turns) and `judgements` are JSON.
   `create table if not exists rollouts (
     seq integer primary key,
     group_index integer not null, slot integer not null, attempt integer not null,
@@ -36,27 +36,28 @@ export const RUN_SCHEMA = [
   "create index if not exists rollouts_in_flight on rollouts (ask_at) where status != 'done'",
   "create index if not exists rollouts_to_tell on rollouts (seq) where status = 'running' and told = 0 and cancel is not null",
   "create unique index if not exists rollouts_finished on rollouts (finish_seq) where finish_seq is not null",
-  // Ended rollouts whose next attempt is still to be dispatched.
+  // Ended rollouts whose next attempt is not dispatched yet.
   "create table if not exists retries (seq integer primary key)",
-  // Requests made with an Idempotency-Key: a repeat changes nothing.
+  // Requests made with an Idempotency-Key: a repeated request changes nothing.
   "create table if not exists requests (operation text not null, key text not null, hash text not null, primary key (operation, key))",
-  // Small trajectories of rollouts that no segment covers yet.
+  // Small trajectories of rollouts that are not in a segment yet.
   "create table if not exists trajectories (seq integer primary key, text text not null)",
-  // Finished rollouts first_seq..last_seq, folded into one R2 object once `key` is set.
+  // Finished rollouts first_seq..last_seq. They are compacted into one R2 object once `key` is set.
   `create table if not exists segments (
     segment integer primary key, first_seq integer not null, last_seq integer not null,
     key text, ask_at integer not null, asks integer not null default 0)`,
   "create index if not exists segments_to_fold on segments (ask_at) where key is null",
   "create table if not exists events (id integer primary key, event text not null, data text not null)",
-  // Messages that ended in a dead-letter queue: recorded, and covered by the sweep.
+  // Messages that ended in a dead-letter queue. They are recorded here; reconciliation does their work.
   "create table if not exists dead_letters (id integer primary key autoincrement, queue text not null, body text not null, at integer not null)",
-  // Work that may have ended the process: in how many deaths it was the one that was named, and by whom it is named now.
+  // Quarantine: work that may have killed the process. `deaths`: how many deaths it was named in. `boot`: the boot of
+  // the process that is trying it now.
   "create table if not exists suspects (key text primary key, deaths integer not null, boot text)",
   ...JUDGING_SCHEMA,
   ...TRAINING_SCHEMA,
 ];
 
-/** What the table makes of the columns that are not named when a rollout is dispatched. */
+/** The values of the columns that an insert of a dispatched rollout does not name. */
 export const NEW_ROLLOUT = {
   ...{ outcome: null, reason: null, superseded_by: null, asks: 0, misses: 0, told: 0, cancel: null },
   ...{ example_id: null, task_key: null, task_text: null, member: null, digest: null, said: null, bytes: 0 },
@@ -67,7 +68,7 @@ export const NEW_ROLLOUT = {
   ...{ ceiling: 0, spent_micros: 0, asked: 0, needs: 0, lost_calls: 0, lost_micros: 0, unmetered: 0 },
 } as const satisfies Partial<RolloutEntry>;
 
-/** Changes of these tables since the first release, for objects made before them as for new ones: see kit/migrate.ts. */
+/** Changes of these tables since the first release. They run for old and for new objects: see kit/migrate.ts. */
 export const RUN_MIGRATIONS: readonly Migration[] = [
   {
     // `charge`: JSON, what the platform charges for a rollout. `push_seq` numbers the batches that a trainer took.
@@ -82,7 +83,7 @@ export const RUN_MIGRATIONS: readonly Migration[] = [
     ],
   },
   {
-    // Money of a run with `max_cost_micros`: what is let out to rollouts and to units that judges are asked for.
+    // Money in a run with `max_cost_micros`: reservations of rollouts and of scoring groups whose judges are called.
     name: "cap",
     statements: [
       "alter table rollouts add column ceiling integer not null default 0",
@@ -100,19 +101,19 @@ export const RUN_MIGRATIONS: readonly Migration[] = [
     ],
   },
   { name: "announcements", statements: ANNOUNCEMENTS_SCHEMA },
-  // What people call a task, of 120 characters at most.
+  // The label of a task for people, at most 120 characters.
   { name: "task text", statements: ["alter table rollouts add column task_text text"] },
-  // Turns whose reply did not say what it took.
+  // Turns whose reply did not report its usage.
   { name: "unmetered", statements: ["alter table rollouts add column unmetered integer not null default 0"] },
   { name: "lost holds", statements: LOST_HOLDS_SCHEMA },
   { name: "releases", statements: RELEASES_SCHEMA },
 ];
 
-/** The run's own row: what changes as it goes. Kept as one JSON value. */
+/** The mutable state of the run itself, stored as one JSON value. */
 export interface RunHead {
   readonly status: Exclude<RunStatus, "queued" | "paused">;
   readonly error: { readonly code: string; readonly message: string } | null;
-  /** Set once dispatch has ended early; what is in flight still answers. */
+  /** Set when dispatch ended early. Rollouts in flight still report their results. */
   readonly stop:
     | {
         readonly kind: "cancel";
@@ -122,62 +123,62 @@ export interface RunHead {
       }
     | { readonly kind: "fail"; readonly code: string; readonly message: string }
     | null;
-  /** Nothing is dispatched until somebody resumes it. */
+  /** True: nothing is dispatched until the run is resumed. */
   readonly paused: boolean;
-  /** Set while it ran; null = as it was asked for. */
+  /** The value set while the run was running; null: the value of the request. */
   readonly max_concurrent: number | null;
-  /** Its deadline counts from here: a retry of an ended run begins it anew. Null = from its creation. */
+  /** Epoch milliseconds from which the deadline counts: the last retry of the ended run. Null: from its creation. */
   readonly deadline_from: number | null;
-  /** Rollouts dispatched: first attempts in group-major order, and attempts that retries asked for. */
+  /** Rollouts dispatched: first attempts in group-major order, and attempts created by retries. */
   readonly dispatched: number;
-  /** Attempts that retries asked for, and how many of them are dispatched. */
+  /** Attempts created by retries, and how many of them are dispatched. */
   readonly retried: number;
   readonly retries_dispatched: number;
-  /** Not done: running, or waiting for scores. */
+  /** Rollouts that are not done: running, or waiting for scores. */
   readonly in_flight: number;
-  /** Of those in flight, the ones that have not answered: what `max_concurrent` counts. */
+  /** Rollouts in flight that have not reported yet: `max_concurrent` limits this number. */
   readonly running: number;
   readonly scored: number;
   readonly unscored: Readonly<Record<string, number>>;
   readonly failed: Readonly<Record<string, number>>;
   readonly cancelled: Readonly<Record<string, number>>;
-  /** Ends numbered so far, and how far they are cut into segments. */
+  /** How many ends are numbered so far, and how many of them are in segments. */
   readonly finished: number;
   readonly segmented: number;
-  /** What the platform added to turns of rollouts that answered; absent where none did. */
+  /** The platform's own time in the turns of rollouts that reported; absent if there is none. */
   readonly platform?: Counted;
-  /** Bytes of finished trajectories that no segment covers yet. */
+  /** Bytes of finished trajectories that are not in a segment yet. */
   readonly unsegmented_bytes: number;
-  /** What its trajectories and training samples take, in characters and bytes of R2. */
+  /** The size of its trajectories and training samples, in characters and bytes of R2. */
   readonly stored_bytes: number;
   readonly last_event: number;
   readonly settled_at: number | null;
-  /** When its deletion began: it is nobody's from there on. */
+  /** When its deletion began; null if it is not being deleted. From then on nobody can read or change it. */
   readonly closed_at: number | null;
-  /** True once D1's row of the run says what this head says. */
+  /** True if the run's row in D1 agrees with this head. */
   readonly row_current: boolean;
-  /** Objects that its rollouts were given to, numbered from 1, and how many of them are freed, in that order. */
+  /** Shards (objects) that its rollouts were assigned to, numbered from 1, and how many are freed, in that order. */
   readonly hosts: number;
   readonly freed: number;
-  /** Messages a queue gave up on. */
+  /** Messages that ended in a dead-letter queue. */
   readonly dead_letters: number;
-  /** Rollouts and units that ended the process so often that they are not tried again. */
+  /** Rollouts and scoring groups that killed the process so often that they are not tried again. */
   readonly given_up: number;
-  /** The lease of the policy\'s endpoint. It is stored under this name. */
+  /** The lease of the policy's endpoint. It is stored under this name. */
   readonly gate: LeaseState;
-  /** What its organisation's object granted it. */
+  /** The leases of its organisation's object. */
   readonly shares: {
     readonly rollouts: LeaseState;
     readonly messages: LeaseState;
     readonly judgements: LeaseState;
   };
-  /** What the endpoints of its judges granted it, by their ids. */
+  /** The leases of its judges' endpoints, by endpoint id. */
   readonly judge_gates: Readonly<Record<string, LeaseState>>;
-  /** How soon judges answer, by the ids of their endpoints. Absent: nobody has answered yet. */
+  /** How fast judges answer, by the ids of their endpoints. Absent: no judge has answered yet. */
   readonly judge_paces: Readonly<Record<string, JudgePace | "quick">>;
-  /** A unit that is judged takes more work than those of quick judges may. */
+  /** True if one of its judged scoring groups needs more work than the queues of quick judges accept. */
   readonly judged_heavy?: boolean;
-  /** What it met at the endpoints that it called, by their ids. */
+  /** Refusals by the endpoints that it called, by endpoint id. */
   readonly refusals: EndpointRefusals;
   /** Null for a run that trains nothing. */
   readonly training: TrainingState | null;
@@ -185,53 +186,53 @@ export interface RunHead {
   readonly cap: CapState;
 }
 
-/** What the run met at one endpoint. */
+/** Answers of one endpoint that decide whether its key is refused. */
 export interface Refusals {
-  /** A call was answered: the key is good. */
+  /** True once a call was answered: the key is valid. */
   readonly answered: boolean;
-  /** Keys of the first tasks that met a 403. */
+  /** Keys of the first tasks that got a 403. */
   readonly tasks: readonly string[];
-  /** What the last of those said. */
+  /** The message of the last 403. */
   readonly said: string;
 }
 
 export type EndpointRefusals = Readonly<Record<string, Refusals>>;
 
-/** Of a run with a cap, in micro-dollars. */
+/** State of a run's cost cap, in micro-dollars. */
 export interface CapState extends CapBook {
-  /** What rollouts asked for when they asked first: the latest that was heard. Null: none has asked. */
+  /** The first request of a rollout, the latest one received. Null: no rollout has requested money yet. */
   readonly first: Wanted | null;
-  /** Since its cap ended it something was released: it may be retried. */
+  /** True if a reservation was released after the cap ended the run: the run may be retried. */
   readonly reopens?: boolean;
 }
 
-/** Money that a run may count on, until a time. */
+/** Money reserved for a run, until a time (epoch milliseconds). */
 export interface HoldGrant {
   readonly micros: number;
   readonly until: number;
-  /** Why it is not more; null where it is what was asked for. */
+  /** Why it is less than the run requested; null if it is not less. */
   readonly short: HoldShort | null;
 }
 
 export interface HoldShort {
   readonly by: "balance" | "budget";
-  /** The budget that is used up; null for the balance. */
+  /** The budget that is used up; null if it is the balance. */
   readonly budget_id: string | null;
   readonly shortfall_micros: number;
   readonly reason: string;
 }
 
-/** What the books of its organisation have heard of the run, and what it may count on. Money is micro-dollars. */
+/** What the organisation's ledger has of the run, and the reservation it holds. Money is in micro-dollars. */
 export interface RunBooks {
-  /** The last end, and the last batch that its trainer took, that are in the books. */
+  /** The last end, and the last batch taken by the trainer, that are in the ledger. */
   readonly ends: number;
   readonly pushes: number;
-  /** Batches that its trainer took so far. */
+  /** Batches taken by its trainer so far. */
   readonly pushed: number;
-  /** What its ended rollouts are charged, and how much of that is in the books. */
+  /** The charge of its ended rollouts, and how much of it is in the ledger. */
   readonly charged: number;
   readonly settled: number;
-  /** What is reserved for it; null where nothing is. */
+  /** The current reservation; null if there is none. */
   readonly hold: HoldGrant | null;
 }
 

@@ -1,4 +1,4 @@
-/** What a run's ended rollouts left behind, for rollouts of this run or another that take it over. */
+/** The trajectories and records of a run's ended rollouts, for rollouts (of any run) that take them over. */
 
 import { capOf } from "../../core/costs/run-costs.ts";
 import type { SourcePage } from "../messages/rpc.ts";
@@ -25,14 +25,14 @@ export function sourcesIn(store: RunStore, places: readonly SourceSlot[]): Sourc
   };
 }
 
-/** The segment that covers an end, once one does. */
+/** The segment that covers this end; null if none does yet. */
 export function segmentOf(store: RunStore, finishSeq: number | null): SegmentEntry | null {
   if (finishSeq === null) return null;
   const entry = store.segmentsAfter(finishSeq - 1, 1)[0];
   return entry !== undefined && entry.first_seq <= finishSeq ? entry : null;
 }
 
-/** Those that are still to be started: running, and nobody has asked them to stop. */
+/** The rollouts that must still be started: running, and not marked to be stopped. */
 export function startersIn(store: RunStore, spec: RunSpec, places: readonly RolloutSlot[], suspectUpTo = 0): Starter[] {
   const head = store.head();
   const capped = capOf(spec) !== null;
@@ -52,11 +52,11 @@ export function startersIn(store: RunStore, spec: RunSpec, places: readonly Roll
 function starterOf(row: RolloutEntry): Starter {
   const { group_index: group, slot, attempt, id: rollout_id, host, carries } = row;
   const place = { group, slot, attempt };
-  // The attempt before, always: a retry makes the next one in its slot.
+  // Always the previous attempt: a retry creates the next attempt in the same slot.
   return { ...place, rollout_id, host, ...(carries !== null && { carries: { ...place, attempt: attempt - 1 } }) };
 }
 
-/** A segment for a trace; the run's own end goes with the segment of its last rollout. */
+/** A segment for a trace. The run's own end is in the segment of its last rollout. */
 export function traceOf(store: RunStore, spec: RunSpec, segment: number) {
   const entry = store.segment(segment);
   if (entry === null) return null;

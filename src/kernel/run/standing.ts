@@ -1,8 +1,8 @@
 /**
- * How a run stands as a whole: what is planned, what is still to come, and its end.
+ * The state of a run as a whole: how many rollouts are planned and pending, and when the run ends.
  *
- * Invariants. It ends once, when nothing is in flight and nothing more will be dispatched. A training run goes on until
- * its trainer has acknowledged the last batch.
+ * Invariants. A run ends once, when nothing is in flight and nothing more will be dispatched. A training run continues
+ * until its trainer has acknowledged the last batch.
  */
 
 import type { EventName } from "../../contract/event-names.ts";
@@ -13,7 +13,7 @@ import { endedByRefusals } from "./refusals.ts";
 import type { RunHead } from "./schema.ts";
 import type { RunStore } from "./store.ts";
 
-/** Places a rollout can have: what `min_scored` is a share of, however often one was tried. A training run's grow. */
+/** The number of slots, however many attempts each had: the base of `min_scored`. In a training run it grows. */
 export function slotsOf(spec: RunSpec, { training }: Pick<RunHead, "training">): number {
   return (training?.groups_opened ?? spec.num_examples) * spec.rollouts_per_example;
 }
@@ -22,12 +22,12 @@ export function plannedOf(spec: RunSpec, head: RunHead): number {
   return slotsOf(spec, head) + head.retried;
 }
 
-/** Rollouts still to dispatch; a run that stopped early keeps the rest as pending for ever. */
+/** Rollouts not dispatched yet. In a run that stopped early they stay pending for ever. */
 export function pendingOf(spec: RunSpec, head: RunHead): number {
   return plannedOf(spec, head) - head.dispatched;
 }
 
-/** Numbered without gaps; part of the transaction it is called in. */
+/** Appends an event. Numbers have no gaps; it is part of the caller's transaction. */
 export function appendEvent(store: RunStore, event: Parameters<RunStore["addEvent"]>[1], data: object): void {
   const head = store.head();
   const id = head.last_event + 1;
@@ -35,7 +35,7 @@ export function appendEvent(store: RunStore, event: Parameters<RunStore["addEven
   store.saveHead({ ...head, last_event: id });
 }
 
-/** An event that webhooks tell as well: what is to be told stands beside it until it was. */
+/** Appends an event that webhooks get too: an announcement is stored until it is delivered. */
 export function announce(store: RunStore, event: OutboundEventName & EventName, data: object, now: number): void {
   appendEvent(store, event, data);
   store.announcements.add(store.head().last_event, event, data, now);
@@ -77,7 +77,7 @@ function verdictOf(
   return { status: "failed", error: { code: "too_few_scored", message } };
 }
 
-/** True until the trainer has had every batch. */
+/** True until the trainer has acknowledged every batch. */
 export function trainsOn({ training: asked }: RunSpec, { training }: RunHead): boolean {
   if (asked === undefined || training === null) return false;
   return training.trainer.acked_step < asked.max_steps;

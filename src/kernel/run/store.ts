@@ -1,5 +1,5 @@
 /**
- * A run's own SQLite: reads and single-row writes. What they mean together stands in accounting.ts.
+ * A run's own SQLite: reads and single-row writes. Writes that belong together are in accounting.ts.
  * Nothing is written before `create`: an object that was never created answers null and stays empty.
  */
 import type { CancelReason } from "../../contract/errors.ts";
@@ -29,11 +29,11 @@ const REPORT_COLUMNS = `group_index, member, superseded_by, outcome, reward, sco
   prompt_tokens, completion_tokens, cached_tokens, judge_calls, judge_prompt_tokens, judge_completion_tokens,
   judge_micros, charge, lost_calls, lost_micros, unmetered, finish_seq`;
 
-/** What judging and training do inside the transactions of its accounting: they register here, and it knows neither. */
+/** What judging and training add to the accounting's transactions. They register here; accounting imports neither. */
 export interface AccountingHooks {
-  /** A rollout ends: the columns that it gets besides. `row`: with all that is known of it now. */
+  /** A rollout ends: returns further columns to write. `row`: the row with all values known so far. */
   readonly onEnded: (store: RunStore, row: RolloutEntry, ending: Ending) => Partial<RolloutEntry>;
-  /** Members of the group have ended, maybe all of them. `made`: what the whole group gave to train on, if it did. */
+  /** Members of the group have ended, maybe all of them. `made`: the training samples of the whole group, if any. */
   readonly onGroupEnded: (store: RunStore, spec: RunSpec, group: number, made: GroupSamples | null) => void;
 }
 
@@ -56,9 +56,9 @@ export class RunStore {
   #spec: RunSpec | undefined;
   #head: RunHead | undefined;
   #inTransaction = false;
-  /** Told of every write to `rollouts`: this store is the only one that writes there. */
+  /** Updated at every write to `rollouts`: only this store writes there. */
   readonly #inFlight = new RowsInFlight();
-  /** The last rollout's number; null until it is asked for. */
+  /** The last rollout's number; null until it is read. */
   #seq: number | null = null;
 
   constructor(storage: DurableObjectStorage, hooks: AccountingHooks) {
@@ -76,7 +76,7 @@ export class RunStore {
     this.suspects = new SuspectStore(storage.sql);
   }
 
-  /** Null for an object nobody created. */
+  /** Null for an object that was never created. */
   spec(): RunSpec | null {
     if (this.#spec !== undefined) return this.#spec;
     const spec = this.#storage.kv.get<RunSpec>("spec");
@@ -95,7 +95,7 @@ export class RunStore {
   }
 
   head(): RunHead {
-    // A head that was stored before a member was added has its first value.
+    // A head stored before a member was added gets that member's initial value.
     this.#head ??= this.#storedHead();
     return this.#head;
   }
@@ -105,7 +105,7 @@ export class RunStore {
     return { ...head, cap: { ...NEW_HEAD.cap, ...head.cap } };
   }
 
-  /** To be called when the storage is freed. */
+  /** Must be called when the storage is freed. */
   forget(): void {
     this.#spec = undefined;
     this.#head = undefined;
@@ -122,7 +122,7 @@ export class RunStore {
     if (!this.#inTransaction) this.#storage.kv.put("head", head);
   }
 
-  /** All writes of `change` or none; inside another one it is part of that. */
+  /** Commits all writes of `change` or none. A nested call is part of the outer transaction. */
   transaction<T>(change: () => T): T {
     if (this.#inTransaction) return change();
     const before = this.head();
@@ -146,7 +146,7 @@ export class RunStore {
     }
   }
 
-  /** `carries`: the ended attempt whose trajectory it takes over. `host`: the number of the object that plays it, or null. */
+  /** `carries`: the ended attempt whose trajectory it takes over. `host`: the number of its object, or null. */
   addRollout(
     { group, slot, attempt }: RolloutSlot,
     {
@@ -156,7 +156,7 @@ export class RunStore {
       ...how
     }: Pick<RolloutEntry, "id" | "carries" | "host" | "ceiling"> & { at: number; askAt: number },
   ): void {
-    // Counted here, and the row is made here as the table makes it: reading back what was inserted costs more than that.
+    // `seq` is counted and the row is built here, as the table would do it: reading an inserted row back costs more.
     const seq = (this.#seq ?? this.lastSeq()) + 1;
     const place = { group_index: group, slot, attempt };
     const columns = { seq, ...place, id, status: "running" as const, started_at: at, ask_at: askAt, ...how };
@@ -173,7 +173,7 @@ export class RunStore {
     return this.#inFlight.remember(this.#rows.one<RolloutEntry>(query, group, slot, attempt));
   }
 
-  /** The latest attempt in the place that has ended. */
+  /** The latest attempt in the slot that has ended. */
   latestDone({ group, slot }: Omit<RolloutSlot, "attempt">): RolloutEntry | null {
     return this.#rows.one<RolloutEntry>(
       `select * from rollouts where group_index = ? and slot = ? and status = 'done'
@@ -188,7 +188,7 @@ export class RunStore {
     this.#inFlight.change(seq, columns);
   }
 
-  /** Asks those of the group that run to stop. */
+  /** Marks the running rollouts of the group to be stopped. */
   cancelGroup(group: number, reason: CancelReason): void {
     this.#sql.exec(
       "update rollouts set cancel = ?, told = 0 where group_index = ? and status = 'running' and cancel is null",
@@ -205,7 +205,7 @@ export class RunStore {
     );
   }
 
-  /** What a group's advantages are made of: the attempts that count. */
+  /** The rewards that a group's advantages are computed from: those of the attempts that count. */
   groupRewards(group: number): GroupReward[] {
     return this.#rows.all(
       `select seq, id, status, reward from rollouts
@@ -220,7 +220,7 @@ export class RunStore {
     return this.#inFlight.remember(this.#rows.one<RolloutEntry>("select * from rollouts where seq = ?", seq));
   }
 
-  /** Not done, and silent past the time they were to be asked. */
+  /** Rollouts that are not done and whose `ask_at` has passed. */
   silent(now: number, limit: number): RolloutEntry[] {
     return this.#rows.all<RolloutEntry>(
       "select * from rollouts where status != 'done' and ask_at <= ? order by ask_at limit ?",
@@ -238,16 +238,16 @@ export class RunStore {
     return due.length === 0 ? null : Math.min(...due);
   }
 
-  /** After a restart everything in flight is asked once, whatever its turn was. */
+  /** After a restart everything in flight is asked once, whenever it was due. */
   askAll(now: number): void {
-    // What was due anyway stays so: its silence counts, a restart's does not.
+    // An `ask_at` that has passed stays: that silence counts as a miss, a restart does not.
     this.#sql.exec("update rollouts set ask_at = 0 where status != 'done' and ask_at > ?", now);
     this.#inFlight.forget();
     this.#sql.exec("update segments set ask_at = 0 where key is null");
     this.judging.askAll(now);
   }
 
-  /** Running, and still to be told to stop: `all` of them, or those that were asked for one by one. */
+  /** Running rollouts to be notified to stop: `all` of them, or those that were cancelled one by one. */
   untold(limit: number, all: boolean): RolloutEntry[] {
     const asked = all ? "" : "and cancel is not null";
     return this.#rows.all<RolloutEntry>(
@@ -256,7 +256,7 @@ export class RunStore {
     );
   }
 
-  /** Finished rollouts in the order they ended, after `finishSeq`. */
+  /** Finished rollouts in the order of their ends, after `finishSeq`. */
   finished(finishSeq: number, limit: number, outcome: string | null): RolloutEntry[] {
     return this.#rows.all<RolloutEntry>(
       "select * from rollouts where finish_seq > ? and (? is null or outcome = ?) order by finish_seq limit ?",
@@ -267,20 +267,20 @@ export class RunStore {
     );
   }
 
-  /** Places whose attempt that counts is scored. */
+  /** The number of slots whose counting attempt is scored. */
   scoredSlots(): number {
     const scored = "outcome = 'scored' and superseded_by is null";
     return this.#rows.one<{ n: number }>(`select count(*) as n from rollouts where ${scored}`)?.n ?? 0;
   }
 
-  /** What a report is made of, streamed: every rollout that is done, by group. */
+  /** The rows of all finished rollouts, from which a report is computed, by group. Streamed. */
   reportRows(): Iterable<ReportRow> {
     return this.#sql.exec<ReportRow>(
       `select ${REPORT_COLUMNS} from rollouts where status = 'done' order by group_index, slot, attempt`,
     );
   }
 
-  /** The same of those that ended after `finishSeq`, in order of their ends. */
+  /** The same rows for rollouts that ended after `finishSeq`, in the order of their ends. */
   reportRowsAfter(finishSeq: number): Iterable<ReportRow> {
     return this.#sql.exec<ReportRow>(
       `select ${REPORT_COLUMNS} from rollouts where finish_seq > ? order by finish_seq`,
@@ -292,7 +292,7 @@ export class RunStore {
     return this.#rows.one<{ seq: number | null }>("select max(seq) as seq from rollouts")?.seq ?? 0;
   }
 
-  /** Hash of the request a key was used with before; null for a new one. */
+  /** Hash of the request that used the key before; null for a new key. */
   request(operation: string, key: string): string | null {
     return (
       this.#rows.one<{ hash: string }>("select hash from requests where operation = ? and key = ?", operation, key)
@@ -308,19 +308,19 @@ export class RunStore {
     this.#rows.insert("trajectories", { seq, text });
   }
 
-  /** By `seq`, those of these rollouts that are here and not in R2. */
+  /** The texts of those of these rollouts that are stored here and not in R2, by `seq`. */
   trajectories(seqs: readonly number[]): ReadonlyMap<number, string> {
     const query = "select seq, text from trajectories where seq in (select value from json_each(?))";
     const rows = this.#rows.all<{ seq: number; text: string }>(query, JSON.stringify(seqs));
     return new Map(rows.map(({ seq, text }) => [seq, text]));
   }
 
-  /** Null when it is in R2: large, or folded. */
+  /** Null if it is in R2: because it is large, or compacted. */
   trajectory(seq: number): string | null {
     return this.#rows.one<{ text: string }>("select text from trajectories where seq = ?", seq)?.text ?? null;
   }
 
-  /** What the rollouts of a segment left, in the order of their ends. */
+  /** The trajectories of a segment's rollouts, in the order of their ends. */
   leftIn({ first_seq, last_seq }: SegmentEntry): RolloutLeft[] {
     return this.#rows.all<RolloutLeft>(
       `select id, digest, text from rollouts left join trajectories using (seq)
@@ -330,7 +330,7 @@ export class RunStore {
     );
   }
 
-  /** The segment's trajectories are safe in R2. */
+  /** Called once the segment's trajectories are stored in R2. */
   dropTrajectories({ first_seq, last_seq }: SegmentEntry): void {
     this.#sql.exec(
       "delete from trajectories where seq in (select seq from rollouts where finish_seq between ? and ?)",
@@ -375,14 +375,14 @@ export class RunStore {
     this.#rows.set("segments", { segment }, columns);
   }
 
-  /** Keeps the newest `LIMITS.eventsPerRun`; a reader that is further behind gets a snapshot. */
+  /** Keeps the newest `LIMITS.eventsPerRun`; a reader that needs older events gets a snapshot. */
   addEvent(id: number, event: EventName, data: object): void {
     this.#rows.insert("events", { id, event, data: JSON.stringify(data) });
     if (id <= LIMITS.eventsPerRun) return;
     this.#sql.exec("delete from events where id <= ?", id - LIMITS.eventsPerRun);
   }
 
-  /** Takes back that nothing more will follow: whoever reads from the start must read on. */
+  /** Removes the event of the run's end, since events will follow: a reader from the start must read on. */
   dropEnd(): void {
     this.#sql.exec("delete from events where event in ('run.completed', 'run.failed', 'run.cancelled')");
   }

@@ -1,10 +1,10 @@
 /**
- * What a run knows of its suspects (suspects.ts): who is named, by which process, and in how many deaths each was the one
- * that was named.
+ * A run's part of the quarantine (suspects.ts): the named work, the process that named it, and the number of deaths in
+ * which it was named.
  *
- * Invariants. A name that stands here when another process asks was named when its process ended. It counts as a death only
- * if that process died: a stop in order counts against nobody. A run of which three were given up ends: its other rollouts
- * would each cost everybody the same.
+ * Invariants. A name that is still stored when another process asks was named when its process ended. That counts as a
+ * death only if the process died, not if it was stopped in order. A run in which three items were given up ends: each
+ * of its other rollouts might kill the process as well.
  */
 
 import { deathsOf, lastEnd, MOST_DEATHS, stoppedPlatform } from "../environment/suspects.ts";
@@ -19,7 +19,7 @@ const MOST_GIVEN_UP = 3;
 export class RunSuspects {
   readonly #env: Env;
   readonly #store: RunStore;
-  /** The last rollout that was dispatched before this instance; those behind it began in this process. */
+  /** The last rollout dispatched before this instance; later ones began in this process. */
   #upTo = 0;
 
   constructor(env: Env, store: RunStore) {
@@ -27,17 +27,17 @@ export class RunSuspects {
     this.#store = store;
   }
 
-  /** To be called once, for a run that this instance did not create. */
+  /** Must be called once, for a run that this instance did not create. */
   resume(): void {
     this.#upTo = this.#store.lastSeq();
   }
 
-  /** Rollouts up to this `seq` are suspects; 0 for none. */
+  /** Rollouts up to this `seq` are quarantined; 0 for none. */
   async upTo(): Promise<number> {
     return (await lastEnd(this.#env)).deaths > 0 ? this.#upTo : 0;
   }
 
-  /** Names it, in this process. Null: it is given up, and whoever asked must not begin it. */
+  /** Stores the name with this process. Null: the work is given up, and the caller must not begin it. */
   accuse(
     spec: RunSpec,
     key: SuspectKey,
@@ -56,7 +56,7 @@ export class RunSuspects {
         store.suspects.name(key, by.boot, deaths);
         return { deaths };
       }
-      // It stays on record: whoever asked may die before what it asked for has ended.
+      // The record stays: the caller may die before its work has ended.
       store.suspects.name(key, null, deaths);
       if ((known?.deaths ?? 0) < MOST_DEATHS) countGivenUp(store, spec);
       this.#end(spec, key, now);
@@ -64,7 +64,7 @@ export class RunSuspects {
     });
   }
 
-  /** It awaits the outside, or (`ended`) it is over: what it did in deaths before counts no more then. */
+  /** The work waits for a call, or (`ended`) has ended: earlier deaths count no more after the end. */
   clear(key: SuspectKey, ended: boolean): void {
     const known = this.#store.suspects.find(key);
     if (known === null) return;
@@ -72,7 +72,7 @@ export class RunSuspects {
     else this.#store.suspects.name(key, null, known.deaths);
   }
 
-  /** A rollout that has an object ends itself, with what it has so far. */
+  /** A rollout that has an object is ended by that object, with its trajectory so far. */
   #end(spec: RunSpec, key: SuspectKey, now: number): void {
     const [kind, ...numbers] = key.split("/");
     const [first = 0, slot = 0, attempt = 0] = numbers.map(Number);

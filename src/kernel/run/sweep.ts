@@ -1,6 +1,6 @@
 /**
- * The sweep: asks whatever is silent, one slice an alarm. Queues are accelerators; this is what makes a run finish when
- * a message is lost, an object was never reached, or the process was killed.
+ * Reconciliation: asks what is silent, one slice per alarm. Queues only make things faster; reconciliation is the
+ * reason that a run finishes if a message is lost, an object was never reached, or the process was killed.
  */
 
 import type { RolloutEntry } from "../messages/run-records.ts";
@@ -10,17 +10,18 @@ import { JUDGED_LOOK_MS } from "./judging-store.ts";
 import type { RunStore } from "./store.ts";
 import { waitingRows } from "./units.ts";
 
-/** A rollout whose object was not there so many times in a row is given up; so is scoring that never came back. */
+/** A rollout is given up after this many misses in a row. */
 const MOST_MISSES = 12;
-/** One whose storage cannot be read will not answer: within a minute it is given up. */
+/** An object whose storage cannot be read will not answer: its rollouts are given up within a minute. */
 const MOST_UNREADABLE = 4;
 const UNREADABLE_ASK_MS = 10_000;
 const MOST_SCORING_TRIES = 5;
 const LONGEST_ASK_MS = 10 * 60_000;
 
 /**
- * Scoring that was not heard of: sent again, or after k tries unscored. A group's members are tried as one. `isUnsent`: it
- * waits for its place in the queue, which is no try.
+ * Handles scoring without a result: returns the scoring groups to send again, and ends those that had too many tries as
+ * unscored. A group's members are tried together. `isUnsent`: the scoring group still waits to be sent, which is no
+ * try.
  */
 export function sweepScoring(
   store: RunStore,
@@ -33,18 +34,18 @@ export function sweepScoring(
   const units = new Set<number>();
   for (const row of rows) {
     const unit = completedUnit(store, spec, row);
-    // Its judges are asked: that is swept by itself.
+    // Its judges are being called: judging has its own reconciliation.
     if (unit !== null && store.judging.unit(unit) !== null) {
       store.setRollout(row.seq, { ask_at: now + JUDGED_LOOK_MS });
       continue;
     }
-    // Null: the rest of its group has not answered. Nothing is lost, and a group is never scored in part.
+    // Null: other members of its group have not reported. Nothing is lost, and a group is never scored in part.
     if (unit === null || isUnsent(unit)) store.setRollout(row.seq, { ask_at });
     else units.add(unit);
   }
   return [...units].filter((unit) => {
     const members = waitingRows(store, spec, unit);
-    // One that is looked at because of a restart was not silent: it was not waited for.
+    // After a restart `ask_at` is 0: this look is not due to silence and does not count as a try.
     const silent = members.some((row) => row.ask_at > 0 && row.ask_at <= now);
     const asks = (silent ? 1 : 0) + Math.max(...members.map((row) => row.asks));
     if (asks > MOST_SCORING_TRIES) {
@@ -64,16 +65,16 @@ const UNSCORED = {
 } as const;
 
 /**
- * `unreachable`: the call itself failed, which says nothing about the rollout. `unreadable`: its own object says so, or
- * does not open, and others do.
+ * `unreachable`: the call itself failed, which says nothing about the rollout. `unreadable`: the rollout's object
+ * reports it, or does not open although other objects do.
  */
 export type Heard = RolloutStanding | { readonly state: "unreachable" };
 
 export const UNREADABLE = "the storage of its object cannot be read";
 
 /**
- * What a silent rollout said of itself. True when its start must be sent again. `row` is as it stands now: it may have
- * answered while it was being asked, and then there is nothing to do.
+ * Applies a silent rollout's answer. `resend`: its start must be sent again. `row` is the current row: the rollout may
+ * have reported while it was being asked, and then there is nothing to do.
  */
 export function heardFrom(
   store: RunStore,
@@ -97,7 +98,7 @@ export function heardFrom(
       const misses = row.misses + 1;
       if (misses > MOST_MISSES) return lost(store, spec, row, "its object could not be reached", now);
       store.setRollout(row.seq, { asks, ask_at: now + wait, misses });
-      // A start that arrives twice begins nothing twice.
+      // A start that arrives twice has the effect of one.
       return { resend: true, unit: null };
     }
     case "unreadable": {
@@ -107,7 +108,7 @@ export function heardFrom(
       return { resend: false, unit: null };
     }
     case "answered":
-      // It holds our acknowledgement and we hold no answer: our storage is the older one. It cannot be asked again.
+      // The rollout was acknowledged but its report is missing: our storage is older. It cannot be sent again.
       return lost(store, spec, row, "its answer was acknowledged but is missing", now);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * What is handed to a run by whoever scores, where its store may refuse it for what it is: that unit ends without, with a
- * short reason, and holds up no other. Trouble of the store itself is thrown, and passes.
+ * Stores a consumer's scores. If the store refuses the scores of a scoring group (for their content), that group ends
+ * unscored with a short reason, and the others are stored. Other errors of the store are thrown and can be retried.
  */
 import { ScoringError, serializeError } from "../../contract/errors.ts";
 import { orRefusal } from "../kit/storage-faults.ts";
@@ -33,7 +33,7 @@ function refusedScores(...scores: Required<Parameters<typeof score>>): string | 
   return taken.refused;
 }
 
-/** What is scored together stands and falls together. */
+/** The members of each scoring group, which are stored or refused together. */
 function unitsOf({ whole_groups }: RunSpec, members: readonly ScoredMember[]): (readonly ScoredMember[])[] {
   if (!whole_groups) return members.map((member) => [member]);
   return [...Map.groupBy(members, ({ group }) => group).values()];
@@ -46,7 +46,7 @@ function withoutScores({ record, ...place }: ScoredMember, why: string): ScoredM
   return { ...place, record: { rollout_id, ...none } };
 }
 
-/** What stands in the place of a value that could not be stored. */
+/** The error text for a value that could not be stored. */
 export function reasonOf(what: string, why: string): string {
   const { error, message } = serializeError(new ScoringError(`${what} could not be stored: ${why}`));
   return `${error}: ${message}`;

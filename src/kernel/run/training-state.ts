@@ -1,9 +1,9 @@
 /**
- * What a training run's object keeps of its training: counters in the run's head, and rows by group, batch, step, eval.
- * Steps count from 1, policy versions from 0. Times are epoch milliseconds.
+ * What a training run's object stores about its training: counters in the run's head, and rows by group, batch, step
+ * and eval. Steps count from 1, policy versions from 0. Times are epoch milliseconds.
  *
- * Invariants. A group is open until all its members have ended; then it is buffered or dropped, and from the buffer
- * shipped or dropped. It goes back (shipped to buffered) in a reset alone. `open`, `buffered`, `shipped` and `dropped`
+ * Invariants. A group is open until all its members have ended. Then it is buffered or dropped; a buffered group is
+ * shipped or dropped. Only a reset moves it back, from shipped to buffered. `open`, `buffered`, `shipped` and `dropped`
  * add up to the groups that were opened.
  */
 
@@ -11,7 +11,7 @@ import { NO_TIME, sharesOf } from "../messages/trainer-time.ts";
 import type { GroupSamples, TrainerSnapshot } from "../messages/training-wire.ts";
 
 export const TRAINING_SCHEMA = [
-  // One row a group, made when it opens. `position` numbers those that are whole, in the order they became so.
+  // One row per group, inserted when it opens. `position` numbers complete groups, in the order of their completion.
   `create table if not exists train_groups (
       group_index integer primary key, example_index integer not null, dispatch_version integer not null,
       state text not null, reason text, position integer, arrived_step integer, step integer,
@@ -23,7 +23,7 @@ export const TRAINING_SCHEMA = [
   "create index if not exists train_groups_by_position on train_groups (position)",
   "create index if not exists train_groups_by_step on train_groups (step)",
   "create index if not exists train_groups_by_arrival on train_groups (arrived_step)",
-  // One row a batch that was cut. A reset voids those after it, and their steps are cut again.
+  // One row per cut batch. A reset voids the batches after it, and their steps are cut again.
   `create table if not exists train_batches (
       step integer not null, generation integer not null, batch_id text not null, state text not null,
       sha256 text, manifest_key text, max_version integer not null,
@@ -31,7 +31,7 @@ export const TRAINING_SCHEMA = [
       cut_at integer not null, primary key (step, generation))`,
   "create index if not exists train_batches_by_state on train_batches (state, step)",
   "create table if not exists train_steps (step integer primary key, at integer not null, metrics text not null)",
-  // Evals of the run's own weights: begun, followed, and noted in the series at their step.
+  // Evals of the run's own weights: started, followed, and entered in the series at their step.
   `create table if not exists train_evals (
       step integer not null, generation integer not null, policy_version integer not null, run_id text,
       state text not null, tries integer not null default 0, due_at integer not null,
@@ -39,39 +39,39 @@ export const TRAINING_SCHEMA = [
   "create index if not exists train_evals_by_state on train_evals (state, due_at)",
 ];
 
-/** Of the run's head. */
+/** The training part of the run's head. */
 export interface TrainingState {
-  /** Of the batch that is collected now; max_steps + 1 once all are cut. */
+  /** The step of the batch that is being collected; max_steps + 1 once all are cut. */
   readonly step: number;
   readonly groups_opened: number;
   readonly groups_open: number;
-  /** Groups that became whole so far: the last `position`. */
+  /** Groups completed so far: the last `position`. */
   readonly positions: number;
   readonly buffered: Buffered;
   readonly shipped: number;
   readonly dropped: Counts;
-  /** Rollouts of groups that were dropped since the last batch because they were too old. */
+  /** Rollouts of groups that were dropped as too old since the last batch. */
   readonly stale: number;
   readonly batches: { readonly shipped: number; readonly voided: number };
-  /** Batches cut with nothing to train in them, in a row; */
+  /** Batches in a row that were cut with nothing to train on; */
   readonly empty: number;
-  /** rollouts that arrived since the last group that trains; */
+  /** rollouts that arrived since the last group that can be trained on; */
   readonly barren: number;
-  /** and what became of their groups. */
+  /** and why their groups were dropped. */
   readonly barren_causes: Counts;
-  /** Of scored rollouts: what a batch of tokens is estimated by. */
+  /** Totals of scored rollouts, from which the tokens of a batch are estimated. */
   readonly seen: { readonly rollouts: number; readonly tokens: number };
   /** Largest off-policy lag of a rollout that was shipped. */
   readonly max_lag: number;
   readonly transitions: GroupSamples["transitions"];
-  /** Rows that were made. */
+  /** Counts of the sample rows that were built, by kind of branch. */
   readonly branches: GroupSamples["transitions"];
   readonly untrainable: Counts;
-  /** Its trainer's object, as last heard of; its acks are rows of batches. */
+  /** The last snapshot from its trainer's object, without the acks: those are in the rows of batches. */
   readonly trainer: KnownTrainer;
-  /** What the trainer's object has acknowledged of this run. */
+  /** What the trainer's object has acknowledged about this run. */
   readonly told: { readonly paused: boolean; readonly ended: boolean };
-  /** The last eval that was begun, by step; -1: none. */
+  /** The step of the last eval that was started; -1: none. */
   readonly evaluated: number;
 }
 
@@ -121,10 +121,10 @@ export const NEW_TRAINING: TrainingState = {
   evaluated: -1,
 };
 
-/** Why a group was dropped. `unused`: every batch was cut before it was whole. */
+/** Why a group was dropped. `unused`: every batch was cut before the group was complete. */
 export type Dropped = "zero_variance" | "too_few" | "untrainable" | "stale" | "version_reset" | "unused";
 
-// Types, not interfaces: SQLite cursors want an index signature.
+// Types, not interfaces: SQLite cursors require an index signature.
 export type TrainGroup = {
   group_index: number;
   example_index: number;
@@ -132,36 +132,36 @@ export type TrainGroup = {
   state: "open" | "buffered" | "shipped" | "dropped";
   reason: Dropped | null;
   position: number | null;
-  /** The step that was collected when it became whole; */
+  /** The step that was being collected when it was completed, */
   arrived_step: number | null;
-  /** and the one it was shipped for. */
+  /** and the step it was shipped for. */
   step: number | null;
-  /** Weights above this version are gone, whatever is called so now; null: none are. */
+  /** Weights with a version above this were discarded by a reset, even if the number is used again; null: none were. */
   void_above: number | null;
-  /** Newest version that sampled any of it. */
+  /** The newest version that sampled any part of it. */
   max_version: number | null;
-  /** Of its rewards. */
+  /** Mean of its rewards. */
   mean: number | null;
-  /** What it counts towards a batch. */
+  /** Its size as counted for a batch. */
   rollouts: number;
   samples: number;
   tokens: number;
   bytes: number;
-  /** JSON: its object, and the samples in it. */
+  /** JSON: the key of its object, and the samples in it. */
   made: string | null;
-  /** JSON: `Credit` by rollout. */
+  /** JSON: a `Credit` per rollout. */
   credits: string | null;
-  /** JSON: what the series are made of. */
+  /** JSON: the values that the series are computed from. */
   facts: string | null;
 };
 
-/** A group in the buffer, as far as a batch is counted. */
+/** The columns of a buffered group that a batch is cut by. */
 export type BufferedGroup = Pick<
   TrainGroup,
   "group_index" | "dispatch_version" | "max_version" | "rollouts" | "samples" | "tokens" | "bytes"
 >;
 
-/** What a group kept of what the consumer made of it. */
+/** The part of the consumer's samples that a group stores. */
 export type Made = Pick<GroupSamples, "object" | "samples">;
 export interface Credit {
   readonly reward: number;
@@ -173,7 +173,7 @@ export type TrainBatch = {
   step: number;
   generation: number;
   batch_id: string;
-  /** Cut; in R2; known to the trainer's object. Who leases it stands there, until it is acknowledged. */
+  /** Cut; stored in R2; reported to the trainer's object, which keeps its lease; acknowledged. */
   state: "building" | "built" | "ready" | "acked" | "dead" | "void";
   sha256: string | null;
   manifest_key: string | null;
@@ -183,7 +183,7 @@ export type TrainBatch = {
   samples: number;
   tokens: number;
   cut_at: number;
-  /** Which of the batches that a trainer took it is, from 1, and when it did; null: none has. */
+  /** Its number among the batches taken by a trainer, from 1, and when it was taken; null: not taken. */
   push_seq: number | null;
   pushed_at: number | null;
 };
@@ -198,7 +198,7 @@ export type TrainEval = {
   due_at: number;
 };
 
-/** A group more that was dropped. */
+/** Counts one more dropped group. */
 export function withDropped(training: TrainingState, reason: Dropped, rollouts: number): TrainingState {
   const stale = training.stale + (reason === "stale" ? rollouts : 0);
   return { ...training, dropped: plus(training.dropped, reason), stale };

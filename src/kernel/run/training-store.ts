@@ -1,5 +1,5 @@
 /**
- * The rows of a run's training, in its own SQLite: reads and single-row writes. What they mean together stands in
+ * The rows of a run's training, in its own SQLite: reads and single-row writes. Writes that belong together are in
  * groups.ts, batches.ts and news.ts of training/.
  */
 import { Rows } from "../kit/rows.ts";
@@ -45,7 +45,7 @@ export class TrainingStore {
     );
   }
 
-  /** In the order they became whole. */
+  /** Buffered groups, in the order of their completion. */
   buffered(): BufferedGroup[] {
     return this.#rows.all<BufferedGroup>(
       `select group_index, dispatch_version, max_version, rollouts, samples, tokens, bytes
@@ -63,7 +63,7 @@ export class TrainingStore {
     );
   }
 
-  /** Those that are open, of whatever version: weights above `version` are no longer what they were. */
+  /** Marks all open groups: weights above `version` are discarded. */
   voidAbove(version: number): void {
     this.#sql.exec(
       "update train_groups set void_above = min(ifnull(void_above, ?), ?) where state = 'open'",
@@ -80,12 +80,12 @@ export class TrainingStore {
     return this.#rows.all<TrainGroup>("select * from train_groups where step > ? order by position", step);
   }
 
-  /** What the series are made of: of groups that became whole while this step was collected, */
+  /** Values for the series: of groups that were completed while this step was collected, */
   arrivedFacts(step: number): string[] {
     return this.#facts("arrived_step", step);
   }
 
-  /** and of those that were shipped for it. Their samples, which are long, stay where they are. */
+  /** and of groups shipped for it. Only the facts column is read, since the samples are long. */
   shippedFacts(step: number): string[] {
     return this.#facts("step", step);
   }
@@ -99,7 +99,7 @@ export class TrainingStore {
       .map(({ facts }) => facts);
   }
 
-  /** Mean rewards of whole groups that came after `position`, in order. */
+  /** Mean rewards of complete groups after `position`, in order. */
   meansAfter(position: number): { position: number; example_index: number; mean: number }[] {
     return this.#rows.all(
       `select position, example_index, mean from train_groups
@@ -128,7 +128,7 @@ export class TrainingStore {
     return this.#rows.all<TrainBatch>("select * from train_batches where state = ? order by step", state);
   }
 
-  /** Steps after `step` up to `last`, of batches that are not void. */
+  /** Batches of the steps after `step` up to `last`, without void ones. */
   batchesBetween(step: number, last: number): TrainBatch[] {
     return this.#rows.all<TrainBatch>(
       `select * from train_batches where step > ? and step <= ? and state != 'void' order by step`,
@@ -137,7 +137,7 @@ export class TrainingStore {
     );
   }
 
-  /** Batches that a trainer took, after the one with this number, in order. */
+  /** Batches taken by a trainer, after the one with this number, in order. */
   pushedAfter(pushSeq: number, limit: number): TrainBatch[] {
     return this.#rows.all<TrainBatch>(
       "select * from train_batches where push_seq > ? order by push_seq limit ?",
@@ -153,7 +153,7 @@ export class TrainingStore {
     return Object.fromEntries(rows.map(({ state, n }) => [state, n]));
   }
 
-  /** Adds to what is known of a step; a name that is there already gets the later value, a null as well. */
+  /** Adds values to a step; a later value replaces an earlier one, also if it is null. */
   noteStep(step: number, at: number, values: Readonly<Record<string, number | null>>): void {
     const sql = "select metrics from train_steps where step = ?";
     const known = this.#rows.one<{ metrics: string }>(sql, step);
@@ -166,7 +166,7 @@ export class TrainingStore {
     );
   }
 
-  /** Whether the series have anything that its trainer measured at this step. */
+  /** True if the series have a value that the trainer measured at this step. */
   isMeasured(step: number): boolean {
     const row = this.#rows.one<{ measured: number }>(
       `select exists (select 1 from json_each(metrics) where key like 'trainer/%') as measured
@@ -200,7 +200,7 @@ export class TrainingStore {
     return this.#rows.all<TrainEval>("select * from train_evals order by step, generation");
   }
 
-  /** Still to be begun or followed. */
+  /** Evals that must still be started or followed. */
   openEvals(): TrainEval[] {
     return this.#rows.all<TrainEval>(
       "select * from train_evals where state in ('due', 'running') order by step, generation",

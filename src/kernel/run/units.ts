@@ -1,4 +1,4 @@
-/** Units that wait for their scores, as whoever scores them gets them. */
+/** Scoring groups that wait for scores, in the form that their consumer gets. */
 import { LIMITS } from "../../contract/limits.ts";
 import { newestPossible } from "../../core/training/numbering.ts";
 import type { RolloutEntry } from "../messages/run-records.ts";
@@ -6,15 +6,15 @@ import type { Member, RunSpec, Unit } from "../messages/wire.ts";
 import { completedUnit, SCORING_DEADLINE_MS } from "./accounting.ts";
 import type { RunStore } from "./store.ts";
 
-/** Rollouts of a unit that wait. */
+/** The rollouts of a scoring group that wait for scores. */
 export function waitingRows(store: RunStore, spec: RunSpec, unit: number): RolloutEntry[] {
   const rows = spec.whole_groups ? store.group(unit) : [store.bySeq(unit)];
   return rows.filter((row) => row !== null).filter((row) => row.status === "scoring");
 }
 
 /**
- * The same, once the unit is whole. A group that is retried keeps its number, so what was said of its first scores may come
- * while its members are sampled anew.
+ * The same if the scoring group is complete; else none. A retried group keeps its number, so a late message about its
+ * first scores may arrive while its members are sampled again.
  */
 export function wholeUnit(store: RunStore, spec: RunSpec, unit: number): RolloutEntry[] {
   const rows = waitingRows(store, spec, unit);
@@ -23,8 +23,8 @@ export function wholeUnit(store: RunStore, spec: RunSpec, unit: number): Rollout
 }
 
 /**
- * The first of the units that wait still, with their members: up to the limit, at least one.
- * `suspectUpTo`: the last rollout that is a suspect.
+ * The first of these scoring groups that still wait, with their members: up to the size limit, at least one.
+ * `suspectUpTo`: the last rollout (`seq`) that is quarantined.
  */
 export function unitsWaiting(store: RunStore, spec: RunSpec, units: readonly number[], suspectUpTo: number): Unit[] {
   const waiting: (Omit<Unit, "members"> & { readonly rows: readonly RolloutEntry[] })[] = [];
@@ -43,7 +43,7 @@ export function unitsWaiting(store: RunStore, spec: RunSpec, units: readonly num
   return waiting.map(({ rows, ...unit }) => ({ ...unit, members: rows.map((row) => memberOf(row, texts)) }));
 }
 
-/** Whoever has the units works on them: they are not silent. */
+/** Delays the reconciliation of scoring groups that a consumer works on: they are not silent. */
 export function holdUnits(store: RunStore, units: readonly Unit[], now: number): void {
   store.transaction(() => {
     for (const member of units.flatMap(({ members }) => members)) {

@@ -34,8 +34,8 @@ export interface Addressed {
 }
 
 /**
- * `hangUp`: aborted when nobody waits for the answer any more. Throws only for trouble of the platform that is temporary,
- * such as a database that is down.
+ * `hangUp`: aborted when the answer is not needed any more. Throws only temporary errors of the platform, such as a
+ * database that is down.
  */
 export async function askJudge(
   env: Env,
@@ -45,7 +45,7 @@ export async function askJudge(
   idempotency_key: string,
   hangUp: AbortSignal,
 ): Promise<AskOutcome> {
-  // A controller of its own: this call's time must end no other call.
+  // A separate controller: the timeout of this call must not end other calls.
   const controller = new AbortController();
   const stop = () => controller.abort();
   if (hangUp.aborted) stop();
@@ -57,7 +57,7 @@ export async function askJudge(
   }
 }
 
-/** What one call of a judge can take at most, in micro-dollars; by its run's prices. */
+/** The maximum cost of one call to a judge, in micro-dollars, by the prices of its run. */
 export function askBound(spec: RunSpec, ask: JudgeAsk): number {
   const target = spec.judges?.[ask.judge];
   if (target === undefined) return 0;
@@ -95,7 +95,7 @@ async function callJudge(
   return readOutcome(answered, (response) => readReply(ask, response), seconds);
 }
 
-/** As in verifiers: the limit of a judge's reply goes by the name that models which reason want. */
+/** As in verifiers: the limit of a judge's reply is sent under the name that reasoning models require. */
 function asSent({ max_tokens, ...sampling }: Sampling): Sampling {
   return max_tokens == null ? sampling : { max_completion_tokens: max_tokens, ...sampling };
 }
@@ -134,7 +134,7 @@ function readReply({ menu }: JudgeAsk, { message, finish_reason, usage }: ModelR
   return afterReading(readVerdict(menu, textOf(message)), usage, cut);
 }
 
-/** A reply that holds no result has its cost all the same. It may be tried again. */
+/** A reply without a result costs money all the same. It may be tried again. */
 function afterReading(read: ReadVerdict, usage: Usage | null, cut = ""): AskOutcome {
   if (read.ok) return { kind: "given", value: read.value, reason: read.reason, usage };
   const error = `${read.error}${cut}`;
@@ -142,9 +142,9 @@ function afterReading(read: ReadVerdict, usage: Usage | null, cut = ""): AskOutc
 }
 
 /**
- * Results of judges in D1, so that none is paid for twice. A key is made of all that decides a result: the judge's
- * address, model and settings, the whole question with the answers it allows, and its number among repeated questions.
- * The cache may fail: what is not found is asked for, and a result that could not be stored still counts.
+ * Cache of judges' results in D1, so that none is paid for twice. A key contains all that decides a result: the judge's
+ * address, model and settings, the whole question with its allowed answers, and its number among repeated questions.
+ * The cache may fail: a result that is not found is requested, and a result that could not be stored still counts.
  */
 export class JudgeCache {
   readonly #env: Env;
@@ -157,7 +157,7 @@ export class JudgeCache {
     this.#subrequests = subrequests;
   }
 
-  /** The results that are stored, by the keys of their questions. */
+  /** The stored results, by the keys of their questions. */
   async find(addressed: readonly Addressed[]): Promise<ReadonlyMap<string, CachedVerdict>> {
     const found = new Map<string, CachedVerdict>();
     if (this.#spec.judge_cache === false) return found;
@@ -189,7 +189,7 @@ export class JudgeCache {
     }
   }
 
-  /** By the endpoint's address and not by its id: an endpoint whose address has changed is another judge. */
+  /** Uses the endpoint's address, not its id: an endpoint whose address has changed is another judge. */
   async #keyOf({ ask, target }: Addressed): Promise<string> {
     const { scope } = this.#spec;
     const { base_url } = await openEndpoint(this.#env, scope, target.endpoint_id, Date.now());

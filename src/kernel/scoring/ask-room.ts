@@ -1,30 +1,31 @@
 /**
- * How much of what judges are asked a process holds in memory, in sum: a unit's questions are there until they are answered.
+ * Limits the total memory of questions to judges in a process: a scoring group's questions stay in memory until they
+ * are answered.
  *
- * Invariants. Questions are asked only while they have room. Where there is none, they are not kept: the pass that made
- * them is made again once there is, and holds its room from before that. A unit that found none for too long is given
- * back.
+ * Invariants. Questions are asked only if they have memory. If there is none, they are dropped, and the pass that made
+ * them is repeated once there is; it then holds its memory from the start. A scoring group that got none for too long
+ * is returned to the run.
  */
 import { LIMITS } from "../../contract/limits.ts";
 import { type Place, Places, type Waiting } from "../kit/places.ts";
 
 /** Longer than an invocation lasts. */
 const SILENCE_MS = 20 * 60_000;
-/** Less than a claim of a unit lasts. */
+/** Less than a claim of a scoring group lasts. */
 const WAIT_MS = 30_000;
-/** When a unit that was given back is taken again. */
+/** A scoring group that was returned is taken again after this time. */
 export const PUT_OFF_MS = 5000;
 
-/** Of all units of this process, in characters. */
+/** The memory for all scoring groups of this process, in characters. */
 export const ASKS_HELD = new Places(LIMITS.askedCharacters, SILENCE_MS);
 
-/** Of one unit. */
+/** The memory of one scoring group. */
 export class AskRoom {
   readonly #org: string;
   readonly #waiting: Waiting;
   #place: Place | null = null;
   #size = 0;
-  /** What the pass before found no room for. */
+  /** The memory that the previous pass did not get. */
   #needed = 0;
   #waited = false;
 
@@ -33,7 +34,7 @@ export class AskRoom {
     this.#waiting = waiting;
   }
 
-  /** Before a pass. */
+  /** Must be called before a pass. */
   async enter(): Promise<void> {
     if (this.#needed === 0) return;
     this.#have(await ASKS_HELD.wait(this.#org, WAIT_MS, this.#waiting, this.#needed), this.#needed);
@@ -50,7 +51,7 @@ export class AskRoom {
     return this.#waited ? "full" : "later";
   }
 
-  /** Its questions are answered, or nobody asks them. */
+  /** Its questions are answered, or will not be asked. */
   leave(): void {
     this.#place?.leave();
     this.#have(null, 0);

@@ -1,10 +1,10 @@
 /**
- * `rollout-judgements`: asks the judges of one unit and hands over its scores.
+ * Consumer of `rollout-judgements`: calls the judges of one scoring group and sends its scores to the run.
  *
- * Invariants. What a judge is asked is made anew from the trajectories: nothing but verdicts is kept. Each verdict is
- * with the run before the next is asked for, so whoever takes the unit after a kill asks only for what is missing. A unit
- * that cannot be brought to its end now (a judge that must wait, another endpoint, no time left) is given back, and the
- * run sends it again when it may go on.
+ * Invariants. Questions to judges are built again from the trajectories: only judgements are stored. Each judgement is
+ * stored by the run before the next is requested, so after a kill the next consumer requests only what is missing. A
+ * scoring group that cannot be finished now (a judge must wait, another endpoint, no time left) is returned, and the
+ * run sends it again when it may continue.
  */
 
 import { InfraError } from "../../contract/errors.ts";
@@ -46,9 +46,9 @@ import {
   trajectoriesOf,
 } from "./scoring-pass.ts";
 
-/** An invocation lasts 15 minutes at most, and the last call may take 10. */
+/** An invocation lasts at most 15 minutes, and the last call may take 10. */
 const LAST_ASK_MS = 4 * 60_000;
-/** What is left for it when no more is asked: its verdicts on their way, its scores. */
+/** Subrequests that are kept for the time after the last call: for sending judgements and scores. */
 const SUBREQUESTS_KEPT = 150;
 
 export async function judgeUnit(
@@ -58,7 +58,7 @@ export async function judgeUnit(
   subrequests: Subrequests,
   firstLookMs = FIRST_LOOK_MS,
 ): Promise<void> {
-  // A stub of its own for each call: judges take minutes, and one whose object went meanwhile stays broken.
+  // A new stub for each call: judges take minutes, and a stub stays broken if its object was evicted meanwhile.
   const run = () => runObject(env, scope, run_id);
   const taken = await subrequests.object(() => run().takeJudging(unit, delivery));
   if (taken === null) return;
@@ -78,7 +78,7 @@ export async function judgeUnit(
   }
 }
 
-/** Its scores take more work than the queue gives a unit: it goes on in another. */
+/** Its scores take more work than the queue allows: the scoring group moves to another queue. */
 class HeavyUnitError extends Error {
   override readonly name = "HeavyUnitError";
 }
@@ -92,7 +92,7 @@ async function settleUnit(
 ): Promise<void> {
   const { spec, unit, claim, settled } = taken;
   const scoring = await openScoring(env, spec, subrequests);
-  // The code that scored the others is gone; the sweep gives these up as unscored.
+  // The pinned code is not deployed any more; reconciliation ends these as unscored.
   if (scoring === null) return;
   const trajectories = await trajectoriesOf(env, spec, unit, subrequests);
   const room = new AskRoom(spec.scope.orgId);
@@ -128,11 +128,11 @@ async function settleUnit(
 
 interface Means {
   readonly subrequests: Subrequests;
-  /** How long a judge is waited for before the run is asked whether the unit still goes on. */
+  /** How long a judge may take before the run is asked whether the scoring group is still wanted. */
   readonly firstLookMs: number;
 }
 
-/** One unit's judges, as long as it is ours to ask for. */
+/** The judge calls of one scoring group, while this consumer has the claim. */
 class UnitJudging {
   readonly #env: Env;
   readonly #run: () => RunRpc;
@@ -162,41 +162,41 @@ class UnitJudging {
     this.#notBefore = new Map(taken.failed.map(({ key, next_at }) => [key, next_at]));
   }
 
-  /** False once the unit is somebody else's, or nobody's. */
+  /** False if the claim was taken over, or the scoring group is not wanted any more. */
   get goesOn(): boolean {
     return this.#goesOn;
   }
 
-  /** True once a judge was hung up on, since others waited behind it. */
+  /** True if a call was aborted because others waited after it. */
   get isSilent(): boolean {
     return this.#silent;
   }
 
-  /** What the claim took: calls that nobody heard of are lost. */
+  /** What the claim spent: calls without a result count as lost. */
   get spent(): Spending {
     const { spent, lost } = loseOpen(this.#purse ?? newPurse(0));
     return { micros: spent, lost };
   }
 
-  /** No other call leaves from now on. What the claim took. */
+  /** No further call is sent. Returns what the claim spent. */
   giveUp(): Spending {
     this.#goesOn = false;
     return this.spent;
   }
 
-  /** When an ask may be made again (epoch ms); 0 for any time. */
+  /** When an ask may be made again (epoch milliseconds); 0: at any time. */
   notBefore(key: string): number {
     return this.#notBefore.get(key) ?? 0;
   }
 
-  /** None of them is asked for a while. */
+  /** Delays all of them for a while. */
   putOff(pending: readonly JudgeAsk[]): ReadonlyMap<string, JudgeResult> {
     const again = Date.now() + PUT_OFF_MS;
     for (const { key } of pending) this.#notBefore.set(key, Math.max(again, this.notBefore(key)));
     return new Map();
   }
 
-  /** Verdicts for those that may be asked for now, of this unit's endpoint. */
+  /** Judgements for those that may be requested now and belong to the endpoint of this claim. */
   async ask(pending: readonly JudgeAsk[]): Promise<ReadonlyMap<string, JudgeResult>> {
     const given = new Map<string, JudgeResult>();
     const due = pending.flatMap((ask) => this.#addressed(ask));
@@ -211,7 +211,7 @@ class UnitJudging {
       for (const addressed of open) {
         if (!this.#mayAsk()) return;
         const bound = this.#hold(addressed.ask);
-        // Another claim asks it, which is let out what that needs.
+        // A later claim asks it, with a sufficient reservation.
         if (bound === null) continue;
         this.#asked += 1;
         await this.#askOne(addressed, given, hangUp, bound);
@@ -224,8 +224,8 @@ class UnitJudging {
   }
 
   /**
-   * Whether nobody waits for this unit's judges any more: it is cancelled, or has ended. Where somebody else has taken it
-   * over, what was asked already still counts. A run that does not answer says nothing.
+   * True if the scoring group's judges are not needed any more: it is cancelled, or has ended. If another consumer has
+   * taken it over, calls in flight still count. A run that does not answer counts as false.
    */
   async #isOver(): Promise<boolean> {
     const { unit, claim, spec } = this.#taken;
@@ -247,7 +247,7 @@ class UnitJudging {
   ): Promise<void> {
     const { ask, target } = addressed;
     const { spec, unit } = this.#taken;
-    // The same for a call that was lost, another for one that was answered and is made anew.
+    // The key is the same after a lost call, and another one after an answered call that is repeated.
     const recorded = this.#recorded.get(ask.key) ?? { calls: 0, replies: 0 };
     const key = `${spec.run_id}:judge:${unit.unit}:${ask.key}:${recorded.replies}`;
     let left = false;
@@ -266,7 +266,7 @@ class UnitJudging {
     await this.#cache.keep(addressed, { value, reason });
   }
 
-  /** What the next call may take at most; null where the claim was not let out so much. */
+  /** Reserves the maximum cost of the next call; null if the claim's reservation is too small. */
   #hold(ask: JudgeAsk): number | null {
     if (this.#purse === null) return 0;
     const bound = askBound(this.#taken.spec, ask);
@@ -275,7 +275,7 @@ class UnitJudging {
     return bound;
   }
 
-  /** One that throws stays open, and is lost with the claim. */
+  /** If the call throws, its reservation stays open and counts as lost with the claim. */
   #settle(ask: JudgeAsk, bound: number, outcome: AskOutcome): void {
     const answered = outcome.kind === "given" || outcome.replied === true;
     const unknown = outcome.usage === null && (answered || outcome.lost === true);
@@ -283,7 +283,7 @@ class UnitJudging {
     this.#purse &&= unknown ? loseCall(this.#purse, bound) : settleCall(this.#purse, bound, cost);
   }
 
-  /** Null where it was hung up on before it replied: there is nothing to tell. */
+  /** Null if it was aborted before a reply: then there is nothing to report. */
   async #inTime(
     call: (signal: AbortSignal) => Promise<AskOutcome>,
     hangUp: AbortSignal,
@@ -321,7 +321,7 @@ class UnitJudging {
     return ours && this.notBefore(ask.key) <= Date.now() ? [{ ask, target }] : [];
   }
 
-  /** However little is left, a claim asks once: else a unit that takes much to be read would never be asked for. */
+  /** A claim makes at least one call, however little is left: else a large scoring group would never be judged. */
   #mayAsk(): boolean {
     const left = LIMITS.subrequests - this.#subrequests.count;
     const mayGoOn = Date.now() < this.#until && left > SUBREQUESTS_KEPT;

@@ -1,8 +1,9 @@
 /**
- * `rollout-scores`: scores units from their trajectories, and hands all scores of a message over in one call. Units whose
- * trajectories are more than may be held at once go by slices, as do those whose scoring calls other services, as many as
- * there are connections for. Units that would take much work go to `rollout-scores-heavy`, and are scored there; once one
- * of a run did, so do the others of that run, untried.
+ * Consumer of `rollout-scores`: scores scoring groups from their trajectories, and sends all scores of a message in one
+ * call. If the trajectories exceed the memory limit, the groups are scored in slices; groups whose scoring calls other
+ * services are scored in slices of as many as there are connections. Groups that need much work go to
+ * `rollout-scores-heavy` and are scored there; after one of a run did, so do the others of that run, without a try
+ * here.
  */
 
 import { LIMITS } from "../../contract/limits.ts";
@@ -31,7 +32,7 @@ import {
   trajectoriesOf,
 } from "./scoring-pass.ts";
 
-/** Gives the steps of counted work that it took. */
+/** Returns the steps of counted work that it took. */
 export async function scoreUnits(env: Env, message: ScoresMessage, subrequests: Subrequests): Promise<number> {
   if (!message.heavy && hasHeavyUnits(message.run_id, QUEUE_WORK.light.unitSteps)) {
     await sendAll(env.ROLLOUT_SCORES_HEAVY, [{ ...message, heavy: true }], subrequests);
@@ -42,7 +43,7 @@ export async function scoreUnits(env: Env, message: ScoresMessage, subrequests: 
   if (waiting === null || waiting.units.length === 0) return 0;
   const { spec } = waiting;
   const scoring = await openScoring(env, spec, subrequests);
-  // The code that scored the others is gone; the sweep gives these up as unscored.
+  // The pinned code is not deployed any more; reconciliation ends these as unscored.
   if (scoring === null) return 0;
   const failures: unknown[] = [];
   const limits = message.heavy ? QUEUE_WORK.heavy : QUEUE_WORK.light;
@@ -56,16 +57,16 @@ export async function scoreUnits(env: Env, message: ScoresMessage, subrequests: 
     if (left.length === 0) break;
     units = (await subrequests.object(() => run.unitsToScore(left, true)))?.units ?? [];
     if (steps < limits.sliceSteps) continue;
-    // What other organisations have in the queue comes first.
+    // Messages of other organisations in the queue come first.
     if (units.length > 0) await sendAll(scoresQueue(env, message), [{ ...message, units: left }], subrequests);
     break;
   }
-  // The others are scored; asked again, the run names only those that are not.
+  // The others are scored; when the message is delivered again, the run names only the unscored ones.
   if (failures.length > 0) throw failures[0];
   return steps;
 }
 
-/** Scores to the run, and units that take more work than their queue gives them to the other. */
+/** Sends scores to the run, and scoring groups that exceed their queue's work limit to the other queue. */
 async function handOver(
   env: Env,
   message: ScoresMessage,
@@ -91,13 +92,13 @@ function atOnce({ environment: { needs } }: Scoring): number | undefined {
   return fetches ? LIMITS.parallelFetches : undefined;
 }
 
-/** The result of a unit: its members' scores, and of a training run what they give to train on. */
+/** The result of a scoring group: its members' scores, and in a training run its samples. */
 interface ScoredUnit {
   readonly members: readonly ScoredMember[];
   readonly samples: GroupSamples | null;
 }
 
-/** `steps`: of counted work. Units that were not `tried` are left for another slice, those that are `heavy` for the other queue. */
+/** `steps`: counted work. Groups not in `tried` are left for another slice, `heavy` ones for the other queue. */
 interface ScoredSlice {
   readonly scored: readonly ScoredUnit[];
   readonly heavy: readonly number[];
@@ -105,7 +106,7 @@ interface ScoredSlice {
   readonly steps: number;
 }
 
-/** A unit's records, and the request for its judges' answers without which they do not count; the questions are not kept. */
+/** A group's records; if they need judges first, the request for those. The questions themselves are dropped. */
 interface Pass {
   readonly unit: Unit;
   readonly trajectories: readonly Trajectory[];
@@ -114,7 +115,7 @@ interface Pass {
   readonly work: Work;
 }
 
-/** What scoring the units of a message shares. */
+/** What the scoring groups of a message share. */
 interface Message {
   readonly env: Env;
   readonly spec: RunSpec;
@@ -124,7 +125,7 @@ interface Message {
   readonly limits: QueueWork;
 }
 
-/** Units that could not be read are left to the next delivery; why stands in `failures`. */
+/** Scoring groups that could not be read are left for the next delivery; the errors are in `failures`. */
 async function scoreSlice(message: Message, units: readonly Unit[]): Promise<ScoredSlice> {
   const { env, spec, scoring, subrequests, failures, limits } = message;
   const tried = new Set<number>();
@@ -161,7 +162,7 @@ async function scoreSlice(message: Message, units: readonly Unit[]): Promise<Sco
     return pending.length > 0 ? judgementRequestOf(spec, number, pending) : null;
   }
 
-  /** What a light queue refused to compute says nothing: another pass may compute it. */
+  /** A light queue may have refused some work: these records are incomplete, and a heavy queue must compute them. */
   function isTooHeavy({ work }: Pass): boolean {
     return limits === QUEUE_WORK.light && work.exceeded;
   }
@@ -178,7 +179,7 @@ async function settlePasses(message: Message, passes: readonly Pass[]): Promise<
     if (request === null) return [];
     return work.steps > QUEUE_WORK.light.unitSteps ? { ...request, heavy: true } : request;
   });
-  // Without their judges' verdicts these have no scores yet.
+  // These have no scores before their judges have answered.
   if (requests.length > 0) {
     const run = runObject(env, spec.scope, spec.run_id);
     await subrequests.object(() => run.requestJudgements(requests));
@@ -200,7 +201,7 @@ async function settlePasses(message: Message, passes: readonly Pass[]): Promise<
   return scored;
 }
 
-/** Each record with the place of its rollout. */
+/** Adds its rollout's slot to each record. */
 export function pairUp({ members }: Unit, records: readonly ScoreRecord[]): ScoredMember[] {
   return records.flatMap((record, index) => {
     const member = members[index];

@@ -1,9 +1,9 @@
 /**
- * What a training run's whole group gives to train on: its members' samples, gzipped, one object of R2 a group.
+ * Builds the samples of a whole group in a training run: gzipped, one R2 object per group.
  *
- * Invariants. Samples come of scored members alone, and a group that trains nothing stores nothing. An object is named
- * after its bytes, so whoever makes it again writes the same. A rollout whose samples cannot be made keeps its score and
- * is counted by cause; a store that is away is no such cause: the group is then scored again.
+ * Invariants. Only scored members give samples, and a group that is not trained on stores nothing. An object is named
+ * after its bytes, so a repeat writes the same object. A rollout whose samples cannot be built keeps its score and is
+ * counted by cause. An unavailable store is not such a cause: the group is then scored again.
  */
 
 import { trainingSampling } from "../../contract/sampling.ts";
@@ -24,7 +24,7 @@ import type { GroupSamples, SampleNote, TrainingSpec } from "../messages/trainin
 import type { RunSpec, ScoredMember } from "../messages/wire.ts";
 import { FIRST_SERVED } from "../trainer/weight-versions.ts";
 
-/** A member, its record, and what it left behind. */
+/** A member, with its record and its trajectory. */
 interface ScoredTrajectory {
   readonly member: ScoredMember;
   readonly trajectory: Trajectory;
@@ -39,32 +39,32 @@ interface Read extends ScoredTrajectory {
 }
 
 const NONE = { clean: 0, forked: 0, realigned: 0 };
-/** Of a member whose stored tokens no code here can read. */
+/** The cause for a member whose stored tokens cannot be read by this code. */
 const UNREADABLE = "unreadable";
 
-/** What was scored. `members` and `trajectories` are in one order. */
+/** `members` and `trajectories` have the same order. */
 export interface ScoredGroup {
   readonly members: readonly ScoredMember[];
   readonly trajectories: readonly Trajectory[];
-  /** No weights can have a later version. */
+  /** The highest version that weights can have now. */
   readonly newest_version?: number | undefined;
   readonly weights?: SamplingWeights | undefined;
 }
 
-/** What is known of the weights that sampled: of a run on an endpoint by when they were served, on a fleet turn by turn. */
+/** Which weights sampled: on an endpoint by the times they were served, on a fleet per turn. */
 export interface SamplingWeights {
   /** What engines served, in order. */
   readonly served?: readonly ServedWeights[];
-  /** By the id of its rollout, of each turn the version that sampled it; null where nobody can say. */
+  /** The version that sampled each turn, by rollout id; null if it is unknown. */
   readonly stamped?: ReadonlyMap<string, readonly (number | null)[]>;
 }
 
 type Sampled = Pick<Trajectory, "rollout_id"> & { readonly turns: readonly Pick<StoredTurn, "fleet_call">[] };
 
-/** Calls of which a fleet is asked at once. */
+/** How many calls one request to a fleet contains. */
 const CALLS_ASKED = 2000;
 
-/** Of these rollouts of a training run, which are scored together; undefined for a run that trains nothing. */
+/** The weights for rollouts that are scored together; undefined in a run that trains nothing. */
 export async function weightsOf(
   env: Env,
   { scope, run_id, training, fleet }: RunSpec,
@@ -89,7 +89,7 @@ function pastCall({ replica_id, number, end, model }: FleetCallNote): PastCall {
   return { replica_id, number, end, model };
 }
 
-/** `versions`: of the turns that a fleet was asked of, in order. */
+/** `versions`: those of the turns that a fleet was asked about, in order. */
 function byTurn(
   trajectories: readonly Sampled[],
   versions: readonly (number | null)[],
@@ -104,7 +104,7 @@ function byTurn(
   );
 }
 
-/** Null for a run that trains nothing. Throws where the object cannot be stored now. */
+/** Null in a run that trains nothing. Throws if the object cannot be stored now. */
 export async function samplesOfGroup(
   env: Env,
   spec: RunSpec,
@@ -174,7 +174,7 @@ function madeOf(
     env: member ?? `${spec.environment.id}@${spec.environment.version}`,
     temperature: asked.temperature ?? 1,
   });
-  // All of a rollout trains, or nothing does.
+  // Either all samples of a rollout are used, or none.
   const cause = untrainable ?? rows.map(sampleFault).find((fault) => fault !== null) ?? null;
   if (cause !== null) return { rows: [], cause, lengths, transitions, branches: NONE };
   return { rows, cause, lengths, transitions, branches };

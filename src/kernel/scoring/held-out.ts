@@ -1,9 +1,10 @@
 /**
- * Tasks a training run never trains on: those of the first `holdout` rows that an eval plays which is asked as the run was.
+ * Tasks that a training run never trains on: those of the first `holdout` rows of an eval requested with the run's
+ * settings.
  *
- * Invariants. Those rows are found by what an eval itself finds its rows by (`evalOf`, `exampleOfGroup`), so its order and
- * theirs are one. A task is held out by its content, not by its place, so an equal row elsewhere is held out as well. Which
- * row stands in for one that is held out is a function of the run and the row's number alone: whoever asks gets the same.
+ * Invariants. The rows are found with the functions that an eval uses (`evalOf`, `exampleOfGroup`), so the order is the
+ * same. A task is held out by its content, not by its place, so an equal row elsewhere is held out as well. The row
+ * that replaces a held-out one depends only on the run and the row's number, so it is always the same.
  */
 
 import type { JsonObject } from "../../contract/json.ts";
@@ -31,30 +32,30 @@ export interface KeyedExample extends Example {
 
 /** Rows in the order in which a run plays them. */
 interface RowsInOrder {
-  /** By their places; what is wrong with one stands in its place. */
+  /** The rows at these places; for a bad row, its error. */
   readonly at: (places: readonly number[]) => Promise<(Example | RowError)[]>;
-  /** So many places from the first on, as many as there are, those of rows that lie together side by side. */
+  /** The first `count` places, or as many as there are; rows that are stored together are next to each other. */
   readonly first: (count: number) => number[];
 }
 
-/** The rows of a training run: stored, made, or, before it is accepted, those that came with it. */
+/** The rows of a training run: stored, generated, or (before it is accepted) sent with the request. */
 export interface TrainingRows extends RowsInOrder {
   /** Null: they never end. */
   readonly length: number | null;
   readonly seed: number;
-  /** What an eval plays; once more as training reads it, where that is other than as an eval does. */
+  /** What an eval plays; and the same rows as training reads them, if it reads them differently. */
   readonly asked: readonly RowsInOrder[];
-  /** Whether an eval plays the rows of training, at the same places. */
+  /** True if an eval plays the rows of training, at the same places. */
   readonly shared: boolean;
 }
 
-/** Rows tried in place of one that is held out. */
+/** How many rows are tried in all, the held-out one included. */
 const TRIES = 64;
-/** Rows whose texts are held at once while their keys are made. */
+/** How many rows are in memory at once while their keys are computed. */
 const SLICE = 25;
-/** From one try to the next in rows without end: a multiple of 1 to 16, so that environments that take turns keep theirs. */
+/** Distance between tries in endless rows: a multiple of 1 to 16, so that environments in rotation keep their turn. */
 const STRIDE = 720_720;
-/** Task keys by run; an isolate serves many. An id of a run is one run's in the whole deployment. */
+/** Held-out task keys by run: one isolate serves many runs, and run ids are unique in the deployment. */
 const known = new LruCache<ReadonlySet<string>>(16);
 
 export async function keysHeldOut(rows: TrainingRows, holdout: number): Promise<ReadonlySet<string>> {
@@ -71,7 +72,7 @@ export async function keysHeldOut(rows: TrainingRows, holdout: number): Promise<
   return keys;
 }
 
-/** A row that is held out, as is all that was tried in its place: its rollouts fail and say so. */
+/** A row is held out, and so are all rows tried in its place: its rollouts fail with this error. */
 export class HeldOut extends Error {
   override readonly name = "HeldOut";
 
@@ -80,7 +81,7 @@ export class HeldOut extends Error {
   }
 }
 
-/** The tasks that these examples of a run stand for. What is held out is found once a run in this isolate. */
+/** The tasks of these examples of a run. Held-out keys are computed once per run in this isolate. */
 export async function trainingTasks(
   env: Env,
   spec: RunSpec,
@@ -95,7 +96,7 @@ export async function trainingTasks(
   return await tasksToTrain(rows, heldOut, holdout, examples);
 }
 
-/** The task each of these rows stands for, or why there is none. */
+/** The task of each of these rows, or why there is none. */
 export async function tasksToTrain(
   rows: TrainingRows,
   heldOut: ReadonlySet<string>,
@@ -123,7 +124,7 @@ async function withKey(example: Example | RowError): Promise<KeyedExample | RowE
   return { ...example, task_key: await keyOf(example.row) };
 }
 
-/** Rows without end begin behind those that an eval asks; where they end, another one is drawn from behind those. */
+/** Endless rows begin after those of an eval. Of finite rows, a replacement is drawn after the held-out ones. */
 function placeOf({ length, seed, shared }: TrainingRows, holdout: number, index: number, tried: number): number {
   if (length === null) return holdout + index + tried * STRIDE;
   if (tried === 0) return index % length;
@@ -146,7 +147,7 @@ export function rowsOfRun(
   return rowsRead(org, spec, environment, (of, places) => storedRows(env, of, places, subrequests));
 }
 
-/** The rows that come with a run which is not accepted yet. */
+/** The rows sent with the request of a run that is not accepted yet. */
 export function rowsGiven(
   org: string,
   spec: RowsOf,
@@ -157,7 +158,7 @@ export function rowsGiven(
   return rowsRead(org, spec, environment, () => Promise.resolve(texts));
 }
 
-/** `read`: what is stored of the rows at these places of an order. */
+/** `read`: returns the stored rows at these places of an order. */
 function rowsRead(
   org: string,
   spec: RowsOf,

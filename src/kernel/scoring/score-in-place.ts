@@ -1,6 +1,6 @@
 /**
- * Scores a rollout in the object that played it, where its score is a matter of its own trajectory alone: no queue, no
- * consumer, no second reading. Whatever is more than that is left to the consumer, which scores in the same way.
+ * Scores a rollout in the object that played it, if its score depends only on its own trajectory: without a queue, a
+ * consumer or a second read. All other rollouts are scored by the consumer, with the same result.
  */
 import type { Trajectory } from "../../contract/trajectory.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
@@ -13,10 +13,10 @@ import type { RolloutSpec, RunSpec } from "../messages/wire.ts";
 import { hasHeavyUnits, noteHeavyUnit, openScoring, scoreInTime } from "./scoring-pass.ts";
 import { beginInTurn } from "./scoring-turns.ts";
 
-/** Of the ready scorers, as they count it: some 50 ms, which is a pass (kit/fair-turns.ts). */
+/** Work limit of the ready-made scorers, as they count it: about 50 ms, which is one pass (kit/fair-turns.ts). */
 const STEPS = 1_000_000;
 
-/** True where it is scored alone, asks nobody, and trains nothing. */
+/** True if it is scored alone, calls nothing, and trains nothing. */
 export function isScoredInPlace(
   { whole_groups, training, judges = {} }: RunSpec,
   environment: AnyEnvironment,
@@ -27,8 +27,9 @@ export function isScoredInPlace(
 }
 
 /**
- * The scores of a rollout that ended well, from its trajectory as it is stored. Null: the consumer is to score it, because
- * it would take too much work here, as another rollout of the run did, or because a process died and scoring may have been why (suspects.ts).
+ * The scores of a rollout that ended well, from its stored trajectory. Null: the consumer must score it, because it (or
+ * another rollout of the run) needs too much work, or because a process died and scoring may be the reason
+ * (suspects.ts).
  */
 export async function scoreInPlace(
   env: Env,
@@ -43,7 +44,7 @@ export async function scoreInPlace(
   const work = unitWork(STEPS);
   const trajectory = JSON.parse(stored) as Trajectory;
   const { result } = await beginInTurn(spec.scope.orgId, work, async (pause, waited) => {
-    // It may have been found while this rollout waited for its turn.
+    // Another rollout may have exceeded the limit while this one waited.
     if (isTooHeavy()) return [];
     return await besideSuspects(() => scoreInTime(scoring, [trajectory], { work, pause, waited }));
   });

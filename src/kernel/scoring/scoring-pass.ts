@@ -1,6 +1,6 @@
 /**
- * One pass of a run's rubric over units: what it takes, and how long it may. A scoring function whose promise never
- * settles must not hold up its neighbours: its unit has no score, and says why.
+ * One pass of a run's rubric over scoring groups: what it needs, and its time limit. A scoring function whose promise
+ * never settles must not delay other groups: its own group ends without a score, with the reason.
  */
 
 import { StageTimeoutError } from "../../contract/errors.ts";
@@ -35,23 +35,23 @@ import { askBound } from "./ask-judge.ts";
 import { type Begun, beginInTurn, type Pause } from "./scoring-turns.ts";
 
 /**
- * Counted work of a queue: what a unit may take in one pass, and after how much what was scored is handed over, and the
- * rest goes to the queue's end. A unit of a light queue that would take more is scored in a heavy one, so that it holds up
- * only its like: a unit is not divided between invocations.
+ * Work limits of a queue: the steps of one scoring group per pass, and the steps after which finished scores are sent
+ * and the rest goes to the end of the queue. A group that exceeds the limit of a light queue is scored in a heavy one,
+ * where it delays only similar groups, since a group is not divided between invocations.
  */
 export const QUEUE_WORK = {
   light: { unitSteps: 4_000_000, sliceSteps: 5_000_000 },
   heavy: { unitSteps: WORK_LIMITS.unitSteps, sliceSteps: 20_000_000 },
 } as const;
-/** By run, the most steps after which a unit's scoring was broken off: other units of the run need about as many. */
+/** By run, the most steps after which a scoring pass was stopped: other groups of the run need about as many. */
 const needed = new LruCache<number>(10_000);
 
-/** `steps`: what scoring took that went beyond its limit. */
+/** `steps`: what scoring took beyond its limit. */
 export function noteHeavyUnit(run_id: string, steps: number): void {
   needed.set(run_id, Math.max(steps, needed.get(run_id) ?? 0));
 }
 
-/** Whether a unit of this run was broken off beyond so many steps, in this process. */
+/** True if a scoring pass of this run was stopped after more than `steps` steps, in this process. */
 export function hasHeavyUnits(run_id: string, steps: number): boolean {
   return (needed.get(run_id) ?? 0) > steps;
 }
@@ -61,11 +61,11 @@ export type QueueWork = (typeof QUEUE_WORK)[keyof typeof QUEUE_WORK];
 export interface Scoring {
   readonly environment: AnyEnvironment;
   readonly capabilities: OfferedForScoring;
-  /** Values that must not be stored, whatever a service repeated to a function. */
+  /** Values that must not be stored, even if a service returned them to a function. */
   readonly secrets: readonly string[];
 }
 
-/** Null when the code that the run pinned is not in this deployment. */
+/** Null if the code that the run pinned is not in this deployment. */
 export async function openScoring(
   env: Env,
   spec: Pick<RunSpec, "scope" | "environment" | "environment_args">,
@@ -79,7 +79,7 @@ export async function openScoring(
   return { environment, capabilities, secrets: [...opened.secrets.values()] };
 }
 
-/** The members' trajectories, in their order. Throws when one is missing: it may have been folded since. */
+/** The members' trajectories, in their order. Throws if one is missing: it may have been compacted meanwhile. */
 export function trajectoriesOf(env: Env, spec: RunSpec, unit: Unit, subrequests: Subrequests): Promise<Trajectory[]> {
   return subrequests.six(unit.members, async (member) => {
     const trajectory = await readTrajectory(env, spec, member, subrequests);
@@ -89,7 +89,7 @@ export function trajectoriesOf(env: Env, spec: RunSpec, unit: Unit, subrequests:
 }
 
 interface TimedOffer extends Pick<ScoringOffer, "judges" | "work" | "pause"> {
-  /** Milliseconds that it has waited for others, which are not its own time. */
+  /** Milliseconds spent waiting for other work, which do not count as its own time. */
   readonly waited?: () => number;
 }
 
@@ -104,7 +104,7 @@ export async function scoreInTime(
   return redact(await scoreUnit(environment, trajectories, offer), secrets);
 }
 
-/** A pass over one unit, alone in the process where that may end it (suspects.ts). Null: its run has given it up. */
+/** A pass over one scoring group; alone in the process if it is quarantined. Null: its run has given it up. */
 export async function scoreAlone<T>(
   env: Env,
   { scope, run_id }: RunSpec,
@@ -122,8 +122,8 @@ export async function scoreAlone<T>(
 }
 
 /**
- * The same once the process has nothing else to compute for others (scoring-turns.ts). Null, where the run has given the
- * unit up.
+ * The same, after waiting for a scheduling turn in the process (scoring-turns.ts). Null if the run has given the group
+ * up.
  */
 export function scoreInTurn(
   env: Env,
@@ -137,12 +137,12 @@ export function scoreInTurn(
     scoreAlone(env, spec, unit, scoring, (watched) =>
       scoreInTime(watched, trajectories, { ...(judges && { judges }), work, pause, waited }),
     );
-  // A consumer serves all organisations: it does not wait for what the objects of one of them score in place.
+  // A consumer serves all organisations, so it goes before rollouts that objects of one organisation score in place.
   return beginInTurn(spec.scope.orgId, work, pass, { first: true });
 }
 
 async function within<T>(limitMs: number, what: string, work: Promise<T>, waited: () => number): Promise<T> {
-  // Most functions only compute: they have settled before a timer would be worth its making.
+  // Most functions only compute: they settle at once and need no timer.
   if (await settlesAtOnce(work)) return await work;
   const { promise: late, reject } = Promise.withResolvers<never>();
   const arm = (ms: number, excused: number) =>
@@ -159,19 +159,17 @@ async function within<T>(limitMs: number, what: string, work: Promise<T>, waited
   }
 }
 
-/** What a scoring pass of a run left for its judges to answer. */
-
-/** The judges of a pass that asks nobody: it collects what would be asked. */
+/** Collects the judge calls that a pass needs, without making them. */
 export function askCollectorOf(spec: RunSpec, members: number): AskCollector {
   return newAskCollector({ known: new Map(), ...judgeSettingsOf(spec) }, members);
 }
 
-/** Who may be asked, and how asks are known again. */
+/** The judges that may be called, and the hash that identifies an ask. */
 export function judgeSettingsOf({ judges = {} }: RunSpec) {
   return { named: Object.keys(judges), hash: sha256Hex };
 }
 
-/** By the endpoint of the first that may be asked: one at a time holds permits for the unit. */
+/** The request names the endpoint of the ask that may be made first: a scoring group has a lease of one at a time. */
 export function judgementRequestOf(
   spec: RunSpec,
   unit: number,
@@ -189,7 +187,7 @@ export function judgementRequestOf(
   return { unit, endpoint_id, calls, ...(not_before > 0 && { not_before }), ...bound };
 }
 
-/** Each ask may be made so often while one claim of its unit lasts. */
+/** Each ask may be made this often during one claim of its scoring group. */
 function boundOf(spec: RunSpec, asks: readonly JudgeAsk[]): Pick<JudgementRequest, "bound_micros"> {
   if (capOf(spec) === null) return {};
   const once = asks.reduce((sum, ask) => sum + askBound(spec, ask), 0);

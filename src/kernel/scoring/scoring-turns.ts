@@ -1,27 +1,27 @@
 /**
- * When a unit's scores are computed, by the turns of the process (kit/fair-turns.ts).
+ * Decides when a scoring group's scores are computed, by the process's scheduling turns (kit/fair-turns.ts).
  *
- * Invariants. One unit computes at a time. After `PASS_STEPS` of counted work (core/rubrics/work.ts) it gives its turn back:
- * between two scores, and where a score asks for it (`pauseWork`). What has no such pause may take longer,
- * `WORK_LIMITS.scoreSteps` at most. A unit that waits for something outside holds up nobody, and what it computes behind
- * that wait is counted with its next pass.
+ * Invariants. One scoring group computes at a time. After `PASS_STEPS` of counted work (core/rubrics/work.ts) it gives
+ * its turn back: between two scores, and where a score calls `pauseWork`. A score without such a pause may take longer,
+ * at most `WORK_LIMITS.scoreSteps`. A group that waits for something outside delays no other, and what it computes
+ * after that wait is counted with its next pass.
  */
 import type { Work } from "../../core/rubrics/work.ts";
 import { settlesAtOnce } from "../environment/stage-clock.ts";
 import { type FairTurns, type GiveBack, PASS_STEPS, PROCESS_TURNS } from "../kit/fair-turns.ts";
 
-/** Called by a pass after each function that it has begun. `doing`: what the function gives. */
+/** Called by a pass after each function that it has started. `doing`: the function's result. */
 export type Pause = (doing: Promise<unknown>) => Promise<void>;
 
 export interface Begun<T> {
-  /** Resolves once the unit computes no more: it has ended, or waits for something outside. */
+  /** Resolves when the group does not compute any more: it has ended, or waits for something outside. */
   readonly idle: Promise<void>;
   readonly result: Promise<T>;
 }
 
 /**
- * Resolves when the unit has its first turn, and has begun. `work`: what its scores are counted by. `pass` may ask how
- * many milliseconds it has waited for further turns. `first`: see `FairTurns.take`.
+ * Resolves when the scoring group has its first scheduling turn and has started. `work` counts its steps. `pass` can
+ * read how many milliseconds it has waited for further turns. `first`: see `FairTurns.take`.
  */
 export async function beginInTurn<T>(
   org: string,
@@ -38,14 +38,14 @@ export async function beginInTurn<T>(
   return { idle: unit.idle(result), result };
 }
 
-/** One unit, and whether it has the turn. */
+/** One scoring group, and whether it has the scheduling turn. */
 class UnitTurn {
   readonly #org: string;
   readonly #work: Work;
   readonly #turns: FairTurns;
   readonly #first: boolean;
   #giveBack: GiveBack | null = null;
-  /** Steps when its turn began. */
+  /** The number of steps when its turn began. */
   #from = 0;
   #waitedMs = 0;
   #waitsSince: number | null = null;
@@ -58,7 +58,7 @@ class UnitTurn {
     work.breathe = () => this.#breathe();
   }
 
-  /** Milliseconds. */
+  /** In milliseconds. */
   get waited(): number {
     return this.#waitedMs + (this.#waitsSince === null ? 0 : this.#turns.waits.now() - this.#waitsSince);
   }
@@ -92,7 +92,7 @@ class UnitTurn {
     this.#leave();
   }
 
-  /** Without anything from outside: a timer fires once all that could go on has. */
+  /** True if it settles without anything from outside: a timer fires after all work that could continue. */
   async #settlesSoon(promise: Promise<unknown>): Promise<boolean> {
     if (await settlesAtOnce(promise)) return true;
     const still = Symbol("still open");

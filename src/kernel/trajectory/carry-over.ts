@@ -1,9 +1,10 @@
 /**
- * Rollouts that sample nothing: each takes over the trajectory another one left behind, and is scored as that one stood.
+ * Rollouts that sample nothing: each takes over the trajectory of another rollout, and is scored from it.
  *
- * Invariants. No object is made and no model is called: the report to the run is made here, and the same from the same
- * source however often the message comes. What a rollout cost was paid for where it was sampled. One whose source ended
- * badly ends as that did, and one whose source left nothing says so: none is silently gone.
+ * Invariants. No object is used and no model is called. The report is made here, and the same source always gives the
+ * same report, however often the message arrives. A rollout's cost was paid where it was sampled. If the source failed
+ * or was cancelled, the rollout ends in the same way; if the source has no trajectory, the rollout fails with that
+ * reason.
  */
 import {
   type CancelReason,
@@ -26,11 +27,11 @@ import { bareReport, storableTrajectory, textOfTask } from "./rollout-report.ts"
 import { parseLines, readTrajectory, storeTrajectory } from "./store.ts";
 
 export interface Source {
-  /** Null where none was ever dispatched. */
+  /** Null if it was never dispatched. */
   readonly record: RolloutRecord | null;
-  /** Null where it left none, or none is there any more. */
+  /** Null if it had none, or it was deleted. */
   readonly trajectory: Trajectory | null;
-  /** Why its run dispatched nothing more, where somebody cancelled it. */
+  /** Why its run dispatched nothing more, if it was cancelled. */
   readonly cancelled: CancelReason | null;
 }
 
@@ -39,12 +40,12 @@ interface Address {
   readonly run_id: string;
 }
 
-/** A trajectory may move into a segment between our look at the rows and our read: then it is looked up once more. */
+/** A trajectory may be moved into a segment between reading the row and the trajectory: then it is looked up again. */
 const LOOKS = 3;
 
 const NO_SOURCE: Source = { record: null, trajectory: null, cancelled: null };
 
-/** Whether a rollout takes over what another one said. */
+/** True if the rollout takes over another one's trajectory. */
 export function isCarried(spec: RunSpec, member: Starter): boolean {
   return member.carries !== undefined || spec.rescore !== undefined;
 }
@@ -72,7 +73,7 @@ export async function carryOver(
 
 const NO_USAGE = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
-/** Members by the run they take from: another attempt of their own, or the run that is scored anew. */
+/** Members by the run of their source: their own run (an earlier attempt), or the run that is rescored. */
 function bySource(spec: RunSpec, members: readonly Starter[]): [string, Starter[]][] {
   const own = members.filter(({ carries }) => carries !== undefined);
   const others = members.filter(({ carries }) => carries === undefined);
@@ -120,13 +121,13 @@ async function carriedReport(
   };
 }
 
-/** As its own, of nobody's cost. */
+/** The trajectory as the member's own, without costs. */
 function carry(trajectory: Trajectory, { rollout_id }: Starter): Trajectory {
   const rescored_from = trajectory.rollout_id;
   return { ...trajectory, rollout_id, rescored_from, usage: NO_USAGE, calls: 0 };
 }
 
-/** How a rollout ends that has this source; all null for one that waits for scores now. */
+/** How a rollout with this source ends; all null if it waits for scores now. */
 function endOf({ record, trajectory, cancelled }: Source): {
   failure: FailureClass | null;
   cancelled: CancelReason | null;
@@ -138,7 +139,7 @@ function endOf({ record, trajectory, cancelled }: Source): {
   }
   const { outcome, reason, error, id } = record.entry;
   const as = error === null ? null : (JSON.parse(error) as SerializedError);
-  // Written by this platform: a reason is one of its outcome's.
+  // Written by this platform, so the reason fits the outcome.
   if (outcome === "cancelled") {
     return { failure: null, cancelled: reason as CancelReason, error: as };
   }
@@ -163,9 +164,7 @@ function emptyReport({ group, slot, attempt, rollout_id }: Starter): RolloutRepo
   };
 }
 
-/** What the rollouts of a forked run begin with: one R2 object, written before the run, read when they are started. */
-
-/** The key it was stored under. */
+/** Stores what the rollouts of a forked run begin with, in R2, before the run is created. Returns the key. */
 export async function storeForkPoint(
   env: Env,
   scope: Scope,
@@ -180,7 +179,7 @@ export async function storeForkPoint(
   return key;
 }
 
-/** Throws `RowsMissing` when it is gone. */
+/** Throws `RowsMissing` if it was deleted. */
 export async function readForkPoint(
   env: Env,
   { key }: { readonly key: string },
@@ -193,9 +192,10 @@ export async function readForkPoint(
   });
 }
 
-/** What ended rollouts left behind, wherever it is by now: in a segment, in R2 by itself, or in the run's object. */
-
-/** In the order of the places. Of a run nobody created nothing was ever dispatched. */
+/**
+ * The sources at these slots, in their order, wherever each trajectory is now: in a segment, in R2, or in the run's
+ * object. A run that was never created gives empty sources.
+ */
 export async function readSources(
   env: Env,
   address: Address,
@@ -229,7 +229,7 @@ async function sourcesOf(
   });
 }
 
-/** Only the lines that are wanted are parsed: a segment holds a hundred. One that is gone holds none. */
+/** Parses only the wanted lines, since a segment has a hundred. A deleted segment gives none. */
 async function readLines(
   env: Env,
   address: Address,
@@ -246,7 +246,7 @@ async function readLines(
   return await parseLines(address.scope, lines.flat());
 }
 
-/** A line begins with its rollout's id, as it was written. */
+/** A line begins with its rollout's id. */
 function idOf(line: string): string {
   return /^\{"rollout_id":"([^"]*)"/.exec(line)?.[1] ?? "";
 }

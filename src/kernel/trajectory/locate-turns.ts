@@ -1,30 +1,30 @@
 /**
- * Where the parts of a stored trajectory are, found in one pass over its bytes: so a page of a long one is read without
- * the rest of it. The bytes are what `JSON.stringify` wrote, in UTF-8 and without white space; a segment has a line of
- * them for each of its rollouts.
+ * Finds the positions of the parts of a stored trajectory in one pass over its bytes, so that a page of a long one can
+ * be read without the rest. The bytes were written by `JSON.stringify`, in UTF-8 and without white space. A segment has
+ * one line of them per rollout.
  */
 
-/** Half-open, in bytes of the object of R2. */
+/** Half-open range, in bytes of the R2 object. */
 export interface ByteRange {
   readonly from: number;
   readonly to: number;
 }
 
 export interface TurnPlaces {
-  /** Where each turn begins, and where one more would: a turn ends one byte, its comma, before the next. */
+  /** The start of each turn, and of one after the last: a turn ends one byte (its comma) before the next start. */
   readonly starts: Uint32Array;
-  /** Members of the trajectory by name, from the quote of the name to the end of the value. */
+  /** Members of the trajectory by name: from the quote before the name to the end of the value. */
   readonly members: ReadonlyMap<string, ByteRange>;
 }
 
-/** `missing`: the bytes ended before the trajectory did. `empty`: the rollout left none. */
+/** `missing`: the bytes ended before the trajectory. `empty`: the rollout has none. */
 type Found = TurnPlaces | "missing" | "empty";
 
 const [QUOTE, BACKSLASH, COMMA, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, NEWLINE] = [
   ...new TextEncoder().encode('"\\,{}[]\n'),
 ] as [number, number, number, number, number, number, number, number];
 
-/** `before`: the text in front of the trajectory, at the start of its line; "" where it is all of the object. */
+/** `before`: the text before the trajectory at the start of its line; "" if the trajectory is the whole object. */
 export async function locateTurns(stream: ReadableStream<Uint8Array>, before: string): Promise<Found> {
   const line = new LineStart(new TextEncoder().encode(before));
   const places = new Places();
@@ -44,14 +44,14 @@ export async function locateTurns(stream: ReadableStream<Uint8Array>, before: st
 /** Finds the line that begins with the given bytes. */
 class LineStart {
   readonly #wanted: Uint8Array;
-  /** How many of these bytes this line began with; -1 where it is another line. */
+  /** How many of the wanted bytes this line began with; -1 if it is another line. */
   #matched = 0;
 
   constructor(wanted: Uint8Array) {
     this.#wanted = wanted;
   }
 
-  /** Where the line goes on in this chunk, behind these bytes; the chunk's length where that is not in it. */
+  /** The position after the wanted bytes in this chunk; the chunk's length if they do not end in it. */
   skip(chunk: Uint8Array): number {
     let at = 0;
     while (this.#matched < this.#wanted.length && at < chunk.length) {
@@ -77,12 +77,12 @@ class Places {
   #depth = 0;
   #inString = false;
   #escaped = false;
-  /** The name that is being read, or whose value is; null between members. */
+  /** The name being read, or the name of the value being read; null between members. */
   #name: string | null = null;
   #inName = false;
   #nameFrom = 0;
 
-  /** Reads from `at` on; `offset` is where the chunk begins in the object. Gives where it stopped. */
+  /** Reads from `from` on. `offset`: the position of the chunk in the object. Returns where it stopped. */
   read(chunk: Uint8Array, from: number, offset: number): number {
     this.begun = true;
     let at = from;
@@ -95,13 +95,13 @@ class Places {
   }
 
   found(): TurnPlaces {
-    // An empty list has a start and an end, and nothing between.
+    // An empty list has a start and an end with nothing between them.
     const [first, last] = this.#starts;
     const none = this.#starts.length === 2 && last !== undefined && first !== undefined && last - first === 1;
     return { starts: Uint32Array.from(none ? [] : this.#starts), members: this.#members };
   }
 
-  /** Up to the next string: numbers, words and colons say nothing. */
+  /** Reads up to the next string. Numbers, words and colons are skipped. */
   #readStructure(chunk: Uint8Array, from: number, offset: number): number {
     for (let at = from; at < chunk.length; at += 1) {
       const byte = chunk[at];
@@ -127,7 +127,7 @@ class Places {
     }
   }
 
-  /** Names are ours: letters and underscores. */
+  /** The platform chose the names: letters and underscores only. */
   #readName(chunk: Uint8Array, from: number): number {
     const quote = chunk.indexOf(QUOTE, from);
     const end = quote < 0 ? chunk.length : quote;

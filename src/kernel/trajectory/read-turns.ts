@@ -1,7 +1,7 @@
 /**
- * The turns of a stored trajectory by number, without the rest of it. One that is at hand as a text or an object is small,
- * or somebody holds it anyway; of one in R2 the places of its turns are found once, and then only what is asked for is
- * read, by one ranged get.
+ * Reads turns of a stored trajectory by number, without the rest of it. A trajectory that is in memory as a text or
+ * object is used directly. For one in R2 the positions of its turns are found once; then one ranged get reads only what
+ * is needed.
  */
 import type { StoredTurn, Trajectory } from "../../contract/trajectory.ts";
 import { utf8Bytes } from "../../core/size.ts";
@@ -37,17 +37,17 @@ interface Located extends TurnPlaces {
   readonly started_at: number;
 }
 
-/** By key in R2, which begins with the owner's, and rollout: at most some 40,000 turns each, 4 bytes a turn. */
+/** By R2 key (which begins with the owner's) and rollout: at most about 40,000 turns each, 4 bytes per turn. */
 const located = new LruCache<Located>(64);
 
 export interface TrajectoryPlace {
-  /** Of the object in R2: a segment, or the rollout's own. */
+  /** Key of the R2 object: a segment, or the rollout's own. */
   readonly key: string;
   readonly rollout_id: string;
   readonly in_segment: boolean;
 }
 
-/** Null where the rollout left none. Throws `TrajectoryMoved` where the object is not there any more. */
+/** Null if the rollout has no trajectory. Throws `TrajectoryMoved` if the object does not exist any more. */
 export async function openReader(
   env: Env,
   { key, rollout_id, in_segment }: TrajectoryPlace,
@@ -118,7 +118,7 @@ class StoredReader implements TurnReader {
     return (await this.members(REST)) as TrajectoryRest;
   }
 
-  /** Members that stand beside each other are read together. */
+  /** Adjacent members are read together. */
   async members<Name extends keyof Trajectory>(names: readonly Name[]): Promise<Partial<Pick<Trajectory, Name>>> {
     const ranges = names.flatMap((name) => this.#places.members.get(name) ?? []);
     ranges.sort((a, b) => a.from - b.from);
@@ -143,7 +143,7 @@ class StoredReader implements TurnReader {
   }
 }
 
-/** The object was folded into a segment, or deleted, since its places were found. */
+/** The object was compacted into a segment, or deleted, after its positions were found. */
 export class TrajectoryMoved extends Error {
   override readonly name = "TrajectoryMoved";
 

@@ -1,4 +1,4 @@
-/** What a done rollout hands on: its trajectory as R2 text, and the report its run keeps. */
+/** The results of a finished rollout: its trajectory as text for R2, and the report for its run. */
 import {
   AuthenticationError,
   EnvError,
@@ -22,11 +22,11 @@ import { askedTools } from "../run/training/asked-tools.ts";
 export interface StorableTrajectory {
   readonly text: string;
   readonly digest: string;
-  /** Of what was said: equal for rollouts that say the same after the same prompt. */
+  /** Hash of prompt and completion: equal for rollouts with the same completion after the same prompt. */
   readonly said: string;
 }
 
-/** Of a rollout whose trajectory cannot be stored. */
+/** For a rollout whose trajectory cannot be stored. */
 export const NOTHING_LEFT: StorableTrajectory = { text: "", digest: "", said: "" };
 
 export function storableTrajectory(trajectory: Trajectory): StorableTrajectory {
@@ -81,8 +81,8 @@ export function textOfTask({ prompt }: Pick<Rollout, "prompt">): Pick<RolloutRep
 }
 
 /**
- * In place of a report that cannot be taken: the same end without what the rollout left. One that was cancelled stays so;
- * any other is the platform's failure. Everything in it is of a bounded size.
+ * Replaces a report that the run refuses: the same end without the trajectory. A cancelled rollout stays cancelled; any
+ * other becomes a failure of the platform. All its fields have a bounded size.
  */
 export function bareReport(report: RolloutReport, why: string): RolloutReport {
   return {
@@ -95,8 +95,9 @@ export function bareReport(report: RolloutReport, why: string): RolloutReport {
 }
 
 /**
- * What a done rollout leaves, with the tools that the model was offered: none where it was never asked, or where the code
- * that offered them is gone. Where that code fails now, the rollout keeps its outcome, and the fault is noted.
+ * The trajectory of a finished rollout, with the tools that were offered to the model: none if the model was never
+ * called, or the code that offered them is not deployed. If that code fails now, the outcome stays and the fault is
+ * recorded.
  */
 export async function finishedTrajectory(spec: RolloutSpec, rollout: Rollout): Promise<Trajectory> {
   const offered = rollout.turns.length === 0 ? [] : await toolsOffered(spec, rollout);
@@ -116,7 +117,7 @@ async function toolsOffered(spec: RolloutSpec, rollout: Rollout): Promise<readon
   }
 }
 
-/** What would end every other rollout of the run alike: a refused key (D3), code that is gone. A 403: run/refusals.ts. */
+/** Errors that would end every other rollout of the run: a refused key, missing code. For a 403 see run/refusals.ts. */
 function stopRunOf({ error, failure }: Rollout): RolloutReport["stop_run"] {
   if (error === null) return null;
   const { message } = shortError(error);

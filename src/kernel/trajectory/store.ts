@@ -1,6 +1,7 @@
 /**
- * Where finished trajectories are. A small one travels with its rollout's report and waits in the run's object until it
- * is folded; a large one is an R2 object of its own, under its content's hash. Folding puts both into segments.
+ * Where finished trajectories are stored. A small one is sent with its rollout's report and stays in the run's object
+ * until it is compacted; a large one is an R2 object, named by the hash of its content. Both are compacted into
+ * segments.
  */
 import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
@@ -14,7 +15,7 @@ import type { Subrequests } from "../kit/subrequests.ts";
 import type { RolloutLeft } from "../messages/run-records.ts";
 import type { SegmentMessage, StoredTrajectory } from "../messages/wire.ts";
 
-/** One line of a segment. A rollout that never had a trajectory has none here. */
+/** One line of a segment. `trajectory` is null for a rollout without one. */
 export interface SegmentLine {
   readonly rollout_id: string;
   readonly trajectory: Trajectory | null;
@@ -25,7 +26,7 @@ interface Owner {
   readonly run_id: string;
 }
 
-/** The text to send along, or null once it is in R2. */
+/** Returns the text to send with the report, or null if it was stored in R2. */
 export async function storeTrajectory(
   env: Env,
   { scope, run_id }: Owner,
@@ -33,12 +34,12 @@ export async function storeTrajectory(
   text: string,
 ): Promise<string | null> {
   if (!exceedsUtf8(text, LIMITS.inlineTrajectoryBytes)) return text;
-  // R2 keeps the hash: an audit sees from a list of keys whether the content is still this one.
+  // R2 stores the hash, so an audit can check the content from a list of keys.
   await env.STORE.put(trajectoryKey(scope, run_id, digest), text, { sha256: digest });
   return null;
 }
 
-/** Null when there is none, or when it was folded since. */
+/** Null if there is none, or it was compacted meanwhile. */
 export async function readTrajectory(...from: Parameters<typeof trajectoryText>): Promise<Trajectory | null> {
   const text = await trajectoryText(...from);
   if (text === null) return null;
@@ -47,7 +48,7 @@ export async function readTrajectory(...from: Parameters<typeof trajectoryText>)
   return JSON.parse(text) as Trajectory;
 }
 
-/** What these lines of segments hold, by the rollout's id. */
+/** The trajectories in these lines of segments, by rollout id. */
 export async function parseLines(
   { orgId }: Scope,
   lines: Iterable<string>,
@@ -61,7 +62,7 @@ export async function parseLines(
   return trajectories;
 }
 
-/** The same as it is stored, for whoever only passes it on: a large one takes several times its text once it is read. */
+/** The stored text, for callers that only pass it on: parsed, a large trajectory takes several times its text. */
 export async function trajectoryText(
   env: Env,
   { scope, run_id }: Owner,
@@ -75,7 +76,7 @@ export async function trajectoryText(
   });
 }
 
-/** Deletes the objects of trajectories that are folded now. */
+/** Deletes the R2 objects of trajectories that are compacted now. */
 export async function dropTrajectories(
   env: Env,
   { scope, run_id }: Owner,
@@ -87,15 +88,15 @@ export async function dropTrajectories(
   if (keys.length > 0) await env.STORE.delete(keys);
 }
 
-/** `run-segments`: folds a segment, and then tells of it to whoever watches. */
+/** Consumer of `run-segments`: compacts a segment, then exports it to the trace. */
 export async function foldSegment(env: Env, message: SegmentMessage, subrequests: Subrequests): Promise<void> {
   await tellOfSegment(env, message, await fold(env, message, subrequests), subrequests);
 }
 
 /**
- * Folds finished rollouts into one immutable R2 object, a line each: the row with its scores, and the
- * trajectory. The single trajectories go once the run knows the segment. Gives the lines;
- * null where it was folded before.
+ * Compacts finished rollouts into one immutable R2 object, one line each, with rollout id and trajectory. The single
+ * trajectories are deleted after the run has stored the segment's key. Returns the lines; null if it was compacted
+ * before.
  */
 async function fold(env: Env, message: SegmentMessage, subrequests: Subrequests): Promise<string[] | null> {
   const run = runObject(env, message.scope, message.run_id);
@@ -115,6 +116,6 @@ async function lineOf(env: Env, message: SegmentMessage, left: RolloutLeft, subr
   const { id, digest } = left;
   const text = await trajectoryText(env, message, left, subrequests);
   if (text === null && digest !== null) throw new Error(`trajectory of ${id} is missing`);
-  // A SegmentLine; the trajectory is JSON without a line break already.
+  // A SegmentLine. The trajectory is JSON already, without line breaks.
   return `{"rollout_id":${JSON.stringify(id)},"trajectory":${text}}`;
 }

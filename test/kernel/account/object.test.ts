@@ -1,4 +1,4 @@
-/** What organisations may have at once: the real objects, with small limits. */
+/** What organisations may have at once: real objects with small limits. */
 import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test, vi } from "vitest";
@@ -39,7 +39,7 @@ async function cancelled(door: Door, id: string): Promise<void> {
   expect(run.status).toBe("cancelled");
 }
 
-test("runs of one organisation share its rollouts, another organisation's run has its own, and what one leaves the next gets", async () => {
+test("runs of one organisation share its rollouts, a run of another has its own, and what one run leaves the next one gets", async () => {
   const [busy, other] = [await openPlatform(), await openPlatform()];
   await allow(busy, 4);
   const first = await hanging(busy);
@@ -57,7 +57,7 @@ test("runs of one organisation share its rollouts, another organisation's run ha
   await cancelled(other, stranger.id);
 });
 
-test("the limit holds though every object is lost, and the runs go on within it", async () => {
+test("the limit holds even if every object is lost, and the runs continue within it", async () => {
   const door = await openPlatform();
   await allow(door, 3);
   const runs = [await hanging(door), await hanging(door)] as const;
@@ -70,7 +70,7 @@ test("the limit holds though every object is lost, and the runs go on within it"
   await cancelled(door, runs[1].id);
 });
 
-test("with two messages in each queue at once runs end all the same, and never have more of them there", async () => {
+test("with two messages per queue at once runs still end, and never have more messages there", async () => {
   const door = await openPlatform();
   await inAccount(door, (object) => {
     object.shares.messages = 2;
@@ -91,7 +91,7 @@ test("with two messages in each queue at once runs end all the same, and never h
   expect(ended.map(({ counts }) => counts.scored)).toEqual([10, 10, 10]);
 });
 
-/** Runs ask at most once a second. */
+/** Runs request a lease at most once a second. */
 const SECOND_MS = 1000;
 
 const empty = (door: Door) =>
@@ -99,7 +99,7 @@ const empty = (door: Door) =>
 
 type Ask = AccountObject["ask"];
 
-/** What the runs of an organisation ask of it, and when it has forgotten all of them. `lose`: whether an answer gets lost. */
+/** Records the runs' requests to the organisation, and when it has forgotten all runs. `lose`: an answer is lost. */
 function listen({ scope }: Door, lose: (asks: number) => boolean = () => false) {
   const asks: Parameters<Ask>[0][] = [];
   const left = Promise.withResolvers<void>();
@@ -118,7 +118,7 @@ function listen({ scope }: Door, lose: (asks: number) => boolean = () => false) 
 
 type Folded = Parameters<RunObject["folded"]>;
 
-/** The first segment of the organisation's that is folded; `late`: its run has heard nothing of it. */
+/** The first segment of the organisation that is compacted; `late`: its run has not been notified. */
 function folding({ scope }: Door, late = false): Promise<Folded> {
   const folded = Promise.withResolvers<Folded>();
   const hear = RunObject.prototype.folded;
@@ -130,7 +130,7 @@ function folding({ scope }: Door, late = false): Promise<Folded> {
   return folded.promise;
 }
 
-/** Its next pass, so many seconds ahead by its clock: what waits for a moment to come does not wait for it here. */
+/** Runs its next tick with its clock this many seconds ahead, so that the test does not wait for due times. */
 function pass(door: Door, id: string, seconds: number): Promise<void> {
   return door.inRun(id, async (run) => {
     run.now = () => Date.now() + seconds * SECOND_MS;
@@ -138,7 +138,7 @@ function pass(door: Door, id: string, seconds: number): Promise<void> {
   });
 }
 
-test("an organisation's object forgets everything with its last run, and was asked a few times for many rollouts", async () => {
+test("an organisation's object forgets everything with its last run, and needs few requests for many rollouts", async () => {
   const door = await openPlatform();
   const [{ asks, left }, folded] = [listen(door), folding(door)];
   const request = { environment: "gsm8k", dataset: questions(60), model: script(RIGHT) };
@@ -150,7 +150,7 @@ test("an organisation's object forgets everything with its last run, and was ask
   expect(asks.length).toBeLessThan(5);
 });
 
-test("a run whose last message is answered long after its end gives back its place in the queue at once", async () => {
+test("a run whose last message is answered long after its end returns its place in the queue at once", async () => {
   const door = await openPlatform();
   const [{ left }, folded] = [listen(door), folding(door, true)];
   const { id } = await door.finish({ environment: "gsm8k", dataset: questions(2), model: script(RIGHT) });
@@ -165,7 +165,7 @@ test("a run whose last message is answered long after its end gives back its pla
   await left;
 });
 
-test("a run that ended before the answer to its first ask came gives back what it never heard that it has", async () => {
+test("a run that ended before its first request was answered returns the grant that it never received", async () => {
   const door = await openPlatform();
   const { left } = listen(door, (asks) => asks === 1);
   const { id } = await hanging(door);

@@ -1,4 +1,4 @@
-/** Runs and their organisation, both sides of its shares, as pure functions on one clock: asks are lost on either way. */
+/** Both sides of the leases of runs and their organisation, as pure functions on one clock. Messages may be lost. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
@@ -32,7 +32,7 @@ class Organization {
     this.state = { ...this.state, limits: { ...this.state.limits, rollouts } };
   }
 
-  /** Tells whoever is to be told, as the object does after each change. */
+  /** Notifies runs, as the object does after each change. */
   tell(runs: readonly Run[]): void {
     this.state = dropExpiredRuns(this.state, this.now);
     const told = runsToTell(this.state, this.now);
@@ -87,7 +87,7 @@ class Run {
     noteChanged(this.#slot(1));
   }
 
-  /** Its object dies and comes back: what is on disk is what it knows. */
+  /** Its object dies and restarts: only what is on disk remains. */
   restart(): void {
     this.#keeper = new LeaseKeeper(() => this.#org.now);
   }
@@ -181,7 +181,7 @@ test("two runs of an organisation share its rollouts evenly, and what one leaves
   expect(runs.map(({ running }) => running)).toEqual([10, 0]);
 });
 
-test("whatever asks and answers are lost, and whoever dies, runs together never have more than their organisation may", async () => {
+test("whichever requests and answers are lost and whichever objects die, all runs together never exceed the organisation's limit", async () => {
   const step = fc.record({
     run: fc.nat(2),
     act: fc.constantFrom(...HAPPENED),
@@ -200,7 +200,7 @@ test("whatever asks and answers are lost, and whoever dies, runs together never 
         org.tell(runs);
         await run.ask(loss);
         run.dispatch();
-        // A lease that ended while its rollouts went on is the one way beyond the limit: they are not known any more.
+        // The only way beyond the limit: a lease expired while its rollouts went on, so they are not counted any more.
         if (runs.some(({ id, running }) => running > 0 && org.state.runs[id] === undefined)) return;
         expect(runs.reduce((sum, { running }) => sum + running, 0)).toBeLessThanOrEqual(limit);
       }
@@ -208,7 +208,7 @@ test("whatever asks and answers are lost, and whoever dies, runs together never 
   );
 });
 
-test("whatever was lost, a run that has ended asks until it was heard, and then holds nothing and asks no more", async () => {
+test("whatever was lost, a run that has ended asks until it gets an answer, and then holds nothing and asks no more", async () => {
   const step = fc.record({
     act: fc.constantFrom(...HAPPENED),
     loss: fc.constantFrom<Loss>(...LOSSES),
@@ -232,13 +232,13 @@ test("whatever was lost, a run that has ended asks until it was heard, and then 
         await run.ask(loss);
       }
       expect({ held: org.state.runs, next: run.nextAt }).toEqual({ held: {}, next: null });
-      // The waits after failures, and no lease that ended by itself.
+      // Only the waits after failures, not the expiry of a lease.
       expect(org.now - end).toBeLessThan(14 * MINUTE);
     }),
   );
 });
 
-test("an ask under way has an alarm behind it, since its run may die of it", async () => {
+test("during a request an alarm is set, since its run may die meanwhile", async () => {
   const org = new Organization(8);
   const run = new Run(org, "run_1", 4);
   await run.ask();
@@ -251,7 +251,7 @@ test("an ask under way has an alarm behind it, since its run may die of it", asy
   expect([next, run.nextAt]).toEqual([org.now + 10 * SECOND, null]);
 });
 
-test("after whatever was lost, every run that waits has its share within seconds", async () => {
+test("after any loss every waiting run has its share within seconds", async () => {
   const org = new Organization(9);
   const runs = [1, 2, 3].map((number) => new Run(org, `run_${number}`, 50));
   for (const run of runs) {
@@ -279,7 +279,7 @@ test("far from its limits an organisation is asked once in five minutes by each 
   expect(org.asks).toBeLessThanOrEqual(2 * 5);
 });
 
-test("while runs mostly want more messages than there are, each has what it needs at the moment, and gives back the rest", async () => {
+test("if runs usually need more messages than there are, each has what it needs at the moment, and returns the rest", async () => {
   const org = new Organization(1000, 8);
   const first = new Run(org, "run_1", 0, { usual: 8, wants: 8 });
   const later = new Run(org, "run_2", 0, { usual: 8, wants: 8 });
@@ -288,7 +288,7 @@ test("while runs mostly want more messages than there are, each has what it need
   expect(first.messageLease.grant).toMatchObject({ permits: 8, shared: false });
   await second(org, runs);
   expect(later.messageLease.grant).toMatchObject({ shared: true, flow: { state: "over_limit" } });
-  // Told that others lack it, the first says that it has nothing to send.
+  // Notified that others lack it, the first reports that it has nothing to send.
   first.messages = { running: 0, wants: 0, more: false, usual: 8 };
   for (let at = 0; at < 3; at += 1) await second(org, runs);
   expect([first, later].map(({ messageLease }) => messageLease.grant?.permits)).toEqual([0, 8]);
@@ -297,7 +297,7 @@ test("while runs mostly want more messages than there are, each has what it need
   expect([first, later].map(({ messageLease }) => messageLease.grant?.permits)).toEqual([2, 6]);
 });
 
-test("a run that holds no more than its share hears that others lack what it does not need, and gives it back", async () => {
+test("a run that holds no more than its share is notified that others lack what it does not need, and returns it", async () => {
   const org = new Organization(1000, 8);
   const first = new Run(org, "run_1", 0, { usual: 8, wants: 4 });
   const later = new Run(org, "run_2", 0, { usual: 8, wants: 8 });
@@ -311,7 +311,7 @@ test("a run that holds no more than its share hears that others lack what it doe
   expect([first, later].map(({ messageLease }) => messageLease.grant?.permits)).toEqual([0, 8]);
 });
 
-test("a limit that is lowered holds for what begins from then on, and a lease that nobody renews ends", async () => {
+test("a lowered limit applies to what begins from then on, and a lease that is not renewed expires", async () => {
   const org = new Organization(10);
   const run = new Run(org, "run_1", 100);
   await second(org, [run]);
@@ -329,7 +329,7 @@ test("a limit that is lowered holds for what begins from then on, and a lease th
   expect(nextShareAlarm(org.state, org.now)).toBeNull();
 });
 
-test("a run is told how much its organisation may have and that others have it, and nobody's name", async () => {
+test("a run is told how much its organisation may have and that other runs use it, but not which", async () => {
   const org = new Organization(3);
   const runs = [new Run(org, "run_1", 9), new Run(org, "run_2", 9)] as const;
   await second(org, [runs[0]]);

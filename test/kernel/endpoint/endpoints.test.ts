@@ -46,7 +46,7 @@ test("a run names its endpoint, by name or id, and shows it without its key", as
   }
 });
 
-test("an endpoint's max_concurrent caps that of a run, which says the number it got", async () => {
+test("an endpoint's max_concurrent caps that of a run, which shows the resulting number", async () => {
   await create({ name: "narrow", max_concurrent: 3 });
   const started = (max_concurrent: number) =>
     door.start({ ...one, model: script(RIGHT), endpoint: "narrow", max_concurrent });
@@ -54,7 +54,7 @@ test("an endpoint's max_concurrent caps that of a run, which says the number it 
   expect((await started(2)).max_concurrent).toBe(2);
 });
 
-test("a changed key is used by the runs that come after", async () => {
+test("a changed key is used by later runs", async () => {
   await create({ name: "rotated", api_key: "sk-old-0123456789" });
   await door.finish({ ...one, model: script(RIGHT), endpoint: "rotated" });
   expect((await change("rotated", { api_key: "sk-new-0123456789" })).status).toBe(200);
@@ -63,7 +63,7 @@ test("a changed key is used by the runs that come after", async () => {
   expect((await requestsOf(model))[0]?.authorization).toBe("Bearer sk-new-0123456789");
 });
 
-test("an endpoint that an unfinished run uses is not deleted, and afterwards it is", async () => {
+test("an endpoint that an unfinished run uses cannot be deleted; afterwards it can", async () => {
   const { id } = await create({ name: "used", api_key: "sk-used-0123456789" });
   const { id: template } = await door.finish({ ...one, model: script(RIGHT) });
   const run = await acceptedOnly(door, template, { endpoint_id: id });
@@ -84,10 +84,10 @@ test("an endpoint that an unfinished run uses is not deleted, and afterwards it 
   }
 });
 
-test("an endpoint may go as soon as its runs have ended, whatever the list of runs still says", async () => {
+test("an endpoint may be deleted as soon as its runs have ended, even if the list of runs is not updated yet", async () => {
   const { id } = await create({ name: "brief" });
   const { id: run } = await door.finish({ ...one, model: script(RIGHT), endpoint: "brief" });
-  // As a drain that has not come yet leaves it.
+  // The state before the run's end is written to D1.
   await updateRun(env.DB, door.scope, run, { status: "running", finished_at: null });
   const deleted = await door.ask("/v1/endpoints/brief", { method: "DELETE" });
   expect(await deleted.json()).toEqual({ object: "endpoint", id, deleted: true });
@@ -117,7 +117,7 @@ test("a deployment refuses a run whose own endpoint is in its network", async ()
   });
 });
 
-test("a key stands in plain text nowhere: not after a run, a refused key, or a probe that repeats it", async () => {
+test("a key is never stored in plain text: not after a run, a refused key, or a probe that repeats it", async () => {
   const printed: unknown[] = [];
   for (const name of ["log", "info", "warn", "error", "debug"] as const) {
     vi.spyOn(console, name).mockImplementation((...line) => void printed.push(line));
@@ -144,11 +144,11 @@ test("a key stands in plain text nowhere: not after a run, a refused key, or a p
   for (const found of [...stored, ...replies, JSON.stringify(printed)]) {
     expect(found).not.toContain(key);
   }
-  // The search finds what is there.
+  // Proves that the search finds what is there.
   expect(stored.filter((found) => found.includes(wrong.id)).length).toBeGreaterThanOrEqual(3);
 });
 
-/** Not text(): the runtime warns of a content type it does not know to be text. */
+/** Not text(): the runtime warns if the content type is not known to be text. */
 async function text(reply: Response): Promise<string> {
   return new TextDecoder().decode(await reply.arrayBuffer());
 }

@@ -25,7 +25,7 @@ function down(now = NOW): Health {
   return after(HEALTHY, { streak: FAILURES_TO_OPEN, error: "500 no" }, now);
 }
 
-test("failures in a row open the circuit, whoever met them; one answer in between begins the count anew", () => {
+test("failures in a row open the circuit, even of different runs; one answer in between restarts the count", () => {
   const some = after(HEALTHY, { streak: 6, error: "500 no" });
   expect(flowOfHealth(some, NOW)).toBeNull();
   expect(after(some, { ok_at: NOW, streak: 6 }).outage).toBeNull();
@@ -36,13 +36,13 @@ test("failures in a row open the circuit, whoever met them; one answer in betwee
   });
 });
 
-test("only an answer after the circuit opened closes it: one of the same moment may have been before", () => {
+test("only an answer after the circuit opened closes it: one at the same moment may have been before", () => {
   const opened = down();
   expect(after(opened, { ok_at: NOW }).outage).not.toBeNull();
   expect(after(opened, { ok_at: NOW + 1 }).outage).toBeNull();
 });
 
-test("failures that were replies of 429 say that the endpoint limits, not that it is down", () => {
+test("if the failures were 429 replies the reason is the endpoint's limit, not an outage", () => {
   const opened = after(HEALTHY, { streak: 10, calls: 30, limited: 30, error: "429" }, NOW, 50);
   expect(flowOfHealth(opened, NOW)?.state).toBe("rate_limited");
 });
@@ -62,7 +62,7 @@ test("a probe is made 5 s after the last failure, then after twice as long each 
   expect(takeProbe(health, null, now).outage).toBeNull();
 });
 
-test("an outage that follows another within 5 minutes goes on with its waits, a later one begins anew", () => {
+test("an outage within 5 minutes after another continues with its waits, a later one starts again", () => {
   const over = takeProbe(takeProbe(down(), "no", NOW + 5000), null, NOW + 15_000);
   expect((down(NOW).outage?.probe_at ?? 0) - NOW).toBe(5000);
   const again = (now: number) => after(over, { streak: 10 }, now).outage?.probe_at ?? 0;
@@ -70,7 +70,7 @@ test("an outage that follows another within 5 minutes goes on with its waits, a 
   expect(again(NOW + 20 * MINUTE) - (NOW + 20 * MINUTE)).toBe(5000);
 });
 
-test("while it is down a rollout that is answered after all closes the circuit; one answered before does not", () => {
+test("during an outage a rollout that gets an answer closes the circuit; one answered before does not", () => {
   expect(after(down(), { ok_at: NOW - 1 }, NOW + 900).outage).not.toBeNull();
   expect(after(down(), { ok_at: NOW + 500 }, NOW + 900).outage).toBeNull();
   expect(after(down(), { streak: 20 }, NOW + 900).outage).toEqual(down().outage);
@@ -81,7 +81,7 @@ test("another address or key is probed at once", () => {
   expect(renew(waiting, NOW + 1).outage).toMatchObject({ probe_at: NOW + 1, level: 0 });
 });
 
-test("a tenth of 429 among the calls halves the rollouts at once, again after 10 s, and every 10 s give a step back", () => {
+test("if a tenth of the calls get a 429 the concurrent rollouts are halved, again after 10 s, and raised by a step every 10 s", () => {
   const cut = after(HEALTHY, { calls: 30, limited: 3 }, NOW, 40);
   expect(windowOf(cut, NOW)).toBe(20);
   expect(flowOfHealth(cut, NOW)).toMatchObject({ state: "rate_limited" });
@@ -93,7 +93,7 @@ test("a tenth of 429 among the calls halves the rollouts at once, again after 10
   expect(nextStepAt(cut, NOW + 100_000)).toBeNull();
 });
 
-test("a few replies of 429 cut nothing, and however many there are an eighth of the rollouts goes on", () => {
+test("a few 429 replies cut nothing, and however many there are an eighth of the rollouts continues", () => {
   expect(after(HEALTHY, { calls: 100, limited: 9 }, NOW, 40).squeeze).toBeNull();
   expect(after(HEALTHY, { calls: 2, limited: 2 }, NOW, 40).squeeze).toBeNull();
   let health = HEALTHY;
@@ -104,7 +104,7 @@ test("a few replies of 429 cut nothing, and however many there are an eighth of 
   }
 });
 
-test("whatever happens, at least one rollout at once is left, and an hour without trouble opens everything", () => {
+test("at least one concurrent rollout is always left, and after an hour without trouble everything is open", () => {
   const event = fc.record({
     limited: fc.nat(9),
     streak: fc.nat(12),

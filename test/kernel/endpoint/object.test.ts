@@ -1,4 +1,4 @@
-/** Runs that share an endpoint, and one that fails: the real objects, with clocks moved by hand. */
+/** Runs that share an endpoint, and an endpoint that fails: the real objects, with clocks moved by hand. */
 import { env } from "cloudflare:workers";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { EndpointView } from "../../../src/contract/endpoint.ts";
@@ -10,7 +10,7 @@ import { down, questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
 const HOUR = 3600_000;
-/** An address where nobody listens. */
+/** An address without a server. */
 const NOBODY = "http://127.0.0.1:1/v1";
 const HANGS = [{ fault: { kind: "hang" } }] as const;
 
@@ -38,7 +38,7 @@ function inEndpoint<T>(id: string, use: Inside<EndpointObject, T>): Promise<T> {
   return inside(stub, EndpointObject, use);
 }
 
-/** Reads the run as its events come, until it stands as wanted. */
+/** Reads the run at each event until it is in the wanted state. */
 async function until(id: string, stands: (run: RunView) => boolean): Promise<RunView> {
   for (let after = 0; ; ) {
     const run = await door.run(id);
@@ -63,7 +63,7 @@ function hanging(endpoint: string, max_concurrent = 10) {
   });
 }
 
-test("runs of one endpoint together keep no more rollouts at once than it allows, and what one leaves another gets", async () => {
+test("runs of one endpoint together never exceed its limit of concurrent rollouts, and what one leaves another gets", async () => {
   await create({ name: "narrow", max_concurrent: 3 });
   const first = await hanging("narrow");
   expect(await running(first.id)).toBe(3);
@@ -80,7 +80,7 @@ test("runs of one endpoint together keep no more rollouts at once than it allows
   await door.ended(second.id);
 });
 
-test("a limit that is raised counts for runs under way", async () => {
+test("a raised limit applies to runs under way", async () => {
   await create({ name: "raised", max_concurrent: 2 });
   const [first, second] = [await hanging("raised"), await hanging("raised")];
   expect([await running(first.id), await running(second.id)]).toEqual([2, 0]);
@@ -94,7 +94,7 @@ test("a limit that is raised counts for runs under way", async () => {
   for (const { id } of [first, second]) await door.post(`/v1/runs/${id}/cancel`, {});
 });
 
-test("the endpoint's object forgets its last run, an hour later how soon it was answered, and was called a few times", async () => {
+test("the endpoint's object forgets its last run, an hour later its latencies, and was called a few times", async () => {
   const { id } = await create({ name: "left" });
   const asks = vi.spyOn(EndpointObject.prototype, "ask");
   const request = { environment: "gsm8k", dataset: questions(60), model: script(RIGHT) };
@@ -109,10 +109,10 @@ test("the endpoint's object forgets its last run, an hour later how soon it was 
   expect(asks.mock.calls.filter(([{ endpoint_id }]) => endpoint_id === id).length).toBeLessThan(4);
 });
 
-/** A run whose first rollouts meet a dead endpoint; it stands still once those in flight have failed. */
+/** A run whose first rollouts meet a dead endpoint; it makes no progress once those in flight have failed. */
 async function stopped(name: string, failing: number, probe: "answers" | "fails") {
   const { id: endpoint } = await create({ name });
-  // An hour ahead and standing still: its real alarm does not come before the one that is fired by hand.
+  // A fixed clock, an hour ahead: its real alarm does not fire before the one that the test fires.
   const base = Date.now() + HOUR;
   await inEndpoint(endpoint, (object) => {
     object.now = () => base;
@@ -129,11 +129,11 @@ async function stopped(name: string, failing: number, probe: "answers" | "fails"
   return { id, endpoint, model, run, base };
 }
 
-test("an endpoint that fails ten rollouts in a row gets no more, the run says why, and goes on when a probe is answered", async () => {
+test("an endpoint that fails ten rollouts in a row gets no more; the run shows why, and continues when a probe is answered", async () => {
   const { id, endpoint, run, model, base } = await stopped("fails", 19, "answers");
   expectLaw(run.counts);
   expect(run.flow?.reason).toMatch(/^\d\d rollouts in a row failed at the endpoint: 500/);
-  // The ten, and what was in flight with the last of them.
+  // The ten, and those in flight with the last of them.
   expect(run.counts.failed["provider"]).toBeLessThanOrEqual(14);
   expect(run.counts.scored).toBe(0);
   await inEndpoint(endpoint, async (object) => {
@@ -146,7 +146,7 @@ test("an endpoint that fails ten rollouts in a row gets no more, the run says wh
   expect(probes.length).toBe(1);
 });
 
-test("while the endpoint is down it is asked every 20 s in the end, and the run costs nothing but the renewals of its lease", async () => {
+test("a down endpoint is finally probed every 20 s, and the waiting run only renews its lease", async () => {
   const { id, endpoint, model, base } = await stopped("stays-down", 50, "fails");
   let now = base;
   const waits = await inEndpoint(endpoint, async (object, { storage }) => {
@@ -169,7 +169,7 @@ test("while the endpoint is down it is asked every 20 s in the end, and the run 
     run.now = () => clock;
     const fired: number[] = [];
     const next = async () => (await storage.getAlarm()) ?? Number.POSITIVE_INFINITY;
-    // What it still owes the database is written first.
+    // Pending writes to D1 come first.
     for (let at = await next(); at - clock < 60_000; at = await next()) {
       clock = Math.max(clock, at);
       await run.alarm();
@@ -187,7 +187,7 @@ test("while the endpoint is down it is asked every 20 s in the end, and the run 
   expect((await door.run(id)).flow?.state).toBe("endpoint_down");
 });
 
-test("calls in flight wait while their endpoint is down, spend none of their tries, and are made when it is back", async () => {
+test("calls in flight wait while their endpoint is down, use none of their tries, and are made when it is back", async () => {
   const { id: endpoint } = await create({ name: "away", base_url: NOBODY });
   const { id } = await door.start({
     environment: "gsm8k",
@@ -203,7 +203,7 @@ test("calls in flight wait while their endpoint is down, spend none of their tri
     timeout: 30_000,
   });
   const now = Date.now();
-  // Whatever time passes: woken while it is down, they ask and wait on.
+  // At any time: woken during the outage, they ask and keep waiting.
   for (const rollout of rollouts) await door.inRollout(rollout, (object) => object.alarm());
   const held = await Promise.all(rollouts.map(hold));
   for (const intent of held) {
@@ -211,12 +211,12 @@ test("calls in flight wait while their endpoint is down, spend none of their tri
     expect(intent?.not_before).toBeLessThanOrEqual(now + 30_000);
   }
   expect((await door.run(id)).counts).toMatchObject({ in_flight: 12, failed: {} });
-  // Somebody is there now: as a change of its row by the API ends.
+  // Now a server answers: the same as when the API changes the endpoint's row.
   await env.DB.prepare("update endpoints set base_url = ? where id = ?").bind(env.MODEL_URL, endpoint).run();
   await inEndpoint(endpoint, (object) => object.changed());
   // Active again, or ended already: their own alarms may come first.
   await until(id, ({ flow }) => flow?.state !== "endpoint_down");
-  // Some may find it not yet known to be up, and wait once more.
+  // Some may ask before the recovery is noted, and wait once more.
   const all = async () => {
     for (const rollout of rollouts) {
       await door.inRollout(rollout, async (object) => {
@@ -230,7 +230,7 @@ test("calls in flight wait while their endpoint is down, spend none of their tri
   expect((await door.ended(id)).counts).toMatchObject({ scored: 12, failed: {} });
 });
 
-test("a rollout whose clock is ahead of its endpoint's asks once whenever it is woken, and waits", async () => {
+test("a rollout whose clock is ahead of its endpoint's asks once each time it is woken, and waits", async () => {
   await create({ name: "ahead", base_url: NOBODY });
   const { id } = await door.start({
     environment: "gsm8k",
@@ -255,7 +255,7 @@ test("a rollout whose clock is ahead of its endpoint's asks once whenever it is 
   await door.ended(id);
 });
 
-test("a call that has waited for its endpoint as long as one may spends the tries it has left, and fails with the reason", async () => {
+test("a call that has waited for its endpoint as long as allowed uses the tries it has left, and fails with the reason", async () => {
   await create({ name: "gone", base_url: NOBODY });
   const { id } = await door.start({
     environment: "gsm8k",
@@ -277,7 +277,7 @@ test("a call that has waited for its endpoint as long as one may spends the trie
       return object.read()?.phase === "done";
     });
   await expect.poll(done).toBe(true);
-  // Others of the run are played by the same object.
+  // The same object plays other rollouts of the run.
   await door.inRollout(rollout, (object) => {
     object.now = () => Date.now();
   });
@@ -288,7 +288,7 @@ test("a call that has waited for its endpoint as long as one may spends the trie
   await door.ended(id);
 });
 
-test("a change that is read while the last run leaves brings no run back", async () => {
+test("a change that is read while the last run leaves does not bring the run back", async () => {
   const { id } = await create({ name: "abandoned" });
   const said = { scope: door.scope, endpoint_id: id, run_id: "run_leaving", model: "m" };
   const kept = await inEndpoint(id, async (object, { storage }) => {

@@ -1,8 +1,8 @@
-/** How long an endpoint's object believes what it read of its settings. */
+/** How long an endpoint's object uses cached settings. */
 import { expect, test } from "vitest";
 import { type EndpointLimits, isOutdated } from "../../../src/kernel/endpoint/lease-state.ts";
 
-test("how a fleet stands is asked anew with each ask that is seconds later, and an endpoint's settings after minutes", () => {
+test("a fleet's state is read again after seconds, an endpoint's settings after minutes", () => {
   const limits = { max_concurrent: 1, rpm: null };
   const old = (of: EndpointLimits) => [1000, 10_000, 300_000].map((age) => isOutdated(of, age));
   expect(old(limits)).toEqual([false, false, true]);

@@ -1,4 +1,4 @@
-/** Runs and their endpoint, both sides of the permits, as pure functions on one clock: asks may be lost on either way. */
+/** Both sides of the leases of runs and their endpoint, as pure functions on one clock. Messages may be lost. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
@@ -37,11 +37,11 @@ const ENDED: RolloutReport = {
   ...{ started_at: 0, ended_at: 0 },
 };
 
-/** One run: what it has to do, and its side of the permits. */
+/** One run: its work, and its side of the lease. */
 class Run {
   gate: LeaseState = NEW_LEASE;
   running = 0;
-  /** An ask that has left, and what came of it where it arrived. */
+  /** A request that was sent, and the grant if it arrived. */
   sent: { readonly asked: PermitAsk; readonly grant: Grant | null } | null = null;
   readonly id: string;
   readonly org: string;
@@ -126,7 +126,7 @@ class World {
     this.answer(run);
   }
 
-  /** What the endpoint's object does after every change. */
+  /** The endpoint's object does this after every change. */
   tell(): void {
     const ids = toTell(this.state, this.now);
     this.state = noteTold(this.state, ids, this.now);
@@ -135,7 +135,7 @@ class World {
     }
   }
 
-  /** A second in which everybody does what is due, and each run ends so many. */
+  /** One second: every run does what is due, and ends this many rollouts. */
   second(ends: number): void {
     this.now += 1000;
     this.state = dropExpired(this.state, this.now);
@@ -169,7 +169,7 @@ function take(world: World, [what, index]: Step): void {
   world.tell();
 }
 
-test("however asks cross and get lost, rollouts at once never exceed the endpoint's max_concurrent, and all get done", () => {
+test("however requests cross and get lost, concurrent rollouts never exceed the endpoint's max_concurrent, and all get done", () => {
   fc.assert(
     fc.property(steps, fc.integer({ min: 1, max: 12 }), (order, max_concurrent) => {
       const runs = [new Run("run_1", "a", 30, 8), new Run("run_2", "a", 30, 5), new Run("run_3", "b", 30, 20)];
@@ -189,7 +189,7 @@ test("however asks cross and get lost, rollouts at once never exceed the endpoin
   );
 });
 
-test("while its ask is under way a run dispatches no more than it told of: the rest may be another's by now", () => {
+test("during its request a run dispatches no more than it reported: another run may have the rest by now", () => {
   const first = new Run("run_1", "a", 100, 10);
   const second = new Run("run_2", "b", 100, 10);
   const world = new World({ max_concurrent: 10, rpm: null }, [first, second]);
@@ -211,7 +211,7 @@ test("while its ask is under way a run dispatches no more than it told of: the r
   expect([first.running, second.running]).toEqual([5, 5]);
 });
 
-test("a run that comes later gets its share as the first one's rollouts end, in blocks and not one by one", () => {
+test("a later run gets its share as the first one's rollouts end, in blocks and not one by one", () => {
   const first = new Run("run_1", "a", 1000, 40);
   const second = new Run("run_2", "b", 1000, 40);
   const world = new World({ max_concurrent: 40, rpm: null }, [first]);
@@ -231,7 +231,7 @@ test("a run that comes later gets its share as the first one's rollouts end, in 
   expect(world.runs.map(({ gate }) => gate.asked_at)).toEqual(settled);
 });
 
-test("A3: a run that vanished holds its permits until its lease ends, and no longer", () => {
+test("A3: a run that vanished holds its lease until it expires, and no longer", () => {
   const gone = new Run("run_1", "a", 1000, 10);
   const other = new Run("run_2", "b", 1000, 10);
   const world = new World({ max_concurrent: 10, rpm: null }, [gone]);
@@ -247,7 +247,7 @@ test("A3: a run that vanished holds its permits until its lease ends, and no lon
   expect(other.running).toBe(10);
 });
 
-test("a run whose lease ended dispatches nothing until it has asked again", () => {
+test("a run whose lease expired dispatches nothing until it has asked again", () => {
   const run = new Run("run_1", "a", 1000, 10);
   const world = new World(NO_LIMITS, [run]);
   world.ask(run);
@@ -255,7 +255,7 @@ test("a run whose lease ended dispatches nothing until it has asked again", () =
   expect(leaseRoom(run.gate, 0, world.now + LEASE_MS)).toBe(0);
 });
 
-test("on an endpoint without limits a run asks once and then only to renew its lease", () => {
+test("on an endpoint without limits a run asks once, and then only to renew its lease", () => {
   const run = new Run("run_1", "a", 100_000, 100);
   const world = new World(NO_LIMITS, [run, new Run("run_2", "b", 100_000, 100)]);
   world.second(0);
@@ -293,14 +293,14 @@ test("under a rate limit calls stay within rpm and a tenth of a minute's burst, 
       world.tell();
     }
     const minutes = (world.now - started) / 60_000;
-    // The first rollouts are taken for one call each until one has ended.
+    // Until a rollout has ended each is counted as one call.
     expect(calls).toBeLessThanOrEqual(600 * minutes + 3 * 120);
   }
   expect(calls).toBeGreaterThan(600 * 10 * 0.95);
   expect(one.gate.grant?.rate).toBe(300);
 });
 
-test("under a rate limit the calls of an idle run gather for six seconds, and no longer", () => {
+test("under a rate limit the bucket of an idle run fills for six seconds, and no longer", () => {
   const run = new Run("run_1", "a", 1000, 1000);
   const world = new World({ max_concurrent: null, rpm: 600 }, [run]);
   world.ask(run);
@@ -308,7 +308,7 @@ test("under a rate limit the calls of an idle run gather for six seconds, and no
   expect([after(3), after(6), after(7), after(600)]).toEqual([30, 60, 60, 60]);
 });
 
-test("a run that waits for its calls says so, and wakes once a block of them is there", () => {
+test("a run that waits for its rate limit shows that, and wakes once a block of calls is available", () => {
   const run = new Run("run_1", "a", 100, 50);
   const world = new World({ max_concurrent: null, rpm: 60 }, [run]);
   world.ask(run);
@@ -319,7 +319,7 @@ test("a run that waits for its calls says so, and wakes once a block of them is 
   expect(leaseRoom(run.gate, run.running, at)).toBe(1);
 });
 
-test("a waiting run has no alarm of its own for an hour but the renewals of its lease", () => {
+test("in an hour a waiting run has no alarm except the renewals of its lease", () => {
   const holder = new Run("run_1", "a", 10, 10);
   const waiter = new Run("run_2", "a", 10, 10);
   const world = new World({ max_concurrent: 1, rpm: null }, [holder, waiter]);
@@ -341,7 +341,7 @@ test("a waiting run has no alarm of its own for an hour but the renewals of its 
   expect(leaseFlow(waiter.gate, 0, world.now)).toMatchObject({ state: "rate_limited" });
 });
 
-test("a run that holds more than its share is told so, and again after 10 s for as long as it does not ask", () => {
+test("a run that holds more than its share is notified, and again after 10 s until it asks", () => {
   const asked = (run_id: string, running: number) => ({
     ...{ scope: { orgId: "org", projectId: "pj" }, endpoint_id: "ep", run_id, model: "m" },
     ...{ running, wants: 4, more: true, outcomes: NEW_LEASE.outcomes },
@@ -357,7 +357,7 @@ test("a run that holds more than its share is told so, and again after 10 s for 
   expect(toTell(ask(told, asked("run_a", 2), 12_000).state, 12_000)).not.toContain("run_a");
 });
 
-test("what an ask told that was lost is told again, together with what came since", () => {
+test("a report that was lost is sent again, with the outcomes since", () => {
   const failed = { failure: "provider", turns: 0, error: { message: "503", retryable: true } } as const;
   const met = { ...ENDED, ...failed, error: { error: "ModelError", ...failed.error } };
   let lease = afterEnd(afterEnd(NEW_LEASE, met, 1000), met, 1000);
@@ -368,7 +368,7 @@ test("what an ask told that was lost is told again, together with what came sinc
   expect(lease).toMatchObject({ misses: 1, outcomes: { streak: 3, error: "503" } });
 });
 
-test("a fleet permits as many as its replicas, and its own circuit stays closed whatever its rollouts met", () => {
+test("a fleet grants as many rollouts as its replicas allow, and its own circuit stays closed whatever its rollouts met", () => {
   const run = new Run("run_1", "org", 20, 20);
   const world = new World({ max_concurrent: 6, rpm: null, fleet: { down: null } }, [run]);
   world.ask(run);
@@ -384,7 +384,7 @@ test("a fleet permits as many as its replicas, and its own circuit stays closed 
   expect(world.state.health.outage).toBeNull();
 });
 
-test("a fleet none of whose replicas takes calls permits nothing, says why, and is looked at again", () => {
+test("a fleet without a replica that takes calls grants nothing, shows why, and is asked again", () => {
   const run = new Run("run_1", "org", 5, 5);
   const down = { max_concurrent: 0, rpm: null, fleet: { down: "no replica of the fleet takes calls: rp_1 is down" } };
   const world = new World(down, [run]);

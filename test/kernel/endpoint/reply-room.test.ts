@@ -1,4 +1,4 @@
-/** Large replies of models take memory of the process while they come, and those that find none are not read. */
+/** Large replies of models use memory of the process while they arrive; replies without memory are not read. */
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import { callModel } from "../../../src/kernel/clients/inference.ts";
@@ -10,9 +10,9 @@ const PIECES = 39;
 const CALLS = 16;
 const CALL = { base_url: "https://m.example/v1", api_key: null, model: "m", messages: [], tools: [], sampling: {} };
 
-/** A server whose replies are 39 pieces long. The end of one comes once it `mayEnd`. */
+/** A server whose replies have 39 pieces. A reply ends only after `mayEnd`. */
 class Server {
-  /** Characters that were taken from it. */
+  /** Characters that were read from it. */
   sent = 0;
   ended = 0;
   readonly #told: boolean;
@@ -49,7 +49,7 @@ class Server {
   }
 }
 
-/** Until nothing is sent any more for many turns of the event loop. */
+/** Waits until nothing was sent for many turns of the event loop. */
 async function settled(server: Server): Promise<number> {
   for (let quiet = 0, seen = -1; quiet < 20; quiet += 1) {
     if (seen !== server.sent) quiet = 0;
@@ -60,18 +60,18 @@ async function settled(server: Server): Promise<number> {
 }
 
 for (const told of [true, false]) {
-  test(`many large replies are read no further than there is room, ${told ? "told" : "unknown"} length`, async () => {
+  test(`many large replies are read no further than memory allows, ${told ? "told" : "unknown"} length`, async () => {
     const org = `org_many_${told}`;
     const { promise, resolve } = Promise.withResolvers<void>();
     const server = new Server(told, promise);
     const calls = Array.from({ length: CALLS }, () => server.call(org));
     const sent = await settled(server);
-    // Half of the room is one organisation's, and half of the replies that may go on to their end.
+    // One organisation may use half of the memory, and half of the replies that may finish.
     const most = LIMITS.repliesCharacters / 2 + (LIMITS.repliesToEnd / 2) * LIMITS.completionBytes;
     expect(sent).toBeGreaterThan(most / 3);
-    // Each that waits has one piece that was read and is not kept.
+    // Each waiting reply has one piece that was read and is not kept.
     expect(sent).toBeLessThan(most + CALLS * PIECE);
-    // Another organisation finds room meanwhile.
+    // Another organisation gets memory meanwhile.
     const other = new Server(told);
     expect((await other.call(`${org}_other`)).kind).toBe("answered");
     resolve();
@@ -84,7 +84,7 @@ for (const told of [true, false]) {
   });
 }
 
-test("a reply that waits for room ends with its call's time", async () => {
+test("a reply that waits for memory ends with its call's time", async () => {
   const org = "org_late";
   const { promise, resolve } = Promise.withResolvers<void>();
   const server = new Server(true, promise);
@@ -99,12 +99,12 @@ test("a reply that waits for room ends with its call's time", async () => {
   expect((await Promise.all(calls)).map(({ kind }) => kind)).toEqual(Array(12).fill("answered"));
 });
 
-test("a small reply asks for no room, and a large one waits for none that others hold", async () => {
+test("a small reply needs no reservation, and a large one may finish although others hold all memory", async () => {
   const signal = new AbortController().signal;
   const all = REPLIES_HELD.take("org_small", Date.now(), LIMITS.repliesCharacters / 2);
   const room = replyRoom("org_small");
   expect(room.grow(LARGE_CHARACTERS, LARGE_CHARACTERS, signal)).toBeNull();
-  // Two of one organisation go on to their end, and the third waits.
+  // Two of one organisation may finish, and the third waits.
   const rooms = [replyRoom("org_small"), replyRoom("org_small"), replyRoom("org_small")];
   const waits = rooms.map((each) => each.grow(LARGE_CHARACTERS + 1, LIMITS.streamedBytes, signal));
   expect(waits.map((wait) => wait === null)).toEqual([true, true, false]);

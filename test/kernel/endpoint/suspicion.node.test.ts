@@ -19,7 +19,7 @@ function failing(rollouts: number, from = UNSUSPECTED, limited = false, now = NO
   );
 }
 
-test("ten rollouts whose calls fail call for a probe at once; nine, or one that fails ten times, do not", () => {
+test("failed calls of ten rollouts cause a probe at once; those of nine, or ten of one rollout, do not", () => {
   expect(failing(9).probe_at).toBeNull();
   expect(failing(10)).toMatchObject({ probe_at: NOW, model: "m" });
   expect(Array.from({ length: 10 }).reduce(() => failing(1), UNSUSPECTED)).toMatchObject({
@@ -27,19 +27,19 @@ test("ten rollouts whose calls fail call for a probe at once; nine, or one that 
   });
 });
 
-test("replies of 429 are no sign of an outage, and neither is what failed a minute ago", () => {
+test("replies of 429, and failures a minute ago, are no sign of an outage", () => {
   expect(failing(10, UNSUSPECTED, true).probe_at).toBeNull();
   const old = failing(9);
   const later = suspect(old, { rollout_id: "ro_9", model: "m", limited: false }, NOW + 60_000);
   expect(later.probe_at).toBeNull();
 });
 
-test("an answer that came since begins the count anew", () => {
+test("an answer in between restarts the count", () => {
   expect(failing(1, clear(failing(9), NOW)).probe_at).toBeNull();
   expect(failing(10, clear(failing(9), NOW - 1)).probe_at).toBe(NOW);
 });
 
-test("three probes in a row that meet a fault find it down, half a second and then a second apart", () => {
+test("three probes in a row with a fault find it down, half a second and then a second apart", () => {
   const first = settleProbe(failing(10), REFUSED, NOW);
   expect(first).toMatchObject({ down: false, suspicion: { probe_at: NOW + 500 } });
   const second = settleProbe(first.suspicion, REFUSED, NOW + 500);
@@ -47,11 +47,11 @@ test("three probes in a row that meet a fault find it down, half a second and th
   expect(settleProbe(second.suspicion, REFUSED, NOW + 1500).down).toBe(true);
 });
 
-test("one probe that gets no answer at all finds it down", () => {
+test("one probe without any answer finds it down", () => {
   expect(settleProbe(failing(10), { error: "no answer", kind: "silent" }, NOW).down).toBe(true);
 });
 
-test("a probe that is answered, with 429 too, clears it, and nobody is believed for a second", () => {
+test("an answered probe, with 429 too, clears the suspicion, and reports are ignored for a second", () => {
   const faulty = settleProbe(failing(10), REFUSED, NOW).suspicion;
   for (const fault of [null, { error: "429", kind: "limited" }] as const) {
     const { suspicion, down } = settleProbe(faulty, fault, NOW);
@@ -61,7 +61,7 @@ test("a probe that is answered, with 429 too, clears it, and nobody is believed 
   }
 });
 
-test("a probe that could not be sent says nothing about the endpoint", () => {
+test("a probe that could not be sent proves nothing about the endpoint", () => {
   const { suspicion, down } = settleProbe(failing(10), { error: "no", kind: "unasked" }, NOW);
   expect([down, suspicion.probe_at]).toEqual([false, null]);
 });

@@ -1,4 +1,4 @@
-/** What an endpoint refuses of a request is left out of further calls; what it sends goes back to it. */
+/** What an endpoint refuses in a request is left out of later calls; extra members of replies are sent back to it. */
 import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
@@ -38,7 +38,7 @@ async function endpoint(more: object = {}): Promise<EndpointView> {
 const refusedBy = async ({ id }: EndpointView) =>
   (await (await platform.ask(`/v1/endpoints/${id}`)).json<EndpointView>()).refuses;
 
-/** A run of `rollouts` rollouts, one after the other, that may not retry. */
+/** A run of `rollouts` rollouts, one after the other, without retries. */
 async function play(at: EndpointView, turns: Turns, rollouts: number) {
   const model = script([]);
   const row = { question: questionScript(turns), answer: "[]", ...ROW };
@@ -51,7 +51,7 @@ async function play(at: EndpointView, turns: Turns, rollouts: number) {
   return { run, rollouts: await Promise.all(ids.map((id) => platform.rollout(id))), keys };
 }
 
-test("a server that refuses strict tools is asked without, as a new call, and from then on at once", async () => {
+test("a server that refuses strict tools is called without, as a new call, and later calls omit it at once", async () => {
   const at = await endpoint();
   const fault = refuses(
     `Invalid JSON payload received. Unknown name "strict" at 'tools[0].function': Cannot find field.`,
@@ -64,7 +64,7 @@ test("a server that refuses strict tools is asked without, as a new call, and fr
   expect(rollouts.map(({ failed_calls }) => failed_calls.length)).toEqual([1, 0]);
 });
 
-test("a refusal that leaving out does not help fails its call, and nothing is remembered", async () => {
+test("if leaving a parameter out does not help the call fails, and nothing is remembered", async () => {
   const at = await endpoint();
   const fault = refuses(`Unknown name "strict" at 'tools[0].function': Cannot find field.`);
   const { run, rollouts, keys } = await play(at, [{ fault }], 1);
@@ -75,7 +75,7 @@ test("a refusal that leaving out does not help fails its call, and nothing is re
   expect(await refusedBy(at)).toEqual([]);
 });
 
-test("a kill between a refused call and the one without the part makes both again, under the same keys", async () => {
+test("a kill between a refused call and the adapted one makes both again, under the same keys", async () => {
   const at = await endpoint();
   const fault = refuses(`Unknown name "strict" at 'tools[0].function': Cannot find field.`);
   const model = script([{ fault, holds: '"strict":true', reply: "done" }], undefined, { held: true });
@@ -99,7 +99,7 @@ test("a kill between a refused call and the one without the part makes both agai
   await requestsOf(model, 3);
   await release(keys[0]);
   await requestsOf(model, 4);
-  // The answer to the call that was cut off, and to the same call made again.
+  // Releases the call that was cut off, and its repeat.
   await release(keys[1]);
   await release(keys[1]);
   expect((await platform.ended(run.id)).counts).toMatchObject({ scored: 1, failed: {} });
@@ -107,7 +107,7 @@ test("a kill between a refused call and the one without the part makes both agai
   expect(await refusedBy(at)).toEqual(["tools.strict"]);
 });
 
-test("a judge's endpoint that answers streams only is asked for one, without a retry", async () => {
+test("a judge's endpoint that only answers streams is asked for one, without a retry", async () => {
   const at = await endpoint();
   const fault = refuses("This model only supports streaming.");
   const judge = script([{ fault, lacks: '"stream":true', reply: verdict("good") }]);
@@ -123,7 +123,7 @@ test("a judge's endpoint that answers streams only is asked for one, without a r
   expect(await refusedBy(at)).toEqual(["whole_replies"]);
 });
 
-test("a server that answers streams only is asked for one", async () => {
+test("a server that only answers streams is asked for one", async () => {
   const at = await endpoint();
   const fault = refuses("This model only support stream mode, please enable the stream parameter to access the model.");
   const { run, rollouts } = await play(at, [{ fault, lacks: '"stream":true', reply: "done" }], 2);
@@ -133,7 +133,7 @@ test("a server that answers streams only is asked for one", async () => {
   expect(rollouts[0]?.usage.completion_tokens).toBeGreaterThan(0);
 });
 
-test("what a server adds to a message and to a call goes back to it", async () => {
+test("members that a server adds to a message and to a call are sent back to it", async () => {
   const at = await endpoint();
   const called = { ...QUERY, extra_content: { google: { thought_signature: "c2lnbmVk" } } };
   const message = {
@@ -159,7 +159,7 @@ test("what a server adds to a message and to a call goes back to it", async () =
   expect(rollouts[0]?.completion).not.toContainEqual(expect.objectContaining({ provider_fields: expect.anything() }));
 });
 
-test("a member that its server refuses to take back is left out, and the endpoint remembers it", async () => {
+test("a member that its server does not accept back is left out, and the endpoint remembers it", async () => {
   const at = await endpoint();
   const message = { content: null, reasoning: "so", tool_calls: [QUERY] };
   const fault = refuses(
@@ -175,7 +175,7 @@ test("a member that its server refuses to take back is left out, and the endpoin
   expect(rollouts.map(({ failed_calls }) => failed_calls.length)).toEqual([1, 0]);
 });
 
-test("two calls of one tool without ids have results that tell which is whose", async () => {
+test("results of two calls to one tool without ids show which call they belong to", async () => {
   const at = await endpoint();
   const { id: _, ...call } = QUERY;
   const other = { ...call, function: { name: "query", arguments: '{"sql":"select 2"}' } };
@@ -192,7 +192,7 @@ test("two calls of one tool without ids have results that tell which is whose", 
   expect(said).toEqual(ids.map((id) => expect.objectContaining({ id })));
 });
 
-test("a model that needs what another model of its endpoint refuses is sent it", async () => {
+test("a model gets a parameter that it needs, even if another model of its endpoint refuses it", async () => {
   const at = await endpoint({ refuses: ["messages.reasoning_content"] });
   const message = { content: null, reasoning_content: "so", tool_calls: [QUERY] };
   const fault = refuses("reasoning_content is missing in assistant tool call message at index 2");
@@ -206,7 +206,7 @@ test("a model that needs what another model of its endpoint refuses is sent it",
   expect(await refusedBy(at)).toEqual(["messages.reasoning_content"]);
 });
 
-test("where nothing more can be remembered, the refusal is the failure of its call", async () => {
+test("if nothing more can be remembered the refusal fails the call", async () => {
   const full = Array.from({ length: LIMITS.refusedNames }, (_, at) => `messages.m${at}`);
   const at = await endpoint({ refuses: full });
   const fault = refuses(`Unknown name "strict" at 'tools[0].function': Cannot find field.`);
@@ -216,7 +216,7 @@ test("where nothing more can be remembered, the refusal is the failure of its ca
   expect(await refusedBy(at)).toEqual(full);
 });
 
-test("what is refused may be set beforehand, and is checked", async () => {
+test("refused parameters can be set in advance, and are validated", async () => {
   const at = await endpoint({ refuses: ["tools.strict"] });
   const fault = refuses(`Unknown name "strict" at 'tools[0].function': Cannot find field.`);
   const { run, rollouts } = await play(at, [{ fault, holds: '"strict":true', reply: "done" }], 1);
@@ -231,7 +231,7 @@ test("what is refused may be set beforehand, and is checked", async () => {
   expect([reply.status, JSON.stringify(await reply.json())]).toEqual([400, expect.stringContaining("refuses")]);
 });
 
-test("what a broken-off reply took is counted with the one that was whole", async () => {
+test("the usage of an aborted reply is counted with that of the complete one", async () => {
   const usage = { prompt_tokens: 100, completion_tokens: 50, total_tokens: 150 };
   const half = says({ content: "\\boxed{" }, "error", { usage });
   const whole = { content: "\\boxed{4}", usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 } };

@@ -13,7 +13,7 @@ beforeAll(async () => {
 const call = (name: string, args: object = {}, id = `call_${name}`) => ({
   tool_calls: [{ id, name, arguments: { ...args } }],
 });
-/** Hangs at the first asking under each key. */
+/** Hangs at the first request under each key. */
 const HANGS_ONCE: Turns = [{ fault: { kind: "hang" }, times: 1, reply: "heard" }];
 
 async function cutOff(turns: Turns, errand: string) {
@@ -34,7 +34,7 @@ async function cutOff(turns: Turns, errand: string) {
   return { ended, rollout, keys, sampled: sampled.length, payments: payments.length };
 }
 
-test("a tool cut off by a kill runs again under its key, and its sql is applied once", async () => {
+test("a tool interrupted by a kill runs again under its key, and its SQL is applied once", async () => {
   const turns = [call("note", { text: "second" }), "Done."];
   const { ended, rollout, keys, sampled } = await cutOff(turns, "note");
   expect(ended).toMatchObject({ status: "completed", counts: { scored: 1 } });
@@ -45,14 +45,14 @@ test("a tool cut off by a kill runs again under its key, and its sql is applied 
   expect(sampled).toBe(2);
 });
 
-test("a setup cut off by a kill runs again, and its tables are made once", async () => {
+test("a setup interrupted by a kill runs again, and its tables are created once", async () => {
   const { ended, rollout, keys } = await cutOff(["Done."], "setup");
   expect(ended).toMatchObject({ status: "completed", counts: { scored: 1 } });
   expect(keys).toEqual(["setup", "setup"]);
   expect(rollout.state).toEqual({ notes: "first" });
 });
 
-test("a tool that must not run twice and is cut off ends its rollout, which says that a retry may help", async () => {
+test("an interrupted tool that must not run twice ends its rollout, whose error says that a retry may help", async () => {
   const { ended, rollout, keys } = await cutOff([call("pay"), "Done."], "pay");
   expect(ended.counts).toMatchObject({ scored: 0, failed: { tool_outcome_unknown: 1 } });
   expect(rollout.error).toMatchObject({
@@ -61,11 +61,11 @@ test("a tool that must not run twice and is cut off ends its rollout, which says
     retryable: true,
   });
   expect(keys).toEqual([`${rollout.id}:0:call_pay`]);
-  // Closing goes on with the tables as they are.
+  // Closing continues with the tables as they are.
   expect(rollout.state).toEqual({ notes: "first" });
 });
 
-test("a kill before such a tool has begun costs nothing: it runs, once", async () => {
+test("after a kill before such a tool has begun it runs, once", async () => {
   const { ended, rollout, keys, payments } = await cutOff([call("pay"), "Done."], "stop");
   expect(ended).toMatchObject({ status: "completed", counts: { scored: 1, failed: {} } });
   expect(keys).toEqual(["asked", "asked"]);
@@ -73,7 +73,7 @@ test("a kill before such a tool has begun costs nothing: it runs, once", async (
   expect(rollout.turns.length).toBe(2);
 });
 
-test("a kill after such a tool's outcome is stored costs nothing either", async () => {
+test("a kill after such a tool's outcome is stored changes nothing", async () => {
   const hanging = { fault: { kind: "hang" }, times: 1, reply: "Done." } as const;
   const service = script(["heard"]);
   const model = script([call("pay"), hanging]);

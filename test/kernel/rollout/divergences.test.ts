@@ -9,7 +9,7 @@ import { registerOnce } from "../registered.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
-/** Its group function says how many it was shown. */
+/** Its group function returns how many rollouts it was given. */
 const together = defineEnvironment({
   args: z.strictObject({}),
   build: () =>
@@ -39,7 +39,7 @@ test("D11: max_concurrent counts rollouts, in groups too, which are scored when 
   expect(report.reward).toMatchObject({ mean: 4, n_rollouts: 4 });
 });
 
-test("D18: a sampling seed is the run's: each rollout and turn is sent one of its own, and the same request the same ones", async () => {
+test("D18: a sampling seed belongs to the run: each rollout and turn gets its own, and the same request gives the same ones", async () => {
   const seedsOf = async (sampling: object) => {
     const model = script(RIGHT);
     const dataset = questions(2);
@@ -58,7 +58,7 @@ test("D18: a sampling seed is the run's: each rollout and turn is sent one of it
   expect(new Set(Object.values(await seedsOf({ extra_body: { seed: 5 } })))).toEqual(new Set([5]));
 });
 
-test("A9: every rollout is a durable record with verifiers' keys, whatever becomes of its run's object", async () => {
+test("A9: every rollout is a durable record with verifiers' keys, even if its run's object is evicted", async () => {
   const run = await platform.finish({
     environment: "gsm8k",
     dataset: questions(2),

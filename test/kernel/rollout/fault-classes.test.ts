@@ -11,13 +11,13 @@ beforeAll(async () => {
 });
 
 const status = (code: number, headers = {}): Fault => ({ kind: "status", status: code, headers });
-/** As a reply of status 200. */
+/** A reply with status 200. */
 const body = (value: unknown): Fault => ({ kind: "status", status: 200, body: value });
 const completion = (message: unknown, finish_reason = "stop") =>
   body({ id: "c", choices: [{ index: 0, message, finish_reason }] });
 const says = (content: string) => ({ role: "assistant", content });
 
-/** Every way to fail that another try may mend: how it is called on the rollout, and by which error. */
+/** Every failure that a retry may fix: its failure class on the rollout, and its error. */
 const PASSING: Record<string, readonly [fault: Fault, reason: string, error: string]> = {
   "429 without Retry-After": [status(429), "provider", "ModelError"],
   "429 with it, in seconds": [status(429, { "retry-after": "1" }), "provider", "ModelError"],
@@ -58,10 +58,10 @@ const PASSING: Record<string, readonly [fault: Fault, reason: string, error: str
     "ModelError",
   ],
 };
-/** Many rollouts at once, on a machine that may be busy. */
+/** For many concurrent rollouts on a machine that may be busy. */
 const PATIENCE = 30_000;
 
-/** One run in which every rollout meets its own one of these faults, so many times; in their order. */
+/** One run in which each rollout meets its own fault, `times` times. Returns the rollouts in order of the faults. */
 async function meeting(faults: readonly Fault[], limits: { max_retries: number }, times?: number) {
   const dataset = faults.map((fault) => {
     const turn = { fault, reply: "\\boxed{4}", ...(times === undefined ? {} : { times }) };
@@ -72,7 +72,7 @@ async function meeting(faults: readonly Fault[], limits: { max_retries: number }
   const run = await platform.finish(request);
   const rollouts = await Promise.all(faults.map((_, group) => platform.rollout(rolloutAt(run.id, group))));
   const sent = (await requestsOf(model)).map(({ idempotency_key }) => idempotency_key);
-  // So many failures at once make the platform look whether the endpoint is there.
+  // After so many failures at once the platform also sends probes.
   const keys = sent.filter((key) => !key.startsWith("probe:"));
   return { run, rollouts, keys };
 }
@@ -81,7 +81,7 @@ const WAYS = Object.entries(PASSING);
 const FAULTS = WAYS.map(([, [fault]]) => fault);
 
 test(
-  "a fault that passes is noted on the rollout and tried again, once and under the same key",
+  "a temporary fault is noted on the rollout and retried, once and under the same key",
   async () => {
     const { run, rollouts, keys } = await meeting(FAULTS, { max_retries: 2 }, 1);
     const { length } = WAYS;
@@ -102,7 +102,7 @@ test(
 );
 
 test(
-  "a fault that stays fails its rollout with its class, after max_retries and never with a score",
+  "a permanent fault fails its rollout with its class, after max_retries and never with a score",
   async () => {
     const { run, rollouts, keys } = await meeting(FAULTS, { max_retries: 1 });
     expect(run.counts).toMatchObject({ scored: 0, failed: { provider: WAYS.length } });
@@ -138,13 +138,13 @@ const OVERFLOWS = [
 ];
 
 test(
-  "a context overflow, in every wording, is a truncation that is scored as it stands, not a failure",
+  "a context overflow, in every wording, counts as a truncation: the rollout is scored, not failed",
   async () => {
     const bodies = [
       ...OVERFLOWS.map((message) => ({ message, type: "BadRequestError", param: null, code: 400 })),
       { message: "too many tokens", type: "BadRequestError", param: "input_tokens", code: 400 },
     ].map((error) => ({ error }));
-    // Older servers have it flat.
+    // Older servers send it without nesting.
     const flat = { object: "error", message: OVERFLOWS[0], type: "BadRequestError", code: 400 };
     const faults = [...bodies, flat].map((said) => ({ ...status(400), body: said }));
     const { run, rollouts } = await meeting(faults, { max_retries: 2 });

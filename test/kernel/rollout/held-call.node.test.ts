@@ -15,13 +15,13 @@ function held(rollout: Rollout, at: number, again_at = at): Rollout {
   return afterCall(rollout, { kind: "held", again_at, reason: "all are updating" }, { spec, at, began: at });
 }
 
-test("it waits for its fleet a quarter of an hour in all and spends no try; then each time is a try that failed", () => {
+test("a call waits for its fleet a quarter of an hour in total without using tries; then each wait is a failed try", () => {
   const first = held(WAITING, 1000, 61_000);
   expect(first).toMatchObject({ phase: "sample", failed_calls: [], intent: { failures: 0, calls: 0 } });
   const { not_before = 0 } = first.intent ?? {};
   expect(not_before).toBeGreaterThanOrEqual(61_000);
   expect(not_before).toBeLessThanOrEqual(61_500);
-  // Sooner than half a second nobody asks again.
+  // The minimum wait is half a second.
   expect(held(first, 61_000).intent?.not_before).toBeGreaterThanOrEqual(61_500);
   const last = 1000 + LIMITS.endpointWaitMs;
   const failed = held(held(first, last - 1), last);
@@ -32,7 +32,7 @@ test("it waits for its fleet a quarter of an hour in all and spends no try; then
   expect(held(failed, last + 60_000)).toMatchObject({ phase: "close", failure: "provider" });
 });
 
-test("a call waits as much longer as an update of a replica may take, and no more for being told so again", () => {
+test("a call waits longer by the time that an update of a replica may take, and repeating it adds no more", () => {
   const wait = (rollout: Rollout, at: number) => {
     const outcome = { kind: "held", again_at: at, reason: "all are updating", update_ms: 1_020_000 } as const;
     return afterCall(rollout, outcome, { spec, at, began: at });
@@ -42,13 +42,13 @@ test("a call waits as much longer as an update of a replica may take, and no mor
   expect([waited.failed_calls.length, wait(waited, last).failed_calls.length]).toEqual([0, 1]);
 });
 
-test("what the platform adds to a turn is what its step took beside the model", () => {
+test("the platform's time in a turn is the time of its step without the model's", () => {
   const response: ModelResponse = {
     ...{ id: null, model: null, message: { role: "assistant", content: "4" }, finish_reason: "stop", usage: null },
     ...{ prompt_ids: null, completion_ids: null, completion_logprobs: null, policy_version: null, latency_ms: 40 },
   };
   const answered = (at: number) =>
     afterCall(WAITING, { kind: "answered", response }, { spec, at, began: 1000 }).turns[0]?.platform_ms;
-  // The model's clock and ours may differ by what they are cut to.
+  // The two times are rounded separately and may differ.
   expect([answered(1045), answered(1040), answered(1039)]).toEqual([5, 0, 0]);
 });

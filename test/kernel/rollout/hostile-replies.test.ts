@@ -1,4 +1,4 @@
-/** Replies of an endpoint that no reader should take whole: each ends its call, and its rollout ends. */
+/** Replies of an endpoint that must not be read whole: each ends its call, and its rollout ends. */
 import { beforeAll, expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import type { Fault } from "../../fakes/scripted-model.ts";
@@ -13,7 +13,7 @@ beforeAll(async () => {
 
 const MIB = 1024 * 1024;
 
-/** One rollout whose every call meets this. */
+/** One rollout whose every call meets this fault. */
 async function meeting(fault: Fault, limits: object = { max_retries: 0 }) {
   const model = script([{ fault }]);
   const one = { environment: "gsm8k", dataset: questions(1) };
@@ -22,7 +22,7 @@ async function meeting(fault: Fault, limits: object = { max_retries: 0 }) {
   return { run, rollout: await platform.rollout(rolloutAt(run.id)) };
 }
 
-test("an error body of 5 MB ends its rollout as the provider's failure, with the beginning of what it said", async () => {
+test("an error body of 5 MB ends its rollout as the provider's failure, with the beginning of its text", async () => {
   const { run, rollout } = await meeting({ kind: "long_error", status: 400, characters: 5 * MIB });
   expect(run.counts.failed).toEqual({ provider: 1 });
   const { message = "", error_chain_repr = "" } = rollout.error ?? {};
@@ -34,27 +34,27 @@ test("an error body of 5 MB ends its rollout as the provider's failure, with the
 
 const TOO_LONG = /^the reply is more than 4194304 bytes$/;
 
-test("a body without end is read to its limit and hung up on: an unusable reply, within the budget of retries", async () => {
+test("an endless body is read to its limit and aborted: an unusable reply, within the budget of retries", async () => {
   const { run, rollout } = await meeting({ kind: "endless" }, { max_retries: 1 });
   expect(run.counts.failed).toEqual({ provider: 1 });
   const unusable = { error: "InvalidModelResponseError", message: expect.stringMatching(TOO_LONG) };
   expect(rollout.failed_calls).toMatchObject([unusable, unusable]);
 });
 
-test("a compressed body is counted as it is inflated, and inflated no further than its limit", async () => {
+test("a compressed body is counted by its inflated size, and inflated only to its limit", async () => {
   const { run, rollout } = await meeting({ kind: "bomb", bytes: 300 * MIB });
   expect(run.counts.failed).toEqual({ provider: 1 });
   expect(rollout.error?.message).toMatch(TOO_LONG);
 });
 
-test("of a refusal no more is read than says what it is", async () => {
+test("of a refusal only as much is read as is needed to classify it", async () => {
   const { run, rollout } = await meeting({ kind: "endless", status: 503 });
   expect(run.counts.failed).toEqual({ provider: 1 });
   expect(rollout.failed_calls).toMatchObject([{ status: 503 }]);
   expect(rollout.error?.message).toMatch(/^503 \{"id": "aaaa.*… \[cut\]$/);
 });
 
-test("a body that comes byte by byte for ever ends with the time of its call", async () => {
+test("a body that arrives byte by byte for ever ends with the time of its call", async () => {
   const limits = { max_retries: 0, call_timeout_s: 1 };
   const { run, rollout } = await meeting({ kind: "drip", everyMs: 20 }, limits);
   expect(run.counts.failed).toEqual({ timeout: 1 });

@@ -8,7 +8,7 @@ beforeAll(async () => {
   platform = await openPlatform();
 });
 
-test("a rollout that outlasts its alarms goes on in the next one, and makes no call twice", async () => {
+test("a rollout that takes longer than one alarm continues in the next, and makes no call twice", async () => {
   const waits = { kind: "status", status: 429, headers: { "retry-after": "2" } } as const;
   const [first = "", ...rest] = GUESSES;
   const model = script([{ fault: waits, times: 1, ...reply(first) }, ...rest]);
@@ -21,7 +21,7 @@ test("a rollout that outlasts its alarms goes on in the next one, and makes no c
   });
   await requestsOf(model, 1);
   const id = rolloutAt(run.id);
-  // From its next alarm on, each one is over after a single step.
+  // From its next alarm on, each alarm allows a single step.
   const alarms = await platform.inRollout(id, ({ object: rollout }) => {
     const times: number[] = [];
     const alarm = rollout.alarm.bind(rollout);
@@ -34,7 +34,7 @@ test("a rollout that outlasts its alarms goes on in the next one, and makes no c
   });
   expect((await platform.ended(run.id)).counts).toMatchObject({ scored: 1 });
   const { turns } = await platform.rollout(id);
-  // A step is a call or a reply; then the close.
+  // A step is a call or a reply; the close is the last one.
   expect(alarms.length).toBeGreaterThanOrEqual(2 * turns.length);
   const keys = (await requestsOf(model)).map(({ idempotency_key }) => idempotency_key);
   expect(keys).toEqual([`${id}:0`, ...turns.map(({ index }) => `${id}:${index}`)]);

@@ -40,7 +40,7 @@ const photo = [
   { type: "text", text: "a teapot" },
 ];
 
-test("a rollout calls the tools of an MCP server, and a kill in its middle keeps its session", async () => {
+test("a rollout calls the tools of an MCP server, and a kill in the middle keeps its session", async () => {
   const turns: Turns = [
     call("add", { item: "tea", count: 2 }),
     { fault: { kind: "hang" }, times: 1, reply: call("photo") },
@@ -57,7 +57,7 @@ test("a rollout calls the tools of an MCP server, and a kill in its middle keeps
   expect(said.map((message) => message["content"])).toEqual(["2 in the basket", photo]);
 });
 
-test("a server may leave each stream open: the answer is taken, and the run ends at once", async () => {
+test("if a server leaves streams open the answer is still used, and the run ends at once", async () => {
   const model = script([call("add", { item: "tea", count: 2 }), "Done."]);
   const environment_args = { url: `${env.MCP_URL}?open` };
   const run = await platform.start({ environment: "shopping", environment_args, model, num_examples: 1 });

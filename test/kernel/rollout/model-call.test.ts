@@ -1,4 +1,4 @@
-/** What becomes of a rollout by its calls of the model: answers, faults, refusals, deadlines, a death and a cancel. */
+/** How model calls change a rollout: answers, faults, refusals, deadlines, a death and a cancel. */
 import { abortAllDurableObjects } from "cloudflare:test";
 import { beforeAll, expect, test } from "vitest";
 import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
@@ -13,7 +13,7 @@ beforeAll(async () => {
 const one = { environment: "gsm8k", dataset: questions(1) };
 const guess = { environment: "guess-number", environment_args: { max: 3 }, seed: 5 };
 const HANGS = { kind: "hang" } as const;
-/** A call that is given up is waited for in full. */
+/** A call that is given up takes its full time. */
 const PATIENCE = 30_000;
 
 async function keysOf(model: string): Promise<string[]> {
@@ -29,7 +29,7 @@ test("many rollouts of many turns end scored, each turn sampled once", async () 
   expect([keys.length, new Set(keys).size]).toEqual([run.report.turns, run.report.turns]);
 });
 
-test("a fault that passes is noted and tried again under the same key; one that stays fails its rollout", async () => {
+test("a temporary fault is noted and retried under the same key; a permanent one fails its rollout", async () => {
   const passing = script([{ fault: down, times: 1, reply: "\\boxed{4}" }]);
   const staying = script([{ fault: down }]);
   const [mended, failed] = await Promise.all([
@@ -45,7 +45,7 @@ test("a fault that passes is noted and tried again under the same key; one that 
   expect((await keysOf(staying)).length).toBe(2);
 });
 
-test("an endpoint that refuses the key fails the run, and a context that overflows is scored", async () => {
+test("an endpoint that refuses the key fails the run, and a context overflow is scored", async () => {
   const refusal = script([{ fault: { kind: "status", status: 401 } }]);
   const body = { error: { message: "prompt is too long", param: null, code: 400 } };
   const overflow = script([{ fault: { kind: "status", status: 400, body } }]);
@@ -61,7 +61,7 @@ test("an endpoint that refuses the key fails the run, and a context that overflo
 });
 
 test(
-  "a call past its time is tried again and fails as a timeout in the end; past the rollout's own it is scored",
+  "a call past its time is retried and finally fails as a timeout; past the rollout's own time the rollout is scored",
   async () => {
     const limits = { call_timeout_s: 1.5, max_retries: 1 };
     const model = script([{ fault: HANGS }]);
@@ -77,7 +77,7 @@ test(
 );
 
 test(
-  "an object that dies while its call is in flight goes on, and samples no answered turn again",
+  "an object that dies while its call is in flight continues, and samples no answered turn again",
   async () => {
     const [first = "", ...rest] = GUESSES;
     const second = rest[0];
@@ -97,7 +97,7 @@ test(
   PATIENCE,
 );
 
-test("a cancelled run ends at once, though its model never answers", async () => {
+test("a cancelled run ends at once, even if its model never answers", async () => {
   const model = script([{ fault: HANGS }]);
   const run = await platform.start({ ...one, model });
   await requestsOf(model, 1);

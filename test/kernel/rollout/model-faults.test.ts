@@ -24,7 +24,7 @@ function ask(model: string, messages: object[], key = "k"): Promise<Response> {
   });
 }
 
-test("the model outside workerd says what its name scripts, one reply a turn", async () => {
+test("the model outside workerd replies what its name scripts, one reply per turn", async () => {
   const model = script([{ tool_calls: [{ name: "guess", arguments: { number: 4 } }] }, "It is 4."]);
   expect(await (await ask(model, [QUESTION])).json()).toMatchObject({
     choices: [{ finish_reason: "tool_calls", message: { tool_calls: [{ type: "function" }] } }],
@@ -45,14 +45,14 @@ test("a scripted fault hits the first tries of every idempotency key, and both a
   expect(seen.map(({ idempotency_key }) => idempotency_key)).toEqual(["a", "b", "a", "b"]);
 });
 
-test("a question that holds a word of the script gets the turns written for it", async () => {
+test("a question that contains a word of the script gets the turns written for it", async () => {
   const model = script(["plain"], { hard: ["special"] });
   const hard = await (await ask(model, [{ role: "user", content: "a hard one" }])).text();
   expect(hard).toContain("special");
   expect(await (await ask(model, [QUESTION])).text()).toContain("plain");
 });
 
-/** Seconds, on a machine that may be busy. */
+/** Milliseconds, for a machine that may be busy. */
 const PATIENCE = 30_000;
 const one = { environment: "gsm8k", dataset: questions(1) };
 
@@ -60,7 +60,7 @@ function failing(fault: Fault, times?: number): string {
   return script([{ fault, reply: "\\boxed{4}", ...(times === undefined ? {} : { times }) }]);
 }
 
-test("a 429 is tried again no sooner than Retry-After says, with the same idempotency key", async () => {
+test("a 429 is retried no earlier than Retry-After says, with the same idempotency key", async () => {
   const model = failing({ kind: "status", status: 429, headers: { "retry-after": "1" } }, 1);
   const run = await platform.finish({ ...one, model });
   expect(run).toMatchObject({ status: "completed", counts: { scored: 1 } });
@@ -72,7 +72,7 @@ test("a 429 is tried again no sooner than Retry-After says, with the same idempo
   expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(1000);
 });
 
-test("arguments that are no JSON are the model's own mistake: it reads about them, and nothing is called again", async () => {
+test("arguments that are not JSON are the model's mistake: it gets the error, and the call is not repeated", async () => {
   const wrong = { tool_calls: [{ name: "add", arguments: '{"a": 1, "b": ' }] };
   const model = script([wrong, "It is 3."]);
   const dataset = [{ question: "What is 1 + 2?", answer: "3" }];
@@ -83,7 +83,7 @@ test("arguments that are no JSON are the model's own mistake: it reads about the
   expect(rollout.turns[1]?.prompt.append).toMatchObject([{ role: "tool", content: expect.stringMatching(/JSON/) }]);
 });
 
-test("a restart gives no new budget: what was tried before it counts", async () => {
+test("a restart does not reset the budget: earlier tries count", async () => {
   const model = failing(down);
   const run = await platform.start({ ...one, model, limits: { max_retries: 2 } });
   const id = rolloutAt(run.id);
@@ -97,14 +97,14 @@ test("a restart gives no new budget: what was tried before it counts", async () 
   expect(failed_calls.map(({ call }) => call)).toEqual([1, 2, 3]);
 });
 
-test("a fault no retry can help, such as a 404, is not retried", async () => {
+test("a fault that no retry can fix, such as a 404, is not retried", async () => {
   const model = failing({ kind: "status", status: 404 });
   const run = await platform.finish({ ...one, model });
   expect(run.counts.failed).toEqual({ provider: 1 });
   expect((await requestsOf(model)).length).toBe(1);
 });
 
-test("a redirect is not followed: neither key nor prompt goes where nobody checked", async () => {
+test("a redirect is not followed: neither key nor prompt is sent to an unchecked address", async () => {
   const headers = { location: "/v1/chat/completions" };
   const model = failing({ kind: "status", status: 307, headers });
   const run = await platform.finish({ ...one, model });
@@ -143,7 +143,7 @@ test.each([
     });
     expect(patched.status).toBe(200);
     const replaced = await keep();
-    // What an isolate that did not hear of the change has in its memory.
+    // The cache of an isolate that was not notified of the change.
     await put(old);
     await openEndpoint(env, platform.scope, id, Date.now());
     await put(replaced);
@@ -157,7 +157,7 @@ test.each([
   },
 );
 
-test("an overflow in the middle keeps the turns before it, and they are scored", async () => {
+test("an overflow in the middle keeps the earlier turns, and they are scored", async () => {
   const first = { tool_calls: [{ name: "guess", arguments: { number: 0 } }] };
   const message = "This model's maximum context length is 4096 tokens.";
   const body = { error: { message, param: null, code: 400 } };
@@ -169,7 +169,7 @@ test("an overflow in the middle keeps the turns before it, and they are scored",
   expect(row).toMatchObject({ stop_condition: "prompt_too_long", is_truncated: true, turns: 1 });
 });
 
-test("another refusal of the request is no truncation", async () => {
+test("another refusal of the request is not a truncation", async () => {
   const refusal = { error: { message: "temperature must be at most 2", param: "temperature" } };
   const model = failing({ kind: "status", status: 400, body: refusal });
   const run = await platform.finish({ ...one, model });
@@ -184,7 +184,7 @@ test("a reply cut at the token limit flags its rollout as truncated, which is sc
   expect(await platform.results(run.id)).toMatchObject([{ is_truncated: true, error: null }]);
 });
 
-test("rollout_timeout_s ends a rollout whose call hangs, and what it has is scored", async () => {
+test("rollout_timeout_s ends a rollout whose call hangs, and its turns so far are scored", async () => {
   const model = script([...GUESSES.slice(0, 1), { fault: { kind: "hang" } }]);
   const run = await platform.finish({
     environment: "guess-number",
@@ -206,7 +206,7 @@ test("rollout_timeout_s also ends a rollout that waits for its next try", async 
 });
 
 test(
-  "a call past call_timeout_s is given up, tried again, and fails as a timeout in the end",
+  "a call past call_timeout_s is aborted, retried, and finally fails as a timeout",
   async () => {
     const limits = { call_timeout_s: 2, max_retries: 1 };
     const [passing, staying] = await Promise.all([
@@ -226,14 +226,14 @@ test(
   PATIENCE,
 );
 
-test("an endpoint nobody listens at fails its rollouts as the provider's", async () => {
+test("an endpoint without a server fails its rollouts as provider failures", async () => {
   const endpoint = { base_url: "http://127.0.0.1:9/v1" };
   const model = script(RIGHT);
   const run = await platform.finish({ ...one, model, endpoint, limits: { max_retries: 0 } });
   expect(run.counts.failed).toEqual({ provider: 1 });
 });
 
-test("token ids, logprobs and the version label an engine sends are kept with the turn", async () => {
+test("token ids, logprobs and the version label that an engine sends are stored with the turn", async () => {
   const model = script([
     {
       content: "\\boxed{4}",

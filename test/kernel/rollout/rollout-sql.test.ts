@@ -1,4 +1,4 @@
-/** The database of a rollout in workerd: a facet of the object that plays it, where a query may do what it likes and nothing else. */
+/** The database of a rollout in workerd: a facet of its object. A query has full access to it and to nothing else. */
 import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import type { SqlOutcome, SqlPlace, SqlValue } from "../../../src/core/environments/rollout-sql.ts";
@@ -16,7 +16,7 @@ beforeAll(async () => {
   registerDesk();
   platform = await openPlatform();
   const model = script([{ fault: { kind: "hang" } }]);
-  // Under way for as long as it is asked.
+  // It stays under way during the tests.
   run = (await platform.start({ environment: "desk", model, num_examples: 1 })).id;
   id = rolloutAt(run);
   await requestsOf(model, 1);
@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 let asked = 0;
 
-/** One call of a hook that comes after all before it. */
+/** One call of a hook, after all earlier ones. */
 function exec(query: string, ...params: SqlValue[]): Promise<SqlOutcome> {
   asked += 1;
   return execAt(1000 + asked, { effect: "test", call: 0 }, query, params);
@@ -45,7 +45,7 @@ function execAt(
   });
 }
 
-/** By what it would cost, or by one of the limits of SQLite itself. */
+/** Refused for its estimated work, or by one of SQLite's own limits. */
 const refusal = {
   error: expect.stringMatching(
     /too much work|may never end|be (estimated|added)|written out|more than one view|fires too many|out of memory|too complex|too big|too many/,
@@ -53,7 +53,7 @@ const refusal = {
 };
 const wrong = (message: RegExp) => ({ error: expect.stringMatching(message) });
 
-test("an environment that needs sql has a database of its own beside its rollout's object", async () => {
+test("an environment that needs SQL has a database of its own, separate from its rollout's object", async () => {
   expect(await platform.rollout(id)).toMatchObject({ status: "running", state: { notes: "" } });
   expect(await exec("select text from notes")).toEqual({ rows: [{ text: "first" }] });
   const tables = await platform.inRollout(id, (_, { storage }) =>
@@ -62,7 +62,7 @@ test("an environment that needs sql has a database of its own beside its rollout
   expect(tables).toEqual([]);
 });
 
-test("nothing of the platform's is in it: any name may be taken, and every table dropped", async () => {
+test("it contains nothing of the platform: any name may be used, and every table dropped", async () => {
   expect(await exec("create table facts(x); insert into facts values (1)")).toEqual({ rows: [] });
   expect(await exec("select name from sqlite_master where type = 'table' order by name")).toEqual({
     rows: expect.arrayContaining([{ name: "facts" }, { name: "notes" }]),
@@ -72,7 +72,7 @@ test("nothing of the platform's is in it: any name may be taken, and every table
   expect(rollout).toMatchObject({ status: "running", state: { notes: "" } });
 });
 
-test("a call is all or nothing there too, and SQLite's words are the same", async () => {
+test("a call is atomic there too, and SQLite's error texts are the same", async () => {
   await exec("create table a(x)");
   const half = "insert into a values (1); insert into b values (1)";
   expect(await exec(half)).toEqual(wrong(/^no such table: b$/));
@@ -100,7 +100,7 @@ test.each([
   expect(await exec("select text from notes")).toEqual({ rows: [{ text: "first" }] });
 });
 
-test("too many rows end their call and leave the database fit to go on", async () => {
+test("too many rows end their call, and the database stays usable", async () => {
   const numbers = "with recursive c(x) as (select 1 union all select x + 1 from c limit ?) select x from c";
   await exec("create table many(x)");
   const written = exec(`insert into many ${numbers} returning x`, LIMITS.sqlRows + 1);
@@ -110,7 +110,7 @@ test("too many rows end their call and leave the database fit to go on", async (
   expect(await exec("drop table many")).toEqual({ rows: [] });
 });
 
-test("writing without end stops where the database is full, and nothing of that call is kept", async () => {
+test("endless writing stops when the database is full, and nothing of that call is kept", async () => {
   let asked = 0;
   const inHeap = (query: string) => {
     asked += 1;
@@ -134,7 +134,7 @@ test.each(HOSTILE.map((hostile, index) => ({ ...hostile, index })))(
     const calls = [...setup.map((text) => ({ text, given: [] })), { text: query, given: params }];
     let outcome: SqlOutcome = { rows: [] };
     for (const [call, { text, given }] of calls.entries()) {
-      // A setup that is refused is the refusal.
+      // If the setup is refused that is the result.
       if ("rows" in outcome) {
         outcome = await execAt(1, { effect: `call:${call}`, call: 0 }, text, given, `hostile-${index}`);
       }
@@ -144,7 +144,7 @@ test.each(HOSTILE.map((hostile, index) => ({ ...hostile, index })))(
   },
 );
 
-test("a call asked again gets its answer; once its hook's outcome is stored it is forgotten", async () => {
+test("a repeated call gets its answer; once its hook's outcome is stored the answer is deleted", async () => {
   await exec("create table counted(x integer primary key)");
   const place = { effect: "reply:1", call: 0 };
   const insert = "insert into counted default values returning x";
@@ -154,7 +154,7 @@ test("a call asked again gets its answer; once its hook's outcome is stored it i
   );
 });
 
-test("calls of a rollout are run in their order, however long the first one waits for its turn", async () => {
+test("calls of a rollout run in their order, however long the first one waits for its scheduling turn", async () => {
   const take = PROCESS_TURNS.take.bind(PROCESS_TURNS);
   const held = vi.spyOn(PROCESS_TURNS, "take").mockImplementationOnce(async (org) => {
     await scheduler.wait(50);
@@ -181,11 +181,11 @@ test("calls of two organisations take turns", async () => {
   const fair = [0, 1, 2].map((at) => call("fair", 0, at));
   for (const outcome of await Promise.all([...greedy, ...fair])) expect(outcome).toEqual({ rows: [{ n: 300_000 }] });
   expect(PROCESS_TURNS.levelOf("turns-fair") - before).toBeGreaterThan(3 * PASS_STEPS);
-  // Calls of the other organisation that came before wait for it.
+  // Earlier calls of the other organisation wait for it.
   expect(order.slice(0, order.indexOf("fair 0 1")).filter((one) => one.startsWith("greedy")).length).toBeLessThan(5);
 });
 
-test("a hook's calls wait for the turn of its run's organisation", async () => {
+test("a hook's calls wait for the scheduling turn of its run's organisation", async () => {
   const take = vi.spyOn(PROCESS_TURNS, "take");
   onTestFinished(() => take.mockRestore());
   const other = await openPlatform();
@@ -193,7 +193,7 @@ test("a hook's calls wait for the turn of its run's organisation", async () => {
   expect(take.mock.calls.flat()).toContain(other.scope.orgId);
 });
 
-test("it goes once its rollout is over", async () => {
+test("it is deleted once its rollout is over", async () => {
   expect(await exec("create table mine(x)")).toEqual({ rows: [] });
   await platform.post(`/v1/runs/${run}/cancel`, {});
   await platform.ended(run);

@@ -1,4 +1,4 @@
-/** Memory that the rollouts of a process share: those that find no room wait, and hold none. */
+/** Memory shared by the rollouts of a process: rollouts without memory wait, and hold none. */
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import { PROCESS_TURNS } from "../../../src/kernel/kit/fair-turns.ts";
@@ -24,7 +24,7 @@ afterEach(() => {
   held = [];
 });
 
-/** Takes so much of what the test's organisation may hold. */
+/** Takes this much of what the test's organisation may hold. */
 function hold(characters: number): Place {
   const place = ROLLOUTS_HELD.take(platform.scope.orgId, Date.now(), characters);
   if (place === null) throw new Error("the room is taken");
@@ -32,7 +32,7 @@ function hold(characters: number): Place {
   return place;
 }
 
-/** What nobody holds: objects that other tests killed in this process hold theirs for a while. */
+/** The free memory: objects that other tests killed in this process hold theirs for a while. */
 function free(): number {
   let [fits, tooMuch] = [0, LIMITS.heldCharacters + 1];
   while (tooMuch - fits > 1) {
@@ -45,7 +45,7 @@ function free(): number {
   return fits;
 }
 
-test("a rollout that finds no room makes no call until there is some, and those of others do", async () => {
+test("a rollout without memory makes no call until there is some; rollouts of others continue", async () => {
   const place = hold(HALF);
   const model = script(RIGHT);
   const run = await platform.start({ environment: "gsm8k", dataset: questions(7), model });
@@ -62,7 +62,7 @@ test("a rollout that finds no room makes no call until there is some, and those 
   expect(await requestsOf(model)).toHaveLength(7);
 });
 
-test("one that waits for room is cancelled as any other", async () => {
+test("a rollout that waits for memory can be cancelled like any other", async () => {
   const place = hold(HALF);
   const model = script(RIGHT);
   const run = await platform.start({ environment: "gsm8k", dataset: questions(2), model });
@@ -72,8 +72,8 @@ test("one that waits for room is cancelled as any other", async () => {
   expect(await requestsOf(model)).toEqual([]);
 });
 
-test("one that grows beyond the room there is gives back what it has, and goes on once it all fits", async () => {
-  // What is left to the organisation is enough for its row and its prompt, and not for its first turn.
+test("a rollout that outgrows the free memory returns what it has, and continues once it fits", async () => {
+  // The rest of the organisation's memory is enough for its row and prompt, but not for its first turn.
   const place = hold((free() - 800) / 2);
   const model = script(GUESSES);
   const run = await platform.start({
@@ -95,14 +95,14 @@ test("one that grows beyond the room there is gives back what it has, and goes o
   expect(await requestsOf(model)).toHaveLength(turns.length);
 });
 
-test("a large rollout waits for its turn before it is read, called for and stored, and a small one never does", async () => {
+test("a large rollout waits for its scheduling turn before it is read, called for and stored; a small one never does", async () => {
   const spends = vi.spyOn(PROCESS_TURNS, "spend");
   const large = 150_000;
   const dataset = [{ question: "q".repeat(large), answer: "4" }, ...questions(1)];
   const run = await platform.finish({ environment: "gsm8k", dataset, model: script(RIGHT) });
   expect(run.counts.scored).toBe(2);
-  // Half a step a character of what it takes in memory: three times. The request's body counts one a byte. Reading a row or a
-  // trajectory as JSON counts two.
+  // Half a step per character in memory, three times. The request's body counts one step per byte, and reading a row or
+  // a trajectory as JSON counts two.
   const turns = spends.mock.calls.filter(([org, steps]) => {
     return org === platform.scope.orgId && steps >= large && steps < 2 * large;
   });

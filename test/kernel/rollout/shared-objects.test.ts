@@ -1,4 +1,4 @@
-/** Rollouts that share an object: each goes its own way, whatever those beside it do. */
+/** Rollouts that share an object are independent of each other. */
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { dataset, defineEnvironment, MultiTurnEnv } from "../../../src/core/entry.ts";
@@ -16,7 +16,7 @@ const WAIT = { timeout: 30_000 };
 /** What each hook of `steps` waits for; set by the test. */
 let step: (rollout: number, turn: number) => Promise<void> = async () => undefined;
 
-/** Three turns, or so many, each with a hook that takes as long as the test says. */
+/** Three turns, or as many as given, each with a hook whose time the test controls. */
 const steps = defineEnvironment({
   args: z.strictObject({ turns: z.int().default(3) }),
   build: ({ turns }) =>
@@ -45,7 +45,7 @@ afterEach(() => {
   step = async () => undefined;
 });
 
-/** Of the run's rollouts, in the order they were dispatched: the numbers of the objects that play them. */
+/** The numbers of the objects that play the run's rollouts, in the order of dispatch. */
 function hostsOf(run: string): Promise<number[]> {
   return platform.inRun(run, (_, { storage }) =>
     storage.sql
@@ -55,7 +55,7 @@ function hostsOf(run: string): Promise<number[]> {
   );
 }
 
-test("six rollouts of a run share an object, and a seat that falls free takes the next", async () => {
+test("six rollouts of a run share an object, and a free shard slot gets the next rollout", async () => {
   const wide = { environment: "gsm8k", dataset: questions(8), model: script(RIGHT) };
   const [together, one] = await Promise.all([platform.finish(wide), platform.finish({ ...wide, max_concurrent: 1 })]);
   expect([together.counts.scored, one.counts.scored]).toEqual([8, 8]);
@@ -63,7 +63,7 @@ test("six rollouts of a run share an object, and a seat that falls free takes th
   expect(await hostsOf(one.id)).toEqual([1, 1, 1, 1, 1, 1, 1, 1]);
 });
 
-test("one that waits for its next try goes on at its time, while the one beside it still waits for its model", async () => {
+test("a rollout that waits for its next try continues in time while another still waits for its model", async () => {
   const failing = { fault: down, times: 2, reply: "\\boxed{4}" };
   const model = script(RIGHT, { slow: HANGS, again: [failing] });
   const dataset = questions(3, ["slow", "again", "plain"]);
@@ -76,7 +76,7 @@ test("one that waits for its next try goes on at its time, while the one beside 
   expect(ended.counts).toMatchObject({ scored: 2, cancelled: { user: 1 } });
 });
 
-test("one whose hook fails, one that is cancelled and one that runs out of time end alone", async () => {
+test("a rollout whose hook fails, one that is cancelled and one that runs out of time end without effect on others", async () => {
   step = async (rollout) => {
     if (rollout === 1) throw new Error("it failed");
     if (rollout > 1) await new Promise(() => undefined);
@@ -95,7 +95,7 @@ test("one whose hook fails, one that is cancelled and one that runs out of time 
   });
 });
 
-test("no step begins later than four minutes after the alarm did, so that six of ten minutes each are over in fourteen", async () => {
+test("no step begins later than four minutes after the alarm, so that six of ten minutes each end within fourteen", async () => {
   const began: number[] = [];
   const gates = new Map<string, PromiseWithResolvers<void>>();
   const gate = (rollout: number, turn: number) => {
@@ -118,7 +118,7 @@ test("no step begins later than four minutes after the alarm did, so that six of
   await inObject((object) => {
     object.now = () => start + minutes * MINUTE;
   });
-  // The second step of each begins while it may, one later than the other, and takes ten minutes.
+  // The second step of each begins while it may, each one later, and takes ten minutes.
   for (const rollout of [0, 1, 2, 3, 4, 5]) {
     minutes = rollout * 0.75;
     await inObject(() => gate(rollout, 1).resolve());
@@ -129,9 +129,9 @@ test("no step begins later than four minutes after the alarm did, so that six of
     minutes = rollout * 0.75 + 10;
     await inObject(() => gate(rollout, 2).resolve());
   }
-  // None went on, and the alarm is over.
+  // None continued, and the alarm is over.
   const next = await vi.waitUntil(() => inObject((_, storage) => storage.getAlarm()), WAIT);
-  // Due since the first of them was over.
+  // Due since the first of them ended.
   expect(next).toBe(start + 10 * MINUTE);
   expect(minutes).toBeLessThan(14);
   expect(Math.max(...began)).toBeLessThanOrEqual(4);
@@ -142,7 +142,7 @@ test("no step begins later than four minutes after the alarm did, so that six of
   expect((await requestsOf(model)).length).toBe(18);
 });
 
-test("the storage of an object is freed once all of its rollouts are over, and not before", async () => {
+test("the storage of an object is freed only once all of its rollouts are over", async () => {
   const model = script(RIGHT, { slow: HANGS });
   const run = await platform.start({ environment: "gsm8k", dataset: questions(2, ["plain", "slow"]), model });
   await vi.waitFor(async () => expect((await platform.run(run.id)).counts.scored).toBe(1), WAIT);
@@ -158,7 +158,7 @@ test("the storage of an object is freed once all of its rollouts are over, and n
   await vi.waitFor(async () => expect(await free()).toEqual({ freed: true, tables: 0 }), WAIT);
 });
 
-/** Cuts the first process of each run of three at another write of theirs: right after it, or once it is on disk. */
+/** Kills the first process of each run of three at another write: right after it, or once it is on disk. */
 function cutAtEachWrite(): { readonly writes: () => number; readonly cut: (from: number) => void } {
   const contexts = new Map<string, DurableObjectState>();
   const cuts = new Map<string, { at: number; seen: number }>();
@@ -192,7 +192,7 @@ function cutAtEachWrite(): { readonly writes: () => number; readonly cut: (from:
   };
 }
 
-test("three rollouts whose process is cut after any of their writes end as if it had not been, and no answer is asked for twice but those in flight", async () => {
+test("three rollouts whose process is killed after any of their writes end as if it were not, and only answers in flight are requested twice", async () => {
   const process = cutAtEachWrite();
   const play = async () => {
     const model = script(["one", "two"]);

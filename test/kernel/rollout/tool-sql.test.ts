@@ -1,4 +1,4 @@
-/** environments/tool-sql on the whole platform, with a model that means harm. */
+/** environments/tool-sql on the whole platform, with a hostile model. */
 import { beforeAll, expect, test } from "vitest";
 import { type Door, openPlatform, rolloutAt } from "../platform.ts";
 import { questionScript, script } from "../script.ts";
@@ -30,7 +30,7 @@ const seed_sql =
   "create table customers(id integer primary key, name); insert into customers(name) values ('Ada'), ('Bo'); " +
   `create table orders(id integer primary key, x); insert into orders(x) values ${"(1), ".repeat(99)}(1)`;
 
-/** A row whose model sends these statements in its one turn of tools. */
+/** A row whose model sends these statements in its one tool turn. */
 function row(statements: readonly string[]) {
   const calls = statements.map((sql, index) => ({
     id: `call_${index}`,
@@ -48,7 +48,7 @@ async function answered(id: string) {
   return { rollout, said: said.map((message) => message["content"]) };
 }
 
-test("a model that drops, attaches, and computes without end harms its own answer, and its neighbour none", async () => {
+test("a model that drops, attaches, and computes without end spoils only its own answer", async () => {
   const look = "select count(*) as n from customers";
   const run = await platform.finish({
     environment: "tool-sql",
@@ -71,7 +71,7 @@ test("a model that drops, attaches, and computes without end harms its own answe
   expect(harmless).toMatchObject({ said: ['[{"n":2}]'], rollout: { reward: 1 } });
 });
 
-test("a row that counts without end fails by the field's name, and its neighbour is scored", async () => {
+test("a row whose SQL counts without end fails with the name of the field, and the other rollout is scored", async () => {
   const endless = "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c";
   const look = row(["select count(*) as n from customers"]);
   const run = await platform.finish({

@@ -1,4 +1,4 @@
-/** Turns of a rollout that runs, a page at a time: what a page costs is bounded by the page. */
+/** Turns of a running rollout, a page at a time: the cost of a page is bounded by the page. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { packTurns, type Turn } from "../../../src/contract/trajectory.ts";
@@ -25,7 +25,7 @@ function turn(index: number): Turn {
   };
 }
 
-/** A rollout that has so many turns and goes on, in an object whose statements are counted. */
+/** A rollout that has this many turns and continues, in an object whose statements are counted. */
 function longRollout<T>(use: (rollout: Rollout, table: FactsTable, rows: RowsRun) => T): Promise<T> {
   const id = crypto.randomUUID();
   return inside(env.ROLLOUT.getByName(id), RolloutObject, (_, { storage }) => {
@@ -40,7 +40,7 @@ function longRollout<T>(use: (rollout: Rollout, table: FactsTable, rows: RowsRun
   });
 }
 
-test("a page of a running rollout reads the rows of its own turns, from either end, however many turns there are", async () => {
+test("a page of a running rollout reads only the rows of its own turns, from either end, however many turns there are", async () => {
   await longRollout((rollout, table, rows) => {
     const stored = packTurns(rollout.initial_state, rollout.turns);
     const pages = [
@@ -63,7 +63,7 @@ test("a page of a running rollout reads the rows of its own turns, from either e
   });
 });
 
-test("all turns and all that is said beside them are what the trajectory would have", async () => {
+test("all turns and other fields are the same as in the trajectory", async () => {
   await longRollout((rollout, table) => {
     const { turns, ...rest } = trajectoryOf(rollout);
     expect(turnSlice(table, rollout.id, ALL)?.turns).toEqual(turns);
@@ -71,7 +71,7 @@ test("all turns and all that is said beside them are what the trajectory would h
   });
 });
 
-test("a rollout that was never begun has no turns, and asking for some writes nothing", async () => {
+test("a rollout that was never begun has no turns, and reading them writes nothing", async () => {
   await inside(env.ROLLOUT.getByName(crypto.randomUUID()), RolloutObject, (object, { storage }) => {
     expect([object.turns("nobody", ALL), object.rest("nobody")]).toEqual([null, null]);
     expect(storage.sql.exec("select name from sqlite_master where name = 'facts'").toArray()).toEqual([]);

@@ -6,7 +6,7 @@ import { countsOf } from "../../../src/kernel/run/report.ts";
 import { byHand } from "../run-by-hand.ts";
 import { reportOf, scoreOf } from "../run-rows.ts";
 
-/** What becomes of a rollout that brings its scores along. */
+/** The end of a rollout whose report has scores. */
 function endedWith(how: Pick<RolloutReport, "failure" | "cancelled">, reward: number | null) {
   return byHand({}, (hand) => {
     hand.dispatch();
@@ -22,19 +22,19 @@ function endedWith(how: Pick<RolloutReport, "failure" | "cancelled">, reward: nu
   });
 }
 
-test("a score beside a failure is none: the rollout has failed, and its reward is null", async () => {
+test("a score in the report of a failed rollout is ignored: its reward is null", async () => {
   const failed = await endedWith({ failure: "provider", cancelled: null }, 1);
   expect(failed).toMatchObject({ status: "done", outcome: "failed", reason: "provider", reward: null });
   expect(failed.counts).toMatchObject({ scored: 0, failed: { provider: 1 } });
 });
 
-test("a score beside a cancel is none: the rollout is cancelled, and its reward is null", async () => {
+test("a score in the report of a cancelled rollout is ignored: its reward is null", async () => {
   const cancelled = await endedWith({ failure: null, cancelled: "user" }, 1);
   expect(cancelled).toMatchObject({ status: "done", outcome: "cancelled", reason: "user", reward: null });
   expect(cancelled.counts).toMatchObject({ scored: 0, cancelled: { user: 1 } });
 });
 
-test("a rollout that brings its scores along is scored at once, or unscored where its scorer gave none", async () => {
+test("a rollout whose report has scores is scored at once, or unscored if its scorer gave none", async () => {
   const well = { failure: null, cancelled: null };
   expect(await endedWith(well, 0.5)).toMatchObject({ status: "done", outcome: "scored", reason: null, reward: 0.5 });
   expect(await endedWith(well, null)).toMatchObject({ outcome: "unscored", reason: "scorer", reward: null });

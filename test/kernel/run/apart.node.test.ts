@@ -1,8 +1,8 @@
-/** One after another. */
+/** Work that begins one after another. */
 import { expect, test } from "vitest";
 import { Apart } from "../../../src/kernel/run/apart.ts";
 
-test("one alone does not wait, and those beside it begin a millisecond apart", async () => {
+test("a single caller does not wait, and further ones begin a millisecond apart", async () => {
   const apart = new Apart();
   const pauses: number[] = [];
   const waiting = { now: () => 0, pause: async (ms: number) => void pauses.push(ms) };
@@ -10,7 +10,7 @@ test("one alone does not wait, and those beside it begin a millisecond apart", a
   expect(pauses).toEqual([1, 2, 3]);
 });
 
-test("one whose turn comes late takes another one, behind those that asked meanwhile", async () => {
+test("a caller whose timer fires late waits again, after those that came meanwhile", async () => {
   const apart = new Apart();
   const ask = async (count: number, at: number) => {
     const still = { now: () => at, pause: async () => undefined };
@@ -23,7 +23,7 @@ test("one whose turn comes late takes another one, behind those that asked meanw
     pauses.push(ms);
     at += ms;
     if (pauses.length > 1) return;
-    // The process was busy, and others asked.
+    // The process was busy, and others came.
     at += 100;
     await ask(20, at);
   };
@@ -31,7 +31,7 @@ test("one whose turn comes late takes another one, behind those that asked meanw
   expect(pauses).toEqual([40, 20]);
 });
 
-test("nobody waits for longer than five seconds, however slow the process is", async () => {
+test("no caller waits longer than five seconds, however slow the process is", async () => {
   const apart = new Apart();
   const still = { now: () => 0, pause: async () => undefined };
   for (let asked = 0; asked < 9000; asked += 1) await apart.turn(still);

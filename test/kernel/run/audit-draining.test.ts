@@ -1,4 +1,4 @@
-/** A run that was cancelled and does not end: the audit names it once its rollouts have had their time. */
+/** A cancelled run that does not end: the audit names it once its rollouts have had their time. */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
@@ -29,7 +29,7 @@ beforeAll(async () => {
 
 const MINUTE = 60_000;
 
-test("a cancelled run that still drains after its deadlines does not hold, and names what it waits for", async () => {
+test("a cancelled run that still drains after its deadlines violates the audit, which names what it waits for", async () => {
   const model = script([{ fault: { kind: "hang" } }]);
   const limits = { call_timeout_s: 60, cleanup_timeout_s: 600 };
   const asked = { environment: "clinging", model, num_examples: 1, limits };

@@ -1,4 +1,4 @@
-/** The audit: silent over a run as it is, and naming what differs once any of the four records is touched. */
+/** The audit: it reports nothing about an intact run, and names the difference if one of the four records changed. */
 
 import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
@@ -37,7 +37,7 @@ function byDetail(one: AuditViolation, other: AuditViolation): number {
   return one.detail < other.detail ? -1 : 1;
 }
 
-/** A run of five rollouts of which one failed, ended, written to the database and folded. */
+/** A run of five rollouts of which one failed. It has ended, is written to the database and compacted. */
 async function settled(): Promise<RunView> {
   const run = await platform.finish({
     environment: "gsm8k",
@@ -50,7 +50,7 @@ async function settled(): Promise<RunView> {
   return run;
 }
 
-/** Lets the run write to the database what it owes, as if so many hours had passed. */
+/** Lets the run write to the database what is pending, as if this many hours had passed. */
 async function written(id: string, hours = 1): Promise<void> {
   await platform.inRun(id, async (run) => {
     run.now = () => Date.now() + hours * HOUR;
@@ -59,7 +59,7 @@ async function written(id: string, hours = 1): Promise<void> {
   });
 }
 
-test("of a run as it is every record says the same, and nothing is violated", async () => {
+test("all records of an intact run agree, and nothing is violated", async () => {
   const run = await settled();
   const found = await audit(run.id);
   expect(found).toMatchObject({ object: "audit", run_id: run.id, holds: true, violations: [] });
@@ -69,7 +69,7 @@ test("of a run as it is every record says the same, and nothing is violated", as
   expect(found.sources.r2).toEqual({ segments: 1, rollouts: 5, trajectories: 0 });
 });
 
-test("an audit takes its turn before each look, and counts every row of the run", async () => {
+test("an audit waits for its scheduling turn before each look, and counts every row of the run", async () => {
   const run = await settled();
   const spend = vi.spyOn(PROCESS_TURNS, "spend");
   const stepsOf = async (dispatched: number) => {
@@ -83,12 +83,12 @@ test("an audit takes its turn before each look, and counts every row of the run"
     return spend.mock.calls.flatMap(([org, steps]) => (org === platform.scope.orgId ? [steps] : []));
   };
   expect(await stepsOf(5)).toEqual([200]);
-  // The counter differs from the rows, so everything is looked at twice.
+  // The counter differs from the rows, so everything is read twice.
   expect(await stepsOf(4)).toEqual([160, 160]);
   spend.mockRestore();
 });
 
-test("a run under way holds too, before anything of it is written or folded", async () => {
+test("a run under way holds too, before anything of it is written or compacted", async () => {
   const model = script(RIGHT, { slow: [{ fault: { kind: "hang" } }] });
   const run = await platform.start({
     environment: "gsm8k",
@@ -102,7 +102,7 @@ test("a run under way holds too, before anything of it is written or folded", as
   expect(await audit(run.id)).toMatchObject({ holds: true, violations: [] });
 });
 
-test("a retried run holds, while it goes on and after", async () => {
+test("a retried run holds, while it runs and after", async () => {
   const run = await settled();
   await platform.post(`/v1/runs/${run.id}/retry`, {});
   expect(await audit(run.id)).toMatchObject({ holds: true });
@@ -113,13 +113,13 @@ test("a retried run holds, while it goes on and after", async () => {
   expect(found.sources.d1).toMatchObject({ planned: 6, failed: { provider: 2 }, current: true });
 });
 
-test("a counter that was touched is named, beside what the rows say", async () => {
+test("a changed counter is named, with the number from the rows", async () => {
   const run = await settled();
   await platform.inRun(run.id, (_, { storage }) => {
     const store = new RunStore(storage, ACCOUNTING_HOOKS);
     store.saveHead({ ...store.head(), scored: 3 });
   });
-  // The instance that runs has read its counters already.
+  // The running instance has cached its counters.
   await evictDurableObject(platform.runStub(run.id));
   const found = await audit(run.id);
   expect(found.holds).toBe(false);
@@ -130,7 +130,7 @@ test("a counter that was touched is named, beside what the rows say", async () =
   });
 });
 
-test("a row of the run that was touched is named, by the count it changes", async () => {
+test("a changed row of the run is named, by the count that it changes", async () => {
   const run = await settled();
   await platform.inRun(run.id, (_, { storage }) => {
     storage.sql.exec("update rollouts set outcome = 'unscored', reason = 'scorer' where seq = 2");
@@ -144,7 +144,7 @@ test("a row of the run that was touched is named, by the count it changes", asyn
   });
 });
 
-test("what the database says of a run is held to its counters, and what it says was spent to its rows", async () => {
+test("the run's row in the database is compared with its counters, and its usage with the rows", async () => {
   const run = await settled();
   const set = (column: string, path: string, value: number) =>
     env.DB.prepare(`update runs set ${column} = json_set(${column}, ?, ?) where id = ?`)
@@ -164,7 +164,7 @@ test("what the database says of a run is held to its counters, and what it says 
   ]);
 });
 
-test("a segment that is gone, or holds something else, is named by its key", async () => {
+test("a segment that is missing or has other content is named by its key", async () => {
   const run = await settled();
   const key = await keyOf(run.id);
   const whole = await (await env.STORE.get(key))?.text();
@@ -180,7 +180,7 @@ test("a segment that is gone, or holds something else, is named by its key", asy
   expect(await audit(run.id)).toMatchObject({ holds: true });
 });
 
-test("a trajectory that neither the run nor the store holds is named", async () => {
+test("a trajectory that neither the run nor the store has is named", async () => {
   const model = script(RIGHT, { slow: [{ fault: { kind: "hang" } }] });
   const dataset = questions(2, ["plain", "slow"]);
   const run = await platform.start({ environment: "gsm8k", dataset, model, max_concurrent: 1 });
@@ -193,7 +193,7 @@ test("a trajectory that neither the run nor the store holds is named", async () 
   await platform.ended(run.id);
 });
 
-test("a large trajectory that no segment holds yet is an object of its own, and named when it is gone", async () => {
+test("a large trajectory that is in no segment yet is an object of its own, and named if it is missing", async () => {
   const model = script(RIGHT, { slow: [{ fault: { kind: "hang" } }] });
   const [large, ...slow] = questions(2, ["plain", "slow"]);
   const dataset = [{ ...large, question: "many words ".repeat(4000) }, ...slow];
@@ -211,7 +211,7 @@ test("a large trajectory that no segment holds yet is an object of its own, and 
   await platform.ended(run.id);
 });
 
-test("dead letters are counted on the run, and the audit notes them without calling it a violation", async () => {
+test("dead letters are counted on the run, and the audit notes them but does not count them as a violation", async () => {
   const run = await settled();
   const { scope } = platform;
   const letter: RunMessage = { kind: "scores", scope, run_id: run.id, units: [1] };

@@ -1,4 +1,4 @@
-/** Cancelling at size: rollouts are told in slices, one right after the other, with no wait in between. */
+/** Cancelling many rollouts: they are notified in slices, one right after the other, without a wait in between. */
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import { RolloutObject } from "../../../src/kernel/rollout/object.ts";
@@ -17,7 +17,7 @@ afterEach(() => {
 
 const ROLLOUTS = 2 * LIMITS.sliceObjects;
 
-test("a run that is cancelled tells a slice of its rollouts an alarm, without a wait in between", async () => {
+test("a cancelled run notifies a slice of its rollouts per alarm, without a wait in between", async () => {
   const template = await platform.finish({
     environment: "gsm8k",
     dataset: questions(1),
@@ -42,7 +42,7 @@ test("a run that is cancelled tells a slice of its rollouts an alarm, without a 
   await platform.inRun(row.id, (_, { storage }) => storage.deleteAlarm());
 });
 
-test("the rollouts of a slice are told all at once: none waits for what others do about it", async () => {
+test("the rollouts of a slice are notified all at once: none waits for the others to react", async () => {
   const many = 60;
   const hangs = [{ fault: { kind: "hang" } }] as const;
   const request = { environment: "gsm8k", dataset: questions(many), model: script(hangs) };
@@ -50,7 +50,7 @@ test("the rollouts of a slice are told all at once: none waits for what others d
   await requestsOf(request.model, many);
   let heard = 0;
   const cancel = RolloutObject.prototype.cancel;
-  // Nobody answers before everybody was told. Each object looks for itself: what another one resolves is not its own.
+  // No object answers before all were called. Each polls by itself, since an object cannot resolve another's promise.
   vi.spyOn(RolloutObject.prototype, "cancel").mockImplementation(async function (this: RolloutObject, orders) {
     if (!isOf(run.id, this)) return await cancel.call(this, orders);
     heard += orders.length;

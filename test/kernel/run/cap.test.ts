@@ -1,4 +1,4 @@
-/** `max_cost_micros`: what runs with a cap of their own spend at most, and how they end. */
+/** `max_cost_micros`: how much runs with a cap of their own spend at most, and how they end. */
 import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
@@ -28,7 +28,7 @@ async function refusal(request: object, path = "/v1/runs"): Promise<unknown> {
   return [reply.status, error.code, error.param];
 }
 
-test("a cap needs a bound of every call, and prices of every endpoint; a preview says so as well", async () => {
+test("a cap needs a bound for every call, and prices for every endpoint; a preview says so as well", async () => {
   const max_cost_micros = 1_000_000;
   const unbounded = [422, "max_tokens_required", "sampling.max_tokens"];
   expect(await refusal({ max_cost_micros, sampling: {} })).toEqual(unbounded);
@@ -39,7 +39,7 @@ test("a cap needs a bound of every call, and prices of every endpoint; a preview
   expect(await refusal({ max_cost_micros: 0 })).toEqual([400, "invalid_request", "max_cost_micros"]);
 });
 
-test("a cap refuses a field by which a call may take more than its bound, and names it", async () => {
+test("a cap refuses a field that lets a call exceed its bound, and names it", async () => {
   const max_cost_micros = 1_000_000;
   const asked = (extra_body: Record<string, unknown>) => ({ sampling: { max_tokens: 100, extra_body } });
   for (const path of ["/v1/runs", "/v1/runs/preview"]) {
@@ -53,7 +53,7 @@ test("a cap refuses a field by which a call may take more than its bound, and na
   expect((await platform.finish(free)).counts.scored).toBe(1);
 });
 
-test("a run within its cap scores everything, and says what it counted", async () => {
+test("a run within its cap scores everything, and shows what it counted", async () => {
   const run = await platform.finish({
     ...capped,
     dataset: questions(4),
@@ -66,7 +66,7 @@ test("a run within its cap scores everything, and says what it counted", async (
   expect(run.report.usage.lost).toBeUndefined();
 });
 
-test("a run whose cap is reached ends what waits and dispatches nothing more; nothing it began is above the cap", async () => {
+test("a run whose cap is reached ends waiting rollouts and dispatches nothing more; what it began is within the cap", async () => {
   const max_cost_micros = 2500;
   const request = { ...capped, dataset: questions(40), model: script(RIGHT), max_concurrent: 12, max_cost_micros };
   const run = await platform.finish(request);
@@ -84,7 +84,7 @@ test("a run whose cap is reached ends what waits and dispatches nothing more; no
 });
 
 test("a large rollout that its cap ends keeps the turns it has paid for, in a file of their own", async () => {
-  // Each of its calls is bound by as many tokens as its question has bytes.
+  // The bound of each of its calls has as many tokens as its question has bytes.
   const bytes = LIMITS.inlineTrajectoryBytes + 8000;
   const product = { tool_calls: [{ name: "multiply", arguments: { a: 12, b: 3 } }] };
   const run = await platform.finish({
@@ -102,11 +102,11 @@ test("a large rollout that its cap ends keeps the turns it has paid for, in a fi
   expect([rollout.outcome, rollout.reason, rollout.turns.length]).toEqual(["cancelled", "budget", 1]);
   const reply = await platform.ask(`/v1/runs/${run.id}/audit`);
   const { violations, sources } = await reply.json<RunAudit>();
-  // Its file may have been folded into a segment by now.
+  // Its file may have been compacted into a segment by now.
   expect([violations, sources.r2.rollouts + sources.r2.trajectories]).toEqual([[], 1]);
 });
 
-test("a run that can pay for no call at all makes none", async () => {
+test("a run that cannot pay for a single call makes none", async () => {
   const model = script(RIGHT);
   const run = await platform.finish({ ...capped, dataset: questions(3), model, max_cost_micros: 10 });
   expect(run.report).toMatchObject({ calls: 0, counted_micros: 0 });
@@ -114,7 +114,7 @@ test("a run that can pay for no call at all makes none", async () => {
   expect(await requestsOf(model)).toEqual([]);
 });
 
-test("an answer that a kill swallowed is lost usage: it counts at its bound, and is shown", async () => {
+test("an answer lost by a kill is lost usage: it counts at its bound, and is shown", async () => {
   const hangsOnce = [{ fault: { kind: "hang" }, times: 1, reply: "\\boxed{4}" }] as const;
   const model = script(hangsOnce);
   const run = await platform.start({ ...capped, dataset: questions(1), model, max_cost_micros: 1_000_000 });
@@ -130,7 +130,7 @@ test("an answer that a kill swallowed is lost usage: it counts at its bound, and
   expect(ended.report.lost_holds).toEqual(lost);
 });
 
-test("in a run without a cap lost calls are counted, and what they cost nobody knows", async () => {
+test("in a run without a cap lost calls are counted, and their cost is unknown", async () => {
   const resetOnce = [{ fault: { kind: "reset" }, times: 1, reply: "\\boxed{4}" }] as const;
   const run = await platform.finish({ environment: "gsm8k", dataset: questions(1), model: script(resetOnce) });
   expect(run.report.usage.lost).toEqual({ calls: 1, micros: null });
@@ -146,7 +146,7 @@ test("a refused call costs nothing", async () => {
   expect(report.counted_micros).toBe(report.usage.prompt_tokens + 2 * report.usage.completion_tokens);
 });
 
-test("a run without a cap asks for no allowance; one with a cap asks once for four turns at most", async () => {
+test("a run without a cap requests no money; with a cap there is at most one request per four turns", async () => {
   const allow = vi.spyOn(RunObject.prototype, "allow");
   const askedOf = (id: string) =>
     allow.mock.calls.filter((_, call) => allow.mock.contexts.slice(call, call + 1).some((run) => isOf(id, run)));

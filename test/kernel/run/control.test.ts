@@ -1,4 +1,4 @@
-/** Pause, resume, another window, a deadline, one rollout less: what an owner does to a run while it goes on. */
+/** Pause, resume, another window, a deadline, cancel of one rollout: what an owner can do with a run. */
 
 import { beforeAll, expect, test } from "vitest";
 import type { RunView } from "../../../src/contract/run.ts";
@@ -17,7 +17,7 @@ beforeAll(async () => {
 const HOUR = 3600_000;
 const hang = { fault: { kind: "hang" } } as const;
 
-/** Fails once and is asked again in an hour, or when its rollout is cancelled. */
+/** Fails once; then its rollout waits an hour for the next try, unless it is cancelled. */
 const waits = (reply: string) => ({
   fault: { kind: "status", status: 429, headers: { "retry-after": "3600" } } as const,
   times: 1,
@@ -40,7 +40,7 @@ async function change(id: string, patch: object): Promise<RunView> {
   return await response.json();
 }
 
-/** Fires the run's alarm as if `wait` ms had passed, and says in how many ms after that it would fire again. */
+/** Fires the run's alarm as if `wait` ms had passed. Returns in how many ms after that the next alarm is due. */
 function alarmAfter(id: string, wait: number): Promise<number | null> {
   return platform.inRun(id, async (run, { storage }) => {
     const now = Date.now() + wait;
@@ -53,7 +53,7 @@ function alarmAfter(id: string, wait: number): Promise<number | null> {
   });
 }
 
-/** A run with `count` questions of which the first hangs, alone, once it was asked. */
+/** A run with `count` questions of which the first one has made its call, alone, and hangs. */
 async function oneInFlight(count: number, more: object = {}): Promise<RunView> {
   const model = script(RIGHT, { slow: [hang] });
   const dataset = questions(count, ["slow"]);
@@ -63,7 +63,7 @@ async function oneInFlight(count: number, more: object = {}): Promise<RunView> {
   return { ...run, model };
 }
 
-test("a paused run lets what runs finish, dispatches nothing, and says why it waits", async () => {
+test("a paused run lets running rollouts finish, dispatches nothing, and shows why it waits", async () => {
   const model = script(RIGHT, { slow: [waits("\\boxed{4}")] });
   const dataset = questions(3, ["slow"]);
   const request = { environment: "gsm8k", dataset, model, max_concurrent: 1 };
@@ -74,7 +74,7 @@ test("a paused run lets what runs finish, dispatches nothing, and says why it wa
   await platform.inRollout(rolloutAt(run.id), async (rollout) => {
     rollout.now = () => Date.now() + 2 * HOUR;
     await rollout.alarm();
-    // The rollouts after it are played by the same object.
+    // The same object plays the later rollouts.
     rollout.now = () => Date.now();
   });
   await endedOf(run.id, rolloutAt(run.id));
@@ -94,9 +94,9 @@ test("a paused run lets what runs finish, dispatches nothing, and says why it wa
   ]);
 });
 
-test("a run that is paused before anything ran makes no alarm for an hour", async () => {
+test("a run that is paused before anything ran has no alarm for an hour", async () => {
   const run = await pausedAtOnce();
-  // What D1 is owed is written first; then nothing is left to wake up for.
+  // The pending write to D1 comes first; then there is no reason to wake up.
   await alarmAfter(run.id, 5000);
   for (const minutes of [1, 10, 60]) expect(await alarmAfter(run.id, minutes * 60_000)).toBeNull();
   await order(run.id, "resume");
@@ -132,7 +132,7 @@ async function pausedAtOnce(more: Partial<RunView["limits"]> = {}): Promise<RunV
   return await platform.run(row.id);
 }
 
-test("pausing and resuming twice is doing it once, and an ended run stays as it is", async () => {
+test("pausing or resuming twice is the same as once, and an ended run does not change", async () => {
   const run = await oneInFlight(2);
   await order(run.id, "pause");
   expect(await order(run.id, "pause")).toMatchObject({ status: "paused" });
@@ -145,10 +145,10 @@ test("pausing and resuming twice is doing it once, and an ended run stays as it 
   expect(events.filter((event) => event.startsWith("run.p") && event !== "run.progress")).toEqual(["run.paused"]);
 });
 
-test("a wider window is used at once, and what was asked for is shown", async () => {
+test("a wider window is used at once, and the requested value is shown", async () => {
   const run = await oneInFlight(6);
   expect(await change(run.id, { max_concurrent: 3 })).toMatchObject({ max_concurrent: 3 });
-  // Two more at a time pass the one that hangs.
+  // Two more at a time go past the one that hangs.
   await requestsOf(run.model, 6);
   expect((await platform.run(run.id)).max_concurrent).toBe(3);
   await order(run.id, "cancel");
@@ -158,7 +158,7 @@ test("a wider window is used at once, and what was asked for is shown", async ()
   });
 });
 
-test("a smaller window lets what runs finish and is kept from then on", async () => {
+test("a smaller window lets running rollouts finish, and applies from then on", async () => {
   const model = script(RIGHT, { slow: [hang] });
   const dataset = questions(6, ["slow", "slow", "slow"]);
   const run = await platform.start({ environment: "gsm8k", dataset, model, max_concurrent: 3 });
@@ -172,7 +172,7 @@ test("a smaller window lets what runs finish and is kept from then on", async ()
   await platform.ended(run.id);
 });
 
-test("name and metadata change whenever asked, also after the end, and nothing else does", async () => {
+test("name and metadata can be changed at any time, also after the end, and nothing else can", async () => {
   const request = { environment: "gsm8k", dataset: questions(1), model: script(RIGHT) };
   const run = await platform.finish({ ...request, metadata: { branch: "main", sha: "1" } });
   const after = await change(run.id, { name: "renamed", metadata: { branch: "dev" } });
@@ -186,7 +186,7 @@ test("name and metadata change whenever asked, also after the end, and nothing e
   expect(await refused.json()).toMatchObject({ error: { code: "unknown_field", param: "model" } });
 });
 
-test("past its deadline a run tells what runs, keeps what ended, and its verdict is that of min_scored", async () => {
+test("past its deadline a run stops its rollouts, keeps those that ended, and min_scored decides its status", async () => {
   const model = script(RIGHT, { slow: [hang] });
   const dataset = questions(4, ["plain", "slow", "slow"]);
   const limits = { deadline_s: 3600 };
@@ -204,7 +204,7 @@ test("past its deadline a run tells what runs, keeps what ended, and its verdict
   expect((await requestsOf(model)).length).toBe(3);
 });
 
-test("one rollout that is cancelled ends alone, with the call it had made, and the run goes on", async () => {
+test("a single cancelled rollout ends with the call it had made, and the run continues", async () => {
   const run = await oneInFlight(3);
   const id = rolloutAt(run.id);
   const response = await platform.post(`/v1/rollouts/${id}/cancel`, {});
@@ -214,7 +214,7 @@ test("one rollout that is cancelled ends alone, with the call it had made, and t
   expect(await platform.rollout(id)).toMatchObject({ outcome: "cancelled", reason: "user" });
   expect((await platform.results(run.id, "outcome=cancelled")).length).toBe(1);
   expect((await requestsOf(run.model)).length).toBe(3);
-  // Again, and of one that has a score: both stay as they are.
+  // Cancelled again, and one with a score: both stay unchanged.
   for (const group of [0, 1]) {
     const again = await platform.post(`/v1/rollouts/${rolloutAt(run.id, group)}/cancel`, {});
     expect(await again.json()).toEqual(await platform.rollout(rolloutAt(run.id, group)));
@@ -253,7 +253,7 @@ test("a rollout cancelled before its start message arrived is never started", as
   expect(await requestsOf(model)).toEqual([]);
 });
 
-/** Waits for the event that ends this rollout. */
+/** Waits for the event of this rollout's end. */
 async function endedOf(runId: string, rolloutId: string): Promise<void> {
   for (let after = 0; ; ) {
     const read = await platform.inRun(runId, (run) => run.events(after, 5000));
@@ -263,7 +263,7 @@ async function endedOf(runId: string, rolloutId: string): Promise<void> {
   }
 }
 
-test("a rollout whose object does not answer is told for minutes, and then ends as cancelled all the same", async () => {
+test("a rollout whose object does not answer gets the cancel for minutes, and then ends as cancelled", async () => {
   const model = script([waits("\\boxed{4}")]);
   const run = await platform.start({ environment: "gsm8k", dataset: questions(1), model });
   await requestsOf(model, 1);

@@ -33,7 +33,7 @@ async function specOfRollout(id: string): Promise<RolloutSpec> {
   return await platform.inRollout(id, (_, { storage }) => new RolloutStore(new FactsTable(storage.sql), id).spec());
 }
 
-test("a start delivered again 1 s, 1 h or 3 days after the end makes no model call, also once storage was freed", async () => {
+test("a start delivered again 1 s, 1 h or 3 days after the end makes no model call, even if storage was freed", async () => {
   const model = script(RIGHT);
   const run = await finishOne(model);
   const id = rolloutAt(run.id);
@@ -65,7 +65,7 @@ test("a start delivered again 1 s, 1 h or 3 days after the end makes no model ca
   expect((await platform.run(run.id)).counts.scored).toBe(1);
 });
 
-test("a start message older than ten minutes is acked and starts nothing", async () => {
+test("a start message older than ten minutes is acknowledged and starts nothing", async () => {
   const template = await finishOne(script(RIGHT));
   const model = script(RIGHT);
   const row = await acceptedOnly(platform, template.id, { model });
@@ -87,7 +87,7 @@ test("a start message delivered twice at once starts its rollout once", async ()
   expect((await requestsOf(model)).length).toBe(1);
 });
 
-test("rollouts whose start message was lost are started by the sweep, and not before they are overdue", async () => {
+test("rollouts whose start message was lost are started by reconciliation, and not before they are overdue", async () => {
   const template = await finishOne(script(RIGHT), 3);
   const model = script(RIGHT);
   const row = await acceptedOnly(platform, template.id, { model });
@@ -125,7 +125,7 @@ test("rollouts whose start message was lost are started by the sweep, and not be
   expect((await requestsOf(model)).length).toBe(3);
 });
 
-/** A run whose one rollout has answered, as an earlier one did, while the message to score it was lost. */
+/** A run whose one rollout has reported, like one of an earlier run, but whose scores message was lost. */
 async function answeredUnscored(changes: Partial<RunSpec> = {}) {
   const template = await finishOne(script(RIGHT));
   const model = script(RIGHT);
@@ -141,7 +141,7 @@ async function answeredUnscored(changes: Partial<RunSpec> = {}) {
   const report: RolloutReport = {
     ...{ group: 0, slot: 0, attempt: 0, rollout_id, example_id, task_key },
     ...{ failure: null, cancelled: null, error: null, stop_run: null },
-    // Not sent along, as a large one is not: the scorer reads it from R2.
+    // Not in the report, like a large one: the scorer reads it from R2.
     ...{ digest, bytes: text.length, trajectory: null, stop_condition, is_truncated: false },
     ...{ turns: 1, calls: 1, usage, started_at, ended_at },
   };
@@ -149,7 +149,7 @@ async function answeredUnscored(changes: Partial<RunSpec> = {}) {
   return { ...lossy, id: row.id, model, report };
 }
 
-test("scores that were lost are asked for again after their deadline, and no model is called for it", async () => {
+test("lost scores are requested again after their deadline, without a model call", async () => {
   const { scores, within, id, model } = await answeredUnscored();
   scores.losing = false;
   await within(async (run) => {
@@ -161,9 +161,9 @@ test("scores that were lost are asked for again after their deadline, and no mod
   expect(await requestsOf(model)).toEqual([]);
 });
 
-test("a rollout whose scores never come ends unscored, with no reward, and the run says too few were scored", async () => {
+test("a rollout whose scores never arrive ends unscored, without a reward, and the run fails with too few scored", async () => {
   const { within, id } = await answeredUnscored();
-  // The first look may come before it was ever sent.
+  // The first look may be before the first send.
   for (let tries = 1; tries <= 7; tries += 1) {
     await within(async (run) => {
       run.now = () => Date.now() + tries * 30_001;
@@ -178,7 +178,7 @@ test("a rollout whose scores never come ends unscored, with no reward, and the r
   expect(result).toMatchObject({ reward: null, scoring_errors: [{ function: "rubric" }] });
 });
 
-test("a report, a scores message and the scores themselves may each come twice and count once", async () => {
+test("a report, a scores message and the scores themselves may each arrive twice, and count once", async () => {
   const { within, id, report } = await answeredUnscored();
   expect(await within((run) => run.answered([report]))).toEqual([{ known: true }]);
   const message = { kind: "scores", scope: platform.scope, run_id: id, units: [1, 1] } as const;
@@ -200,7 +200,7 @@ test("a report, a scores message and the scores themselves may each come twice a
   expect((await platform.events(id)).filter(({ event }) => event !== "run.progress").length).toBe(2);
 });
 
-test("a rollout whose report did not reach its run goes on saying so, until it has", async () => {
+test("a rollout whose report did not reach its run sends it again until it does", async () => {
   const RUN = env.RUN;
   const refused = Promise.withResolvers<void>();
   env.RUN = interposed(RUN, "answered", async (call, name) => {
@@ -224,7 +224,7 @@ test("a rollout whose report did not reach its run goes on saying so, until it h
   }
 });
 
-test("a large trajectory stays an object of its own until the run knows the segment it is folded into", async () => {
+test("a large trajectory stays an object of its own until the run has stored the segment it is compacted into", async () => {
   const { within, id, report } = await answeredUnscored();
   const record = { rollout_id: report.rollout_id, reward: 1, scores: [], scoring_errors: [] };
   await within(async (run) => {
@@ -249,7 +249,7 @@ test("a report of a rollout the run never dispatched is refused and changes noth
   expectLaw((await platform.run(id)).counts);
 });
 
-test("a group that is scored as a whole is not scored before all of it has answered, however late", async () => {
+test("a group that is scored as a whole is not scored before all of it has reported, however late", async () => {
   const { within, scores, id } = await answeredUnscored({ whole_groups: true, rollouts_per_example: 2 });
   for (let tries = 1; tries <= 7; tries += 1) {
     await within(async (run) => {
@@ -261,7 +261,7 @@ test("a group that is scored as a whole is not scored before all of it has answe
   expect((await platform.run(id)).counts).toMatchObject({ in_flight: 2, unscored: {} });
 });
 
-test("an object that does not answer holds up neither its neighbours nor the run's other work", async () => {
+test("an object that does not answer delays neither other rollouts nor the run's other work", async () => {
   const template = await finishOne(script(RIGHT), 2);
   const model = script(RIGHT);
   const row = await acceptedOnly(platform, template.id, { model });
@@ -289,7 +289,7 @@ test("an object that does not answer holds up neither its neighbours nor the run
   expect(Number(alarm["at"])).toBeGreaterThan(overdue);
 });
 
-test("a message that ended in a dead-letter queue is recorded on its run and acked", async () => {
+test("a message that ended in a dead-letter queue is recorded on its run and acknowledged", async () => {
   const run = await finishOne(script(RIGHT));
   expect(await deliver("rollout-groups-dead", [startOf(run.id)])).toEqual(["0"]);
   const letters = await platform.inRun(run.id, (_, { storage }) =>
@@ -299,7 +299,7 @@ test("a message that ended in a dead-letter queue is recorded on its run and ack
   expect(JSON.parse(String(letters[0]?.["body"]))).toMatchObject({ run_id: run.id });
 });
 
-test("a message that cannot be worked is retried by itself while its neighbours are acked", async () => {
+test("a message that fails is retried by itself, and the others are acknowledged", async () => {
   const { id } = await answeredUnscored();
   const good = { kind: "scores", scope: platform.scope, run_id: id, units: [1] } as const;
   const { within, id: other, report } = await answeredUnscored();
@@ -308,14 +308,14 @@ test("a message that cannot be worked is retried by itself while its neighbours 
   expect(await within((run) => run.view()?.counts.in_flight)).toBe(1);
 });
 
-test("a run whose acceptance was cut short before its object existed is created by the next read", async () => {
+test("a run whose creation was interrupted before its object existed is created by the next read", async () => {
   const template = await finishOne(script(RIGHT));
   const model = script(RIGHT);
   const row = await acceptedOnly(platform, template.id, { model });
   expect((await platform.ended(row.id)).counts.scored).toBe(1);
 });
 
-test("code the run pinned that is gone ends rollouts as environment_changed, free, and stops the dispatch", async () => {
+test("if the pinned code is gone rollouts end as environment_changed, free of charge, and dispatch stops", async () => {
   const template = await finishOne(script(RIGHT), 4);
   const model = script(RIGHT);
   const environment = { ...template.environment, digest: "sha256:gone" };
@@ -326,7 +326,7 @@ test("code the run pinned that is gone ends rollouts as environment_changed, fre
   expect(await requestsOf(model)).toEqual([]);
 });
 
-test("what an invocation cannot work off goes to the end of its queue, and counts as no try", async () => {
+test("what an invocation cannot finish goes to the end of its queue, and does not count as a try", async () => {
   const { id } = await finishOne(script(RIGHT));
   const bodies = Array.from({ length: 90 }, (_, unit): RunMessage => {
     return { kind: "scores", scope: platform.scope, run_id: id, units: [unit] };
@@ -338,7 +338,7 @@ test("what an invocation cannot work off goes to the end of its queue, and count
   expect(queue.given).toEqual(bodies.slice(-queue.given.length));
 });
 
-test("of a batch the messages of the organisation that computed least come first, whatever came before them", async () => {
+test("in a batch the messages of the organisation that computed least come first, whatever came before them", async () => {
   const other = await openPlatform();
   const [greedy, fair] = [await finishOne(script(RIGHT)), await finishOne(script(RIGHT), 1, other)];
   await PROCESS_TURNS.spend(other.scope.orgId, 1);
@@ -354,7 +354,7 @@ test("of a batch the messages of the organisation that computed least come first
   expect(queue.given).not.toContainEqual(last);
 });
 
-test("messages of an organisation that has used up its share go to the queue's end, unless their turn comes soon", async () => {
+test("messages of an organisation that has used up its share go to the end of the queue, unless their turn comes soon", async () => {
   const other = await openPlatform();
   const [greedy, fair] = [await finishOne(script(RIGHT)), await finishOne(script(RIGHT), 1, other)];
   const start = (run_id: string, { scope }: Door): RunMessage => ({ ...startOf(run_id), scope }) as RunMessage;
@@ -370,7 +370,7 @@ test("messages of an organisation that has used up its share go to the queue's e
   expect(queue.given).toHaveLength(2);
 });
 
-test("what an invocation cannot send on is left for its queue to deliver again", async () => {
+test("what an invocation cannot forward is left for its queue to deliver again", async () => {
   const { id } = await finishOne(script(RIGHT));
   const bodies = Array.from({ length: 90 }, (_, unit): RunMessage => {
     return { kind: "scores", scope: platform.scope, run_id: id, units: [unit] };

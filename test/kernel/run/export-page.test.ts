@@ -1,4 +1,4 @@
-/** What one page of an export reads of a large run, whose rows are made up. */
+/** What one page of an export reads in a large run with generated rows. */
 import { expect, test } from "vitest";
 import { ExportQuery } from "../../../src/contract/export.ts";
 import type { RunSpec } from "../../../src/kernel/messages/wire.ts";
@@ -11,7 +11,7 @@ interface Page {
   readonly read: number;
   readonly statements: number;
 }
-/** SQL of `seq`, counted from 1: it ends in this order. */
+/** SQL expressions of `seq`, which counts from 1 and is also the order of the ends. */
 interface MadeUp {
   readonly rollouts: number;
   readonly group: string;
@@ -20,7 +20,7 @@ interface MadeUp {
   readonly reward: string;
 }
 
-/** All pages of an export of a run of such rows. */
+/** All pages of an export of a run with such rows. */
 function exported(made: MadeUp, query: object, given: Partial<RunSpec> = {}): Promise<Page[]> {
   return byHand(given, ({ store, spec, sql: real }) => {
     const { rollouts, group, slot = "0", said = "'the same'", reward } = made;
@@ -47,10 +47,10 @@ function exported(made: MadeUp, query: object, given: Partial<RunSpec> = {}): Pr
 const endsOf = (pages: readonly Page[]) => pages.flatMap(({ ends }) => ends);
 const most = (pages: readonly Page[], of: "read" | "statements") => Math.max(...pages.map((page) => page[of]));
 
-/** What the first page of a filter may read: it makes the index. */
+/** How many rows the first page of a filter may read: it also creates the index. */
 const ROWS = 80_000;
 
-test("rollouts that all say the same are read once, and not once for each other", async () => {
+test("rollouts that all have the same text are read once, and not once for each other", async () => {
   const pages = await exported(
     { rollouts: 12_000, group: "seq", reward: "seq > 8000" },
     { dedupe: "true", min_reward: 0.5 },
@@ -59,7 +59,7 @@ test("rollouts that all say the same are read once, and not once for each other"
   expect(most(pages, "read")).toBeLessThan(ROWS);
 });
 
-test("a page ends amid the rows that say the same as one, and the next page reads on there", async () => {
+test("a page may end among rows with the same text, and the next page reads on there", async () => {
   const pages = await exported(
     { rollouts: 50_000, group: "seq", reward: "seq > 40000", said: "seq % 2" },
     { dedupe: "true", min_reward: 0.5, format: "verifiers" },
@@ -79,14 +79,14 @@ test("the best of a group is found by reading the group once, and not once for e
   expect(most(pages, "read")).toBeLessThan(ROWS);
 });
 
-test("groups without a pair take no statement each", async () => {
+test("groups without a pair need no statement each", async () => {
   const pages = await exported({ rollouts: 12_000, group: "seq", reward: "1" }, { format: "dpo" });
   expect(endsOf(pages)).toEqual([]);
   expect(most(pages, "statements")).toBeLessThan(10);
   expect(most(pages, "read")).toBeLessThan(ROWS);
 });
 
-test("pairs of thousands of groups come a page at a time, and none is missed or there twice", async () => {
+test("pairs of thousands of groups arrive page by page, and none is missing or repeated", async () => {
   const pages = await exported(
     { rollouts: 48_000, group: "(seq - 1) / 4", slot: "seq % 4", reward: "seq % 2 + seq % 4", said: "seq" },
     { format: "dpo", dedupe: "true", min_reward: 4 },

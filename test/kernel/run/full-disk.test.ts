@@ -1,4 +1,4 @@
-/** Reads of a run while the disk of a local platform is full: there its database does not answer, and its object may. */
+/** Reads of a run while the disk of a local platform is full: its database does not answer, but its object may. */
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test } from "vitest";
 import { storageTakes } from "../../../src/kernel/kit/storage-faults.ts";
@@ -9,12 +9,12 @@ import { script } from "../script.ts";
 
 const ROOMY: Env = { ...env, LIVE_OBJECT_CEILING: 9 };
 
-/** What is noted of a full disk is known to the whole process. */
+/** The state "disk full" applies to the whole process. */
 afterEach(async () => {
   expect(await storageTakes(ROOMY)).toBe(true);
 });
 
-/** As each read of a database fails that cannot write what it read up to. */
+/** D1 on a full disk: even a read fails, since D1 cannot store its read position. */
 function full(): Env {
   const DB = new Proxy(env.DB, {
     get: (database, name) => {
@@ -33,7 +33,7 @@ async function endedRun() {
   return { scope: door.scope, id };
 }
 
-test("on a full disk a run that was read before is read as its object has it", async () => {
+test("on a full disk a run that was read before is answered by its object", async () => {
   const { scope, id } = await endedRun();
   const before = await readRun(ROOMY, scope, id);
   expect(before).toMatchObject({ ok: true, value: { id, status: "completed" } });
@@ -41,7 +41,7 @@ test("on a full disk a run that was read before is read as its object has it", a
   expect(await readEvents(full(), scope, id, 0, 0)).toMatchObject({ value: { ended: true } });
 });
 
-test("on a full disk a run that was not read before, or is another's, stays unread", async () => {
+test("on a full disk a run that was not read before, or belongs to another project, cannot be read", async () => {
   const { scope, id } = await endedRun();
   await expect(readRun(full(), scope, id)).rejects.toThrow("SQLITE_FULL");
   expect((await readRun(ROOMY, scope, id)).ok).toBe(true);
@@ -60,7 +60,7 @@ test("a database that fails for another reason is not answered from memory", asy
   await expect(readRun({ ...ROOMY, DB }, scope, id)).rejects.toThrow("no such table");
 });
 
-test("a store whose file is damaged is not taken for a full disk", async () => {
+test("a store whose file is damaged is not treated as a full disk", async () => {
   const store = (message: string): Env => ({
     ...ROOMY,
     STORE: new Proxy(env.STORE, {

@@ -1,6 +1,6 @@
 /**
- * A run under any order of events, on an object's real storage: dispatch, answers, scores, losses, retries
- * and restarts as they happen to come, doubled and late ones included.
+ * A run under any order of events, on an object's real storage: dispatch, reports, scores, losses, retries and restarts
+ * in random order, with repeated and late ones.
  */
 
 import { env } from "cloudflare:workers";
@@ -78,7 +78,7 @@ const shape = fc.record({
   whole_groups: fc.boolean(),
 });
 
-/** One run, and what must hold of it after every event. */
+/** One run, with the checks after every event. */
 class RunByHand {
   store: RunStore;
   readonly spec: RunSpec;
@@ -150,7 +150,7 @@ class RunByHand {
     }
   }
 
-  /** Whatever state it is in: every rollout answers, every unit that is then complete is scored. */
+  /** From any state: every rollout reports, and every complete scoring group is scored. */
   finish(): void {
     setPaused(this.store, false, this.#now);
     for (let round = 0; round < 20 && this.store.head().settled_at === null; round += 1) {
@@ -180,7 +180,7 @@ class RunByHand {
     this.#expectEndsFinal(ended);
   }
 
-  /** A group is scored when nobody in it can still answer, and as a whole. */
+  /** A group is scored as a whole, when no member can still report. */
   expectComplete(unit: number): void {
     const members = this.spec.whole_groups ? this.store.group(unit) : [this.store.bySeq(unit)];
     const states = members.map((row) => row?.status);
@@ -188,7 +188,7 @@ class RunByHand {
     expect(states).not.toContain("running");
   }
 
-  /** What the store remembers of a row is what is stored. */
+  /** Cached rows equal the stored ones. */
   #expectRemembered(rows: readonly RolloutEntry[]): void {
     expect(rows.map(({ seq }) => this.store.bySeq(seq))).toEqual(rows);
     const slots = rows.map(({ group_index: group, slot, attempt }) => ({ group, slot, attempt }));
@@ -254,7 +254,7 @@ test(
 );
 
 test(
-  "whatever came before, once everybody has answered every group closes and the run ends",
+  "after any history, once all rollouts have reported every group closes and the run ends",
   async () => {
     await holds((run, happenings) => {
       for (const happening of happenings) run.apply(happening);
@@ -269,7 +269,7 @@ test(
 );
 
 test(
-  "an ended run stays ended whatever arrives late, until somebody retries it",
+  "an ended run stays ended whatever arrives late, until it is retried",
   async () => {
     await holds((run, happenings) => {
       run.finish();

@@ -1,9 +1,9 @@
-/** Which of a run's objects plays which rollout. */
+/** Which of a run's shards (objects) plays which rollout. */
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import { Hosts } from "../../../src/kernel/run/hosts.ts";
 
-/** `take` gives the next rollout an object, numbered from 1 as they are begun. */
+/** `take` gives the next rollout a shard; shards are numbered from 1. */
 function seats() {
   const hosts = new Hosts();
   let begun = 0;
@@ -15,7 +15,7 @@ test("rollouts that are dispatched one after the other share an object until it 
   expect(seats().takeAll(14)).toEqual([1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 3]);
 });
 
-test("a seat that falls free takes the next rollout before another object is begun", () => {
+test("a shard slot that becomes free gets the next rollout before another object is begun", () => {
   const { hosts, take, takeAll } = seats();
   takeAll(12);
   for (const host of [1, 2]) hosts.leave(host);
@@ -23,14 +23,14 @@ test("a seat that falls free takes the next rollout before another object is beg
   expect(take()).toBe(3);
 });
 
-test("a group goes where most seats are free, so that it sits together", () => {
+test("a group goes where most shard slots are free, so that it stays together", () => {
   const { hosts, takeAll } = seats();
   takeAll(18);
   for (const host of [1, 2, 2, 2, 2, 3]) hosts.leave(host);
   expect(takeAll(4)).toEqual([2, 2, 2, 2]);
 });
 
-test("no object is given more than it may keep, however often its seats fall free", () => {
+test("no object gets more rollouts than it may store, however often its slots become free", () => {
   const { hosts, take } = seats();
   const given = new Map<number, number>();
   for (let rollouts = 0; rollouts < 3 * LIMITS.rolloutsPerHostInAll; rollouts += 1) {
@@ -41,7 +41,7 @@ test("no object is given more than it may keep, however often its seats fall fre
   expect([...given.values()]).toEqual([1, 1, 1].map(() => LIMITS.rolloutsPerHostInAll));
 });
 
-test("an object of which a rollout was given up is given no other", () => {
+test("an object of which a rollout was given up gets no other", () => {
   const { hosts, takeAll } = seats();
   takeAll(12);
   for (let rollouts = 0; rollouts < 6; rollouts += 1) hosts.drop(1);
@@ -49,7 +49,7 @@ test("an object of which a rollout was given up is given no other", () => {
   expect(takeAll(2)).toEqual([2, 3]);
 });
 
-test("the seats that are free in an object of which a rollout is given up are lost with it", () => {
+test("free slots of an object are lost if one of its rollouts is given up", () => {
   const { hosts, takeAll } = seats();
   takeAll(6);
   for (const host of [1, 1]) hosts.leave(host);
@@ -57,7 +57,7 @@ test("the seats that are free in an object of which a rollout is given up are lo
   expect(takeAll(3)).toEqual([2, 2, 2]);
 });
 
-test("one that takes over another's trajectory has no seat, and one that nobody remembers leaves none", () => {
+test("a rollout that takes over a trajectory has no shard slot, and after a restart leaving frees none", () => {
   const { hosts, take, takeAll } = seats();
   takeAll(6);
   hosts.leave(null);

@@ -22,7 +22,7 @@ async function list(id: string, query = ""): Promise<RolloutSummaryList> {
   return RolloutSummaryList.parse(await reply.json());
 }
 
-test("rollouts in flight are listed page by page with id and place, none of them is asked, and one is cancelled by its id", async () => {
+test("rollouts in flight are listed page by page with id and slot, none of their objects is called, and one is cancelled by its id", async () => {
   const model = script(RIGHT, { stuck: HANGS });
   const words = ["plain", "stuck", "plain", "stuck", "stuck"];
   const run = await door.start({ environment: "gsm8k", dataset: questions(5, words), model });
@@ -50,7 +50,7 @@ test("rollouts in flight are listed page by page with id and place, none of them
   expect((await list(run.id, "?filter=-status:done")).data).toEqual([]);
 });
 
-test("a cursor of another run, or of nothing, is refused by name", async () => {
+test("a cursor of another run, or without meaning, is refused by name", async () => {
   const [one, other] = await Promise.all(
     [1, 2].map(() => door.finish({ environment: "gsm8k", dataset: questions(1), model: script(RIGHT) })),
   );

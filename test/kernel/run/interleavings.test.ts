@@ -1,4 +1,4 @@
-/** What comes between two steps of a run: a retry while the database is written, an early end in a group, restarts. */
+/** Events between two steps of a run: a retry while the database is written, an early end in a group, restarts. */
 
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
@@ -17,7 +17,7 @@ const GROUP = { whole_groups: true, rollouts_per_example: 4 } as const;
 const nothing = () => null;
 const NOTHING_TOLD = { hindrance: nothing, judgeFlow: nothing, trainingFlow: nothing, training: nothing };
 
-test("a slot that was scored twice is one slot of those that min_scored counts", async () => {
+test("a slot that was scored twice counts once for min_scored", async () => {
   const given = { ...GROUP, min_scored: 1 };
   const head = await byHand(given, (run) => {
     run.dispatch();
@@ -33,7 +33,7 @@ test("a slot that was scored twice is one slot of those that min_scored counts",
   expect(head.error?.message).toContain("3 of 4");
 });
 
-test("a retry that comes while the run's row is on its way to the database leaves it to be written once more", async () => {
+test("if a retry arrives while the run's row is being written, the row is written once more", async () => {
   const seen = await byHand({ num_examples: 2 }, async (run) => {
     const { store, spec } = run;
     const views = new LiveViews(store, () => run.now, NOTHING_TOLD);
@@ -54,7 +54,7 @@ test("a retry that comes while the run's row is on its way to the database leave
   expect(seen).toEqual({ behind: true, current: true, finished: 4 });
 });
 
-test("a group that an early end scored in part is scored whole once the run goes on", async () => {
+test("a group that was scored in part by an early end is scored whole when the run continues", async () => {
   const members = await byHand(GROUP, (run) => {
     run.dispatch(2);
     run.answer();
@@ -69,7 +69,7 @@ test("a group that an early end scored in part is scored whole once the run goes
   expect(members).toBe(4);
 });
 
-test("a group whose retry an early end cut in two is scored whole by the next one", async () => {
+test("a group whose retry was only partly dispatched before an early end is scored whole after the next retry", async () => {
   const members = await byHand(GROUP, (run) => {
     run.dispatch();
     run.answer(1);
@@ -87,7 +87,7 @@ test("a group whose retry an early end cut in two is scored whole by the next on
   expect(members).toBe(4);
 });
 
-test("scoring that was cut off by any number of restarts is sent again, and given up only for its own silence", async () => {
+test("scoring interrupted by any number of restarts is sent again, and given up only for its own silence", async () => {
   const tried = await byHand({}, (run) => {
     const { store, spec } = run;
     const sweep = () => sweepScoring(store, spec, store.silent(run.now, 10), run.now);
@@ -116,13 +116,13 @@ const JUDGED = {
   judges: { default: { endpoint_id: "ep_judge", model: "m", sampling: {} } },
 } as const;
 
-/** Group 0 has answered, owes a verdict, and is on its way to whoever asks. */
+/** Group 0 has reported, waits for a judgement, and is in a queue. */
 function send({ store, spec, now }: Hand): void {
   requestJudgements(store, spec, [{ unit: 0, endpoint_id: "ep_judge", calls: 1 }], now);
   store.judging.setUnit(0, { stage: "sent", lanes: 1, ask_at: now + 60_000 });
 }
 
-test("who asked for a group before its retry does not hold the claim of who asks after it", async () => {
+test("a claim of a group from before its retry is not valid for the group after it", async () => {
   const [before, after] = await byHand(JUDGED, (run) => {
     const { store, spec } = run;
     const claim = () => {
@@ -143,7 +143,7 @@ test("who asked for a group before its retry does not hold the claim of who asks
   expect(after).toBeGreaterThan(before ?? 0);
 });
 
-test("judging that restarts cut off is not lost by that, and what breaks is waited for ever longer", async () => {
+test("judging interrupted by restarts does not count as lost, and after failures it waits longer each time", async () => {
   const seen = await byHand(JUDGED, (run) => {
     const { store, spec } = run;
     run.dispatch();
@@ -170,7 +170,7 @@ test("judging that restarts cut off is not lost by that, and what breaks is wait
   expect(seen).toEqual({ losses: 0, waits: [5, 10, 20, 40, 80] });
 });
 
-test("what judges said of a rollout fits its row, however much it is, and all of it is charged", async () => {
+test("judgements of a rollout fit its row, however long they are, and all of them are charged", async () => {
   const row = await byHand(JUDGED, (run) => {
     const { store } = run;
     run.dispatch();

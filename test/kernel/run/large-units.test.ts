@@ -1,4 +1,4 @@
-/** Trajectories that are too large to be held side by side: their units are scored one after the other. */
+/** Trajectories that are too large to be in memory together: their scoring groups are scored one after the other. */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
@@ -16,10 +16,10 @@ beforeAll(async () => {
 });
 
 const UNITS = [1, 2, 3];
-/** Two of them are more than may be held. */
+/** Two of them exceed the limit. */
 const LARGE = LIMITS.scoringCharacters * 0.6;
 
-/** A run whose three rollouts have answered with trajectories that say to be so large, while it loses its messages. */
+/** A run whose three rollouts have reported trajectories of this size, and whose messages are lost. */
 async function answeredLarge() {
   const asked = { environment: "gsm8k", dataset: questions(UNITS.length), model: script(RIGHT) };
   const template = await platform.finish(asked);
@@ -43,7 +43,7 @@ async function answeredLarge() {
   return { ...lossy, id: row.id };
 }
 
-test("a scorer is handed no more units than it may hold at once, one at least, and scores all of a message", async () => {
+test("a scorer gets as many scoring groups as fit into memory, at least one, and scores all of a message", async () => {
   const { within, id } = await answeredLarge();
   const handed = async (units: readonly number[]) =>
     (await within((run) => run.unitsToScore(units)))?.units.map(({ unit }) => unit);

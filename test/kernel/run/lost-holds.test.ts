@@ -1,4 +1,4 @@
-/** What a run with a cap holds for calls of which nobody knows what they took. By hand, on real storage. */
+/** What a run with a cap reserves for calls whose cost is unknown. Driven by hand, on real storage. */
 import { expect, test } from "vitest";
 import type { RolloutEntry } from "../../../src/kernel/messages/run-records.ts";
 import { answer, giveUp } from "../../../src/kernel/run/accounting.ts";
@@ -14,7 +14,7 @@ const RUN = { money: MONEY, num_examples: 1, rollouts_per_example: 1, min_scored
 const GONE = { from: "running", outcome: "failed", reason: "platform", message: "gone" } as const;
 const WELL = { failure: null, cancelled: null } as const;
 
-/** A rollout that was let out 4,000 micro-dollars, and could not be heard any more. */
+/** A rollout with a reservation of 4,000 micro-dollars that could not be reached any more. */
 function givenUp(run: Hand): RolloutEntry {
   run.dispatch(1);
   takeAsks(run.store, run.spec, [{ group: 0, slot: 0, attempt: 0, asks: 1, spent: 0, need: 1000, wish: 4000 }]);
@@ -24,7 +24,7 @@ function givenUp(run: Hand): RolloutEntry {
   return row;
 }
 
-test("a rollout that reports after it was given up counts what it took in place of its hold, once, and keeps its end", async () => {
+test("a rollout that reports after it was given up counts what it spent instead of its reservation, once, and keeps its end", async () => {
   await byHand(RUN, (run) => {
     const row = givenUp(run);
     expect(run.store.head().cap).toMatchObject({ spent: 4000, out: 0, lost: { calls: 1, micros: 4000 } });
@@ -38,7 +38,7 @@ test("a rollout that reports after it was given up counts what it took in place 
   });
 });
 
-test("a claim of judges that says what it took after it was given up counts that in place of its hold, once", async () => {
+test("a judge claim that reports after it was given up counts that instead of its reservation, once", async () => {
   await byHand({ ...RUN, judges: JUDGES }, (run) => {
     const needs = { unit: 1, endpoint_id: "ep_1", calls: 1, bound_micros: 3000 };
     run.dispatch(1);

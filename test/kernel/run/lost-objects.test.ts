@@ -1,4 +1,4 @@
-/** A run whose object's storage is gone: the runs stand in D1, and what only the object held is lost. */
+/** A run whose object's storage is gone: the run's row is in D1, and what only the object had is lost. */
 import { beforeAll, expect, test } from "vitest";
 import { ApiError } from "../../../src/contract/api-error.ts";
 import { RunAudit } from "../../../src/contract/audit.ts";
@@ -12,7 +12,7 @@ beforeAll(async () => {
   door = await openPlatform();
 });
 
-/** As when somebody deletes the file of the object's storage while the platform is stopped. */
+/** The same as if the file of the object's storage was deleted while the platform was stopped. */
 async function deleteStorage(id: string): Promise<void> {
   await door.inRun(id, async (_, { storage }) => {
     await storage.deleteAlarm();
@@ -28,7 +28,7 @@ async function codeOf(path: string): Promise<string> {
   return ApiError.parse(await reply.json()).error.code;
 }
 
-/** D1 hears of a change within a second: here at once. */
+/** Changes are written to D1 within a second: here at once. */
 async function tellDatabase(id: string): Promise<void> {
   await door.inRun(id, async (run) => {
     run.now = () => Date.now() + 5000;
@@ -44,13 +44,13 @@ async function lostRun(): Promise<string> {
   return id;
 }
 
-test("what only a run's object held is refused by a code of its own when its storage is gone, and nothing is begun anew", async () => {
+test("if the storage of a run's object is gone, reads of it fail with a code of their own, and nothing is begun again", async () => {
   const id = await lostRun();
   const paths = ["results", "export", "events", "metrics"].map((what) => `/v1/runs/${id}/${what}`);
   for (const path of [...paths, `/v1/rollouts/${rolloutAt(id)}`]) {
     expect(await codeOf(path)).toBe("run_unreadable");
   }
-  // What D1 was told of an ended run is all of its report.
+  // D1 has the whole report of an ended run.
   expect(await door.run(id)).toMatchObject({ status: "completed", counts: { scored: 2 } });
   expect(await door.inRun(id, (run) => run.view())).toBeNull();
 });
@@ -62,7 +62,7 @@ test("the audit of a run without its object breaks the rule object_missing", asy
   expect(audit.violations.map(({ rule }) => rule)).toEqual(["object_missing"]);
 });
 
-test("a run that had not ended when its object's storage was lost is failed, with the code", async () => {
+test("a run that had not ended when its object's storage was lost fails with that code", async () => {
   const hangs = [{ fault: { kind: "hang" } }] as const;
   const request = { environment: "gsm8k", dataset: questions(1), model: script(hangs) };
   const { id } = await door.start(request);
@@ -75,7 +75,7 @@ test("a run that had not ended when its object's storage was lost is failed, wit
   expect(await door.run(id)).toEqual(lost);
 });
 
-test("a run whose object's storage is lost is not steered in silence", async () => {
+test("commands to a run whose object's storage is lost are refused", async () => {
   const id = await lostRun();
   for (const what of ["cancel", "pause", "resume", "retry"]) {
     const reply = await door.post(`/v1/runs/${id}/${what}`, {});
@@ -84,7 +84,7 @@ test("a run whose object's storage is lost is not steered in silence", async () 
   }
 });
 
-test("a run whose object's storage is lost is compared with none, and named by its parameter", async () => {
+test("a run whose object's storage is lost cannot be compared, and is named by its parameter", async () => {
   const request = { environment: "gsm8k", dataset: questions(2), model: script(RIGHT) };
   const [lost, { id: whole }] = [await lostRun(), await door.finish(request)];
   for (const [run, baseline, param] of [
@@ -98,7 +98,7 @@ test("a run whose object's storage is lost is compared with none, and named by i
   }
 });
 
-test("an error of the runtime says that storage is damaged, unless it says of itself that it passes", () => {
+test("an error of the runtime means damaged storage, unless it is marked as temporary", () => {
   const damaged = ["file is not a database: SQLITE_NOTADB", "internal error; reference = abc"];
   for (const message of damaged) expect(isUnreadable(new Error(message))).toBe(true);
   const passing = Object.assign(new Error("internal error; reference = abc"), { retryable: true });

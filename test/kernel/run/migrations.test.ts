@@ -1,4 +1,4 @@
-/** Changes of an object's tables since it was made, and objects that were never made. */
+/** Changes of an object's tables since it was created, and objects that were never created. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { RunObject } from "../../../src/index.ts";
@@ -12,7 +12,7 @@ function inStorage<T>(use: (storage: DurableObjectStorage) => T): Promise<T> {
 
 const PLACE = { group: 0, slot: 0, attempt: 0 };
 
-test("a migration is applied once, and one that fails leaves nothing of itself", async () => {
+test("a migration is applied once, and a failing one leaves no trace", async () => {
   const tables = await inStorage((storage) => {
     const named = (name: string) => ({ name, statements: [`create table ${name} (a)`] });
     migrate(storage, [named("one")]);
@@ -27,7 +27,7 @@ test("a migration is applied once, and one that fails leaves nothing of itself",
   expect(tables).toEqual(["one", "two"]);
 });
 
-test("an object nobody created is asked for everything and stays empty", async () => {
+test("an object that was never created answers every call and stays empty", async () => {
   const stub: DurableObjectStub = env.RUN.getByName(crypto.randomUUID());
   const left = await inside(stub, RunObject, async (run, { storage }) => {
     expect(await run.pause(true)).toBe(false);

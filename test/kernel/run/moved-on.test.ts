@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 const hang = { fault: { kind: "hang" } } as const;
 
-/** A run whose one rollout waits for its model, its store opened a second time. */
+/** A run whose one rollout waits for its model, with its store opened a second time. */
 async function waiting<T>(look: (store: RunStore, spec: RunSpec, now: number) => T): Promise<T> {
   const model = script([hang]);
   const run = await platform.start({ environment: "gsm8k", dataset: questions(1), model });
@@ -33,7 +33,7 @@ async function waiting<T>(look: (store: RunStore, spec: RunSpec, now: number) =>
   return seen;
 }
 
-test("a rollout that answered while it was being asked is not given up for what was asked of it before", async () => {
+test("a rollout that reported while it was being asked is not given up because of the earlier answer", async () => {
   const after = await waiting((store, spec, now) => {
     const row = store.bySeq(1);
     if (row === null) throw new Error("no such rollout");
@@ -49,7 +49,7 @@ test("a rollout that answered while it was being asked is not given up for what 
   expect(after.kept).toMatchObject({ status: "scoring", outcome: null, asks: 0 });
 });
 
-test("misses count in a row: one that was asked for hours and is healthy survives a call that fails", async () => {
+test("misses count in a row: a healthy rollout that was asked for hours survives one failing call", async () => {
   const row = await waiting((store, spec, now) => {
     store.setRollout(1, { asks: 40, misses: 11 });
     heardFrom(store, spec, store.bySeq(1), { state: "running", next_event_at: now }, now);
@@ -59,7 +59,7 @@ test("misses count in a row: one that was asked for hours and is healthy survive
   expect(row).toMatchObject({ status: "running", misses: 1 });
 });
 
-test("a rollout whose storage cannot be read is given up within a minute, as the platform's failure and by name", async () => {
+test("a rollout whose storage cannot be read is given up within a minute, as a platform failure that names it", async () => {
   const { row, at } = await waiting((store, spec, now) => {
     let [clock, row] = [now, store.bySeq(1)];
     const undone = () =>
@@ -79,7 +79,7 @@ test("a rollout whose storage cannot be read is given up within a minute, as the
   expect(row?.error).toContain(`the storage of its object cannot be read: ${row?.id}`);
 });
 
-test("an endpoint whose key does not open ends its rollouts as the platform's failure, and no call leaves", async () => {
+test("an endpoint whose key cannot be opened ends its rollouts as platform failures, and no call is sent", async () => {
   const template = await platform.finish({
     environment: "gsm8k",
     dataset: questions(1),
@@ -94,7 +94,7 @@ test("an endpoint whose key does not open ends its rollouts as the platform's fa
   expect(await requestsOf(model)).toEqual([]);
 });
 
-test("an endpoint that repeats the key it refuses does not get it stored or shown", async () => {
+test("a refused key that an endpoint repeats in its error is neither stored nor shown", async () => {
   const api_key = "sk-never-to-be-seen";
   const refusal = { status: 401, body: { error: { message: `bad key ${api_key}` } } };
   const model = script([{ fault: { kind: "status", ...refusal } }]);
@@ -107,7 +107,7 @@ test("an endpoint that repeats the key it refuses does not get it stored or show
   expect(run.error?.message).toContain("[key]");
   const [row] = await platform.results(run.id);
   const rollout = await platform.rollout(row?.rollout_id ?? "");
-  // The model's name is the script, which has to hold the key.
+  // The model's name is the script, which must contain the key.
   const shown = { ...run, model: "", row, rollout };
   expect(JSON.stringify(shown)).not.toContain(api_key);
 });

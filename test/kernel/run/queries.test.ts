@@ -6,14 +6,14 @@ import { findRunByIdempotencyKey, getRun, insertRun, updateRun } from "../../../
 import { admit } from "../../accounts/admit.ts";
 import { endpointRow, runRow } from "../http/run-rows.ts";
 
-/** A project that is there: none takes a run that is not, or is being deleted. */
+/** An existing project: a missing or deleted one accepts no run. */
 async function newScope(orgId = `org_${crypto.randomUUID()}`): Promise<Scope> {
   const scope = { orgId, projectId: `pj_${crypto.randomUUID()}` };
   await admit(scope);
   return scope;
 }
 
-test("a run and its endpoint are written together and read by their owner only", async () => {
+test("a run and its endpoint are written together and read only by their owner", async () => {
   const [scope, other] = [await newScope(), await newScope()];
   const endpoint = endpointRow();
   const run = runRow(endpoint, { metadata: { branch: "main" } });
@@ -37,7 +37,7 @@ test("a run and its endpoint are written together and read by their owner only",
   }
 });
 
-test("an idempotency key that is taken writes neither run nor endpoint", async () => {
+test("a used idempotency key writes neither run nor endpoint", async () => {
   const scope = await newScope();
   const [first, second] = [endpointRow(), endpointRow()];
   const original = runRow(first, { idempotency_key: "k", request_hash: "h" });
@@ -50,7 +50,7 @@ test("an idempotency key that is taken writes neither run nor endpoint", async (
   expect(found?.run).toMatchObject({ id: original.id, request_hash: "h" });
 });
 
-test("another project may use the same idempotency key, and runs without one never meet", async () => {
+test("another project may use the same idempotency key, and runs without one never conflict", async () => {
   const scope = await newScope();
   for (const owner of [scope, await newScope(scope.orgId)]) {
     for (const idempotency_key of ["k", null, null]) {
@@ -61,7 +61,7 @@ test("another project may use the same idempotency key, and runs without one nev
   }
 });
 
-test("an update changes what it names, in its own project only", async () => {
+test("an update changes only the fields it names, in its own project", async () => {
   const scope = await newScope();
   const endpoint = endpointRow();
   const run = runRow(endpoint);

@@ -1,6 +1,6 @@
 /**
- * Figures of a group of environments, made again from what is stored: rows of results, samples and credits of a batch, all
- * read over HTTP. The arithmetic is this file's own.
+ * Figures of a group of environments, computed again from stored data: result rows, samples and credits of a batch, all
+ * read over HTTP. The arithmetic is implemented separately in this file.
  */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
@@ -13,7 +13,7 @@ import { registerOnce } from "../registered.ts";
 import { type Script, script } from "../script.ts";
 
 const Task = z.object({ question: z.string() });
-/** Whatever it is called, one reward: how much of the longest answer was given. */
+/** All members have the same reward under different names: how much of the longest answer was given. */
 function member(name: string, tasks: number, longest: number): SingleTurnEnv<z.output<typeof Task>> {
   const rows = Array.from({ length: tasks }, (_, at) => ({ question: `${name} ${at}` }));
   return new SingleTurnEnv({
@@ -46,7 +46,7 @@ beforeAll(async () => {
   door = await openPlatform();
 });
 
-/** As verifiers labels a row. */
+/** The label that verifiers gives a row. */
 function labelOf({ info }: Pick<ResultRow, "info">): string {
   const { env_id } = z.object({ env_id: z.union([z.string(), z.array(z.string())]) }).parse(info);
   return typeof env_id === "string" ? env_id : env_id.join("/");
@@ -56,7 +56,7 @@ function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** Mean of task means and its standard error over them. */
+/** The mean of the task means, and its standard error. */
 function estimate(rows: readonly ResultRow[], value: (row: ResultRow) => number | null | undefined) {
   const tasks = Map.groupBy(rows, ({ task_key }) => task_key);
   const means = [...tasks.values()].flatMap((of) => {
@@ -110,7 +110,7 @@ test("each member's mean, standard error, counts and metrics are those of its ow
   expect(report.members?.["math"]?.reward).toMatchObject({ n_unscored: 2, n_rollouts: 6 });
 });
 
-test("an attempt that took another's place counts in its member's figures, and the one before does not", async () => {
+test("an attempt that replaced another counts in its member's figures, and the earlier one does not", async () => {
   const model = script(["xx"], { ...WHEN, "sql 1": [{ ...FAILS, attempts: 1, reply: "abcd" }] });
   const { id, report } = await door.finish({ environment: "figures", model, min_scored: 0 });
   expect(report.members?.["tools/sql"]?.reward).toMatchObject({ n_error: 1, n_rollouts: 2 });
@@ -135,7 +135,7 @@ const Sample = z.object({ sample_id: z.string(), rollout_id: z.string(), env: z.
 const Manifest = z.object({ objects: z.array(z.object({ sha256: z.string() })) });
 const Credit = z.object({ sample_id: z.string(), reward: z.number(), advantage: z.number() });
 
-test("samples carry their member's name, and its series of a step is made of its own rows", async () => {
+test("samples have their member's name, and the member's series of a step is computed from its own rows", async () => {
   const slots = ["a", "abc"];
   const model = script(["xx"], undefined, { slots, tokens: true });
   const size = { group_size: 2, batch_size: { rollouts: 18 }, max_steps: 1, lead: 0 };

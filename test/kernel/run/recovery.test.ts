@@ -18,7 +18,7 @@ function hangingAt(turns: Turns, at: number): Turns {
   );
 }
 
-test("a process that dies while calls are in flight goes on after it, and samples no answered turn again", async () => {
+test("if a process dies with calls in flight the next one continues, and samples no answered turn again", async () => {
   const model = script(hangingAt(GUESSES, 1));
   const run = await platform.start({
     environment: "guess-number",
@@ -31,7 +31,7 @@ test("a process that dies while calls are in flight goes on after it, and sample
   await abortAllDurableObjects();
   const ended = await platform.ended(run.id);
   expect(ended).toMatchObject({ status: "completed", counts: { scored: 4, failed: {} } });
-  // The calls in flight went out again under the keys they had, and no other did.
+  // The calls in flight were sent again under the same keys, and no others.
   const again = [...(await keysByCount(model))].filter(([, count]) => count > 1);
   expect(again.map(([key, count]) => [key.split(":")[1], count])).toEqual([1, 2, 3, 4].map(() => ["1", 2]));
   expect(ended.report.calls).toBe((await requestsOf(model)).length);
@@ -54,13 +54,13 @@ test("a rollout evicted between two tries wakes by its alarm, and calls again un
   expect([...(await keysByCount(model)).values()]).toEqual([2]);
 });
 
-test("a run whose object was evicted again and again still dispatches all, once each", async () => {
+test("a run whose object was evicted again and again still dispatches all rollouts, once each", async () => {
   const model = script(RIGHT);
   const request = { environment: "gsm8k", dataset: questions(12), model, max_concurrent: 2 };
   const run = await platform.start(request);
   for (const seen of [1, 4, 8]) {
     await requestsOf(model, seen);
-    // One that has had nothing to do for ten seconds is not there any more.
+    // An object that is idle for ten seconds is evicted.
     await platform.inRun(run.id, () => undefined);
     await evictDurableObject(platform.runStub(run.id));
   }
@@ -70,7 +70,7 @@ test("a run whose object was evicted again and again still dispatches all, once 
   expect((await requestsOf(model)).length).toBe(12);
 });
 
-test("a rollout in flight whose alarm was lost is woken by being asked how it stands", async () => {
+test("a rollout in flight whose alarm was lost is woken when it is asked for its state", async () => {
   const waits = { kind: "status", status: 429, headers: { "retry-after": "3600" } } as const;
   const model = script([{ fault: waits, times: 1, reply: "\\boxed{4}" }]);
   const run = await platform.start({ environment: "gsm8k", dataset: questions(1), model });

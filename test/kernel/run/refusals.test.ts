@@ -1,4 +1,4 @@
-/** Replies of 403: one refused prompt fails its rollout, and a key that no call gets past ends the run. */
+/** Replies of 403: one refused prompt fails its rollout, and a key with which no call succeeds ends the run. */
 import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test, vi } from "vitest";
@@ -51,12 +51,12 @@ test.each<[server: string, fault: Fault, said: string]>([
   expect((await requestsOf(model)).length).toBe(7);
 });
 
-test("where every prompt is refused by its moderation the run is played to its end, and no circuit opens", async () => {
+test("if every prompt is refused by moderation the run is played to its end, and no circuit opens", async () => {
   const run = await platform.finish(played(script([{ fault: page }]), 24));
   expect(run).toMatchObject({ status: "completed", counts: { pending: 0, failed: { provider: 24 } } });
 });
 
-test("D3: a plain 403 for three tasks and no answered call ends the run, with the words", async () => {
+test("D3: a plain 403 for three tasks without an answered call ends the run, with the message", async () => {
   const model = script([{ fault: PLAIN }]);
   const run = await platform.finish(played(model, 20));
   expectLaw(run.counts);
@@ -95,7 +95,7 @@ function failedOf(run: RunView, count: number): Promise<void> {
   return vi.waitUntil(failed, PATIENCE).then(() => undefined);
 }
 
-test("three refusals that come first wait for calls in flight, and the run goes on when one of those is answered", async () => {
+test("after three early refusals the run waits for calls in flight, and continues if one of those is answered", async () => {
   const model = script(RIGHT, undefined, { held: true });
   const run = await platform.start(played(model, 12, { max_concurrent: 4 }));
   await requestsOf(model, 4);
@@ -111,7 +111,7 @@ test("three refusals that come first wait for calls in flight, and the run goes 
   expect(ended).toMatchObject({ status: "completed", counts: { scored: 9, failed: { provider: 3 } } });
 });
 
-test("refusals are counted past the death of the run's object", async () => {
+test("refusals are still counted after the run's object died", async () => {
   const model = script(RIGHT, undefined, { held: true });
   const run = await platform.start(played(model, 9, { max_concurrent: 1 }));
   for (const group of [0, 1, 2]) {
@@ -124,7 +124,7 @@ test("refusals are counted past the death of the run's object", async () => {
   expect(ended).toMatchObject({ error: { code: "endpoint_unauthorized" }, counts: { pending: 6 } });
 });
 
-test("a run that ended so and is retried is counted anew", async () => {
+test("a run that ended this way and is retried starts a new count", async () => {
   const model = script([{ fault: PLAIN, attempts: 1, reply: "\\boxed{4}" }]);
   const run = await platform.finish(played(model, 4, { max_concurrent: 1 }));
   expect(run).toMatchObject({ error: { code: "endpoint_unauthorized" }, counts: { pending: 1 } });
@@ -144,7 +144,7 @@ test("a training run ends by the same rule", async () => {
   expect(await platform.ended(id)).toMatchObject({ status: "failed", error: { code: "endpoint_unauthorized" } });
 });
 
-test("on a fleet a 403 of one prompt is not retried, and one that may be the key's goes to another call", async () => {
+test("on a fleet a 403 for one prompt is not retried, and one that may concern the key is retried elsewhere", async () => {
   const { fleet } = await insertFleet(platform.scope);
   const flagged = refusal({ error: { message: "flagged by moderation" } });
   const model = script(RIGHT, { "question 0": [{ fault: flagged }], "question 1": [{ fault: PLAIN }] });
@@ -185,7 +185,7 @@ test.each<[server: string, fault: Fault]>([
   expect(run).toMatchObject({ status: "completed", counts: { scored: 3, unscored: { judge: 4 } } });
 });
 
-test("a judge that answers three tasks with a plain 403, and no other, ends the run", async () => {
+test("a judge that answers only with a plain 403, for three tasks, ends the run", async () => {
   const run = await platform.finish(judged(script([{ fault: PLAIN }]), 40, { max_concurrent: 2 }));
   expectLaw(run.counts);
   expect(run).toMatchObject({ status: "failed", error: { code: "endpoint_unauthorized" } });
@@ -193,7 +193,7 @@ test("a judge that answers three tasks with a plain 403, and no other, ends the 
   expect(run.counts.pending).toBeGreaterThan(0);
 });
 
-test("a judge that refuses two tasks, or each for its moderation, ends nothing", async () => {
+test("a judge that refuses two tasks, or only by moderation, does not end the run", async () => {
   const few = await platform.finish(judged(script([{ fault: PLAIN }]), 2));
   const all = await platform.finish(judged(script([{ fault: page }]), 5, { max_concurrent: 1 }));
   for (const run of [few, all]) {
@@ -201,7 +201,7 @@ test("a judge that refuses two tasks, or each for its moderation, ends nothing",
   }
 });
 
-// Moved on by hand.
+// Driven by hand.
 
 function refuse(hand: Hand, row: RolloutEntry, more: object = {}): void {
   const error = serializeError(new PermissionDeniedError("403 no rights"));
@@ -209,7 +209,7 @@ function refuse(hand: Hand, row: RolloutEntry, more: object = {}): void {
   answer(hand.store, hand.spec, { ...report, task_key: `task ${row.group_index}`, ...more }, hand.now);
 }
 
-test("a refusal that is told twice, or whose write was cut off, counts once", async () => {
+test("a refusal that is reported twice, or whose write was interrupted, counts once", async () => {
   await byHand({ num_examples: 4 }, (hand) => {
     hand.dispatch(4);
     const [first, second, third, last] = hand.rows("running");
@@ -232,7 +232,7 @@ test("a refusal that is told twice, or whose write was cut off, counts once", as
   });
 });
 
-test("what is kept of refusals does not grow with them", async () => {
+test("the record of refusals does not grow with their number", async () => {
   await byHand({ num_examples: 200 }, (hand) => {
     hand.dispatch(200);
     const error = serializeError(new PermissionDeniedError("no ".repeat(5000)));
@@ -242,7 +242,7 @@ test("what is kept of refusals does not grow with them", async () => {
   });
 });
 
-test("a run that waits so fills up the group that has begun, and begins no other", async () => {
+test("a run in this state completes the group that has begun, and begins no other", async () => {
   await byHand({ num_examples: 9, rollouts_per_example: 4, whole_groups: true }, (hand) => {
     hand.dispatch(14);
     for (const row of hand.rows("running").slice(0, 12)) refuse(hand, row);
@@ -255,7 +255,7 @@ test("a run that waits so fills up the group that has begun, and begins no other
   });
 });
 
-test("an attempt that takes over a trajectory has called nobody, and proves no key", async () => {
+test("an attempt that takes over a trajectory has called no endpoint, and proves no key", async () => {
   await byHand({ num_examples: 3 }, (hand) => {
     hand.dispatch(3);
     for (const row of hand.rows("running")) {
@@ -276,7 +276,7 @@ const NO_RIGHTS = {
 } as const;
 const SAID = { kind: "given", value: "good", reason: null, usage: null } as const;
 
-/** What came of asking the judge once about the rollout, whose task is its own. */
+/** Reports the outcome of one judge call for the rollout, whose task is its own. */
 function tellJudged(hand: Hand, row: RolloutEntry, outcome: ToldOutcome): void {
   const asked = { key: `k${row.seq}`, judge: "default", pass: 0, rollout_id: row.id, left_out: 0, seed: null };
   takeResults(hand.store, hand.spec, { unit: row.seq, claim: 1 }, [{ ...asked, outcome }], hand.now);
@@ -296,7 +296,7 @@ async function judgedByHand(use: (hand: Hand, last: RolloutEntry) => void): Prom
   });
 }
 
-test("three refusals of a judge wait for what is in flight, and end the run where nothing is answered", async () => {
+test("after three refusals of a judge the run waits for what is in flight, and ends if nothing is answered", async () => {
   await judgedByHand((hand, last) => {
     expect(roomToBegin(hand.spec, hand.store.head())).toBe(0);
     tellJudged(hand, last, { ...NO_RIGHTS, forbidden: true });

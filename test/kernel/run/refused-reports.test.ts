@@ -1,4 +1,4 @@
-/** A report that no store will ever take: its rollout ends all the same, once, with a report that can be stored. */
+/** A report that no store can ever accept: its rollout still ends, once, with a report that can be stored. */
 import { evictDurableObject } from "cloudflare:test";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { RolloutStore } from "../../../src/kernel/rollout/store.ts";
@@ -14,7 +14,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** A run of one rollout, whose object refuses what the rollout left for what it is, as it does what is too large. */
+/** A run of one rollout, whose object refuses the rollout's trajectory for its content, like one that is too large. */
 async function refusing(): Promise<string> {
   const model = script([{ fault: { kind: "hang" }, times: 1, reply: "\\boxed{4}" }]);
   const limits = { call_timeout_s: 1, max_retries: 1 };
@@ -41,13 +41,13 @@ async function expectEndedOnce(id: string): Promise<void> {
   await acknowledged(rolloutAt(id));
 }
 
-/** Until the rollout has noted that its run has its report. */
+/** Waits until the rollout has noted that its run has the report. */
 async function acknowledged(id: string): Promise<void> {
   const ask = () => platform.inRollout(id, (rollout) => rollout.ask());
   while ((await ask())?.state !== "answered") await platform.inRollout(id, (rollout) => rollout.alarm());
 }
 
-test("a rollout whose report is refused for what it is ends as the platform's failure, and its run ends", async () => {
+test("a rollout whose report is refused for its content ends as a platform failure, and its run ends", async () => {
   await expectEndedOnce(await refusing());
 });
 
@@ -66,7 +66,7 @@ test("a kill after the smaller report, before the rollout has noted it, leaves o
   await expectEndedOnce(id);
 });
 
-test("a unit whose scores are refused for what they are ends unscored, and its neighbours are scored", async () => {
+test("a scoring group whose scores are refused for their content ends unscored, and the others are scored", async () => {
   const model = script([{ fault: { kind: "hang" }, times: 1, reply: "\\boxed{4}" }]);
   const limits = { call_timeout_s: 1, max_retries: 1 };
   const dataset = questions(3);

@@ -1,4 +1,4 @@
-/** Releases of what a run's cap holds for lost calls: by whom, of what, behind kills, and where it was used after all. */
+/** Releases of what a run's cap reserves for lost calls: who may do it, of what, after kills, and with late reports. */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test, vi } from "vitest";
 import { auditObject } from "../../../src/accounts/rpc.ts";
@@ -20,7 +20,7 @@ import { reportOf } from "../run-rows.ts";
 import { script } from "../script.ts";
 
 let platform: Door;
-/** Of an owner, whose key is good for the whole organisation. */
+/** Headers of an owner, whose key is valid for the whole organisation. */
 let headers: Record<string, string>;
 beforeAll(async () => {
   platform = await openPlatform();
@@ -48,7 +48,7 @@ async function logged({ ask }: Door, target: string) {
   return AuditList.parse(await (await ask(`/v1/audit-log?${query}`)).json()).data;
 }
 
-/** The first of the rollouts was let out 4,000 micro-dollars and could not be heard; the second may spend as much. */
+/** The first rollout has reserved 4,000 micro-dollars and could not be reached; the second may spend as much. */
 function oneOfTwoLost(run: Hand) {
   run.dispatch(2);
   const ask = { slot: 0, attempt: 0, asks: 1, spent: 0, need: 1000, wish: 4000 };
@@ -65,7 +65,7 @@ function oneOfTwoLost(run: Hand) {
 
 const TWO = { money: MONEY, num_examples: 3, rollouts_per_example: 1, min_scored: 0 };
 
-test("a release frees what is held for what has ended, not what is let out to calls in flight, and twice does nothing", async () => {
+test("a release frees reservations of what has ended, not of calls in flight, and a second one changes nothing", async () => {
   await byHand(TWO, (run) => {
     oneOfTwoLost(run);
     const held = { calls: 1, micros: 4000 };
@@ -81,7 +81,7 @@ test("a release frees what is held for what has ended, not what is let out to ca
   });
 });
 
-test("usage that comes after a release counts as spent, once and above the cap too, and nothing more is let out", async () => {
+test("usage reported after a release counts as spent, once and even above the cap, and then nothing more is reserved", async () => {
   const again = vi.spyOn(RolloutObject.prototype, "askAgain").mockResolvedValue();
   await byHand(TWO, async (run) => {
     const lost = oneOfTwoLost(run);
@@ -103,7 +103,7 @@ test("usage that comes after a release counts as spent, once and above the cap t
   again.mockRestore();
 });
 
-test("an owner releases what a run holds, and the audit log keeps who did so, when, and how much it was", async () => {
+test("an owner releases what a run reserves, and the audit log records who did so, when, and how much it was", async () => {
   const request = { ...capped, dataset: questions(1), model: script(LOSES_ONE), max_cost_micros: 1_000_000 };
   const run = await platform.finish(request);
   const held = run.report.lost_holds;
@@ -120,7 +120,7 @@ test("an owner releases what a run holds, and the audit log keeps who did so, wh
   expect(second?.released).toBeUndefined();
 });
 
-test("a key of one project releases nothing, though it may do all else there", async () => {
+test("a key of one project cannot release anything, even if it may do everything else there", async () => {
   const run = await platform.finish({
     ...capped,
     dataset: questions(1),
@@ -132,7 +132,7 @@ test("a key of one project releases nothing, though it may do all else there", a
   expect(await logged(platform, run.id)).toEqual([]);
 });
 
-test("a run that lost calls have brought to its cap goes on once they are released and it is retried", async () => {
+test("a run whose cap was used up by lost calls continues once they are released and it is retried", async () => {
   const loses = [{ fault: { kind: "reset" }, times: 2, reply: "\\boxed{4}" }] as const;
   const request = { ...capped, dataset: questions(6), model: script(loses), max_concurrent: 1, max_cost_micros: 3500 };
   const run = await platform.finish(request);
@@ -149,7 +149,7 @@ test("a run that lost calls have brought to its cap goes on once they are releas
 
 const MOST_WRITES = 20;
 
-/** Releases by an instance that dies after so many writes. False: it did not need as many. */
+/** Releases in an instance that dies after this many writes. False: it needed fewer. */
 async function dies(id: string, writes: number, held: { calls: number; micros: number }): Promise<boolean> {
   const life = new Life(writes);
   const { orgId, projectId: project_id } = platform.scope;
@@ -169,12 +169,12 @@ async function dies(id: string, writes: number, held: { calls: number; micros: n
       if (!life.over) throw thrown;
     }
   });
-  // What the object around it remembers is out of date.
+  // The cache of the enclosing object is out of date.
   await expect(platform.inRun(id, (_, state) => state.abort("killed"))).rejects.toThrow("killed");
   return life.over;
 }
 
-test("a release that is killed between any two writes frees the holds once, and the audit log says how much once", async () => {
+test("a release that is killed between any two writes frees the reservations once, and is in the audit log once", async () => {
   const request = { ...capped, dataset: questions(1), model: script(LOSES_ONE), max_cost_micros: 1_000_000 };
   const { id, report } = await platform.finish(request);
   const { calls = 0, micros = 0 } = report.lost_holds ?? {};

@@ -1,4 +1,4 @@
-/** The report of a run that goes on is summed as rollouts end; it must be what a walk over all rows gives. */
+/** The report of a running run is summed as rollouts end; it must equal a sum over all rows. */
 
 import { expect, test } from "vitest";
 import type { RunReport } from "../../../src/contract/report.ts";
@@ -17,12 +17,12 @@ function walked(platform: Door, id: string): Promise<unknown> {
   });
 }
 
-/** What rows do not hold is counted as they end, and in no walk over them. */
+/** Without the values that are counted at the ends and are not in rows. */
 function summed({ latency: _, ...report }: Partial<RunReport> = {}): Partial<RunReport> {
   return report;
 }
 
-test("a view while the run goes on says what all its rows say, before and after more have ended, and so does the last", async () => {
+test("a view of a running run agrees with all its rows, before and after more have ended, and so does the last view", async () => {
   const platform = await openPlatform();
   const { id } = await platform.start({
     environment: "gsm8k",

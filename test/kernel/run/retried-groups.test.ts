@@ -1,6 +1,6 @@
 /**
- * A group that is retried keeps its number, and with it the name of what is scored together. What was said of the number
- * before comes late here: it must say nothing about the attempts that count now.
+ * A retried group keeps its number, and so does its scoring group. Here messages about the earlier attempts arrive
+ * late: they must not affect the attempts that count now.
  */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
@@ -23,7 +23,7 @@ function withHand(given: object, use: (run: Hand) => void): Promise<void> {
   return inside(stub, RunObject, (_, { storage }) => use(new Hand(storage, { ...GROUP, ...given })));
 }
 
-/** Its members have answered, and end without scores; then they are retried. */
+/** Its members have reported, and end without scores; then they are retried. */
 function givenUpAndRetried(run: Hand): readonly RolloutEntry[] {
   const before = run.rows("scoring");
   const ending = { from: "scoring", outcome: "unscored", reason: "judge", message: "?" } as const;
@@ -38,7 +38,7 @@ function waiting(run: Hand): number[] {
   return unitsWaiting(run.store, run.spec, [0], 0).map(({ members }) => members.length);
 }
 
-test("a message of the first scores of a group, which comes late, finds nothing while members of its retry still run", async () => {
+test("a late message about a group's first scores finds nothing while members of its retry still run", async () => {
   await withHand({}, (run) => {
     run.dispatch();
     run.answer(1);
@@ -47,7 +47,7 @@ test("a message of the first scores of a group, which comes late, finds nothing 
     run.retry();
     run.dispatch(1);
     run.answer();
-    // One of them has answered, and the other is not dispatched yet.
+    // One of them has reported, and the other is not dispatched yet.
     expect([run.rows("scoring").length, waiting(run)]).toEqual([1, []]);
     run.dispatch();
     expect(waiting(run)).toEqual([]);
@@ -56,7 +56,7 @@ test("a message of the first scores of a group, which comes late, finds nothing 
   });
 });
 
-test("who found late that a group owes verdicts has none asked of its retry before that is whole", async () => {
+test("a late request for judgements of a group is ignored until its retry is complete", async () => {
   await withHand({ judges: JUDGES }, (run) => {
     run.dispatch();
     run.answer();
@@ -72,7 +72,7 @@ test("who found late that a group owes verdicts has none asked of its retry befo
   });
 });
 
-test("a verdict on an attempt that does not count any more is none of its retry, and one on the group is charged once", async () => {
+test("a judgement of a superseded attempt is not used for its retry, and one of the group is charged once", async () => {
   await withHand({ judges: JUDGES }, (run) => {
     const { store, spec } = run;
     run.dispatch();
@@ -113,7 +113,7 @@ test("a group that was given up for the deaths it caused is tried again when it 
     const accuse = (boot: string) => suspects.accuse(run.spec, "unit/0", { boot, died: true }, run.now);
     expect(["a", "b", "c"].map(accuse)).toEqual([{ deaths: 0 }, { deaths: 1 }, null]);
     expect(run.rows("done").map(({ outcome }) => outcome)).toEqual(["unscored", "unscored"]);
-    // Whoever had it in hand may still ask.
+    // An earlier consumer may still ask.
     expect(accuse("c")).toBeNull();
     run.retry();
     run.dispatch();

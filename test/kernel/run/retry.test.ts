@@ -1,4 +1,4 @@
-/** Retries: another attempt in the slot, the one before kept as it ended, and the law whole throughout. */
+/** Retries: another attempt in the slot, the earlier one keeps its end, and the accounting law holds throughout. */
 
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
@@ -37,14 +37,14 @@ function attemptAt(runId: string, attempt: number, group = 0): string {
   return rolloutId(runId, { group, slot: 0, attempt }, idMac(env.ROLLCALL_SECRET));
 }
 
-/** A run of four questions of which two fail at first, ended. */
+/** An ended run of four questions of which two fail at first. */
 function halfFailed(more: object = {}): Promise<RunView> {
   const model = script(RIGHT, { bad: AT_FIRST });
   const dataset = questions(4, ["bad", "bad"]);
   return platform.finish({ environment: "gsm8k", dataset, model, ...more });
 }
 
-test("a retried run goes on, gives every failed slot one more attempt, and then completes", async () => {
+test("a retried run continues, gives every failed slot one more attempt, and then completes", async () => {
   const before = await halfFailed();
   expect(before).toMatchObject({ status: "failed", error: { code: "too_few_scored" } });
   const going = await retried(before.id);
@@ -60,12 +60,12 @@ test("a retried run goes on, gives every failed slot one more attempt, and then 
     failed: { provider: 2 },
   });
   expect(after.report.reward).toMatchObject({ mean: 1, n_tasks: 4, n_rollouts: 4, n_error: 0 });
-  // What the first attempts cost was spent all the same.
+  // The cost of the first attempts still counts.
   expect(after.report.calls).toBe(6);
   expect((await requestsOf(after.model)).length).toBe(6);
 });
 
-test("the attempt before keeps how it ended, and says which one took its place", async () => {
+test("the earlier attempt keeps its end, and shows which one replaced it", async () => {
   const run = await halfFailed();
   await retried(run.id);
   await platform.ended(run.id);
@@ -80,7 +80,7 @@ test("the attempt before keeps how it ended, and says which one took its place",
   expect(rows.map(({ rollout_id }) => rollout_id).filter((id) => [old, now].includes(id))).toEqual([old, now]);
 });
 
-test("the run's row in the database says how the run stands after its retry", async () => {
+test("the run's row in the database shows its state after the retry", async () => {
   const run = await halfFailed();
   await retried(run.id);
   await platform.ended(run.id);
@@ -105,7 +105,7 @@ test("events read from the start do not end where the run first ended", async ()
   });
 });
 
-test("only the classes named are retried, and a class nobody ended with changes nothing", async () => {
+test("only the named classes are retried, and a class without rollouts changes nothing", async () => {
   const run = await halfFailed();
   expect(await retried(run.id, { classes: ["timeout", "scorer"] })).toEqual(run);
   await retried(run.id, { classes: ["provider"] });
@@ -114,7 +114,7 @@ test("only the classes named are retried, and a class nobody ended with changes 
   expect(await unknown.json()).toMatchObject({ error: { param: "classes[0]" } });
 });
 
-test("a repeat of the key retries nothing again, and the key with another body is refused", async () => {
+test("a repeated key causes no second retry, and the key with another body is refused", async () => {
   const model = script([REFUSED]);
   const request = { environment: "gsm8k", dataset: questions(2), model };
   const run = await platform.finish(request);
@@ -130,13 +130,13 @@ test("a repeat of the key retries nothing again, and the key with another body i
   expect((await requestsOf(model)).length).toBe(6);
 });
 
-test("asked twice at once, a slot gets one more attempt", async () => {
+test("with two retries at once a slot gets one more attempt", async () => {
   const run = await halfFailed();
   await Promise.all([retried(run.id), retried(run.id)]);
   expect((await platform.ended(run.id)).counts).toMatchObject({ planned: 6, scored: 4 });
 });
 
-test("a run that goes on retries what failed so far beside what is still to come", async () => {
+test("a retry of a running run adds what failed so far to what is still to come", async () => {
   const hang = { fault: { kind: "hang" }, times: 1, reply: "\\boxed{4}" } as const;
   const model = script(RIGHT, { bad: AT_FIRST, slow: [hang] });
   const dataset = questions(4, ["bad", "slow"]);
@@ -150,7 +150,7 @@ test("a run that goes on retries what failed so far beside what is still to come
   expect(counts).toMatchObject({ planned: 5, scored: 3, failed: { provider: 1 } });
 });
 
-test("a run its endpoint stopped goes on with what it had not dispatched", async () => {
+test("a run stopped by its endpoint continues with what it had not dispatched", async () => {
   const api_key = "sk-wrong-at-first";
   const refusal = { kind: "status", status: 401 } as const;
   const model = script([{ fault: refusal, attempts: 1, reply: "\\boxed{4}" }]);
@@ -168,7 +168,7 @@ test("a run its endpoint stopped goes on with what it had not dispatched", async
   expect(after.counts).toMatchObject({ planned: 4, scored: 1, failed: { provider: 2 } });
 });
 
-test("what a deadline cut off is retried, with the deadline counted anew", async () => {
+test("rollouts stopped by a deadline are retried, and the deadline starts again", async () => {
   const hang = { fault: { kind: "hang" }, attempts: 1, reply: "\\boxed{4}" } as const;
   const model = script([hang]);
   const run = await platform.start({
@@ -206,7 +206,7 @@ test("a cancelled run stays cancelled", async () => {
   expect(await platform.run(run.id)).toEqual(ended);
 });
 
-test("a rollout without a score is scored again as it stands, and nothing is sampled", async () => {
+test("a rollout without a score is scored again from its trajectory, and nothing is sampled", async () => {
   const model = script(["3"]);
   const question = `word ${crypto.randomUUID()}`;
   unscorable.add(question);
@@ -227,7 +227,7 @@ test("a rollout without a score is scored again as it stands, and nothing is sam
   expect(again).toMatchObject({ reward: 3, rescored_from: rolloutAt(run.id), attempt: 1 });
 });
 
-test("D17: R-retry-2, one member of a group is sampled again, and the group is scored anew once all have ended", async () => {
+test("D17: R-retry-2, one member of a group is sampled again, and the group is scored again once all have ended", async () => {
   const model = script(["4"]);
   setups.toFail = 1;
   const dataset = [{ question: "all of one group" }];
@@ -258,10 +258,10 @@ test("D17: R-retry-2, one member of a group is sampled again, and the group is s
   expect(superseded.map(({ advantage }) => advantage)).toEqual([null, null, null]);
 });
 
-test("a group that is still under way is left alone", async () => {
+test("a group that is still under way is not retried", async () => {
   const { id } = await halfFailed({ rollouts_per_example: 1 });
   const added = await platform.inRun(id, (_, { storage }) => {
-    // Group 0 gets a second member, which runs. Group 1 has its failed one alone.
+    // Group 0 gets a second member, which runs. Group 1 has only its failed one.
     storage.sql.exec(`insert into rollouts (group_index, slot, attempt, id, status, ask_at)
       values (0, 1, 0, 'ro_running', 'running', 0)`);
     return new RunStore(storage, ACCOUNTING_HOOKS).retries.add(null, true);
@@ -269,7 +269,7 @@ test("a group that is still under way is left alone", async () => {
   expect(added).toBe(1);
 });
 
-test("a retry is woken by an alarm that is stored with it, before anybody else is asked", async () => {
+test("a retry is woken by an alarm that is stored with it, before any other call", async () => {
   const run = await halfFailed();
   const firesIn = await platform.inRun(run.id, async (object, { storage }) => {
     object.now = () => Date.now() + HOUR;

@@ -1,4 +1,4 @@
-/** Rows that are remembered: always as they are stored, whatever was written, taken back, or done by hand meanwhile. */
+/** Cached rows: always equal to the stored ones, after any write, rollback or manual change. */
 
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
@@ -12,7 +12,7 @@ import { Hand } from "../run-by-hand.ts";
 
 const FIRST = { group: 0, slot: 0, attempt: 0 };
 
-/** How the run's rows are remembered and how they are stored, after each of the steps. */
+/** The run's cached rows and its stored rows after each of the steps. */
 function afterEach(
   steps: readonly ((run: Hand, storage: DurableObjectStorage) => void)[],
   given: Partial<RunSpec> = {},
@@ -30,10 +30,10 @@ function afterEach(
   });
 }
 
-test("a row is remembered from its dispatch to its end as it is stored", () =>
+test("a row is cached from its dispatch to its end as it is stored", () =>
   afterEach([(run) => run.dispatch(), (run) => run.answer(), (run) => run.score()]));
 
-test("what a transaction wrote before it failed is not remembered, neither changes nor new rows", async () => {
+test("what a failed transaction wrote is not cached, neither changes nor new rows", async () => {
   await afterEach(
     [
       (run) => run.dispatch(1),
@@ -57,7 +57,7 @@ test("what a transaction wrote before it failed is not remembered, neither chang
   );
 });
 
-test("a row that ended stays as it ended in what a retry makes of it, and the next attempt is a row of its own", () =>
+test("an ended row does not change by a retry except for its successor, and the next attempt is a row of its own", () =>
   afterEach(
     [
       (run) => run.dispatch(),
@@ -72,7 +72,7 @@ test("a row that ended stays as it ended in what a retry makes of it, and the ne
     { num_examples: 2 },
   ));
 
-test("a rollout that is asked to stop is remembered so, whether it is one or all of its group", () =>
+test("the cached row shows that a rollout must stop, for one rollout or for all of its group", () =>
   afterEach(
     [
       (run) => run.dispatch(),
@@ -86,14 +86,14 @@ test("a rollout that is asked to stop is remembered so, whether it is one or all
     { num_examples: 2 },
   ));
 
-test("rows that a restart asks about anew are remembered as due at once", () =>
+test("rows that a restart makes due are cached as due at once", () =>
   afterEach([
     (run) => run.dispatch(),
     (run) => run.store.askAll(run.now),
     ({ store }) => expect(store.bySeq(1)?.ask_at).toBe(0),
   ]));
 
-test("whoever holds a row keeps it as it was when they asked", () =>
+test("a row object returned earlier does not change", () =>
   afterEach([
     (run) => run.dispatch(),
     ({ store }) => {
@@ -103,7 +103,7 @@ test("whoever holds a row keeps it as it was when they asked", () =>
     },
   ]));
 
-test("beyond so many rows the one that was remembered first is read again", async () => {
+test("beyond the limit the row that was cached first is read again", async () => {
   const run_id = crypto.randomUUID();
   await inside(env.RUN.getByName(run_id), RunObject, (_, { storage }) => {
     const run = new Hand(storage, { run_id, num_examples: 3 });

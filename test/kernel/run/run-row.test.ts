@@ -1,4 +1,4 @@
-/** A database that refuses to be written for a while: these tests have a file, and with it a database, of their own. */
+/** A database that refuses writes for a while: these tests need a file, and with it a database, of their own. */
 
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
@@ -31,7 +31,7 @@ async function rowOf(id: string) {
 const nothing = () => null;
 const NOTHING_TOLD = { hindrance: nothing, judgeFlow: nothing, trainingFlow: nothing, training: nothing };
 
-test("the run's row is written once the database takes it again, and says what its object says", async () => {
+test("the run's row is written once the database accepts writes again, and agrees with its object", async () => {
   const platform = await openPlatform();
   const request = { environment: "gsm8k", dataset: questions(3), model: script(RIGHT) };
   await env.DB.prepare("create trigger away before update on runs begin select raise(abort, 'away'); end").run();
@@ -57,7 +57,7 @@ test("a run writes its row and no row of a rollout: the database has no table of
   expect(names).not.toContain("rollouts");
 });
 
-test("the run's row is not taken for current when the run changed while it was written", async () => {
+test("the run's row does not count as current if the run changed while it was written", async () => {
   const platform = await openPlatform();
   const request = { environment: "gsm8k", dataset: questions(1), model: script(RIGHT) };
   const run = await platform.finish(request);
@@ -93,7 +93,7 @@ test("the run's row is not taken for current when the run changed while it was w
   expect(row).toMatchObject({ dead_letters: 2 });
 });
 
-test("a settled and written run keeps one alarm: the one that frees its rollouts a day later", async () => {
+test("a settled run with a current row keeps one alarm: the one that frees its rollouts a day later", async () => {
   const platform = await openPlatform();
   const request = { environment: "gsm8k", dataset: questions(2), model: script(RIGHT) };
   const run = await platform.finish(request);

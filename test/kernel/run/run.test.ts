@@ -58,14 +58,14 @@ test("a run of a StatefulToolEnv keeps each rollout's own secret, and ends with 
     expect(completion.at(-1)).toMatchObject({ role: "tool", content: "correct" });
     const prompts = turns.map((turn) => turn.usage?.prompt_tokens ?? 0);
     expect(usage.prompt_tokens).toBe(prompts.reduce((sum, count) => sum + count, 0));
-    // Turn 0 appends the prompt; each later turn appends what the tool said after turn and answer before.
+    // Turn 0 appends the prompt; each later turn appends the previous answer and the tool's reply to it.
     expect(turns.map(({ prompt }) => prompt.keep)).toEqual(turns.map(({ index }) => 2 * index));
   }
   expect(run.report.turns).toBe(states.reduce((sum, { turns }) => sum + turns.length, 0));
   expect(run.report.stop_conditions).toEqual({ found: 8 });
 });
 
-test("the model is asked once a turn, each time with an idempotency key of its own", async () => {
+test("the model is called once per turn, each time with its own idempotency key", async () => {
   const model = script(GUESSES);
   const options = { environment_args: { max: 2 }, num_examples: 1, rollouts_per_example: 3 };
   const run = await platform.finish({ environment: "guess-number", model, ...options });
@@ -74,7 +74,7 @@ test("the model is asked once a turn, each time with an idempotency key of its o
   expect(new Set(seen.map(({ idempotency_key }) => idempotency_key)).size).toBe(seen.length);
 });
 
-test("never more rollouts run at once than max_concurrent says, and all of them get their turn", async () => {
+test("concurrent rollouts never exceed max_concurrent, and all of them are played", async () => {
   const request = { environment: "gsm8k", dataset: questions(7), model: script(RIGHT) };
   const run = await platform.start({ ...request, max_concurrent: 2 });
   const events = await platform.events(run.id);
@@ -119,7 +119,7 @@ test("the same seed gives the same tasks in the same order, another seed gives o
   expect(other).not.toEqual(one);
 });
 
-test("every rollout draws random numbers of its own, and the same ones when the run is asked for again", async () => {
+test("every rollout draws its own random numbers, and the same ones if the run is repeated", async () => {
   const secrets = async (seed: number) => {
     const run = await platform.finish({
       environment: "guess-number",
@@ -147,7 +147,7 @@ async function cancel(id: string): Promise<void> {
   expect(response.status).toBe(200);
 }
 
-test("cancelling aborts the calls in flight, keeps what ended before, and dispatches nothing more", async () => {
+test("a cancel aborts the calls in flight, keeps what ended before, and dispatches nothing more", async () => {
   const model = script([hang], { done: RIGHT });
   const run = await platform.start({
     environment: "gsm8k",
@@ -168,7 +168,7 @@ test("cancelling aborts the calls in flight, keeps what ended before, and dispat
   expect(events.filter(({ event }) => event === "rollout.finished").length).toBe(6);
 });
 
-test("a rollout that waits for its next try hears of the cancel at once", async () => {
+test("a rollout that waits for its next try gets the cancel at once", async () => {
   const headers = { "retry-after": "3600" };
   const model = script([{ fault: { kind: "status", status: 429, headers } }]);
   const run = await platform.start({ environment: "gsm8k", dataset: questions(1), model });
@@ -200,7 +200,7 @@ test("cancelling again, or after the end, changes nothing", async () => {
   expect((await platform.events(run.id)).at(-1)?.event).toBe("run.completed");
 });
 
-test("a run cancelled before its rollouts were reached ends once they were told in vain", async () => {
+test("a run cancelled before its rollouts were reached ends after their notifications failed", async () => {
   const options = { environment: "gsm8k", dataset: questions(20), max_concurrent: 20 };
   const run = await platform.start({ ...options, model: script(RIGHT) });
   await cancel(run.id);

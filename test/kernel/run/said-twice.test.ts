@@ -1,4 +1,4 @@
-/** What a run is told again, late, or when it has moved on: it changes the run once. By hand, on real storage. */
+/** Messages that reach a run twice, late, or after a change have an effect once. Driven by hand, on real storage. */
 import { expect, test } from "vitest";
 import { cutSegment, fold, giveUp, requestCancel, score } from "../../../src/kernel/run/accounting.ts";
 import { requestJudgements } from "../../../src/kernel/run/judging/unit-state.ts";
@@ -11,7 +11,7 @@ function firstRow({ store }: Hand) {
   return row;
 }
 
-test("a report that comes again while its unit waits for scores is counted once", async () => {
+test("a report that arrives again while its scoring group waits for scores is counted once", async () => {
   const seen = await byHand({}, (run) => {
     run.dispatch();
     const row = firstRow(run);
@@ -22,7 +22,7 @@ test("a report that comes again while its unit waits for scores is counted once"
   expect(seen.head).toMatchObject({ running: 0, in_flight: 1, finished: 0, gate: { ended: 1, calls: 1 } });
 });
 
-test("scores that come again, with whatever reward, change nothing", async () => {
+test("scores that arrive again, with whatever reward, change nothing", async () => {
   const seen = await byHand({ num_examples: 2, min_scored: 0 }, (run) => {
     const { store, spec } = run;
     run.dispatch();
@@ -35,7 +35,7 @@ test("scores that come again, with whatever reward, change nothing", async () =>
   expect(seen.head).toMatchObject({ finished: 1, scored: 1, unscored: {}, in_flight: 1 });
 });
 
-test("a rollout that answered before it could be given up goes on to be scored", async () => {
+test("a rollout that reported before it could be given up is scored", async () => {
   const seen = await byHand({}, (run) => {
     const { store, spec } = run;
     run.dispatch();
@@ -48,7 +48,7 @@ test("a rollout that answered before it could be given up goes on to be scored",
   expect(seen).toMatchObject({ unit: null, status: "scoring", head: { running: 0, in_flight: 1, failed: {} } });
 });
 
-test("a run that is told to stop twice stops for the first reason", async () => {
+test("a run that is stopped twice stops for the first reason", async () => {
   const head = await byHand({}, (run) => {
     run.dispatch();
     requestCancel(run.store, run.spec, "user", run.now);
@@ -58,7 +58,7 @@ test("a run that is told to stop twice stops for the first reason", async () => 
   expect(head.stop).toEqual({ kind: "cancel", reason: "user", at: 1000 });
 });
 
-test("a segment is cut once and stays where it was folded first", async () => {
+test("a segment is cut once and keeps its first object", async () => {
   const seen = await byHand({ num_examples: 3 }, (run) => {
     const { store } = run;
     run.dispatch();
@@ -71,7 +71,7 @@ test("a segment is cut once and stays where it was folded first", async () => {
   expect(seen).toMatchObject({ cut: [1, null], key: "first", head: { segmented: 3, unsegmented_bytes: 0 } });
 });
 
-test("a group waits for its judges until the last of it has its scores, and what they cost is charged to the first", async () => {
+test("a group waits for its judges until the last member has scores, and their cost is charged to the first", async () => {
   const judges = { default: { endpoint_id: "ep_judge", model: "m", sampling: {} } };
   const given = { whole_groups: true, rollouts_per_example: 2, judges };
   const verdict = {

@@ -1,4 +1,4 @@
-/** The small laws every invocation keeps: subrequests, rows, and when a run looks at itself again. */
+/** Limits of every invocation: subrequests, rows, and the time of a run's next alarm. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
@@ -11,7 +11,7 @@ import { nextRunAlarm, type RunClock, rowDueAt } from "../../../src/kernel/run/a
 import { scoresMessages } from "../../../src/kernel/run/queues.ts";
 import { inside } from "../platform.ts";
 
-test("an invocation that makes more subrequests than it may is stopped, whatever their kind", async () => {
+test("an invocation that exceeds its limit of subrequests is stopped, whatever their kind", async () => {
   const subrequests = new Subrequests(3);
   await subrequests.fetch(async () => "one");
   await subrequests.object(async () => "two");
@@ -19,7 +19,7 @@ test("an invocation that makes more subrequests than it may is stopped, whatever
   await expect(subrequests.object(async () => "four")).rejects.toThrow(/more than 3 subrequests/);
 });
 
-test("a fan-out holds at most six connections open, and gives results in order", async () => {
+test("a fan-out has at most six open connections, and returns results in order", async () => {
   const open = { now: 0, most: 0 };
   const items = Array.from({ length: 40 }, (_, index) => index);
   const results = await new Subrequests().fetchAll(items, async (item) => {
@@ -33,7 +33,7 @@ test("a fan-out holds at most six connections open, and gives results in order",
   expect(open.most).toBe(LIMITS.parallelFetches);
 });
 
-test("a seventh connection opened past the fan-out is refused, and one that failed gives its place back", async () => {
+test("a seventh connection opened past the fan-out is refused, and a failed one frees its place", async () => {
   const subrequests = new Subrequests();
   const ends: (() => void)[] = [];
   const held = Array.from({ length: 6 }, () =>
@@ -68,7 +68,7 @@ function specWith(text: string): RolloutSpec {
 // Three bytes a character; four bytes a pair of them, at both alignments of the cut.
 const LONG_TEXTS = ["語".repeat(1_300_000), "😀".repeat(700_000), `x${"😀".repeat(700_000)}`];
 
-test("a spec longer than a row is kept in rows that are each within the limit, and read back the same", async () => {
+test("a spec longer than a row is stored in rows within the limit, and read back the same", async () => {
   for (const text of LONG_TEXTS) {
     const { same, longest } = await inStorage((sql) => {
       new RolloutStore(new FactsTable(sql), "ro_1").begin(specWith(text));
@@ -125,11 +125,11 @@ test.each(ALARMS)("next alarm of a run: %s", (_what, clock, at) => {
   expect(nextRunAlarm({ ...SETTLED, ...clock })).toBe(at);
 });
 
-test("a row that says what is so is not written, however often that failed before", () => {
+test("a current row is not written, however often a write failed before", () => {
   expect(rowDueAt({ ...SETTLED, rowFailures: 3 })).toBeNull();
 });
 
-test("a message to score whole groups asks for no more trajectories than an invocation may read", () => {
+test("a message to score whole groups needs no more trajectories than an invocation may read", () => {
   const spec = { whole_groups: true, rollouts_per_example: 64, run_id: "run_1" } as RunSpec;
   const units = Array.from({ length: 20 }, (_, index) => index);
   const messages = scoresMessages(spec, units);

@@ -1,4 +1,4 @@
-/** Memory that the questions of all units of a process share. */
+/** Memory shared by the questions of all scoring groups of a process. */
 import { env } from "cloudflare:workers";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
@@ -22,7 +22,7 @@ afterEach(() => {
   held = [];
 });
 
-/** Takes so much of what the organisation may hold. */
+/** Takes this much of what the organisation may hold. */
 function hold(org: string, characters: number): Place {
   const place = ASKS_HELD.take(org, Date.now(), characters);
   if (place === null) throw new Error("the room is taken");
@@ -30,7 +30,7 @@ function hold(org: string, characters: number): Place {
   return place;
 }
 
-test("a unit whose questions find no room asks its judges once there is some", async () => {
+test("a scoring group whose questions have no memory calls its judges once there is some", async () => {
   const place = hold(platform.scope.orgId, HALF);
   const waits = vi.spyOn(ASKS_HELD, "wait");
   const judge = script([said("right")]);
@@ -47,7 +47,7 @@ test("a unit whose questions find no room asks its judges once there is some", a
   expect(await requestsOf(judge)).toHaveLength(1);
 });
 
-test("a unit that found no room for too long is given back, and one that found it holds it through its pass", async () => {
+test("a scoring group that got no memory for too long is returned, and one that got it keeps it through its pass", async () => {
   const place = hold("org_asks", HALF);
   let now = Date.now();
   const end = now + 40_000;

@@ -1,4 +1,4 @@
-/** A group of environments on the real platform: its rows, calls, scores, listing, forks, and content of several kinds. */
+/** A group of environments on the real platform: rows, calls, scores, listing, forks, and content of several kinds. */
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { EnvironmentView } from "../../../src/contract/run.ts";
@@ -52,7 +52,7 @@ beforeAll(async () => {
 
 const LOOK = [{ tool_calls: [{ name: "show", arguments: {} }] }, "Seen."];
 
-test("a run of a group plays each row as its environment would, and scores it with its metrics alone", async () => {
+test("a run of a group plays each row like its environment would, and scores it with only that one's metrics", async () => {
   const model = script(LOOK, { "a sum": ["1"] });
   const extra_body = { repetition_penalty: null };
   const run = await platform.finish({ environment: "mixed", model, sampling: { extra_body } });
@@ -71,7 +71,7 @@ test("a run of a group plays each row as its environment would, and scores it wi
   expect(sampled.filter((sampling) => !("seed_words" in sampling)).length).toBe(2);
 });
 
-test("parts of a prompt and of a tool's result are stored and shown as they are", async () => {
+test("parts of a prompt and of a tool's result are stored and shown unchanged", async () => {
   const model = script(LOOK, { "a sum": ["1"] });
   const run = await platform.finish({ environment: "mixed", environment_args: { sums: 0 }, model });
   const rollout = await platform.rollout(rolloutAt(run.id));
@@ -84,7 +84,7 @@ test("parts of a prompt and of a tool's result are stored and shown as they are"
   expect(ended.report?.reward?.mean).toBe(0.5);
 });
 
-test("rows that come with a run say whose they are, and one that is nobody's is refused", async () => {
+test("rows sent with a run name their environment, and one that belongs to none is refused", async () => {
   const asked = async (info: object) => {
     const rows = [{ question: "a sum: 1 + 1?", answer: "2", info }];
     const endpoint = { base_url: "https://model.test/v1" };
@@ -98,7 +98,7 @@ test("rows that come with a run say whose they are, and one that is nobody's is 
   });
 });
 
-test("rows that cannot be made are refused before a run begins, with what the environment says", async () => {
+test("rows that cannot be built are refused before a run begins, with the environment's message", async () => {
   const { args, needs, load } = defineEnvironment({
     args: z.strictObject({}),
     build: () => {

@@ -1,4 +1,4 @@
-/** Scores that take long let other organisations go on. */
+/** Slow scores do not block other organisations. */
 import { env } from "cloudflare:workers";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod";
@@ -13,7 +13,7 @@ import { questionScript, script } from "../script.ts";
 const { ROLLOUT_SCORES_HEAVY } = env;
 const { ROLLOUT_JUDGEMENTS_SLOW, ROLLOUT_JUDGEMENTS_SLOW_1, ROLLOUT_JUDGEMENTS_SLOW_2, ROLLOUT_JUDGEMENTS_SLOW_3 } =
   env;
-/** The queues of units whose judges are slow, or that take much work. */
+/** The queues of scoring groups whose judges are slow, or that need much work. */
 const SLOW = {
   ROLLOUT_JUDGEMENTS_SLOW,
   ROLLOUT_JUDGEMENTS_SLOW_1,
@@ -21,7 +21,7 @@ const SLOW = {
   ROLLOUT_JUDGEMENTS_SLOW_3,
 };
 
-/** A queue whose first batch arrives, twice, although its sender hears that it did not: as when the sender is killed. */
+/** A queue that accepts its first batch, twice, but reports an error, as if the sender had been killed. */
 class UnheardQueue extends LossyQueue {
   override async sendBatch(messages: Iterable<MessageSendRequest>): Promise<QueueSendBatchResponse> {
     const first = this.given.length === 0;
@@ -33,7 +33,7 @@ class UnheardQueue extends LossyQueue {
   }
 }
 
-/** What is sent to them from now on, until the test ends. */
+/** Records what is sent to them from now on, until the test ends. */
 function watchSlow(): () => unknown[] {
   const watched = Object.entries(SLOW).map(([name, queue]) => {
     const lossy = new LossyQueue(queue);
@@ -44,15 +44,15 @@ function watchSlow(): () => unknown[] {
   return () => watched.flatMap(([, { given }]) => given);
 }
 
-/** Each takes seconds of computing, and this has to hold on a slow machine too. */
+/** Each test takes seconds of computing, also on a slow machine. */
 vi.setConfig({ testTimeout: 240_000 });
 
-/** Texts of this length take some 1,000,000 steps to compare, and six graders compare them. */
+/** Texts of this length take about 1,000,000 steps to compare, and six graders compare them. */
 const LONG = 14_000;
 const ROWS = 10;
 /** Each of these is computed twice. */
 const JUDGED = 6;
-/** More than another organisation's run can be late by on a slow machine. */
+/** Enough to outlast the delay of another organisation's run on a slow machine. */
 const MANY_ROWS = 30;
 const HEAVY_ROWS = Array.from({ length: MANY_ROWS }, (_, at) => ({
   question: questionScript([`${at}${"x".repeat(LONG)}`]),
@@ -60,7 +60,7 @@ const HEAVY_ROWS = Array.from({ length: MANY_ROWS }, (_, at) => ({
 }));
 const GRADERS = Array.from({ length: 6 }, (_, at) => ({ type: "scorer", name: `g${at}`, scorer: "levenshtein" }));
 
-/** Its groups are scored together, which the consumer does. */
+/** Its groups are scored together, which only the consumer does. */
 const bestOf = defineEnvironment({
   args: z.strictObject({}),
   build: () =>
@@ -70,7 +70,7 @@ const bestOf = defineEnvironment({
     }),
 });
 
-/** Once its judge has answered it takes more work than a unit of quick judges may. */
+/** After its judge has answered it needs more work than the queues of quick judges allow. */
 const weighed = defineEnvironment({
   args: z.strictObject({}),
   build: () =>
@@ -107,7 +107,7 @@ test("a run of another organisation is played, scored and read while heavy grade
     model: script([]),
   });
   const scored = async () => (await greedy.run(heavy.id)).counts.scored;
-  // Its first unit is scored: from now on the others are computed one after another.
+  // Its first scoring group is scored: from now on the others are computed one after another.
   await expect.poll(scored).toBeGreaterThan(0);
   const dataset = [{ question: "What is 2 + 2?", answer: "#### 4" }];
   const run = await fair.finish({ environment: "gsm8k", dataset, model: script(RIGHT) });
@@ -116,7 +116,7 @@ test("a run of another organisation is played, scored and read while heavy grade
   expect((await greedy.ended(heavy.id)).counts.scored).toBe(ROWS);
 });
 
-test("an organisation's heavy run, and one whose groups are scored together, end while another has more heavy units", async () => {
+test("an organisation's heavy run, and one whose groups are scored together, end while another has more heavy groups", async () => {
   const [greedy, fair] = await Promise.all([openPlatform(), openPlatform()]);
   const graded = { environment: "graded-dataset", environment_args: { graders: GRADERS }, model: script([]) };
   const heavy = await greedy.start({ ...graded, dataset: HEAVY_ROWS });
@@ -130,7 +130,7 @@ test("an organisation's heavy run, and one whose groups are scored together, end
   expect((await greedy.ended(heavy.id)).counts.scored).toBe(MANY_ROWS);
 });
 
-test("a run of another organisation is played, scored and read while units with judges and heavy graders are computed", async () => {
+test("a run of another organisation is played, scored and read while scoring groups with judges and heavy graders are computed", async () => {
   const [greedy, fair] = await Promise.all([openPlatform(), openPlatform()]);
   const JUDGE = {
     ...{ type: "score_model", name: "taste", model: "judge", range: [0, 1] },
@@ -151,12 +151,12 @@ test("a run of another organisation is played, scored and read while units with 
   const run = await fair.finish({ environment: "gsm8k", dataset, model: script(RIGHT) });
   expect(run.counts.scored).toBe(1);
   expect(await scored()).toBeLessThan(JUDGED);
-  // Units of quick judges do not wait behind them.
+  // Scoring groups of quick judges do not wait for them.
   expect(sentToSlow()).toContainEqual(expect.objectContaining({ run_id: heavy.id, pace: "slow" }));
   expect((await greedy.ended(heavy.id)).counts.scored).toBe(JUDGED);
 });
 
-test("a unit that takes much work once its judge has answered goes on where units may, and its judge is asked once", async () => {
+test("a scoring group that needs much work after its judge has answered moves to another queue, and its judge is called once", async () => {
   const sentToSlow = watchSlow();
   const platform = await openPlatform();
   const model = script(['{"reason": "fine", "verdict": 0.5}']);
@@ -167,7 +167,7 @@ test("a unit that takes much work once its judge has answered goes on where unit
   expect(await requestsOf(model)).toHaveLength(1);
 });
 
-test("heavy units that are sent on twice, since the consumer was killed in between, are scored and charged once", async () => {
+test("heavy scoring groups that are forwarded twice, because the consumer was killed in between, are scored and charged once", async () => {
   const heavy = new UnheardQueue(ROLLOUT_SCORES_HEAVY);
   heavy.losing = false;
   Object.assign(env, { ROLLOUT_SCORES_HEAVY: heavy });

@@ -32,7 +32,7 @@ async function refused(body: object): Promise<[status: number, param: string, me
   return [reply.status, error.param, error.message];
 }
 
-test("rows and graders alone are an eval: prompts are rendered, replies graded, and tasks stay the same under another template", async () => {
+test("rows and graders alone make an eval: prompts are rendered, replies graded, and tasks stay the same under another template", async () => {
   const run = await platform.finish(request([SAME]));
   expect(run.report.reward).toMatchObject({ mean: 0.5, n_rollouts: 2 });
   const results = await platform.results(run.id);
@@ -51,7 +51,7 @@ test.each([
   expect((await refused(request(graders))).slice(0, 2)).toEqual([400, param]);
 });
 
-test("a row that lacks what a template names is refused by its field, and a judge nobody named by its name", async () => {
+test("a row that lacks a field of a template is refused by that field, and an unconfigured judge by its name", async () => {
   const dataset = [...rows, { item: { question: "2 + 4" } }];
   expect((await refused({ ...request([SAME]), dataset })).slice(0, 2)).toEqual([400, "rows[2].item.answer"]);
   const input = [{ role: "user", content: "{{sample.output_text}}" }];
@@ -61,7 +61,7 @@ test("a row that lacks what a template names is refused by its field, and a judg
 
 const mine = (url: string) => ({ type: "http", name: "mine", url, secret: "SCORER" });
 
-test("a scorer of one's own needs a secret that is set and, where private ones are refused, a public address", async () => {
+test("a custom scorer needs a secret that is set and, where private addresses are refused, a public one", async () => {
   const body = request([mine("http://10.0.0.1/score")]);
   expect((await refused(body))[2]).toContain("needs secret:SCORER, which is not set");
   const parsed = EvalRequest.parse({ ...body, endpoint: "none" });
@@ -76,9 +76,9 @@ test("a scorer of one's own needs a secret that is set and, where private ones a
   });
 });
 
-test("what a scorer of one's own does wrong is no score and says why, and the other graders count", async () => {
+test("a fault of a custom scorer gives no score and a reason, and the other graders count", async () => {
   await platform.post("/v1/secrets", { name: "SCORER", value: "a secret of ours" });
-  // It answers as a model would: that is no score.
+  // It answers like a model: that is not a score.
   const url = `${env.MODEL_URL}/chat/completions`;
   const run = await platform.finish({
     ...request([
@@ -118,7 +118,7 @@ function similarityRun(embedding: string, more: object = {}) {
   return { ...request([]), environment_args, judges, ...more };
 }
 
-test("criteria that compare by meteor and by cosine work as they were exported; embeddings are asked for and counted as judges are, once", async () => {
+test("criteria that compare by meteor and cosine work as exported; embeddings are requested and counted like judges, once", async () => {
   const usage = { prompt_tokens: 7, completion_tokens: 0, total_tokens: 7 };
   const down = { fault: { kind: "status", status: 503 }, times: 1 } as const;
   const embedding = script([{ ...down, reply: { content: "[[3, 4], [4, 3]]", usage } }]);
@@ -134,14 +134,14 @@ test("criteria that compare by meteor and by cosine work as they were exported; 
     messages: 2,
     sampling: { encoding_format: "float", dimensions: 2 },
   });
-  // The same texts, the same model: they are there.
+  // The same texts and model: the results are cached.
   const again = await platform.finish(similarityRun(embedding));
   expect(again.report.metrics["cosine"]?.mean).toBeCloseTo(0.96, 9);
   const { judgements } = await platform.rollout(rolloutAt(again.id));
   expect(judgements).toMatchObject([{ judge: "embedding", calls: 0, cached: true }]);
 });
 
-test("a cosine that cannot be had is no score; a run that names no embedding model is refused by that name", async () => {
+test("a cosine that cannot be computed is no score; a run without an embedding model is refused by that name", async () => {
   const more = { min_scored: 0, limits: { max_retries: 0 } };
   const broken = script([{ fault: { kind: "garbage" } }]);
   const run = await platform.finish(similarityRun(broken, more));

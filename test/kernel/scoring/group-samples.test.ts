@@ -21,7 +21,7 @@ const environment = new SingleTurnEnv({
 const training = { ...TRAINING, trainer: { ...TRAINING.trainer, encoding: "jsonl" as const } };
 const SPEC: RunSpec = { ...RUN_SPEC, run_id: `run_${crypto.randomUUID()}`, training };
 
-/** One turn, sampled by the weights of version 3 for a group that was dispatched by version 2. */
+/** One turn, sampled by the weights of version 3 for a group that was dispatched with version 2. */
 function turn(logprobs: readonly number[] | null): StoredTurn {
   const ids = { prompt_ids: [10, 11], completion_ids: [20, 21], completion_logprobs: logprobs };
   const message = { role: "assistant", content: "x" } as const;
@@ -58,7 +58,7 @@ async function unzipped(sha256: string): Promise<Uint8Array<ArrayBuffer>> {
 
 const GOOD = turn([-0.5, -0.25]);
 
-test("a group that trains is one object of rows, named after its bytes; made again it is the same", async () => {
+test("a group that is trained on is one object of rows, named after its bytes; a repeat gives the same object", async () => {
   const made = await group([
     [1, GOOD],
     [0, GOOD],
@@ -80,7 +80,7 @@ test("a group that trains is one object of rows, named after its bytes; made aga
   expect(again).toEqual(made);
 });
 
-test("a group whose rewards are alike stores nothing, and its lengths are known all the same", async () => {
+test("a group with equal rewards stores nothing, but its lengths are known", async () => {
   const made = await group([
     [1, GOOD],
     [1, GOOD],
@@ -93,7 +93,7 @@ test("a group whose rewards are alike stores nothing, and its lengths are known 
   });
 });
 
-test("members without samples are counted by cause, what cannot even be read included; the others train", async () => {
+test("members without samples are counted by cause, also if they cannot be read; the others are used", async () => {
   const { tokens } = GOOD;
   const broken = { ...GOOD, tokens: tokens && { ...tokens, completion_ids: "AAAAAAA=" } };
   const made = await group([
@@ -106,7 +106,7 @@ test("members without samples are counted by cause, what cannot even be read inc
   expect(made?.untrainable).toEqual({ missing_logprob: 1, no_tokens: 1, unreadable: 1 });
 });
 
-test("the rows are counted as what they are: as many as there are in the object, by their branches", async () => {
+test("the counts agree with the rows in the object, by their branches", async () => {
   const { tokens } = GOOD;
   const anew = { ...GOOD, index: 1, tokens: tokens && { ...tokens, forked: true } };
   const made = await group([
@@ -129,7 +129,7 @@ test("the rows are counted as what they are: as many as there are in the object,
   expect(alike?.branches).toEqual({ clean: 0, forked: 0, realigned: 0 });
 });
 
-test("what was sampled by weights that nobody can have published is in no row, and is counted", async () => {
+test("samples of weights that cannot have been published are in no row, and are counted", async () => {
   const given: Given[] = [
     [1, GOOD],
     [0, { ...GOOD, policy_version: "4" }],

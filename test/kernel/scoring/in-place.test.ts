@@ -1,4 +1,4 @@
-/** Rollouts whose score is a matter of their own trajectory: scored in the object that played them. */
+/** Rollouts whose score depends only on their own trajectory: scored in the object that played them. */
 import { env } from "cloudflare:workers";
 import { afterEach, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
@@ -47,7 +47,7 @@ afterEach(() => {
   passes = 0;
 });
 
-test("a rollout that asks nobody is scored with its report: no message is sent for it", async () => {
+test("a rollout without judges or calls is scored with its report: no message is sent for it", async () => {
   const queue = new LossyQueue(SCORES);
   env.ROLLOUT_SCORES = queue;
   const run = await platform.finish({ environment: "gsm8k", dataset: questions(7), model: script(RIGHT) });
@@ -79,7 +79,7 @@ test.each([
   expect(passes).toBe(wasted + rollouts);
 });
 
-test("a heavy unit is sent on once: others of its message are scored where they are", async () => {
+test("a heavy scoring group is forwarded once: others of its message are scored where they are", async () => {
   const queue = new LossyQueue(HEAVY);
   queue.losing = false;
   env.ROLLOUT_SCORES_HEAVY = queue;
@@ -91,7 +91,7 @@ test("a heavy unit is sent on once: others of its message are scored where they 
   expect([light.counts.scored, heavy.counts.scored]).toEqual([1, 1]);
 });
 
-test("heavy units that are too much for one pass go to the end of the queue of heavy units", async () => {
+test("heavy scoring groups that are too much for one pass go to the end of the heavy queue", async () => {
   const [light, heavy] = [new LossyQueue(SCORES), new LossyQueue(HEAVY)];
   [env.ROLLOUT_SCORES, env.ROLLOUT_SCORES_HEAVY] = [light, heavy];
   heavy.losing = false;
@@ -106,7 +106,7 @@ test("heavy units that are too much for one pass go to the end of the queue of h
   expect(sent()).toEqual(message.units);
 });
 
-test("what takes more work than any unit may is unscored with the reason, as ever", async () => {
+test("a scoring group that exceeds the overall work limit is unscored, with the reason", async () => {
   const request = { environment: "heavy", environment_args: { steps: 20_000_000 }, num_examples: 1, min_scored: 0 };
   const run = await platform.finish({ ...request, model: script(["one"]) });
   expect(run.counts).toMatchObject({ scored: 0, unscored: { scorer: 1 } });

@@ -3,7 +3,7 @@ import { pauseWork, unitWork, WORK } from "../../../src/core/rubrics/work.ts";
 import { FairTurns, PASS_STEPS } from "../../../src/kernel/kit/fair-turns.ts";
 import { beginInTurn, type Pause } from "../../../src/kernel/scoring/scoring-turns.ts";
 
-/** What happened, in order: a unit computed so many steps, or the process looked at its sockets. */
+/** Events in order: a scoring group computed this many steps, or the process polled its sockets. */
 type Seen = readonly [unit: string, steps: number] | "loop";
 
 function bench() {
@@ -15,7 +15,7 @@ function bench() {
     seen.push("loop");
   };
   const turns = new FairTurns({ now: () => now, wait });
-  /** A unit whose scores take so many steps each. */
+  /** A scoring group whose scores take this many steps each. */
   const unit = async (org: string, name: string, scores: readonly number[]) => {
     const work = unitWork();
     const pass = async (pause: Pause) => {
@@ -35,7 +35,7 @@ function bench() {
   return { seen, turns, unit };
 }
 
-/** The most steps that were computed without a look at the sockets. */
+/** The most steps that were computed without polling the sockets. */
 function longestPass(seen: readonly Seen[]): number {
   let [most, now] = [0, 0];
   for (const one of seen) {
@@ -47,13 +47,13 @@ function longestPass(seen: readonly Seen[]): number {
 
 const HEAVY = 9_000_000;
 
-test("no pass computes more than a score beyond its steps, whatever a unit and a message hold", async () => {
+test("no pass exceeds its steps by more than one score, however large a scoring group or a message is", async () => {
   const { seen, unit } = bench();
   for (let at = 0; at < 6; at += 1) await unit("greedy", `g${at}`, Array(9).fill(HEAVY));
   expect(longestPass(seen)).toBe(HEAVY);
 });
 
-test("many light units are computed in one pass, up to its steps", async () => {
+test("many light scoring groups are computed in one pass, up to its steps", async () => {
   const { seen, unit } = bench();
   const light = PASS_STEPS / 10;
   for (let at = 0; at < 40; at += 1) await unit("org", `u${at}`, [light]);
@@ -61,7 +61,7 @@ test("many light units are computed in one pass, up to its steps", async () => {
   expect(seen.filter((one) => one === "loop").length).toBeLessThan(12);
 });
 
-test("organisations take turns: a light unit waits for one score of another's heavy ones, not for all of them", async () => {
+test("organisations alternate: a light scoring group waits for one score of another's heavy groups, not for all of them", async () => {
   const { seen, unit } = bench();
   const greedy = Array.from({ length: 5 }, (_, at) => unit("greedy", `g${at}`, Array(9).fill(HEAVY)));
   await Promise.resolve();
@@ -69,12 +69,12 @@ test("organisations take turns: a light unit waits for one score of another's he
   await Promise.all([...greedy, ...fair]);
   const order = seen.filter((one) => one !== "loop").map(([name]) => name[0]);
   const last = order.lastIndexOf("f");
-  // Each of the three is behind one heavy score more at most, and the one that ran when they came.
+  // Each of the three waits for at most one more heavy score, and for the one that ran when they came.
   expect(order.slice(0, last).filter((kind) => kind === "g").length).toBeLessThanOrEqual(4);
   expect(order).toHaveLength(48);
 });
 
-test("a unit that waits for something outside holds up no other", async () => {
+test("a scoring group that waits for something outside delays no other", async () => {
   const { turns, unit } = bench();
   const outside = Promise.withResolvers<void>();
   const late = async (pause: Pause) => {
@@ -88,7 +88,7 @@ test("a unit that waits for something outside holds up no other", async () => {
   expect(await waiting.result).toBe("late");
 });
 
-test("a unit that throws gives its turn back", async () => {
+test("a scoring group that throws returns its turn", async () => {
   const { turns, unit } = bench();
   const broken = async () => {
     throw new Error("broken");
@@ -99,7 +99,7 @@ test("a unit that throws gives its turn back", async () => {
   expect(await unit("b", "light", [10])).toBe("light");
 });
 
-test("a score that is computed in pieces, and says so between them, holds up nobody for longer than a piece", async () => {
+test("a score that is computed in pieces, with a pause between them, delays others by one piece at most", async () => {
   const { seen, turns, unit } = bench();
   const work = unitWork();
   const pieces = async () => {

@@ -1,16 +1,16 @@
-/** Where the parts of a trajectory are, found in its bytes as they come. */
+/** The positions of a trajectory's parts, found in its bytes as they arrive. */
 import { expect, test } from "vitest";
 import { seededRandom } from "../../../src/contract/random.ts";
 import { locateTurns } from "../../../src/kernel/trajectory/locate-turns.ts";
 
-/** Everything that a scanner of JSON may take for something else. */
+/** Everything that a scanner of JSON may misread. */
 const TEXTS = ['"', "\\", '\\"', "]},{[", "\\\\", "a\nb", "ü😀", '{"turns":[1,2]}', "\\".repeat(7), ""];
 
 function trajectoryOf(turns: readonly object[]) {
   return { schema: 1, task: { turns: [1, [2]], "q\\": '"' }, turns, completion: [[], {}], answer: "}", started_at: 5 };
 }
 
-/** The bytes in pieces of these sizes, one after the other and again. */
+/** The bytes in pieces of these sizes, repeated. */
 function inPieces(text: string, sizes: readonly number[]): ReadableStream<Uint8Array> {
   const bytes = new TextEncoder().encode(text);
   return new ReadableStream({
@@ -47,7 +47,7 @@ test("every turn and every member is found, however the bytes are cut and whatev
   }
 });
 
-test("a line of a segment is found by what it begins with, and one without a trajectory is empty", async () => {
+test("a line of a segment is found by its beginning, and one without a trajectory is empty", async () => {
   const lineOf = (id: string, trajectory: object | null) => JSON.stringify({ rollout_id: id, trajectory });
   const before = (id: string) => `{"rollout_id":"${id}","trajectory":`;
   const turns = [{ said: before("ro_2") }];

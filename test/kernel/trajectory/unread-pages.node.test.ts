@@ -10,7 +10,7 @@ function rest(held: UnreadPage | null | undefined): number[] {
   return lengths;
 }
 
-test("a page is read piece by piece, and what is read makes room", () => {
+test("a page is read piece by piece, and what is read frees memory", () => {
   const pages = new UnreadPages(100, 1000);
   const first = pages.hold("a", page(60, 30), 0);
   expect(pages.hold("b", page(50), 10)).toBeNull();
@@ -20,7 +20,7 @@ test("a page is read piece by piece, and what is read makes room", () => {
   expect(rest(pages.hold("a", page(100), 10))).toEqual([100]);
 });
 
-test("where there is no room the pages that waited the longest go, as many as needed, and none before its time", () => {
+test("without free memory the pages that waited longest are dropped, as many as needed, and none before its time", () => {
   const pages = new UnreadPages(100, 1000);
   const [old, older, young] = ["a", "b", "c"].map((org, at) => {
     return pages.hold(org, page(at === 2 ? 20 : 40), at * 10);
@@ -34,7 +34,7 @@ test("where there is no room the pages that waited the longest go, as many as ne
   expect(rest(young)).toEqual([20]);
 });
 
-test("a page that is read to its last piece is not cut, whoever comes then", () => {
+test("a page that is read to its last piece is not cut, whatever is added then", () => {
   const pages = new UnreadPages(100, 1000);
   const held = pages.hold("a", page(90), 0);
   expect(held?.next()).toHaveLength(90);
@@ -42,7 +42,7 @@ test("a page that is read to its last piece is not cut, whoever comes then", () 
   expect(held?.next()).toBeNull();
 });
 
-test("a page larger than all the room is held alone", () => {
+test("a page larger than all the memory is held alone", () => {
   const pages = new UnreadPages(100, 1000);
   const small = pages.hold("a", page(1), 0);
   expect(pages.hold("b", page(500), 10)).toBeNull();
@@ -51,7 +51,7 @@ test("a page larger than all the room is held alone", () => {
   expect(pages.hold("a", page(1), 30)).toBeNull();
 });
 
-test("whoever waits for room gets it when somebody has waited too long", async () => {
+test("a page that waits for memory gets it when another one has waited too long", async () => {
   const pages = new UnreadPages(100, 1000);
   pages.hold("a", page(100), 0);
   let now = 0;
@@ -63,7 +63,7 @@ test("whoever waits for room gets it when somebody has waited too long", async (
   expect(now).toBe(1000);
 });
 
-test("where one organisation reads nothing, its own pages go and not those of others", () => {
+test("if one organisation reads nothing, its own pages are dropped and not those of others", () => {
   const pages = new UnreadPages(100, 1000);
   const theirs = pages.hold("fair", page(10), 0);
   const greedy = pages.hold("greedy", page(40), 10);

@@ -1,6 +1,6 @@
 /**
- * What judging takes out of a run's cap: each claim of a unit is let out the bound of what it may ask, all tries included,
- * and gives back what its claimant says it has not spent. A claim that nobody closes has spent all of it.
+ * The part of a run's cap that judging uses. A claim of a scoring group reserves the bound of all its calls, with all
+ * tries, and returns what it reports as not spent. A claim that is never closed counts as having spent everything.
  */
 import { closeAllowance, letOut, type Spending, withCalls } from "../../../core/costs/allowance.ts";
 import { capOf } from "../../../core/costs/run-costs.ts";
@@ -11,12 +11,12 @@ import type { JudgingEntry } from "../judging-store.ts";
 import { nameOfClaim } from "../lost-holds.ts";
 import type { RunStore } from "../store.ts";
 
-/** Whether what is left covers the next claim of a unit; those that are on their way to be claimed come first. */
+/** True if the rest covers the next claim of this scoring group; those that are already sent come first. */
 export function coversUnit(store: RunStore, spec: RunSpec, { needs }: JudgingEntry): boolean {
   return capOf(spec) === null || needs <= roomOf(store, spec) - store.judging.neededBySent();
 }
 
-/** Lets out what a claim may ask; null where that is not there. What an earlier claim was let out is spent. */
+/** Reserves the bound of a claim; null if the rest is too small. An earlier claim's reservation counts as spent. */
 export function openClaim(store: RunStore, spec: RunSpec, entry: JudgingEntry): { readonly allowance: number } | null {
   if (capOf(spec) === null) return { allowance: 0 };
   closeClaim(store, entry, undefined);
@@ -28,7 +28,7 @@ export function openClaim(store: RunStore, spec: RunSpec, entry: JudgingEntry): 
   return { allowance: needs };
 }
 
-/** `spent` undefined: nobody knows. */
+/** `spent` undefined: unknown. */
 export function closeClaim(store: RunStore, { unit }: Pick<JudgingEntry, "unit">, spent: Spending | undefined): void {
   const entry = store.judging.unit(unit);
   if (entry === null || entry.allowance === 0) return;
@@ -44,7 +44,7 @@ export function closeClaim(store: RunStore, { unit }: Pick<JudgingEntry, "unit">
   });
 }
 
-/** The unit waits for no judge any longer. What it spent, for the rollout that is its last to end. */
+/** Ends the judging of a scoring group. Returns what it spent, for the rollout that ends last. */
 export function dropUnit(
   store: RunStore,
   unit: number,
@@ -55,7 +55,7 @@ export function dropUnit(
   return { spent_micros, lost_calls, lost_micros };
 }
 
-/** The columns of the rollout that ends a unit. */
+/** Adds this spending to the columns of the rollout that ends the scoring group. */
 export function withUnitSpending(
   row: RolloutEntry,
   { spent_micros, lost_calls, lost_micros }: ReturnType<typeof dropUnit>,

@@ -1,10 +1,10 @@
-/** What stands on the row of a rollout as it ends: what its judges cost, and what the platform charges it. */
+/** Hook of the accounting: adds to an ending rollout's row what its judges cost and what the platform charges. */
 import type { Ending, RolloutEntry } from "../../messages/run-records.ts";
 import { charges } from "../charges.ts";
 import type { RunStore } from "../store.ts";
 import { chargeJudges } from "./charge.ts";
 
-/** The columns of an ending rollout: what its judges cost, and what it is charged. */
+/** The further columns of an ending rollout. */
 export function chargeEnd(store: RunStore, row: RolloutEntry, ending: Ending): Partial<RolloutEntry> {
   const { columns, judged } = chargeJudges(store, row);
   const spec = store.spec();

@@ -1,4 +1,4 @@
-/** What the verdicts of a unit cost, put on its rollouts as they end: each verdict on one of them, once. */
+/** Assigns the costs of a scoring group's judgements to its rollouts as they end: each judgement to one, once. */
 
 import { type Judgement, sumOfCosts, tokenCost } from "../../../contract/judgement.ts";
 import { LIMITS } from "../../../contract/limits.ts";
@@ -11,8 +11,8 @@ import type { RunStore } from "../store.ts";
 import { dropUnit, withUnitSpending } from "./cap.ts";
 
 /**
- * The columns of an ending rollout: its own verdicts, and those about its whole group if it is the first of it to end.
- * They are not kept apart any longer, and with its last member the unit waits for no judge.
+ * The columns of an ending rollout: its own judgements, and those about its whole group if it is the first to end.
+ * These judgements are then deleted, and after its last member the scoring group waits for no judge.
  */
 export function chargeJudges(
   store: RunStore,
@@ -39,7 +39,7 @@ export function chargeJudges(
   return { columns, judged: entries };
 }
 
-/** Nothing where nobody was asked; a call that was never answered counts for nothing either. */
+/** 0 if the judge was not called or the call was never answered. */
 function costOf({ judges }: RunSpec, entry: VerdictEntry): number | null {
   if (entry.calls === 0) return 0;
   return entry.unmetered > 0 ? null : tokenCost(judges?.[entry.judge]?.prices, entry);
@@ -48,7 +48,7 @@ function costOf({ judges }: RunSpec, entry: VerdictEntry): number | null {
 /** UTF-16 units: half a row, at 3 bytes each in UTF-8. */
 const JUDGEMENTS_CHARACTERS = Math.floor(LIMITS.rowBytes / 6);
 
-/** As JSON, the first of them that fit: a row that is too large could never be written, and its rollout never end. */
+/** As JSON, the first ones that fit: a row that is too large could not be written, so its rollout would never end. */
 function listText(judgements: readonly Judgement[]): string {
   let left = JUDGEMENTS_CHARACTERS;
   const texts = judgements.map((judgement) => JSON.stringify(judgement));

@@ -1,9 +1,10 @@
 /**
- * What moves a run's judging forward: permits of its judges' endpoints, dispatch within them, the sweep of what went
- * silent. Judges are called by the consumer of `rollout-judgements`; a message holds a unit's number.
+ * Moves a run's judging forward: leases of its judges' endpoints, dispatch within them, reconciliation of what is
+ * silent. The consumer of `rollout-judgements` calls the judges; a message holds the number of a scoring group.
  *
- * Invariants. A unit is sent only while its endpoint grants permits for it and `max_concurrent` of the run leaves room:
- * calls of judges at once are counted like rollouts at once, on an endpoint that is the policy's too as somebody else's.
+ * Invariants. A scoring group is sent only if its endpoint's lease and the run's `max_concurrent` allow it. Concurrent
+ * judge calls count like concurrent rollouts. On an endpoint that the policy uses too, the judges have a lease of their
+ * own.
  */
 import { LIMITS } from "../../../contract/limits.ts";
 import type { RunView } from "../../../contract/run.ts";
@@ -29,7 +30,7 @@ import {
   sweepJudging,
 } from "./unit-state.ts";
 
-/** Of the run's share, what judges may have that do not answer. */
+/** The part of the run's lease that silent judges may use. */
 const SILENT_SHARE = 1 / 4;
 
 export class RunJudging {
@@ -47,7 +48,7 @@ export class RunJudging {
     this.#shares = shares;
   }
 
-  /** One of its endpoints would grant something else now: each is asked. */
+  /** One of its endpoints would grant something else now: all leases are renewed. */
   changed(by: Grantor): void {
     if (by !== "endpoint") return;
     for (const endpoint of Object.keys(this.#store.head().judge_gates)) {
@@ -62,7 +63,7 @@ export class RunJudging {
     }
   }
 
-  /** Units to be sent now. What is not to be asked for any more is ended. */
+  /** Scoring groups to send now. Those of a cancelled run are ended. */
   dispatch(spec: RunSpec): JudgementOrder[] {
     if (spec.judges === undefined) return [];
     endCancelled(this.#store, spec, this.#now(), LIMITS.sliceObjects);
@@ -71,7 +72,7 @@ export class RunJudging {
     );
   }
 
-  /** Ends what the run's cap does not cover: the run, and units that would wait for their judges for ever. */
+  /** Ends the run if its cap does not cover the next step, and scoring groups that would wait for judges for ever. */
   passCap(spec: RunSpec): void {
     if (passCap(this.#store, spec, this.#now())) endUnpaid(this.#store, spec, this.#now());
   }
@@ -99,8 +100,8 @@ export class RunJudging {
   }
 
   /**
-   * Units that may be sent: as many as the run's share leaves. A judge of whom nobody knows how soon it answers gets one,
-   * and one that is silent no more than a part of the share, so that others of the organisation can be asked.
+   * How many scoring groups may be sent: the rest of the run's lease. A judge whose pace is unknown gets one. A silent
+   * judge gets only a part of the lease, so that other judges of the organisation can be called.
    */
   #places(spec: RunSpec, endpointId: string): number {
     const head = this.#store.head();
@@ -112,14 +113,14 @@ export class RunJudging {
     return silent ? Math.min(free, Math.ceil(share * SILENT_SHARE) - here) : free;
   }
 
-  /** Why verdicts wait; null when none does. */
+  /** Why judgements wait; null if none does. */
   flow(spec: RunSpec): RunView["flow"] {
     const { inQueue, waiting } = this.traffic(spec);
     const endpoint = judgeFlow(this.#store, spec, this.#now());
     return endpoint ?? (waiting > 0 ? this.#shares.judgementFlow(inQueue) : null);
   }
 
-  /** Units in the queues or being asked for, and those that could be sent. */
+  /** Scoring groups that are queued or claimed, and those that could be sent. */
   traffic(spec: RunSpec): Traffic {
     if (spec.judges === undefined) return { inQueue: 0, waiting: 0 };
     const { judging } = this.#store;
@@ -128,7 +129,7 @@ export class RunJudging {
     return { inQueue: sum((load) => load.under_way), waiting: sum((load) => load.units) };
   }
 
-  /** Units to be sent again. */
+  /** Scoring groups to send again. */
   sweep(spec: RunSpec): JudgementOrder[] {
     if (spec.judges === undefined) return [];
     return sweepJudging(this.#store, spec, this.#now(), LIMITS.sliceObjects).map(({ unit, endpoint_id }) => {
@@ -136,7 +137,7 @@ export class RunJudging {
     });
   }
 
-  /** Epoch milliseconds of what is next to be done; null for nothing. */
+  /** When the next step is due, in epoch milliseconds; null if there is none. */
   nextAt(spec: RunSpec): number | null {
     if (spec.judges === undefined) return null;
     const now = this.#now();
@@ -150,7 +151,7 @@ export class RunJudging {
     return known.length === 0 ? null : Math.min(...known);
   }
 
-  /** Endpoints it uses, or holds permits of, and who it is there. */
+  /** The endpoints that it uses or has a lease of, each with the identity of the lease's holder. */
   #askers({ judges = {}, scope, run_id }: RunSpec): Asker[] {
     const held = Object.keys(this.#store.head().judge_gates);
     const used = new Set([...held, ...(Object.keys(judges).length === 0 ? [] : this.#store.judging.endpoints())]);

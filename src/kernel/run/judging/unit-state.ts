@@ -1,11 +1,13 @@
 /**
- * The verdicts of a run: every change of what its units wait for and what they got, one function each, in one transaction.
+ * The judgements of a run: one function for each change of what its scoring groups wait for and got, in one
+ * transaction.
  *
- * Invariants. A verdict that is settled never changes, and what came of a call is counted once: what arrives twice or late
- * changes nothing. One claimant at a time asks for a unit, and who lost the claim is told so. Which unit is asked for
- * again, when, and how often stands here and nowhere else; what one call makes of one verdict in `verdict.ts`. A unit
- * without members that wait for scores waits for no judge, nor does a group that is retried before it is whole. A judge
- * that refuses its key ends the run, as the policy's endpoint does: every other ask would be refused alike (refusals.ts).
+ * Invariants. A settled judgement never changes, and the outcome of a call is counted once: a message that arrives
+ * twice or late changes nothing. One claim at a time works on a scoring group, and a consumer that lost its claim gets
+ * that as the reply. Only this file decides which scoring group is tried again, when, and how often; `verdict.ts`
+ * decides how one call changes one judgement. A scoring group without members that wait for scores waits for no judge;
+ * neither does a retried group before it is complete. A judge that refuses its key ends the run, as the policy's
+ * endpoint does: every other call would be refused too (refusals.ts).
  */
 import type { CancelReason } from "../../../contract/errors.ts";
 import type { Judgement } from "../../../contract/judgement.ts";
@@ -38,17 +40,17 @@ import { closeClaim, dropUnit, openClaim } from "./cap.ts";
 import { noteAnswer, noteHeavy, noteSilent, PATIENCE_MS, paceOf } from "./pace.ts";
 import { afterOutcome, hasReply, isCounted, knownResult, metBy, NEW_VERDICT } from "./verdict.ts";
 
-/** A unit that was sent and that nobody took is sent again after this, then after twice as long each time: a copy costs little. */
+/** A scoring group sent but not taken is sent again after this time, then after twice as long: a copy is cheap. */
 export const SENT_MS = 10_000;
-/** Hours in all: behind slow judges a unit may wait long for its turn in the queue. */
+/** Hours in all: with slow judges a scoring group may wait long in the queue. */
 export const MOST_UNHEARD = 10;
-/** A call in flight when its claimant is to have been heard of, and a little. */
+/** Added to the time of a call: a call may be in flight when its claim must be renewed. */
 const LEASE_SLACK_MS = 60_000;
 export const MOST_LOSSES = 5;
-/** A unit that something broke waits so long, then twice as long each time: a store may be away for minutes. */
+/** A scoring group whose work failed waits this long, then twice as long each time: a store may be down for minutes. */
 const AFTER_FAILURE_MS = 5000;
 
-/** Units wait for judgements, or somebody gives one back that still does. */
+/** Registers scoring groups that wait for judgements, and takes back claimed ones that still wait. */
 export function requestJudgements(
   store: RunStore,
   spec: RunSpec,
@@ -80,7 +82,7 @@ function requestOne(store: RunStore, spec: RunSpec, request: JudgementRequest, n
 
 function giveBack(store: RunStore, spec: RunSpec, entry: JudgingEntry, request: JudgementRequest, now: number): void {
   const { unit, endpoint_id, calls, not_before = now, failed = false, heavy = false, silent = false } = request;
-  // One that failed, or took too much work, was not looked at to its end: it needs what it needed.
+  // After a failure, or too much work, its needs were not computed to the end: the old bound stays.
   const { bound_micros: needs = 0 } = failed || heavy ? { bound_micros: entry.needs } : request;
   store.judging.setUnit(unit, { endpoint_id, calls, lanes: 0, stage: "waiting", ask_at: not_before, needs });
   if (silent) noteSilent(store, entry.endpoint_id);
@@ -91,8 +93,8 @@ function giveBack(store: RunStore, spec: RunSpec, entry: JudgingEntry, request: 
 }
 
 /**
- * For whoever asks its judges from now on; null when it is not to be taken, or somebody has it. A later try of the message
- * that took it takes it over: the earlier one never heard that it has it, or is gone.
+ * Claims a scoring group for a consumer; null if it must not be taken, or another consumer has it. A later delivery of
+ * the same message takes the claim over: the earlier one never got the reply, or is gone.
  */
 export function takeUnit(
   store: RunStore,
@@ -112,7 +114,7 @@ export function takeUnit(
     const { endpoint_id, calls, lanes } = entry;
     const { pace } = paceOf(store.head(), endpoint_id);
     if (pace !== undefined && by.pace === undefined) {
-      // It was sent for a judge that answers soon, which is not so any more: it goes to another queue.
+      // It was sent for a quick judge, but the judge is not quick any more: it goes to another queue.
       store.judging.setUnit(number, { stage: "waiting", lanes: 0, ask_at: now });
       return null;
     }
@@ -121,7 +123,7 @@ export function takeUnit(
       store.judging.setUnit(number, { stage: "waiting", lanes: 0, ask_at: now });
       return null;
     }
-    // Never one that was given before, whatever became of the unit since: the same number may be judged again.
+    // Greater than every earlier claim, also if the scoring group was deleted: the same number may be judged again.
     const claim = Math.max(entry.claim + 1, now);
     const taken = { taker: by.id, attempt: by.attempt, unheard: 0 };
     const ask_at = now + leaseOf(spec);
@@ -137,7 +139,7 @@ export function takeUnit(
   });
 }
 
-/** Whoever asks its judges is done with them, and says what that took. */
+/** The consumer has finished with the judges and reports what was spent. */
 export function endClaim(store: RunStore, { unit, claim, spent }: ClaimSpending): void {
   store.transaction(() => {
     const entry = store.judging.unit(unit);
@@ -146,7 +148,7 @@ export function endClaim(store: RunStore, { unit, claim, spent }: ClaimSpending)
   });
 }
 
-/** Takes in what came of asking for some of a unit's judgements. With no asks it only says how the unit stands. */
+/** Stores the outcomes of some calls of a scoring group. With no `asks` it only returns the state of the group. */
 export function takeResults(
   store: RunStore,
   spec: RunSpec,
@@ -157,7 +159,7 @@ export function takeResults(
   return store.transaction(() => {
     const members = wholeUnit(store, spec, unit);
     if (members.length === 0) return NOTHING_MORE;
-    // An attempt before these, in the same group, has ended without it.
+    // An outcome about an earlier attempt in the same group is dropped: that attempt has ended without it.
     const ours = asks.filter(({ rollout_id: whose }) => whose === null || members.some(({ id }) => id === whose));
     const task = taskOf(members[0]?.task_key ?? null, members[0]?.group_index ?? unit);
     const entries = ours.map((ask) => takeIn(store, spec, { unit, task }, ask, now));
@@ -166,7 +168,7 @@ export function takeResults(
     const mine = entry !== null && isClaim(entry, claim);
     const cancelled = stopsJudging(store.head());
     if (mine && cancelled) endUnit(store, spec, unit, now);
-    // Whoever only looks has not shown that anything comes back.
+    // A check without outcomes does not prove that results arrive.
     else if (mine && asks.length > 0) store.judging.setUnit(unit, { losses: 0, ask_at: now + leaseOf(spec) });
     return {
       settled: entries.flatMap((settled) => knownResult(settled)),
@@ -177,7 +179,7 @@ export function takeResults(
   });
 }
 
-/** `takeResults`, where the store may refuse a verdict for what it is: its ask ends without, with a short reason. */
+/** `takeResults`. If the store refuses a judgement (for its content), the ask ends without one, with a short reason. */
 export function takeVerdicts(
   store: RunStore,
   spec: RunSpec,
@@ -199,7 +201,7 @@ function withoutVerdict({ outcome }: JudgedAsk, why: string): ToldOutcome {
 
 const NOTHING_MORE: JudgedReply = { settled: [], next_at: null, go_on: false, over: true };
 
-/** What was said of the attempts whose trajectories its members took over: asked once, whoever is scored by it. */
+/** Judgements of the attempts whose trajectories its members took over: they are not requested again. */
 function inheritResults(store: RunStore, spec: RunSpec, unit: number): KnownResult[] {
   return waitingRows(store, spec, unit).flatMap(({ carries }) => {
     const before = carries === null ? null : store.bySeq(carries);
@@ -226,7 +228,7 @@ function takeIn(
   return after;
 }
 
-/** A judge that refuses its key ends the run at once; one that forbids a call may forbid that one alone. */
+/** A judge that refuses its key ends the run at once. A judge that forbids a call may forbid only that one. */
 function noteRefusal(
   store: RunStore,
   { judges }: RunSpec,
@@ -272,7 +274,7 @@ export function setJudgeLease(store: RunStore, endpointId: string, gate: LeaseSt
   store.saveHead({ ...head, judge_gates: { ...head.judge_gates, [endpointId]: gate } });
 }
 
-/** Why verdicts wait for an endpoint; null when none does. */
+/** Why judgements wait for an endpoint; null if none does. */
 export function judgeFlow(store: RunStore, spec: RunSpec, now: number): RunView["flow"] {
   if (spec.judges === undefined) return null;
   for (const endpoint of store.judging.endpoints()) {
@@ -284,8 +286,9 @@ export function judgeFlow(store: RunStore, spec: RunSpec, now: number): RunView[
 }
 
 /**
- * Units of which nothing was heard in time are tried once more, or after so many times given up. Those that nobody took keep
- * their permits and are to be sent again: answered. Those that somebody took wait for permits anew.
+ * Scoring groups that are silent for too long are tried again, or given up after too many tries. Those that were sent
+ * but not taken keep their part of the lease and are returned, to be sent again. Those that were taken wait for a lease
+ * again.
  */
 export function sweepJudging(store: RunStore, spec: RunSpec, now: number, limit: number): JudgingEntry[] {
   return store.judging.silent(now, limit).flatMap((entry) =>
@@ -318,7 +321,7 @@ function giveUpUnit(store: RunStore, spec: RunSpec, unit: number, tries: number,
   dropUnit(store, unit);
 }
 
-/** A cancelled run asks no judge any more: units nobody asks for just now end at once, the others when they are heard of. */
+/** A cancelled run calls no judge: unclaimed scoring groups end at once, claimed ones at their next report. */
 export function endCancelled(store: RunStore, spec: RunSpec, now: number, limit: number): void {
   if (!stopsJudging(store.head())) return;
   store.transaction(() => {
@@ -326,7 +329,7 @@ export function endCancelled(store: RunStore, spec: RunSpec, now: number, limit:
   });
 }
 
-/** Units for whose judges nothing is left, and nothing will be. */
+/** Ends scoring groups whose judges can never be paid from the cap. */
 export function endUnpaid(store: RunStore, spec: RunSpec, now: number): void {
   store.transaction(() => {
     for (const { unit } of store.judging.unclaimed(LIMITS.sliceRows)) endUnit(store, spec, unit, now, "budget");

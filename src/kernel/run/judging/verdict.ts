@@ -1,7 +1,7 @@
 /**
- * What one call to a judge makes of one verdict: settled, or asked for again after a wait, and what it has cost. Pure.
+ * Applies the outcome of one call to one judgement: settled, or to be tried again after a wait, and its cost. Pure.
  *
- * Invariant. How often a judge is asked for a verdict, and after which wait, stands here and nowhere else.
+ * Invariant. Only this file decides how often a judge is called for a judgement, and after which wait.
  */
 import type { JudgeResult } from "../../../core/rubrics/judges.ts";
 import type { Met } from "../../endpoint/run-lease.ts";
@@ -11,9 +11,9 @@ import type { RunSpec } from "../../messages/wire.ts";
 import type { VerdictEntry } from "../judging-store.ts";
 
 /**
- * Whether the call that this came of is on record: it is told again, or another claimant made it as well and was heard
- * first. A call keeps its key until it has a reply, so it has one reply at most; calls without a reply that two made from the
- * same record are one try.
+ * True if the call with this outcome is recorded already: the report is repeated, or another claim made the same call
+ * and reported first. A call keeps its key until it has a reply, so it has at most one reply. Two calls without a reply
+ * that were made from the same record count as one try.
  */
 export function isCounted(before: VerdictEntry, outcome: ToldOutcome): boolean {
   if (outcome.recorded === undefined) return false;
@@ -34,7 +34,7 @@ export const NEW_VERDICT = {
   unmetered: 0,
 };
 
-/** Settled, or to be asked again after a wait. */
+/** The judgement after this outcome: settled, or to be tried again after a wait. */
 export function afterOutcome(
   { run_id, limits }: RunSpec,
   before: VerdictEntry,
@@ -65,12 +65,12 @@ export function afterOutcome(
   return { ...spent, tries, replies, next_at: now + backoffMs(before.tries, retry_after_ms, seed) };
 }
 
-/** It replied, and did not say how much that was. */
+/** True if there was a reply without usage. */
 function isUnmetered(outcome: AskOutcome): boolean {
   return hasReply(outcome) && outcome.usage === null;
 }
 
-/** The endpoint answered, with a verdict or not. */
+/** True if the endpoint replied, with a judgement or not. */
 export function hasReply(outcome: AskOutcome): boolean {
   return outcome.kind === "given" ? outcome.cached !== true : outcome.replied === true;
 }
@@ -79,7 +79,7 @@ function resultText(verdict: JudgeResult): string {
   return JSON.stringify(verdict);
 }
 
-/** What the endpoint of the judge showed of itself. One that replies, with whatever, is there. */
+/** What the outcome says about the judge's endpoint. An endpoint with any reply counts as available. */
 export function metBy(outcome: AskOutcome, { verdict }: VerdictEntry): Met {
   if (outcome.kind === "given") {
     const turns = outcome.cached ? 0 : 1;

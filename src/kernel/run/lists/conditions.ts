@@ -1,12 +1,12 @@
 /**
- * The terms of a filter as conditions of SQL over the row `r` of `rollouts`. Every condition is 0 or 1, never null: what a
- * rollout does not have matches nothing but `null`, and a negated term holds for exactly the others. Input is bound, never
- * written into a statement: a term binds at most its values and one name, so that a filter stays below 60 of the 100 values
- * a statement may bind.
+ * Translates the terms of a filter to SQL conditions over the row `r` of `rollouts`. Every condition is 0 or 1, never
+ * null: a missing value matches only `null`, and a negated term matches exactly the other rows. Input is bound, never
+ * written into a statement. A term binds at most its values and one name, so a filter needs fewer than 60 of the 100
+ * values that a statement may bind.
  */
 import { type FilterTerm, type Measure, type NumberField, PREFIX_FIELDS } from "../../../contract/filter.ts";
 
-/** Values of one statement, each bound once and written as its number. */
+/** The bound values of one statement; `add` returns the placeholder of a value. */
 export class Bound {
   readonly values: SqlStorageValue[] = [];
 
@@ -16,7 +16,7 @@ export class Bound {
   }
 }
 
-/** What a rollout says only once it has answered: until then its row has zeros. */
+/** A value that exists only after the rollout has reported: until then its row has zeros. */
 const answered = (value: string) => `case when r.status = 'running' then null else ${value} end`;
 
 const NUMBERS: { readonly [Field in NumberField]: string } = {
@@ -41,14 +41,14 @@ const WORDS = {
   id: "r.id",
 } as const;
 
-/** The number as it is read from the row. */
+/** The SQL expression of the number. */
 export function numberIn<Field extends NumberField>(measure: Measure<Field>, bound: Bound): string {
   if (measure.kind === "field") return NUMBERS[measure.field];
   const name = bound.add(measure.name);
   return `(select value ->> 'score' from json_each(r.scores) where value ->> 'name' = ${name} limit 1)`;
 }
 
-/** `stopping`: the whole run was asked to stop. */
+/** `stopping`: the whole run is being stopped. */
 export function conditionOf(terms: readonly FilterTerm[], bound: Bound, stopping: boolean): string {
   const all = terms.map((term) => {
     const condition = termIn(term, bound, stopping);
@@ -72,7 +72,7 @@ function termIn(term: FilterTerm, bound: Bound, stopping: boolean): string {
   return amongIn(value, term.values, bound);
 }
 
-/** An empty list of `in` matches nothing, and null neither. */
+/** For a list without known values `in` would match nothing, so `is null` is used. */
 function amongIn(value: string, values: readonly (string | number | null)[], bound: Bound): string {
   const known = values.filter((one) => one !== null).map((one) => bound.add(one));
   const orNull = values.includes(null) ? 1 : 0;
@@ -89,7 +89,7 @@ function wordIn(
   return values.map((value) => (value === null ? `${column} is null` : `ifnull(${one(value)}, 0)`)).join(" or ");
 }
 
-/** Words that begin so: a range, which an index can answer, and in which no character has a meaning of its own. */
+/** Values with this prefix, as a range: an index can answer it, and no character is special in it. */
 export function beginsWith(value: string, prefix: string): string {
   return `${value} >= ${prefix} and ${value} < ${prefix} || char(1114111)`;
 }
@@ -101,7 +101,7 @@ function flagIn(field: Extract<FilterTerm, { kind: "flag" }>["field"], stopping:
   return `r.status != 'done' and ${stopping ? "1" : "r.cancel is not null"}`;
 }
 
-/** Not `like`: its pattern may have 50 bytes, and characters that mean something. */
+/** Not `like`: its pattern may have only 50 bytes, and some characters are special in it. */
 function textIn(text: string, bound: Bound): string {
   const asked = `lower(${bound.add(text)})`;
   const within = (value: string) => `instr(lower(ifnull(${value}, '')), ${asked}) > 0`;

@@ -1,6 +1,6 @@
 /**
- * A run's groups with their numbers. One call looks at the groups of one slice, which hold about `rows` rollouts, and
- * gives the first of them in the order that was asked for; whoever asks merges the slices.
+ * A run's groups with their statistics. One call reads one slice of groups, with about `rows` rollouts, and returns the
+ * first of them in the requested order. The caller merges the slices.
  */
 
 import { LIMITS } from "../../../contract/limits.ts";
@@ -42,7 +42,7 @@ type GroupRow = {
   value: number | null;
 };
 
-/** The result of each group, of the attempts that count. */
+/** Results of each group count only the current attempts. */
 const counted = (name: string, condition: string) => `count(*) filter (where ${condition}) as ${name}`;
 const COUNTS = "r.superseded_by is null";
 const outcomes = ["scored", "unscored", "failed", "cancelled"]
@@ -58,7 +58,7 @@ const NUMBERS = `r.group_index, min(r.example_id) as example_id, min(r.task_key)
   total(${REWARD} * ${REWARD}) as squares, count(${REWARD}) as rewards,
   avg(r.turns) filter (where ${ENDED}) as turns,
   avg(r.prompt_tokens + r.completion_tokens) filter (where ${ENDED}) as tokens`;
-/** As `isSameScore` has it. */
+/** The same rule as `isSameScore`. */
 const ALL_SAME = `most - least <= ${SCORE_TOLERANCE} * max(1, abs(least), abs(most))`;
 const VARIANCE = `case when rewards < 2 then null when ${ALL_SAME} then 0
   else max(0, (squares - rewards * mean * mean) / (rewards - 1)) end`;
@@ -100,7 +100,7 @@ function withTraining(inner: string, value: string): string {
       on g.trained = n.group_index`;
 }
 
-/** Those without the number come last, both ways. */
+/** Groups without the number come last in both directions. */
 function behindIn(
   { value, group }: NonNullable<ListAsk<"groups">["after"]>,
   descending: boolean,
@@ -155,7 +155,7 @@ export function groupRecord(listed: Listed, index: number): ListAnswer<"group"> 
   };
 }
 
-/** A step may have been cut several times: all but the last are void. */
+/** A step may have been cut several times: all batches but the last are void. */
 function batchOf({ sql }: Listed, step: number | null): GroupRecord["batch"] {
   if (step === null) return null;
   const query = `select batch_id as id, step, state, groups, rollouts from train_batches

@@ -1,6 +1,6 @@
 /**
- * How a number of a run's rollouts is spread: of one slice of them its ends first, then how many fall between the edges
- * that whoever asks has drawn. Counted are the attempts that count; both passes are of the same ends (`upto`).
+ * The distribution of a number over a run's rollouts, one slice per call: first its minimum and maximum, then how many
+ * fall between the edges chosen by the caller. Only current attempts count. Both passes cover the same ends (`upto`).
  */
 
 import type { Measure } from "../../../contract/filter.ts";
@@ -32,7 +32,7 @@ export function spreadOf(listed: Listed, ask: ListAsk<"spread">): ListAnswer<"sp
 }
 
 type Counted = { step: number | null; bin: number; n: number };
-/** Numbers of the bins of those without the number. */
+/** Bin numbers of rollouts without the number. */
 const [IN_FLIGHT, FAILED, NULL] = [-3, -2, -1];
 
 export function binCounts(listed: Listed, ask: ListAsk<"bins">): ListAnswer<"bins"> {
@@ -76,7 +76,7 @@ function countsOf(counted: readonly Counted[], bins: number) {
   };
 }
 
-/** Of the slice's rollouts that count and pass: their value, and how they ended. */
+/** The value and the outcome of the slice's current rollouts that match. */
 function rowsOf({ store, sql }: Listed, ask: SpreadQuery & { readonly upto: number }, bound: Bound): string {
   const { terms, of, upto } = ask;
   makeTexts(sql, terms);
@@ -87,7 +87,7 @@ function rowsOf({ store, sql }: Listed, ask: SpreadQuery & { readonly upto: numb
     where ${sliceIn(ask, bound)} and r.superseded_by is null and ${condition}`;
 }
 
-/** Durations in seconds, as clients read them. */
+/** Durations are in seconds, as in the API. */
 function measured(of: Measure<HistogramField>, bound: Bound): string {
   const value = numberIn(of, bound);
   return of.kind === "field" && of.field === "duration" ? `(${value}) / 1000.0` : value;

@@ -1,4 +1,4 @@
-/** What lists of a run's rollouts are read from. */
+/** The sources of a list of a run's rollouts. */
 import type { RunSpec } from "../../messages/wire.ts";
 import type { RunStore } from "../store.ts";
 

@@ -1,4 +1,4 @@
-/** Questions about a run's rollouts as lists, each by its name. */
+/** List queries about a run's rollouts, by name. */
 import type { ListAnswer, ListAsk, ListQuestion } from "../../messages/rpc.ts";
 import { groupRecord, groupSlice } from "./groups.ts";
 import { binCounts, spreadOf } from "./histogram.ts";

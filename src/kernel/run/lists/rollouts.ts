@@ -1,6 +1,6 @@
 /**
- * A run's rollouts as a filtered, sorted list, a slice at a time. One slice looks at `rows` rows at most and gives back
- * where to go on: work over all rollouts of a run is as many calls, and nothing else waits longer than for one of them.
+ * A run's rollouts as a filtered, sorted list. One call reads at most `rows` rows and returns where the next begins. A
+ * list over all rollouts of a run needs many calls, so other calls wait for one slice at most.
  */
 import { shortText } from "../../../contract/shown-text.ts";
 import type { ListCursor, ListedRollout, Sliced } from "../../messages/list-wire.ts";
@@ -16,11 +16,11 @@ import { SCANNED } from "./slice-size.ts";
 import { makeTexts } from "./texts.ts";
 import { walkOf } from "./walks.ts";
 
-/** In a summary. */
+/** The limits of a summary. */
 const SCORES_SHOWN = 20;
 const MESSAGE_SHOWN = 200;
 
-// A type, not an interface: SQLite cursors want an index signature.
+// A type, not an interface: SQLite cursors require an index signature.
 type Row = Pick<
   RolloutEntry,
   | "seq"
@@ -66,7 +66,7 @@ const STEPS = "left join train_groups g on g.group_index = r.group_index";
 export function rolloutSlice({ store, sql, spec }: Listed, ask: ListAsk<"rollouts">): ListAnswer<"rollouts"> {
   const { terms, sort, after, rows: scanned = SCANNED } = ask;
   makeTexts(sql, terms);
-  // Of each row's group the members are read, for its advantage.
+  // For each row's advantage, all members of its group are read.
   const limit = Math.min(ask.limit, Math.max(1, Math.floor(SCANNED / spec.rollouts_per_example)));
   const bound = new Bound();
   const walk = walkOf({ sql, finished: store.head().finished, terms, sort, after, rows: scanned }, bound);
@@ -87,7 +87,7 @@ export function rolloutSlice({ store, sql, spec }: Listed, ask: ListAsk<"rollout
   return { rows, next: next && { after: next } };
 }
 
-/** Where the walk stopped for its bound; null where it came to its end. */
+/** The row at which the walk stopped because of its limit; null if it reached the end. */
 function lastWalked(
   { store, sql }: Pick<Listed, "store" | "sql">,
   { terms, sort, after, rows = SCANNED }: ListAsk<"rollouts">,
@@ -106,7 +106,7 @@ function lastWalked(
   return row.toArray()[0] ?? null;
 }
 
-/** Every attempt of the group, by slot. */
+/** All attempts of the group, by slot. */
 export function membersOf({ store, sql, spec }: Listed, group: number, most: number): ListedRollout[] {
   const rows = sql
     .exec<WalkedRow>(
@@ -119,7 +119,7 @@ export function membersOf({ store, sql, spec }: Listed, group: number, most: num
   return summariesOf({ store, sql, spec }, rows);
 }
 
-/** Of these rollouts, those of which the text is known. */
+/** The task texts of these rollouts, where they are known. */
 export function taskTexts({ sql }: Listed, seqs: ListAsk<"taskTexts">): ListAnswer<"taskTexts"> {
   const known = sql.exec<{ seq: number; text: string }>(
     `select seq, task_text as text from rollouts
@@ -129,7 +129,7 @@ export function taskTexts({ sql }: Listed, seqs: ListAsk<"taskTexts">): ListAnsw
   return new Map(Array.from(known, ({ seq, text }) => [seq, text]));
 }
 
-/** How many pass, of the rollouts that are dispatched as the slice's number says. */
+/** How many rollouts of this slice, in the order of dispatch, match the filter. */
 export function countMatches({ store, sql }: Listed, ask: ListAsk<"matches">): ListAnswer<"matches"> {
   const { terms } = ask;
   makeTexts(sql, terms);
@@ -142,7 +142,7 @@ export function countMatches({ store, sql }: Listed, ask: ListAsk<"matches">): L
 
 type Numbered = Sliced & { readonly slice: number };
 
-/** Rollouts by the order of their dispatch, in slices: their condition, and how many there are. */
+/** Slices in the order of dispatch: the condition of one slice, and the number of slices. */
 export function sliceIn({ slice, rows = SCANNED }: Numbered, bound: Bound): string {
   return `r.seq > ${bound.add(slice * rows)} and r.seq <= ${bound.add((slice + 1) * rows)}`;
 }

@@ -1,38 +1,38 @@
 /**
- * How many rows one call looks at. What a row takes depends on the filter and on what the row holds: twenty texts that are
- * searched in long errors take a thousand times as long as the comparison of a number.
+ * How many rows one call reads. The cost of a row depends on the filter and on the row: searching twenty texts in long
+ * errors takes a thousand times as long as comparing a number.
  */
 import type { FilterTerm, Sorting } from "../../../contract/filter.ts";
 import type { ListAnswer } from "../../messages/rpc.ts";
 import type { Listed } from "./listed.ts";
 
-/** Of a filter without texts and scores. */
+/** Rows for a filter without texts and scores. */
 export const SCANNED = 20_000;
-/** So many at least, or a long list would take more calls than one request may make. */
+/** At least this many, or a long list would need more calls than one request may make. */
 const FEWEST = 250;
-/** Steps of the process's turns (kit/fair-turns.ts) that a slice takes: about 25 ms. */
+/** Steps in the process's scheduling turns (kit/fair-turns.ts) for one slice: about 25 ms. */
 const SLICE_STEPS = 500_000;
 const STEPS_PER_ROW = 25;
 const STEPS_PER_VALUE = 2;
 const STEPS_PER_TEXT = 15;
 const CHARACTERS_PER_STEP = 20;
-/** The beginning of a first prompt. */
+/** Only the beginning of the first prompt is searched. */
 const PROMPT_CHARACTERS = 500;
 const STEPS_PER_SCORE = 10;
-/** Scores are read as JSON for each term. */
+/** Scores are parsed as JSON for each term. */
 const SCORE_CHARACTERS_PER_STEP = 8;
 const SAMPLED = 200;
 
-/** What rows hold on average, in characters: texts that a filter searches, and scores as JSON. */
+/** Average characters per row: texts that a filter searches, and scores as JSON. */
 export type RowSizes = ListAnswer<"rowSizes">;
 
 export interface SliceSize {
   readonly rows: number;
-  /** To look at all of them. */
+  /** Steps to read all of them. */
   readonly steps: number;
 }
 
-/** `by`: a number that is read of each row beside the terms. */
+/** `by`: the number to sort by, which is read from each row in addition to the terms. */
 export function sliceSizeOf(terms: readonly FilterTerm[], by: Sorting["by"]["kind"], sizes: RowSizes): SliceSize {
   const score = STEPS_PER_SCORE + sizes.scores / SCORE_CHARACTERS_PER_STEP;
   const text = STEPS_PER_TEXT + (sizes.texts + PROMPT_CHARACTERS) / CHARACTERS_PER_STEP;
@@ -46,7 +46,7 @@ export function sliceSizeOf(terms: readonly FilterTerm[], by: Sorting["by"]["kin
   return { rows, steps: Math.max(SLICE_STEPS, Math.ceil(rows * perRow)) };
 }
 
-/** Of rows all over the run, equally far apart. */
+/** Sampled from rows at equal distances over the whole run. */
 export function rowSizes({ store, sql }: Listed): RowSizes {
   const last = store.lastSeq();
   const count = Math.min(SAMPLED, last);

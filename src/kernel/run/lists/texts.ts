@@ -1,7 +1,7 @@
 /**
- * Texts that a filter searches beside a rollout's own row: of each group the beginning of its first prompt. They stand in
- * trajectories, most of which are in R2; so whoever lists reads them there, a slice with each request that searches, in the
- * order in which rollouts ended, and they are kept here: a row for each group, up to `LIMITS.searchedGroups`.
+ * Texts that a filter searches in addition to the rollouts' rows: the beginning of each group's first prompt. They are
+ * in trajectories, most of which are in R2. So each request that searches reads one slice of them, in the order of the
+ * rollouts' ends, and stores them here: a row per group, up to `LIMITS.searchedGroups`.
  */
 import type { FilterTerm } from "../../../contract/filter.ts";
 import { LIMITS } from "../../../contract/limits.ts";
@@ -13,12 +13,12 @@ const TABLES = [
   "create table if not exists listed_prompts (one integer primary key, upto integer not null, groups integer not null)",
 ];
 
-/** The tables, where a term looks into them. */
+/** Creates the tables if a term searches texts. */
 export function makeTexts(sql: SqlStorage, terms: readonly FilterTerm[]): void {
   if (terms.some(({ kind }) => kind === "text")) for (const statement of TABLES) sql.exec(statement);
 }
 
-/** Keeps more of them, if they go on where those before ended, and says how far they are. */
+/** Stores more texts if they continue at the current position. Returns the position. */
 export function searchedTexts({ store, sql }: Listed, more: ListAsk<"searched">): ListAnswer<"searched"> {
   for (const statement of TABLES) sql.exec(statement);
   const known = stateOf(sql);
@@ -28,7 +28,7 @@ export function searchedTexts({ store, sql }: Listed, more: ListAsk<"searched">)
   const added = more.texts.slice(0, room);
   for (const { group, text } of added) sql.exec("insert or ignore into first_prompts values (?, ?)", group, text);
   const groups = sql.exec<{ n: number }>("select count(*) as n from first_prompts").one().n;
-  // What there was no room for is not covered, nor is what comes after it.
+  // If some did not fit, neither they nor later ones are covered.
   const upto = added.length < more.texts.length ? known.upto : more.upto;
   sql.exec("insert or replace into listed_prompts values (1, ?, ?)", upto, groups);
   return { upto, of, open: isOpen(groups) };

@@ -1,8 +1,8 @@
 /**
- * Values of rollouts by which lists are sorted or narrowed, each under a name: numbers, words, and scores, of which no
- * index of `rollouts` knows the names. The values of a name are kept once a list needs them, of the rollouts that have
- * ended, which change no more: a slice of them with each call, so a run of any size waits for one slice at most, and a
- * run that nobody lists writes nothing. `NAMES` of them are kept: whoever may read a run fills no disk with it.
+ * Values by which lists are sorted or filtered, each under a name: numbers, words, and scores (whose names no index of
+ * `rollouts` can have). A name's values are stored when a list first needs them, for rollouts that have ended, since
+ * those do not change. Each call adds one slice, so the run's other calls wait for one slice at most, and a run that is
+ * never listed writes nothing. At most `NAMES` names are stored, so that readers cannot fill the disk.
  */
 import { Bound } from "./conditions.ts";
 
@@ -10,27 +10,27 @@ const TABLES = [
   "create table if not exists list_values (name text, value, seq integer, primary key (name, value, seq)) without rowid",
   "create table if not exists listed_values (name text primary key, upto integer not null, used integer not null) without rowid",
 ];
-/** Ends that one call looks at, and values that one takes away. */
+/** How many ends one call reads, and how many values one call deletes. */
 const SLICE = 20_000;
-/** With one more, the one goes that was not brought up to date for the longest. */
+/** Before a further name is added, the one not updated for the longest time is removed. */
 const NAMES = 20;
 
-/** `value`: how the row `r` says it. */
+/** `value`: the SQL expression of the value in row `r`. */
 export interface Listing {
   readonly name: string;
   readonly value: (bound: Bound) => string;
-  /** Ends that one call looks at, where reading the value takes long. */
+  /** How many ends one call reads, if reading the value is slow. */
   readonly most?: number;
 }
 
-/** Takes the next slice of ends in. False: more are left, and its values are not to be read yet. */
+/** Adds the next slice of ends. False: more are left, and the values must not be read yet. */
 export function fillValues(sql: SqlStorage, { name, value, most = SLICE }: Listing, finished: number): boolean {
   for (const statement of TABLES) sql.exec(statement);
   const [known] = sql.exec<{ upto: number }>("select upto from listed_values where name = ?", name).toArray();
   if (known === undefined && !makeRoom(sql)) return false;
   const upto = known?.upto ?? 0;
   if (upto >= finished) return true;
-  // A name is noted before it has values, so that none has any which nobody knows of: those would never go.
+  // A name is registered before it has values: values without a registered name would never be deleted.
   note(sql, name, upto);
   const last = Math.min(finished, upto + most);
   const bound = new Bound();
@@ -41,19 +41,19 @@ export function fillValues(sql: SqlStorage, { name, value, most = SLICE }: Listi
   return last >= finished;
 }
 
-/** The name has its values up to that end, and was listed last of all. */
+/** Registers that the name has its values up to that end and was used last. */
 function note(sql: SqlStorage, name: string, upto: number): void {
   const used = "(select ifnull(max(used), 0) + 1 from listed_values)";
   sql.exec(`insert or replace into listed_values values (?, ?, ${used})`, name, upto);
 }
 
-/** Takes the next slice of the values away that have to go. False: more are left. */
+/** Deletes the next slice of values to remove. False: more are left. */
 function makeRoom(sql: SqlStorage): boolean {
   const names = sql.exec<{ name: string }>("select name from listed_values order by used").toArray();
   const [oldest] = names;
   if (oldest === undefined || names.length < NAMES) return true;
   const { name } = oldest;
-  // Whoever lists by it meanwhile begins it anew.
+  // A list that needs the name meanwhile starts it again.
   sql.exec("update listed_values set upto = 0 where name = ?", name);
   const first = "select name, value, seq from list_values where name = ? limit ?";
   sql.exec(`delete from list_values where (name, value, seq) in (${first})`, name, SLICE);
@@ -64,7 +64,7 @@ function makeRoom(sql: SqlStorage): boolean {
 
 const SAMPLED = 200;
 
-/** Names that the first and the last rollouts to end have. */
+/** Score names of the rollouts that ended first and last. */
 export function scoreNames(sql: SqlStorage, finished: number): string[] {
   const names = sql.exec<{ name: string }>(
     `select distinct value ->> 'name' as name from rollouts, json_each(scores)

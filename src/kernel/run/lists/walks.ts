@@ -1,9 +1,9 @@
 /**
- * In which order the rows of a run are walked for a list, and by what: an index that is there from the start, or values
- * that are kept once a list needs them (values.ts).
+ * The order in which a list walks the rows of a run, and the index it uses: a permanent one, or values that are stored
+ * when a list needs them (values.ts).
  *
- * A walk is ordered by the number, then by `seq`; those without the number come after it, by `seq`. Where a term names few
- * rows (an error, a group, a task) it is of those alone.
+ * A walk is ordered by the number, then by `seq`. Rows without the number follow, by `seq`. If a term selects few rows
+ * (an error, a group, a task), only those are walked.
  */
 import {
   type FilterTerm,
@@ -16,18 +16,18 @@ import type { ListCursor } from "../../messages/list-wire.ts";
 import { Bound, beginsWith, numberIn } from "./conditions.ts";
 import { fillValues, type Listing } from "./values.ts";
 
-/** So many rows are sorted anew for each page, before the order of the sort is walked instead. */
+/** Up to this many selected rows are sorted for each page; with more, the sort order is walked instead. */
 const FEW = 5000;
 
-/** The `seq` of rows that a term names. */
+/** The rows that a term selects, by `seq`. */
 interface Named {
   readonly seqs: (bound: Bound) => string;
-  /** Kept for it first; null where an index has them. */
+  /** The values that must be stored for it first; null if an index has them. */
   readonly listing: Listing | null;
-  /** They come in the order of their dispatch: however many there are, a page of them is read without a sort. */
+  /** True if they come in the order of dispatch: a page of any number of them is read without sorting. */
   readonly inOrder: boolean;
 }
-/** `has`: the condition of having the number at all; null where every row does. `early`: some have it before they end. */
+/** `has`: the condition that a row has the number; null if all have it. `early`: some have it before they end. */
 interface Key {
   readonly value: string;
   readonly has: string | null;
@@ -48,7 +48,7 @@ const KEYS: { readonly [Sort in RolloutSort]: Key } = {
   tokens: { value: "r.prompt_tokens + r.completion_tokens", ...ANSWERED },
   duration: { value: "r.ended_at - r.started_at", has: "r.ended_at is not null", ties: SEQ },
 };
-/** Those that are there from the start. */
+/** Indexes that exist permanently. */
 const BUILT_IN: { readonly [Sort in RolloutSort]?: string } = {
   dispatched: "rollouts r",
   group: "rollouts r indexed by sqlite_autoindex_rollouts_1",
@@ -64,25 +64,25 @@ const WORDS = {
   task: "r.task_key",
 } as const;
 
-/** A statement that gives `seq` and `value` of the next rows in order; whoever runs it bounds how many. */
+/** A statement that returns `seq` and `value` of the next rows in order. The caller adds the limit. */
 export interface Walk {
   readonly statement: string;
-  /** Those without the number are still to come after these. */
+  /** True if rows without the number follow after these. */
   readonly hasRest: boolean;
 }
 
-/** What is walked. `finished`: ends so far. */
+/** The input of a walk. `finished`: number of ends so far. */
 export interface Walked {
   readonly sql: SqlStorage;
   readonly finished: number;
   readonly terms: readonly FilterTerm[];
   readonly sort: Sorting;
   readonly after: ListCursor | null;
-  /** How many of them one call looks at. */
+  /** How many rows one call reads. */
   readonly rows: number;
 }
 
-/** Null: values that it needs are kept as far as one call may, and more are left. */
+/** Null: values that it needs are not all stored yet; this call has added one slice. */
 export function walkOf(walked: Walked, bound: Bound): Walk | null {
   const { sql, finished, terms, sort, after, rows } = walked;
   const few = fewRows(walked);
@@ -120,13 +120,13 @@ function builtFor(by: Measure<RolloutSort>): string | undefined {
   return by.kind === "field" ? BUILT_IN[by.field] : undefined;
 }
 
-/** As they come. */
+/** The selected rows in their own order. */
 function dispatchedOf({ seqs }: Named, conditions: readonly string[], bound: Bound, direction: string): string {
   return `select v.seq as seq, v.seq as value from (${seqs(bound)}) v ${conditionsOf(conditions)}
     order by v.seq${direction}`;
 }
 
-/** Kept values, and those of rollouts in flight (`early`: their conditions), in one order. */
+/** Stored values and those of rollouts in flight (`early`: their conditions), in one order. */
 function keptOf(
   { value }: Key,
   kept: readonly string[],
@@ -138,7 +138,7 @@ function keptOf(
     order by value${direction}, seq${direction}`;
 }
 
-/** Those without the number: nothing finds them, so each call looks at a range of all rows. */
+/** Rows without the number: no index finds them, so each call reads a range of all rows. */
 function restOf(few: Named | null, { has }: Key, { seq }: ListCursor, rows: number, bound: Bound): string {
   const range = `r.seq > ${bound.add(seq)} and r.seq <= ${bound.add(seq + rows)}`;
   const [from, joined] = few === null ? ["rollouts r", []] : [joinedTo(few, bound), ["r.seq = v.seq"]];
@@ -164,7 +164,7 @@ function listingOf(by: Measure<RolloutSort>, most: number): Listing {
   return { name: by.field, value: () => KEYS[by.field].value };
 }
 
-/** Behind this place. Of a group's members the row itself says where they stand. */
+/** The condition "after this position". For members of a group the position is read from the row. */
 function behind(
   sql: SqlStorage,
   { value, ties }: Pick<Key, "value" | "ties">,
@@ -175,7 +175,7 @@ function behind(
   const op = descending ? "<" : ">";
   if (ties.length === 0) return `${value} ${op} ${bound.add(after.value)}`;
   if (ties.length === 1) {
-    // The first of the two is what the index is searched by.
+    // The first of the two conditions is the one that the index is searched by.
     const at = bound.add(after.value);
     return `${value} ${op}= ${at} and (${value} ${op} ${at} or r.seq ${op} ${bound.add(after.seq)})`;
   }
@@ -186,7 +186,7 @@ function behind(
   return `(${[value, ...ties].join(", ")}) ${op} (${bindings.join(", ")})`;
 }
 
-/** What the terms say of the number that is sorted by: where the walk begins and ends. Null passes none of them. */
+/** The bounds that the terms set for the sorted number: the walk's beginning and end. They exclude null. */
 function limitsOf(terms: readonly FilterTerm[], by: Measure<RolloutSort>): { op: string; value: number }[] {
   return terms.flatMap((term) => {
     if ((term.kind !== "number" && term.kind !== "score") || term.negated) return [];
@@ -200,7 +200,7 @@ function isField(by: Measure<RolloutSort>, field: string): boolean {
   return by.kind === "field" && by.field === field;
 }
 
-/** The rows of a term that names some: if they are few, or if they come in the order that was asked for. */
+/** The rows selected by a term, if they are few or come in the requested order. */
 function fewRows({ sql, finished, terms, sort: { by } }: Walked): Named | null | "later" {
   for (const term of terms) {
     const named = term.negated ? inFlight(term) : rowsOf(term);
@@ -218,7 +218,7 @@ function countUpTo(sql: SqlStorage, { seqs }: Named, most: number): number {
   return sql.exec<{ n: number }>(counted, ...bound.values).one().n;
 }
 
-/** `-status:done`, which is what is in flight. */
+/** `-status:done` selects what is in flight. */
 function inFlight(term: FilterTerm): Named | null {
   return term.kind === "word" && term.field === "status" && term.values.join() === "done" ? IN_FLIGHT : null;
 }
@@ -228,12 +228,12 @@ function rowsOf(term: FilterTerm): Named | null {
   if ((term.kind !== "word" && term.kind !== "number") || term.values.length !== 1) return null;
   if (term.kind === "number" && term.op !== "=") return null;
   const [value] = term.values;
-  // Most rollouts of a run are scored.
+  // Most rollouts of a run are scored, so this term selects too many.
   if (value === null || value === undefined || value === "scored") return null;
   return namedRows(term.field, value);
 }
 
-/** The beginning of a rollout's id says its group (core/ids.ts); what else is asked of the id, the condition asks. */
+/** A rollout's id begins with its group (core/ids.ts); the rest of the id is checked by the condition. */
 const ID_OF_GROUP = /^ro_[0-9a-z]{26}_(0|[1-9a-z][0-9a-z]{0,6})_/;
 
 function namedRows(field: string, value: string | number): Named | null {

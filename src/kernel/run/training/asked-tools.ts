@@ -1,10 +1,10 @@
-/** The tools a rollout's model is told of. */
+/** The tools offered to a rollout's model. */
 import type { ToolDefinition } from "../../../contract/messages.ts";
 import type { RolloutSpec } from "../../messages/wire.ts";
 
 /**
- * In a training run none is strict: what an engine holds to a grammar is sampled from another distribution than the weights
- * give, and its logprobs are of that one.
+ * In a training run `strict` is removed. An engine that enforces a grammar samples from another distribution than that
+ * of the weights, and its logprobs belong to that distribution.
  */
 export function askedTools(
   { policy_version }: Pick<RolloutSpec, "policy_version">,

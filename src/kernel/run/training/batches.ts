@@ -1,9 +1,9 @@
 /**
- * Cuts batches from the buffer of a training run: whole groups, in the order they became whole. A batch is a row first;
- * only then is it written to R2 and offered (loop.ts).
+ * Cuts batches from the buffer of a training run: complete groups, in the order of their completion. A batch is first a
+ * row; then it is written to R2 and offered to the trainer (loop.ts).
  *
- * Invariants. No group that is too old is in a batch. At most `lead` + 1 batches are ahead of the published version.
- * Groups that train nothing are counted and left out; a batch of nothing else is none, and the step stays.
+ * Invariants. No batch contains a group that is too old. At most `lead` + 1 batches are ahead of the published version.
+ * Groups with nothing to train on are counted and left out. If all are left out there is no batch, and the step stays.
  */
 
 import type { BatchSize } from "../../../contract/training-request.ts";
@@ -26,7 +26,7 @@ export function canCut({ training: asked }: RunSpec, head: RunHead): boolean {
   return isFull(asked.batch_size, training.buffered);
 }
 
-/** Cuts what can be cut. Says how many batches there are more. */
+/** Cuts all batches that can be cut. Returns how many. */
 export function cutBatches(store: RunStore, spec: RunSpec, now: number): number {
   let cut = 0;
   while (canCut(spec, store.head())) {
@@ -35,7 +35,7 @@ export function cutBatches(store: RunStore, spec: RunSpec, now: number): number 
   return cut;
 }
 
-/** False: what there was trains nothing. */
+/** False: the groups had nothing to train on. */
 function cutOne(store: RunStore, spec: RunSpec, now: number): boolean {
   const asked = spec.training;
   const { training } = store.head();
@@ -56,7 +56,7 @@ function cutOne(store: RunStore, spec: RunSpec, now: number): boolean {
   return true;
 }
 
-/** Drops what is too old for the batch that is collected now: it would take the place of what is not. */
+/** Drops groups that are too old for the batch being collected: they would take the place of usable ones. */
 function sweepBuffer(store: RunStore, asked: TrainingSpec): void {
   const step = store.head().training?.step ?? 1;
   const stale = store.training
@@ -65,7 +65,7 @@ function sweepBuffer(store: RunStore, asked: TrainingSpec): void {
   for (const group of stale) dropBuffered(store, group, "stale");
 }
 
-/** As many whole groups as make a batch: the last may be more than was missing. */
+/** As many whole groups as fill a batch: the last one may exceed it. */
 function firstOf(groups: readonly BufferedGroup[], size: BatchSize): BufferedGroup[] {
   const first: BufferedGroup[] = [];
   let sum: Buffered = { groups: 0, rollouts: 0, samples: 0, tokens: 0, bytes: 0 };
@@ -94,7 +94,7 @@ function shipGroup(store: RunStore, group: BufferedGroup, step: number): void {
   });
 }
 
-/** Out of the buffer, with the reason. */
+/** Removes the group from the buffer, with the reason. */
 export function dropBuffered(store: RunStore, group: BufferedGroup, reason: Dropped): void {
   const { group_index } = group;
   store.training.setGroup(group_index, { state: "dropped", reason, made: null, credits: null });
@@ -133,9 +133,9 @@ function addBatch(store: RunStore, { run_id }: RunSpec, groups: readonly Buffere
 
 interface Cut {
   readonly step: number;
-  /** Rollouts dropped since the batch before because they were too old; */
+  /** Rollouts dropped as too old since the previous batch, */
   readonly stale: number;
-  /** groups the batch counted, whether they train or not. */
+  /** and groups counted in the batch, including those with nothing to train on. */
   readonly cut: number;
   readonly now: number;
 }

@@ -1,10 +1,10 @@
 /**
- * Evals of a training run's own weights, at its start and every so many steps: runs of their own, on the same endpoint and
- * model, followed until they end; their mean goes into the series at the step they began at.
+ * Evals of a training run's own weights, at its start and every few steps. Each is a run of its own, on the same
+ * endpoint and model. It is followed until it ends; its mean is entered in the series at the step at which it began.
  *
- * Invariants. One eval a step and generation, however often it is asked for: its Idempotency-Key says which. The lead gate
- * does not hold them back. One that cannot begin is given up after some tries, and the training goes on. A training run that
- * is cancelled cancels those that run, and a reset those of weights that are gone.
+ * Invariants. There is one eval per step and generation, however often it is requested: they are in its
+ * Idempotency-Key. The lead limit does not delay evals. An eval that cannot start is given up after some tries, and the
+ * training continues. A cancelled training run cancels its running evals; a reset cancels those of discarded weights.
  */
 import { RunRequest, type RunView } from "../../../contract/run.ts";
 import type { RunFleet } from "../../../contract/run-spec.ts";
@@ -31,7 +31,7 @@ const MOST_TRIES_TO_BEGIN = 5;
 type Asked = NonNullable<TrainingSpec["eval"]>;
 type Weights = Pick<RunFleet, "weights_of" | "initial_weights">;
 
-/** Accepts an eval as the API accepts a run that anybody asks for. */
+/** Accepts an eval in the same way as the API accepts a run. */
 export type AcceptEval = (
   env: Env,
   scope: Scope,
@@ -52,7 +52,7 @@ export class TrainingEvals {
     this.#now = now;
   }
 
-  /** Epoch milliseconds; null for nothing to do. */
+  /** Epoch milliseconds; null if there is nothing to do. */
   nextAt({ training }: RunSpec): number | null {
     const asked = training?.eval ?? null;
     if (asked === null) return null;
@@ -62,7 +62,7 @@ export class TrainingEvals {
     return due.length === 0 ? null : Math.min(...due);
   }
 
-  /** Begins what is due, and looks after what runs. */
+  /** Starts evals that are due, and follows running ones. */
   async advance(spec: RunSpec): Promise<void> {
     const asked = spec.training?.eval ?? null;
     if (asked === null) return;
@@ -105,7 +105,7 @@ export class TrainingEvals {
     const run = runObject(this.#env, spec.scope, runId);
     const view = await subrequests.object(() => run.view());
     if (view === null) {
-      // Somebody has deleted it.
+      // The eval was deleted.
       this.#store.training.setEval(entry, { state: "failed" });
       return;
     }
@@ -125,7 +125,7 @@ export class TrainingEvals {
     return this.#store.head().stop?.kind === "cancel";
   }
 
-  /** Of weights that were taken back: the step's number is that of others by now. */
+  /** True for an eval of discarded weights: its step number belongs to other weights now. */
   #isVoid({ step, generation }: TrainEval): boolean {
     const { training } = this.#store.head();
     if (training === null) return false;
@@ -138,7 +138,7 @@ export class TrainingEvals {
     }
   }
 
-  /** Nobody waits for what it would say. */
+  /** Cancels an eval whose result is not needed any more. */
   async #cancel({ scope }: RunSpec, entry: TrainEval, subrequests: Subrequests): Promise<void> {
     const { run_id } = entry;
     if (run_id !== null) {
@@ -153,7 +153,7 @@ export class TrainingEvals {
   }
 }
 
-/** The step whose weights serve now and are to be evaluated; null once they are. */
+/** The step whose weights are served now and must be evaluated; null if it was evaluated. */
 function dueStep(store: RunStore, { every, at_start }: Asked): number | null {
   const { training, stop } = store.head();
   if (training === null || stop !== null) return null;
@@ -190,7 +190,7 @@ function requestOf(spec: RunSpec, asked: Asked, { step, generation, policy_versi
   });
 }
 
-/** The rows that came with the run, for an eval of its own environment: what is held out of them comes first. */
+/** The rows uploaded with the run, for an eval of its own environment: the held-out rows come first. */
 async function rowsOf(
   env: Env,
   { scope, run_id, dataset, environment }: RunSpec,
@@ -202,7 +202,7 @@ async function rowsOf(
   return { rows: { id: found?.run.dataset_id ?? null, dataset: { ...dataset, length } } };
 }
 
-/** As the series name it. */
+/** The environment's name in the series. */
 function environmentOf({ environment }: RunSpec, asked: Asked): string {
   return asked.environment ?? environment.id;
 }

@@ -1,9 +1,9 @@
 /**
- * A training run's groups as they become whole: credited against each other, then buffered for a batch or dropped, with
- * the reason on record. Inside the transaction that ended the group's last member.
+ * Handles complete groups of a training run: computes credits of their members, then buffers the group for a batch or
+ * drops it with a recorded reason. It runs inside the transaction that ended the group's last member.
  *
- * Invariants. A group is taken in once. Who has no reward takes no part. What was sampled by weights that are too old,
- * or gone, never trains. A run whose rollouts give nothing to train ends, and says why.
+ * Invariants. A group is handled once. Members without a reward are left out. Samples of weights that are too old or
+ * discarded are never trained on. A run whose rollouts give nothing to train on ends with the reason.
  */
 import { type CreditedGroup, creditGroup } from "../../../core/training/advantage.ts";
 import { isFresh } from "../../../core/training/numbering.ts";
@@ -25,10 +25,10 @@ import {
 import type { MemberRow } from "../training-store.ts";
 import { allCut, stepRollouts } from "./plan.ts";
 
-/** So many batches in a row with nothing in them, or so many batches' worth of rollouts, and the run gives up. */
+/** After this many empty batches in a row, or this many batches' worth of rollouts without samples, the run fails. */
 const MOST_BARREN_BATCHES = 10;
 
-/** A group that is whole, and what is known of it. */
+/** A complete group, with its members, credits and samples. */
 interface Arrival {
   readonly group: TrainGroup;
   readonly members: readonly MemberRow[];
@@ -36,7 +36,7 @@ interface Arrival {
   readonly made: GroupSamples | null;
 }
 
-/** Takes the group in, if all its members have ended. Of a run that trains nothing: does nothing. */
+/** Handles the group if all its members have ended. Does nothing in a run that trains nothing. */
 export function closeGroup(store: RunStore, spec: RunSpec, index: number, made: GroupSamples | null): void {
   const asked = spec.training;
   const group = asked === undefined ? null : store.training.group(index);
@@ -76,7 +76,7 @@ function dropReason(asked: TrainingSpec, training: TrainingState, { group, credi
   const newest = newestVersion(group, made);
   if (group.void_above !== null && newest > group.void_above) return "version_reset";
   if (credited.verdict === "too_few") return "too_few";
-  // Without a refill it counts towards its batch and trains nothing.
+  // With "refill" it is replaced; else it counts towards its batch, but is not trained on.
   if (credited.verdict === "zero_variance") {
     return asked.zero_variance === "refill" ? "zero_variance" : null;
   }
@@ -128,7 +128,7 @@ function creditsOf(members: readonly MemberRow[], { advantages }: CreditedGroup)
 }
 
 function factsOf({ group, members, made }: Arrival): GroupFacts {
-  // All are rollouts of one task; one that could not be started says nothing about it.
+  // All are rollouts of one task; a member that could not start has no value here.
   const whose = members.find(({ member }) => member !== null)?.member ?? null;
   const rollouts = members.map((member) => {
     const samples = made?.samples.filter(({ rollout_id }) => rollout_id === member.id) ?? [];
@@ -151,7 +151,7 @@ function factsOf({ group, members, made }: Arrival): GroupFacts {
   return { ...(whose !== null && { member: whose }), dispatch_version, rollouts, ...known };
 }
 
-/** What is counted of every group, whatever becomes of it. */
+/** The counts of every group, also of dropped ones. */
 function noteArrival(training: TrainingState, { made }: Arrival): TrainingState {
   if (made === null) return training;
   const transitions = together(training.transitions, made.transitions);
@@ -183,7 +183,7 @@ function countedIn(
   return { ...training, groups_open, buffered: withGroup(training.buffered, columns, 1) };
 }
 
-/** What rollouts come to in tokens is known of those that train nothing, too: a run may begin with many of them. */
+/** Counts the tokens of groups that are not trained on, too: a run may begin with many of them. */
 function withSeen(seen: TrainingState["seen"], { samples, lengths }: GroupSamples): TrainingState["seen"] {
   const totals = Object.values(lengths).map(({ total }) => total);
   const sum = (numbers: readonly number[]) => numbers.reduce((all, number) => all + number, 0);
@@ -193,7 +193,7 @@ function withSeen(seen: TrainingState["seen"], { samples, lengths }: GroupSample
   return { rollouts: seen.rollouts + (made || totals.length), tokens: seen.tokens + tokens };
 }
 
-/** The buffer with a group more (`by` 1), or less (-1). */
+/** The buffer with one group more (`by` 1) or less (-1). */
 export function withGroup(buffered: Buffered, group: Omit<Buffered, "groups">, by: 1 | -1): Buffered {
   return {
     groups: buffered.groups + by,
@@ -204,7 +204,7 @@ export function withGroup(buffered: Buffered, group: Omit<Buffered, "groups">, b
   };
 }
 
-/** Null: the group trains. */
+/** Null: the group can be trained on. */
 function barrenCause({ samples }: { readonly samples: number }): Dropped | null {
   return samples > 0 ? null : "zero_variance";
 }
@@ -225,7 +225,7 @@ function giveUpIfBarren(store: RunStore, spec: RunSpec, asked: TrainingSpec, cau
   }
 }
 
-/** A batch of so many groups was cut and there was nothing in it: with anything to train they would be in it. */
+/** A batch of this many groups was cut and is empty: groups with anything to train on would be in it. */
 export function noteEmpty(store: RunStore, groups: number): void {
   const head = store.head();
   if (head.training === null) return;

@@ -1,9 +1,9 @@
 /**
- * What moves a run's training forward: cuts what has gathered, writes it to R2, tells the trainer's object, and asks that
- * one when it has long been silent. Everything it does follows from rows: whatever a kill swallows is done again.
+ * Moves a run's training forward: cuts batches, writes them to R2, reports them to the trainer's object, and asks that
+ * object if it has been silent for long. Every step is derived from rows, so what a kill interrupted is done again.
  *
- * Invariants. A batch is in R2 before anybody is told of it. One pass at a time, and none throws. A run that waits for
- * its trainer costs one question a minute, then fewer.
+ * Invariants. A batch is in R2 before it is reported. One pass runs at a time, and none throws. A run that waits for
+ * its trainer sends one question a minute, then fewer.
  */
 
 import { rolloutId } from "../../../core/ids.ts";
@@ -34,7 +34,7 @@ type MadeObject = Made & { readonly object: NonNullable<Made["object"]> };
 const LOOK_MS = 60_000;
 const LONGEST_LOOK_MS = 10 * 60_000;
 
-/** What the loop asks of the run that it is part of. */
+/** What the loop needs from the run. */
 interface Above {
   readonly toScore: (unit: number) => void;
   readonly acceptEval: AcceptEval;
@@ -62,7 +62,7 @@ export class TrainingLoop {
     this.#evaluating = new SingleFlight("evals of a training run", now);
   }
 
-  /** The trainer's object has news. */
+  /** The trainer's object reports its state. */
   changed(spec: RunSpec, snapshot: TrainerSnapshot): { acked_step: number } {
     const before = this.#store.head().training?.trainer.seq ?? 0;
     const units = takeNews(this.#store, spec, snapshot, this.#ending(spec));
@@ -72,7 +72,7 @@ export class TrainingLoop {
     return { acked_step: after?.acked_step ?? 0 };
   }
 
-  /** Does what is due; null when that is nothing. Never throws. */
+  /** Does what is due; null if nothing is due. Never throws. */
   advance(spec: RunSpec): Promise<void> | null {
     const { training } = spec;
     if (training === undefined) return null;
@@ -86,7 +86,7 @@ export class TrainingLoop {
     return passes.length === 0 ? null : Promise.all(passes).then(() => undefined);
   }
 
-  /** Epoch milliseconds of what is next to be done; null for nothing. */
+  /** When the next step is due, in epoch milliseconds; null if there is none. */
   nextAt(spec: RunSpec): number | null {
     if (spec.training === undefined) return null;
     const ships = this.#shipping.after(this.#shipsAt(spec));
@@ -109,7 +109,7 @@ export class TrainingLoop {
     return this.#hasToShip(spec) ? this.#now() : this.#lookAfter(spec);
   }
 
-  /** Something that waits for nobody. */
+  /** True if there is work that waits for nothing else. */
   #hasToShip(spec: RunSpec): boolean {
     const { training } = this.#store;
     return (
@@ -127,7 +127,7 @@ export class TrainingLoop {
       const groups = training.shippedFor(batch.step);
       const written = await writeBatch(this.#env, spec, asked, batch, groups, subrequests);
       this.#store.transaction(() => {
-        // A reset may have come in between.
+        // A reset may have happened in the meantime.
         if (training.batch(batch.step, batch.generation)?.state !== "building") return;
         training.setBatch(batch, { ...written, state: "built" });
         const { step, generation, batch_id, rollouts, samples, tokens } = batch;
@@ -137,7 +137,7 @@ export class TrainingLoop {
     }
   }
 
-  /** Tells the trainer's object what it does not know, or asks how it stands. */
+  /** Reports changes to the trainer's object, or asks for its state. */
   async #tell(spec: RunSpec, subrequests: Subrequests): Promise<void> {
     const built = this.#store.training.batchesIn("built");
     const look = this.#lookAfter(spec) ?? Number.POSITIVE_INFINITY;
@@ -178,7 +178,7 @@ export class TrainingLoop {
     return snapshot;
   }
 
-  /** When the trainer's object is to be asked although it has said nothing; null once nothing is awaited of it. */
+  /** When to ask a silent trainer's object; null if nothing is expected from it. */
   #lookAfter(spec: RunSpec): number | null {
     const head = this.#store.head();
     const over = head.stop !== null || head.settled_at !== null || !trainsOn(spec, head);
@@ -201,7 +201,7 @@ export class TrainingLoop {
     return told !== undefined && (told.paused !== paused || told.ended !== ended);
   }
 
-  /** A dead batch whose run was resumed is offered once more. */
+  /** The step of a dead batch whose run was resumed: it is offered once more. */
   #toRevive(): number | null {
     const { paused, stop, settled_at, training } = this.#store.head();
     const goes = !paused && stop === null && settled_at === null;
@@ -226,9 +226,9 @@ function readyBatch(batch: TrainBatch): ReadyBatch {
 }
 
 /**
- * Writes a batch to R2: the credits of its samples, then the manifest that names its objects by digest. Both are made from
- * rows alone, so that whoever makes them again after a kill makes the same bytes; no token passes here. What the batch's row
- * is to say then.
+ * Writes a batch to R2: the credits of its samples, then the manifest that names its objects by digest. Both are made
+ * from rows only, so a repeat after a kill writes the same bytes; no token is read here. Returns the columns of the
+ * batch's row.
  */
 async function writeBatch(
   env: Env,

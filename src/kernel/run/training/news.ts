@@ -1,9 +1,10 @@
 /**
- * What a training run takes over from its trainer's object: acknowledged steps, published and applied versions, a dead
- * batch, a reset. Snapshots come in any order and more than once; only a later one says anything.
+ * Applies snapshots of the trainer's object to a training run: acknowledged steps, published and applied versions, a
+ * dead batch, a reset. Snapshots may arrive in any order and more than once; only one with a higher `seq` has an
+ * effect.
  *
- * Invariants. Steps are acknowledged in order. A batch that is dead pauses the run once, with the reason; what the trainer
- * has leased it may finish. Versions are told of when they change.
+ * Invariants. Steps are acknowledged in order. A dead batch pauses the run once, with the reason; the trainer may
+ * finish the batch it has leased. An event is written when a version changes.
  */
 import type { RunPaused } from "../../../contract/run-events.ts";
 import type { StepMetrics } from "../../../contract/training-view.ts";
@@ -18,11 +19,11 @@ import { dropBuffered } from "./batches.ts";
 import { withGroup } from "./groups.ts";
 import { type Ending, voidGroup, voidStale, voidUnused } from "./stale.ts";
 
-/** What the trainer measured stands under this in the series. */
+/** Prefix of the trainer's measurements in the series. */
 const TRAINER = "trainer/";
 const NOT_FINITE = "ack/not_finite";
 
-/** Takes it over. Units that now wait for nothing but their scores come back. */
+/** Applies the snapshot. Returns scoring groups that now wait only for their scores. */
 export function takeNews(store: RunStore, spec: RunSpec, snapshot: TrainerSnapshot, ending: Ending): number[] {
   return store.transaction(() => {
     const before = store.head().training?.trainer;
@@ -61,13 +62,13 @@ function takeAcks(store: RunStore, { acked_step, acks }: TrainerSnapshot, known:
     announce(store, "batch.acked", { step, batch_id, produced_version, ...not_finite }, now);
   }
   noteLate(store, acks.find(({ step }) => step === Math.min(known, acked_step)) ?? null);
-  // A trainer that came back with older weights gets the batches after them once more.
+  // A trainer that restarted with older weights gets the later batches once more.
   for (const batch of store.training.batchesBetween(acked_step, known)) {
     store.training.setBatch(batch, { state: "ready" });
   }
 }
 
-/** Numbers a batch that a trainer took, once, however often it is trained. */
+/** Numbers a batch that a trainer took, once, even if it is trained again. */
 function notePush(store: RunStore, { push_seq }: TrainBatch, pushed_at: number): Partial<TrainBatch> {
   if (push_seq !== null) return {};
   const head = store.head();
@@ -76,14 +77,14 @@ function notePush(store: RunStore, { push_seq }: TrainBatch, pushed_at: number):
   return { push_seq: pushed, pushed_at };
 }
 
-/** What was measured of a batch that counted as trained before its trainer said so: its weights came first. */
+/** Adds measurements of a batch whose weights were reported before its ack, so that it already counted as trained. */
 function noteLate(store: RunStore, ack: TrainerSnapshot["acks"][number] | null): void {
   if (ack === null || Object.keys(ack.metrics).length === 0) return;
   const { step, at } = ack;
   if (!store.training.isMeasured(step)) store.training.noteStep(step, at, measuredBy(ack));
 }
 
-/** What stands in the series of it; how many of the metrics were no finite number, where any was. */
+/** The values for the series, with the number of metrics that were not finite numbers, if any. */
 function measuredBy(ack: TrainerSnapshot["acks"][number] | undefined): StepMetrics["values"] {
   const { metrics = {}, not_finite = [] } = ack ?? {};
   const odd = not_finite.length === 0 ? {} : { [NOT_FINITE]: not_finite.length };
@@ -127,9 +128,9 @@ function isSame(one: KnownTrainer["dead"], other: KnownTrainer["dead"]): boolean
 }
 
 /**
- * Goes back to an earlier version of the weights: the batches after it are void, and so is what was sampled by weights that
- * are gone. What is older, and still fresh enough, trains again, in the order it had. Inside the transaction that takes the
- * news over. Units that wait for nothing but their scores come back.
+ * Goes back to an earlier version of the weights: later batches are void, and so are samples of discarded weights.
+ * Older groups that are still fresh are trained on again, in the same order. Runs inside the transaction that applies
+ * the snapshot. Returns scoring groups that now wait only for their scores.
  */
 function resetTo(store: RunStore, spec: RunSpec, { reset_to: version }: TrainerSnapshot, ending: Ending): number[] {
   voidBatches(store, version);
@@ -162,7 +163,7 @@ function voidBatches(store: RunStore, version: number): void {
   store.saveHead({ ...head, training: { ...head.training, batches: counted } });
 }
 
-/** Back to the front of the buffer: its number is lower than those of all that wait there. */
+/** Returns a group to the front of the buffer: its `position` is lower than those of all groups there. */
 function takeBack(store: RunStore, spec: RunSpec, group: TrainGroup, version: number): void {
   const head = store.head();
   const { training } = head;

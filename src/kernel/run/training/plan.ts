@@ -1,9 +1,9 @@
 /**
- * Which groups a training run opens, and when. A group gets one task and one policy version when it opens, and keeps
- * both, however late its members start.
+ * Decides which groups a training run opens, and when. A group gets one task and one policy version when it opens, and
+ * keeps both, however late its members start.
  *
- * Invariants. Nothing is opened for a batch that is further ahead of the published version than `lead` lets it ship, beyond
- * what can train before it is too old, or beyond what the remaining steps take. Members of open groups are not held back by any of it.
+ * Invariants. No group is opened for a batch that `lead` does not allow yet, beyond what can be trained on before it is
+ * too old, or beyond what the remaining steps need. None of this delays members of open groups.
  */
 
 import type { BatchSize } from "../../../contract/training-request.ts";
@@ -17,32 +17,32 @@ import { trainsOn } from "../standing.ts";
 import type { RunStore } from "../store.ts";
 import type { Buffered, TrainingState } from "../training-state.ts";
 
-/** Rollouts one step takes; an estimate where batches are counted in tokens. */
+/** Rollouts per step; an estimate if batches are measured in tokens. */
 export function stepRollouts(spec: RunSpec, asked: TrainingSpec, { seen }: TrainingState): number {
   return batchRollouts(asked.batch_size, seen, spec.rollouts_per_example);
 }
 
-/** True once every batch is cut: what is still on its way trains nothing. */
+/** True once every batch is cut: what is still in flight will not be trained on. */
 export function allCut({ max_steps }: TrainingSpec, { step }: TrainingState): boolean {
   return step > max_steps;
 }
 
-/** True while the trainer is behind by more than `lead`: nothing new begins, and no batch ships. */
+/** True while the trainer is behind by more than `lead`: no group is opened and no batch is cut. */
 export function isBehind({ lead }: TrainingSpec, { step, trainer }: TrainingState): boolean {
   return !withinLead({ step, published: trainer.published }, lead);
 }
 
-/** True while the buffer holds a batch. */
+/** True if the buffer holds a full batch. */
 export function isFull(size: BatchSize, { rollouts, tokens }: Buffered): boolean {
   return "rollouts" in size ? rollouts >= size.rollouts : tokens >= size.tokens;
 }
 
-/** Rollouts of groups that may be opened now, a group's size at a time. 0 for a run that trains nothing. */
+/** Rollouts of groups that may be opened now, in multiples of the group size. 0 in a run that trains nothing. */
 export function openable(spec: RunSpec, { training }: RunHead): number {
   const asked = spec.training;
   if (asked === undefined || training === null) return 0;
   const { applied, published } = training.trainer;
-  // After a reset an engine may serve weights that are gone, until the trainer has given it others.
+  // After a reset an engine may serve discarded weights until the trainer has loaded others.
   const servesGone = applied.max > published;
   if (allCut(asked, training) || isBehind(asked, training) || servesGone) return 0;
   const size = spec.rollouts_per_example;
@@ -56,26 +56,26 @@ export function openable(spec: RunSpec, { training }: RunHead): number {
     batch_rollouts: stepRollouts(spec, asked, training),
     buffered: bufferedRollouts(asked, training),
     running: training.groups_open * size,
-    // How many may run at once is decided by the dispatcher.
+    // The dispatcher limits how many run at once.
     max_concurrent: Number.POSITIVE_INFINITY,
   });
   const least = isStarved(asked, training) ? size : 0;
   return Math.max(least, Math.ceil(capacity / size) * size);
 }
 
-/** In what batches are counted by: where that is tokens, a group that trains nothing fills none of it. */
+/** The fill of the buffer in rollouts. For batches in tokens it is estimated; groups not trained on add nothing. */
 function bufferedRollouts({ batch_size }: TrainingSpec, { buffered, seen }: TrainingState): number {
   if ("rollouts" in batch_size) return buffered.rollouts;
   return seen.tokens === 0 ? 0 : Math.ceil((buffered.tokens * seen.rollouts) / seen.tokens);
 }
 
-/** Nothing is on its way and the batch is not full: those it was thought to take had too few tokens. */
+/** True if nothing is in flight and the batch is not full: the rollouts had fewer tokens than estimated. */
 function isStarved(asked: TrainingSpec, { groups_open, buffered, step, trainer }: TrainingState) {
   const fresh = isFresh(trainer.serving, step, asked.max_off_policy_steps);
   return groups_open === 0 && fresh && !isFull(asked.batch_size, buffered);
 }
 
-/** Opens as many groups as `members` more rollouts need. Inside a transaction. */
+/** Opens as many groups as `members` more rollouts need. Must be called inside a transaction. */
 export function openGroups(store: RunStore, spec: RunSpec, tasks: TaskOrder, members: number): void {
   const head = store.head();
   const { training } = head;
@@ -94,7 +94,7 @@ export function openGroups(store: RunStore, spec: RunSpec, tasks: TaskOrder, mem
   store.saveHead({ ...head, training: { ...training, groups_opened, groups_open } });
 }
 
-/** What a run opens beyond what was planned: nothing, unless it trains. */
+/** Opens groups beyond the planned ones, in a training run only. */
 export class GroupOpenings implements Openings {
   readonly #store: RunStore;
   readonly #tasks: TaskOrder;
@@ -120,7 +120,7 @@ export class GroupOpenings implements Openings {
   }
 }
 
-/** Which task a group gets. What it goes by is made anew from the groups' rows after a restart. */
+/** Chooses the task of each group. After a restart its state is rebuilt from the groups' rows. */
 export class TaskOrder {
   readonly #store: RunStore;
   #picker: TaskPicker | null = null;
@@ -134,7 +134,7 @@ export class TaskOrder {
     const curriculum = spec.training?.curriculum ?? { name: "cycle" };
     const { seed, dataset } = spec;
     this.#picker ??= new TaskPicker({ curriculum, rows: dataset.length, seed });
-    // In turn is in turn, whatever came of the tasks.
+    // The order "cycle" does not depend on results.
     if (curriculum.name !== "cycle") this.#note(this.#picker);
     return this.#picker.example(group);
   }

@@ -1,8 +1,9 @@
 /**
- * Groups that end before they are whole: what runs of them is told to stop, and whatever has answered trains nothing.
+ * Voids groups that end before they are complete: their running members are notified to stop, and finished members are
+ * not trained on.
  *
- * Invariants. A group is void as a whole, with the members that never started: those end in the same transaction, so
- * that the group becomes whole like any other.
+ * Invariants. A group is voided as a whole. Members that never started end in the same transaction, so the group
+ * becomes complete like any other.
  */
 import type { CancelReason } from "../../../contract/errors.ts";
 import { minFreshVersion } from "../../../core/training/numbering.ts";
@@ -14,13 +15,13 @@ import { type TrainGroup, withDropped } from "../training-state.ts";
 
 const VOID = "its group trains nothing any more";
 
-/** What ends rollouts that were never started. */
+/** What is needed to end rollouts that never started. */
 export interface Ending {
   readonly idOf: (place: RolloutSlot) => string;
   readonly now: number;
 }
 
-/** Voids open groups that the step at hand has left behind. Units that wait for nothing but their scores come back. */
+/** Voids open groups that are too old for the current step. Returns scoring groups that now wait only for scores. */
 export function voidStale(store: RunStore, spec: RunSpec, ending: Ending): number[] {
   const { training } = store.head();
   if (spec.training === undefined || training === null) return [];
@@ -33,10 +34,10 @@ export function voidStale(store: RunStore, spec: RunSpec, ending: Ending): numbe
   );
 }
 
-/** Voids all that is open once the last step is trained: nobody waits for it, and nothing takes a step back any more. */
+/** Voids all open groups once the last step is trained: they are not needed, and no reset can undo a step any more. */
 export function voidUnused(store: RunStore, spec: RunSpec, ending: Ending): number[] {
   const head = store.head();
-  // A run that was stopped keeps what it never began as pending.
+  // In a run that was stopped early, rollouts that never began stay pending.
   if (spec.training === undefined || trainsOn(spec, head) || head.stop !== null) return [];
   return store.transaction(() =>
     store.training
@@ -52,7 +53,7 @@ export function voidGroup(
   reason: "stale" | "version_reset" | "unused",
   ending: Ending,
 ): number[] {
-  // Past the last step nothing is fresh enough any more: of its rollouts that is the reason.
+  // After the last step no group is fresh enough, so that is the reason given to its rollouts.
   const cancelled: CancelReason = reason === "unused" ? "stale" : reason;
   store.training.setGroup(group_index, { state: "dropped", reason });
   const head = store.head();

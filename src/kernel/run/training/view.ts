@@ -1,4 +1,4 @@
-/** A training run as it is read back: its counters, what its trainer said last, and why it waits. */
+/** The view of a training run: its counters, its trainer's last report, and why it waits. */
 import type { RunView } from "../../../contract/run.ts";
 import type { StepMetrics, TrainingView } from "../../../contract/training-view.ts";
 import { leadOf } from "../../../core/training/numbering.ts";
@@ -86,7 +86,7 @@ function askedOf(spec: RunSpec, asked: TrainingSpec) {
   };
 }
 
-/** Why a training run opens nothing; null where its trainer is not the reason. */
+/** Why a training run opens no groups; null if its trainer is not the reason. */
 export function trainingFlow(store: RunStore, spec: RunSpec): RunView["flow"] {
   const { training, running, paused } = store.head();
   const asked = spec.training;
@@ -107,7 +107,7 @@ export function trainingFlow(store: RunStore, spec: RunSpec): RunView["flow"] {
   return { state: "waiting_for_trainer", reason: who === null ? why : `${who}: ${why}` };
 }
 
-/** Why nothing is opened though the trainer is not behind: its engines are. */
+/** Why no groups are opened although the trainer is not behind: its engines serve another version. */
 function servingFlow(spec: RunSpec, head: RunHead, { applied, published, serving }: KnownTrainer): RunView["flow"] {
   const opens = pendingOf(spec, head) + openable(spec, head) > 0;
   if (opens || (serving === published && applied.max <= published)) return null;
@@ -119,7 +119,7 @@ function servingFlow(spec: RunSpec, head: RunHead, { applied, published, serving
   };
 }
 
-/** The series, by step; whole numbers of seconds. */
+/** The series, by step. Times are whole seconds. */
 export function stepsOf(store: RunStore, after: number, limit: number): StepMetrics[] {
   return store.training.steps(after, limit).map(({ step, at, metrics }) => ({
     step,
@@ -128,7 +128,7 @@ export function stepsOf(store: RunStore, after: number, limit: number): StepMetr
   }));
 }
 
-/** For an audit: the counters, the same counted from rows, and what must be in R2. Null for a run that trains nothing. */
+/** For an audit: the counters, the same numbers from rows, and what must be in R2. Null if the run trains nothing. */
 export function trainingRecords(sql: SqlStorage, { training }: RunHead): TrainingRecords | null {
   if (training === null) return null;
   const dropped = Object.values(training.dropped).reduce((sum, count) => sum + count, 0);

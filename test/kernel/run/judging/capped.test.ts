@@ -1,4 +1,4 @@
-/** Judges of runs with `max_cost_micros`: what a claim may ask, what it gives back, and what ends without them. */
+/** Judges of runs with `max_cost_micros`: what a claim may spend, what it returns, and what ends without judges. */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { LIMITS } from "../../../../src/contract/limits.ts";
@@ -41,7 +41,7 @@ function essays(judge: string, more: object = {}) {
   };
 }
 
-test("a judge needs a bound and prices as the policy does", async () => {
+test("a judge needs a bound and prices like the policy", async () => {
   const refusal = async (target: object) => {
     const request = essays("j", { max_cost_micros: 1_000_000, judges: { default: target } });
     const reply = await platform.post("/v1/runs", request);
@@ -59,7 +59,7 @@ test("a judge needs a bound and prices as the policy does", async () => {
   expect(await refusal({ endpoint: bare, model: "j", sampling: { max_tokens: 5 } })).toEqual(unpriced);
 });
 
-test("what judges took counts against the cap, those that were asked twice as well", async () => {
+test("the costs of judges count against the cap, including those of repeated questions", async () => {
   const judge = script([{ fault: { kind: "status", status: 503 }, times: 1, reply: GOOD }]);
   const run = await platform.finish(essays(judge, { max_cost_micros: 1_000_000 }));
   expect(run.counts.scored).toBe(4);
@@ -67,7 +67,7 @@ test("what judges took counts against the cap, those that were asked twice as we
   expect(run.report.usage.lost).toBeUndefined();
 });
 
-test("a judge's reply that never came is lost usage", async () => {
+test("a judge's reply that never arrived is lost usage", async () => {
   const judge = script([{ fault: { kind: "reset" }, times: 1, reply: GOOD }]);
   const run = await platform.finish(essays(judge, { dataset: topics(1), max_cost_micros: 1_000_000 }));
   expect(run.counts.scored).toBe(1);
@@ -76,9 +76,9 @@ test("a judge's reply that never came is lost usage", async () => {
   expect(run.report.counted_micros).toBe(120 + (lost?.micros ?? 0));
 });
 
-test("rollouts whose judges the cap does not cover end cancelled: budget, and those it covers are scored", async () => {
+test("rollouts whose judges the cap does not cover end cancelled (budget), and the others are scored", async () => {
   const judge = script([GOOD]);
-  // Three tries of some 1,060 tokens each are let out to a claim, which takes 120.
+  // A claim reserves three tries of about 1,060 tokens each, and uses 120 tokens.
   const request = essays(judge, { dataset: topics(12), max_cost_micros: 3900 });
   const run = await platform.finish(request);
   expectLaw(run.counts);
@@ -93,7 +93,7 @@ const JUDGES = { default: { endpoint_id: "ep_1", model: "j", sampling: {}, price
 const BY = { id: "m1", attempt: 1 };
 const NEEDS = { unit: 1, endpoint_id: "ep_1", calls: 1, bound_micros: 3000 };
 
-/** A unit that was sent to be judged. */
+/** A scoring group that was sent to be judged. */
 function sent(run: Hand): void {
   run.dispatch(1);
   run.answer();
@@ -101,7 +101,7 @@ function sent(run: Hand): void {
   run.store.judging.setUnit(1, { stage: "sent", lanes: 1 });
 }
 
-test("a claim that another try of its message takes over has spent all that it was let out", async () => {
+test("a claim taken over by a later delivery of its message counts as having spent its whole reservation", async () => {
   await byHand({ money: MONEY, judges: JUDGES, num_examples: 1, rollouts_per_example: 1 }, (run) => {
     sent(run);
     expect(takeUnit(run.store, run.spec, { unit: 1, by: BY }, run.now)?.allowance_micros).toBe(3000);
@@ -112,7 +112,7 @@ test("a claim that another try of its message takes over has spent all that it w
   });
 });
 
-test("a claim of which nothing is heard has spent all that it was let out, and one that is given back what it says", async () => {
+test("a silent claim counts as having spent its whole reservation, a returned one what it reports", async () => {
   await byHand({ money: MONEY, judges: JUDGES, num_examples: 1, rollouts_per_example: 1 }, (run) => {
     sent(run);
     const taken = takeUnit(run.store, run.spec, { unit: 1, by: BY }, run.now);
@@ -127,7 +127,7 @@ test("a claim of which nothing is heard has spent all that it was let out, and o
   });
 });
 
-test("a claim that took more work than its queue gives it gives its money back, and the next is let out as much", async () => {
+test("a claim that exceeded its queue's work limit returns its money, and the next one gets the same reservation", async () => {
   await byHand({ money: MONEY, judges: JUDGES, num_examples: 1, rollouts_per_example: 1 }, (run) => {
     sent(run);
     const taken = takeUnit(run.store, run.spec, { unit: 1, by: BY }, run.now);
@@ -142,13 +142,13 @@ test("a claim that took more work than its queue gives it gives its money back, 
   });
 });
 
-test("a claim that broke before it asked anything gives back all that it was let out", async () => {
+test("a claim that fails before its first call returns its whole reservation", async () => {
   const bench = { name: "bench", base_url: env.MODEL_URL, probe: false };
   expect((await platform.post("/v1/endpoints", bench)).status).toBe(201);
   const judge = script([GOOD]);
   const { id, asked } = await owing(platform, judge, judge, { money: MONEY, bound_micros: 3000 });
   const subrequests = new Subrequests();
-  // What it needs to read the trajectory is used up once it has taken the unit.
+  // After the scoring group is taken no subrequest is left to read the trajectory.
   while (subrequests.count < LIMITS.subrequests - 1) await subrequests.object(() => Promise.resolve());
   const message = { kind: "judgement", scope: platform.scope, run_id: id, unit: 1, members: 1 } as const;
   await judgeUnit(env, message, BY, subrequests);
@@ -162,7 +162,7 @@ test("a claim that broke before it asked anything gives back all that it was let
   expect(await requestsOf(judge)).toHaveLength(asked);
 });
 
-test("a unit that what is left does not cover is not taken, and costs nothing", async () => {
+test("a scoring group that the rest of the cap does not cover is not taken, and costs nothing", async () => {
   await byHand(
     { money: { ...MONEY, max_cost_micros: 2999 }, judges: JUDGES, num_examples: 1, rollouts_per_example: 1 },
     (run) => {
@@ -174,7 +174,7 @@ test("a unit that what is left does not cover is not taken, and costs nothing", 
   );
 });
 
-test("a ceiling is written before its reply: told again it is the same, and an ask before it is void", async () => {
+test("a ceiling is written before its reply: a repeated request gets the same, and an earlier one is void", async () => {
   await byHand({ money: MONEY, num_examples: 2, rollouts_per_example: 1 }, (run) => {
     run.dispatch(2);
     const ask = { group: 0, slot: 0, attempt: 0, asks: 1, spent: 0, need: 1000, wish: 4000 };
@@ -183,14 +183,14 @@ test("a ceiling is written before its reply: told again it is the same, and an a
     expect(takeAsks(run.store, run.spec, [ask])).toEqual([told]);
     const greedy = { ...ask, group: 1, need: 9000, wish: 9000 };
     expect(takeAsks(run.store, run.spec, [greedy])).toEqual([{ ceiling: null }]);
-    // What the first has not spent falls free with its next ask, and one from before it changes nothing.
+    // The next request frees what the first has not spent; an earlier request changes nothing.
     const next = { ...ask, asks: 2, spent: 500, need: 9000, wish: 9000 };
     expect(takeAsks(run.store, run.spec, [next, ask])).toEqual([{ ceiling: 9500 }, { ceiling: null }]);
     expect(run.store.head().cap).toMatchObject({ spent: 0, out: 9500 });
   });
 });
 
-test("a rollout that is given up has spent all that it was let out", async () => {
+test("a rollout that is given up counts as having spent its whole reservation", async () => {
   await byHand({ money: MONEY, num_examples: 1, rollouts_per_example: 1 }, async (run) => {
     const { giveUp } = await import("../../../../src/kernel/run/accounting.ts");
     run.dispatch(1);

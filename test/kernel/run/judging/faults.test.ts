@@ -1,4 +1,4 @@
-/** What judging survives: lost and doubled messages, a process that dies, a cancel; and what bounds it. */
+/** Faults that judging survives: lost and repeated messages, a process that dies, a cancel; and its limits. */
 import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
@@ -27,7 +27,7 @@ const HANGING = { fault: { kind: "hang" }, times: 1, reply: GOOD } as const;
 const MINUTE = 60_000;
 const FIRST = { id: "message", attempt: 1 };
 
-test("a judgement message that was lost is sent again, and the judge is asked once", async () => {
+test("a lost judgement message is sent again, and the judge is called once", async () => {
   const judge = script([GOOD]);
   const { id, within, judgements, asked } = await owing(platform, judge);
   expect(judgements.given).toMatchObject([{ kind: "judgement", unit: 1, members: 1 }]);
@@ -43,13 +43,13 @@ test("a judgement message that was lost is sent again, and the judge is asked on
   expect(await requestsOf(judge)).toHaveLength(asked + 1);
 });
 
-test("the units of a run are dealt out over the queues, each always to the same", () => {
+test("the scoring groups of a run are distributed over the queues, each always to the same one", () => {
   const queues = Array.from({ length: 8 }, (_, unit) => judgementQueue(env, { run_id: "r", unit }));
   expect(new Set(queues.slice(0, 4)).size).toBe(4);
   expect(queues.slice(4)).toEqual(queues.slice(0, 4));
 });
 
-test("a unit nobody ever takes ends without a score, by the fault of its judging", async () => {
+test("a scoring group that is never taken ends without a score because of its judging", async () => {
   const { id, within } = await owing(platform, script([GOOD]));
   for (let tries = 0; tries <= MOST_UNHEARD; tries += 1) {
     await platform.inRun(id, (_, { storage }) => storage.sql.exec("update judging set ask_at = 0"));
@@ -60,7 +60,7 @@ test("a unit nobody ever takes ends without a score, by the fault of its judging
   expect(run.counts).toMatchObject({ scored: 0, unscored: { judge: 1 } });
 });
 
-test("a judgement message that comes twice, or late, asks nobody twice, and its verdict is charged once", async () => {
+test("a judgement message that arrives twice, or late, causes no second call, and its judgement is charged once", async () => {
   const judge = script([GOOD]);
   const { id, asked } = await owing(platform, judge);
   const message = {
@@ -80,7 +80,7 @@ test("a judgement message that comes twice, or late, asks nobody twice, and its 
   expect(again.report.usage.judge?.calls).toBe(1);
 });
 
-test("a verdict whose reply was lost after it was taken in is told again, and charged once", async () => {
+test("a judgement whose acknowledgement was lost is sent again, and charged once", async () => {
   const usage = { prompt_tokens: 40, completion_tokens: 2, total_tokens: 42 };
   const judge = script([{ content: GOOD, usage }]);
   const { id, asked } = await owing(platform, judge);
@@ -100,7 +100,7 @@ test("a verdict whose reply was lost after it was taken in is told again, and ch
   expect(await requestsOf(judge)).toHaveLength(asked + 1);
 });
 
-test("a unit that breaks in the hands of whoever asks its judges is given back as lost once, and waits", async () => {
+test("a scoring group whose consumer fails is returned, counted as lost once, and waits", async () => {
   const { id } = await owing(platform, script([GOOD]));
   const RUN = interposed(env.RUN, "judged", () => Promise.reject(new Error("the run is away")));
   const message = { kind: "judgement", scope: platform.scope, run_id: id, unit: 1, members: 1 } as const;
@@ -113,7 +113,7 @@ test("a unit that breaks in the hands of whoever asks its judges is given back a
   expect(unit?.ask_at).toBeGreaterThanOrEqual(began + 5000);
 });
 
-test("an answer that is lost after a unit was taken costs one more try of its message, not the unit's lease", async () => {
+test("a lost answer after a claim costs one more delivery of the message, not the time of the claim", async () => {
   const judge = script([GOOD]);
   const { id, asked } = await owing(platform, judge);
   const RUN = interposed(env.RUN, "takeJudging", async (call) => {
@@ -124,7 +124,7 @@ test("an answer that is lost after a unit was taken costs one more try of its me
   const message = { kind: "judgement", scope, run_id: id, unit: 1, members: 1 } as const;
   const lost = judgeUnit({ ...env, RUN }, message, FIRST, new Subrequests());
   await expect(lost).rejects.toThrow("the answer was lost");
-  // A copy of the message finds it taken, as does the same try once more; the next try of it takes it over.
+  // A copy of the message, or the same delivery again, gets nothing; the next delivery takes the claim over.
   await judgeUnit(env, message, { id: "copy", attempt: 2 }, new Subrequests());
   await judgeUnit(env, message, FIRST, new Subrequests());
   expect(await requestsOf(judge)).toHaveLength(asked);
@@ -133,7 +133,7 @@ test("an answer that is lost after a unit was taken costs one more try of its me
   expect(await requestsOf(judge)).toHaveLength(asked + 1);
 });
 
-test("a unit that is long in its queue is sent again and again, keeps its permits, and counts none of it as a failure", async () => {
+test("a scoring group that is long in its queue is sent again and again, keeps its lease, and none of it counts as a failure", async () => {
   const judge = script([GOOD]);
   const { id, within, judgements } = await owing(platform, judge);
   const before = await unitOf(id);
@@ -154,7 +154,7 @@ test("a unit that is long in its queue is sent again and again, keeps its permit
   expect(await unitOf(id)).toMatchObject({ ...before, unheard: 4, ask_at: expect.any(Number) });
 });
 
-test("whoever lost the claim of a unit is told so, and neither its verdict nor its giving back counts any more", async () => {
+test("a consumer that lost its claim gets that as the reply, and its judgement and its return do not count", async () => {
   const { id, within } = await owing(platform, script([GOOD]));
   const [first, second] = await takenTwice(platform, id, within);
   const { endpoint_id, calls } = first;
@@ -179,12 +179,12 @@ test("whoever lost the claim of a unit is told so, and neither its verdict nor i
   expect(await unitOf(id)).toEqual(held);
 });
 
-/** The unit's row, as the run keeps it. */
+/** The scoring group's row, as the run stores it. */
 function unitOf(id: string): Promise<object> {
   return platform.inRun(id, (_, { storage }) => storage.sql.exec("select * from judging where unit = 1").one());
 }
 
-test("a process that dies while judges are asked goes on after it, and asks only for what is missing", async () => {
+test("if a process dies during judging the next one continues, and requests only what is missing", async () => {
   const judge = script([GOOD], { "Topic 1": [HANGING] });
   const run = await platform.start(essayRun(judge, 2, { limits: { call_timeout_s: 2 } }));
   await firstEnd(run.id);
@@ -192,7 +192,7 @@ test("a process that dies while judges are asked goes on after it, and asks only
   await abortAllDurableObjects();
   await platform.inRun(run.id, async (object) => {
     await object.alarm();
-    // What was under way is sent again soon after a restart, not after its whole lease.
+    // After a restart the claim is sent again soon, not after its whole time.
     object.now = () => Date.now() + 6000;
     await object.alarm();
     object.now = () => Date.now();
@@ -202,7 +202,7 @@ test("a process that dies while judges are asked goes on after it, and asks only
   expect(ended.counts).toMatchObject({ scored: 2, unscored: {}, failed: {} });
   const keys = (await requestsOf(judge)).map(({ idempotency_key }) => idempotency_key);
   const times = [...new Set(keys)].map((key) => keys.filter((other) => other === key).length);
-  // The verdict that was stored was not asked for again; the call that was lost went out under its key.
+  // The stored judgement was not requested again; the lost call was repeated under its key.
   expect(Math.min(...times)).toBe(1);
   expect(Math.max(...times)).toBeGreaterThan(1);
   expect(times).toHaveLength(2);
@@ -218,7 +218,7 @@ async function firstEnd(id: string): Promise<void> {
   }
 }
 
-test("what a judge was asked while the run's object went is told to the one that came after it", async () => {
+test("a judgement that arrives after the run's object was lost is stored by its next instance", async () => {
   const judge = script([HANGING]);
   const limits = { call_timeout_s: 1 };
   const run = await platform.start(essayRun(judge, 1, { limits, judge_cache: false }));
@@ -230,7 +230,7 @@ test("what a judge was asked while the run's object went is told to the one that
   expect(ended.report.usage.judge?.calls).toBe(2);
 });
 
-test("a unit that takes all there is to be read is asked for all the same, one verdict a time", async () => {
+test("a scoring group that needs all subrequests for reading still gets judged, one judgement at a time", async () => {
   const judge = script([GOOD]);
   const { id, asked } = await owing(platform, judge);
   const subrequests = new Subrequests();
@@ -242,7 +242,7 @@ test("a unit that takes all there is to be read is asked for all the same, one v
   expect((await platform.ended(id)).counts).toMatchObject({ scored: 1 });
 });
 
-test("judges are asked no more at once than their endpoint allows, and a cancelled run asks no further", async () => {
+test("concurrent judge calls stay within their endpoint's limit, and a cancelled run makes no further ones", async () => {
   const judge = script([HANGING]);
   const judges = { default: { endpoint: "narrow", model: judge } };
   const limits = { call_timeout_s: 2, max_retries: 0 };
@@ -260,11 +260,11 @@ test("judges are asked no more at once than their endpoint allows, and a cancell
   expect(ended.counts.cancelled).toEqual({ user: 5 });
   const { length: asked } = await requestsOf(judge);
   expect(asked).toBeLessThanOrEqual(2);
-  // What was in flight has its cost.
+  // Calls in flight are charged.
   expect(ended.report.usage.judge?.calls).toBe(asked);
 });
 
-test("a judge whose time is over ends no call of another judge of the unit", async () => {
+test("a judge's timeout ends no call to another judge of the scoring group", async () => {
   const single = { name: "single", base_url: env.MODEL_URL, probe: false, max_concurrent: 1 };
   expect((await platform.post("/v1/endpoints", single)).status).toBe(201);
   const [slow, other] = [script([{ fault: { kind: "hang" } }]), script([GOOD])];
@@ -277,7 +277,7 @@ test("a judge whose time is over ends no call of another judge of the unit", asy
   expect(run.report.usage.judge?.calls).toBe(2);
 });
 
-test("a unit whose consumers die while they wait for a judge is given up, however often they looked", async () => {
+test("a scoring group whose consumers die while they wait for a judge is given up, however often they checked", async () => {
   const { id, within } = await owing(platform, script([GOOD]));
   for (let losses = 0; losses <= MOST_LOSSES; losses += 1) {
     const taken = await within((run) => run.takeJudging(1, { id: `consumer ${losses}`, attempt: 1 }));
@@ -289,14 +289,14 @@ test("a unit whose consumers die while they wait for a judge is given up, howeve
   expect((await platform.ended(id)).counts).toMatchObject({ scored: 0, unscored: { judge: 1 } });
 });
 
-test("a judge that hangs is hung up on once its run is cancelled: others get its place", async () => {
+test("a call to a hanging judge is aborted when its run is cancelled, and frees its place", async () => {
   const judge = script([{ fault: { kind: "hang" } }]);
   const { id, asked } = await owing(platform, script([GOOD]), judge);
   const message = { kind: "judgement", scope: platform.scope, run_id: id, unit: 1, members: 1 } as const;
   const subrequests = new Subrequests();
   const judging = judgeUnit(env, message, FIRST, subrequests, 1);
   await requestsOf(judge, asked + 1);
-  // The unit, its trajectories, the call, and some looks that found it going on.
+  // The scoring group, its trajectories, the call, and some checks that it is still wanted.
   await expect.poll(() => subrequests.count).toBeGreaterThan(6);
   await platform.post(`/v1/runs/${id}/cancel`, {});
   await judging;
@@ -306,7 +306,7 @@ test("a judge that hangs is hung up on once its run is cancelled: others get its
   expect(await requestsOf(judge)).toHaveLength(asked + 1);
 });
 
-test("a verdict that the run's store refuses for what it is leaves no score, and is asked for no further", async () => {
+test("a judgement that the run's store refuses for its content leaves no score, and is not requested again", async () => {
   const judge = script([HANGING]);
   const limits = { call_timeout_s: 1, max_retries: 1 };
   const { id } = await platform.start(essayRun(judge, 1, { limits, min_scored: 0 }));

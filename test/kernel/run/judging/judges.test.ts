@@ -18,12 +18,12 @@ async function refusal(request: object): Promise<unknown> {
   return { status: reply.status, ...(await reply.json<{ error: object }>()).error };
 }
 
-test("an environment says which judges a run must name", async () => {
+test("an environment shows which judges a run must name", async () => {
   const reply = await door.ask("/v1/environments/judged");
   expect(EnvironmentView.parse(await reply.json()).judges).toEqual(["default"]);
 });
 
-test("a judge of the rubric that nobody answers for is missing", async () => {
+test("a judge of the rubric that the run does not configure is missing", async () => {
   expect(await refusal({ environment: "judged" })).toMatchObject({
     status: 400,
     code: "missing_judge",
@@ -31,7 +31,7 @@ test("a judge of the rubric that nobody answers for is missing", async () => {
   });
 });
 
-test("a judge the rubric does not know is an unknown field", async () => {
+test("a judge that is not in the rubric is an unknown field", async () => {
   const judge = { endpoint: "openai", model: "m" };
   const judges = { default: judge, defualt: judge };
   const unknown = { status: 400, code: "unknown_field" };
@@ -41,7 +41,7 @@ test("a judge the rubric does not know is an unknown field", async () => {
   expect(none).toMatchObject({ ...unknown, param: "judges.default" });
 });
 
-test("a judge's endpoint is looked up by name, and one that is not there is named", async () => {
+test("a judge's endpoint is looked up by name, and a missing one is named", async () => {
   const judges = { default: { endpoint: "nobody", model: "m" } };
   expect(await refusal({ environment: "judged", judges })).toMatchObject({
     status: 404,
@@ -50,7 +50,7 @@ test("a judge's endpoint is looked up by name, and one that is not there is name
   });
 });
 
-test("an endpoint is never the judge's by default: one that the run names for its policy judges nothing", async () => {
+test("the policy's endpoint is never used for a judge by default", async () => {
   const judges = { default: { model: "m" } };
   expect(await refusal({ environment: "judged", judges })).toMatchObject({
     status: 400,

@@ -1,4 +1,4 @@
-/** Judges in runs: what they are asked, what becomes of their verdicts, and what it costs. */
+/** Judges in runs: their questions, the results of their judgements, and the costs. */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import type { RunView } from "../../../../src/contract/run.ts";
@@ -31,7 +31,7 @@ function judgedRun(judge: string, more: object = {}): Promise<RunView> {
 
 const GOOD = verdict("good");
 
-test("a judge's verdict is the score, and its cost stands apart from the policy's", async () => {
+test("a judge's judgement is the score, and its cost is separate from the policy's", async () => {
   const judge = script([GOOD]);
   const run = await judgedRun(judge);
   expectLaw(run.counts);
@@ -51,7 +51,7 @@ test("a judge's verdict is the score, and its cost stands apart from the policy'
   expect(rollout.usage.judge).toEqual({ ...rollout.judgements[0]?.usage, calls: 1, cost_micros });
   const [row] = await platform.results(run.id);
   expect(row?.judge_usage).toMatchObject({ calls: 1, output_tokens: expect.any(Number) });
-  // Nobody said what this endpoint costs.
+  // This endpoint has no prices.
   expect([run.cost, rollout.cost, row?.judge_usage?.cost_micros]).toEqual([
     { policy_micros: null, judge_micros: null, charged_micros: 0 },
     { policy_micros: null, judge_micros: null, charged_micros: 0 },
@@ -63,13 +63,13 @@ test("a judge's verdict is the score, and its cost stands apart from the policy'
 
 const PRICED = { input_per_mtok_micros: 150_000, output_per_mtok_micros: 600_000 };
 
-test("judges cost money by the prices of their endpoint: on the verdict, the rollout, the row and the run", async () => {
+test("judges cost money by the prices of their endpoint: on the judgement, the rollout, the row and the run", async () => {
   await endpoint("priced", env.MODEL_URL, { prices: PRICED });
   const usage = { prompt_tokens: 1000, completion_tokens: 101, total_tokens: 1101 };
   const judge = script([{ content: GOOD, usage }]);
   const judges = { default: { endpoint: "priced", model: judge } };
   const run = await judgedRun(judge, { judges });
-  // 150 micro-dollars and 60.6, each verdict to the nearest.
+  // 150 micro-dollars and 60.6, each judgement rounded.
   const cost_micros = 211;
   expect(run.cost).toMatchObject({ judge_micros: 2 * cost_micros });
   expect(run.report.usage.judge).toMatchObject({ calls: 2, cost_micros: 2 * cost_micros });
@@ -90,7 +90,7 @@ test("judges cost money by the prices of their endpoint: on the verdict, the rol
   expect(again.cost).toMatchObject({ judge_micros: 0 });
 });
 
-test("a reply without usage leaves its cost unknown, and with it the run's; a call that failed costs nothing", async () => {
+test("a reply without usage makes its cost unknown, and that of the run; a failed call costs nothing", async () => {
   await endpoint("dear", env.MODEL_URL, { prices: PRICED });
   const usage = { prompt_tokens: 1000, completion_tokens: 0, total_tokens: 1000 };
   const counted = { content: GOOD, usage };
@@ -111,7 +111,7 @@ test("a reply without usage leaves its cost unknown, and with it the run's; a ca
   ]);
 });
 
-test("a verdict is paid for once in a project, and again in another, also of the same organisation", async () => {
+test("a judgement is paid for once in a project, and again in another, even of the same organisation", async () => {
   const judge = script([GOOD]);
   await judgedRun(judge, { dataset: topics(1) });
   const given = { endpoint: { base_url: env.MODEL_URL }, model: judge };
@@ -126,7 +126,7 @@ test("a verdict is paid for once in a project, and again in another, also of the
   }
 });
 
-test("a question that was asked before is not sent again, costs nothing, and says so; a run may do without", async () => {
+test("a repeated question is not sent again, costs nothing, and is marked as cached; a run may switch the cache off", async () => {
   const judge = script([GOOD]);
   const first = await judgedRun(judge);
   const again = await judgedRun(judge);
@@ -141,7 +141,7 @@ test("a question that was asked before is not sent again, costs nothing, and say
   expect(await requestsOf(judge)).toHaveLength(3);
 });
 
-test("R-judge-2: the judge's sampling is sent without its nulls, its limit of tokens as models that reason want it; with another one it is another judge", async () => {
+test("R-judge-2: the judge's sampling is sent without nulls, with max_completion_tokens; other sampling makes it another judge", async () => {
   const judge = script([GOOD]);
   const sampling = { top_p: 1, max_tokens: 5, temperature: null };
   const dataset = topics(1);
@@ -153,7 +153,7 @@ test("R-judge-2: the judge's sampling is sent without its nulls, its limit of to
   expect(sent).toEqual([{}, { top_p: 1, max_completion_tokens: 5 }]);
 });
 
-test("a judge that is busy, down or broken is asked again under the same key, and the verdict counts once", async () => {
+test("a judge that is busy, down or broken is called again under the same key, and the judgement counts once", async () => {
   const faults = {
     "Topic 0": { kind: "status", status: 429 },
     "Topic 1": { kind: "status", status: 503 },
@@ -173,7 +173,7 @@ test("a judge that is busy, down or broken is asked again under the same key, an
   expect(judgements).toMatchObject([{ verdict: "good", calls: 2 }]);
 });
 
-test("a judge that never keeps to the menu leaves its rollout without a score, not with 0, and has its cost", async () => {
+test("a judge that never gives an allowed answer leaves its rollout without a score, not with 0, and is charged", async () => {
   const judge = script([GOOD], { "Topic 1": [verdict("splendid")] });
   const run = await judgedRun(judge, { limits: { max_retries: 1 }, min_scored: 0.5 });
   expectLaw(run.counts);
@@ -187,7 +187,7 @@ test("a judge that never keeps to the menu leaves its rollout without a score, n
   expect(rollout.judgements[0]?.usage.total_tokens).toBeGreaterThan(0);
 });
 
-test("a judge's endpoint may come with the run, and what is wrong with it is named by its field", async () => {
+test("a judge's endpoint may be sent with the run, and an error in it is named by its field", async () => {
   const judge = script([GOOD]);
   const given = { endpoint: { base_url: env.MODEL_URL, api_key: "sk-judge" }, model: judge };
   const run = await judgedRun(judge, { judges: { default: given }, dataset: topics(1) });
@@ -216,7 +216,7 @@ test("a judge that refuses its key ends the run, as the policy's endpoint does",
   expect(run.counts.pending).toBeGreaterThan(0);
 });
 
-test("a retry scores what has no score from what was said, and asks only for the verdict that is missing", async () => {
+test("a retry scores unscored rollouts from stored judgements, and requests only the missing one", async () => {
   await endpoint("away", "http://127.0.0.1:9/v1");
   const [lenient, strict] = [script([GOOD]), script([GOOD])];
   const judges = {
@@ -241,7 +241,7 @@ test("a retry scores what has no score from what was said, and asks only for the
   expect(await requestsOf(strict)).toHaveLength(2);
 });
 
-test("what a run left behind is judged anew by another judge, and no policy is asked", async () => {
+test("a finished run can be judged again by another judge, without calling the policy", async () => {
   const [harsh, kind] = [script([verdict("bad")]), script([GOOD])];
   const model = script(["An essay."]);
   const run = await judgedRun(harsh, { model, dataset: topics(1) });
@@ -254,7 +254,7 @@ test("what a run left behind is judged anew by another judge, and no policy is a
   expect(await requestsOf(model)).toHaveLength(1);
 });
 
-test("a group is ranked as one, by as many calls as there are passes, and its members get what is theirs", async () => {
+test("a group is ranked together, with one call per pass, and each member gets its own result", async () => {
   const judge = script([], {}, { ranks: true });
   const model = script([], {}, { slots: ["aa", "aaaa", "a"] });
   const judges = { default: { endpoint: "bench", model: judge } };

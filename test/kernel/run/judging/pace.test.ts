@@ -1,4 +1,4 @@
-/** Judges that do not answer soon, and how little of the queues they get. */
+/** Judges that answer slowly, and how few places in the queues they get. */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { Subrequests } from "../../../../src/kernel/kit/subrequests.ts";
@@ -24,13 +24,13 @@ const GOOD = verdict("good");
 const HANGS = { fault: { kind: "hang" } } as const;
 const FIRST = { id: "message", attempt: 1 };
 
-/** The unit as its consumer gets it, with less patience than a judge has in truth. */
+/** The scoring group as its consumer gets it, but with a shorter patience. */
 async function impatient(call: () => Promise<unknown>): Promise<unknown> {
   const taken = (await call()) as JudgingUnit | null;
   return taken?.patience_ms === PATIENCE_MS ? { ...taken, patience_ms: 50 } : taken;
 }
 
-test("a judge that does not answer in time is hung up on, which is no try, and is asked again with the same key", async () => {
+test("a call to a judge that does not answer in time is aborted, does not count as a try, and is repeated with the same key", async () => {
   const judge = script([{ ...HANGS, times: 1, reply: GOOD }]);
   const { id } = await owing(platform, script([GOOD]), judge);
   const RUN = interposed(env.RUN, "takeJudging", impatient);
@@ -44,7 +44,7 @@ test("a judge that does not answer in time is hung up on, which is no try, and i
   expect(keys).toEqual([keys[0], keys[0]]);
 });
 
-test("a unit whose judge was hung up on, and each after it, goes to the queue of silent judges, where it has its whole time", async () => {
+test("after an aborted call its scoring group, and each later one, goes to the queue of silent judges, with the full time", async () => {
   const { within, judgements } = await owing(platform, script([GOOD]));
   const judging = await within(async (run) => {
     const taken = run.takeJudging(1, FIRST);
@@ -57,7 +57,7 @@ test("a unit whose judge was hung up on, and each after it, goes to the queue of
     return { late, again: await run.takeJudging(1, { id: "sent after", attempt: 1, pace: "silent" }) };
   });
   expect(judgements.given[0]).not.toHaveProperty("pace");
-  // What was sent for a judge that answers soon is not asked for there any more.
+  // A message that was sent to a queue of quick judges gets no claim there any more.
   expect(judging.late).toBeNull();
   expect(judging.again?.patience_ms).toBeUndefined();
   expect(judgements.given).toMatchObject([{ unit: 1 }, { pace: "silent" }, { pace: "silent" }]);
@@ -81,7 +81,7 @@ test.each([
   expect(judgements.given.some((message) => JSON.stringify(message).includes("slow"))).toBe(pace === "slow");
 });
 
-test("slow judges have four queues and silent ones have one, which no unit of a judge that answers soon is sent to", () => {
+test("slow judges have four queues and silent ones have one, and no scoring group of a quick judge is sent there", () => {
   const queueOf = (unit: number, pace?: "slow" | "silent") =>
     judgementQueue(env, { run_id: "r", unit, ...(pace && { pace }) });
   const soon = new Set([0, 1, 2, 3].map((unit) => queueOf(unit)));
@@ -91,7 +91,7 @@ test("slow judges have four queues and silent ones have one, which no unit of a 
   expect([...late].filter((queue) => soon.has(queue))).toEqual([]);
 });
 
-test("until a judge has answered its run asks it about one unit; once it has, about as many as there is room for", async () => {
+test("until a judge has answered its run sends it one scoring group; then as many as its lease allows", async () => {
   const judge = script([HANGS]);
   const { id } = await platform.start(essayRun(judge, 5));
   await requestsOf(judge, 1);

@@ -1,4 +1,4 @@
-/** A call of a judge is counted once, however often and by whomever the run is told what came of it. */
+/** A call to a judge is counted once, however often and by whichever consumer its outcome is reported. */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { Subrequests } from "../../../../src/kernel/kit/subrequests.ts";
@@ -21,7 +21,7 @@ beforeAll(async () => {
 
 const GOOD = verdict("good");
 
-test("a reply that is no verdict, and whose word was lost after it was taken in, costs its tokens and one try once", async () => {
+test("a reply that is not a judgement, whose acknowledgement was lost, counts its tokens and one try once", async () => {
   const usage = { prompt_tokens: 40, completion_tokens: 2, total_tokens: 42 };
   const odd = { content: "It reads splendidly.", usage };
   const judge = script([odd, { content: GOOD, usage }]);
@@ -42,7 +42,7 @@ test("a reply that is no verdict, and whose word was lost after it was taken in,
   ]);
 });
 
-test("what came of a call is counted once, whoever tells of it: again, late, or after another took the unit", async () => {
+test("the outcome of a call is counted once: if reported again, late, or after another consumer took the claim", async () => {
   const { id, within } = await owing(platform, script([GOOD]));
   const [first, second] = (await takenTwice(platform, id, within)).map(({ claim }) => claim);
   const usage = { prompt_tokens: 40, completion_tokens: 2, total_tokens: 42 };
@@ -67,7 +67,7 @@ test("what came of a call is counted once, whoever tells of it: again, late, or 
   for (const claim of [second, second, first]) {
     expect(await tell(claim, silent, 1, 0)).toEqual([2, 1, 0, 0, false]);
   }
-  // A reply that is no verdict, to a call that both made; who made it earlier has not heard of the silence.
+  // A reply that is not a judgement, to a call made by both claims; the earlier claim has not noticed the silence.
   for (const [claim, calls] of [
     [second, 2],
     [second, 2],
@@ -76,14 +76,14 @@ test("what came of a call is counted once, whoever tells of it: again, late, or 
     expect(await tell(claim, odd, calls, 0)).toEqual([3, 2, 1, 40, false]);
   }
   expect(await tell(first, given, 1, 0)).toEqual([3, 2, 1, 40, false]);
-  // A verdict is taken although another who asked beside it had no reply.
+  // A judgement is accepted although the other claim's call had no reply.
   expect(await tell(second, refused, 3, 1)).toEqual([4, 2, 1, 40, false]);
   for (const claim of [first, first, second]) {
     expect(await tell(claim, given, 3, 1)).toEqual([5, 2, 1, 80, true]);
   }
 });
 
-/** What is on record of the unit's verdicts. */
+/** The stored judgements of the scoring group. */
 function verdictsOf(id: string): Promise<VerdictEntry[]> {
   return platform.inRun(id, (_, { storage }) =>
     storage.sql.exec<VerdictEntry>("select * from verdicts where unit = 1").toArray(),

@@ -1,4 +1,4 @@
-/** A run's groups and histograms: their numbers are those of the rollouts they are made of. */
+/** A run's groups and histograms: their numbers agree with those of the rollouts in them. */
 import { expect, test } from "vitest";
 import { parseFilter } from "../../../../src/contract/filter.ts";
 import type { ListedRollout } from "../../../../src/kernel/messages/list-wire.ts";
@@ -19,7 +19,7 @@ function groups({ look }: MadeUp, filter: string) {
   return look("groups", { terms: termsOf(filter), sort, after: null, slice: 0, limit: 500 });
 }
 
-test("a group's numbers are those of its members, and attempts that were superseded are counted apart", () =>
+test("a group's numbers are those of its members, and superseded attempts are counted separately", () =>
   madeUpRun(ROLLOUTS, (run) => {
     run.sql.exec("update rollouts set superseded_by = 'ro_later', reward = 7 where seq = 8");
     const { rows, slices } = groups(run, "");
@@ -53,7 +53,7 @@ test("groups with equal rewards have no variance, whatever their rewards are as 
     expect(groups(run, "group:1").rows).toMatchObject([{ zero_variance: true, reward: { sd: 0 } }]);
   }));
 
-test("groups whose rewards differ by rounding alone have no variance", () =>
+test("groups whose rewards differ only by rounding have no variance", () =>
   madeUpRun(8, (run) => {
     run.sql.exec("update rollouts set reward = 0.3, status = 'done', outcome = 'scored' where group_index = 1");
     run.sql.exec("update rollouts set reward = 0.1 + 0.2 where group_index = 1 and slot = 0");
@@ -62,7 +62,7 @@ test("groups whose rewards differ by rounding alone have no variance", () =>
     expect(group).toMatchObject({ zero_variance: true, reward: { sd: 0 } });
   }));
 
-test("groups sorted by a number go on behind any of them, and those without it come last", () =>
+test("groups sorted by a number continue after any of them, and those without it come last", () =>
   madeUpRun(ROLLOUTS, (run) => {
     for (const descending of [false, true]) {
       const ask = { terms: [], sort: { by: "reward" as const, descending }, slice: 0 };
@@ -80,7 +80,7 @@ test("groups sorted by a number go on behind any of them, and those without it c
     }
   }));
 
-test("every rollout of a histogram is in one bin, or counted as what it has instead of a value", () =>
+test("every rollout of a histogram is in one bin, or counted by the reason why it has no value", () =>
   madeUpRun(ROLLOUTS, (run) => {
     const ask = { terms: [], of: { kind: "field", field: "reward" } as const, slice: 0 };
     const spread = run.look("spread", { ...ask, upto: null });
@@ -99,7 +99,7 @@ test("every rollout of a histogram is in one bin, or counted as what it has inst
     expect(later.in_flight).toBe(34);
   }));
 
-test("steps have the same bins, those of the batches that their groups were shipped in", () =>
+test("steps have the same bins, and contain the groups that were shipped in their batches", () =>
   madeUpRun(40, (run) => {
     run.sql.exec(`insert into train_groups (group_index, example_index, dispatch_version, state, step)
       select value, value, 0, 'shipped', 1 + value / 5 from json_each('[0,1,2,3,4,5,6,7,8,9]')`);
@@ -112,7 +112,7 @@ test("steps have the same bins, those of the batches that their groups were ship
     expect(named.bins).toEqual(by_step[1]?.bins);
   }));
 
-test("whole numbers get bins of whole width, others of equal width, one value one bin, and none none", () => {
+test("whole numbers get bins of whole width, others of equal width, one value one bin, and no value none", () => {
   expect(edgesOf({ min: 1, max: 4, whole: true }, 20)).toEqual([1, 2, 3, 4, 5]);
   expect(edgesOf({ min: 0, max: 99, whole: true }, 20)).toHaveLength(21);
   expect(edgesOf({ min: 0, max: 0.5, whole: false }, 2)).toEqual([0, 0.25, 0.5]);

@@ -1,4 +1,4 @@
-/** `npm run bench:lists`: pages of a run of 100,000 rollouts, each read whole within a second, its first time included. */
+/** `npm run bench:lists`: pages of a run of 100,000 rollouts, each read within a second, also the first time. */
 import { expect, test } from "vitest";
 import { parseFilter, parseSort } from "../../../../src/contract/filter.ts";
 import type { ListCursor, RolloutSlice } from "../../../../src/kernel/messages/list-wire.ts";
@@ -6,7 +6,7 @@ import { type MadeUp, madeUpRun } from "./made-up-run.ts";
 
 const ROLLOUTS = 100_000;
 const PAGE = 101;
-/** The first of a kind keeps its values. */
+/** The first page of a kind stores its values. */
 const PAGES = [
   ["", "dispatched"],
   ["reward<0.5", "-reward"],
@@ -21,7 +21,7 @@ const PAGES = [
   ['"nothing says this"', "-reward"],
 ] as const;
 
-/** As the service reads a page: slice after slice. */
+/** Reads a page like the service: slice after slice. */
 function readPage({ look }: MadeUp, filter: string, sortText: string) {
   const [parsed, sort] = [parseFilter(filter), parseSort(sortText)];
   if (!parsed.ok || sort === null) throw new Error(`${filter} by ${sortText}`);
@@ -62,7 +62,7 @@ test("a page of 100,000 rollouts is read within a second, whatever is asked for"
       timed("groups by reward", (slice) => run.look("groups", { terms: [], sort, after: null, slice, limit: 51 })),
       timed("histogram, its ends", (slice) => run.look("spread", { terms: [], of: reward, upto: ROLLOUTS, slice })),
     ];
-    // biome-ignore lint/suspicious/noConsole: what was measured is what this is run for
+    // biome-ignore lint/suspicious/noConsole: the purpose of this file is to print what was measured
     console.log([...pages, ...others].map((one) => JSON.stringify(one)).join("\n"));
     for (const { ms } of [...pages, ...others]) expect(ms).toBeLessThan(1000);
   }));

@@ -1,7 +1,7 @@
 /**
- * Rollouts in groups of four, in the order of their dispatch: of every ten, one runs, one scores, one failed, one was
- * cancelled, one is unscored and five are scored; their numbers follow from where they stand. What their tasks ask is known
- * of those that have ended. Of a run that has ended none runs or scores.
+ * Rollouts in groups of four, in the order of their dispatch. Of every ten, one is running, one is scoring, one failed,
+ * one was cancelled, one is unscored and five are scored; their numbers are computed from their position. The task text
+ * exists for those that have ended. In an ended run none is running or scoring.
  */
 const ROWS = `with recursive n(i) as (select 0 union all select i + 1 from n where i + 1 < ?1),
   kinds(least, many) as (select cast(?2 as integer), 10 - cast(?2 as integer)),
@@ -26,7 +26,7 @@ const ROWS = `with recursive n(i) as (select 0 union all select i + 1 from n whe
     case when kind > 1 then (i / many) * 8 + kind - 1 end
   from made`;
 
-/** How many of them have ended. */
+/** Returns how many of them have ended. */
 export function makeUpRows(sql: SqlStorage, rollouts: number, hasEnded: boolean): number {
   sql.exec(ROWS, rollouts, hasEnded ? 2 : 0);
   return sql.exec<{ n: number }>("select max(finish_seq) as n from rollouts").one().n;

@@ -1,4 +1,4 @@
-/** A run whose rows are made up, of any number: what its lists say of them is compared with what was put in. */
+/** A run with any number of generated rows: its lists are compared with the input. */
 import { env } from "cloudflare:workers";
 import { RunObject } from "../../../../src/index.ts";
 import type { ListAnswer, ListAsk, ListQuestion } from "../../../../src/kernel/messages/rpc.ts";
@@ -13,9 +13,9 @@ import { makeUpRows } from "./made-up-rows.ts";
 export interface MadeUp {
   readonly sql: SqlStorage;
   readonly look: Look;
-  /** The same by an instance of the object that is killed at some write. */
+  /** The same in an instance of the object that is killed at some write. */
   readonly lookIn: (life: Life) => Look;
-  /** Of the statements of looks. */
+  /** Rows read by the statements of looks. */
   readonly rows: RowsRun;
 }
 

@@ -1,4 +1,4 @@
-/** A run's rollouts as lists: what the SQL of a filter and a sort gives is what its words say, page by page. */
+/** A run's rollouts as lists: the SQL of a filter and a sort gives what its words mean, page by page. */
 import { expect, test } from "vitest";
 import { parseFilter, parseSort } from "../../../../src/contract/filter.ts";
 import { rolloutId } from "../../../../src/core/ids.ts";
@@ -15,7 +15,7 @@ function termsOf(text: string) {
   return parsed.terms;
 }
 
-/** All that pass, read in pages of an odd length. */
+/** All matches, read in pages of an odd length. */
 function listed({ look }: Pick<MadeUp, "look">, filter: string, sortText = "dispatched", limit = 7): ListedRollout[] {
   const sort = parseSort(sortText);
   if (sort === null) throw new Error(`no sort: ${sortText}`);
@@ -69,7 +69,7 @@ const FILTERS: readonly [filter: string, passes: Passes][] = [
   ['"no way" error:timeout', ({ reason }) => reason === "timeout"],
 ];
 
-test("each filter is passed by the rollouts of which it is true, and they are counted", () =>
+test("each filter matches the rollouts for which it is true, and they are counted", () =>
   madeUpRun(ROLLOUTS, (run) => {
     const all = listed(run, "", "dispatched", 500);
     for (const [filter, passes] of FILTERS) {
@@ -103,7 +103,7 @@ test("slices of any size give the same lists and counts, and a count reads no mo
     }
   }));
 
-test("the longer the rows and the more terms a filter has, the fewer rows a slice looks at", () =>
+test("the longer the rows and the more terms a filter has, the fewer rows a slice reads", () =>
   madeUpRun(ROLLOUTS, (run) => {
     const texts = (many: number) => termsOf(Array.from({ length: many }, (_, at) => `-"zq${at}"`).join(" "));
     const short = run.look("rowSizes", null);
@@ -122,7 +122,7 @@ test("the longer the rows and the more terms a filter has, the fewer rows a slic
     expect(scores.steps).toBeGreaterThan(500_000);
   }));
 
-test("a rollout says what its task asks once that is known, and whoever compares runs reads it of many at once", () =>
+test("a rollout shows its task text once it is known, and a comparison of runs reads many at once", () =>
   madeUpRun(ROLLOUTS, (run) => {
     const all = listed(run, "");
     for (const { group, status, task_text } of all) {
@@ -136,7 +136,7 @@ test("a rollout says what its task asks once that is known, and whoever compares
     expect(run.rows().read).toBeLessThan(10);
   }));
 
-test("an id leads to the rows of its group, and to nothing that is kept", () =>
+test("an id filter reads the rows of its group, and stores no values", () =>
   madeUpRun(2000, (run) => {
     const mac = (text: string) => text.replaceAll(/[^0-9a-z]/g, "").padEnd(8, "0");
     const idOf = (group: number, slot: number) =>
@@ -164,7 +164,7 @@ const SORTS: readonly [sort: string, value: (row: ListedRollout) => number | nul
   ["exact", ({ scores }) => scores[0]?.score ?? null],
 ];
 
-test("sorted by a number, page after page, those without it come last both ways and nobody twice", () =>
+test("sorted by a number, page by page, rollouts without it come last in both directions, and none is repeated", () =>
   madeUpRun(ROLLOUTS, (run) => {
     for (const filter of ["", "reward>=0.2", "exact=1|2", "error:provider"]) {
       const all = listed(run, filter, "dispatched", 500);
@@ -180,7 +180,7 @@ test("sorted by a number, page after page, those without it come last both ways 
     }
   }));
 
-test("sorted by group, or by the order of their ends, they stand so; the other way round the last come first", () =>
+test("rollouts can be sorted by group or by the order of their ends, in both directions", () =>
   madeUpRun(ROLLOUTS, (run) => {
     const ids = (sort: string) => listed(run, "", sort).map(({ id }) => id);
     expect(ids("-group")).toEqual(ids("group").reverse());
@@ -195,7 +195,7 @@ const kept = ({ sql }: MadeUp) =>
     .toArray()
     .map(({ name }) => name);
 
-test("a list keeps the values of its sort and no other, and only once it is asked for", () =>
+test("a list stores only the values of its sort, and only when it is first needed", () =>
   madeUpRun(ROLLOUTS, (run) => {
     const tables = () => run.sql.exec("select name from sqlite_master where name like 'list%'").toArray();
     listed(run, 'reward<0.5 turns>2 -outcome:failed exact=1 "no way"');
@@ -206,7 +206,7 @@ test("a list keeps the values of its sort and no other, and only once it is aske
     expect(kept(run)).toEqual(["error", "reward"]);
   }));
 
-test("values are kept 20,000 ends with each call, and once they are kept a list writes nothing", () =>
+test("each call stores values of 20,000 ends, and once they are stored a list writes nothing", () =>
   madeUpRun(100_000, (run) => {
     const sort = parseSort("-reward");
     if (sort === null) throw new Error("no sort");
@@ -224,7 +224,7 @@ test("values are kept 20,000 ends with each call, and once they are kept a list 
     expect([read < 25_000, written]).toEqual([true, 0]);
   }));
 
-test("a rollout that has answered and waits for its scores stands in a sort by its numbers", () =>
+test("a rollout that has reported and waits for its scores is sorted by its numbers", () =>
   madeUpRun(ROLLOUTS, (run) => {
     const [first] = listed(run, "", "-turns");
     expect(first?.turns).toBe(9);
@@ -239,7 +239,7 @@ test("a rollout that has answered and waits for its scores stands in a sort by i
     ).toEqual(["ro_0", "ro_10"]);
   }));
 
-test("a page of the tasks that begin alike reads no more rows than any other, in the order of their dispatch too", () =>
+test("a page of tasks with the same prefix reads no more rows than any other, also in the order of dispatch", () =>
   madeUpRun(100_000, ({ look, rows }) => {
     const page = (filter: string, sortText: string, after: ListCursor | null) => {
       const sort = parseSort(sortText);
@@ -259,11 +259,11 @@ test("a page of the tasks that begin alike reads no more rows than any other, in
     for (const { read } of [first, second, page("error:provider", "dispatched", null)]) {
       expect(read).toBeLessThan(30_000);
     }
-    // Few of them are found wherever they stand.
+    // Few matches are found wherever they are.
     expect(page("task:00006000", "dispatched", null).ids).toEqual([4, 5, 6, 7].map((at) => `ro_9830${at}`));
   }));
 
-test("those without the number are looked for in bounded ranges, however few there are", () =>
+test("rollouts without the number are searched in bounded ranges, however few there are", () =>
   madeUpRun(20_040, ({ sql, look }) => {
     sql.exec("update rollouts set reward = case when seq = 20010 then null else 1 end");
     const sort = { by: { kind: "field", field: "reward" }, descending: true } as const;
@@ -273,7 +273,7 @@ test("those without the number are looked for in bounded ranges, however few the
     expect([rows.map(({ at }) => at.seq), next]).toEqual([[20_010], null]);
   }));
 
-test("the values of 20 names are kept, and a list by any other is right all the same", () =>
+test("the values of 20 names are stored, and a list by any other name is correct too", () =>
   madeUpRun(ROLLOUTS, (run) => {
     const names = Array.from({ length: 23 }, (_, at) => `score_${at}`);
     const scores = JSON.stringify(names.map((name, at) => ({ name, score: at, weight: 1 })));
@@ -289,7 +289,7 @@ test("the values of 20 names are kept, and a list by any other is right all the 
     expect(values.map(({ name }) => name)).toEqual(kept(run));
   }));
 
-test("a text is found in either case of A to Z, and in the case of any other letter that it is written in", () =>
+test("a text search ignores the case of A to Z, and respects the case of other letters", () =>
   madeUpRun(ROLLOUTS, (run) => {
     const error = JSON.stringify({ error: "ModelError", message: "Großer Ärger: Ошибка", error_chain_repr: "" });
     run.sql.exec("update rollouts set error = ? where seq = 3", error);
@@ -301,7 +301,7 @@ test("a text is found in either case of A to Z, and in the case of any other let
 
 const MOST_WRITES = 40;
 
-test("a run killed at any write of its lists lists the same afterwards, and keeps no value that it does not know of", async () => {
+test("a run killed at any write of its lists lists the same afterwards, and stores no values without a registered name", async () => {
   const names = Array.from({ length: 22 }, (_, at) => `score_${at}`);
   const scores = JSON.stringify(names.map((name, at) => ({ name, score: at, weight: 1 })));
   const SORTED = ["-score_20", "-turns", "-score_21"];
@@ -309,7 +309,7 @@ test("a run killed at any write of its lists lists the same afterwards, and keep
   for (let over = true; over && killed < MOST_WRITES; killed += over ? 1 : 0) {
     over = await madeUpRun(ROLLOUTS, (run) => {
       run.sql.exec("update rollouts set scores = ? where scores is not null", scores);
-      // As many as there is room for: those that come next take the place of two.
+      // As many as there is room for: later ones replace two of them.
       for (const name of names.slice(0, 20)) listed(run, "", name, 500);
       const life = new Life(killed);
       const dying = { look: run.lookIn(life) };

@@ -1,4 +1,4 @@
-/** What calls of training runs ask of the engine, as it hears them: tools, sampling, salts. */
+/** What calls of training runs send to the engine: tools, sampling, cache salts. */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
@@ -14,7 +14,7 @@ const Task = z.object({ question: z.string(), info: z.unknown().optional() });
 const rigid = { name: "rigid", description: "?", parameters: { type: "object" }, strict: true };
 const info = { tool_defs: [rigid] };
 
-/** One tool, with a parameter named strict; rows may bring another tool. */
+/** One tool, with a parameter named strict; rows may define another tool. */
 const tooled = defineEnvironment({
   args: z.strictObject({ brought: z.boolean().default(false) }),
   build: ({ brought }) =>
@@ -97,7 +97,7 @@ async function applied(trainer: TrainerRpc, epoch: number, version: number): Pro
   }
 }
 
-/** Calls of rollouts, in the order in which they came, once there are so many. A probe has no key. */
+/** Calls of rollouts in the order of arrival, once there are this many. A probe has no key. */
 async function callsOf(model: string, atLeast = 0) {
   for (let seen = 0; ; ) {
     const requests = await requestsOf(model, seen);
@@ -109,7 +109,7 @@ async function callsOf(model: string, atLeast = 0) {
 
 const saltsOf = async (model: string) => (await callsOf(model)).map(({ sampling }) => String(sampling["cache_salt"]));
 
-test("no tool is strict, whoever brings it, and the distribution is the weights' own", async () => {
+test("no tool is strict, wherever it comes from, and the distribution is that of the weights", async () => {
   for (const brought of [false, true]) {
     const model = modelOf();
     const run = await begin(model, { environment_args: { brought }, max_steps: 1 });
@@ -127,21 +127,21 @@ test("no tool is strict, whoever brings it, and the distribution is the weights'
       });
     }
     if (brought) continue;
-    // Of the schema nothing is taken away.
+    // The tool's schema is not changed.
     const [first] = calls[0]?.tools ?? [];
     expect(first?.function.parameters).toHaveProperty("properties.strict.type", "boolean");
     expect(first?.function.parameters).toMatchObject({ additionalProperties: false });
   }
 });
 
-test("an eval asks for strict tools", async () => {
+test("an eval requests strict tools", async () => {
   const model = modelOf();
   await door.finish({ environment: "calls-tooled", model, num_examples: 1 });
   const calls = await callsOf(model);
   expect(calls.map(({ tools }) => tools[0]?.function.strict)).toEqual([true, true]);
 });
 
-test("every turn has the salt of its rollout's version, each version its own, and after a reset the same number another", async () => {
+test("every turn has the salt of its rollout's version, each version has its own, and so does the same number after a reset", async () => {
   const model = modelOf();
   const run = await begin(model);
   await trainStep(run.trainer, run.epoch, 1);

@@ -22,7 +22,7 @@ const named = (name: string, length: number) =>
     Task,
     Array.from({ length }, (_, at) => ({ question: `${name} ${at}` })),
   );
-/** Without an end, of so many different tasks. */
+/** Endless rows with this many different tasks. */
 const endless = (kinds: number) => dataset(Task, (index) => ({ question: `kind ${(index * 7) % kinds}` }));
 
 function rowsOf(options: { dataset: Rows; evalDataset?: Rows }): TrainingRows {
@@ -42,12 +42,12 @@ async function played(rows: TrainingRows, holdout: number, wanted: readonly numb
 }
 const first = (count: number) => Array.from({ length: count }, (_, at) => at);
 
-test("where nothing is held out each row stands for itself, of those for training", async () => {
+test("without a holdout each row is its own task, from the training rows", async () => {
   const rows = rowsOf({ dataset: named("train", 3), evalDataset: named("eval", 3) });
   expect(await played(rows, 0, [0, 1, 2, 3])).toEqual(["train 0", "train 1", "train 2", "train 0"]);
 });
 
-test("rows that an eval asks are never trained on, whichever asks, and others take their place evenly", async () => {
+test("rows of an eval are never trained on, in any order of requests, and others replace them evenly", async () => {
   const rows = rowsOf({ dataset: named("row", 40) });
   const tasks = await played(rows, 30, first(40));
   const kept = new Set(first(10).map((at) => `row ${at + 30}`));
@@ -57,20 +57,20 @@ test("rows that an eval asks are never trained on, whichever asks, and others ta
   expect(await played(rows, 30, [17])).toEqual([tasks[17]]);
 });
 
-test("one row that is left of many is found by every group", async () => {
+test("if one row of many is left every group finds it", async () => {
   const rows = rowsOf({ dataset: named("row", 300) });
   const tasks = await played(rows, 299, first(16));
   expect(new Set(tasks)).toEqual(new Set(["row 299"]));
 });
 
-test("what is held out is the task, wherever its row stands", async () => {
+test("the holdout applies to the task, wherever its row is", async () => {
   const rows = rowsOf({ dataset: named("row", 4), evalDataset: named("row", 2) });
   const [, , ...others] = await played(rows, 2, first(4));
   expect(others).toEqual(["row 2", "row 3"]);
   expect(await played(rows, 2, [0])).not.toEqual(["row 0"]);
 });
 
-test("rows without an end begin behind those of an eval, and pass over tasks that come again", async () => {
+test("endless rows begin after those of an eval, and skip tasks that occur again", async () => {
   expect(await played(rowsOf({ dataset: endless(1000) }), 16, first(4))).toEqual(
     first(4).map((at) => `kind ${((at + 16) * 7) % 1000}`),
   );
@@ -80,7 +80,7 @@ test("rows without an end begin behind those of an eval, and pass over tasks tha
   expect(tasks.filter((task) => held.has(String(task)))).toEqual([]);
 });
 
-test("where every task is held out a row has none, and says so", async () => {
+test("if every task is held out a row has none, and its error says so", async () => {
   const [task] = await played(rowsOf({ dataset: endless(8) }), 16, [5]);
   expect(task).toBeInstanceOf(HeldOut);
   const environment = new SingleTurnEnv({ dataset: dataset(Task, "uploaded"), rubric });

@@ -1,4 +1,4 @@
-/** What evals of a run play and what its training never draws, by the task keys that both left in the stores. */
+/** What evals of a run play and what its training never uses, compared by stored task keys. */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
@@ -31,7 +31,7 @@ const apart = defineEnvironment({
       rubric,
     }),
 });
-/** It reads the rows of an eval in a way of its own. */
+/** It reads the rows of an eval in its own way. */
 const noting = defineEnvironment({
   args: z.strictObject({}),
   build: () =>
@@ -61,13 +61,13 @@ beforeAll(async () => {
   door = await openPlatform();
 });
 
-/** Questions by task key, of what a run has finished. */
+/** The questions of a run's finished rollouts, by task key. */
 async function tasksOf(run: string): Promise<Map<string, string>> {
   const results = await door.results(run, "limit=1000");
   return new Map(results.map(({ task_key, prompt }) => [task_key, String(prompt.at(-1)?.["content"])]));
 }
 
-/** Waits for the eval of the weights that training begins with. */
+/** Waits for the eval of the initial weights. */
 async function evalOf(id: string): Promise<string> {
   const begun = async () => (await door.run(id)).training?.evals[0]?.run_id;
   let evals = await begun();
@@ -80,7 +80,7 @@ async function evalOf(id: string): Promise<string> {
   return evals;
 }
 
-/** A training run whose first batch takes as many groups as there are rows, and the eval of its weights before. */
+/** A training run whose first batch takes as many groups as there are rows, and the eval of its initial weights. */
 async function trained(asked: object): Promise<{ evals: string; training: string }> {
   const size = { group_size: 2, batch_size: { rollouts: 2 * ROWS.length }, max_steps: 1 };
   const kept = { filters: { zero_variance: "keep" }, lead: 0, holdout: HELD };
@@ -130,7 +130,7 @@ test.each([
   },
 );
 
-test("rows that evals read otherwise than training does are held out as both read them", async () => {
+test("rows that evals read differently from training are held out in both forms", async () => {
   const asked = {
     environment: "held-noting",
     shuffle: true,
@@ -144,7 +144,7 @@ test("rows that evals read otherwise than training does are held out as both rea
   expect([...(drawn?.values() ?? [])].filter((question) => questions.includes(question))).toEqual([]);
 });
 
-test("an eval of the run's own environment, by name, plays its order too, and one of another its own rows", async () => {
+test("an eval of the run's own environment, by name, uses its order too, and one of another uses that one's rows", async () => {
   const asked = { environment: "held-own", shuffle: true, seed: 9, model: model() };
   const evals = { every: 1, num_examples: HELD };
   const [unnamed, named, other] = await Promise.all(

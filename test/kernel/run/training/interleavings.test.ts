@@ -1,6 +1,6 @@
 /**
  * A training run under any order of events, on an object's real storage: arrivals, failures, publications,
- * acknowledgements, resets, cancels and restarts as they happen to come.
+ * acknowledgements, resets, cancels and restarts in random order.
  */
 
 import { env } from "cloudflare:workers";
@@ -129,7 +129,7 @@ function check(run: TrainingByHand): void {
   expectWholeOnce(groups);
 }
 
-/** The counters of the head are those of the rows. */
+/** The counters of the head agree with the rows. */
 function expectCounted({ training }: TrainingByHand, groups: readonly TrainGroup[]): void {
   const of = (state: string) => groups.filter((group) => group.state === state);
   const sum = (rows: readonly TrainGroup[], of: (row: TrainGroup) => number) =>
@@ -151,7 +151,7 @@ function expectCounted({ training }: TrainingByHand, groups: readonly TrainGroup
   });
 }
 
-/** Lead, staleness and order of what was shipped. */
+/** Checks lead, staleness and order of what was shipped. */
 function expectGates({ store, spec, training }: TrainingByHand, groups: readonly TrainGroup[]) {
   const { lead = 0, max_off_policy_steps = 0, max_steps = 0 } = spec.training ?? {};
   expect(training.step - 1 - training.trainer.published).toBeLessThanOrEqual(lead + 1);
@@ -173,7 +173,7 @@ function expectGates({ store, spec, training }: TrainingByHand, groups: readonly
   }
 }
 
-/** Whole groups are numbered once, without gaps; an open one has no number. */
+/** Complete groups are numbered once, without gaps; an open one has no number. */
 function expectWholeOnce(groups: readonly TrainGroup[]): void {
   const whole = groups.flatMap(({ position }) => position ?? []).sort((a, b) => a - b);
   expect(whole).toEqual(whole.map((_, at) => at + 1));
@@ -192,7 +192,7 @@ function groupsOf(run: TrainingByHand): TrainGroup[] {
   });
 }
 
-/** Everybody answers, and the trainer trains whatever is ready. */
+/** All rollouts report, and the trainer trains what is ready. */
 function finish(run: TrainingByHand): void {
   for (let round = 0; round < 60 && run.store.head().settled_at === null; round += 1) {
     run.dispatch();
@@ -223,13 +223,13 @@ async function holds(run: (open: Open, happenings: readonly Happening[]) => Prom
   );
 }
 
-/** Every group and every batch, as the rows have them. */
+/** All groups and batches, from the rows. */
 function recordOf(run: TrainingByHand) {
   return [groupsOf(run), run.store.training.batchesBetween(0, 1000), run.training];
 }
 
 test(
-  "the same events once more give the same groups, credits and batches, whenever it was restarted",
+  "the same events again give the same groups, credits and batches, whenever it was restarted",
   async () => {
     await holds(async (open, happenings) => {
       const first = await open();
@@ -261,7 +261,7 @@ test(
 );
 
 test(
-  "whatever came before, once everybody answers every step is trained and the run is completed",
+  "after any history, once all rollouts report every step is trained and the run is completed",
   async () => {
     await holds(async (open, happenings) => {
       const run = await open();
@@ -280,7 +280,7 @@ test(
 );
 
 test(
-  "a run that is cancelled at any moment ends once what is in flight has answered",
+  "a run that is cancelled at any moment ends once what is in flight has reported",
   async () => {
     await holds(async (open, happenings) => {
       const run = await open();

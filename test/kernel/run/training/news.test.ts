@@ -1,8 +1,8 @@
-/** What a training run takes over of what its trainer's object says, and what it does not. */
+/** Which reports of its trainer's object a training run applies, and which it does not. */
 import { expect, test } from "vitest";
 import { fill, trainingByHand } from "../../training-rows.ts";
 
-test("what a trainer measured is kept, though its batch counted as trained before by its weights", async () => {
+test("a trainer's measurements are stored, even if its batch already counted as trained because of its weights", async () => {
   await trainingByHand({}, (run) => {
     fill(run, 2);
     run.cut();
@@ -15,7 +15,7 @@ test("what a trainer measured is kept, though its batch counted as trained befor
   });
 });
 
-test("metrics that were no finite number are null in the series, counted there, and named by the event", async () => {
+test("metrics that were not finite numbers are null in the series, counted there, and named by the event", async () => {
   await trainingByHand({}, (run) => {
     fill(run, 2);
     run.cut();
@@ -30,7 +30,7 @@ test("metrics that were no finite number are null in the series, counted there, 
   });
 });
 
-test("what the trainer's object said before is not taken over after what it said later, nor a second time", async () => {
+test("an earlier snapshot of the trainer's object is not applied after a later one, nor a second time", async () => {
   await trainingByHand({ max_steps: 9 }, (run) => {
     fill(run, 4);
     run.cut();

@@ -1,4 +1,4 @@
-/** What is refused of a training run before anything is stored, and what whoever creates one is told. */
+/** What is refused of a training run before anything is stored, and what its creator gets. */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
@@ -12,7 +12,7 @@ import { jsonLines, uploaded } from "../../upload.ts";
 
 const Task = z.object({ question: z.string() });
 const rubric = { rewards: { one: () => 1 } };
-/** Four rows; or, without an end, as many different tasks as `kinds` says. */
+/** Four rows; or endless rows with as many different tasks as `kinds` says. */
 const numbers = defineEnvironment({
   args: z.strictObject({ kinds: z.int().nullable().default(null) }),
   build: ({ kinds }) =>
@@ -26,12 +26,12 @@ const numbers = defineEnvironment({
       rubric,
     }),
 });
-/** Its rows come with the run. */
+/** Its rows are sent with the run. */
 const bare = defineEnvironment({
   args: z.strictObject({}),
   build: () => new SingleTurnEnv({ dataset: dataset(Task, "uploaded"), rubric }),
 });
-/** Rows with an end, and for evals others without one. */
+/** Finite rows, and endless ones for evals. */
 const endless = defineEnvironment({
   args: z.strictObject({}),
   build: () =>
@@ -147,7 +147,7 @@ const ENGINES: [EngineKind, string][] = [
   ["penalties_ignored", "--generation-config vllm"],
 ];
 
-test.each(ENGINES)("an engine that is %s is refused, in words that say what to do", async (kind, words) => {
+test.each(ENGINES)("an engine that is %s is refused, with a text that says what to do", async (kind, words) => {
   const reply = await post({ model: engine(kind) });
   expect(reply.status).toBe(400);
   expect(await reply.json()).toMatchObject({
@@ -159,7 +159,7 @@ test.each(ENGINES)("an engine that is %s is refused, in words that say what to d
   });
 });
 
-test("shuffled rows that lie all over a large dataset are held out as far as they can be read", async () => {
+test("shuffled rows spread over a large dataset are held out as far as they can be read", async () => {
   const rows = Array.from({ length: 66_000 }, (_, at) => ({ question: `${at}` }));
   const { id } = await uploaded(door, jsonLines(rows));
   const asked = { ...SMALL, environment: "asked-bare", dataset: id, shuffle: true };
@@ -170,7 +170,7 @@ test("shuffled rows that lie all over a large dataset are held out as far as the
   expect(error.message).toMatch(/3000 shuffled rows are in 25[78] blocks .* hold out 256/);
 });
 
-test("token and push secret are shown once: a replay and a read know them no more", async () => {
+test("token and push secret are shown once: a replay and a read do not have them any more", async () => {
   const trainer = { delivery: "push", url: "https://trainer.example/batches" };
   const key = { "idempotency-key": "once" };
   const request = { ...SMALL, trainer, model: script(["no"], undefined, { tokens: true }) };
@@ -194,15 +194,15 @@ test("token and push secret are shown once: a replay and a read know them no mor
   await door.post(`/v1/runs/${created.id}/cancel`, {});
 });
 
-test("an endpoint is asked anew for each run, and is taken for what it was while it is away", async () => {
+test("an endpoint is probed again for each run, and the last result is used while it is away", async () => {
   const named = async (name: string, model: string, more: object = {}) => {
     const endpoint = { name, base_url: env.MODEL_URL, model, ...more };
     expect((await door.post("/v1/endpoints", endpoint)).status).toBe(201);
   };
   await named("was-exact", engine("exact"));
-  // Started again with other flags: what was seen of it before does not count.
+  // Restarted with other flags: the earlier result does not count.
   expect((await post({ endpoint: "was-exact", model: engine("raw") })).status).toBe(400);
-  // The scripted model fails whatever has no script for a name.
+  // The scripted model fails if its name has no script.
   const away = await post({ endpoint: "was-exact", ...SMALL });
   expect(away.status).toBe(202);
   await door.post(`/v1/runs/${CreatedRun.parse(await away.json()).id}/cancel`, {});

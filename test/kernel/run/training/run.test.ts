@@ -46,7 +46,7 @@ beforeAll(async () => {
   door = await openPlatform();
 });
 
-/** Named, so that what is under way at an update trains, too. */
+/** With a version label, so that what is under way during an update can be trained on, too. */
 const NAMED = ["yes", "no", "no", "yes"].map((content) => ({
   content,
   extra: { weight_version: 0 },
@@ -75,7 +75,7 @@ async function leased(trainer: TrainerRpc, epoch: number, step: number): Promise
   return answer.value;
 }
 
-/** Leases the batch, and has it trained. */
+/** Leases the batch and trains it. */
 async function trainStep(trainer: TrainerRpc, epoch: number, step: number): Promise<BatchManifest> {
   const { lease, manifest } = await leased(trainer, epoch, step);
   const { batch_id, sha256 } = manifest;
@@ -124,7 +124,7 @@ test("groups are scored, cut into batches and trained, step by step, until the l
   });
 });
 
-/** The manifest and what it names are in R2, and the credits of a group add up to nothing. */
+/** The manifest and the objects it names are in R2, and the credits of a group add up to zero. */
 async function expectStored(id: string, manifest: BatchManifest | undefined): Promise<void> {
   if (manifest === undefined) throw new Error("there is no batch");
   const { manifest_key, credits_key } = batchKeys(door.scope, id, manifest.batch_id);
@@ -142,7 +142,7 @@ async function expectStored(id: string, manifest: BatchManifest | undefined): Pr
   }
 }
 
-test("a version that nobody can have published trains nothing and is counted, and the rows counted are those stored", async () => {
+test("samples of a version that cannot have been published are not trained on but counted, and the counted rows are those stored", async () => {
   const from = (content: string, weight_version: string | number) => ({
     content,
     extra: { weight_version },
@@ -171,7 +171,7 @@ interface StoredRow {
   readonly weight_versions: readonly { readonly version: number }[];
 }
 
-/** Every row of the run that is in R2, read by hand. */
+/** Every row of the run in R2, read directly. */
 async function storedRows(id: string): Promise<StoredRow[]> {
   const { objects } = await env.STORE.list({ prefix: sampleKey(door.scope, id, "") });
   const read = objects.map(async ({ key }) => {
@@ -183,7 +183,7 @@ async function storedRows(id: string): Promise<StoredRow[]> {
   return (await Promise.all(read)).flat();
 }
 
-test("a batch that the trainer gives up pauses the run with the reason, over a restart too, until somebody resumes it", async () => {
+test("a batch that the trainer gives up pauses the run with the reason, also over a restart, until it is resumed", async () => {
   const { id, trainer } = await begin({ max_steps: 1 });
   const epoch = await registered(trainer);
   const { lease } = await leased(trainer, epoch, 1);
@@ -214,7 +214,7 @@ async function untilEvent(id: string, name: string): Promise<void> {
   }
 }
 
-test("weights are evaluated at the start and every so many steps, and the means stand in the series", async () => {
+test("weights are evaluated at the start and every few steps, and the means are in the series", async () => {
   const { id, trainer } = await begin({ max_steps: 2, eval: { every: 2, num_examples: 3 } });
   const epoch = await registered(trainer);
   await trainStep(trainer, epoch, 1);
@@ -246,7 +246,7 @@ test("weights are evaluated at the start and every so many steps, and the means 
   ]);
 });
 
-test("a cancelled run tells its trainer that it is over", async () => {
+test("a cancelled run notifies its trainer that it is over", async () => {
   const { id, trainer } = await begin({});
   const epoch = await registered(trainer);
   await leased(trainer, epoch, 1);
@@ -256,7 +256,7 @@ test("a cancelled run tells its trainer that it is over", async () => {
   expect(await trainer.lease(asked)).toMatchObject({ refusal: { code: "run_finished" } });
 });
 
-test("whatever breaks between the cut and the trainer, the batch is written again with the same bytes, and offered", async () => {
+test("whatever fails between the cut and the trainer, the batch is written again with the same bytes, and offered", async () => {
   const stub = env.RUN.getByName(crypto.randomUUID());
   await inside(stub, RunObject, async (_, { storage }) => {
     const run_id = `run_${crypto.randomUUID()}`;
@@ -283,7 +283,7 @@ test("whatever breaks between the cut and the trainer, the batch is written agai
   });
 });
 
-/** R2 that takes so many objects more, and then none. */
+/** R2 that accepts this many more objects, and then none. */
 function breaksAfter(puts: number, written: string[]): R2Bucket {
   let left = puts;
   const put = (...[key, value]: [string, string]) => {

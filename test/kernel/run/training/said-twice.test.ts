@@ -1,10 +1,10 @@
-/** What comes again or out of its turn while groups become whole: each is taken in once. Moved on by hand. */
+/** Messages that arrive again or out of order while groups are completed: each has an effect once. Driven by hand. */
 import { expect, test } from "vitest";
 import { score } from "../../../../src/kernel/run/accounting.ts";
 import { scoreOf } from "../../run-rows.ts";
 import { fill, trainingByHand } from "../../training-rows.ts";
 
-test("a group is taken in when the last of it has ended, and once, however often its scores come", async () => {
+test("a group is handled when its last member has ended, and once, however often its scores arrive", async () => {
   await trainingByHand({ max_steps: 9, min_group_size: 1 }, (run) => {
     run.dispatch(2);
     const [first, second] = run.rows("running");
@@ -22,7 +22,7 @@ test("a group is taken in when the last of it has ended, and once, however often
   });
 });
 
-test("a reset keeps what waits in the buffer and was sampled by the very weights it goes back to", async () => {
+test("a reset keeps buffered groups that were sampled by the very weights it goes back to", async () => {
   await trainingByHand({ max_off_policy_steps: 3, lead: 1, max_steps: 9 }, (run) => {
     fill(run, 4);
     run.cut();

@@ -1,4 +1,4 @@
-/** What a training run opens, keeps, ships and drops, and why: moved on by hand, on an object's real storage. */
+/** What a training run opens, buffers, ships and drops, and why: driven by hand, on an object's real storage. */
 import { expect, test } from "vitest";
 import { retry } from "../../../../src/kernel/run/control.ts";
 import { startersIn } from "../../../../src/kernel/run/sources.ts";
@@ -13,7 +13,7 @@ function standing(run: TrainingByHand) {
   return [step, trainer.published, lead, asked && isBehind(asked, run.training) ? "closed" : "open"];
 }
 
-test("step, published version, lead and gate go as the worked table of the numbering says", async () => {
+test("step, published version, lead and gate follow the worked example of the numbering", async () => {
   await trainingByHand({ max_off_policy_steps: 2, lead: 1, max_steps: 9 }, (run) => {
     expect(standing(run)).toEqual([1, 0, 0, "open"]);
     fill(run, 6);
@@ -30,7 +30,7 @@ test("step, published version, lead and gate go as the worked table of the numbe
   });
 });
 
-test("a fast sampler leaves to the weights of version 0 the first lead + 1 batches alone, and each later one to its own", async () => {
+test("a fast sampler samples only the first lead + 1 batches with version 0, and each later one with its own version", async () => {
   const versions: Record<number, number[]> = {};
   for (const lead of [0, 1, 2]) {
     await trainingByHand({ lead, max_off_policy_steps: 8, max_steps: 6 }, (run) => {
@@ -47,7 +47,7 @@ test("a fast sampler leaves to the weights of version 0 the first lead + 1 batch
   expect(versions).toEqual({ 0: [0, 1, 2, 3, 4, 5], 1: [0, 0, 1, 2, 3, 4], 2: [0, 0, 0, 1, 2, 3] });
 });
 
-test("a group keeps the version and the task it was opened with, however late its members start", async () => {
+test("a group keeps its version and task from its opening, however late its members start", async () => {
   await trainingByHand({ max_steps: 9 }, (run) => {
     fill(run, 2);
     run.dispatch(1);
@@ -67,7 +67,7 @@ test("a group keeps the version and the task it was opened with, however late it
   });
 });
 
-test("with no versions to spare, nothing is opened that could not train on the very weights that sampled it", async () => {
+test("with no off-policy steps allowed, only groups are opened that can be trained on the very weights that sample them", async () => {
   await trainingByHand({ max_off_policy_steps: 0, lead: 1 }, (run) => {
     expect(run.dispatch()).toBe(4);
     run.settleGroups();
@@ -78,7 +78,7 @@ test("with no versions to spare, nothing is opened that could not train on the v
   });
 });
 
-test("nothing is opened beyond what the remaining steps take, and what comes too late is dropped as unused", async () => {
+test("nothing is opened beyond what the remaining steps need, and what arrives too late is dropped as unused", async () => {
   await trainingByHand({ max_steps: 1, max_off_policy_steps: 8, batch_size: { rollouts: 3 } }, (run) => {
     expect([run.dispatch(), run.dispatch()]).toEqual([4, 0]);
     run.settleGroups();
@@ -99,7 +99,7 @@ test("nothing is opened beyond what the remaining steps take, and what comes too
   });
 });
 
-/** As the consumer has it: nothing is stored of a group that trains nothing, but its lengths are told. */
+/** As from the consumer: nothing is stored of a group that is not trained on, but its lengths are reported. */
 function flat(run: TrainingByHand, groups: number): void {
   const all = run.samplesOf.bind(run);
   run.samplesOf = (group, rows) => ({ ...all(group, rows), object: null, samples: [] });
@@ -107,10 +107,10 @@ function flat(run: TrainingByHand, groups: number): void {
   run.samplesOf = all;
 }
 
-test("batches of tokens: rollouts that train nothing tell how long they are, and take nobody's place", async () => {
+test("batches of tokens: rollouts that are not trained on report their lengths, and take no place", async () => {
   await trainingByHand({ batch_size: { tokens: 1000 } }, (run) => {
     for (let group = 0; group < 20; group += 1) flat(run, 1);
-    // Twenty groups came to 400 tokens of the 1000 that one step takes: no reason yet to give up.
+    // Twenty groups had 400 tokens of the 1000 that one step needs: no reason yet to give up.
     expect(run.store.head().stop).toBeNull();
     expect(run.training.seen).toEqual({ rollouts: 40, tokens: 400 });
   });
@@ -122,7 +122,7 @@ test("batches of tokens: rollouts that train nothing tell how long they are, and
   });
 });
 
-/** One group of short rollouts lets it open two more at once, of which the first alone makes the batch. */
+/** One group of short rollouts lets it open two more at once, of which the first alone fills the batch. */
 const OVERSHOT = { ...{ batch_size: { tokens: 45 }, max_off_policy_steps: 0 }, max_steps: 9 };
 
 function overshoot(run: TrainingByHand, members: number): void {
@@ -138,7 +138,7 @@ function overshoot(run: TrainingByHand, members: number): void {
   run.samplesOf = short;
 }
 
-test("an open group that is too old by now is void: what runs is told to stop, what never started ends with it", async () => {
+test("an open group that has become too old is void: running members are stopped, and members that never started end with it", async () => {
   await trainingByHand(OVERSHOT, (run) => {
     overshoot(run, 3);
     expect(run.cut()).toBe(1);
@@ -147,7 +147,7 @@ test("an open group that is too old by now is void: what runs is told to stop, w
     expect([started?.status, started?.cancel]).toEqual(["running", "stale"]);
     expect([never?.outcome, never?.reason]).toEqual(["cancelled", "stale"]);
     if (started === undefined) throw new Error("nobody started");
-    // One that answers all the same is scored, and trains nothing.
+    // One that reports all the same is scored, and is not trained on.
     run.answer(started);
     run.score(2, [1, null]);
     expect(run.group(2).map(({ outcome }) => outcome)).toEqual(["scored", "cancelled"]);
@@ -156,7 +156,7 @@ test("an open group that is too old by now is void: what runs is told to stop, w
   });
 });
 
-test("a group that the last batch left behind is swept from the buffer, and what is fresh takes its place", async () => {
+test("a group that is too old after the last batch is removed from the buffer, and a fresh one takes its place", async () => {
   await trainingByHand(OVERSHOT, (run) => {
     overshoot(run, 4);
     run.settleGroups();
@@ -164,7 +164,7 @@ test("a group that the last batch left behind is swept from the buffer, and what
     expect([run.cut(), run.training.buffered.groups]).toEqual([1, 0]);
     expect(run.training.dropped).toEqual({ stale: 1 });
     run.train();
-    // A token a rollout was thought to have: each time one group more is opened, until the batch is full.
+    // Estimated at one token per rollout: each time one more group is opened, until the batch is full.
     for (let round = 0; round < 3; round += 1) {
       expect(run.dispatch()).toBe(2);
       run.settleGroups();
@@ -176,7 +176,7 @@ test("a group that the last batch left behind is swept from the buffer, and what
   });
 });
 
-test("groups of equal rewards count towards their batch, make room for others, or ship without advantage, as asked", async () => {
+test("groups of equal rewards count towards their batch, are replaced, or ship without advantage, as configured", async () => {
   await trainingByHand({ zero_variance: "drop" }, (run) => {
     fill(run, 1, [1, 1]);
     fill(run, 1, [0, 1]);
@@ -198,7 +198,7 @@ test("groups of equal rewards count towards their batch, make room for others, o
   });
 });
 
-test("who has no score takes no part in the credit, and a group left with too few is dropped", async () => {
+test("a member without a score has no part in the credit, and a group with too few members is dropped", async () => {
   await trainingByHand(
     { min_group_size: 2, batch_size: { rollouts: 2 } },
     (run) => {
@@ -231,7 +231,7 @@ test("scored rollouts without samples are untrainable, and ten batches' worth of
   });
 });
 
-test("ten batches in a row that train nothing end the run, and the step stays where it was", async () => {
+test("ten batches in a row with nothing to train on end the run, and the step stays where it was", async () => {
   await trainingByHand({ batch_size: { rollouts: 4 }, max_off_policy_steps: 99, max_steps: 99 }, (run) => {
     fill(run, 1, [0, 1]);
     fill(run, 1, [1, 1]);
@@ -248,7 +248,7 @@ test("ten batches in a row that train nothing end the run, and the step stays wh
   });
 });
 
-test("once the last step is trained the run waits for nobody it has no use for", async () => {
+test("once the last step is trained the run does not wait for rollouts that it does not need", async () => {
   await trainingByHand({ batch_size: { tokens: 45 }, max_steps: 1 }, (run) => {
     overshoot(run, 3);
     run.cut();
@@ -263,7 +263,7 @@ test("once the last step is trained the run waits for nobody it has no use for",
   });
 });
 
-test("a batch of tokens is full by its tokens, and the run opens as many rollouts as those seen would give", async () => {
+test("a batch of tokens is full by its tokens, and the run opens as many rollouts as it estimates from those seen", async () => {
   await trainingByHand({ batch_size: { tokens: 45 }, max_off_policy_steps: 0 }, (run) => {
     expect(run.dispatch()).toBe(2);
     run.settleGroups();
@@ -276,7 +276,7 @@ test("a batch of tokens is full by its tokens, and the run opens as many rollout
   });
 });
 
-test("a reset voids the later batches: older groups train again in their order, what newer weights sampled is dropped", async () => {
+test("a reset voids the later batches: older groups are trained on again in the same order, samples of newer weights are dropped", async () => {
   await trainingByHand({ max_off_policy_steps: 3, lead: 1, max_steps: 9 }, (run) => {
     fill(run, 4);
     run.cut();
@@ -301,7 +301,7 @@ test("a reset voids the later batches: older groups train again in their order, 
   });
 });
 
-test("a group that was open over a reset is dropped if newer weights had a part in it", async () => {
+test("a group that was open during a reset is dropped if newer weights sampled part of it", async () => {
   await trainingByHand({ max_off_policy_steps: 3, max_steps: 9 }, (run) => {
     fill(run, 2);
     run.dispatch(4);
@@ -323,7 +323,7 @@ test("a group that was open over a reset is dropped if newer weights had a part 
   });
 });
 
-test("a restart goes on with the tasks it would have drawn", async () => {
+test("a run continues after a restart with the same tasks", async () => {
   const curriculum = {
     ...{ name: "difficulty" as const, hard: { up_to: 0.25, weight: 0.2 } },
     ...{ normal: { up_to: 0.75, weight: 1 }, easy: { weight: 0.2 }, unseen: { weight: 1 } },
@@ -344,7 +344,7 @@ test("a restart goes on with the tasks it would have drawn", async () => {
   expect(new Set(drawn[0]).size).toBeGreaterThan(3);
 });
 
-test("a training run's rollouts are not retried", async () => {
+test("a training run's rollouts cannot be retried", async () => {
   await trainingByHand({}, (run) => {
     fill(run, 1, [null, null]);
     const order = { classes: null, key: null, hash: "" };

@@ -1,4 +1,4 @@
-/** What a training run waits for beside its trainer: evals of its weights, and engines that do not serve them yet. */
+/** What a training run waits for besides its trainer: evals of its weights, and engines that do not serve them yet. */
 
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
@@ -15,7 +15,7 @@ import { acceptRun } from "../../../../src/kernel/service/accept-run.ts";
 import { inside } from "../../platform.ts";
 import { TrainingByHand } from "../../training-rows.ts";
 
-test("an eval of weights that were taken back is cancelled, and says nothing about the step that comes in its place", async () => {
+test("an eval of discarded weights is cancelled, and does not affect the step that replaces it", async () => {
   const stub = env.RUN.getByName(crypto.randomUUID());
   await inside(stub, RunObject, async (_, { storage }) => {
     const asked = { every: 9, num_examples: 1, rollouts_per_example: 1, at_start: false };
@@ -31,7 +31,7 @@ test("an eval of weights that were taken back is cancelled, and says nothing abo
   });
 });
 
-test("an eval is begun once, under a key of its generation and its step", async () => {
+test("an eval is started once, under a key of its generation and its step", async () => {
   const stub = env.RUN.getByName(crypto.randomUUID());
   await inside(stub, RunObject, async (_, { storage }) => {
     const asked = { every: 1, num_examples: 1, rollouts_per_example: 1, at_start: true };
@@ -57,7 +57,7 @@ test("an eval is begun once, under a key of its generation and its step", async 
   });
 });
 
-test("a batch that is written and was never offered is offered at once, not when its trainer is next looked after", async () => {
+test("a batch that is written and was never offered is offered at once, not at the next question to its trainer", async () => {
   const stub = env.RUN.getByName(crypto.randomUUID());
   await inside(stub, RunObject, (_, { storage }) => {
     const run = new TrainingByHand(storage, { max_steps: 9 });
@@ -74,7 +74,7 @@ test("a batch that is written and was never offered is offered at once, not when
   });
 });
 
-test("a run that opens nothing because an engine serves older weights, or gone ones, says which and what", async () => {
+test("a run that opens nothing because an engine serves older or discarded weights says which engine and version", async () => {
   const stub = env.RUN.getByName(crypto.randomUUID());
   await inside(stub, RunObject, (_, { storage }) => {
     const run = new TrainingByHand(storage, { max_off_policy_steps: 0, max_steps: 9 });
@@ -93,7 +93,7 @@ test("a run that opens nothing because an engine serves older weights, or gone o
   });
 });
 
-test("once its last batch is cut a run wants nothing more of its endpoint, however long its trainer takes", async () => {
+test("once its last batch is cut a run needs nothing more from its endpoint, however long its trainer takes", async () => {
   const stub = env.RUN.getByName(crypto.randomUUID());
   await inside(stub, RunObject, (_, { storage }) => {
     const run = new TrainingByHand(storage, { max_steps: 2, lead: 2 });
@@ -108,7 +108,7 @@ test("once its last batch is cut a run wants nothing more of its endpoint, howev
   });
 });
 
-test("what a trainer says after the run's end, its last acknowledgement or a reset, changes nothing of how that ended", async () => {
+test("reports of a trainer after the run's end (its last acknowledgement or a reset) do not change the result", async () => {
   const stub = env.RUN.getByName(crypto.randomUUID());
   await inside(stub, RunObject, (_, { storage }) => {
     const run = new TrainingByHand(storage, { max_steps: 9, max_off_policy_steps: 0 });
