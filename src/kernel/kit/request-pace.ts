@@ -29,7 +29,7 @@ export class RequestPace {
    * paid for.
    */
   readonly #paidAt = new Map<string, number>();
-  /** Milliseconds that each organisation had of the process which always wanted its share. */
+  /** Milliseconds of the process that an organisation would have got if it had always wanted its share. */
   #clock = 0;
   #now = 0;
   /** The organisation of the last request, and the last other organisation. */
@@ -54,12 +54,12 @@ export class RequestPace {
     return wait;
   }
 
-  /** One stays free. */
+  /** The number of shares. One stays free. */
   get #shares(): number {
     return 1 + this.#paidAt.size;
   }
 
-  /** Moves the clock on: more slowly the more share the process, and faster whenever one is paid for. */
+  /** Advances the clock: more slowly if more organisations share the process, and faster once one has paid. */
   #advance(now: number): void {
     let left = Math.max(0, now - this.#now);
     this.#now = Math.max(now, this.#now);
@@ -74,5 +74,5 @@ export class RequestPace {
   }
 }
 
-/** That of this process. */
+/** The pace of this process. */
 export const PROCESS_PACE = new RequestPace();
