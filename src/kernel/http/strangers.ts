@@ -48,7 +48,7 @@ function addressOf({ req }: ApiContext): string {
   return networkOf(req.header("cf-connecting-ip") ?? "unknown");
 }
 
-/** True if the limiter itself fails. `address`: an address, or the owner of a valid key. */
+/** Whether the limit allows another try; true if the limiter fails. `address`: an address, or the owner of a valid key. */
 export async function mayTryAgain(env: Env, address: string): Promise<boolean> {
   try {
     return (await env.WRONG_KEYS.limit({ key: address })).success;
