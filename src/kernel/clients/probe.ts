@@ -243,7 +243,7 @@ async function ask(target: Target, path: string, body: object | null, signal: Ab
   } catch (thrown) {
     if (thrown instanceof LongBodyError) throw new ProbeFailure("the answer is over 4 MiB");
     const reason = shortly(thrown instanceof Error ? thrown.message : String(thrown), target.api_key);
-    // The runtime says no more than this of a name that no resolver knows.
+    // This is all that the runtime reports for a name that does not resolve.
     const told = reason.startsWith("internal error") ? "the host is unknown or unreachable" : reason;
     throw new ProbeFailure(`not reachable: ${told}`);
   }

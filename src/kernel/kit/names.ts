@@ -1,6 +1,6 @@
 /**
- * Names of objects and keys of R2. Every one begins with its organisation and project. Content-addressed keys are
- * unique only inside one run.
+ * Names of objects and keys of R2. Every one begins with its organisation and project. Content is shared by its hash only
+ * inside one run.
  */
 import type { RunFleet } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";

@@ -15,7 +15,7 @@ const LONGEST_WAIT_MS = 10_000;
 /** An organisation counts as present for this long after a request: a stream of events lasts as long. */
 const HERE_MS = 5 * 60_000;
 
-/** `urgent`: requests that limit damage. `hooks`: deliveries to its triggers, which anybody may send. */
+/** `urgent`: requests that limit damage. `hooks`: deliveries to its triggers, which anyone may send. */
 export type Lane = "ordinary" | "urgent" | "hooks";
 
 interface Asked {

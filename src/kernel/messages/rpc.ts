@@ -200,7 +200,7 @@ export interface RunRpc {
   releaseLostCalls(entry: number): Promise<boolean>;
   /** Stops one rollout. False: there is none in this place. */
   cancelRollout(place: RolloutSlot): Promise<boolean>;
-  /** The endpoint's object, or another grantor, would now grant something else. */
+  /** The lease from the endpoint's object, or from another grantor, would now differ: the run asks again. */
   endpointChanged(by?: Grantor): Promise<void>;
   /** What the run's own records contain, all at one moment. */
   auditRecords(): Promise<RunRecords | null>;

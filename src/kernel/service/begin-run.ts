@@ -31,7 +31,7 @@ import type { ResolvedRun } from "./resolve/resolve-run.ts";
 export interface Naming extends Pick<NewRun, "name" | "metadata"> {
   /** What it takes from the run or rollout that it is derived from; stored in the run's own folder if needed. */
   readonly comesOf?: (runId: string, subrequests: Subrequests) => Promise<Pick<RunSpec, "fork" | "rescore">>;
-  /** Another run starts it: it is deleted with that run, and waits for money as that run does. */
+  /** Another run starts it, so the limit on runs does not apply to it, and it waits for money as that run does. */
   readonly byRun?: boolean;
 }
 

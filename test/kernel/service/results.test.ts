@@ -63,7 +63,7 @@ test.for([
   ["that travelled with their reports", 0],
   ["too long for that", 40_000],
 ] as const)(
-  "trajectories %s read the same before and after folding, which leaves no single one behind",
+  "trajectories %s read the same before and after compaction, which leaves none outside a segment",
   async ([, padding]) => {
     const run = await mixedRun(6, 2, padding);
     const before = await platform.results(run.id);
