@@ -79,7 +79,7 @@ export interface AllowanceAsk extends RolloutSlot, CeilingAsk {
 }
 
 /**
- * `ceiling`: what it may spend in all; null: not enough for its next call, so it waits. `over`: the run has ended it.
+ * `ceiling`: what it may spend in all; null: not enough for its next call, so it waits. `over`: it no longer runs.
  */
 export interface AllowanceReply {
   readonly ceiling: number | null;
