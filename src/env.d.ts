@@ -1,15 +1,17 @@
-/** Bindings beside those that wrangler.toml requires, most of them secrets: each may be absent. */
+/** Bindings that wrangler.toml does not require. Most are secrets. Each may be absent. */
 interface __BaseEnv_Env {
-  /** Secrets that ROLLCALL_SECRET took the place of, at most 4, separated by commas: still read, never written. */
+  /**
+   * Secrets that ROLLCALL_SECRET replaced: at most 4, separated by commas. They still decrypt; nothing new uses them.
+   */
   ROLLCALL_SECRETS_BEFORE?: string;
-  /** Set for a deployment's first key, which `POST /v1/bootstrap` makes for it once, and removed after. */
+  /** Set only to create a deployment's first key: `POST /v1/bootstrap` accepts it once. Remove it afterwards. */
   ROLLCALL_BOOTSTRAP_TOKEN?: string;
-  /** What the collector of `OTLP_ENDPOINT` is sent to know the deployment by: `name=value`, separated by commas. */
+  /** Headers for the collector at `OTLP_ENDPOINT`, which identify the deployment: `name=value`, separated by commas. */
   OTLP_HEADERS?: string;
-  /** A secret key of an account at Stripe, and the signing secret of its webhook: without both nobody pays here. */
+  /** A secret key of a Stripe account, and the signing secret of its webhook. Without both, payments are off. */
   STRIPE_SECRET_KEY?: string;
   STRIPE_WEBHOOK_SECRET?: string;
-  /** Sends e-mail about budgets (`send_email`), from this address. */
+  /** The binding that sends e-mail about budgets (`send_email`), and the sender's address. */
   ALERTS?: SendEmail;
   ALERTS_FROM?: string;
 }

@@ -1,4 +1,4 @@
-/** The Worker: its Durable Object classes and its three doors. Nothing else. */
+/** The Worker: its Durable Object classes, its HTTP handler and its queue consumer. Nothing else. */
 import { openAuthentication } from "./accounts/authentication.ts";
 import { refuseExit } from "./kernel/environment/stage-clock.ts";
 import { createApp } from "./kernel/http/app.ts";
@@ -25,12 +25,12 @@ export { TrainerObject } from "./kernel/trainer/object.ts";
 export { ProjectObject } from "./retention/object.ts";
 export { WebhookObject } from "./webhooks/object.ts";
 
-/** A training run evaluates its weights with runs of their own, which are accepted as those of anybody are. */
+/** A training run evaluates its weights with eval runs. They are accepted in the same way as a client's runs. */
 export class RunObject extends Run {
   protected override readonly acceptEval = acceptRun;
 }
 
-/** A delivery begins a run as anybody does. */
+/** A delivery starts a run. It is accepted in the same way as a client's run. */
 export class TriggerObject extends Trigger {
   protected override readonly acceptRun = acceptRun;
 }

@@ -1,4 +1,6 @@
-/** What the routes of slices ask, by name: with objects, so not for Node. */
+/**
+ * The services that the routes of slices call, by name. They use Durable Objects, so this file does not load in Node.
+ */
 import { accountsService as accounts } from "./accounts/service.ts";
 import { billingService as billing } from "./billing/service.ts";
 import * as replicas from "./fleets/replicas.ts";

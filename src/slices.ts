@@ -1,4 +1,4 @@
-/** The slices of this platform, whose hooks are registered by the import of this file, and all operations of its API. */
+/** The list of slices, and all operations of the API. Importing this file registers the hooks of every slice. */
 import { accounts } from "./accounts/slice.ts";
 import { billing } from "./billing/slice.ts";
 import { fleets } from "./fleets/slice.ts";
@@ -15,7 +15,7 @@ import { telemetry } from "./telemetry/slice.ts";
 import { triggers } from "./triggers/slice.ts";
 import { webhooks } from "./webhooks/slice.ts";
 
-/** A project's objects are freed in this order: fleets before the webhooks that hear of them. */
+/** A project's objects are deleted in this order: fleets before the webhooks, because fleets send events to them. */
 const SLICES: readonly Slice[] = [accounts, fleets, webhooks, triggers, sharing, telemetry, retention, billing];
 
 for (const { hooks, tables, accounts: accountHooks, charges } of SLICES) {

@@ -1,6 +1,6 @@
 /**
- * What a client imports from `rollcall/contract`: the schemas of requests, replies, events and rows, the types that follow
- * from them, and the words that their fields take. The server parses by the same schemas.
+ * What a client imports from `rollcall/contract`: the schemas of requests, replies, events and rows, the types inferred
+ * from them, and the allowed values of their fields. The server parses with the same schemas.
  */
 
 export {

@@ -1,6 +1,6 @@
 /**
- * Every test file in workerd starts with a database of the current schema, and leaves the bindings, which all files of a
- * worker share, as it found them. Its requests wait for no pace.
+ * Gives every test file in workerd a database of the current schema, and restores the bindings afterwards, because all
+ * files of a worker share them. Requests of tests are not paced.
  */
 import { applyD1Migrations } from "cloudflare:test";
 import { env } from "cloudflare:workers";
@@ -9,7 +9,8 @@ import { PROCESS_PACE } from "../../src/kernel/kit/request-pace.ts";
 
 await applyD1Migrations(env.DB, env.TEST_MIGRATIONS);
 
-// Files share a process, and each is an organisation or several: they would wait for one another. Another test has it back.
+// Files share a process, and each uses one organisation or more, so paced requests would wait. One test restores the
+// pace.
 PROCESS_PACE.enter = () => 0;
 
 const found = new Map<string, unknown>(Object.entries(env));

@@ -1,6 +1,6 @@
-/** The SQLite of an object, with a count of the work that its statements are. */
+/** The SQLite of an object, with counters of the work of its statements. */
 
-/** Since it was asked last: rows that were read, rows of indexes and tables that were written, and statements. */
+/** Since the last call: rows read, rows of indexes and tables written, and statements. */
 export type RowsRun = () => { readonly read: number; readonly written: number; readonly statements: number };
 
 export function countingRows(sql: SqlStorage): { readonly sql: SqlStorage; readonly rows: RowsRun } {

@@ -1,4 +1,4 @@
-/** Deletions in tests: the object that works on them, its alarm fired by hand, and what is left of what was deleted. */
+/** Deletions in tests: the object that carries them out, its alarm fired by hand, and what is left afterwards. */
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
 import { DeletionView } from "../../src/contract/deletion.ts";
@@ -7,7 +7,7 @@ import { RolloutObject } from "../../src/kernel/rollout/object.ts";
 import { ProjectObject } from "../../src/retention/object.ts";
 import { type Door, type Inside, inside } from "./platform.ts";
 
-/** Longer than anything of a run can be on its way. */
+/** Longer than any message or call of a run can be under way. */
 export const LATER_MS = 20 * 60_000;
 
 export function projectStub({ scope }: Door): DurableObjectStub {
@@ -18,7 +18,7 @@ export function inProject<T>(door: Door, use: Inside<ProjectObject, T>): Promise
   return inside(projectStub(door), ProjectObject, use);
 }
 
-/** One alarm of the project's object, `LATER_MS` from now. */
+/** Fires one alarm of the project's object, `LATER_MS` from now. */
 export async function alarm(door: Door, later = LATER_MS): Promise<void> {
   await inProject(door, async (project) => {
     project.now = () => Date.now() + later;
@@ -36,19 +36,19 @@ export async function deletion(door: Door, id: string): Promise<DeletionView> {
   return DeletionView.parse(await (await door.ask(`/v1/deletions/${id}`)).json());
 }
 
-/** Fires alarms until the deletion is done. `between`: after each of them. */
+/** Fires alarms until the deletion is done. `between`: called after each alarm. */
 export async function done(door: Door, id: string, between?: () => Promise<void>): Promise<DeletionView> {
   for (let alarms = 0; alarms < 60; alarms += 1) {
     const view = await deletion(door, id);
     if (view.state === "done") return view;
-    // Later each time, so that what is tried again is due.
+    // Later each time, so that retries are due.
     await alarm(door, LATER_MS + alarms * 60_000);
     await between?.();
   }
   throw new Error(`not done: ${JSON.stringify(await deletion(door, id))}`);
 }
 
-/** Ends the project's object as a kill does: what it had in memory is gone. */
+/** Ends the project's object like a kill: its memory is lost. */
 export async function kill(door: Door): Promise<void> {
   await expect(inProject(door, (_, state) => state.abort("killed"))).rejects.toThrow();
 }
@@ -71,7 +71,7 @@ export async function rowsOfRun(runId: string): Promise<Record<string, number>> 
   return Object.fromEntries(await Promise.all(counted));
 }
 
-/** Nothing is left of the run: neither rows, nor files, nor what its objects kept. `hosts`: those it had. */
+/** Nothing is left of the run: no rows, no files, no storage of its objects. `hosts`: the shards that it had. */
 export async function expectGone(door: Door, runId: string, hosts: readonly DurableObjectStub[] = []): Promise<void> {
   expect(await rowsOfRun(runId)).toEqual({ runs: 0, trainer_tokens: 0 });
   expect(await keysUnder(runFolder(door.scope, runId))).toEqual([]);

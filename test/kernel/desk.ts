@@ -1,6 +1,7 @@
 /**
- * An environment that keeps its work in sql and tells a service of every tool run, by its idempotency key. The service
- * is the model outside workerd, under the name of a script: it hangs where the script says, and counts the runs.
+ * An environment that stores its work in sql and reports every tool run to a service, by its idempotency key. The
+ * service is the model outside workerd, under the name of a script: it hangs where the script says, and counts the
+ * runs.
  */
 import { env } from "cloudflare:workers";
 import * as z from "zod";
@@ -17,7 +18,7 @@ import {
 import { registerOnce } from "./registered.ts";
 
 type Fetch = Capabilities["fetch"];
-/** Of `service`, one entry a kind of errand, so that each has its own faults. */
+/** The kinds of calls of `service`, one entry each, so that each has its own faults. */
 type Errand = "setup" | "note" | "pay" | "stop";
 
 const Task = z.object({ question: z.string() });
@@ -44,7 +45,7 @@ const pay = tool({
   run: async ({ tell }, call: Call) => await tell(call.idempotencyKey),
 });
 
-/** `service`: the script by errand; an errand without one goes nowhere. */
+/** `service`: the script for each errand; an errand without one makes no call. */
 const desk = defineEnvironment({
   args: z.strictObject({ service: z.partialRecord(z.string(), z.string()).default({}) }),
   needs: ["sql", "fetch"],

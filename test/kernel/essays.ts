@@ -1,4 +1,4 @@
-/** An environment whose rubric asks judges, and what a judge that is scripted says. */
+/** An environment whose rubric calls judges, and the replies of a scripted judge. */
 import * as z from "zod";
 import { dataset, defineEnvironment, GroupJudgeRubric, JudgeRubric, SingleTurnEnv } from "../../src/core/entry.ts";
 import { registerOnce } from "./registered.ts";
@@ -38,7 +38,7 @@ export function registerEssays(): void {
   }
 }
 
-/** So many topics. */
+/** This many topics. */
 export function topics(count: number): { question: string }[] {
   return Array.from({ length: count }, (_, at) => ({ question: `Topic ${at}` }));
 }

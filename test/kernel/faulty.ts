@@ -1,4 +1,6 @@
-/** An environment whose row says which of its hooks misbehaves, and how. Its last cleanup handler leaves a mark in the state. */
+/**
+ * An environment whose row says which of its hooks fails, and how. Its last cleanup handler leaves a mark in the state.
+ */
 import * as z from "zod";
 import { LIMITS } from "../../src/contract/limits.ts";
 import { dataset, defineEnvironment, inject, type Messages, StatefulToolEnv, tool } from "../../src/core/entry.ts";
@@ -8,7 +10,7 @@ const Task = z.object({ question: z.string(), hook: z.string(), way: z.string() 
 type Task = z.infer<typeof Task>;
 type Fields = { told: number; grown: string; swept: boolean };
 
-/** What a hook named `hook` does before its work: nothing, in the row that is about another one. */
+/** The fault of the hook named `hook`; nothing if the row is about another hook. */
 async function misbehave(hook: string, task: Task): Promise<void> {
   if (task.hook !== hook) return;
   if (task.way === "throws") throw new RangeError(`${hook} broke`);
@@ -17,7 +19,7 @@ async function misbehave(hook: string, task: Task): Promise<void> {
   if (task.way === "hangs") await Promise.withResolvers<never>().promise;
 }
 
-/** Something else than the type says, as from an environment without types. */
+/** A value of a wrong type, as from an environment without types. */
 function nonsense<T>(hook: string, task: Task, good: T): T {
   return task.hook === hook && task.way.startsWith("gives ")
     ? (JSON.parse(task.way.slice("gives ".length)) as T)

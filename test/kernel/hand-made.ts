@@ -1,4 +1,4 @@
-/** Runs made by hand, to lose what a test wants lost: the real object on its real storage, behind queues that may lose. */
+/** Runs made by hand, for tests that lose messages: the real object on its real storage, with queues that may lose. */
 import { createExecutionContext, createMessageBatch, getQueueResult } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { mintRunId } from "../../src/core/ids.ts";
@@ -12,7 +12,7 @@ import type { SegmentLine } from "../../src/kernel/trajectory/store.ts";
 import { endpointRow } from "./http/run-rows.ts";
 import type { Door } from "./platform.ts";
 
-/** Writes a run as accepting it would, up to the creation of its object: like the run `template`, but for `changes`. */
+/** Writes a run as accepting it would, without creating its object: like the run `template`, except for `changes`. */
 export async function acceptedOnly({ scope }: Door, template: string, changes: Partial<RunSpec> = {}): Promise<NewRun> {
   const record = await getRun(env.DB, scope, template);
   if (record === null) throw new Error("no such template");
@@ -29,7 +29,7 @@ export async function acceptedOnly({ scope }: Door, template: string, changes: P
   return run;
 }
 
-/** A queue that forgets what it is given for as long as `losing`. */
+/** A queue that drops its messages while `losing`. */
 export class LossyQueue implements Queue {
   losing = true;
   refusing = false;
@@ -57,7 +57,7 @@ export class LossyQueue implements Queue {
   }
 }
 
-/** The objects of a namespace, with something in place of a method of theirs: `call` makes the real call, to `name`. */
+/** The objects of a namespace with one method replaced. `call` makes the real call to the object `name`. */
 export function interposed<Namespace extends Env["RUN"] | Env["ACCOUNT"]>(
   namespace: Namespace,
   method: string,
@@ -66,7 +66,7 @@ export function interposed<Namespace extends Env["RUN"] | Env["ACCOUNT"]>(
   return new Proxy(namespace, {
     get: (objects, property) => {
       const member: unknown = Reflect.get(objects, property);
-      // The runtime's helpers know a namespace by its constructor's name.
+      // The runtime's helpers recognise a namespace by its constructor's name.
       if (typeof member !== "function" || property === "constructor") return member;
       if (property !== "getByName") return member.bind(objects);
       return (name: string) =>
@@ -84,11 +84,11 @@ export interface LossyRun {
   readonly groups: LossyQueue;
   readonly scores: LossyQueue;
   readonly judgements: LossyQueue;
-  /** Runs inside the run's object, with an instance whose queues lose. */
+  /** Runs inside the run's object, with an instance whose queues lose messages. */
   readonly within: <T>(use: (run: RunObject) => T | Promise<T>) => Promise<T>;
 }
 
-/** Creates the run's object behind queues that lose everything until told otherwise. */
+/** Creates the run's object, with queues that lose everything until that is switched off. */
 export async function createLossy(platform: Door, row: NewRun): Promise<LossyRun> {
   const groups = new LossyQueue(env.ROLLOUT_GROUPS);
   const scores = new LossyQueue(env.ROLLOUT_SCORES);
@@ -118,7 +118,7 @@ export async function createLossy(platform: Door, row: NewRun): Promise<LossyRun
   return { groups, scores, judgements, within };
 }
 
-/** Hands a batch to the Worker as the platform's queue would; says which messages were acked. */
+/** Delivers a batch to the Worker as the platform's queue would; returns which messages were acked. */
 export async function deliver(
   queue: string,
   bodies: readonly RunMessage[],
@@ -136,16 +136,16 @@ export async function deliver(
   return (await getQueueResult(batch, context)).explicitAcks;
 }
 
-/** Folds the run's first segment now, if that has not happened, and reads it. */
+/** Writes the run's first segment now, if it was not written yet, and reads it. */
 export async function segmentLines({ scope, inRun }: Door, run_id: string): Promise<SegmentLine[]> {
-  // Segments are cut a moment after what fills them has ended: here before anything is asked for.
+  // Segments are made a moment after their last rollout has ended; here that must have happened.
   await inRun(run_id, (run) => run.alarm());
   await deliver("run-segments", [{ kind: "segment", scope, run_id, segment: 1 }]);
   const prefix = segmentKey(scope, run_id, "").replace(/\.jsonl$/, "");
   const { objects } = await env.STORE.list({ prefix });
   const texts = await Promise.all(objects.map(async ({ key }) => (await env.STORE.get(key))?.text() ?? ""));
   const segments = texts.map((text) => text.split("\n"));
-  // What is left of a long run may be folded by now as well, into a shorter one.
+  // The rest of a long run may be in a second, shorter segment by now.
   const [longest = []] = segments.toSorted((one, other) => other.length - one.length);
   return longest.map((line) => JSON.parse(line));
 }

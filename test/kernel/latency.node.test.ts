@@ -1,8 +1,8 @@
-/** Times counted by bounds. */
+/** Histograms of times. */
 import { expect, test } from "vitest";
 import { addLatencies, boundOf, latenciesOf, PLATFORM_BOUNDS_MS } from "../../src/kernel/messages/latency.ts";
 
-test("what the platform adds is counted beside the model's time, and its bounds are at most 42 % too high", () => {
+test("the platform's added time is counted besides the model's time, and its bounds are at most 42 % too high", () => {
   const added = Array.from({ length: 100 }, (_, at) => ({ latency_ms: 50, platform_ms: at < 98 ? 3 : 200 }));
   const both = addLatencies(latenciesOf(added), latenciesOf([{ latency_ms: 70 }]));
   expect(both?.counts.reduce((sum, count) => sum + count, 0)).toBe(101);

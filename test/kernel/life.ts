@@ -1,6 +1,6 @@
-/** Storage of an object whose life ends at a write that a test chooses. */
+/** Storage of an object that is killed at a write that a test chooses. */
 
-/** An instance of the object, until it is killed: from then on nothing it does has any effect. */
+/** An instance of the object, until it is killed: after that, nothing it does has any effect. */
 export class Life {
   over = false;
   #writes: number | null;

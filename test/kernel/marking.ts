@@ -1,10 +1,10 @@
-/** Environments whose rubrics a test can break and change: what they score is the number the model said. */
+/** Environments whose rubrics a test can break and change: their score is the number that the model said. */
 import * as z from "zod";
 import type { Messages } from "../../src/contract/messages.ts";
 import { dataset, defineEnvironment, MultiTurnEnv, SingleTurnEnv, textOf } from "../../src/core/entry.ts";
 import { registerOnce } from "./registered.ts";
 
-/** Questions whose answers cannot be scored for the moment. */
+/** Questions whose answers cannot be scored at the moment. */
 export const unscorable = new Set<string>();
 
 const Task = z.object({ question: z.string() });
@@ -37,10 +37,13 @@ const marked = (times: number) =>
       }),
   });
 
-/** Setups of `ranked` that fail from now on. */
+/** How many of the next setups of `ranked` fail. */
 export const setups = { toFail: 0 };
 
-/** Each rollout's own share of luck over the least of the group, and how many were in it. */
+/**
+ * The score: how much the number that the model said, times the rollout's random factor, exceeds the lowest of the
+ * group.
+ */
 const ranked = defineEnvironment({
   args: none,
   build: () =>
@@ -67,7 +70,7 @@ const ranked = defineEnvironment({
     }),
 });
 
-/** `doubled` gives twice what `marked` does; `ranked` looks at whole groups. */
+/** `doubled` gives twice the score of `marked`; `ranked` scores whole groups. */
 export function registerMarking(): void {
   const all = { marked: marked(1), doubled: marked(2), ranked };
   for (const [id, { args, needs, load }] of Object.entries(all)) {

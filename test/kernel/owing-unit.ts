@@ -1,4 +1,4 @@
-/** A unit of a run by hand that owes a verdict: its messages are lost, so a test says who takes it. */
+/** A scoring group of a run by hand that needs a judgement. Its messages are lost, so a test decides who claims it. */
 import type { RunMoney } from "../../src/contract/run-spec.ts";
 import type { RolloutReport } from "../../src/kernel/messages/wire.ts";
 import { topics } from "./essays.ts";
@@ -6,7 +6,7 @@ import { acceptedOnly, createLossy, type LossyRun, segmentLines } from "./hand-m
 import { type Door, requestsOf, rolloutAt } from "./platform.ts";
 import { script } from "./script.ts";
 
-/** Its judge stands behind the endpoint `bench`. */
+/** Its judge uses the endpoint `bench`. */
 export function essayRun(judge: string, count: number, more: object = {}) {
   const judges = { default: { endpoint: "bench", model: judge } };
   return {
@@ -19,9 +19,9 @@ export function essayRun(judge: string, count: number, more: object = {}) {
 }
 
 /**
- * A run whose one rollout has answered and owes a verdict, and whose messages are lost. `judge` answers for the run that
- * it is made of, and `later` for the unit itself. `money`: the run has a cap, of which the unit's judge may take
- * `bound_micros`.
+ * A run whose one rollout has answered and needs a judgement, and whose messages are lost. `judge` answers for the
+ * template run, and `later` for the scoring group itself. `money`: the run has a cap, of which the group's judge may
+ * use `bound_micros`.
  */
 export async function owing(
   platform: Door,
@@ -59,17 +59,17 @@ export async function owing(
   return { id: row.id, within, judgements, asked };
 }
 
-/** The same run, whose judge is another model. */
+/** The same run with another model as its judge. */
 function askedOf(row: Awaited<ReturnType<typeof acceptedOnly>>, model: string): typeof row {
   const { default: judge } = row.spec.judges ?? {};
   if (judge === undefined) throw new Error("the template has no judge");
   return { ...row, spec: { ...row.spec, judges: { default: { ...judge, model } } } };
 }
 
-/** Two claims of the unit: the later is in force, and whoever has the first still asks. */
+/** Two claims of the scoring group: the later one is valid, and the holder of the first one still calls the judge. */
 export async function takenTwice(platform: Door, id: string, within: LossyRun["within"]) {
   const first = await within((run) => run.takeJudging(1, { id: "first", attempt: 1 }));
-  // Nothing was heard of it in time: it is sent once more, and somebody else takes it.
+  // No report came in time, so it is sent again, and another consumer claims it.
   await platform.inRun(id, (_, { storage }) => storage.sql.exec("update judging set ask_at = 0"));
   await within((run) => run.alarm());
   const second = await within((run) => run.takeJudging(1, { id: "second", attempt: 1 }));

@@ -1,4 +1,6 @@
-/** Organisations that pay: billing turned on before anything of theirs is read, money paid in, and their books. */
+/**
+ * Organisations that pay: billing is turned on before anything of theirs is read, money is paid in, and their ledger.
+ */
 import { env } from "cloudflare:workers";
 import { booksObject } from "../../src/billing/rpc.ts";
 import type { BillingMode, LedgerEntry } from "../../src/contract/money.ts";
@@ -7,7 +9,7 @@ import { ACCOUNTING_HOOKS } from "../../src/kernel/run/object.ts";
 import { RunStore } from "../../src/kernel/run/store.ts";
 import { type Door, openPlatform } from "./platform.ts";
 
-/** An organisation of its own with so much on its balance. */
+/** A new organisation with this balance. */
 export async function openPaying(micros: number, billing: BillingMode = "prepaid"): Promise<Door> {
   const door = await openPlatform();
   const { orgId } = door.scope;
@@ -24,7 +26,7 @@ export async function payIn({ scope }: Door, amount_micros: number): Promise<voi
   });
 }
 
-/** Entries of the run, the oldest first. */
+/** Journal entries of the run, the oldest first. */
 export async function entriesOf({ scope }: Door, run_id: string): Promise<LedgerEntry[]> {
   const query = { before: null, limit: 1000, kind: null, source_id: null, run_id };
   const { entries } = await booksObject(env, scope.orgId).entries(query);
@@ -35,12 +37,12 @@ export function balanceOf({ scope }: Door) {
   return booksObject(env, scope.orgId).balance(scope.orgId);
 }
 
-/** Lets the run tell the books what it has, as often as it takes. Afterwards its clock is the real one again. */
+/** Lets the run report its charges to the ledger, as often as needed. Afterwards its clock is the real one again. */
 export async function settle(door: Door, id: string, tries = 5): Promise<boolean> {
   return await door.inRun(id, (run, { storage }) => settleIn(run, storage, tries));
 }
 
-/** The same inside the object, by an instance of one's own. */
+/** The same inside the object, for an instance of the caller. */
 export async function settleIn(run: RunObject, storage: DurableObjectStorage, tries = 5): Promise<boolean> {
   const started = Date.now();
   for (let at = 1; at <= tries; at += 1) {

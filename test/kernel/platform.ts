@@ -1,4 +1,4 @@
-/** The whole Worker through its real door, with a tenant of its own; and its objects, for tests that reach behind it. */
+/** The whole Worker through its HTTP interface, with a tenant of its own; and access to its objects. */
 import { runInDurableObject } from "cloudflare:test";
 import { DurableObject as AnyObject, env, exports } from "cloudflare:workers";
 import { expect } from "vitest";
@@ -41,7 +41,7 @@ export interface Door {
   readonly finish: (request: RunOptions) => Promise<RunView>;
   /** Every event after `after`, to the end of the stream. */
   readonly events: (id: string, after?: number) => Promise<StreamedEvent[]>;
-  /** Every page's rows, by the links. */
+  /** The rows of every page, by following the links. */
   readonly pages: (id: string, query?: string) => Promise<ResultRow[][]>;
   readonly results: (id: string, query?: string) => Promise<ResultRow[]>;
   readonly rollout: (id: string) => Promise<RolloutView>;
@@ -53,7 +53,7 @@ export interface Door {
   readonly inRollout: <T>(id: string, use: Inside<OneRollout, T>) => Promise<T>;
 }
 
-/** `orgId`: of an organisation that has a project already. */
+/** `orgId`: an organisation that already has a project. */
 export async function openPlatform(orgId?: string): Promise<Door> {
   const unique = crypto.randomUUID();
   const scope = { orgId: orgId ?? `org_${unique}`, projectId: `pj_${unique}` };
@@ -84,7 +84,7 @@ export async function openPlatform(orgId?: string): Promise<Door> {
   };
   const pages: Door["pages"] = (id, query = "") => readPages(ask, `/v1/runs/${id}/results?${query}`);
   const name = (id: string) => `org/${scope.orgId}/${scope.projectId}/${id}`;
-  // Tests put others in its place.
+  // Tests may replace it.
   const { RUN } = env;
   const runStub = (id: string): DurableObjectStub => env.RUN.getByName(name(id));
   const rolloutStub: Door["rolloutStub"] = async (id) => {
@@ -112,7 +112,7 @@ export async function openPlatform(orgId?: string): Promise<Door> {
   };
 }
 
-/** One rollout, asked of the object that plays it. Clock and alarm are the object's. */
+/** One rollout in the object that plays it. Clock and alarm are the object's. */
 export class OneRollout {
   readonly object: RolloutObject;
   readonly #id: string;
@@ -153,7 +153,7 @@ function placeOfRollout(id: string): Extract<ParsedId, { kind: "rollout" }> {
   return parsed;
 }
 
-/** 0, which no object has, for a rollout that was never dispatched. */
+/** 0, a number that no shard has, if the rollout was never dispatched. */
 function hostOf({ sql }: DurableObjectStorage, id: string): number {
   const tables = sql.exec("select 1 from sqlite_master where name = 'rollouts'").toArray();
   if (tables.length === 0) return 0;
@@ -161,8 +161,8 @@ function hostOf({ sql }: DurableObjectStorage, id: string): number {
 }
 
 /**
- * Whether the object is one of this organisation, project, run or other thing. A spy on its class also sees the objects
- * of other files: they share the worker, and go on beside a test.
+ * Whether the object belongs to this organisation, project, run or other thing. A spy on its class also sees the
+ * objects of other files, because they share the worker and keep running during a test.
  */
 export function isOf(id: string, object: unknown): boolean {
   if (!(object instanceof AnyObject)) return false;
@@ -181,7 +181,7 @@ export function inside<Instance, T>(
   });
 }
 
-/** What the model was asked under this name; waits for the first `atLeast` requests. */
+/** The requests that the model got under this name; waits for the first `atLeast`. */
 export async function requestsOf(model: string, atLeast = 0): Promise<Seen[]> {
   return JSON.parse(await told({ requests_of: model, at_least: atLeast }));
 }
@@ -191,7 +191,7 @@ export async function release(key: string, fault?: Fault): Promise<void> {
   await told({ idempotency_key: key, ...(fault && { fault }) });
 }
 
-/** What the model says to the test itself. */
+/** The model's answer to the test itself. */
 async function told(order: Inquiry | Release): Promise<string> {
   const response = await fetch(`${env.MODEL_URL}/chat/completions`, {
     method: "POST",
@@ -231,7 +231,7 @@ async function readPages(ask: Door["ask"], first: string): Promise<ResultRow[][]
   for (let next: string | undefined = first; next !== undefined; ) {
     const response = await ask(next);
     if (response.status !== 200) throw new Error(await response.text());
-    // Not text(): the runtime warns of a content type it does not know to be text.
+    // Not text(): the runtime warns about a content type that it does not recognise as text.
     const text = new TextDecoder().decode(await response.arrayBuffer());
     const lines = text.split("\n").filter((line) => line !== "");
     pages.push(lines.map((line) => ResultRow.parse(JSON.parse(line))));

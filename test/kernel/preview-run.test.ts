@@ -1,4 +1,4 @@
-/** What a run would cost, told from the runs before it, and nothing begun for it. */
+/** The estimated cost of a run, from earlier runs; nothing is started. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { RunPreview } from "../../src/contract/run-preview.ts";
@@ -12,7 +12,7 @@ async function preview(door: Door, request: RunOptions): Promise<RunPreview> {
   return RunPreview.parse(await reply.json());
 }
 
-test("a preview knows nothing before the first run, and then what a rollout took", async () => {
+test("a preview has no estimate before the first run, and then uses what a rollout cost", async () => {
   const door = await openPlatform();
   const prices = { input_per_mtok_micros: 1_000_000, output_per_mtok_micros: 2_000_000 };
   const made = await door.post("/v1/endpoints", { name: "priced", base_url: env.MODEL_URL, prices });
@@ -24,7 +24,7 @@ test("a preview knows nothing before the first run, and then what a rollout took
     ...{ charged_micros: null, policy_micros: null, judge_micros: null, price_version: null },
   });
   const { id, report } = await door.finish(request);
-  // The row that a preview reads is written by the run's alarm.
+  // The run's alarm writes the row that a preview reads.
   await door.inRun(id, async (run) => {
     run.now = () => Date.now() + 5000;
     await run.alarm();
@@ -41,7 +41,7 @@ test("a preview knows nothing before the first run, and then what a rollout took
   expect(data.length).toBe(1);
 });
 
-test("what would be refused is refused", async () => {
+test("a preview refuses what a run would refuse", async () => {
   const door = await openPlatform();
   const endpoint = { base_url: env.MODEL_URL };
   const reply = await door.post("/v1/runs/preview", { environment: "none-such", model: "m", endpoint });

@@ -1,4 +1,4 @@
-/** Environments of the tests' own, registered with the Worker under test as a generated entry would register them. */
+/** Environments for tests, registered with the Worker under test as a generated entry would register them. */
 import * as z from "zod";
 import {
   dataset,
@@ -18,7 +18,7 @@ import {
 const Task = z.object({ question: z.string() });
 const rows = dataset(Task, [{ question: "Say anything." }]);
 
-/** Uses a secret, and tells it to whoever listens: in its state, or in what it throws. */
+/** Uses a secret and leaks it: in its state, or in an error. */
 const keyed = defineEnvironment({
   args: z.strictObject({ fail: z.boolean().default(false) }),
   needs: ["secret:SEARCH_KEY"],
@@ -38,7 +38,7 @@ const keyed = defineEnvironment({
 
 const needsGpu = defineEnvironment({
   args: z.strictObject({}),
-  // Written for another platform: the types of this one know no such need.
+  // Written for another platform: the types of this one have no such need.
   needs: JSON.parse('["gpu"]'),
   build: () => new SingleTurnEnv({ dataset: rows, rubric: { rewards: { one: () => 1 } } }),
 });
@@ -65,7 +65,7 @@ const short = defineEnvironment({
   build: () => new SingleTurnEnv({ dataset: rows, maxSeqLen: 4, rubric: { rewards: { one: () => 1 } } }),
 });
 
-/** As one that keeps something outside of its state would say of itself. */
+/** What an environment declares that keeps data outside of its state. */
 const unforkable = defineEnvironment({
   args: z.strictObject({}),
   forkable: false,
@@ -82,13 +82,13 @@ const asking = defineEnvironment({
   },
 });
 
-/** Files share a Worker: what one has registered the next one finds. */
+/** Files share a Worker, so an environment may be registered by an earlier file. */
 export function registerOnce(environment: HeldEnvironment): void {
   if (heldEnvironments().some(({ id }) => id === environment.id)) return;
   registerEnvironment(environment);
 }
 
-/** Ids under which the environments above are known from now on, in this Worker. */
+/** Registers the environments above in this Worker, under these ids. */
 export function registerTestEnvironments(): void {
   const all = { asking, keyed, judged, "needs-gpu": needsGpu, short, unforkable };
   for (const [id, loader] of Object.entries(all)) {

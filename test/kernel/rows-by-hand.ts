@@ -1,6 +1,6 @@
 /**
- * Rows for training, made again from what is stored, as docs/training-data.md says. None of the product's code is used: a
- * conversation is put together from its turns, and what stands in the text of a call's arguments is read off the text.
+ * Makes rows for training again from what is stored, as docs/training-data.md says, without the product's code. A
+ * conversation is joined from its turns, and facts about the text of a call's arguments are read from the text.
  */
 import type { Message } from "../../src/contract/messages.ts";
 import type { Trajectory } from "../../src/contract/trajectory.ts";
@@ -21,10 +21,10 @@ export interface Exported {
   readonly left_out: readonly { readonly rollout_id: string; readonly reason: string }[];
 }
 
-/** A rollout that counts: the last of its slot. */
+/** A rollout that counts: the last attempt of its slot. */
 interface Counted extends StoredRollout {
   readonly messages: readonly Message[];
-  /** How many of the messages were given before anything was said. */
+  /** How many of the messages came before the model's first reply. */
   readonly given: number;
 }
 
@@ -69,7 +69,7 @@ function linesOf(counted: readonly Counted[], asked: Asked, origin: Row): Line[]
   return chosen.map((one) => sftLine(one, origin));
 }
 
-/** Of each slot the last attempt; the order stays. */
+/** The last attempt of each slot; the order is unchanged. */
 function latestOf(rollouts: readonly StoredRollout[]): StoredRollout[] {
   return rollouts.filter(({ row }) =>
     rollouts.every(
@@ -79,7 +79,7 @@ function latestOf(rollouts: readonly StoredRollout[]): StoredRollout[] {
   );
 }
 
-/** From its turns: what stood before each, and what was said. */
+/** From its turns: the messages before each, and the reply. */
 function conversation(stored: StoredRollout): Counted {
   const { turns = [], final_env_response = null, prompt = [] } = stored.trajectory ?? {};
   let messages: readonly Message[] = [];
@@ -99,7 +99,7 @@ function firstToSay<One extends Counted>(all: readonly One[]): One[] {
   });
 }
 
-/** Groups in order, the best of each first; of equals the one of the lower slot. */
+/** Groups in order, the best rollout of each first; of equals the one in the lower slot. */
 function groupsOf(scored: readonly Scored[]): Scored[][] {
   const groups = Map.groupBy(scored, ({ row }) => row.group_index);
   return [...groups.keys()]
@@ -162,7 +162,7 @@ function offered(trajectory: Trajectory | null): Row {
   return trajectory?.tools === undefined ? {} : { tools: trajectory.tools };
 }
 
-/** As chat templates take it: arguments are objects. Or why that cannot be. */
+/** In the form of chat templates, whose arguments are objects; or why that is impossible. */
 function chat(messages: readonly Message[]): Row[] | string {
   const told: Row[] = [];
   for (const message of messages) {
@@ -178,7 +178,7 @@ function chat(messages: readonly Message[]): Row[] | string {
   return told;
 }
 
-/** The object that the text is, or what is wrong with it. */
+/** The object that the text contains, or what is wrong with it. */
 function argumentsIn(text: string): object | string {
   let value: unknown;
   try {
@@ -194,7 +194,7 @@ function argumentsIn(text: string): object | string {
       return "inexact_number";
     }
   }
-  // What is no Unicode is written with an escape, whatever it was read from.
+  // Characters that are not valid Unicode are escaped, whatever they were read from.
   if (/\\ud[89a-f]/.test(JSON.stringify(value))) return "no_unicode";
   let [depth, deepest] = [0, 0];
   for (const [bracket] of bare.matchAll(/[[\]{}]/g)) {
@@ -237,7 +237,7 @@ function savedByVerifiers({ tool_calls, ...message }: Message): Row {
   return { ...message, tool_calls: texts };
 }
 
-/** `final_`: what the last call was given and said, but that all that was said counts as said. */
+/** `final_`: input and output of the last call, except that all sampled tokens count as output. */
 function usageOf(row: StoredRollout["row"], trajectory: Trajectory | null): Row {
   const usages = (trajectory?.turns ?? []).flatMap(({ usage }) => usage ?? []);
   const last = usages.at(-1);

@@ -1,7 +1,7 @@
 /** Rows for runs whose questions a test writes itself. */
 import type { Turns } from "./script.ts";
 
-/** `count` questions of gsm8k; the first of them hold the words given. */
+/** `count` questions of gsm8k; the first ones contain the given words. */
 export function questions(count: number, words: readonly string[] = []) {
   return Array.from({ length: count }, (_, index) => ({
     question: `${words[index] ?? "plain"} question ${index}`,
@@ -9,9 +9,9 @@ export function questions(count: number, words: readonly string[] = []) {
   }));
 }
 
-/** What gets a reward of 1 for them. */
+/** The reply that gets a reward of 1 for them. */
 export const RIGHT: Turns = ["\\boxed{4}"];
-/** Finds every secret number up to three, one guess a turn, never in the first turn. */
+/** Finds every secret number up to three, one guess in each turn, never in the first turn. */
 export const GUESSES: Turns = [0, 1, 2, 3].map((number) => ({
   tool_calls: [{ name: "guess", arguments: { number } }],
 }));

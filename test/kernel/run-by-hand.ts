@@ -1,4 +1,4 @@
-/** A run on an object's real storage, moved on by hand: no queue, no alarm, no consumer. */
+/** A run on an object's real storage, advanced by hand: no queue, no alarm, no consumer. */
 
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
@@ -17,13 +17,13 @@ const WELL = { failure: null, cancelled: null } as const;
 const FAILED = { failure: "provider", cancelled: null } as const;
 const AGAIN = { classes: null, key: null, hash: "" } as const;
 
-/** A run of its own, in an object of its own. */
+/** A new run in a new object. */
 export function byHand<T>(given: Partial<RunSpec>, use: (hand: Hand) => T | Promise<T>): Promise<T> {
   const run_id = crypto.randomUUID();
   return inside(env.RUN.getByName(run_id), RunObject, (_, { storage }) => use(new Hand(storage, { run_id, ...given })));
 }
 
-/** One run, moved on by hand. */
+/** One run, advanced by hand. */
 export class Hand {
   readonly store: RunStore;
   readonly spec: RunSpec;
@@ -53,7 +53,9 @@ export class Hand {
     );
   }
 
-  /** All that run answer, the first `failing` of them badly. The units that are whole then. */
+  /**
+   * All running rollouts answer, the first `failing` of them badly. Returns the scoring groups that are complete then.
+   */
   answer(failing = 0): (number | null)[] {
     return this.rows("running").map((row, at) => {
       const how = at < failing ? FAILED : WELL;
@@ -61,7 +63,7 @@ export class Hand {
     });
   }
 
-  /** The unit that is whole then. */
+  /** Returns the scoring group that is complete then. */
   answerOne(row: RolloutEntry): number | null {
     return answer(this.store, this.spec, reportOf(row, WELL), this.now).unit;
   }

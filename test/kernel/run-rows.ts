@@ -1,4 +1,4 @@
-/** A run by hand, on an object's real storage: its spec, and what rollouts and scorers would say. */
+/** A run by hand, on an object's real storage: its spec, and the reports of rollouts and scorers. */
 import type { ScoreRecord } from "../../src/core/rubrics/score.ts";
 import type { RolloutEntry } from "../../src/kernel/messages/run-records.ts";
 import type { RolloutReport, RolloutSlot, RunSpec, ScoredMember } from "../../src/kernel/messages/wire.ts";

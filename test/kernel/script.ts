@@ -1,6 +1,6 @@
 /**
- * What the model outside workerd is told to say. A test inside workerd cannot hand it a function, so the model's name
- * is the script, as JSON. Plain data: read by the model in Node and written by tests in workerd.
+ * The script of the model outside workerd. A test inside workerd cannot pass it a function, so the model's name is the
+ * script, as JSON. Plain data: read by the model in Node and written by tests in workerd.
  */
 import type { ToolDefinition } from "../../src/contract/messages.ts";
 import type { Reply } from "../fakes/completion-body.ts";
@@ -8,14 +8,14 @@ import type { EngineKind } from "../fakes/probe-reply.ts";
 import type { Fault } from "../fakes/scripted-model.ts";
 
 /**
- * The first `times` requests of one idempotency key fail (absent: all of them), the next get `reply`. `{authorization}` in
- * a fault or a reply becomes what the request sent as such, `{base64}` the same in base64: there are servers that repeat
- * the key they are sent.
+ * The first `times` requests of one idempotency key fail (absent: all of them); the next ones get `reply`. In a fault
+ * or a reply, `{authorization}` becomes the authorization of the request, and `{base64}` the same in base64, because
+ * some servers repeat the key they were sent.
  */
 export interface Failing {
   readonly fault: Fault;
   readonly times?: number;
-  /** Only requests whose body holds this text as JSON, and not that one, fail; absent: all. */
+  /** Only requests fail whose body contains this text as JSON, and not the other one; absent: all. */
   readonly holds?: string;
   readonly lacks?: string;
   /** Only rollouts whose attempt is below this fail; absent: all. */
@@ -23,57 +23,63 @@ export interface Failing {
   readonly reply?: Reply;
 }
 
-/** One entry a turn. */
+/** One entry for each turn. */
 export type Turns = readonly (Reply | Failing)[];
 
 export interface Script {
-  /** Keeps the requests of one test apart from those of another with the same words. */
+  /** Separates the requests of one test from those of another with the same script. */
   readonly salt: string;
   readonly turns: Turns;
-  /** For rollouts whose question holds the word. */
+  /** For rollouts whose question contains the word. */
   readonly when?: Readonly<Record<string, Turns>>;
-  /** The first turn of each slot of a group, in place of `turns`. */
+  /** The first turn of each slot of a group, instead of `turns`. */
   readonly slots?: readonly Reply[];
-  /** It judges groups: the longest of the attempts it is shown gets 1, the others their share of its length. */
+  /** It judges groups: the longest of the attempts gets 1, the others their fraction of its length. */
   readonly ranks?: boolean;
-  /** With `tokens`, what a probe meets; absent: an engine that is exact. */
+  /** With `tokens`, the engine that a probe finds; absent: an exact one. */
   readonly engine?: EngineKind;
   /** It answers with token ids and logprobs, as training needs them. */
   readonly tokens?: boolean;
-  /** It answers each request of a rollout once it is released, and not before. */
+  /** It answers each request of a rollout only after it is released. */
   readonly held?: boolean;
 }
 
 const IN_QUESTION = "script:";
 
-/** A question that is its own script, for more of them than one model's name can hold. */
+/** A question that is its own script, for tests with more scripts than a model's name can hold. */
 export function questionScript(turns: Turns): string {
   return `${IN_QUESTION}${JSON.stringify(turns)}`;
 }
 
-/** What such a question scripts; null for any other. */
+/** The script in such a question; null for any other. */
 export function scriptOf(question: string): Turns | null {
   return question.startsWith(IN_QUESTION) ? JSON.parse(question.slice(IN_QUESTION.length)) : null;
 }
 
-/** One request the model got. */
+/** One request that the model got. */
 export interface Seen {
   readonly at: number;
   readonly idempotency_key: string;
   readonly authorization: string;
   readonly messages: number;
   readonly tools: readonly ToolDefinition[];
-  /** What else its body holds. */
+  /** The other members of its body. */
   readonly sampling: Readonly<Record<string, unknown>>;
 }
 
-/** Asked as a completion whose content is the list: what `requests_of` was asked, once it is `at_least` so much. */
+/**
+ * Requests the list of what `requests_of` got, as a completion whose content is the list, once it has `at_least` so
+ * many.
+ */
 export interface Inquiry {
   readonly requests_of: string;
   readonly at_least: number;
 }
 
-/** Asked as a completion: releases the next request with this key of a held script, come or to come. `fault`: what it meets. */
+/**
+ * Sent as a completion: releases the next request with this key of a held script, already waiting or later. `fault`:
+ * its fault.
+ */
 export interface Release {
   readonly idempotency_key: string;
   readonly fault?: Fault;

@@ -1,7 +1,7 @@
 /**
  * The model that tests in workerd call: started once, on loopback, before the suite. It answers from the request alone:
  * the model's name is its script (script.ts), the number of assistant messages says which turn is due, and the
- * idempotency key which try of it this is. What it was asked it tells to whoever inquires.
+ * idempotency key which try it is. It returns the requests that it got to a test that inquires.
  */
 import type { TestProject } from "vitest/node";
 import { textOf } from "../../src/contract/messages.ts";
@@ -16,11 +16,11 @@ import { type Failing, type Inquiry, type Release, type Script, type Seen, scrip
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Up to and including /v1. */
+    /** URL up to and including /v1. */
     modelUrl: string;
     /** A shop behind MCP. */
     mcpUrl: string;
-    /** Cloudflare Access: a team under each first part of the path. */
+    /** A fake Cloudflare Access: a team under each first part of the path. */
     accessUrl: string;
     /** A collector of spans under each first part of the path. */
     collectorUrl: string;
@@ -53,7 +53,7 @@ class RequestLog {
     return this.#seen.get(model) ?? [];
   }
 
-  /** The number of requests before this one with its key. */
+  /** The number of earlier requests with its key. */
   add(model: string, seen: Seen): number {
     const before = this.of(model);
     this.#seen.set(model, [...before, seen]);
@@ -74,7 +74,7 @@ class Gates {
   readonly #gates = new Map<string, PromiseWithResolvers<Fault | null>>();
   readonly #opened = new Map<string, number>();
 
-  /** Resolves once the request of this key, the `tries`-th from 0, is released: with the fault it meets. */
+  /** Resolves with the fault when the request of this key, the `tries`-th from 0, is released. */
   passed(key: string, tries: number): Promise<Fault | null> {
     return this.#gate(key, tries).promise;
   }
@@ -116,10 +116,10 @@ async function answer(request: ModelRequest, log: RequestLog, gates: Gates): Pro
   return fault === null ? sayingOf(order, request, tries) : { fault };
 }
 
-/** `tries`: requests of its key before this one. */
+/** `tries`: earlier requests with its key. */
 function sayingOf(order: Script, request: ModelRequest, tries: number): Answer {
   const { headers, messages } = request;
-  // Whoever asks without a key wants to know what the engine can do.
+  // A request without a key is a probe of the engine.
   const probed = headers["idempotency-key"] === undefined && order.tokens === true;
   if (probed) return probeReply(request.body, order.engine);
   if (order.ranks) return rankingOf(request);
@@ -135,7 +135,7 @@ function sayingOf(order: Script, request: ModelRequest, tries: number): Answer {
   return failOr(item, tries);
 }
 
-/** What repeats the key it was asked with says it now. */
+/** Inserts the key of the request where the script says so. */
 function withKey(answer: Answer, { headers }: ModelRequest): Answer {
   const authorization = String(headers.authorization);
   const base64 = Buffer.from(authorization).toString("base64");
@@ -156,7 +156,7 @@ function slotOf({ headers }: ModelRequest): number {
   return Number.parseInt(String(headers["idempotency-key"]).split("_")[3] ?? "", 36);
 }
 
-/** What GroupJudgeRubric shows and wants to hear. */
+/** The input of GroupJudgeRubric, and the reply it expects. */
 function rankingOf({ messages }: ModelRequest): string {
   const shown = textOf(messages.at(-1)).matchAll(/Attempt (\w+):\n`+\n\[assistant\]\n(.*)\n/g);
   const attempts = [...shown].map(([, id = "", said = ""]) => ({ id, length: said.length }));

@@ -1,4 +1,6 @@
-/** What a run has stored of its rollouts, read where it lies: rows of D1, of the run's own SQLite, objects of R2. */
+/**
+ * What a run has stored about its rollouts, read from where it is: rows of D1, of the run's own SQLite, objects of R2.
+ */
 import { env } from "cloudflare:workers";
 import type { Trajectory } from "../../src/contract/trajectory.ts";
 import { runFolder } from "../../src/kernel/kit/names.ts";
@@ -12,20 +14,20 @@ export interface StoredRun {
     readonly environment_version: string;
     readonly model: string;
   };
-  /** Of those that ended, in the order of their ends; what each left, and where. */
+  /** The ended rollouts, in the order of their ends, each with its trajectory and the place of that. */
   readonly rollouts: readonly StoredRollout[];
 }
 
 export interface StoredRollout {
   readonly row: RolloutEntry;
   readonly trajectory: Trajectory | null;
-  /** `row`: beside its row in SQLite; `object`: an object of its own in R2; `segment`: with others in one. */
+  /** `row`: with its row in SQLite; `object`: in its own object in R2; `segment`: with others in one object. */
   readonly place: "row" | "object" | "segment" | null;
 }
 
 type Left = Pick<StoredRollout, "trajectory" | "place">;
 
-/** A trajectory moves from a row or an object into a segment and never back: so they are read in this order. */
+/** Read in this order, because a trajectory moves from a row or an object into a segment, and never back. */
 export async function storedRun(door: Door, id: string): Promise<StoredRun> {
   const run = await env.DB.prepare(
     "select id, environment_id, environment_version, spec ->> '$.model' as model from runs where id = ?",

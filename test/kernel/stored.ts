@@ -37,7 +37,7 @@ async function everythingInR2(): Promise<string[]> {
   return Promise.all(found.map(async (object) => (object === null ? "" : await readable(await object.arrayBuffer()))));
 }
 
-/** Of gzipped rows, the rows. */
+/** The rows, if the bytes are gzipped. */
 async function readable(bytes: ArrayBuffer): Promise<string> {
   const [first, second] = new Uint8Array(bytes);
   const zipped = first === 0x1f && second === 0x8b;

@@ -1,4 +1,4 @@
-/** A batch in the object store, as a training run's object leaves it there, for tests that are about its delivery. */
+/** A batch in the object store, as a training run's object writes it, for tests of its delivery. */
 import { env } from "cloudflare:workers";
 import type { Scope } from "../../src/contract/scope.ts";
 import type { BatchManifest } from "../../src/contract/trainer-wire.ts";
@@ -20,7 +20,7 @@ export interface Delivery {
   readonly push_secret: string | null;
 }
 
-/** The trainer's object of a run that nobody started. */
+/** The trainer's object of a run that was not started. */
 export async function openDelivery(
   scope: Scope,
   asked: { target?: object; max_steps?: number; now?: number; fleet?: string } = {},
@@ -37,14 +37,14 @@ export async function openDelivery(
   return { run_id, trainer, ...secrets };
 }
 
-/** Puts the batch of a step there: an object for each of `groups`, each with one row of as many tokens. */
+/** Stores the batch of a step: an object for each of `groups`, with one row of that many tokens. */
 export async function storeBatch(
   scope: Scope,
   run_id: string,
   step: number,
   groups: readonly number[] = [3, 5],
 ): Promise<{ ready: ReadyBatch; manifest: BatchManifest; objects: Uint8Array<ArrayBuffer>[] }> {
-  // Groups of as many tokens are the same object.
+  // Groups with equally many tokens are the same object.
   const made = new Map<number, Promise<Uint8Array<ArrayBuffer>>>();
   for (const tokens of groups) {
     if (!made.has(tokens)) made.set(tokens, zipped(encodeRows([row(tokens)], "jsonl")));
@@ -95,10 +95,10 @@ export async function storeBatch(
   return { ready, manifest, objects };
 }
 
-/** How the run stands that the batches are of. */
+/** The state of the run that the batches belong to. */
 export const GOING = { acked_step: 0, paused: false, ended: false };
 
-/** One of so many tokens, all but the first of them sampled. */
+/** A row of this many tokens, all sampled except the first. */
 export function row(tokens: number): SampleRow {
   const sampled = Array.from({ length: tokens }, (_, at) => (at === 0 ? 0 : 1));
   return {

@@ -1,4 +1,4 @@
-/** The state of a trainer's object, driven as the object drives them: the state is kept, whatever is answered. */
+/** The state of a trainer's object, used as the object does: the new state is kept, whatever the answer is. */
 
 import type { WeightsOut } from "../../src/contract/trainer-wire.ts";
 import { TrainerTarget } from "../../src/contract/training-request.ts";
@@ -77,7 +77,7 @@ export class TrainerByHand {
     return this.#keep(heartbeat(this.state, this.terms, serial, epoch, this.now));
   }
 
-  /** `serial` null: the token is not the lease's. `told`: its weights were reported before. */
+  /** `serial` null: the token does not belong to the lease. `told`: its weights were reported before. */
   ack(serial: number | null, step: number, said: AckSaid = {}, told = false) {
     const { batch_id, sha256 } = batch(step, this.state.generation);
     const named = { token: "", batch_id, sha256, produced_version: step };
@@ -99,7 +99,7 @@ export class TrainerByHand {
     return this.#keep(report(this.state, asked, { told }, this.now));
   }
 
-  /** What the object does when its alarm comes. */
+  /** What the object does in its alarm. */
   offer(): Offer {
     const begun = beginOffer(this.state, this.terms, this.now);
     if (begun === null) throw new Error("nothing to offer");

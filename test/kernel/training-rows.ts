@@ -1,4 +1,4 @@
-/** A training run by hand, on an object's real storage: its members answer, its scorer and its trainer speak. */
+/** A training run by hand, on an object's real storage: its rollouts answer, its scorer and its trainer report. */
 
 import { env } from "cloudflare:workers";
 import { RunObject } from "../../src/index.ts";
@@ -32,7 +32,7 @@ export class TrainingByHand {
   readonly spec: RunSpec;
   readonly storage: DurableObjectStorage;
   now = 1000;
-  /** What the trainer's object would say. */
+  /** What the trainer's object would report. */
   trainer = { seq: 0, generation: 0, reset_to: 0, published: 0, acked_step: 0 };
   #tasks: TaskOrder;
 
@@ -66,7 +66,7 @@ export class TrainingByHand {
     return this.store.group(index);
   }
 
-  /** As the pump does, without a window: up to so many of those that may be dispatched. Says how many. */
+  /** Dispatches as the dispatcher does, without a limit on running rollouts: at most `most`. Returns how many. */
   dispatch(most = Number.POSITIVE_INFINITY): number {
     const head = this.store.head();
     if (head.stop !== null || head.settled_at !== null || head.paused) return 0;
@@ -85,7 +85,7 @@ export class TrainingByHand {
     answer(this.store, this.spec, reportOf(row, how), this.now);
   }
 
-  /** Scores a group whose members have all answered; others stay as they are. */
+  /** Scores a group whose members have all answered; other groups are unchanged. */
   score(index: number, rewards: readonly (number | null)[], samples = true): void {
     const rows = this.group(index);
     const whole = rows.length === this.spec.rollouts_per_example;
@@ -121,12 +121,12 @@ export class TrainingByHand {
     return cut;
   }
 
-  /** The trainer's object says how it stands. */
+  /** The trainer's object reports its state. */
   tell(change: Partial<TrainerSnapshot> = {}): void {
     takeNews(this.store, this.spec, this.news(change), { idOf, now: this.now });
   }
 
-  /** What the trainer's object says next. */
+  /** The next report of the trainer's object. */
   news(change: Partial<TrainerSnapshot> = {}): TrainerSnapshot {
     const { acked_step } = this.training.trainer;
     this.trainer = { ...this.trainer, ...change, seq: this.trainer.seq + 1 };
@@ -143,7 +143,7 @@ export class TrainingByHand {
     };
   }
 
-  /** The next batch is trained and its weights are there; false when none is ready. */
+  /** The next batch is trained and its weights are published; false if none is ready. */
   train(): boolean {
     const step = this.trainer.acked_step + 1;
     if (step >= this.training.step) return false;
@@ -152,7 +152,7 @@ export class TrainingByHand {
     return true;
   }
 
-  /** Everybody answers, with rewards that differ. */
+  /** All rollouts answer, with rewards that differ. */
   settleGroups(rewards: readonly (number | null)[] = [0, 1]): void {
     for (const row of this.rows("running")) this.answer(row);
     const waiting = this.rows("scoring").map(({ group_index }) => group_index);
@@ -160,7 +160,7 @@ export class TrainingByHand {
   }
 }
 
-/** Groups of two, batches of four, three steps, unless the test says otherwise. */
+/** Groups of two, batches of four, three steps, unless the test sets others. */
 export function trainingByHand(
   training: Partial<TrainingSpec>,
   use: (run: TrainingByHand) => void,
@@ -172,7 +172,7 @@ export function trainingByHand(
   );
 }
 
-/** So many groups, whole and scored. */
+/** This many groups, complete and scored. */
 export function fill(run: TrainingByHand, groups: number, rewards: readonly (number | null)[] = [0, 1]): void {
   run.dispatch(groups * run.spec.rollouts_per_example);
   run.settleGroups(rewards);

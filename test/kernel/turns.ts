@@ -1,8 +1,8 @@
-/** Turns of a process that say what was computed when. */
+/** Scheduling turns that record what was computed when. */
 import { onTestFinished } from "vitest";
 import { FairTurns } from "../../src/kernel/kit/fair-turns.ts";
 
-/** An organisation began to compute so many steps, or the process looked at its sockets. */
+/** An organisation began to compute this many steps, or the process polled its sockets. */
 export type Seen = { readonly org: string; readonly steps: number } | "loop";
 
 export function countingTurns(): { turns: FairTurns; seen: Seen[] } {
@@ -30,7 +30,7 @@ export function countingTurns(): { turns: FairTurns; seen: Seen[] } {
   return { turns: new CountingTurns({ now: () => now, wait }), seen };
 }
 
-/** The most steps that were computed without a look at the sockets. */
+/** The most steps that were computed between two polls of the sockets. */
 export function longestPass(seen: readonly Seen[]): number {
   let [most, now] = [0, 0];
   for (const one of seen) {

@@ -1,4 +1,4 @@
-/** Uploads through the real door, and what they leave in the stores. */
+/** Uploads through the HTTP interface, and what they leave in the stores. */
 import { env } from "cloudflare:workers";
 import { DatasetRow, DatasetView } from "../../src/contract/uploaded-dataset.ts";
 import { folderOf } from "../../src/kernel/kit/names.ts";
@@ -23,19 +23,19 @@ export function upload(
   });
 }
 
-/** The dataset that is made of them, once nothing was wrong. */
+/** The dataset that was created; throws if the upload was refused. */
 export async function uploaded(platform: Door, body: BodyInit, query = ""): Promise<DatasetView> {
   const response = await upload(platform, body, query);
   if (response.status !== 201) throw new Error(await response.text());
   return DatasetView.parse(await response.json());
 }
 
-/** Not text(): the runtime warns of a content type it does not know to be text. */
+/** Not text(): the runtime warns about a content type that it does not recognise as text. */
 export async function textOf(response: Response): Promise<string> {
   return new TextDecoder().decode(await response.arrayBuffer());
 }
 
-/** Every page of a dataset's rows, by the links. */
+/** Every page of a dataset's rows, by following the links. */
 export async function rowPages(platform: Door, id: string, query = ""): Promise<DatasetRow[][]> {
   const pages: DatasetRow[][] = [];
   let path: string | undefined = `/v1/datasets/${id}/rows?${query}`;

@@ -1,52 +1,55 @@
 /**
- * What an endpoint refuses of a request, and the request without it. Servers differ in which members of OpenAI's API they
- * take: some refuse `strict` in a tool, some answer streams only, some refuse a member of a message that they sent
- * themselves. What was refused is remembered as a name (`Refused`), and further calls leave it out.
+ * Finds out what an endpoint refuses in a request, and makes the request without it. Servers differ in the members of
+ * OpenAI's API that they accept: some refuse `strict` in a tool, some only answer with streams, some refuse a member of
+ * a message that they sent themselves. What was refused is remembered as a name (`Refused`), and later calls leave it
+ * out.
  *
- * Sources of the words: the documentation and the issue trackers that docs/endpoints.md lists.
+ * Sources of the error texts: the documentation and the issue trackers that docs/endpoints.md lists.
  */
 import { isRecord } from "../../contract/json.ts";
 import type { Said } from "./error-words.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** Members of a message that every server knows. */
+/** Members of a message that every server accepts. */
 const STANDARD: ReadonlySet<string> = new Set(["role", "content", "name", "tool_calls", "tool_call_id"]);
 const STANDARD_OF_CALL: ReadonlySet<string> = new Set(["id", "type", "function"]);
 const STANDARD_OF_FUNCTION: ReadonlySet<string> = new Set(["name", "arguments"]);
 
-/** Its endpoint answers streams only. */
+/** The endpoint only answers with streams. */
 const STREAM = "whole_replies";
 /**
- * What a request holds is refused with these: OpenAI and most, Cohere and FastAPI (422), servers without the other form
- * (405, 406, 415, 501).
+ * Statuses of a refusal of something in the request: OpenAI and most servers, Cohere and FastAPI (422), servers without
+ * the other form (405, 406, 415, 501).
  */
 const REFUSING: ReadonlySet<number> = new Set([400, 405, 406, 415, 422, 501]);
-/** In one sentence streams are named, and that they are wanted. A call that is made again in vain changes nothing. */
+/**
+ * One sentence names streams and says that they are wanted. If this is wrong, the repeated call fails and does no harm.
+ */
 const STREAMS = /(?<![a-z])stream(?:ing|ed)?(?![a-z])(?!_options)|流式/;
 const WANTED =
   /(?<![a-z])(?:only|must|needs?|please|should|ha(?:s|ve) to|require[sd]?|set|enabled?|use|true|false|non)(?![a-z])|[只仅]|请/;
-/** A stream that failed, which is another matter. */
+/** A stream that failed, which is a different error. */
 const FAILED = /upstream|reset|closed|broke|interrupt|disconnect|timed? ?out|try again|retry/;
-/** As a name, or of tools; other things are strict as well. */
+/** `strict` as a name, or about tools; other things can be strict too. */
 const STRICT =
   /["'`.]strict\b|\bstrict["'`:=]|\b(?:field|parameter|property|key|argument|member|be|all|non)[ -]strict\b|\bstrict (?:mode|tools?|tool|functions?|schemas?|json)\b/;
-/** A tool that is strict needs a schema that is closed (OpenAI, Azure, Fireworks); without, the same schema may do. */
+/** A strict tool needs a closed schema (OpenAI, Azure, Fireworks). Without `strict` the same schema may be accepted. */
 const NEEDS_CLOSED_SCHEMA =
   /invalid schema for function[^;]*(?:additionalproperties|required|not permitted|in context)/;
 const CLOSED_SCHEMA_CODES: ReadonlySet<string> = new Set(["invalid_function_parameters", "invalid_tool_schema"]);
 const UNKNOWN =
   "unsupported|n[o']t supported|does ?n[o']t support|un(?:known|recogni[sz]ed|expected)|not (?:permitted|allowed|" +
   String.raw`recogni[sz]ed|accepted|defined|a valid field)|extra inputs?|additional propert\w+|cannot find field|no such field|remove`;
-/** A server that wants the member back says so with its name as well. */
+/** A server that requires the member names it in its error too. */
 const WANTS = /missing|must be (passed|returned|provided|included|sent)|\brequired\b/;
-/** A server adds a few; each is looked for in its refusals. */
+/** A server adds only a few members; each is searched for in its refusals. */
 const MOST_MEMBERS = 100;
 const MEMBER = /^[a-z][a-z0-9_.-]{0,63}$/i;
 
 /**
- * What the server seems to refuse of this request, by the words of its error; null where it means something else. Whoever
- * asks again without it remembers it only if that was answered.
+ * What the server seems to refuse in this request, by the text of its error; null if the error means something else.
+ * The caller remembers it only if a call without it was answered.
  */
 export function refusedIn(
   body: Body,
@@ -58,10 +61,10 @@ export function refusedIn(
   const isRefused = (name: string) => words.some((said) => isUnknown(said, name, fields));
   if (body["stream_options"] !== undefined && isRefused("stream_options")) return "stream_options";
   if (sendsStrict(body) && isStrictRefused({ words, fields, codes })) return "tools.strict";
-  // A setting of the run by the same name is the run's own.
+  // A setting of the run with the same name belongs to the run.
   const isOwn = (name: string) => name in body && !words.concat(fields).some((said) => said.includes("messages"));
   const refused = membersOf(body).filter((name) => !isOwn(name) && isRefused(name));
-  // `reasoning_content` holds `reasoning` as well: the longest name that is said is meant.
+  // `reasoning_content` contains `reasoning` too, so the longest name is meant.
   const [longest] = refused.toSorted((one, other) => other.length - one.length);
   return longest === undefined ? null : `messages.${longest}`;
 }
@@ -76,7 +79,9 @@ function isStrictRefused({ words, fields, codes }: Pick<Said, "words" | "fields"
   return codes.some((code) => CLOSED_SCHEMA_CODES.has(code)) || fields.some((field) => /\bstrict\b/i.test(field));
 }
 
-/** Whether the words say that a member of this name is unknown: near to it, or of a field within it. */
+/**
+ * Whether the text says that a member with this name is unknown: close to the name, or about a field with that name.
+ */
 function isUnknown(said: string, name: string, fields: readonly string[]): boolean {
   if (WANTS.test(said)) return false;
   const named = patternOf(name);
@@ -85,7 +90,7 @@ function isUnknown(said: string, name: string, fields: readonly string[]): boole
   return near.test(said) || (isField && new RegExp(UNKNOWN).test(said));
 }
 
-/** A name of one word occurs in sentences by itself: as a name it stands in quotes, or at the end of a path. */
+/** A name of one word also occurs in ordinary sentences. As a name it is in quotes, or at the end of a path. */
 function patternOf(name: string): string {
   const literal = name.toLowerCase().replaceAll(/\W/g, "\\$&");
   const marked = "(?<=[\"'`.\\]]|(?:field|parameter|property|key|argument|member):? )";
@@ -100,7 +105,7 @@ function withinFunction({ function: called }: Body, name: string): boolean {
   return isRecord(called) && name in called;
 }
 
-/** The members of its messages and tool calls that a server may not know. */
+/** The members of its messages and tool calls that a server may not accept. */
 function membersOf({ messages }: Body): readonly string[] {
   const all = Array.isArray(messages) ? messages.filter(isRecord) : [];
   const calls = all.flatMap(callsOf);
@@ -120,14 +125,14 @@ function callsOf({ tool_calls: calls }: Body): readonly Body[] {
   return Array.isArray(calls) ? calls.filter(isRecord) : [];
 }
 
-/** The request without what is refused, and the names of what that changed. */
+/** The request without what is refused, and the names of the changes. */
 export function withoutRefused(
   body: Body,
   refused: readonly string[],
 ): { readonly body: Body; readonly changes: readonly string[] } {
   let adapted = body;
   const changes: string[] = [];
-  // A stream is asked for before its options are left out.
+  // First make it a stream, then remove the options of the stream.
   const ordered = refused.toSorted((one, other) => Number(other === STREAM) - Number(one === STREAM));
   for (const name of ordered) {
     const next = without(adapted, name);
@@ -166,7 +171,7 @@ function withoutMembers(messages: unknown, member: string): unknown {
   });
 }
 
-/** A tool or a tool call without a member of its own or of its function. */
+/** A tool or a tool call without this member, in itself and in its function. */
 function withinTool(tool: unknown, member: string): unknown {
   if (!isRecord(tool)) return tool;
   const { function: called, ...rest } = tool;

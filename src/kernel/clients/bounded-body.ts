@@ -1,10 +1,9 @@
 /**
- * The body of a reply from outside, read to its end or to a limit: the one reader of all there is. What is counted are
- * the bytes as they are handed out, inflated where the sender compressed them.
+ * Reads the body of a reply from outside, to its end or to a limit. This is the only reader of such bodies. Bytes are
+ * counted as they are delivered, after decompression.
  *
- * Invariants. Never more than the limit and one piece is held. A body that pauses for too long once it has begun is
- * given up; how long its first byte takes is its caller's to bound, since that is the time a model thinks. Whatever is
- * not read is cancelled.
+ * Invariants. At most the limit and one piece are in memory. A body that pauses too long once it has begun is given up.
+ * The caller bounds the time to the first byte, because a model may think for long. Whatever is not read is cancelled.
  */
 import { InvalidModelResponseError, ModelError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
@@ -18,16 +17,18 @@ export class PausedBodyError extends Error {
   override readonly name = "PausedBodyError";
 }
 
-/** Calls `late` in so many milliseconds, unless what it gives is called first. Replaced by tests. */
+/** Calls `late` after `ms` milliseconds, unless the returned function is called first. Replaced by tests. */
 export type After = (ms: number, late: () => void) => () => void;
 
 /**
- * Called with "" before the body, and then with each piece of it; true ends the reading. While its promise is pending,
- * nothing is read.
+ * Called with "" before the body, and then with each piece of it; true ends the reading. Nothing is read while its
+ * promise is pending.
  */
 export type Enough = (piece: string) => boolean | Promise<boolean>;
 
-/** Up to where `enough` says. Throws LongBodyError and PausedBodyError, and what the connection throws. */
+/**
+ * The text up to where `enough` returns true. Throws LongBodyError and PausedBodyError, and errors of the connection.
+ */
 export async function wholeText(reply: Response, bytes: number, after?: After, enough?: Enough): Promise<string> {
   const text: string[] = [];
   const take = (piece: string) => {
@@ -38,7 +39,7 @@ export async function wholeText(reply: Response, bytes: number, after?: After, e
   return text.join("");
 }
 
-/** The beginning of a body: at most so many bytes. Throws PausedBodyError, and what the connection throws. */
+/** The beginning of a body: at most `bytes` bytes. Throws PausedBodyError, and errors of the connection. */
 export async function beginningOf(reply: Response, bytes: number): Promise<string> {
   const text: string[] = [];
   await read(reply, bytes, (piece) => {
@@ -77,20 +78,20 @@ async function read(
     await take(decoder.decode());
     return { more: false };
   } finally {
-    // Of a body that was read to its end, or broke off, nothing is left to cancel.
+    // This can fail for a body that was read to its end or broke off: then there is nothing to cancel.
     reader.cancel().catch(() => undefined);
   }
 }
 
-/** Bytes of the body as they are handed out; null where nobody says, or it is the length of something else. */
+/** Length of the body in bytes as delivered; null if it is not stated, or the header is about something else. */
 function toldLength(headers: Headers): number | null {
   const told = headers.get("content-length");
-  // Compressed, it is longer; and in chunks it ends with the last of them, whatever length was told besides.
+  // A compressed body becomes longer. A chunked body ends with its last chunk, whatever length is stated.
   const other = headers.has("content-encoding") || headers.has("transfer-encoding");
   return told === null || other ? null : Number(told);
 }
 
-/** The next piece of a body. Throws PausedBodyError when it is not there in so many milliseconds. */
+/** The next piece of a body. Throws PausedBodyError if it does not arrive within `ms` milliseconds. */
 export async function withinPause<T>(
   piece: Promise<T>,
   after: After = inTime,
@@ -113,9 +114,9 @@ export const inTime: After = (ms, late) => {
 };
 
 /**
- * Reads a model's reply, whole or streamed, piece by piece. `grow` is called, and awaited, before this many characters are
- * kept; `most`: how many the reply can have. Throws ModelError for a body that broke off, and
- * InvalidModelResponseError for one that is too long.
+ * Reads a model's reply, whole or streamed, piece by piece. `grow` is called and awaited before this many characters
+ * are kept; `most`: how many the reply can have. Throws ModelError if the body broke off, and InvalidModelResponseError
+ * if it is too long.
  */
 export async function takeCompletion(
   reply: Response,
@@ -139,7 +140,7 @@ export async function takeCompletion(
   await unlessBroken(() => readWhole(reply, bytes, toItsEnd));
 }
 
-/** The beginning of what refuses a call. Throws ModelError for a body that broke off. */
+/** The beginning of a refusal. Throws ModelError if the body broke off. */
 export async function refusalText(reply: Response): Promise<string> {
   return await unlessBroken(() => beginningOf(reply, LIMITS.refusalBytes));
 }

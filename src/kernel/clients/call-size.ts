@@ -1,10 +1,10 @@
 /**
- * What a call can take at most, in tokens: the bound that a run with a cap pays for before the call leaves. Pure.
+ * The most tokens that a call can use: the amount that a run with a cap reserves before the call is sent. Pure.
  *
- * A tokenizer that works on bytes never makes more tokens than there are bytes, so the text of a body counts for its bytes
- * in UTF-8. Pictures and sounds are not read as text: their data counts for what providers document instead. What a chat
- * template puts around a message (a role, a separator) is less than the JSON keys around it, which are counted. What is
- * added once to a call is bounded by `TEMPLATE_TOKENS`. docs/billing.md names the sources of each number.
+ * A tokenizer that works on bytes never makes more tokens than there are bytes, so text counts as its bytes in UTF-8.
+ * Pictures and sounds are not read as text: they count as what providers document. What a chat template adds to a
+ * message (a role, a separator) is less than the JSON keys around it, which are counted. What is added once to each
+ * call is bounded by `TEMPLATE_TOKENS`. docs/billing.md names the source of each number.
  */
 import { isRecord } from "../../contract/json.ts";
 import type { ContentPart, Message } from "../../contract/messages.ts";
@@ -12,20 +12,25 @@ import type { CallSize } from "../../core/costs/allowance.ts";
 import { type AskedOfModel, requestBody } from "./inference.ts";
 import { REPLY_COUNTS, TOKEN_LIMITS, unboundedField } from "./unbounded-field.ts";
 
-/** Added once to a call: a header with the date and the model's name, and the tokens that open the reply. */
+/** Added once to a call: a header with the date and the model's name, and the tokens that begin the reply. */
 const TEMPLATE_TOKENS = 256;
-/** The same where a provider adds instructions for tools, or a template its own text in place of a system message. */
+/**
+ * The same if a provider adds instructions for tools, or a template adds its own text because there is no system
+ * message.
+ */
 const TEMPLATE_TOKENS_WITH_TEXT = 1024;
 
-/** GPT-4o mini takes the most of all that is documented: 2,833 and 8 tiles of 5,667. */
+/** GPT-4o mini uses the most of all documented models: 2,833 and 8 tiles of 5,667. */
 const TOKENS_PER_PICTURE = 49_152;
-/** The most of these families, of Qwen: it scales a picture down to 16,384 patches. */
+/** The most of these model families is Qwen's: it scales a picture down to 16,384 patches. */
 const TOKENS_PER_SMALL_PICTURE = 16_384;
 const SMALL_PICTURES = /claude|gemini|gemma|llama|mistral|pixtral|qwen/i;
 
-/** A sound is padded to so much at least. */
+/** A sound is padded to at least this size. */
 const TOKENS_PER_SOUND = 2048;
-/** Providers take up to 32 tokens for a second, which has 1,333 characters of base64 at the lowest rate of MP3, 8 kbit/s. */
+/**
+ * Providers count up to 32 tokens a second. One second of MP3 at its lowest rate, 8 kbit/s, is 1,333 base64 characters.
+ */
 const CHARACTERS_PER_SOUND_TOKEN = 16;
 const RATED_SOUNDS = ["mp3", "wav"];
 
@@ -39,7 +44,7 @@ export function sizeOfCall(call: AskedOfModel): CallSize {
   return { prompt_tokens, most_tokens: isBounded ? mostTokens(body) : null };
 }
 
-/** The same of a call of an embedding model, which answers with no tokens. Each text gets a mark at either end. */
+/** The same for a call of an embedding model, which answers without tokens. Each text gets a mark at either end. */
 export function sizeOfEmbeddings({ texts }: { readonly texts: readonly string[] }): CallSize {
   return { prompt_tokens: bytesOf(texts) + TEMPLATE_TOKENS + 2 * texts.length, most_tokens: 0 };
 }
@@ -49,7 +54,7 @@ function templateTokens({ messages, tools }: AskedOfModel): number {
   return told && tools.length === 0 ? TEMPLATE_TOKENS : TEMPLATE_TOKENS_WITH_TEXT;
 }
 
-/** Null: it has no bound. A file may unfold into any number, and so may what only the endpoint knows. */
+/** Null if it has no bound: a file, or a part that only the endpoint understands, may become any number of tokens. */
 function mediaTokens(part: ContentPart, model: string): number | null {
   if (part.type === "image_url") return SMALL_PICTURES.test(model) ? TOKENS_PER_SMALL_PICTURE : TOKENS_PER_PICTURE;
   return part.type === "input_audio" ? TOKENS_PER_SOUND + soundTokens(fieldsOf(part, "input_audio")) : null;
@@ -60,7 +65,7 @@ function soundTokens({ data, format }: Readonly<Record<string, unknown>>): numbe
   return RATED_SOUNDS.includes(String(format)) ? Math.ceil(length / CHARACTERS_PER_SOUND_TOKEN) : length;
 }
 
-/** What is read as text: without the data of pictures and sounds. */
+/** The message without the data of pictures and sounds, which are not read as text. */
 function withoutData(message: Message): Message {
   const { content } = message;
   return Array.isArray(content) ? { ...message, content: content.map(partWithoutData) } : message;
@@ -83,8 +88,8 @@ function bytesOf(body: unknown): number {
 }
 
 /**
- * Engines differ in which of the limits they heed, and sample as many replies as they are asked for. Null without a limit,
- * and with one that engines may read in another way, such as -1 or a text.
+ * The most tokens of the reply. Engines differ in which of the limits they use, and they sample as many replies as
+ * requested. Null without a limit, or with a value that engines may read differently, such as -1 or a text.
  */
 function mostTokens(body: Readonly<Record<string, unknown>>): number | null {
   const given = (fields: readonly string[]) =>

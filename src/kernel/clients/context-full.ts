@@ -1,33 +1,33 @@
 /**
- * Recognises a refusal which means that the prompt does not fit the model's context: a truncation, not a failure.
+ * Recognises a refusal that means that the prompt does not fit the model's context: a truncation, not a failure.
  *
- * Invariants. What is read is the error's own words, codes and field names, never what a server repeats of the request.
- * A code decides whatever the status is; words decide with 400, 413 and 422, with an error inside a 200 that has no
- * other code, and with 500 where a server is known to answer so. A limit on the answer, a rate limit, a quota, the size
- * of a picture or of the request in bytes, and another field's limit are not a full context. Every text is cut before
- * it is matched, and every pattern's gap is bounded.
+ * Invariants. Only the error's own text, codes and field names are read, never parts of the request that a server
+ * repeats. A code decides, whatever the status is. Text decides with 400, 413 and 422, with an error inside a 200 that
+ * has no other code, and with 500 if a server is known to answer so. These are not a full context: a limit on the
+ * answer, a rate limit, a quota, the size of a picture or of the request in bytes, and the limit of another field.
+ * Every text is cut before it is matched, and every gap in a pattern is bounded.
  */
 import { saidInError } from "./error-words.ts";
 
 export interface Refusal {
   readonly status: number;
-  /** The parsed body, or null for what is no JSON. */
+  /** The parsed body; null if it is not JSON. */
   readonly body: unknown;
   readonly text: string;
 }
 
 interface Server {
-  /** Lower-cased words, whitespace collapsed, without backslashes. */
+  /** Patterns for the text in lower case, with single spaces and without backslashes. */
   readonly says: readonly RegExp[];
   /** `code` or `type` of the error. */
   readonly codes?: readonly string[];
-  /** It answers with this status as well. */
+  /** The server also answers with this status. */
   readonly also?: number;
 }
 
 /**
- * Which server says what. Above each row: whose it is, and where it was read. Wordings that several servers share stand
- * with the first of them.
+ * The texts of each server. The comment above a row names the server and the source. A text that several servers share
+ * is in the row of the first one.
  */
 const SERVERS: readonly Server[] = [
   // OpenAI, Azure OpenAI, DeepSeek, Perplexity, NVIDIA NIM: platform.openai.com/docs/guides/error-codes;
@@ -49,7 +49,7 @@ const SERVERS: readonly Server[] = [
       /parameter=input_tokens/,
       /too long to fit into the model/,
       /input tokens and requested \d+ output tokens/,
-      // It subtracted the prompt from the context. `got 0` is what was asked for.
+      // The server subtracted the prompt from the context. `got 0` means that the request itself asked for 0.
       /max_tokens must be at least 1, got -\d/,
       /'max_tokens' or 'max_completion_tokens' is too large/,
     ],
@@ -131,7 +131,7 @@ const SERVERS: readonly Server[] = [
       /prompt tokens \(\d+\) exceed model maximum/,
     ],
   },
-  // Cohere: cohere-ai/sandbox-topically#4. It begins with the same words where only `max_tokens` is too large.
+  // Cohere: cohere-ai/sandbox-topically#4. Its text begins in the same way if only `max_tokens` is too large.
   {
     says: [/too many tokens(?!: max tokens must be)/],
   },
@@ -213,7 +213,7 @@ const SERVERS: readonly Server[] = [
       /\b(?:prompt|input) and (?:output|completion) tokens exceeds? [^.;]{0,20}\bcontext\b/,
     ],
   },
-  // verifiers' list of phrases: PrimeIntellect-ai/verifiers. Its `context length` alone is among the likely words.
+  // The list of phrases of verifiers: PrimeIntellect-ai/verifiers. Its phrase `context length` is in LIKELY.
   {
     codes: ["prompt_too_long"],
     says: [
@@ -241,7 +241,7 @@ const COUNTED = [
   String.raw`(?:prompt|input) length(?: of)? \(?[\d,]+(?: tokens)?\)?(?: is)?`,
 ].join("|");
 
-/** What a server whose words are in no row is likely to say: the prompt, a verb for too much, and the context. */
+/** Likely texts of servers that have no row: the prompt, a verb for too much, and the context. */
 const LIKELY: readonly RegExp[] = [
   /context length/,
   new RegExp(
@@ -272,13 +272,13 @@ const MEDIA = String.raw`\b(?:images?|pictures?|videos?|audio|attachments?|pdfs?
 const BYTES = String.raw`\b(?:bytes|[kmg]i?b|pixels)\b`;
 const TOO_MUCH = String.raw`\b(?:exceed\w{0,3}|too (?:large|big|long|many)|larger than|maximum|limit of)\b`;
 
-/** A rate limit, a quota or a limit in bytes, whatever else is said with it. */
+/** A rate limit, a quota or a limit in bytes, whatever else the text says. */
 const NEVER: readonly RegExp[] = [
   /rate[ _-]?limit|tokens?(?: limit)? per (?:second|min|minute|hour|day|month)\b|\b(?:i?tp[mdh]|rp[mdh])\b/,
   /quota|throttl|too many requests/,
   /please wait|try again (?:in|later|after)\b|\b(?:daily|weekly|monthly|hourly)\b/,
   /\bcredit balance\b|\b(?:insufficient|not enough|out of|more|fewer|add|buy|purchase|requires?|remaining) credits?\b/,
-  // Unless it counts the tokens of pictures beside those of the text.
+  // Unless it counts the tokens of pictures together with those of the text.
   new RegExp(`${MEDIA}(?:(?!token|text)[^.]){0,60}${TOO_MUCH}`),
   new RegExp(`${TOO_MUCH}[^.]{0,60}${BYTES}`),
 ];
@@ -286,7 +286,7 @@ const NEVER: readonly RegExp[] = [
 const SMALLER =
   "tools?|functions?|descriptions?|names?|stop|stop sequences?|schemas?|labels?|metadata|titles?|keys?|ids?";
 
-/** A limit on the answer, of an account or of a part. A server known to say so of a prompt has that in its row. */
+/** A limit on the answer, on an account or on a part. Servers known to say this about a prompt have it in their row. */
 const UNLIKELY: readonly RegExp[] = [
   /\bmax_?(?:completion_?|output_?|new_?)?tokens\b|\b(?:output|completion|generated|response) tokens?\b/,
   /\bmust be (?:a )?(?:positive|integer|number|at least|less)|\bcannot be set\b|\bunsupported parameter\b/,
@@ -295,20 +295,20 @@ const UNLIKELY: readonly RegExp[] = [
   new RegExp(String.raw`\b(?:${SMALLER})\b[^.;]{0,40}\b(?:${MORE}|too long)\b`),
 ];
 
-/** Fields that hold the prompt, or that bound it together with the answer; all others have limits of their own. */
+/** Fields that hold the prompt, or that limit prompt and answer together. Every other field has a limit of its own. */
 const FIELDS_OF_THE_PROMPT: ReadonlySet<string> = new Set([
   ...["messages", "prompt", "input", "inputs", "contents", "content", "text", "parts", "query", "model", "body"],
   ...["input_tokens", "input_text", "prompt_token_ids", "context_length"],
   ...["max_tokens", "max_completion_tokens", "max_new_tokens", "max_output_tokens", "default_max_tokens"],
 ]);
 
-/** Statuses of a request that cannot be taken as it is. */
+/** Statuses of a request that cannot be processed as it is. */
 const REFUSED = [400, 413, 422];
 
 export function isContextFull({ status, body, text }: Refusal): boolean {
   const said = saidInError(body, text);
   if (said.codes.some((code) => CODES.has(code))) return true;
-  // One text of the prompt has more characters than any context has room for.
+  // One text of the prompt has more characters than any context can hold.
   if (said.codes.some((code) => TOO_LONG_A_TEXT.has(code))) return said.fields.some(isTextOfPrompt);
   if (said.codes.some((code) => OTHER_CODES.has(code) || NEVER.some((never) => never.test(code)))) return false;
   const counted = status < 300 ? (said.status ?? 400) : status;
@@ -322,10 +322,10 @@ const CODES: ReadonlySet<string> = new Set([
   ...["context_window_exceeded", "context_limit_exceeded", "input_too_long"],
 ]);
 
-/** OpenAI's, and OpenRouter's for any provider. */
+/** OpenAI's code, which OpenRouter uses for any provider. */
 const TOO_LONG_A_TEXT: ReadonlySet<string> = new Set(["string_above_max_length", "string_too_long"]);
 
-/** OpenRouter's: a budget that credits set, and the answer's limit. */
+/** OpenRouter's codes: a budget set by credits, and the limit of the answer. */
 const OTHER_CODES: ReadonlySet<string> = new Set(["token_limit_exceeded", "max_tokens_exceeded"]);
 
 function meansFull(said: string, status: number): boolean {
@@ -342,22 +342,22 @@ function meansFull(said: string, status: number): boolean {
   );
 }
 
-/** The answer alone is as long as the context: no prompt would fit, and it is the run's setting that is wrong. */
+/** The answer alone is as long as the context: no prompt would fit, so the run's setting is wrong. */
 function isAnswerTooLong(words: string): boolean {
   const context = /maximum context length is (\d+)/.exec(words)?.[1];
   const answer = (/too large: (\d+)/.exec(words) ?? /(\d+) (?:tokens )?(?:in|for) the completion/.exec(words))?.[1];
   return context !== undefined && answer !== undefined && Number(answer) >= Number(context);
 }
 
-/** A page of documentation, whose address says what it is about. */
+/** The address of a page of documentation, which may contain misleading words. */
 const URL = /https?:\/\/[^\s"'<>]+|www\.[^\s"'<>]+/g;
 
-/** The name of a model is a text as well, and is none of the prompt. */
+/** The name of a model is a text too, but not part of the prompt. */
 function isTextOfPrompt(field: string): boolean {
   return isPrompt(field) && !/(?:^|\.)model$/.test(field);
 }
 
-/** `messages[3].content` is the prompt's; `messages[0].name` and `tools[0].function.description` are not. */
+/** `messages[3].content` belongs to the prompt; `messages[0].name` and `tools[0].function.description` do not. */
 function isPrompt(field: string): boolean {
   const parts = field.split(/[^A-Za-z_]+/).filter((part) => part !== "");
   return [parts.at(0), parts.at(-1)].every((part) => FIELDS_OF_THE_PROMPT.has(part ?? "body"));

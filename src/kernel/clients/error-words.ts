@@ -1,22 +1,22 @@
 /**
- * What the error in a reply says of itself: its words, its codes, and the fields it names, in any server's shape.
+ * Reads the error in a reply, in the format of any server: its text, its codes, and the fields it names.
  *
- * Invariant. Only members that hold an error's own words are read: what a validation repeats of the request (`input`)
- * gives nothing. Values, depth and length are bounded.
+ * Invariant. Only members with the error's own text are read. Parts of the request that a validation repeats (`input`)
+ * are ignored. Number of values, depth and length are bounded.
  *
- * Shapes. OpenAI's and Azure's `error`, its text alone (TGI, xAI), vLLM's and Mistral's flat body, FastAPI's `detail`,
+ * Formats. OpenAI's and Azure's `error`, its text alone (TGI, xAI), vLLM's and Mistral's flat body, FastAPI's `detail`,
  * Gemini's list, OpenRouter's `metadata.raw`, MiniMax's `base_resp`, AWS's `Message` and `__type`, watsonx's `errors`,
  * Databricks's `external_model_message`, and plain text.
  */
 
 export interface Said {
-  /** Lower-cased, on one line, without backslashes. */
+  /** In lower case, on one line, without backslashes. */
   readonly words: readonly string[];
-  /** `code` and `type`, lower-cased. */
+  /** `code` and `type`, in lower case. */
   readonly codes: readonly string[];
   /** The fields of the request that the error is about. */
   readonly fields: readonly string[];
-  /** The HTTP status that the error gives itself, or null. */
+  /** The HTTP status that the error contains, or null. */
   readonly status: number | null;
 }
 
@@ -45,7 +45,7 @@ interface Found extends Said {
   readonly codes: string[];
   readonly fields: string[];
   status: number | null;
-  /** Values that may still be looked at. */
+  /** How many more values may be read. */
   left: number;
 }
 
@@ -57,7 +57,7 @@ function visit(found: Found, value: unknown, name: string, depth: number): void 
   else visitMembers(found, value, name, depth + 1);
 }
 
-/** The values of a list stand for what the list is called. */
+/** The values of a list are read as if they had the list's name. */
 function visitMembers(found: Found, holder: object, name: string, depth: number): void {
   if (Array.isArray(holder)) {
     for (const held of holder.slice(0, MOST_VALUES)) visit(found, held, name, depth);
@@ -76,7 +76,7 @@ function take(found: Found, value: string, name: string, depth: number): void {
   }
 }
 
-/** A gateway gives the error of the server behind it as a text of JSON. */
+/** A gateway may send the error of the server behind it as JSON text. */
 function visitInner(found: Found, text: string, depth: number): void {
   if (text.length > LONGEST || !/^\s*[{[]/.test(text)) return;
   try {
@@ -90,7 +90,7 @@ function isRead(member: string): boolean {
   return [WORDS, CODES, FIELDS, HOLDERS].some((names) => names.test(member));
 }
 
-/** A field's name, or the path to it: FastAPI gives `["body", "messages", 0, "content"]`. */
+/** A field's name, or the path to it: FastAPI sends `["body", "messages", 0, "content"]`. */
 function fieldOf(value: unknown): string[] {
   const path = Array.isArray(value)
     ? value
@@ -105,7 +105,7 @@ function statusOf(code: string): number | null {
   return /^[45]\d\d$/.test(code) ? Number(code) : null;
 }
 
-/** A text inside a text has its quotes and signs escaped once more: `\"`, `\u0027`. */
+/** In a text inside a text, quotes and other characters are escaped once more: `\"`, `\u0027`. */
 function plain(text: string): string {
   return text
     .slice(0, LONGEST)

@@ -1,10 +1,11 @@
 /**
- * The model call, and that of an embedding model: a request as the `openai` SDK makes it, and its errors.
+ * Calls of models and of embedding models: requests as the `openai` SDK makes them, and its errors.
  *
- * Invariants. Nothing is tried again here. The call's time is its AbortSignal, for the body as well, and its reply is
- * read within bounds (bounded-body.ts). A call has one of the outcomes of `CallOutcome`, and never throws. A reply that was
- * broken off is none: half a reply must not be played on with or scored. Nothing of what comes back holds the key. Token ids, logprobs and the version label that vLLM sends are kept verbatim when present. Sources:
- * OpenAI's chat-completion objects; vLLM's protocol for the extra fields.
+ * Invariants. Nothing is retried here. The time of a call is bounded by its AbortSignal, including its body, and the
+ * reply is read within bounds (bounded-body.ts). A call ends with one of the outcomes of `CallOutcome`, and never
+ * throws. A reply that broke off is a failure: half a reply must not be used or scored. Nothing in the result contains
+ * the key. Token ids, logprobs and the version label that vLLM sends are kept unchanged. Sources: OpenAI's
+ * chat-completion objects; vLLM's protocol for the extra fields.
  */
 import { APIConnectionError, APIConnectionTimeoutError, APIError } from "openai/core/error";
 import { VERSION } from "openai/version";
@@ -46,18 +47,18 @@ import { refusalKind } from "./refusal-kind.ts";
 import type { ReplyRoom } from "./reply-room.ts";
 import { mayHoldKey, replyWithoutKey, withoutKey } from "./without-key.ts";
 
-/** Where a call goes, and what every call has. */
+/** Where a call goes, and the fields that every call has. */
 export interface Destination {
   readonly base_url: string;
   readonly api_key: string | null;
-  /** The same for every re-send of this call. */
+  /** The same for every repeat of this call. */
   readonly idempotency_key: string;
   readonly signal: AbortSignal;
-  /** The deployment's way out; absent where there is no deployment, as in a test. */
+  /** How the call leaves the deployment; absent if there is no deployment, as in a test. */
   readonly send?: Send;
-  /** Called for each reply. Absent: replies never wait. */
+  /** Called for each reply. Absent: replies never wait for memory. */
   readonly openRoom?: () => ReplyRoom;
-  /** What of a request the endpoint is known to refuse (adapted-request.ts): it is left out. */
+  /** Names of what the endpoint is known to refuse in a request (adapted-request.ts): it is left out. */
   readonly refuses?: readonly string[];
 }
 
@@ -66,13 +67,13 @@ export interface ModelCall extends Destination {
   readonly messages: Messages;
   readonly tools: readonly ToolDefinition[];
   readonly sampling: Sampling;
-  /** Tokens of prompt and answer that are kept, where the environment says so. */
+  /** Maximum tokens of prompt and answer that are kept, if the environment sets it. */
   readonly max_seq_len?: number;
 }
 
 export type CallOutcome<Response = ModelResponse> =
   | { readonly kind: "answered"; readonly response: Response }
-  /** The prompt does not fit the model's context: truncation, not a failure. */
+  /** The prompt does not fit the model's context: a truncation, not a failure. */
   | { readonly kind: "prompt_too_long" }
   | { readonly kind: "aborted" }
   | {
@@ -80,25 +81,25 @@ export type CallOutcome<Response = ModelResponse> =
       readonly error: RolloutError;
       readonly retryable: boolean;
       readonly retry_after_ms: number | null;
-      /** The reply's status; absent where no reply came, or one of 200 could not be used. */
+      /** The reply's status; absent if no reply came, or if one of status 200 could not be used. */
       readonly status?: number;
-      /** It left, and nobody knows what its endpoint made of it: tokens may have been sampled. */
+      /** The call was sent, and it is unknown whether the endpoint processed it: tokens may have been sampled. */
       readonly lost?: boolean;
-      /** What an unusable reply took, as its endpoint counted it. */
+      /** Usage of an unusable reply, as its endpoint reported it. */
       readonly usage?: Usage;
-      /** A reply came that was sampled and says nothing about what it took. */
+      /** A sampled reply came that did not report its usage. */
       readonly unmetered?: boolean;
-      /** What of the request the endpoint refuses: a call without it may be answered. */
+      /** What the endpoint refuses in the request: a call without it may be answered. */
       readonly refuses?: string;
       /** The request was sent without something that the endpoint is known to refuse. */
       readonly changed?: boolean;
     };
 
-/** Said by whoever stands before the engine, and gave up waiting for it: it may have done its work. */
+/** Statuses of proxies that gave up waiting for the engine: it may have done its work. */
 const GAVE_UP_WAITING = [408, 499, 502, 504, 520, 521, 522, 523, 524];
 
 const USER_AGENT = `OpenAI/JS ${VERSION}`;
-/** Sent where there is no key: servers that want none ignore it. */
+/** Sent if there is no key: servers that need none ignore it. */
 const NO_KEY = "none";
 
 export async function callModel(call: ModelCall): Promise<CallOutcome> {
@@ -114,8 +115,8 @@ function toolCallIds(messages: Messages): ReadonlySet<string> {
 }
 
 /**
- * Never throws: what `read` throws, of a reply that is none, is an outcome as well. A request that is not sent as it is
- * asked for is another one, with an idempotency key of its own.
+ * Never throws: if `read` rejects an invalid reply, that is an outcome too. A request that is sent with changes is a
+ * different request, so it has its own idempotency key.
  */
 async function postCall<Response>(
   where: Destination,
@@ -134,13 +135,14 @@ async function postCall<Response>(
     const failed = errorIn(answer);
     if (failed !== null) throw failureInside(failed, reply.headers);
     const response = read(answer);
-    // Parts of it that were joined may make the key whole.
+    // Joining parts of the response may produce the key.
     return { kind: "answered", response: withoutKeyIn(response, () => JSON.stringify(response), where.api_key) };
   } catch (thrown) {
     const outcome = classify(thrown, where);
     if (outcome.kind !== "failed") return outcome;
     const failed = withTaken(outcome, answer);
-    // What took tokens, or may have taken some, would be paid again, and what was refused for its words refused again.
+    // If tokens were used or may have been, a repeat would cost again; a prompt that was refused would be refused
+    // again.
     const took = failed.usage !== undefined || failed.lost === true;
     if (!(thrown instanceof APIError) || took || isRefusedPrompt(thrown)) return failed;
     const refuses = refusedIn(body, thrown.status ?? 0, saidBy(thrown));
@@ -152,11 +154,11 @@ async function postCall<Response>(
 
 type Failed = Extract<CallOutcome, { kind: "failed" }>;
 
-/** What a reply took that could not be used. `answer`: null where none came. */
+/** Adds the usage of a reply that could not be used. `answer`: null if no reply came. */
 function withTaken({ lost, ...failed }: Failed, answer: unknown): Failed {
   const usage = usageIn(answer);
   if (usage !== null) return { ...failed, usage };
-  // A server that fails within a reply may have sampled a part of it.
+  // A server that fails inside a reply may have sampled a part of it.
   const unknown = lost === true || (answer !== null && (failed.status ?? 500) >= 500);
   return unknown ? { ...failed, lost: true, ...(answer !== null && { unmetered: true }) } : failed;
 }
@@ -181,14 +183,14 @@ async function post(
   }
 }
 
-/** In the SDK's words; what a runtime says of a connection differs from one to the next. */
+/** The SDK's error: the texts of runtimes about a failed connection differ. */
 function notConnected(thrown: unknown): APIError {
   const cause = thrown instanceof Error ? thrown : new Error(String(thrown));
   const late = cause.name === "AbortError" || /timed? ?out/i.test(`${cause} ${cause.cause ?? ""}`);
   return late ? new APIConnectionTimeoutError() : new APIConnectionError({ cause });
 }
 
-/** As much of a call as its body is made of. */
+/** The parts of a call that its body is made from. */
 export type AskedOfModel = Pick<ModelCall, "model" | "messages" | "tools" | "sampling">;
 
 export function requestBody(call: AskedOfModel): Record<string, unknown> {
@@ -203,12 +205,12 @@ export function requestBody(call: AskedOfModel): Record<string, unknown> {
   };
 }
 
-/** What is paid for is what the run names: `extra_body` changes neither the model nor what it is sent. */
+/** The run pays for the model it names, so `extra_body` may change neither the model nor the messages. */
 function withoutFixed(extra_body: Sampling["extra_body"]): Record<string, unknown> {
   return Object.fromEntries(Object.entries(extra_body ?? {}).filter(([field]) => !isFixedField(field)));
 }
 
-/** `text` is ours (a bare string); endpoints know it as `user`. And they refuse a list without any part. */
+/** `text` is our own role (a bare string); endpoints call it `user`. Endpoints refuse a list without parts. */
 function wireMessage(message: Message): Record<string, unknown> {
   const role = message.role === "text" ? "user" : message.role;
   const empty = Array.isArray(message.content) && message.content.length === 0;
@@ -225,13 +227,13 @@ function wireMessage(message: Message): Record<string, unknown> {
   };
 }
 
-/** A tool call with what its server sent beside it. */
+/** A tool call with the further members that its server sent. */
 function wireCall({ provider_fields, function: called, ...call }: ToolCall): Record<string, unknown> {
   const { function: within, ...beside } = fieldsIn(provider_fields);
   return { ...beside, ...call, function: { ...(isRecord(within) && within), ...called } };
 }
 
-/** Members as a server sent them, with the digits of their numbers. What an environment broke has none. */
+/** Members as a server sent them, with all digits of their numbers. Empty if an environment damaged the text. */
 function fieldsIn(text: string | undefined): Readonly<Record<string, unknown>> {
   const fields = text === undefined ? null : jsonIn(text, parseExactJson);
   return isRecord(fields) ? fields : {};
@@ -244,7 +246,7 @@ function classify(thrown: unknown, { signal, api_key }: Destination): CallOutcom
   const message = withoutKey(messageOf(thrown), api_key);
   const error = new ModelError(message);
   if (thrown instanceof AddressRefused) return failure(error, false, null);
-  // The connection, or a body that broke off.
+  // The connection failed, or a body broke off.
   if (!(thrown instanceof APIError)) return { ...failure(error, true, null), lost: true };
   const { status } = thrown;
   if (status === undefined) return { ...failure(error, true, null), lost: true };
@@ -258,7 +260,7 @@ function classify(thrown: unknown, { signal, api_key }: Destination): CallOutcom
     return failure(new ModelError(moved), false, null);
   }
   const mayPass = status === 408 || status === 409 || status === 429 || status >= 500;
-  // A gateway may hide a policy behind a status of its own.
+  // A gateway may return a policy refusal with a status of its own.
   const retryable = mayPass && !hasPolicyCode(thrown);
   const lost = GAVE_UP_WAITING.includes(status) ? { lost: true } : {};
   return { ...failure(error, retryable, retryAfter(thrown.headers)), status, ...lost };
@@ -268,10 +270,10 @@ function failure(error: RolloutError, retryable: boolean, retry_after_ms: number
   return { kind: "failed", error, retryable, retry_after_ms };
 }
 
-// The body of a reply as JSON. What a parser says of a text that is none quotes a piece of it, and the piece may be of
-// a key that the server repeats: these are facts about the reply, never its words.
+// The body of a reply as JSON. A parser's message about invalid JSON quotes a part of the text, which may be part of a
+// key that the server repeats. So the errors here state facts about the reply and never quote it.
 
-/** Parsed, and without the key it was asked with. Throws `InvalidModelResponseError` for what is no JSON. */
+/** The parsed reply, without the key of the call. Throws `InvalidModelResponseError` if it is not JSON. */
 async function replyJson(response: Response, { api_key, signal }: Destination, room?: ReplyRoom): Promise<unknown> {
   const reader = new ReplyReader();
   let characters = 0;
@@ -301,7 +303,7 @@ function withoutKeyIn<T>(value: T, textOf: () => string, api_key: string | null)
   return mayHoldKey(textOf, api_key) ? replyWithoutKey(value, api_key) : value;
 }
 
-/** The call of an embedding model: the conditions and the outcomes of a model call, with a body of its own. */
+/** A call of an embedding model: conditions and outcomes of a model call, with a different body. */
 export interface EmbeddingCall extends Destination {
   readonly model: string;
   readonly texts: readonly string[];
@@ -311,7 +313,7 @@ export interface EmbeddingCall extends Destination {
 
 export async function callEmbeddings(call: EmbeddingCall): Promise<CallOutcome<Embeddings>> {
   const { model, texts, extra_body } = call;
-  // Engines differ in what they send unasked: numbers, or bytes in base64.
+  // Engines differ in what they send by default: numbers, or bytes in base64.
   const body = { encoding_format: "float", ...withoutFixed(extra_body), model, input: texts };
   return await postCall(call, "/embeddings", body, (reply) => readEmbeddings(reply, texts.length));
 }

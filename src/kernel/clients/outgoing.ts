@@ -1,28 +1,28 @@
 /**
- * How every call leaves: to models, judges and embedding models, to what environments and scorers name, to trainers, and
- * those of a probe. What comes back is read by bounded-body.ts.
+ * How every call leaves: to models, judges and embedding models, to addresses of environments and scorers, to trainers,
+ * and for probes. Replies are read by bounded-body.ts.
  *
- * Invariants. An address is checked right before the call leaves, whoever checked it before, and by its name alone: no
- * resolver is asked. A redirect is handed back, and nobody follows it. Every call has a signal that ends it.
+ * Invariants. An address is checked right before the call leaves, whoever checked it before, and by its name only: the
+ * name is not resolved. A redirect is returned and never followed. Every call has a signal that ends it.
  */
 import { isAmong, isPublicHost } from "../../core/public-host.ts";
 
 export interface Sent extends Omit<RequestInit, "signal"> {
-  /** Aborted when the call's time is over, or nobody waits for it any more. */
+  /** Aborted if the call's time is over, or if its result is no longer needed. */
   readonly signal: AbortSignal;
 }
 
-/** Sends one request. Throws AddressRefused, and what the connection throws. */
+/** Sends one request. Throws AddressRefused, and errors of the connection. */
 export type Send = (url: URL, init: Sent) => Promise<Response>;
 
-/** The call never left: this deployment may not be sent to its address. */
+/** The call was not sent: this deployment may not call its address. */
 export class AddressRefused extends Error {
   override readonly name = "AddressRefused";
 }
 
 /**
- * Why an address may not be called; null when it may. `privateToo`: the deployment's own network is meant as well, where
- * servers have no certificates. `hosts`: what whoever asks allows; null: any.
+ * Why an address may not be called; null if it may. `privateToo`: the deployment's own network is allowed too, where
+ * servers have no certificates. `hosts`: the hosts that the organisation allows; null: any.
  */
 export function refusedAddress(
   { protocol, hostname, username, password }: URL,
@@ -42,7 +42,7 @@ export function refusedAddress(
   return `${hostname} is not one of the organisation's allowed hosts (allowed_hosts)`;
 }
 
-/** A network as calls may use it. `network`: a `fetch`, the runtime's or a binding's. */
+/** A `Send` that checks addresses. `network`: a `fetch` of the runtime or of a binding. */
 export function guarded(network: Send, privateToo: boolean, hosts: readonly string[] | null = null): Send {
   return async (url, init) => {
     const refused = refusedAddress(url, privateToo, hosts);
@@ -51,5 +51,5 @@ export function guarded(network: Send, privateToo: boolean, hosts: readonly stri
   };
 }
 
-/** The way out of a process that is nobody's platform, such as a tool: its own network is meant. */
+/** The `Send` of a process that is not the platform, such as a tool: its own network is allowed. */
 export const ownNetwork: Send = guarded((url, init) => fetch(url, init), true);

@@ -1,10 +1,10 @@
 /**
- * What an endpoint supports, found out by asking it once: its list of models, then one completion of two tokens that
- * asks for logprobs, token ids and a tool. A server that refuses an extra with 400 or 422 has generated nothing and is
- * asked again with less. One that gives both ids and logprobs is asked how exact they are, below.
+ * Probes what an endpoint supports: reads its list of models, then requests one completion of two tokens with logprobs,
+ * token ids and a tool. A server that refuses an extra with 400 or 422 has generated nothing, and gets a smaller
+ * request. If a server gives both ids and logprobs, their exactness is tested below.
  *
- * Invariants. Never throws: what went wrong is `error`, in words, and the rest says how far it got. All of it has one
- * deadline. Nothing of what comes back holds the key.
+ * Invariants. Never throws: a failure is in `error`, as text, and the other fields show how far the probe got. The
+ * whole probe has one deadline. Nothing in the result contains the key.
  */
 import type { EndpointCapabilities, EngineExactness } from "../../contract/endpoint.ts";
 import { LIMITS } from "../../contract/limits.ts";
@@ -30,15 +30,15 @@ import { replyWithoutKey } from "./without-key.ts";
 export interface Probe {
   readonly base_url: string;
   readonly api_key: string | null;
-  /** The deployment's way out; absent where there is no deployment, as in a test. */
+  /** How the call leaves the deployment; absent if there is no deployment, as in a test. */
   readonly send?: Send;
-  /** The model to ask; null: the first that is listed. */
+  /** The model to call; null: the first one listed. */
   readonly model: string | null;
-  /** Asked where it is listed, or nothing is: the one an earlier probe asked. */
+  /** The model of an earlier probe: used if it is listed, or if nothing is. */
   readonly usual: string | null;
-  /** What of a request it is known to refuse. */
+  /** Names of what the endpoint is known to refuse in a request. */
   readonly refuses?: readonly string[] | undefined;
-  /** The sampling of the training run that asks; absent where none does. */
+  /** The sampling of the training run that needs the probe; absent if there is none. */
   readonly sampling?: Sampling;
   /** Epoch milliseconds. */
   readonly now: number;
@@ -48,7 +48,7 @@ export interface Probe {
 const DEADLINE_MS = 10_000;
 const MODELS_KEPT = 100;
 
-/** What is asked beyond a plain completion, most first. What a server names in its refusal is left out of all of them. */
+/** The extras of each try, most first. What a server names in a refusal is left out of all later tries. */
 const LADDER = [
   { ids: true, tools: true, logprobs: true },
   { ids: true, tools: false, logprobs: true },
@@ -94,7 +94,7 @@ export async function probeEndpoint(probe: Probe): Promise<EndpointCapabilities>
 
 async function explore(probe: Probe, found: Found, signal: AbortSignal): Promise<void> {
   const listed = await ask(probe, "/models", null, signal);
-  // A server may do without a list; one that refuses the key will not answer anything else either.
+  // A server may have no list. A server that refuses the key will not answer other requests either.
   if (listed.status === 401 || listed.status === 403) throw refusalOf(listed, probe);
   found.models = listedModels(listed.body);
   found.probed_model = modelOf(probe, found.models);
@@ -130,7 +130,7 @@ async function complete(probe: Probe, model: string, signal: AbortSignal): Promi
 }
 
 /**
- * Asks again without what the server refuses by name, once for each such thing. What it was is added to `refuses` if the
+ * Repeats the request without what the server refuses by name, once for each name. A name is added to `refuses` if the
  * server answers without it.
  */
 async function askWithout(
@@ -202,27 +202,27 @@ function capabilities(
 }
 
 /**
- * One request of a probe. It follows no redirect, so that neither the key nor the request ends up at another address
- * than the one that was checked, and reads no more than it was prepared for.
+ * One request of a probe. It follows no redirect, so neither the key nor the request reaches an address that was not
+ * checked. It reads a bounded reply.
  */
 export interface Answer {
   readonly status: number;
-  /** Parsed; null when it is no JSON. */
+  /** Parsed; null if it is not JSON. */
   readonly body: unknown;
-  /** What the server says went wrong, short and without the key; empty when it says nothing. */
+  /** What the server says went wrong, short and without the key; empty if it says nothing. */
   readonly said: string;
-  /** All that it says of a refusal. */
+  /** The whole text of a refusal. */
   readonly words: string;
 }
 
-/** The end of a probe, in words for whoever reads the endpoint. */
+/** Ends the probe, with a message for the user who reads the endpoint. */
 class ProbeFailure extends Error {
   override readonly name = "ProbeFailure";
 }
 
 type Target = Pick<Probe, "base_url" | "api_key" | "send">;
 
-/** A GET without a body, a POST with one. Throws ProbeFailure when no answer can be had. */
+/** A GET without a body, a POST with one. Throws ProbeFailure if there is no answer. */
 async function ask(target: Target, path: string, body: object | null, signal: AbortSignal): Promise<Answer> {
   const { send = ownNetwork } = target;
   try {
@@ -243,39 +243,39 @@ async function ask(target: Target, path: string, body: object | null, signal: Ab
   } catch (thrown) {
     if (thrown instanceof LongBodyError) throw new ProbeFailure("the answer is over 4 MiB");
     const reason = shortly(thrown instanceof Error ? thrown.message : String(thrown), target.api_key);
-    // The runtime says no more than this of a name that no resolver knows.
+    // This is all that the runtime reports for a name that does not resolve.
     const told = reason.startsWith("internal error") ? "the host is unknown or unreachable" : reason;
     throw new ProbeFailure(`not reachable: ${told}`);
   }
 }
 
-// What can be proven of an engine's logprobs by asking it for one token at a time: whether temperature and penalties
-// are in them, and whether a request that says nothing is sampled neutrally.
+// Tests an engine's logprobs by requesting one token at a time: whether temperature and penalties affect them, and
+// whether a request without sampling fields is sampled neutrally.
 //
-// The calls ask for the likeliest tokens at one place, after the same prompt. Halving the temperature doubles every
-// difference between two logprobs, where they are of the distribution that is sampled from, and changes none where they
-// are not. A penalty far from 1 moves the tokens of the prompt: one below lifts those with a logit above 0, one above
-// sinks those with a logit below. What cannot be told, since a reply has too few tokens, all are as likely, or none of
-// the prompt is listed, is null.
+// The calls ask for the likeliest tokens at one position, after the same prompt. If logprobs are of the distribution
+// that is sampled from, halving the temperature doubles every difference between two logprobs; otherwise it changes
+// none. A penalty far from 1 moves the tokens of the prompt: one below 1 raises those with a logit above 0, one above 1
+// lowers those with a logit below 0. A result is null if it cannot be determined: a reply has too few tokens, all are
+// equally likely, or no token of the prompt is listed.
 
-/** Who is asked, and what of the fields of training it is not to be sent. */
+/** The endpoint and model to call, and the sampling that decides which training fields are sent. */
 export interface Asked extends Target {
   readonly model: string;
-  /** The run's sampling; a null in it takes a field back. */
+  /** The run's sampling; a null in it removes a field. */
   readonly sampling: Sampling;
 }
 
-/** As many as vLLM lists where nobody says otherwise. */
+/** As many as vLLM lists by default. */
 const LISTED = 20;
-/** vLLM takes anything above 0, divides a logit above 0 by it and multiplies one below. */
+/** vLLM accepts any value above 0; it divides a logit above 0 by it and multiplies one below 0. */
 const LIFTING = 0.01;
 const SINKING = 100;
 const HALF = 0.5;
-/** Its own words and digits are the likeliest to follow: a penalty on them shows. */
+/** The prompt's own words and digits are the likeliest to follow, so a penalty on them is visible. */
 const PROMPT = "Go on: one, two, one, two, one,\n1\n2\n1\n2\n1";
 /**
- * Its tokens: digits on lines of their own stay what they are with any tokenizer, the words with those that leave words
- * whole.
+ * Its tokens. Digits on separate lines are single tokens with any tokenizer; the words are with tokenizers that keep
+ * words whole.
  */
 const IN_PROMPT: ReadonlySet<string> = new Set(["1", "2", "\n", " one", " two", ","]);
 const SALT = "rollcall-probe";
@@ -295,7 +295,7 @@ async function probeExactness(
   ]);
   const first = tokensOf(warm);
   const logprobs_mode = scaleOf(first, tokensOf(cool));
-  // Raw logprobs do not show what a penalty does, and one that is taken back is nobody's.
+  // Raw logprobs do not show what a penalty does, and a penalty that the run removes does not matter.
   const shown = logprobs_mode === "processed";
   const apart = differ(first, tokensOf(silent));
   return {
@@ -309,7 +309,7 @@ async function probeExactness(
   };
 }
 
-/** A server may only be sparing with lists: of the fields themselves it is asked alone. */
+/** The server may only refuse long lists of logprobs, so the fields are sent without the list. */
 async function askWithoutList(asked: Asked, neutral: object, signal: AbortSignal): Promise<string | null> {
   const { top_logprobs: _, ...request } = requestOf(asked.model);
   const answer = await ask(asked, "/chat/completions", { ...request, ...neutral }, signal);
@@ -332,7 +332,7 @@ function tokensOf({ status, body }: Answer): LikelyTokens {
   return status === 200 ? firstTokens(body) : new Map();
 }
 
-/** It did not come as far as saying what it supports. */
+/** The probe did not get far enough to know what the endpoint supports. */
 export function isSilent({ chat, exactness, error }: EndpointCapabilities): boolean {
   return error !== null && (!chat || exactness === null);
 }

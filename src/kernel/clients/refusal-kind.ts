@@ -1,31 +1,31 @@
 /**
- * What a refusal refuses: the key, this prompt, or a call for a reason that may be the key's. Pure: it reads the
- * status, the content type and the first characters of the body.
+ * Decides what a refusal is about: the key, this prompt, or possibly either. Pure: it reads the status, the content
+ * type and the first characters of the body.
  *
- * A 401 is the key's. A 403 is used for three things: rights of the key or account, moderation of one prompt, and block
- * pages of firewalls that dislike a word of one prompt. Only the first may end a run. What these lists miss is counted
- * as `forbidden`, and three tasks have to meet that before anything ends.
+ * A 401 is about the key. A 403 has three uses: rights of the key or account, moderation of one prompt, and block pages
+ * of firewalls that object to a word of one prompt. Only the first may end a run. What these lists do not recognise
+ * counts as `forbidden`, and three tasks must get it before the run ends.
  */
 
 /**
  * `key_refused`: no call with this key is answered. `prompt_refused`: another prompt may be answered. `forbidden`: a
- * 403 that does not say which of the two. Null: a refusal of another kind.
+ * 403 that does not say which of the two. Null: another kind of refusal.
  */
 export type RefusalKind = "key_refused" | "prompt_refused" | "forbidden";
 
 export interface RefusedReply {
   readonly status: number;
   readonly content_type: string | null;
-  /** The body as it came. */
+  /** The body, unchanged. */
   readonly text: string;
 }
 
 const READ_CHARACTERS = 20_000;
 
 /**
- * Keys that are refused with 400. The members are those of the error itself: where a server repeats a prompt, it stands
- * inside a string, and its quotation marks are escaped. Google's ErrorInfo, and OpenAI's code as gateways send it; then
- * the messages of Gemini, its OpenAI compatibility, xAI and Alibaba Model Studio.
+ * Errors about the key with status 400. Only members of the error itself match: in a prompt that a server repeats, the
+ * quotation marks are escaped. First Google's ErrorInfo, and OpenAI's code as gateways send it; then the messages of
+ * Gemini, its OpenAI compatibility, xAI and Alibaba Model Studio.
  */
 const KEY_REFUSED_WITH_400: readonly RegExp[] = [
   /"(?:reason|code|type|status)"\s*:\s*"(?:API_KEY_INVALID|invalid_?api_?key|incorrect_api_key_error)"/i,
@@ -34,7 +34,7 @@ const KEY_REFUSED_WITH_400: readonly RegExp[] = [
   /"(?:message|error)"\s*:\s*"(?:Incorrect|Invalid) API[ -]key provided/i,
 ];
 
-/** Policies about who may call. They say nothing about the prompt, and are taken out before a text is searched. */
+/** Policies about who may call. They say nothing about the prompt, and are removed before a text is searched. */
 const ACCESS_POLICY = new RegExp(
   String.raw`\b(?:iam|identity-based|resource(?:-based)?|session|service control|endpoint|organi[sz]ation(?:['’]?s)?|` +
     "org|access(?: control)?|conditional access|bucket|kms|key|trust|vpc|network|firewall|data|privacy|retention|" +
@@ -43,12 +43,12 @@ const ACCESS_POLICY = new RegExp(
   "g",
 );
 
-/** An account, a key or an address that is shut out, whatever for. */
+/** An account, a key or an address that is blocked, for whatever reason. */
 const SHUT_OUT = new RegExp(
   String.raw`\b(?:account|organi[sz]ation|workspace|project|team|user|api key|key|ip(?: address)?)\b[^.]{0,40}` +
     String.raw`\b(?:suspended|disabled|banned|deactivated|restricted|terminated|revoked|blocked|block_?list)\b`,
 );
-/** Rights that a caller lacks; some servers begin so where a moderator refused a prompt, and then go on. */
+/** Missing rights. Some servers begin like this for a moderated prompt too, and then continue with the real reason. */
 const NO_RIGHTS = new RegExp(
   String.raw`\bnot (?:allowed|authori[sz]ed|permitted|entitled) to (?:access|use|call)\b[^.]{0,40}\bmodel|` +
     String.raw`\b(?:no|not have|lacks?|missing|insufficient) (?:access|permissions?)\b`,
@@ -59,7 +59,7 @@ const URL = /https?:\/\/[^\s"'<>]+/g;
 
 const ASKED_OR_SAID = "(?:prompt|input|content|message|query|output|response|completion)s?";
 
-/** Bodies of a 403 that refuse one prompt, lower-cased. Before each: whose public documentation or errors say so. */
+/** Bodies of a 403 that refuse one prompt, in lower case. The comment above each names the source. */
 const PROMPT_REFUSED: readonly RegExp[] = [
   // OpenRouter: `metadata.reasons`, `flagged_input`.
   /moderat(?:ion|ed|or)|\bflagged|"reasons"\s*:\s*\[\s*"/,
@@ -83,7 +83,7 @@ const PROMPT_REFUSED: readonly RegExp[] = [
     String.raw`\b${ASKED_OR_SAID} (?:(?:was|were|is|are|(?:has|have) been) )?` +
       "(?:blocked|rejected|refused|denied|filtered|prohibited|disallowed|not allowed)",
   ),
-  // What moderators mostly say.
+  // Common phrases of moderators.
   new RegExp(String.raw`\b(?:request|${ASKED_OR_SAID})\b[^.]{0,60}\bviolat`),
   // Categories of OpenAI's moderation, Llama Guard and NVIDIA NeMo Guardrails.
   /\b(?:unsafe|toxic|toxicity|offensive|profanity|nsfw|csam|sexual|violence|self[-_ /]harm|hate)\b|pii detected/,
@@ -91,7 +91,7 @@ const PROMPT_REFUSED: readonly RegExp[] = [
   /\bwaf\b|web application firewall/,
 ];
 
-/** Of a reply that is no success. */
+/** For a reply that is not a success. */
 export function refusalKind({ status, content_type, text }: RefusedReply): RefusalKind | null {
   const read = text.slice(0, READ_CHARACTERS);
   if (status === 401) return "key_refused";
@@ -103,7 +103,7 @@ export function refusalKind({ status, content_type, text }: RefusedReply): Refus
   return PROMPT_REFUSED.some((words) => words.test(said)) ? "prompt_refused" : "forbidden";
 }
 
-/** A page for people, of a firewall or proxy: by its marks, wherever they stand, or by its type. JSON may have any. */
+/** An HTML page of a firewall or proxy: by its tags, wherever they are, or by its type. JSON may have any type. */
 function isPage(text: string, type: string | null): boolean {
   if (/<!doctype html|<html[\s>]/i.test(text)) return true;
   const body = text.trimStart();
@@ -111,7 +111,7 @@ function isPage(text: string, type: string | null): boolean {
   return body !== "" && !/^[[{"]/.test(body) && /html/i.test(type ?? "");
 }
 
-/** Letters of other alphabets, which some servers write as `\uXXXX`. */
+/** Decodes `\uXXXX`, which some servers use for letters of other alphabets. */
 function unescaped(text: string): string {
   return text.replace(/\\u([0-9a-f]{4})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 }

@@ -1,6 +1,6 @@
 /**
- * A refusal as the `openai` SDK's error: made of a reply whose status refuses, or of an error inside a reply of status 200;
- * and what such an error says. Pure.
+ * Turns a refusal into the `openai` SDK's error: from a reply whose status is an error, or from an error inside a reply
+ * of status 200; and reads such errors. Pure.
  */
 
 import { JSONRepairError, jsonrepair } from "jsonrepair";
@@ -15,7 +15,7 @@ import { refusalKind } from "./refusal-kind.ts";
 
 const [OK, BAD_REQUEST, FORBIDDEN] = [200, 400, 403];
 
-/** A refusal as the SDK reads it: OpenAI's `error` in a JSON body, the body where it is the error, else the text. */
+/** The error as the SDK reads it: `error` in a JSON body, or the body if it is the error itself, or the text. */
 export function refusalOf({ status, headers }: Response, text: string): APIError {
   const said = jsonIn(text) ?? cutJson(text);
   if (!said) return APIError.generate(status, undefined, text, headers);
@@ -27,10 +27,12 @@ export function refusalOf({ status, headers }: Response, text: string): APIError
   );
 }
 
-/** What is repaired at once: a repair may take time that grows with the square of a text. */
+/** Maximum length that is repaired: the time of a repair may grow with the square of the length. */
 const LONGEST_REPAIRED = 16 * 1024;
 
-/** The JSON of a refusal that was cut at the read limit, repaired. Null if the text is not JSON, or holds no words of an error. */
+/**
+ * The JSON of a refusal that was cut at the read limit, repaired. Null if the text is not JSON, or has no error text.
+ */
 function cutJson(text: string): unknown {
   const cut = /^\s*[{[]/.test(text) ? jsonIn(text.slice(0, LONGEST_REPAIRED), parseCut) : null;
   const { words, codes } = saidInError(cut, "");
@@ -47,8 +49,8 @@ function parseCut(text: string): unknown {
 }
 
 /**
- * OpenAI's `error`, if it says something that stands nowhere else. Many frameworks put there the name of the status, and the
- * words beside it; so does Databricks with the words of another provider.
+ * OpenAI's `error`, if it has information that the other members lack. Many frameworks put the name of the status there
+ * and the message elsewhere; Databricks does so with the message of another provider.
  */
 function errorMember(said: object): unknown {
   const { error, ...others } = said as Readonly<Record<string, unknown>>;
@@ -57,7 +59,7 @@ function errorMember(said: object): unknown {
   return typeof error === "string" && Object.keys(others).length === 0 ? error : said;
 }
 
-/** Null for what is no JSON, or nested too deep to be read. */
+/** Null if the text is not JSON, or is nested too deeply. */
 export function jsonIn(text: string, parse: (text: string) => unknown = JSON.parse): unknown {
   try {
     return parse(text);
@@ -68,8 +70,8 @@ export function jsonIn(text: string, parse: (text: string) => unknown = JSON.par
 }
 
 /**
- * An error in a reply of status 200, as if it had come with the status that it names. Without one it passes, unless a
- * policy refused the prompt.
+ * An error in a reply of status 200, as if it had come with the status that it names. Without a status it counts as
+ * temporary, unless a policy refused the prompt.
  */
 export function failureInside({ status, error }: ReplyError, headers: Headers): Error {
   if (status !== null) return APIError.generate(status, { error }, undefined, headers);
@@ -79,23 +81,23 @@ export function failureInside({ status, error }: ReplyError, headers: Headers): 
   return kind === "prompt_refused" ? new PolicyRefusalError(error.message) : new ModelError(error.message);
 }
 
-/** What the refusal says of itself, without what it repeats of the request. */
+/** The error's own text, codes and fields, without what it repeats of the request. */
 export function saidBy(refusal: APIError): Said {
   return saidInError(bodyOf(refusal), refusal.message);
 }
 
-/** Null for a refusal that is a text. */
+/** Null if the refusal is plain text. */
 export function bodyOf({ error }: APIError): { readonly error: unknown } | null {
   return error === undefined ? null : { error };
 }
 
-/** As it came, as far as that was kept. The SDK has words of its own for a refusal without a body. */
+/** The text as received, as far as the SDK kept it. For a refusal without a body the SDK has a text of its own. */
 export function textOf({ message, error }: APIError): string {
   if (error !== undefined) return jsonOf({ error });
   return message.endsWith("status code (no body)") ? "" : message;
 }
 
-/** By a policy or a moderator, with whatever status: by its code, or the words that a 403 would say it with. */
+/** A policy or a moderator refused the prompt, with any status: by its code, or by a text that is typical for a 403. */
 export function isRefusedPrompt(refusal: APIError): boolean {
   const kind = refusalKind({ status: FORBIDDEN, content_type: null, text: textOf(refusal) });
   return hasPolicyCode(refusal) || kind === "prompt_refused";
@@ -105,7 +107,7 @@ export function hasPolicyCode(refusal: APIError): boolean {
   return saidBy(refusal).codes.some((code) => endingOf(code) === "refused_by_policy");
 }
 
-/** In the words of the SDK, and of the provider behind the server where they stand beside them. */
+/** The SDK's message, or the message of the provider behind the server if that is given too. */
 export function messageOf(thrown: unknown): string {
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   const error: unknown = thrown instanceof APIError ? thrown.error : null;
@@ -125,7 +127,7 @@ export function retryAfter(headers: Headers | undefined): number | null {
   return Number.isFinite(ms) ? Math.max(0, ms) : null;
 }
 
-/** Nothing for what is nested deeper than can be written. */
+/** Empty if the value is nested too deeply to be written. */
 function jsonOf(body: unknown): string {
   try {
     return JSON.stringify(body ?? null);

@@ -1,9 +1,9 @@
-/** What a server says went wrong, in whichever shape it says so: short, and without the key it was sent. */
+/** The error message of a server, in whatever format: short, and without the key of the call. */
 import { withoutKey } from "./without-key.ts";
 
 const LONGEST_SAID = 200;
 
-/** Null for what is no JSON. */
+/** Null if the text is not JSON. */
 export function parsedJson(text: string, parse: (text: string) => unknown = JSON.parse): unknown {
   try {
     return parse(text);
@@ -13,7 +13,9 @@ export function parsedJson(text: string, parse: (text: string) => unknown = JSON
   }
 }
 
-/** OpenAI's `error.message`, vLLM's and FastAPI's `message` and `detail`, a validation's `detail[0].msg`; else empty. */
+/**
+ * OpenAI's `error.message`, vLLM's and FastAPI's `message` and `detail`, a validation's `detail[0].msg`; else empty.
+ */
 export function saidIn(body: unknown, api_key: string | null): string {
   const [error, detail] = [member(body, "error"), member(body, "detail")];
   const invalid = Array.isArray(detail) ? member(detail[0], "msg") : undefined;
@@ -22,12 +24,12 @@ export function saidIn(body: unknown, api_key: string | null): string {
   return typeof message === "string" ? shortly(message, api_key) : "";
 }
 
-/** The key goes before the cut: a cut through it would leave a part. */
+/** The key is removed before the text is cut: a cut through the key would leave a part of it. */
 export function shortly(text: string, api_key: string | null): string {
   return withoutKey(text, api_key).slice(0, LONGEST_SAID);
 }
 
-/** A member of what may be anything. */
+/** A member of a value of any type. */
 export function member(value: unknown, name: string): unknown {
   return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
 }

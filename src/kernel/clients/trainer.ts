@@ -1,7 +1,6 @@
 /**
- * The one call made to a trainer: a batch is offered to its address. It follows no redirect and reads no more than a
- * short answer. What the answer means for the batch is decided elsewhere; an offer that reached nobody is made again by
- * whoever asked for it, never here.
+ * Sends a batch offer to a trainer's address. It follows no redirect and reads only a short answer. The rules for the
+ * answer are in kernel/trainer/offers.ts, and its object repeats an offer that did not reach the trainer.
  */
 
 import { OfferAcked } from "../../contract/trainer-wire.ts";
@@ -11,7 +10,7 @@ import type { Send } from "./outgoing.ts";
 
 export type OfferReply =
   | { readonly kind: "accepted" }
-  /** It trained the batch before it answered. */
+  /** The trainer trained the batch before it answered. */
   | ({ readonly kind: "acked"; readonly not_finite?: readonly string[] } & Omit<OfferAcked, "acked">)
   | { readonly kind: "gone" }
   | { readonly kind: "busy"; readonly retry_after_ms: number | null }
@@ -56,7 +55,7 @@ function meaningOf(status: number, retryAfter: string | null, text: string): Off
     return { kind: "busy", retry_after_ms: seconds === null ? null : seconds * 1000 };
   }
   const message = `the trainer answered ${status}: ${text.slice(0, LONGEST_SAID)}`;
-  // 409: it is at another step or knows a later epoch, and will register; the batch has nothing to do with it.
+  // 409: the trainer is at another step or has a later epoch, and will register. The batch itself was not refused.
   const refuses = status >= 400 && status < 500 && status !== 409;
   return { kind: refuses ? "refused" : "absent", message };
 }

@@ -1,7 +1,7 @@
 /**
- * Fields of `extra_body` by which an endpoint may take more than the bound of a call (call-size.ts), or call another model.
+ * Fields of `extra_body` that may let an endpoint exceed the bound of a call (call-size.ts) or call another model.
  * Servers spell them in many ways and put them into objects such as `options`, so names are compared without case and
- * separators, at any depth. A field that no pattern knows is let through: docs/billing.md says so.
+ * separators, at any depth. A field that matches no pattern is allowed: docs/billing.md says so.
  */
 import { isRecord } from "../../contract/json.ts";
 
@@ -11,12 +11,12 @@ export interface UnboundedField {
   readonly why: string;
 }
 
-/** At the top of the body. Their values are part of the bound. */
+/** Fields at the top of the body. Their values are part of the bound. */
 export const TOKEN_LIMITS = ["max_tokens", "max_completion_tokens"] as const;
 export const REPLY_COUNTS = ["n", "best_of"] as const;
 const COUNTED: readonly string[] = [...TOKEN_LIMITS, ...REPLY_COUNTS];
 
-/** The first that matches counts. */
+/** The first match decides. */
 const KINDS: readonly { readonly names: RegExp; readonly why: string }[] = [
   {
     names: new RegExp(
@@ -49,12 +49,12 @@ const KINDS: readonly { readonly names: RegExp; readonly why: string }[] = [
   },
 ];
 
-/** Their members are named by whoever wrote them: a schema may have a property `n` or a `maxLength`. */
+/** Objects whose members have free names: a schema may have a property `n` or a `maxLength`. */
 const NOT_OPTIONS = /schema|json|format|guided|structured|grammar|metadata|^functions?$|^toolchoice$|^logitbias$/;
 
 const LONGEST_NAME = 100;
 
-/** The first such field; null where there is none. */
+/** The first such field; null if there is none. */
 export function unboundedField(extra_body: Readonly<Record<string, unknown>>): UnboundedField | null {
   const others = Object.entries(extra_body).filter(([name]) => !COUNTED.includes(name));
   return firstWithin(others, "");
@@ -72,8 +72,8 @@ function firstWithin(members: Members, above: string): UnboundedField | null {
 
 function fieldAt(name: string, value: unknown, path: string): UnboundedField | null {
   if (value === null || value === false) return null;
-  // Servers in Go take a long s for an s, and the sign of kelvin for a k.
-  // No server has a longer name, and what a pattern takes grows by the square of its length.
+  // Servers written in Go also match the long s as s, and the kelvin sign as k. Names are cut, because no server has a
+  // longer one and matching takes time that grows with the square of the length.
   const folded = name
     .slice(0, LONGEST_NAME)
     .normalize("NFKC")

@@ -1,32 +1,32 @@
 /**
- * Some endpoints repeat the key they were sent, in refusals or in replies; what they say is stored and shown, and the
- * key must be in neither.
+ * Removes an API key from texts and replies. Some endpoints repeat the key they were sent, in refusals or in replies;
+ * their texts are stored and shown, so the key must not be in them.
  *
- * Invariants. A key is taken out of a reply as it is, as JSON and URLs write it, and out of base64. Servers that check
- * no key are given one all the same ("EMPTY", "sk-no-key-required"), which anybody may write: a key that is a plain
- * word, a number, or made of such words is none, and replies keep it.
+ * Invariants. A key is removed in its plain form, in the forms of JSON and URLs, and in base64. Servers that check no
+ * key still get one ("EMPTY", "sk-no-key-required"), which may appear in ordinary text. So a key that is a plain word,
+ * a number, or made of such words is not secret, and replies keep it.
  */
 import { formsOf, SHORTEST, withoutForms } from "../../core/redact.ts";
 
 const MARK = "[key]";
-/** So many characters of a key's begin are as good as a name for it: a text may have been cut right through a key. */
+/** This many first characters identify a key: a text may have been cut in the middle of a key. */
 const BEGIN = 8;
-/** A word or a number as short as this occurs by itself. */
+/** A word or a number this short occurs in ordinary text. */
 const PLAIN = /^([a-z]{1,19}|\d{1,19})$/i;
-/** ASCII as JSON need not write it. */
+/** ASCII characters in an escaped form that JSON does not require. */
 const ESCAPED = /\\(u00[2-7]|\/)/;
-/** What keys that mean nothing are made of. */
+/** The words that keys without meaning are made of. */
 const FILLERS =
   /^(|a|any|anything|api|apikey|auth|bearer|default|demo|dummy|empty|example|fake|foo|bar|here|ignored|key|lm|local|my|na|needed|no|nokey|none|not|null|ollama|placeholder|required|sk|studio|test|todo|token|unused|used|vllm|x+|your)$/;
 
-/** The reply, parsed, without the key: it is what is stored of a model's, a judge's or a probe's answer. */
+/** The parsed reply without the key. This is what is stored of the answer of a model, a judge or a probe. */
 export function replyWithoutKey<T>(reply: T, api_key: string | null): T {
   return api_key === null || !isSecret(api_key) ? reply : withoutForms(reply, writtenForms(api_key), MARK);
 }
 
 /**
- * Whether a reply, as its text, may hold the key: to look through all of one that is parsed takes many times as long as
- * to parse it. What JSON may write in more than one way is looked through.
+ * Whether the text of a reply may contain the key. Searching a whole parsed reply takes many times as long as parsing
+ * it, so it is done only if this is true. If JSON may write the key in several ways, the result is true.
  */
 export function mayHoldKey(textOf: () => string, api_key: string | null): boolean {
   if (api_key === null || !isSecret(api_key)) return false;
@@ -35,7 +35,10 @@ export function mayHoldKey(textOf: () => string, api_key: string | null): boolea
   return writtenForms(api_key).some((form) => text.includes(form));
 }
 
-/** What is said of a failure, without the key, or the begin of it that a cut has left; a plain word only by itself. */
+/**
+ * An error text without the key, or without the beginning of it that a cut left. A plain word is removed only as a
+ * word.
+ */
 export function withoutKey(text: string, api_key: string | null): string {
   if (api_key === null || api_key === "") return text;
   if (isSecret(api_key)) {
@@ -56,7 +59,7 @@ function writtenForms(key: string): string[] {
   return [...new Set([...plain, ...inBase64(key)])];
 }
 
-/** What base64 makes of a key, wherever in the encoded text it begins: what its neighbours have no part in. */
+/** The base64 forms of a key at each of its three offsets, without the characters that depend on its neighbours. */
 function inBase64(key: string): string[] {
   const cores = [0, 1, 2].map((before) => {
     const text = btoa(" ".repeat(before) + key);

@@ -1,4 +1,4 @@
-/** A run's rows, wherever they come from: stored as JSON lines in R2, or made by the environment. */
+/** Reads a run's rows: stored as JSON lines in R2, or made by the environment. */
 
 import type { JsonObject } from "../../contract/json.ts";
 import { findLost, within } from "../../contract/lost-json.ts";
@@ -8,10 +8,10 @@ import type { Subrequests } from "../kit/subrequests.ts";
 import type { RunSpec } from "../messages/wire.ts";
 import { readRowTexts } from "./rows.ts";
 
-/** What decides which rows a run plays, and in which order. */
+/** The fields that decide which rows a run plays, and in which order. */
 export type RowsOf = Pick<RunSpec, "dataset" | "shuffle" | "seed" | "training">;
 
-/** The same of an eval that is asked as a training run was: its rows, its seed, its order. */
+/** The same for an eval of a training run: its rows, its seed, its order. */
 export type EvalRowsOf = Omit<RowsOf, "training">;
 
 export interface Example {
@@ -19,27 +19,27 @@ export interface Example {
   readonly row: JsonObject;
 }
 
-/** Stored rows by their number. */
+/** The texts of stored rows, by row number. */
 export type RowTexts = ReadonlyMap<number, string>;
 
-/** Where a run's rows come from: a training run never takes those that are kept for evals. */
+/** Where a run's rows come from: a training run never uses the rows that are kept for evals. */
 export function sourceOf({ dataset, evalDataset }: AnyEnvironment, training: boolean): AnyEnvironment["dataset"] {
   return training ? dataset : (evalDataset ?? dataset);
 }
 
 /**
- * What an eval of a training run's own environment plays: the rows the run brought, else those the environment keeps for
- * evals, else its rows. The evals that a training run begins and what it holds out both follow it.
+ * What an eval of a training run's own environment plays: the rows of the run's request, or the environment's rows for
+ * evals, or its rows. The evals that a training run starts and the rows that it holds out both use this.
  */
 export function evalOf({ dataset, seed, shuffle }: RowsOf, environment: AnyEnvironment): EvalRowsOf {
   if (dataset.kind === "uploaded") return { dataset, seed, shuffle };
   const { kind, length } = sourceOf(environment, false);
-  // Rows that every eval brings are nobody's before.
+  // An environment of uploaded rows has no rows before an eval brings them.
   const known = kind === "uploaded" ? 0 : length;
   return { dataset: { kind, key: null, length: known }, seed, shuffle: shuffle && known !== null };
 }
 
-/** What is stored of the rows of these groups; nothing for a dataset that is not. Throws `RowsMissing`. */
+/** The stored texts of the rows of these groups; empty if the dataset is not stored. Throws `RowsMissing`. */
 export async function storedRows(
   env: Env,
   spec: RowsOf,
@@ -53,8 +53,8 @@ export async function storedRows(
 }
 
 /**
- * The example of group `group`, with its row from `stored` if it is there. Throws `RowError` for one its schema refuses,
- * and for one that was stored before rows with such numbers were refused, and would be played with other numbers.
+ * The example of group `group`, with its row from `stored` if it is there. Throws `RowError` if the schema refuses the
+ * row, or if the row has numbers that lose digits. (Such rows are refused on upload, but older ones may be stored.)
  */
 export function exampleOfGroup(spec: RowsOf, environment: AnyEnvironment, group: number, stored: RowTexts): Example {
   const example_id = exampleAt(group, orderOf(spec));
@@ -71,7 +71,7 @@ export function rowsText(rows: readonly unknown[]): string {
   return rows.map((row) => JSON.stringify(row)).join("\n");
 }
 
-/** The first places of a run's order, with the row at each, by row: rows that lie together are read together. */
+/** The first places of a run's order, with the row at each, sorted by row so that neighbours are read together. */
 export function firstPlaces(spec: RowsOf, count: number): { readonly place: number; readonly row: number }[] {
   const length = Math.min(count, spec.dataset.length ?? count);
   return Array.from({ length }, (_, place) => ({

@@ -1,4 +1,4 @@
-/** Uploaded datasets as a caller sees them: one, its rows a page at a time, and its end. */
+/** Reads uploaded datasets for the API: one dataset, and its rows one page at a time. */
 import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { DatasetView } from "../../contract/uploaded-dataset.ts";
@@ -16,8 +16,8 @@ export async function readDataset(env: Env, scope: Scope, idOrName: string): Pro
 }
 
 /**
- * Lines of `DatasetRow` from the row after `after`, at most `limit` of them and about 8 MiB. `next` goes on after this
- * page; null on the last one.
+ * Lines of `DatasetRow` after row `after`: at most `limit` lines and about 8 MiB. `next`: the row after which the next
+ * page continues; null on the last page.
  */
 export async function readDatasetRows(
   env: Env,
@@ -49,7 +49,7 @@ async function linesFrom(env: Env, file: RowsFile, first: number, limit: number)
   return lines;
 }
 
-/** Whoever finds the rows gone has read of the dataset just before it was deleted. */
+/** A caller that finds the rows missing had read the dataset just before it was deleted. */
 export function refusalOfRows(thrown: unknown, idOrName: string, param: string): Result<never> {
   if (!(thrown instanceof RowsMissing)) throw thrown;
   return refuse("not_found", `the rows of dataset ${idOrName} are missing`, param);
@@ -64,7 +64,7 @@ export async function openDataset(
 ): Promise<Result<DatasetTableRow>> {
   const missing = refuse("not_found", `no dataset ${idOrName}`, param);
   const isId = readId(env, idOrName)?.kind === "dataset";
-  // A name cannot begin as an id does: what does, and is none of ours, is a guess.
+  // Names cannot begin with `ds_`. A text that does and is not a valid id is a guess.
   if (!isId && idOrName.startsWith("ds_")) return missing;
   const row = await findDataset(env.DB, scope, isId ? { id: idOrName } : { name: idOrName });
   return row === null ? missing : { ok: true, value: row };

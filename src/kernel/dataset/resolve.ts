@@ -1,4 +1,4 @@
-/** The uploaded dataset a run names: looked up, and its rows held to the environment the run is of. */
+/** Resolves the uploaded dataset that a run names: looks it up and checks its rows against the run's environment. */
 import { canonicalJson, findOddity, type Json, type JsonObject } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { findLost, within } from "../../contract/lost-json.ts";
@@ -27,12 +27,14 @@ interface Against {
   readonly environment: AnyEnvironment;
 }
 
-/** Of rows that nobody held to this environment before, so many are, and no more than so many characters of them. */
+/**
+ * How many rows, and how many characters of them, are checked if they were not checked against this environment before.
+ */
 const ROWS_TRIED = LIMITS.datasetBlockRows;
 const CHARACTERS_TRIED = LIMITS.datasetBlockBytes;
 const GOOD: Result<null> = { ok: true, value: null };
 
-/** Refuses with `dataset`, or the row, as the field at fault. A row that is not tried may still fail its rollouts. */
+/** Refuses with `dataset`, or the row, as the field at fault. A row that is not checked may still fail its rollouts. */
 export async function resolveDataset(
   env: Env,
   scope: Scope,
@@ -74,8 +76,8 @@ async function tryFirstRows(
 }
 
 /**
- * What is wrong with row `index`, or null: it must make a task of the environment, or, when none is named, of any.
- * `where` begins the message: "line 17". Never throws for JSON.
+ * What is wrong with row `index`; null if nothing. It must make a task of the environment or, if none is named, a task
+ * of any environment. `where` begins the message: "line 17". Never throws for JSON.
  */
 export function refusedRow(
   environment: AnyEnvironment | null,
@@ -99,7 +101,7 @@ function checkRow(environment: AnyEnvironment | null, row: Json, index: number):
   const odd = findOddity(row, "");
   if (odd !== null) throw new RowError(index, `.${odd.path}`, `${odd.path}: ${odd.message}`);
   if (environment === null) {
-    // OpenAI's form of a row: what is in it only an environment's arguments can say.
+    // OpenAI's form of a row: only an environment's arguments say what it must contain.
     if (isObject(row["item"] ?? null)) return;
     buildTask({}, row, index);
     return;

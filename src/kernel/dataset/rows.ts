@@ -1,8 +1,9 @@
 /**
- * Rows of a stored file, by number, without reading the whole of it.
+ * Reads rows of a stored file by number, without reading the whole file.
  *
- * A file with an index is read in its blocks, by one ranged get each; one without (rows that came with a run) is a single
- * block. Rollouts of a run ask for neighbours, so blocks stay in memory, except one that is a single long row.
+ * A file with an index is read block by block, with one ranged get for each. A file without an index (rows that came
+ * with a run) is a single block. Rollouts of a run read neighbouring rows, so blocks are kept in memory, except a block
+ * that is a single long row.
  */
 import { LIMITS } from "../../contract/limits.ts";
 import { chunksOf } from "../kit/body-chunks.ts";
@@ -14,7 +15,7 @@ const ENTRY_BYTES = 8;
 
 export interface BlockStart {
   readonly row: number;
-  /** Of the row's first byte in the file. */
+  /** Offset of the row's first byte in the file. */
   readonly offset: number;
 }
 
@@ -29,7 +30,7 @@ export interface RowText {
   readonly text: string;
 }
 
-/** The file or its index is not in the object store: no row of it can be read, now or later. */
+/** The file or its index is not in the object store: none of its rows can be read, now or later. */
 export class RowsMissing extends Error {
   override readonly name = "RowsMissing";
 
@@ -42,14 +43,14 @@ export class RowsMissing extends Error {
 type Block = ReadonlyMap<number, string>;
 
 /**
- * Per isolate, by key in R2, which begins with the owner's: 16 MiB of blocks at most, and 2 MiB for the index of a file of
- * the shortest rows.
+ * For each isolate, by key in R2, which begins with the owner's: at most 16 MiB of blocks, and at most 2 MiB for the
+ * index of a file with the shortest rows.
  */
 const blocks = new LruCache<Block>(16);
 const indexes = new LruCache<DatasetIndex>(8);
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** The JSON text of each of these rows. Throws `RowsMissing`, or `RangeError` for a row the file does not have. */
+/** The JSON text of each of these rows. Throws `RowsMissing`, or `RangeError` if the file does not have a row. */
 export async function readRowTexts(
   env: Env,
   file: RowsFile,
@@ -70,7 +71,7 @@ export async function readRowTexts(
   return texts;
 }
 
-/** In how many blocks these rows lie: so many reads they take. */
+/** How many blocks these rows are in, which is the number of reads. */
 export async function blocksOf(
   env: Env,
   file: RowsFile,
@@ -81,7 +82,7 @@ export async function blocksOf(
   return new Set(Array.from(rows, (row) => index.blockOf(row))).size;
 }
 
-/** The rows from `first` on, as long as they are asked for. One ranged get. Throws `RowsMissing`. */
+/** The rows from `first` on, read as they are consumed. One ranged get. Throws `RowsMissing`. */
 export async function* rowsFrom(
   env: Env,
   file: RowsFile,
@@ -117,7 +118,7 @@ async function indexOf(env: Env, { index_key }: RowsFile, subrequests: Subreques
   });
   if (bytes === null) throw new RowsMissing(index_key);
   const index = new DatasetIndex(bytes);
-  // The value is kept, not its promise: what one invocation reads another must not have to wait for.
+  // The value is stored, not its promise, so that one invocation never waits for the read of another.
   indexes.set(index_key, index);
   return index;
 }
@@ -154,17 +155,18 @@ async function readBlock(env: Env, key: string, index: DatasetIndex, number: num
 }
 
 /**
- * Where the blocks of an uploaded file begin: for each, the number of its first row and the byte offset of that row, as
- * two unsigned 32-bit numbers, little endian. 1 GiB of rows, the most a dataset may have, needs no more.
+ * Where the blocks of an uploaded file begin: for each block, the number of its first row and the byte offset of that
+ * row, as two unsigned 32-bit numbers, little endian. That is enough for 1 GiB of rows, the most that a dataset may
+ * have.
  *
- * A block has at most 256 rows and 1 MiB, or is one longer row: it is read whole to read a row of it.
+ * A block has at most 256 rows and 1 MiB, or is one longer row. It is read whole to read one of its rows.
  */
 
-/** Gathers the index while the rows pass by. */
+/** Builds the index while the rows are read. */
 export class IndexWriter {
   readonly #starts: BlockStart[] = [];
 
-  /** Told of every row, in order. */
+  /** Must be called for every row, in order. */
   note(row: number, offset: number, bytes: number): void {
     const last = this.#starts.at(-1);
     const fits =
@@ -192,7 +194,7 @@ export class DatasetIndex {
     this.#view = new DataView(bytes);
   }
 
-  /** The block that has the row, or would have it if the file went on. */
+  /** The block that has the row, or that would have it if the file were longer. */
   blockOf(row: number): number {
     let [low, high] = [0, this.#view.byteLength / ENTRY_BYTES];
     while (high - low > 1) {
@@ -208,7 +210,7 @@ export class DatasetIndex {
     return { row: this.#view.getUint32(at, true), offset: this.#view.getUint32(at + 4, true) };
   }
 
-  /** Where the block ends (not including that byte); null for the last one, which ends with the file. */
+  /** Where the block ends (exclusive); null for the last block, which ends with the file. */
   end(block: number): number | null {
     const next = block + 1;
     return next * ENTRY_BYTES < this.#view.byteLength ? this.start(next).offset : null;

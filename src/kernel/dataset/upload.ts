@@ -1,9 +1,9 @@
 /**
- * Takes an uploaded dataset: every row is checked while the file goes into R2, then come the index and, last, the row
- * in D1 that makes the dataset exist.
+ * Stores an uploaded dataset: every row is checked while the file is written to R2. Then the index is written, and last
+ * the row in D1, which makes the dataset exist.
  *
- * Invariants. Whatever is wrong with the file leaves nothing behind, and so does a caller that goes away. A kill may
- * leave objects in R2 that no dataset names; never a dataset without its rows.
+ * Invariants. If anything is wrong with the file, nothing of it is left; the same if the caller disconnects. A kill may
+ * leave objects in R2 that no dataset names, but never a dataset without its rows.
  */
 import { canonicalJson, type Json, type JsonObject } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
@@ -32,7 +32,7 @@ import { IndexWriter } from "./rows.ts";
 
 export interface DatasetUpload {
   readonly name: string | null;
-  /** Whose row schema every row is checked against: `id` or `id@version`. */
+  /** The environment (`id` or `id@version`) whose row schema every row is checked against. */
   readonly environment: string | null;
   readonly environment_args: JsonObject;
 }
@@ -40,13 +40,13 @@ export interface DatasetUpload {
 export interface UploadOptions {
   readonly idempotencyKey: string | null;
   readonly now: number;
-  /** `LIMITS.datasetBytes` unless a test wants less. */
+  /** `LIMITS.datasetBytes` unless a test sets less. */
   readonly maxBytes?: number;
-  /** Who computes next; those of the process unless a test has its own. */
+  /** The scheduling turns; those of the process unless a test has its own. */
   readonly turns?: FairTurns;
-  /** Called for each piece that comes. */
+  /** Called for each piece that arrives. */
   readonly heard?: () => void;
-  /** Asked once all has come: whether its sender may still store it. */
+  /** Called when all has arrived: whether the sender may still store it. */
   readonly allowed?: () => Promise<boolean>;
 }
 
@@ -56,7 +56,7 @@ type Body = ReadableStream<Uint8Array> | null;
 const OPERATION = "createDataset";
 const TOO_MANY = `too many uploads at once (the limit is ${LIMITS.uploadsAtOnce}): try again later`;
 
-/** Whoever sends nothing for longer has been given up. */
+/** A sender that sends nothing for this long has already been given up. */
 const uploads = new Places(LIMITS.uploadsAtOnce, 2 * LIMITS.bodyPauseMs);
 
 export async function createDataset(
@@ -69,7 +69,7 @@ export async function createDataset(
   const place = uploads.take(scope.orgId, Date.now());
   if (place === null) return refuse("rate_limited", TOO_MANY, null);
   const watched = { ...options, heard: () => place.stay(Date.now()) };
-  // The runtime drops whatever a caller that went away waits for; what is begun here must still be cleared away.
+  // The runtime drops the work of a caller that disconnects, but what was begun here must still be cleaned up.
   return await outlive(receive(env, scope, upload, body, watched).catch(refusalOfBody).finally(place.leave));
 }
 
@@ -89,7 +89,7 @@ async function receive(
   return await new Reception(env, scope, upload, chosen.value, options).take(body);
 }
 
-/** What rows are checked against; null: that they are tasks at all. */
+/** What rows are checked against; null: only that they are tasks at all. */
 type Against = { environment: AnyEnvironment; stored: NewDataset["environment"] } | null;
 
 async function checkedBy(env: Env, scope: Scope, upload: DatasetUpload): Promise<Result<Against>> {
@@ -144,7 +144,7 @@ class Reception {
     return inserted === "gone" ? projectGone() : await this.#overtaken(received.value);
   }
 
-  /** The file and its index, stored; or nothing of them. */
+  /** Stores the file and its index. If it fails, nothing of them is left. */
   async #receive(body: Body): Promise<Result<StoredFile>> {
     try {
       const refusal = await this.#readRows(body);
@@ -162,7 +162,7 @@ class Reception {
     }
   }
 
-  /** Reads on behind a refusal: a caller that is still sending when the connection ends never sees the answer. */
+  /** Reads to the end even after a refusal: a caller that is still sending would not see the answer. */
   async #readRows(body: Body): Promise<Refusal | null> {
     let refusal: Refusal | null = null;
     for await (const chunk of bytesOf(body, this.#options)) {
@@ -223,7 +223,7 @@ class Reception {
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Null for bytes that are not UTF-8. */
+/** Null if the bytes are not UTF-8. */
 function textOf(bytes: Uint8Array): string | null {
   try {
     return decoder.decode(bytes);
@@ -266,7 +266,7 @@ async function madeBefore(env: Env, scope: Scope, { idempotencyKey }: UploadOpti
   return idempotencyKey === null ? null : await recall(env.DB, scope, OPERATION, idempotencyKey);
 }
 
-/** The dataset this key made before, when the request is the same. */
+/** The dataset that this key created before, if the request is the same. */
 async function replay(
   env: Env,
   scope: Scope,

@@ -1,4 +1,4 @@
-/** Uploaded datasets: their file and its index are whole in the object store before a row stands here. */
+/** Uploaded datasets. A row is written here only after the file and its index are complete in the object store. */
 import { eq, notExists } from "drizzle-orm";
 import type { Scope } from "../../contract/scope.ts";
 import type { DatasetView } from "../../contract/uploaded-dataset.ts";
@@ -49,7 +49,9 @@ export function insertDataset(
   return insertOnce(database, scope, datasets, dataset, made);
 }
 
-/** Deletes a dataset that no unfinished run names; otherwise says which do, as far as the list of runs knows. */
+/**
+ * Deletes a dataset that no unfinished run names; otherwise returns the runs that do, as far as the list of runs knows.
+ */
 export async function deleteUnusedDataset(database: D1Database, scope: Scope, id: string): Promise<Deleted> {
   const project = inProject(database, scope);
   const used = () => unfinishedRuns(database, scope, eq(runs.dataset_id, id));

@@ -1,6 +1,6 @@
 /**
- * The rows that go with something that is deleted: counted first, then deleted, so that whoever counts before it deletes
- * counts each of them once, however often it is cut short.
+ * The rows that are deleted together with a run. They are counted first and deleted after that. So a caller that does
+ * both counts each row once, even if it is interrupted and repeats.
  */
 import { count, eq, exists, inArray, isNull, ne, notExists, sql } from "drizzle-orm";
 import type { Scope } from "../../contract/scope.ts";
@@ -8,7 +8,10 @@ import { endpoints, runs, trainerTokens } from "./schema.ts";
 import { type Condition, inProject } from "./scoped.ts";
 import { tablesOf } from "./slice-tables.ts";
 
-/** Rows of a run: its own, the endpoints that came with it and with it alone, its trainer's tokens, and what slices have of it. */
+/**
+ * Rows of a run: its own, the endpoints that came with it and that no other run uses, its trainer's tokens, and the
+ * rows that slices have about it.
+ */
 export async function countRowsOfRun(database: D1Database, scope: Scope, runId: string): Promise<number> {
   const project = inProject(database, scope);
   const counts = await project.batch([
@@ -21,7 +24,7 @@ export async function countRowsOfRun(database: D1Database, scope: Scope, runId: 
   return counts.reduce((sum, [row]) => sum + (row?.n ?? 0), 0);
 }
 
-/** All of them or none. */
+/** Deletes all of them or none. */
 export async function deleteRowsOfRun(database: D1Database, scope: Scope, runId: string): Promise<void> {
   const project = inProject(database, scope);
   await project.batch([
@@ -33,12 +36,12 @@ export async function deleteRowsOfRun(database: D1Database, scope: Scope, runId:
   ]);
 }
 
-/** Given with a run, and deleted by nobody. */
+/** Given inline in a run, and not deleted. */
 function inline(): Condition[] {
   return [isNull(endpoints.name), isNull(endpoints.deleted_at)];
 }
 
-/** The policy's, unless a run that was made of this one goes on naming it. */
+/** The policy's endpoint, unless another run that was derived from this one still names it. */
 function endpointOf(database: D1Database, scope: Scope, runId: string): Condition[] {
   const project = inProject(database, scope);
   const own = project.columns({ id: runs.endpoint_id }, runs, eq(runs.id, runId));
@@ -46,7 +49,7 @@ function endpointOf(database: D1Database, scope: Scope, runId: string): Conditio
   return [...inline(), inArray(endpoints.id, own), notExists(others)];
 }
 
-/** Those of its judges. Only where there are any are the project's other runs looked through. */
+/** The endpoints of its judges. The project's other runs are searched only if there are any. */
 function judgesOf(database: D1Database, scope: Scope, runId: string): Condition[] {
   const project = inProject(database, scope);
   const asked = sql`exists (select 1 from json_each(${runs.spec}, '$.judges')

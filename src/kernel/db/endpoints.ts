@@ -1,9 +1,9 @@
 /**
- * Endpoints: where models answer, and their keys, sealed.
+ * Endpoints: addresses of models, and their sealed keys.
  *
- * Two kinds share the table. A named one is a resource of its project. One given with a run has no name, belongs to
- * that run and is written beside it (runs.ts). A deleted one keeps its row for the runs that used it, without name and
- * key, so that from outside it is gone and its name is free.
+ * Two kinds share the table. A named one is a resource of its project. An inline one has no name, belongs to one run
+ * and is written together with it (runs.ts). A deleted one keeps its row for the runs that used it, without name and
+ * key: for clients it is gone, and its name is free.
  */
 import { eq, notExists, or, type SQL, sql } from "drizzle-orm";
 import type { EndpointView } from "../../contract/endpoint.ts";
@@ -23,10 +23,10 @@ export type EndpointChanges = {
 };
 
 const named = namedRows(endpoints);
-/** Named endpoints alone. */
+/** Named endpoints only. */
 export const { find: findEndpoint, list: listEndpoints } = named;
 
-/** An endpoint by id, whatever became of it: for the runs that name it. */
+/** An endpoint by id, deleted or not: for the runs that name it. */
 export async function getEndpoint(database: D1Database, scope: Scope, id: string): Promise<EndpointRow | null> {
   const rows = await inProject(database, scope).select(endpoints, eq(endpoints.id, id));
   return rows[0] ?? null;
@@ -41,7 +41,7 @@ export function insertEndpoint(
   return insertOnce(database, scope, endpoints, endpoint, made);
 }
 
-/** Null: its address or key is not what it was `before`, so what was decided by them does not hold, or it is gone. */
+/** Null if its address or key differs from `before`, so that the caller's decision is outdated, or if it is gone. */
 export function updateEndpoint(
   database: D1Database,
   scope: Scope,
@@ -53,8 +53,8 @@ export function updateEndpoint(
 }
 
 /**
- * Adds a name to what an endpoint refuses, named or given with a run. True where it is kept, then or before; false where
- * there are too many, or the endpoint has another address by now.
+ * Adds a name to what an endpoint refuses, named or inline. True if it is stored, now or before; false if there are too
+ * many names, or if the endpoint has another address by now.
  */
 export async function keepRefused(
   database: D1Database,
@@ -72,9 +72,9 @@ export async function keepRefused(
 }
 
 /**
- * Deletes an endpoint that no unfinished run uses; otherwise says which do, as far as the list of runs knows, which
- * lags behind. A run that is being accepted at this very moment may still name it: its rollouts then fail and say that
- * the endpoint was deleted.
+ * Deletes an endpoint that no unfinished run uses; otherwise returns the runs that do, as far as the list of runs
+ * knows; the list may be behind. A run that is being accepted at the same moment may still name it: its rollouts then
+ * fail and say that the endpoint was deleted.
  */
 export async function deleteEndpoint(database: D1Database, scope: Scope, id: string, now: number): Promise<Deleted> {
   const project = inProject(database, scope);
@@ -88,13 +88,15 @@ export async function deleteEndpoint(database: D1Database, scope: Scope, id: str
   return { deleted: deleted.length > 0, usedBy: using.map((run) => run.id) };
 }
 
-/** Runs that ask a judge there. */
+/** Runs with a judge at this endpoint. */
 function judgesAt(endpointId: string): SQL {
   return sql`exists (select 1 from json_each(${runs.spec}, '$.judges')
     where json_extract(value, '$.endpoint_id') = ${endpointId})`;
 }
 
-/** A named endpoint in the shape of the wire, member by member: the sealed key is not for it. */
+/**
+ * A named endpoint in the shape of the API. Members are listed one by one, so that the sealed key is never included.
+ */
 export function endpointViewOf(endpoint: NamedEndpoint): EndpointView {
   return {
     object: "endpoint",

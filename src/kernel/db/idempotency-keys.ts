@@ -1,6 +1,6 @@
 /**
- * What an Idempotency-Key made. The key is written in the same batch as its resource, so that both are there or
- * neither, and of two requests with one key at the same moment only one makes something: the other's batch fails.
+ * What each Idempotency-Key created. The key is written in the same batch as its resource, so both exist or neither. Of
+ * two simultaneous requests with one key only one creates something: the batch of the other fails.
  */
 import { count, eq, exists, type SQL, sql } from "drizzle-orm";
 import { ofOrganization, type Scope } from "../../contract/scope.ts";
@@ -20,13 +20,13 @@ export interface Remembered {
   /** The operation's id, such as `createEndpoint`. */
   readonly operation: string;
   readonly key: string;
-  /** Keyed hash of the request (`keyedHash` of kernel/kit/secrets.ts), never a plain one. */
+  /** Keyed hash of the request (`keyedHash` of kernel/kit/secrets.ts), never a plain hash. */
   readonly request_hash: string;
   readonly resource_id: string;
   readonly created_at: number;
 }
 
-/** What the key made before; null for a key that is new to this operation. */
+/** What the key created before; null if the key is new to this operation. */
 export async function recall(
   database: D1Database,
   scope: Scope,
@@ -38,7 +38,7 @@ export async function recall(
   return rows[0] ?? null;
 }
 
-/** What came of writing a resource. `taken`: its name or its key is; `gone`: its project is being deleted. */
+/** The result of writing a resource. `taken`: its name or its key exists; `gone`: its project is being deleted. */
 export type Kept = "inserted" | "taken" | "gone";
 
 interface Keepable extends ProjectTable {
@@ -48,8 +48,8 @@ interface Keepable extends ProjectTable {
 export type NewRow<T extends Keepable> = Omit<T["$inferInsert"], "org_id" | "project_id"> & { readonly id: string };
 
 /**
- * Writes a resource and what its key made, both or neither, while its project is there, and with it what belongs to it
- * (`beside`). `also`: a condition of its own, which `gone` means too.
+ * Writes a resource and the record of its key, both or neither, if its project is open, together with the rows that
+ * belong to it (`beside`). `also`: a further condition; if it fails, the result is `gone` too.
  */
 export async function insertOnce<T extends Keepable>(
   database: D1Database,
@@ -62,7 +62,7 @@ export async function insertOnce<T extends Keepable>(
   const project = inProject(database, scope);
   const open = also === undefined ? isOpenProject(database, scope) : sql`${isOpenProject(database, scope)} and ${also}`;
   const insert = project.insertIf(open, table, row).returning({ id: table.id });
-  // Not the same condition again: with the last that there is room for, that holds no more.
+  // Not the same condition again: after the last allowed row was inserted, it would no longer hold.
   const remembering = made === null ? [] : [project.insertIf(isThere(project, table, row.id), idempotencyKeys, made)];
   try {
     const [inserted] = await project.batch([insert, ...remembering, ...beside]);
@@ -73,7 +73,9 @@ export async function insertOnce<T extends Keepable>(
   }
 }
 
-/** The same where a project has at most `atMost` rows, or `counted` ones. `full`: it has as many already. */
+/**
+ * The same for a project that may have at most `atMost` rows (of those that `counted` selects). `full`: it has as many.
+ */
 export async function insertWithin<T extends Keepable>(
   database: D1Database,
   scope: Scope,
@@ -93,17 +95,19 @@ export async function insertWithin<T extends Keepable>(
   return n >= atMost ? "full" : "gone";
 }
 
-/** Whether a row is, once it was to be inserted by the statement before. */
+/** Whether a row exists, after the statement that should have inserted it. */
 export function isThere(project: InProject, table: Keepable, id: string): SQL {
   return exists(project.columns({ id: table.id }, table, eq(table.id, id)));
 }
 
-/** Writes a key of an organisation by itself, before what it makes is made elsewhere. One that is there stays as it is. */
+/** Writes a key of an organisation alone, before its resource is created elsewhere. An existing key is unchanged. */
 export async function remember(database: D1Database, orgId: string, made: Remembered): Promise<void> {
   await inProject(database, ofOrganization(orgId)).insert(idempotencyKeys, made).onConflictDoNothing();
 }
 
-/** The statement that writes what the key made in an organisation, if the condition holds by then; none without a key. */
+/**
+ * The statement that records what the key created in an organisation, if the condition holds then; none without a key.
+ */
 export function rememberIf(
   database: D1Database,
   orgId: string,
@@ -115,8 +119,8 @@ export function rememberIf(
 }
 
 /**
- * The table whose unique constraint refused the write, or null for any other failure: SQLite names the columns in its
- * message, and nowhere else.
+ * The table whose unique constraint refused the write; null for any other failure. SQLite names the columns only in its
+ * message.
  */
 export function violatedTable(thrown: unknown): string | null {
   for (let link = thrown; link instanceof Error; link = link.cause) {

@@ -1,6 +1,7 @@
 /**
- * Verdicts of judges, by everything that decided them: the same question is not paid for twice in a project. The
- * key holds the judge's address and the whole question, so what is found is what the finder would have asked itself.
+ * Judgements, stored by a hash of everything that decided them, so that a project pays for a question once. The key
+ * covers the judge's address and the whole question, so a stored judgement answers exactly the question that would be
+ * asked.
  */
 import { inArray } from "drizzle-orm";
 import type { Scope } from "../../contract/scope.ts";
@@ -9,7 +10,7 @@ import { inProject } from "./scoped.ts";
 
 export type CachedVerdict = JudgeVerdictRow["verdict"];
 
-/** The verdicts that are kept under these keys, at most 64 of them. */
+/** The judgements that are stored under these keys, at most 64. */
 export async function findVerdicts(
   database: D1Database,
   scope: Scope,
@@ -23,7 +24,7 @@ export async function findVerdicts(
   return new Map(rows.map(({ key, verdict }) => [key, verdict]));
 }
 
-/** The first verdict stays. */
+/** The first judgement stays. */
 export async function keepVerdict(
   database: D1Database,
   scope: Scope,

@@ -1,6 +1,6 @@
 /**
- * The queries that every table of a project with ids and names has, written once: secrets, endpoints, fleets, triggers.
- * A row without a name is not there for them: it was deleted, or belongs to one run.
+ * The queries that all tables with ids and names in a project share: secrets, endpoints, fleets, triggers. They ignore
+ * rows without a name, which were deleted or belong to one run.
  */
 import { eq, isNotNull, or } from "drizzle-orm";
 import type { Scope } from "../../contract/scope.ts";
@@ -14,26 +14,26 @@ interface NamedTable extends ProjectTable {
   readonly created_at: Column<number>;
   readonly $inferSelect: { readonly id: string; readonly name: string | null };
 }
-/** A row as these queries give it. */
+/** A row that these queries return. */
 export type Named<T extends NamedTable> = T["$inferSelect"] & { readonly name: string };
 
 export function namedRows<T extends NamedTable>(table: T) {
   const isNamed = (row: T["$inferSelect"]): row is Named<T> => row.name !== null;
   return {
-    /** By id or name. One's name may read like another's id, and then the id is meant. */
+    /** By id or name. If a text is the id of one row and the name of another, the id counts. */
     async find(database: D1Database, scope: Scope, nameOrId: string): Promise<Named<T> | null> {
       const meant = or(eq(table.id, nameOrId), eq(table.name, nameOrId));
       const rows = (await inProject(database, scope).select(table, isNotNull(table.name), meant)).filter(isNamed);
       return rows.find(({ id }) => id === nameOrId) ?? rows[0] ?? null;
     },
 
-    /** By time of creation, then id; at most `page.limit` of them. */
+    /** By time of creation, then id; at most `page.limit` rows. */
     async list(database: D1Database, scope: Scope, page: Page): Promise<Named<T>[]> {
       const select = (beyond: Condition) => inProject(database, scope).select(table, isNotNull(table.name), beyond);
       return (await pageOf(table, page, select)).filter(isNamed);
     },
 
-    /** Changes one row; null where there is none that meets the conditions. `taken`: another has the name. */
+    /** Changes one row; null if none meets the conditions. `taken`: another row has the name. */
     async update(
       database: D1Database,
       scope: Scope,

@@ -7,7 +7,7 @@ interface Listed {
   readonly created_at: Column;
 }
 
-/** Where a page begins: after this row, in the order of the list. */
+/** A page begins after this row, in the order of the list. */
 export interface Position {
   readonly id: string;
   readonly created_at: number;
@@ -20,8 +20,8 @@ export interface Page {
 }
 
 /**
- * One page of the table's rows; at most `page.limit` of them. `select` makes the statement, given the condition that
- * leaves out what stands on earlier pages.
+ * One page of the table's rows; at most `page.limit`. `select` makes the statement, given the condition that excludes
+ * the rows of earlier pages.
  */
 export function pageOf<Row>(
   table: Listed,

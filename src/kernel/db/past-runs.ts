@@ -1,10 +1,10 @@
-/** Runs that have ended, for what others like them may cost. */
+/** Ended runs, for estimating the cost of similar runs. */
 import { desc, eq, isNotNull, isNull, sql } from "drizzle-orm";
 import type { Scope } from "../../contract/scope.ts";
 import { type RunRow, runs } from "./schema.ts";
 import { inProject } from "./scoped.ts";
 
-/** The latest of the same environment and model that sampled something. By the index of a project's runs by time. */
+/** The latest runs of the same environment and model that sampled something. Uses the index of runs by time. */
 export async function pastRuns(
   database: D1Database,
   scope: Scope,

@@ -1,6 +1,6 @@
 /**
- * Runs: accepted here, then kept up to date by their object. A run is read with what may be shown of its endpoint,
- * never with the sealed key.
+ * Runs: written when they are accepted, then updated by their object. A run is read together with the public fields of
+ * its endpoint, never with the sealed key.
  */
 import { and, count, eq, exists, inArray, isNull, like, notExists, or, SQL, sql } from "drizzle-orm";
 import { costOfUsage } from "../../contract/judgement.ts";
@@ -16,10 +16,10 @@ import { type Condition, inOrganization, inProject, isOpenProject, type Rows } f
 import { fleetTable } from "./slice-tables.ts";
 
 export type NewRun = Omit<RunRow, "org_id" | "project_id">;
-/** An endpoint that was given with the run and belongs to it. */
+/** An endpoint that was given inline in a run and belongs to it. */
 export type InlineEndpointRow = Pick<EndpointRow, "id" | "base_url" | "sealed_key" | "api_key_last4" | "created_at"> &
   Partial<Pick<EndpointRow, "prices" | "refuses">>;
-/** Where a run's model is called: on an endpoint, or on a fleet, and the other is null. */
+/** Where a run's model is called: an endpoint or a fleet; the other one is null. */
 export interface RunPlace {
   readonly endpoint: Pick<EndpointRow, "id" | "name" | "base_url" | "api_key_last4"> | null;
   readonly fleet: { readonly id: string; readonly name: string | null } | null;
@@ -31,29 +31,29 @@ export interface RunRecord extends RunPlace {
 export interface RunFilter extends Page {
   readonly kind: RunKind | null;
   readonly status: RunStatus | null;
-  /** A version matches itself and what it begins: "1" matches "1.0.2". */
+  /** A version matches itself and versions that begin with it: "1" matches "1.0.2". */
   readonly environment: { readonly id: string; readonly version: string | null } | null;
-  /** Pairs that must all stand in the run's metadata. */
+  /** Pairs that must all be in the run's metadata. */
   readonly metadata: Readonly<Record<string, string>>;
 }
 
 /**
- * What came of writing a run. `full`: the organisation has as many unfinished runs as it may; `taken`: another training
- * run has the fleet that it wants for itself; `gone`: its project is.
+ * The result of writing a run. `full`: the organisation has the maximum number of unfinished runs. `taken`: another
+ * training run uses the fleet that this run needs alone. `gone`: its project is being deleted.
  */
 export type Inserted = "inserted" | "conflict" | "full" | "taken" | "gone";
 
-/** When a run may not be written. */
+/** The limits that may prevent the insertion. */
 export interface InsertLimits {
   /** How many unfinished runs the organisation may have; null for no limit. */
   readonly most: number | null;
-  /** A fleet on which no other training run may be unfinished; null: it may share whatever it is on. */
+  /** A fleet that no other unfinished training run may use; null: no such fleet. */
   readonly alone: string | null;
 }
 
 /**
- * Writes a run and the endpoint that came with it, if one did, all or nothing, in one call. `conflict`: a run with this
- * idempotency key is already there.
+ * Writes a run and its inline endpoints, all or nothing, in one call. `conflict`: a run with this idempotency key
+ * exists.
  */
 export async function insertRun(
   database: D1Database,
@@ -66,7 +66,7 @@ export async function insertRun(
   const project = inProject(database, scope);
   const owned = inOrganization(database, scope.orgId);
   const beside = endpoint === null ? judges : [endpoint, ...judges];
-  // A refused run must not leave an endpoint behind.
+  // A refused run must not leave an endpoint.
   const isThere = exists(project.columns({ id: runs.id }, runs, eq(runs.id, run.id)));
   const open = isOpenProject(database, scope);
   const unfinished = () => owned.columns({ n: count() }, runs, inArray(runs.status, UNFINISHED));
@@ -105,30 +105,30 @@ export async function findRunByIdempotencyKey(
   return rows[0] ?? null;
 }
 
-/** Runs by time of creation, then id, beginning after `after`; at most `limit` of them. */
+/** Runs by time of creation, then id, after `after`; at most `limit`. */
 export async function listRuns(database: D1Database, scope: Scope, filter: RunFilter): Promise<RunRecord[]> {
   return await pageOf(runs, filter, (beyond) => selectRuns(database, scope, ...conditionsOf(filter), beyond));
 }
 
-/** What came of deleting something that runs use. `usedBy`: ids of unfinished runs, at most `RUNS_TOLD`. */
+/** The result of deleting something that runs use. `usedBy`: ids of unfinished runs, at most `RUNS_TOLD`. */
 export interface Deleted {
   readonly deleted: boolean;
   readonly usedBy: string[];
 }
 export const RUNS_TOLD = 32;
 
-/** The ids of runs that meet the condition and have not ended. */
+/** The ids of unfinished runs that meet the condition. */
 export function unfinishedRuns(database: D1Database, scope: Scope, condition: Condition): Rows<{ id: string }> {
   const unfinished = inArray(runs.status, UNFINISHED);
   return inProject(database, scope).columns({ id: runs.id }, runs, condition, unfinished);
 }
 
-/** The ids of training runs on a fleet that have not ended, as far as the list of runs knows. */
+/** The ids of unfinished training runs on a fleet, as far as the list of runs knows. */
 export function trainingOn(database: D1Database, scope: Scope, fleetId: string): Rows<{ id: string }> {
   return unfinishedRuns(database, scope, and(eq(runs.endpoint_id, fleetId), eq(runs.kind, "training")));
 }
 
-/** Brings the copy of how a run stands up to date. Fields left out stay as they are. */
+/** Updates the copy of a run's state. Fields left out are unchanged. */
 export async function updateRun(
   database: D1Database,
   scope: Scope,
@@ -140,7 +140,7 @@ export async function updateRun(
   await inProject(database, scope).update(runs, changes, eq(runs.id, id));
 }
 
-/** What its owner may change of a run while it goes on, or after. Fields left out stay as they are. */
+/** What a client may change in a run, at any time. Fields left out are unchanged. */
 export async function changeRun(
   database: D1Database,
   scope: Scope,
@@ -182,15 +182,15 @@ function versionIs(version: string): SQL | undefined {
   return or(eq(runs.environment_version, version), like(runs.environment_version, `${version}.%`));
 }
 
-/** Compares keys as values rather than as a JSON path, where a quote in a key would need an escape SQLite lacks. */
+/** Compares keys as values and not as a JSON path: a quote in a key would need an escape that SQLite lacks. */
 function metadataIs(key: string, value: string): SQL {
   return sql`exists (select 1 from json_each(${runs.metadata}) where key = ${key} and value = ${value})`;
 }
 
-/** A run as its row knows it, in the shape of the wire. Its object knows more while it runs. */
+/** A run in the shape of the API, from its row. Its object has more current data while it runs. */
 export function runViewOf({ run, endpoint, fleet }: RunRecord): RunView {
   const { id, kind, name, status, error, metadata, dead_letters, spec } = run;
-  // Member by member: what else a caller's record holds, sealed keys above all, is not for the wire.
+  // Members are listed one by one: the record may have other fields, such as sealed keys, that must not be returned.
   const { environment, environment_args, model, sampling, num_examples, rollouts_per_example } = spec;
   const { max_concurrent, limits, min_scored, shuffle, seed, fork, rescore } = spec;
   const report = run.report ?? NOTHING_FINISHED;
@@ -210,7 +210,7 @@ export function runViewOf({ run, endpoint, fleet }: RunRecord): RunView {
     cost: costOfUsage(report.usage),
     forked_from: fork === undefined ? null : { rollout_id: fork.rollout_id, turn: fork.turn },
     rescored_from: rescore?.run_id ?? null,
-    // Its object alone knows.
+    // Only its object has this.
     training: null,
     created_at: seconds(run.created_at),
     finished_at: run.finished_at === null ? null : seconds(run.finished_at),
@@ -221,7 +221,7 @@ function shownOf({ id, name, base_url, api_key_last4 }: NonNullable<RunPlace["en
   return { id, name, base_url, api_key_last4 };
 }
 
-/** What a list knows of why a run waits; its object knows more. */
+/** The status reason as far as D1 has it; the run's object has more. */
 function flowOf({ status }: RunRow): RunView["flow"] {
   return status === "paused" ? { state: "paused", reason: "user" } : { state: "active", reason: null };
 }

@@ -1,12 +1,12 @@
 /**
- * The tables of D1 that the kernel uses. Those of slices, by the same rules, are in their `tables.ts`.
+ * The tables of D1 that the kernel uses. Tables of slices follow the same rules and are in their `tables.ts`.
  *
- * Invariants. Every table of a project carries `org_id` and `project_id`, and every query of it filters by both; tables
- * of an organisation carry `org_id`. Of organisations, projects, people, keys, endpoints and accepted runs D1 is the
- * authority; a run's counts and report are a copy that its object writes behind itself and may lag. Rollouts have no row
- * here: their run's object holds them. Of what is charged the organisation's object is the authority, and what stands here
- * is a copy. Every `*_at` is integer milliseconds since the epoch; the wire has seconds.
- * Columns that hold JSON are typed here, since only this platform writes them.
+ * Invariants. Every table of a project has `org_id` and `project_id`, and every query of it filters by both; tables of
+ * an organisation have `org_id`. D1 is the authority for organisations, projects, people, keys, endpoints and accepted
+ * runs. A run's counts and report are a copy that its object writes, and may be behind. Rollouts have no row here:
+ * their run's object holds them. The organisation's object is the authority for charges, and D1 has a copy. Every
+ * `*_at` is integer milliseconds since the epoch; the API uses seconds. Columns with JSON are typed here, because only
+ * this platform writes them.
  */
 import { index, integer, primaryKey, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
 import type { DeletionKind } from "../../contract/deletion.ts";
@@ -20,25 +20,25 @@ import type { RunSpec } from "../../contract/run-spec.ts";
 import type { DatasetView } from "../../contract/uploaded-dataset.ts";
 import type { VerdictValue } from "../../core/rubrics/verdict.ts";
 
-/** What every table of a project has. */
+/** The columns that every table of a project has. */
 export const projectColumns = {
   org_id: text().notNull(),
   project_id: text().notNull(),
 };
 
-/** A customer of the deployment: everything but the deployment's own belongs to one. */
+/** A customer of the deployment. Everything belongs to an organisation, except the deployment's own data. */
 export const organizations = sqliteTable("organizations", {
   id: text().primaryKey(),
   name: text().notNull(),
-  /** What differs from `DEFAULT_LIMITS`. */
+  /** The differences from `DEFAULT_LIMITS`. */
   limits: text({ mode: "json" }).$type<Partial<OrganizationLimits>>().notNull(),
-  /** Hosts that endpoints and environments of it may call; null: any that is allowed at all. */
+  /** Hosts that its endpoints and environments may call; null: no restriction by the organisation. */
   allowed_hosts: text({ mode: "json" }).$type<readonly string[]>(),
   created_at: integer().notNull(),
-  /** Set when its deletion begins: from then on nobody gets in. */
+  /** Set when its deletion begins: from then on no request of it is accepted. */
   deleted_at: integer(),
   billing: text().$type<BillingMode>().notNull().default("off"),
-  /** How far its balance may fall below 0, in micro-dollars; only where it is postpaid. Null: any. */
+  /** How far its balance may fall below 0, in micro-dollars; only if it is postpaid. Null: no limit. */
   credit_limit_micros: integer(),
 });
 export type OrganizationRow = typeof organizations.$inferSelect;
@@ -50,7 +50,7 @@ export const projects = sqliteTable(
     org_id: text().notNull(),
     /** Unique in its organisation; null once its deletion begins. */
     name: text(),
-    /** What differs from `DEFAULT_RETENTION`. */
+    /** The differences from `DEFAULT_RETENTION`. */
     retention: text({ mode: "json" }).$type<Partial<Retention>>().notNull(),
     created_at: integer().notNull(),
     deleted_at: integer(),
@@ -62,18 +62,18 @@ export const projects = sqliteTable(
 );
 export type ProjectRow = typeof projects.$inferSelect;
 
-/** What is being deleted or was, with what has gone so far. */
+/** Deletions, running or done, with the counts of what was deleted so far. */
 export const deletions = sqliteTable(
   "deletions",
   {
     id: text().primaryKey(),
     org_id: text().notNull(),
-    /** Null: of the whole organisation. */
+    /** Null if the whole organisation is deleted. */
     project_id: text(),
     kind: text().$type<DeletionKind>().notNull(),
     target_id: text().notNull(),
     state: text().$type<"queued" | "running" | "done">().notNull(),
-    /** How many of each kind of thing are gone: objects, stored files, bytes, rows. */
+    /** How many of each kind were deleted: objects, stored files, bytes, rows. */
     counts: text({ mode: "json" }).$type<Readonly<Record<string, number>>>().notNull(),
     /** `key_…`, `per_…`, or `retention`. */
     requested_by: text().notNull(),
@@ -87,16 +87,16 @@ export const deletions = sqliteTable(
 );
 export type DeletionRow = typeof deletions.$inferSelect;
 
-/** What the trainer of one training run authenticates with. */
+/** The tokens that the trainer of one training run authenticates with. */
 export const trainerTokens = sqliteTable(
   "trainer_tokens",
   {
-    /** SHA-256 of the whole token, in hex. The token itself is kept nowhere. */
+    /** SHA-256 of the whole token, in hex. The token itself is not stored. */
     hash: text().primaryKey(),
     ...projectColumns,
     run_id: text().notNull(),
     created_at: integer().notNull(),
-    /** Set once another has taken its place; null while it is the latest. */
+    /** Set when another token replaced it; null for the latest. */
     expires_at: integer(),
   },
   (table) => [index("trainer_tokens_by_run").on(table.org_id, table.project_id, table.run_id)],
@@ -109,34 +109,34 @@ export const endpoints = sqliteTable(
     id: text().primaryKey(),
     ...projectColumns,
     base_url: text().notNull(),
-    /** AES-GCM, sealed before it got here; null for an endpoint without a key. */
+    /** AES-GCM, sealed before it is stored; null for an endpoint without a key. */
     sealed_key: text(),
     api_key_last4: text(),
     created_at: integer().notNull(),
-    /** Null for an endpoint that was given with a run and belongs to it alone, and for a deleted one. */
+    /** Null for an inline endpoint, which belongs to one run, and for a deleted one. */
     name: text(),
     max_concurrent: integer(),
     rpm: integer(),
     prices: text({ mode: "json" }).$type<NonNullable<EndpointView["prices"]>>(),
     capabilities: text({ mode: "json" }).$type<EndpointCapabilities>(),
-    /** What of a request it refuses, by name: as it was set, and as calls found out. */
+    /** Names of what it refuses in a request: set by a client, or found by calls. */
     refuses: text({ mode: "json" }).$type<readonly string[]>(),
     updated_at: integer(),
-    /** A deleted endpoint stays for the runs that name it, without its key. */
+    /** A deleted endpoint is kept without its key, for the runs that name it. */
     deleted_at: integer(),
   },
   (table) => [unique("endpoints_name").on(table.org_id, table.project_id, table.name)],
 );
 export type EndpointRow = typeof endpoints.$inferSelect;
 
-/** Values environments ask for as `secret:NAME`, sealed. */
+/** Values that environments need as `secret:NAME`, sealed. */
 export const secrets = sqliteTable(
   "secrets",
   {
     id: text().primaryKey(),
     ...projectColumns,
     name: text().notNull(),
-    /** AES-GCM, sealed before it got here. */
+    /** AES-GCM, sealed before it is stored. */
     sealed_value: text().notNull(),
     created_at: integer().notNull(),
     updated_at: integer().notNull(),
@@ -145,7 +145,7 @@ export const secrets = sqliteTable(
 );
 export type SecretRow = typeof secrets.$inferSelect;
 
-/** Uploaded rows: a row stands here only once file and index are whole in the object store. */
+/** Uploaded rows. A row is written here only after the file and index are complete in the object store. */
 export const datasets = sqliteTable(
   "datasets",
   {
@@ -155,7 +155,7 @@ export const datasets = sqliteTable(
     rows: integer().notNull(),
     bytes: integer().notNull(),
     sha256: text().notNull(),
-    /** The environment whose schema the rows were checked against, if one was named, and its arguments. */
+    /** The environment whose schema the rows were checked against, with its arguments; null if none was named. */
     environment: text({ mode: "json" }).$type<
       NonNullable<DatasetView["environment"]> & { readonly args: JsonObject }
     >(),
@@ -169,7 +169,7 @@ export const datasets = sqliteTable(
 );
 export type DatasetTableRow = typeof datasets.$inferSelect;
 
-/** What an Idempotency-Key made, for resources that do not keep the key themselves (runs do). */
+/** What an Idempotency-Key created, for resources that do not store the key themselves (runs do). */
 export const idempotencyKeys = sqliteTable(
   "idempotency_keys",
   {
@@ -177,7 +177,7 @@ export const idempotencyKeys = sqliteTable(
     /** The operation's id, such as `createEndpoint`. */
     operation: text().notNull(),
     key: text().notNull(),
-    /** Keyed hash of the request: it may hold a secret, which a plain hash would let one guess at. */
+    /** Keyed hash of the request. The request may hold a secret, which could be guessed from a plain hash. */
     request_hash: text().notNull(),
     resource_id: text().notNull(),
     created_at: integer().notNull(),
@@ -199,11 +199,13 @@ export const runs = sqliteTable(
     environment_id: text().notNull(),
     environment_version: text().notNull(),
     endpoint_id: text().notNull(),
-    /** All that it was asked to do: its object is created from this. What queries go by stands in columns as well. */
+    /**
+     * The whole specification: the run's object is created from it. Fields that queries filter by are in columns too.
+     */
     spec: text({ mode: "json" }).$type<RunSpec>().notNull(),
     idempotency_key: text(),
     request_hash: text(),
-    /** What offers to its trainer are signed by, sealed as endpoints' keys are; null where nothing is pushed. */
+    /** The secret that signs offers to its trainer, sealed like endpoint keys; null if nothing is pushed. */
     sealed_push_secret: text(),
     counts: text({ mode: "json" }).$type<RunCounts>(),
     report: text({ mode: "json" }).$type<RunReport>(),
@@ -211,13 +213,13 @@ export const runs = sqliteTable(
     metadata: text({ mode: "json" }).$type<Record<string, string>>().notNull(),
     created_at: integer().notNull(),
     finished_at: integer(),
-    /** What its trajectories and segments take in the object store, as its object last counted. */
+    /** Size of its trajectories and segments in the object store, as its object last counted. */
     stored_bytes: integer().notNull().default(0),
-    /** Set when its deletion begins: from then on it is nobody's. */
+    /** Set when its deletion begins: from then on it is hidden. */
     deleted_at: integer(),
-    /** The uploaded dataset the run names, if it names one. */
+    /** The uploaded dataset that the run names, if any. */
     dataset_id: text(),
-    /** Messages of the run that a queue gave up on. */
+    /** Messages of the run that reached a dead-letter queue. */
     dead_letters: integer().notNull().default(0),
   },
   (table) => [
@@ -233,7 +235,7 @@ export const runs = sqliteTable(
 );
 export type RunRow = typeof runs.$inferSelect;
 
-/** What judges said, by a hash of everything that decided it: once in a project, which paid for it. */
+/** Judgements, by a hash of everything that decided them: one for each question in a project, which paid for it. */
 export const judgeVerdicts = sqliteTable(
   "judge_verdicts",
   {
@@ -250,15 +252,18 @@ export const judgeVerdicts = sqliteTable(
 export type JudgeVerdictRow = typeof judgeVerdicts.$inferSelect;
 
 /**
- * The results of ended runs, of all organisations: triggers on `runs` add to it in the transaction of the end, so that who
- * watches reads a few rows and not every run. Unlike a run it is never deleted.
+ * Totals over ended runs of all organisations. Triggers on `runs` update it in the transaction of the end, so that
+ * monitoring reads a few rows instead of every run. Its rows are never deleted.
  */
 export const totals = sqliteTable(
   "totals",
   {
-    /** `runs` (how often one ended, by status), `dead_letters`, `spans_dropped`, `events_unposted`, or an outcome of rollouts. */
+    /**
+     * `runs` (how many ended, by status), `dead_letters`, `spans_dropped`, `events_unposted`, or an outcome of
+     * rollouts.
+     */
     kind: text().notNull(),
-    /** The status, the cause, the class or the reason; empty where there is none. */
+    /** The status, the cause, the class or the reason; empty if there is none. */
     name: text().notNull(),
     n: integer().notNull(),
   },

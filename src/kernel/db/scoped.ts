@@ -1,10 +1,11 @@
 /**
- * The only way to D1. Whoever queries says whose rows these are, once, and gets statements that cannot leave out the
- * condition: it is added here, to each table a statement reads or changes, and the columns of the owner are written here.
+ * The only way to D1. A caller names the owner of the rows once, and gets statements that always have the owner's
+ * condition. It is added here, to each table that a statement reads or changes, and the owner's columns are written
+ * here.
  *
- * A condition may compare columns and hold another statement of this module (`exists(…)`). One that names a table by
- * hand is refused with an exception, since nothing would limit it to the owner. The look-ups that give a request its scope, and
- * what an operator does, have no owner: `unscoped` makes them, by name, and test/ground/scope.test.ts lists them all.
+ * A condition may compare columns and contain another statement of this module (`exists(…)`). A condition that names a
+ * table directly throws, because nothing would limit it to the owner. The lookups that give a request its scope, and
+ * the work of operators, have no owner: `unscoped` makes them, by name, and test/ground/scope.test.ts lists them all.
  */
 import {
   and,
@@ -33,22 +34,22 @@ import type {
 import type { Scope } from "../../contract/scope.ts";
 import { organizations, projects } from "./schema.ts";
 
-/** A column by what a row has in it. */
+/** A column, by the type of its values. */
 export type Column<Data> = AnySQLiteColumn<{ data: NonNullable<Data>; notNull: null extends Data ? boolean : true }>;
-/** What a project has. Of some, such as keys and deletions, a row stands in a project only where it names one. */
+/** A table of a project. In some, such as keys and deletions, a row belongs to a project only if it names one. */
 export interface ProjectTable extends SQLiteTable {
   readonly org_id: Column<string>;
   readonly project_id: Column<string | null>;
 }
 
-/** What an organisation has, and the organisation itself. */
+/** A table of an organisation, or the table of organisations. */
 export type OrganizationTable = (SQLiteTable & { readonly org_id: Column<string> }) | typeof organizations;
 
-/** What belongs to nobody, such as people. */
+/** A table without an owner, such as people. */
 export type FreeTable = SQLiteTable & { readonly org_id?: never };
 
 export type Condition = SQL | undefined;
-/** What of a row is to change. `Owner`: the columns that name it. */
+/** The changes of a row. `Owner`: the owner's columns, which cannot be changed. */
 export type Changes<T extends SQLiteTable, Owner extends string> = Omit<SQLiteUpdateSetSource<T>, Owner>;
 type Columns = Record<string, AnySQLiteColumn | SQL | SQL.Aliased | SQLiteTable | SelectedFieldsFlat>;
 
@@ -68,11 +69,11 @@ export interface Write<Row> extends Statement<D1Result> {
 
 export interface Insert<Row> extends Write<Row> {
   onConflictDoNothing(config?: { target: IndexColumn | IndexColumn[] }): Write<Row>;
-  /** Takes the place of what the row that is there has in these columns. */
+  /** Replaces these columns of the existing row. */
   onConflictDoUpdate(config: { target: IndexColumn | IndexColumn[]; set: Partial<Row> }): Write<Row>;
 }
 
-/** A table of which at most one row stands beside each row of another, and what is wanted of it. */
+/** A table that has at most one row for each row of another table, and the columns to read from it. */
 interface Beside<Of> {
   readonly table: Of;
   readonly columns: Readonly<Record<string, AnySQLiteColumn>>;
@@ -82,7 +83,7 @@ type WhatIsBeside<Others extends Readonly<Record<string, Beside<SQLiteTable> | n
   readonly [Name in keyof Others]: SelectResultFields<NonNullable<Others[Name]>["columns"]> | null;
 };
 
-/** Statements about the rows of one owner. `Owner`: the columns that name it, which nobody else writes. */
+/** Statements about the rows of one owner. `Owner`: the owner's columns, which only this class writes. */
 class Owned<Of extends SQLiteTable, Owner extends string> {
   readonly #d1: DrizzleD1Database;
   readonly #ownerOf: (table: SQLiteTable) => Readonly<Record<string, string>>;
@@ -99,7 +100,7 @@ class Owned<Of extends SQLiteTable, Owner extends string> {
     return rows as Rows<T["$inferSelect"]>;
   }
 
-  /** Of such rows these columns; a table in their place stands for all of its own. */
+  /** These columns of such rows; a table among them stands for all of its columns. */
   columns<Fields extends Columns>(
     fields: Fields,
     table: Of,
@@ -110,7 +111,10 @@ class Owned<Of extends SQLiteTable, Owner extends string> {
     return rows as Rows<SelectResultFields<Fields>>;
   }
 
-  /** The same of a row for each pair of rows that meets `on`. The first is the owner's, and the other if it is anybody's. */
+  /**
+   * The same for each pair of rows that meets `on`. The first row must be the owner's; so must the other, unless its
+   * table has no owner.
+   */
   joined<Fields extends Columns>(
     fields: Fields,
     [table, other]: readonly [Of, Of | FreeTable],
@@ -126,8 +130,8 @@ class Owned<Of extends SQLiteTable, Owner extends string> {
   }
 
   /**
-   * Such rows with what stands beside each, by name: the columns of the one row of another table that meets `on`, null where
-   * none does, or where there is no such table. The first of its columns is one that is never null in a row.
+   * Such rows, each with the columns of the one row of other tables that meets `on`, by name; null if there is no such
+   * row or no such table. The first of these columns must be one that is never null in a row.
    */
   withBeside<Fields extends Columns, Others extends Readonly<Record<string, Beside<Of> | null>>>(
     fields: Fields,
@@ -144,7 +148,7 @@ class Owned<Of extends SQLiteTable, Owner extends string> {
     for (const other of Object.values(others)) {
       if (other === null) continue;
       const joined: SQLiteTable = other.table;
-      // It changes the statement in place.
+      // This changes the statement in place.
       found.leftJoin(joined, this.#where(joined, [other.on]));
     }
     const rows: SQLWrapper = found;
@@ -156,7 +160,7 @@ class Owned<Of extends SQLiteTable, Owner extends string> {
     return this.#d1.insert(into).values({ ...row, ...this.#ownerOf(table) });
   }
 
-  /** Inserts the row if the condition holds by then. Columns that are not given are null. */
+  /** Inserts the row if the condition holds then. Columns that are not given are null. */
   insertIf<T extends Of>(condition: SQL, table: T, row: Omit<T["$inferInsert"], Owner>): Write<T["$inferSelect"]> {
     const given: Readonly<Record<string, unknown>> = { ...row, ...this.#ownerOf(table) };
     // In the order of the table's columns.
@@ -208,18 +212,18 @@ export function inProject(database: D1Database, { orgId, projectId }: Scope): In
   return new Owned(database, () => ({ org_id: orgId, project_id: projectId }));
 }
 
-/** Rows of one organisation, whichever of its projects they belong to. The organisation's own row is known by its id. */
+/** Rows of one organisation, in any of its projects. The organisation's own row is found by its id. */
 export function inOrganization(database: D1Database, orgId: string): InOrganization {
   return new Owned(database, (table) => (table === organizations ? { id: orgId } : { org_id: orgId }));
 }
 
-/** Holds while the project is there and its deletion has not begun. */
+/** Holds while the project exists and its deletion has not begun. */
 export function isOpenProject(database: D1Database, { orgId, projectId }: Scope): SQL {
   const owned = inOrganization(database, orgId);
   return exists(owned.columns({ id: projects.id }, projects, eq(projects.id, projectId), isNull(projects.deleted_at)));
 }
 
-/** What is written by hand, as it is. Throws where it names a table, since it would read anybody's rows. */
+/** Returns an expression unchanged. Throws if it names a table, because it would read rows of all owners. */
 function checked<Given extends Condition>(given: Given): Given {
   for (const chunk of given?.queryChunks ?? []) {
     if (is(chunk, Table)) throw new Error(`an expression names the table ${getTableName(chunk)}: ask with exists(…)`);
@@ -236,7 +240,7 @@ function checkedEach<Given extends Readonly<Record<string, unknown>>>(given: Giv
   return given;
 }
 
-/** What has no owner yet, or is the operator's. */
+/** The purposes of queries without an owner. */
 export type Unscoped =
   | "key by hash"
   | "session by hash"
@@ -250,7 +254,7 @@ export type Unscoped =
   | "operator"
   | "prices";
 
-/** The database as it is, for what the name says and nothing else. */
+/** The database without an owner's condition, only for the named purpose. */
 export function unscoped(database: D1Database, _for: Unscoped): DrizzleD1Database {
   return drizzle(database);
 }

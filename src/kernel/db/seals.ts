@@ -1,7 +1,7 @@
 /**
- * Values that are kept sealed, wherever they stand. A seal begins with the id of the key it was made under, up to a dot.
+ * Values that are stored sealed, in any table. A seal begins with the id of its key, up to a dot.
  *
- * Invariant. A seal is replaced only while it is still the one that was read: what was set meanwhile stays.
+ * Invariant. A seal is replaced only if it is still the one that was read, so a value that was set meanwhile stays.
  */
 import { and, eq, gt, inArray, ne, notInArray, type SQL, sql } from "drizzle-orm";
 import { SEALED_KINDS, type SealedKind } from "../../contract/reseal.ts";
@@ -16,7 +16,7 @@ const SEALED: Readonly<Partial<Record<SealedKind, SealedValues>>> = {
   push_secret: { table: runs, column: runs.sealed_push_secret },
 };
 
-/** Null: this platform keeps no such values. */
+/** Null if this platform stores no such values. */
 function valuesOf(kind: SealedKind): SealedValues | null {
   return SEALED[kind] ?? sealedValues(kind);
 }
@@ -28,7 +28,7 @@ export interface SealedValue {
   readonly sealed: string;
 }
 
-/** Nothing happens if the value is not sealed as it was read. */
+/** Does nothing if the value is no longer sealed as it was read. */
 export async function replaceSeal(
   database: D1Database,
   { kind, scope, id, sealed }: SealedValue,
@@ -40,7 +40,9 @@ export async function replaceSeal(
   await inProject(database, scope).update(table, { [column.name]: after }, eq(table.id, id), eq(column, sealed));
 }
 
-/** What offers of the run to its trainer are signed by; null where nothing is pushed, or there is no such run. */
+/**
+ * The sealed secret that signs the run's offers to its trainer; null if nothing is pushed, or if there is no such run.
+ */
 export async function sealedPushSecret(database: D1Database, scope: Scope, runId: string): Promise<string | null> {
   const sealed = { sealed: runs.sealed_push_secret };
   const [row] = await inProject(database, scope).columns(sealed, runs, eq(runs.id, runId));
@@ -48,17 +50,18 @@ export async function sealedPushSecret(database: D1Database, scope: Scope, runId
 }
 
 interface Behind {
-  /** Ids of the keys that the deployment holds. */
+  /** Ids of the keys that the deployment has. */
   readonly current: string;
   readonly before: readonly string[];
-  /** The last value that was looked at, as `next` named it; null: from the first. */
+  /** The last value of the previous call, as `next` named it; null: from the first. */
   readonly after: string | null;
   readonly limit: number;
 }
 
 /**
- * For an operator, across everybody's rows: the next values that are not sealed under the current key, at most `limit` of
- * them, by kind and id; how many are under a key before it, and how many under none that is held, which nobody can open.
+ * For an operator, over the rows of all owners: the next values that are not sealed under the current key, at most
+ * `limit`, by kind and id. Also counts those under an earlier key (`remaining`), and those under an unknown key
+ * (`lost`), which cannot be opened.
  */
 export async function sealsBehind(
   database: D1Database,
@@ -90,7 +93,7 @@ export async function sealsBehind(
   return { values, remaining, lost, next: end === undefined ? null : `${end.kind}:${end.id}` };
 }
 
-/** Null where nothing is sealed, as no key's id is. */
+/** Null if the column is null: nothing is sealed there. */
 function keyIdOf({ column }: SealedValues): SQL<string> {
   return sql<string>`substr(${column}, 1, instr(${column}, '.') - 1)`;
 }

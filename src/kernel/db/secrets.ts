@@ -1,4 +1,4 @@
-/** Secrets of environments: names, and values sealed before they get here. */
+/** Secrets of environments: names, and values that were sealed before. */
 import { eq, inArray } from "drizzle-orm";
 import type { SecretView } from "../../contract/endpoint.ts";
 import type { Scope } from "../../contract/scope.ts";
@@ -12,7 +12,7 @@ export type NewSecret = Omit<SecretRow, "org_id" | "project_id">;
 
 export const { find: findSecret, list: listSecrets, update: updateSecret } = namedRows(secrets);
 
-/** The secrets that are set under these names. */
+/** The secrets with these names. */
 export async function secretsNamed(database: D1Database, scope: Scope, names: readonly string[]): Promise<SecretRow[]> {
   if (names.length === 0) return [];
   return await inProject(database, scope).select(secrets, inArray(secrets.name, [...names]));
@@ -31,7 +31,7 @@ export async function deleteSecret(database: D1Database, scope: Scope, id: strin
   await inProject(database, scope).delete(secrets, eq(secrets.id, id));
 }
 
-/** A secret in the shape of the wire: everything but its value. */
+/** A secret in the shape of the API: everything except its value. */
 export function secretViewOf(secret: Pick<SecretRow, "id" | "name" | "created_at" | "updated_at">): SecretView {
   return {
     object: "secret",

@@ -1,15 +1,15 @@
-/** What an organisation or a project keeps: bytes of datasets, and of what runs left, as far as the list of runs knows. */
+/** Bytes that an organisation or project stores: datasets, and results of runs, as far as the list of runs has them. */
 import { sum } from "drizzle-orm";
 import type { Scope } from "../../contract/scope.ts";
 import { datasets, runs } from "./schema.ts";
 import { type InOrganization, type InProject, inOrganization, inProject } from "./scoped.ts";
 
-/** By two indexes; it reads an entry for each run and dataset, so whoever asks remembers the answer for a while. */
+/** Uses two indexes, and reads an entry for each run and dataset, so the caller should cache the answer. */
 export async function storedBy(database: D1Database, orgId: string): Promise<number> {
   return await bytesIn(inOrganization(database, orgId));
 }
 
-/** An entry read for each run and dataset. */
+/** Reads an index entry for each run and dataset. */
 export async function storedIn(database: D1Database, scope: Scope): Promise<number> {
   return await bytesIn(inProject(database, scope));
 }

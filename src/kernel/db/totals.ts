@@ -1,4 +1,4 @@
-/** Counts of the whole deployment that nothing else keeps. */
+/** Counters of the whole deployment that are stored nowhere else. */
 import { sql } from "drizzle-orm";
 import { totals } from "./schema.ts";
 import { unscoped } from "./scoped.ts";

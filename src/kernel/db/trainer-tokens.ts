@@ -1,4 +1,4 @@
-/** Tokens of trainers. The look-up has no scope, because it is what gives a request its scope. */
+/** Tokens of trainers. The lookup has no scope, because it gives a request its scope. */
 import { and, eq, isNotNull, isNull } from "drizzle-orm";
 import type { OrganizationLimits } from "../../contract/identity.ts";
 import type { Scope } from "../../contract/scope.ts";
@@ -7,11 +7,11 @@ import { inProject, unscoped } from "./scoped.ts";
 
 export interface FoundToken {
   readonly token: TrainerTokenRow;
-  /** What differs from `DEFAULT_LIMITS`. */
+  /** The differences from `DEFAULT_LIMITS`. */
   readonly limits: Partial<OrganizationLimits>;
 }
 
-/** The token that has this SHA-256 (hex), expired or not; or null. */
+/** The token with this SHA-256 (hex), expired or not; null if there is none. */
 export async function findTrainerToken(database: D1Database, hash: string): Promise<FoundToken | null> {
   const rows = await unscoped(database, "trainer token by hash")
     .select({ token: trainerTokens, limits: organizations.limits })
@@ -23,7 +23,10 @@ export async function findTrainerToken(database: D1Database, hash: string): Prom
   return rows[0] ?? null;
 }
 
-/** Adds a token of the run. The one before it works until `before_expire_at`, epoch milliseconds, and older ones go. */
+/**
+ * Adds a token of the run. The previous token works until `before_expire_at` (epoch milliseconds); older ones are
+ * deleted.
+ */
 export async function replaceTrainerToken(
   database: D1Database,
   scope: Scope,

@@ -1,4 +1,4 @@
-/** Environments as they are built, kept, and let go. */
+/** A cache of environments that are built with their arguments. */
 
 import { EnvError } from "../../contract/errors.ts";
 import { type AnyEnvironment, holdsSomething } from "../../core/environments/any-environment.ts";
@@ -6,9 +6,9 @@ import { type AnyEnvironment, holdsSomething } from "../../core/environments/any
 export interface ShelfLife {
   readonly kept: number;
   readonly leaseMs: number;
-  /** How long a build is waited for. */
+  /** How long a build may take. */
   readonly buildMs: number;
-  /** Told of each one that nobody gets any more. */
+  /** Called with each environment that is dropped from the cache. */
   readonly retire: (environment: AnyEnvironment) => void;
 }
 
@@ -21,28 +21,28 @@ interface Built {
 }
 
 /**
- * Environments built in this isolate, each with its arguments, for whoever asks next.
+ * Environments built in this isolate, each with its arguments.
  *
- * Invariants. What is asked for is under lease for as long as an invocation may hold it. Beyond `kept` the one that was
- * used longest ago goes, and one that has something to tear down no sooner than its lease is over. A build that failed, or
- * that somebody waited for in vain, is not remembered: the next one who asks builds anew. Each who waits has a timer of its
- * own, since the invocation that began a build may be gone. An isolate that is thrown away tears nothing down: what must be freed for sure belongs to a rollout's
- * cleanup.
+ * Invariants. An environment is under lease for as long as an invocation may hold it. If there are more than `kept`,
+ * the least recently used one is dropped; one that has something to tear down is dropped only after its lease. A build
+ * that failed or timed out is not kept: the next caller builds again. Each waiting caller has its own timer, because
+ * the invocation that started a build may be gone. An isolate that is discarded tears nothing down: what must be freed
+ * for certain belongs in a rollout's cleanup.
  */
 export class BuiltEnvironments {
   readonly #life: ShelfLife;
-  /** The one used longest ago first. */
+  /** The least recently used one first. */
   readonly #built = new Map<string, Built>();
 
   constructor(life: ShelfLife) {
     this.#life = life;
   }
 
-  /** The one of this name, built when there is none. Rejects with what `build` rejects with, or when that takes too long. */
+  /** The environment with this name, built if needed. Rejects with the error of `build`, or if that takes too long. */
   async get(name: string, build: () => Promise<AnyEnvironment>, now: number): Promise<AnyEnvironment> {
     const built = this.#built.get(name) ?? { made: build(), environment: null, used: now };
     built.used = now;
-    // Now the last one used.
+    // Move it to the end: it is now the most recently used.
     this.#built.delete(name);
     this.#built.set(name, built);
     this.#makeRoom(now);

@@ -14,19 +14,19 @@ import { openSecrets, secretFrom, secretNames } from "../kit/secret-values.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { type Result, refuse } from "../messages/refusal.ts";
 
-/** Needs any project has; a secret is there once it is set. */
+/** Needs that are met in every project; a secret need is met once the secret is set. */
 const OFFERED_NEEDS: readonly string[] = ["sql", "fetch"];
 
-/** What needs something, and the field it was named by. */
+/** An environment with needs, and the request field that named it. */
 export interface Needing {
   readonly named: string;
   readonly needs: readonly string[];
   readonly param: string;
-  /** Where the addresses of its needs may be from. */
+  /** The arguments, which may contain the addresses of its needs. */
   readonly args?: unknown;
 }
 
-/** A refusal for the first need that is not met, which says what to do; null when all are. */
+/** A refusal for the first need that is not met, which says what to do; null if all are met. */
 export async function refuseNeeds(
   env: Env,
   scope: Scope,
@@ -59,7 +59,7 @@ async function unmetNeed(env: Env, scope: Scope, needs: readonly string[]): Prom
   return `needs secret:${unset}, which is not set: POST /v1/secrets {"name": "${unset}", "value": …}`;
 }
 
-/** What is opened before environment code runs, so that a failure to open it is not the code's. */
+/** Opened before environment code runs, so that a failure to open is not blamed on the code. */
 export interface Opened {
   /** Values by name. */
   readonly secrets: ReadonlyMap<string, string>;
@@ -70,7 +70,7 @@ export async function openMeans(env: Env, scope: Scope, needs: readonly string[]
   return { secrets: await openSecrets(env, scope, needs, now), hosts: await openAllowedHosts(env, scope) };
 }
 
-/** `calls`: how a call leaves. Chance and sql are each rollout's own. */
+/** `calls`: how calls are made. Random numbers and sql are added separately for each rollout. */
 export function rolloutCapabilities(
   env: Env,
   now: () => number,
@@ -81,7 +81,7 @@ export function rolloutCapabilities(
   return { now, secret, fetch: guardedFetch(env, { hosts, now, secret, ...calls }) };
 }
 
-/** What scoring gets: the same, its calls counted among those of the invocation, six at a time. */
+/** The same for scoring: its calls count among those of the invocation, at most six at a time. */
 export function scoringCapabilities(
   env: Env,
   now: () => number,

@@ -1,4 +1,4 @@
-/** The environment a request names, built with the arguments it gives: for a run, or to check uploaded rows against. */
+/** The environment that a request names, built with its arguments: for a run, or to check uploaded rows. */
 
 import type { JsonObject } from "../../contract/json.ts";
 import type { Scope } from "../../contract/scope.ts";
@@ -26,7 +26,7 @@ export async function chooseEnvironment(
   if (registered === null) return refuse("not_found", `no environment ${named}`, "environment");
   const parsed = await parseInTurn(scope.orgId, registered, args);
   if (!parsed.success) return refuseArgs(parsed.error.issues[0], args);
-  // They came through JSON.parse, so they are JSON.
+  // The arguments came through JSON.parse, so they are JSON.
   const looked = await behindRoute(env, registered, args as JsonObject, async () => {
     const environment = await builtOrError(scope, registered, args as JsonObject);
     return environment instanceof Error ? environment : { environment, rowless: rowsFault(environment) };
@@ -43,7 +43,7 @@ export async function chooseEnvironment(
   return { ok: true, value: { registered, environment } };
 }
 
-/** All patterns and schemas in the arguments are compiled: that is counted, and takes the organisation's turn. */
+/** Compiles all patterns and schemas in the arguments, so the work is counted and takes a scheduling turn. */
 async function parseInTurn(orgId: string, { args: schema }: HeldEnvironment, args: Readonly<Record<string, unknown>>) {
   const work = argumentsWork();
   const giveBack = await PROCESS_TURNS.take(orgId);
@@ -54,7 +54,7 @@ async function parseInTurn(orgId: string, { args: schema }: HeldEnvironment, arg
   }
 }
 
-/** Rows may be made when somebody first asks how many there are: by the environment's own code. */
+/** Reading the length may run the environment's own code, which makes the rows. */
 function rowsFault({ evalDataset, dataset }: AnyEnvironment): string | null {
   try {
     void (evalDataset ?? dataset).length;
@@ -64,7 +64,7 @@ function rowsFault({ evalDataset, dataset }: AnyEnvironment): string | null {
   }
 }
 
-/** The environment, or what its own code had to say against the arguments. */
+/** The environment, or the error that its own code threw for these arguments. */
 export async function builtOrError(
   scope: Scope | null,
   registered: HeldEnvironment,

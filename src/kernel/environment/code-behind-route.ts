@@ -1,9 +1,10 @@
 /**
- * Code of an environment that runs because somebody asks a route: it is built, its rows are counted. Where that ends the process
- * no run answers for it, so it is a suspect by a name of its own (suspects.ts), in the store.
+ * Runs environment code for a route: building an environment, counting its rows. If that ends the process, no run
+ * records it. So it has its own kind of quarantine (suspects.ts), stored in R2.
  *
- * Invariants. It waits until the boot is through, and computes while no other suspect does. Where nothing died nothing is
- * written. What was named in two deaths is refused for as long as deaths follow each other, or until its code is another.
+ * Invariants. The work waits until the boot is complete, and does not run while quarantined work computes. If nothing
+ * died, nothing is written. Work that was recorded in two deaths is refused while deaths continue, or until its code
+ * changes.
  */
 import { EnvError } from "../../contract/errors.ts";
 import { canonicalJson, type JsonObject } from "../../contract/json.ts";
@@ -20,7 +21,7 @@ import {
   Suspect,
 } from "./suspects.ts";
 
-/** What `work` comes to, or the error that it is not tried again. Rejects as `work` does. */
+/** The result of `work`, or the error that it is not tried again. Rejects as `work` does. */
 export async function behindRoute<T>(
   env: Env,
   { id, digest }: Pick<HeldEnvironment, "id" | "digest">,
@@ -42,7 +43,7 @@ function stopsPlatform(id: string): string {
   return `building ${id} crashed or hung the platform several times: it is not tried again`;
 }
 
-/** Each an object of the store without a body. */
+/** Each entry is an object in the store without a body. */
 export class StoredNames implements Names<string> {
   readonly #store: R2Bucket;
 

@@ -1,7 +1,7 @@
 /**
- * The environments this deployment holds: those of the registry, and those a generated entry module registers before
- * the first request. Looked up by id and version, built once for each project and set of arguments: an instance may keep
- * what one project's rollouts met, and another's must not find it there.
+ * The environments of this deployment: those of the registry, and those that a generated entry module registers before
+ * the first request. They are found by id and version, and built once for each project and set of arguments, because an
+ * instance may keep data from one project's rollouts that another project must not see.
  */
 import { waitUntil } from "cloudflare:workers";
 import { ENVIRONMENTS, type RegisteredEnvironment } from "../../../environments/registered.ts";
@@ -19,9 +19,9 @@ export type HeldEnvironment = RegisteredEnvironment;
 
 const held: HeldEnvironment[] = [...ENVIRONMENTS];
 
-/** One is a handful of closures, and what they close over. */
+/** Each one is a few closures and their data. */
 const BUILT_KEPT = 64;
-/** No invocation holds one longer: an alarm or a batch of messages may take so long. */
+/** The longest time that an invocation may hold one: an alarm or a batch of messages. */
 const LEASE_MS = 15 * 60_000;
 export const built = new BuiltEnvironments({
   kept: BUILT_KEPT,
@@ -30,7 +30,7 @@ export const built = new BuiltEnvironments({
   retire: (environment) => waitUntil(retire(environment)),
 });
 
-/** Adds one that does not come with Rollcall. Throws when the id is taken. */
+/** Adds an environment that does not come with Rollcall. Throws if the id is taken. */
 export function registerEnvironment(environment: HeldEnvironment): void {
   if (held.some(({ id }) => id === environment.id)) {
     throw new Error(`an environment ${environment.id} is registered already`);
@@ -42,7 +42,7 @@ export function heldEnvironments(): readonly HeldEnvironment[] {
   return held;
 }
 
-/** `id`, or `id@version` where a missing minor or patch means the newest that begins so. */
+/** `id`, or `id@version`. If minor or patch is missing, the newest matching version. */
 export function findEnvironment(named: string): HeldEnvironment | null {
   const [id, wanted] = named.split("@", 2);
   const versions = held.filter((entry) => entry.id === id);
@@ -57,8 +57,8 @@ export function pinOf({ id, version, digest }: HeldEnvironment): EnvironmentPin 
 }
 
 /**
- * The environment a run pinned, or null when this deployment no longer holds that code. Rejects with an EnvError where
- * that code fails to build it.
+ * The environment that a run pinned; null if this deployment no longer has that code. Rejects with an EnvError if the
+ * code fails to build it.
  */
 export async function pinnedEnvironment({
   scope,
@@ -75,7 +75,9 @@ export async function pinnedEnvironment({
   }
 }
 
-/** For a project, or for nobody's rollouts; `args` are such as its schema takes. Rejects with what its own code says. */
+/**
+ * For a project, or for no project if `scope` is null. `args` must be valid for its schema. Rejects with its own error.
+ */
 export function builtEnvironment(
   scope: Scope | null,
   registered: HeldEnvironment,
@@ -84,7 +86,7 @@ export function builtEnvironment(
   return built.get(nameOf(scope, registered, args), () => registered.load(args), Date.now());
 }
 
-/** Whoever asks for it now runs none of its code. */
+/** Whether it is built already, so that getting it runs none of its code. */
 export function isBuilt(scope: Scope | null, registered: HeldEnvironment, args: JsonObject): boolean {
   return built.has(nameOf(scope, registered, args));
 }

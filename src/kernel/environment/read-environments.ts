@@ -18,7 +18,7 @@ export async function readEnvironment(env: Env, named: string): Promise<Result<E
 }
 
 async function viewOf(env: Env, registered: HeldEnvironment): Promise<EnvironmentView> {
-  // Built with its defaults, only to say what its rows look like. One that has none must not hide the others.
+  // Built with its defaults only to show its row schema. A failure must not hide the other environments.
   const build = () => builtOrError(null, registered, {});
   const environment = isBuilt(null, registered, {}) ? await build() : await behindRoute(env, registered, {}, build);
   const source = environment instanceof Error ? null : (environment.evalDataset ?? environment.dataset);

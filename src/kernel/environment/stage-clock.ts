@@ -1,9 +1,9 @@
 /**
- * How long the environment code of one rollout may take, stage by stage.
+ * Bounds the time of one rollout's environment code, stage by stage.
  *
- * Invariants. A hook whose promise never settles ends its own rollout and nothing else. While a rollout is under way a
- * stage ends with the rollout's own deadline at the latest, and at once when the rollout is cancelled; closing is let
- * finish, each hook within its own time. A synchronous loop without end cannot be stopped from inside an isolate.
+ * Invariants. A hook whose promise never settles ends its own rollout and nothing else. During a rollout, a stage ends
+ * at the rollout's own deadline at the latest, and at once if the rollout is cancelled. Closing may finish, each hook
+ * within its own time. An endless synchronous loop cannot be stopped from inside an isolate.
  */
 import { StageTimeoutError } from "../../contract/errors.ts";
 import type { RunLimits } from "../../contract/eval-request.ts";
@@ -23,13 +23,13 @@ export function stageTimes(limits: RunLimits): StageTimes {
   };
 }
 
-/** The longest step of a rollout: a call or a hook; closing has its own limit. */
+/** The longest step of a rollout: a call or a hook. Closing has its own limit. */
 export function longestStepMs(limits: RunLimits): number {
   const { setup, turn, tool } = stageTimes(limits);
   return Math.max(limits.call_timeout_s * 1000, setup, turn, tool);
 }
 
-/** What a rollout may take in all; infinity where nobody says. `timeoutMs`: of its environment. */
+/** The time of a whole rollout; infinity if no limit is set. `timeoutMs`: the limit of its environment. */
 export function rolloutTimeMs({ rollout_timeout_s }: RunLimits, timeoutMs: number | null): number {
   return Math.min(inMs(rollout_timeout_s) ?? Number.POSITIVE_INFINITY, timeoutMs ?? Number.POSITIVE_INFINITY);
 }
@@ -38,66 +38,66 @@ const LAST_HANDLERS_MS = 1000;
 
 export interface StageClockParts {
   readonly times: StageTimes;
-  /** Epoch milliseconds at which the rollout's own time is over; infinity when it has no end. */
+  /** Epoch milliseconds at which the rollout's own time is over; infinity if there is no limit. */
   readonly deadline: number;
   readonly now: () => number;
 }
 
 export class StageClock {
-  /** Shown to tools as `call.signal`: nobody waits for them any more. */
+  /** Shown to tools as `call.signal`: aborted means that their result is no longer needed. */
   readonly signal = { aborted: false };
-  /** Aborted with the stage that is cut: nobody waits for the calls of its hook any more. */
+  /** Aborted when a stage is cut off: the calls of its hook are no longer needed. */
   #calls = new AbortController();
   readonly #parts: StageClockParts;
   #closingUntil: number | null = null;
-  /** Hooks' calls that wait for a connection: how many, since when, and how long they did before. */
+  /** Calls of hooks that wait for a connection: how many, since when, and how long calls waited before. */
   #waiting = 0;
   #waitingSince = 0;
   #waitedMs = 0;
-  /** Who is waited for, the outermost first: a tool within the reply it belongs to. */
+  /** The steps that are being awaited, the outermost first: a tool is inside the reply that it belongs to. */
   readonly #underWay: (() => void)[] = [];
 
   constructor(parts: StageClockParts) {
     this.#parts = parts;
   }
 
-  /** Of any one stage. */
+  /** The longest time of any stage. */
   get longestMs(): number {
     return Math.max(...Object.values(this.#parts.times));
   }
 
-  /** Milliseconds that the effect may take: a reply has tools in it, closing all of its handlers. */
+  /** Milliseconds that the effect may take: a reply includes its tools, closing includes all handlers. */
   longestOf(effect: "setup" | "reply" | "close" | "done"): number {
     const { setup, turn, tool } = this.#parts.times;
     if (effect === "setup") return setup;
     return effect === "reply" ? Math.max(turn, tool) : LIMITS.closingMs;
   }
 
-  /** For the calls that a hook makes now. */
+  /** The signal for the calls that a hook makes now. */
   get callSignal(): AbortSignal {
     return this.#calls.signal;
   }
 
-  /** Calls under way are hung up on; those to come are not. */
+  /** Aborts the calls in progress, but not later ones. */
   hangUp(): void {
     this.#calls.abort();
     this.#calls = new AbortController();
   }
 
-  /** To be called when the rollout is played no longer: what its hooks left behind makes no call any more. */
+  /** Must be called when the rollout is no longer played: hooks that still run can make no further calls. */
   close(): void {
     this.#calls.abort();
   }
 
-  /** Whoever is under way is waited for no longer. */
+  /** Stops waiting for the steps in progress. */
   interrupt(): void {
     this.signal.aborted = true;
-    // Closing is let finish.
+    // Closing may finish.
     if (this.#closingUntil === null) this.hangUp();
     for (const cutShort of this.#underWay) cutShort();
   }
 
-  /** Time in which a call of the hook under way waits for a connection counts for no stage. */
+  /** Time in which a hook's call waits for a connection does not count for any stage. */
   async untimed<T>(wait: Promise<T>): Promise<T> {
     if (this.#waiting === 0) this.#waitingSince = this.#parts.now();
     this.#waiting += 1;
@@ -122,7 +122,7 @@ export class StageClock {
   readonly limit: StageLimit = async (stage, what, work) => {
     if (!isThenable(work)) return work;
     const promise = Promise.resolve(work);
-    // Most hooks only compute: they have settled before a timer would be worth its making.
+    // Most hooks only compute: they settle before a timer would be worth making.
     if (await settlesAtOnce(promise)) return await promise;
     const time = this.#parts.times[stage];
     if (stage === "cleanup") return await this.#inTime(promise, this.#closingTime(time), what);
@@ -147,7 +147,7 @@ export class StageClock {
     try {
       return await this.#inTime(both, Math.min(own, left), what, left < own);
     } finally {
-      // What began within it is not waited for any more either: its timers go.
+      // The steps that began inside it are no longer awaited either: their timers are cleared.
       for (const inner of this.#underWay.splice(depth - 1).slice(1)) inner();
     }
   }
@@ -184,10 +184,10 @@ function isThenable(work: unknown): boolean {
   return typeof work === "object" && work !== null && "then" in work;
 }
 
-/** Microtasks a hook without I/O may take: each `await` in it costs a few. */
+/** How many microtasks a hook without I/O may take: each `await` in it takes a few. */
 const PROMPT_TICKS = 200;
 
-/** True when the promise settles, either way, without any I/O. */
+/** True if the promise settles, either way, without any I/O. */
 export async function settlesAtOnce(promise: Promise<unknown>): Promise<boolean> {
   let settled = false;
   const settle = () => {
@@ -199,13 +199,13 @@ export async function settlesAtOnce(promise: Promise<unknown>): Promise<boolean>
 }
 
 /**
- * `process.exit` in a Worker ends no process: it cancels the invocation without anything that could be caught, so that a
- * rollout whose hook calls it would wait for ever, and with it the object that plays it. Here it is an error like any other,
- * as are its two other names. An environment that imports them from `process` gets these, too: its bundle puts the global in
- * the place of that module (local/bundle.ts).
+ * `process.exit` in a Worker does not end the process: it cancels the invocation without an error that could be caught.
+ * A rollout whose hook calls it would wait forever, and so would its shard. Here it throws an ordinary error, and so do
+ * its two other names. An environment that imports them from `process` gets these too, because its bundle replaces that
+ * module by the global (local/bundle.ts).
  */
 
-/** To be called before any code of an environment runs. */
+/** Must be called before any code of an environment runs. */
 export function refuseExit(): void {
   process.exit = () => refuse("exit");
   process.abort = () => refuse("abort");

@@ -1,14 +1,16 @@
 /**
- * Work of an environment that may have ended the process: a hook or a scoring function that computes without end, or that
- * takes the process down. No code inside an isolate can stop it, and after a restart the same work is taken up again.
+ * Quarantine for environment code that may have ended the process: a hook or a scoring function that computes without
+ * end, or that crashes the process. No code inside an isolate can stop it, and after a restart the same work would
+ * start again.
  *
- * Invariants. Where nothing died nothing is written and nobody waits. After a death everything that had not ended in the
- * process before is a suspect, and suspects compute one at a time: each is named on disk, by its run, before it computes and
- * until it awaits the outside or ends; where deaths go on all the same, until it ends, save deaths by a kill from outside,
- * which nothing that waits has any part in. So whoever is named when the process dies was alone. Two such deaths, after the
- * one that made it a suspect, and it is given up; a death while nobody is named counts against nobody. Deployed, only an
- * alarm that is repeated makes suspects, of the rollouts that it plays: what a consumer cannot finish its queue and the
- * sweep give up.
+ * Invariants. If nothing died, nothing is written and no work waits. After a death, all work that had not ended in the
+ * previous process is quarantined, and quarantined work computes one at a time. Its run records each piece on disk
+ * before it computes, and until it awaits an outside call or ends. If deaths continue, the record stays until it ends.
+ * (A kill from outside does not count for that, because waiting work cannot cause it.) So the recorded work was the
+ * only one computing when the process died. After two such deaths, following the one that caused the quarantine, the
+ * work is given up. A death while nothing is recorded counts against no work. In production, only an alarm that is
+ * repeated starts a quarantine, for the rollouts that its object plays. What a consumer cannot finish is given up by
+ * its queue and the reconciliation.
  */
 import type { OfferedForScoring } from "../../core/environments/capabilities.ts";
 import type { SqlRunner } from "../../core/environments/rollout-sql.ts";
@@ -20,11 +22,11 @@ interface LocalEnv extends Env {
   readonly LAST_END?: Fetcher;
 }
 
-/** How the processes before this one ended, one soon after the other. */
+/** How the processes before this one ended, if they ended shortly one after the other. */
 export interface LastEnd {
-  /** Of how many nobody says that they were stopped in order: they died, hung until they were ended, or were killed. */
+  /** How many were not stopped in an orderly way: they died, hung until they were ended, or were killed. */
   readonly deaths: number;
-  /** How many of these died or hung by what they did themselves. */
+  /** How many of these died or hung because of their own work. */
   readonly byItself: number;
 }
 
@@ -36,38 +38,43 @@ let boot: string | undefined;
 
 type SuspectRow = { deaths: number; boot: string | null };
 
-/** Who keeps the names: the run of a suspect (rpc.ts), or the store (code-behind-route.ts). */
+/** Who stores the records: the run of the work (rpc.ts), or the store (code-behind-route.ts). */
 export interface Names<Key extends string = SuspectKey> {
-  /** Null: it is given up. `died`: the process before did. */
+  /** Null: the work is given up. `died`: the previous process died. */
   accuse(key: Key, boot: string, died: boolean): Promise<{ readonly deaths: number } | null>;
   clear(key: Key, ended: boolean): Promise<void>;
 }
 
-/** In how many deaths it was named, and the process in which it is at this moment. */
+/** In how many deaths the work was recorded, and the process in which it is recorded now. */
 export interface NamedEntry {
   readonly deaths: number;
   readonly boot: string | null;
 }
 
-/** Deaths in which it was named, after the one that made it a suspect, that end it. */
+/**
+ * The work is given up after this many deaths in which it was recorded, not counting the one that caused the
+ * quarantine.
+ */
 export const MOST_DEATHS = 2;
 export const GIVEN_UP = Symbol("given up");
 
-/** Deaths by itself, one soon after the other, after which a suspect is named when it goes on behind a `can.fetch`, too; */
+/** After this many deaths by own work in a row, work is recorded again when it continues after a `can.fetch`. */
 const DEATHS_BEHIND_FETCH = 2;
-/** and after which it is named until it ends, whatever it awaits, for so long at most: nothing less found it out. */
+/** After this many it is recorded until it ends, whatever it awaits, but for at most `NAMED_AT_MOST_MS`. */
 export const DEATHS_TO_THE_END = 4;
 const NAMED_AT_MOST_MS = 10_000;
 
-/** A holder of the turn that is not heard of so long is gone: its object was taken out of memory. */
+/** A holder of the turn that was not seen for this long is gone: its object was evicted from memory. */
 const HELD_AT_MOST_MS = 60_000;
 const LONGEST_LOOK_MS = 250;
 
-/** Until when somebody computes (0: nobody), and how many wait. All objects and consumers of a process share an isolate. */
+/**
+ * Until when some work computes (0: none), and how many wait. All objects and consumers of a process share an isolate.
+ */
 let heldUntil = 0;
 let waiting = 0;
 
-/** By looking again and again: a promise that another object resolves would look like no work at all to the runtime. */
+/** Polls: if it awaited a promise that another object resolves, the runtime would see no work in progress. */
 async function takeTurn(): Promise<() => void> {
   waiting += 1;
   while (Date.now() < heldUntil) await scheduler.wait(Math.min(LONGEST_LOOK_MS, 2 * waiting));
@@ -79,7 +86,9 @@ async function takeTurn(): Promise<() => void> {
   };
 }
 
-/** For work that is no suspect: it computes when no suspect does, so that nobody is blamed for it. */
+/**
+ * For work that is not quarantined: it computes while no quarantined work does, so that a death is not blamed on that.
+ */
 export async function besideSuspects<T>(work: () => Promise<T>): Promise<T> {
   if (heldUntil === 0) return await work();
   const release = await takeTurn();
@@ -95,7 +104,7 @@ export class Suspect<Key extends string = SuspectKey> {
   readonly #run: () => Names<Key>;
   readonly #key: Key;
   readonly #stretches = new Set<Promise<void>>();
-  /** What the platform itself computes for it at this moment. */
+  /** What the platform itself computes for it now. */
   readonly #computing = new Set<Promise<unknown>>();
   readonly #ids: LogIds;
   readonly #died: boolean;
@@ -103,7 +112,10 @@ export class Suspect<Key extends string = SuspectKey> {
   #isNamed = false;
   #runs = false;
 
-  /** `ids`: of what it is part, for the log. `died`: whoever asks knows that the process before died, though nobody counts deaths: its alarm is repeated. */
+  /**
+   * `ids`: for the log. `died`: the caller knows that the previous process died, because its alarm is repeated; in
+   * production deaths are not counted.
+   */
   constructor(env: Env, run: () => Names<Key>, key: Key, ids: LogIds = {}, died = false) {
     this.#env = env;
     this.#run = run;
@@ -113,8 +125,8 @@ export class Suspect<Key extends string = SuspectKey> {
   }
 
   /**
-   * Runs `work` alone in the process, until it awaits the outside; then others go on. `GIVEN_UP`: it must not run again. What
-   * counts against it counts on until `end`.
+   * Runs `work` alone in the process until it awaits an outside call; then other work continues. `GIVEN_UP`: it must
+   * not run again. The deaths recorded against it stay until `end`.
    */
   async run<T>(work: () => Promise<T>): Promise<T | typeof GIVEN_UP> {
     const release = await this.#named();
@@ -130,12 +142,12 @@ export class Suspect<Key extends string = SuspectKey> {
     }
   }
 
-  /** What it did is on disk: nobody will do it again. */
+  /** The result of the work is on disk, so it will not run again. */
   async end(): Promise<void> {
     if (this.#deaths > 0) await this.#clear(true);
   }
 
-  /** A call of the work that the platform answers by computing, as a query is: it goes on being named. */
+  /** A call of the work that the platform answers by computing, such as a query. The work stays recorded. */
   async computing<T>(call: () => Promise<T>): Promise<T> {
     if (!this.#runs) return await call();
     const answer = call();
@@ -148,8 +160,8 @@ export class Suspect<Key extends string = SuspectKey> {
   }
 
   /**
-   * A call of the work that the outside answers: others compute meanwhile. When it goes on it is named again, if the
-   * process died more than once: then what ended it may come behind such a call.
+   * A call of the work that something outside answers: other work computes meanwhile. When it continues, it is recorded
+   * again if the process died more than once, because the fault may come after such a call.
    */
   async awaiting<T>(call: () => Promise<T>): Promise<T> {
     try {
@@ -160,7 +172,7 @@ export class Suspect<Key extends string = SuspectKey> {
     }
   }
 
-  /** The rollout's database as the work gets it. */
+  /** The rollout's database, as the work gets it. */
   watchedSql(sql: SqlRunner): SqlRunner {
     return { exec: (...call) => this.computing(async () => await sql.exec(...call)) };
   }
@@ -171,7 +183,7 @@ export class Suspect<Key extends string = SuspectKey> {
     return { ...offered, fetch: (...call) => this.awaiting(() => fetch(...call)) };
   }
 
-  /** Its work goes on whatever comes of this: null where it goes on unnamed. */
+  /** The work continues whatever happens here: null if it continues without a record. */
   async #namedAgain(): Promise<(() => void) | null> {
     try {
       const { byItself } = await lastEnd(this.#env);
@@ -183,7 +195,7 @@ export class Suspect<Key extends string = SuspectKey> {
     }
   }
 
-  /** The result of its work must not be lost for it: one that stays named has at most a death too many to its name. */
+  /** A failure here must not lose the work's result. If the record stays, the work has at most one death too many. */
   async #clear(ended: boolean): Promise<void> {
     try {
       await retry(() => this.#run().clear(this.#key, ended));
@@ -192,7 +204,7 @@ export class Suspect<Key extends string = SuspectKey> {
     }
   }
 
-  /** Null when its run gives it up. */
+  /** Null if its run gives it up. */
   async #named(): Promise<(() => void) | null> {
     const release = await takeTurn();
     try {
@@ -214,9 +226,9 @@ export class Suspect<Key extends string = SuspectKey> {
     }
   }
 
-  /** Everything that can go on without the outside has gone on once a timer fires. */
+  /** Waits for a timer: by then, everything that can continue without an outside call has continued. */
   async #untilItWaits(running: Promise<unknown> | undefined, release: () => void): Promise<void> {
-    // Whoever runs it hears of what it throws.
+    // The caller of the work gets its error.
     running?.catch(() => undefined);
     try {
       const { byItself } = await lastEnd(this.#env);
@@ -234,19 +246,22 @@ export class Suspect<Key extends string = SuspectKey> {
   }
 }
 
-/** In how many deaths it was the one that was named, as the process `by` asks for it. */
+/** The number of deaths in which the work was recorded, when the process `by` asks. */
 export function deathsOf(known: NamedEntry | null, by: { readonly boot: string; readonly died: boolean }): number {
   if (known === null) return 0;
   const wasNamed = known.boot !== null && known.boot !== by.boot;
   return known.deaths + (wasNamed && by.died ? 1 : 0);
 }
 
-/** Why a suspect was given up; `during`: what it did each time, as a sentence. */
+/** Why quarantined work was given up. `during`: what it did each time. */
 export function stoppedPlatform(during: string): string {
   return `the platform crashed or hung ${MOST_DEATHS + 1} times while ${during}: it is not tried again`;
 }
 
-/** Suspects of a run (src/kernel/run/suspects.ts), in its own SQLite. `boot`: the process in which it is named at this moment. */
+/**
+ * Quarantine records of a run (src/kernel/run/suspects.ts), in its SQLite. `boot`: the process in which it is recorded
+ * now.
+ */
 export class SuspectStore {
   readonly #sql: SqlStorage;
 
@@ -269,11 +284,14 @@ export class SuspectStore {
 }
 
 /**
- * How the process before this one ended. Locally whoever starts workerd knows, and says so through LAST_END; a deployment
- * has no such binding, and an alarm that is repeated says it of its own object alone.
+ * How the previous process ended. Locally the parent process of workerd reports it through LAST_END. A deployment has
+ * no such binding; there, a repeated alarm shows it for its own object only.
  */
 
-/** Answered once the platform is through its boot: whoever asks is about to do what may have ended the process before. */
+/**
+ * Answered once the platform has booted, because the caller is about to run work that may have ended the process
+ * before.
+ */
 export async function lastEnd(env: LocalEnv): Promise<LastEnd> {
   if (told !== undefined || env.LAST_END === undefined) return told ?? IN_ORDER;
   const reply = await env.LAST_END.fetch("http://last-end/");
@@ -281,7 +299,7 @@ export async function lastEnd(env: LocalEnv): Promise<LastEnd> {
   return told;
 }
 
-/** This process (deployed: this isolate), and no other. */
+/** Identifies this process (in production: this isolate). */
 export function bootId(): string {
   boot ??= crypto.randomUUID();
   return boot;

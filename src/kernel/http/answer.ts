@@ -1,6 +1,6 @@
 /**
- * A route's way to its service and back: the query or the body, the object that the path names, and the key under which a
- * repeat is known. Whatever cannot be read, and whatever a service refuses, is thrown as a Refusal.
+ * Helpers between a route and its service: they read the query or the body, the id in the path, and the idempotency
+ * key, and make the reply. Input that cannot be read, and refusals of a service, are thrown as a Refusal.
  */
 import type * as z from "zod";
 import { canonicalJson, type Json } from "../../contract/json.ts";
@@ -24,7 +24,7 @@ export function readQuery<Schema extends z.ZodType>({ req }: ApiContext, schema:
   return parseAs(schema, queryOf(req.url));
 }
 
-/** `parse` as in `readJson`. A POST may carry an Idempotency-Key, which is held to its form here and not needed. */
+/** `parse` as in `readJson`. A POST may have an Idempotency-Key: its format is checked, and it has no effect. */
 export async function readBody<Schema extends z.ZodType>(
   context: ApiContext,
   schema: Schema,
@@ -34,7 +34,7 @@ export async function readBody<Schema extends z.ZodType>(
   return parseAs(schema, await readJson(context, parse));
 }
 
-/** What a service says of the object that the path names. */
+/** The result of a service for the object that the path names. */
 export async function ask<Rest extends readonly unknown[], T>(
   context: ApiContext,
   service: (env: Env, scope: Scope, id: string, ...rest: Rest) => Promise<Result<T>>,
@@ -43,7 +43,7 @@ export async function ask<Rest extends readonly unknown[], T>(
   return unwrap(await service(context.env, context.var.scope, pathParam(context, "id"), ...rest));
 }
 
-/** The same as a reply. The key of a POST without a body is held to its form, and not needed. */
+/** The same as a reply. The format of a POST's Idempotency-Key is checked, and the key has no effect. */
 export async function answer<Rest extends readonly unknown[], T extends object>(
   context: ApiContext,
   service: (env: Env, scope: Scope, id: string, ...rest: Rest) => Promise<Result<T>>,
@@ -62,12 +62,12 @@ export async function storedRow<Row>(
   return (await find(context.env.DB, context.var.scope, pathParam(context, "id"))) ?? nothingAt(context, what);
 }
 
-/** Throws: what the path names is not there. */
+/** Throws: the thing that the path names does not exist. */
 export function nothingAt(context: ApiContext, what: string): never {
   throw new Refusal({ code: "not_found", message: `no ${what} ${pathParam(context, "id")}`, param: "id" });
 }
 
-/** A request that makes something: its body, and what a repeat of it is known by. */
+/** The body of a request that creates something, and the hashes by which a repeat is recognised. */
 export async function readCreation<Schema extends z.ZodType>(
   context: ApiContext,
   schema: Schema,
@@ -75,7 +75,7 @@ export async function readCreation<Schema extends z.ZodType>(
   const idempotencyKey = idempotencyKeyOf(context.req.raw);
   const body = await readJson(context);
   const request = parseAs(schema, body);
-  // The hash is of what was sent, not of what the defaults made of it: a new default must not turn a repeat away.
+  // The hash is of the body as it was sent, without defaults: a new default must not make a repeat look different.
   const [requestHash, ...requestHashesBefore] = keyedHashes(context.env, canonicalJson(body));
   const { origin } = new URL(context.req.url);
   const { who: payer } = context.var.caller;
@@ -83,7 +83,7 @@ export async function readCreation<Schema extends z.ZodType>(
   return { request, options: { ...repeats, now: context.var.now(), origin, payer } };
 }
 
-/** What was made, and where to read it. */
+/** The reply with what was created, and its location. */
 export function creationReply(
   context: ApiContext,
   { folder, status }: { readonly folder: string; readonly status: 201 | 202 },

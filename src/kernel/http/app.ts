@@ -1,8 +1,8 @@
 /**
- * The HTTP door: every operation on one router.
+ * The HTTP interface: every operation on one router.
  *
- * Invariants. Every reply carries an x-request-id, and the headers of `protections`. Only operations marked open are
- * served without a key. A path that exists under another method is 405 with `allow`; any other unknown path is 404. No
+ * Invariants. Every reply has an x-request-id, and the headers of `protections`. Only operations marked open are served
+ * without a key. A path that exists with another method is 405 with `allow`; any other unknown path is 404. No
  * exception reaches a caller.
  */
 import { Hono, type MiddlewareHandler } from "hono";
@@ -39,7 +39,7 @@ import { secretOperations } from "./secrets.ts";
 import { trainerOperations, weightOperations } from "./trainer.ts";
 import { turnOperations } from "./turns.ts";
 
-/** CPU of sending a megabyte that is kept, in milliseconds. */
+/** CPU of sending a cached page of a megabyte, in milliseconds. */
 const PAGE_COST_MS = 20;
 
 const doorOperations: readonly Operation[] = [
@@ -79,7 +79,7 @@ const doorOperations: readonly Operation[] = [
   },
 ];
 
-/** Those of no slice. */
+/** The operations that belong to no slice. */
 export const KERNEL_OPERATIONS: readonly Operation[] = [
   ...doorOperations,
   ...runOperations,
@@ -100,7 +100,7 @@ export const KERNEL_OPERATIONS: readonly Operation[] = [
 
 const documents = new WeakMap<readonly Operation[], OpenApiDocument>();
 
-/** Made once an isolate, when it is first asked for: these routes are open to anybody. */
+/** Made once for each isolate, on the first request, because these routes need no key. */
 function openApi({ var: { operations } }: ApiContext): OpenApiDocument {
   const document = documents.get(operations) ?? openApiOf(operations);
   documents.set(operations, document);
@@ -116,7 +116,7 @@ function openApiText(context: ApiContext): string {
   return text;
 }
 
-/** An open operation whose reply is large keeps the pace of all who send no key. */
+/** An open operation with a large reply is paced together with all requests without a key. */
 function paced({ costMs }: Operation): MiddlewareHandler<ApiTypes> {
   return async (_, next) => {
     if (costMs !== undefined) await keepPace(STRANGERS, costMs);
@@ -124,7 +124,7 @@ function paced({ costMs }: Operation): MiddlewareHandler<ApiTypes> {
   };
 }
 
-/** `operations`: all that it serves, and that its reference tells of. */
+/** `operations`: all that it serves, and that its reference describes. */
 export function createApp(dependencies: ApiDependencies, operations: readonly Operation[]): Hono<ApiTypes> {
   const app = new Hono<ApiTypes>();
   const guard = new Guard(dependencies.now, dependencies.authentication(dependencies.now));
@@ -151,7 +151,7 @@ export function createApp(dependencies: ApiDependencies, operations: readonly Op
   return app;
 }
 
-/** An operation that reads no query has no parameter to know: a misspelt one must not pass in silence. */
+/** An operation without a query schema accepts no parameters, so that a misspelt one is refused. */
 function withoutQuery({ query }: Operation): MiddlewareHandler<ApiTypes> {
   return async (context, next) => {
     if (query === undefined) parseAs(z.strictObject({}), queryOf(context.req.url));
@@ -159,7 +159,7 @@ function withoutQuery({ query }: Operation): MiddlewareHandler<ApiTypes> {
   };
 }
 
-/** Gives the request its id, and every reply with it. A caller's own id is kept if it is fit to print. */
+/** Gives the request and its reply an id. A caller's own id is kept if it is valid. */
 function prepare(dependencies: ApiDependencies, operations: readonly Operation[]): MiddlewareHandler<ApiTypes> {
   return async (context, next) => {
     const given = context.req.header("x-request-id") ?? "";
@@ -178,8 +178,8 @@ function prepare(dependencies: ApiDependencies, operations: readonly Operation[]
 }
 
 /**
- * What tells a browser to make nothing of a reply but what it is. No reply has a header of CORS: no page of another
- * origin may read any of them. A handler may set its own in the place of one of these.
+ * Headers that stop a browser from treating a reply as anything else than it is. No reply has CORS headers, so no page
+ * of another origin can read one. A handler may set its own value for one of these headers.
  */
 function protections({ req, res }: ApiContext): Readonly<Record<string, string>> {
   const secure = new URL(req.url).protocol === "https:";
@@ -195,13 +195,13 @@ function protections({ req, res }: ApiContext): Readonly<Record<string, string>>
 
 const FULL = new Refusal({ code: "storage_full", message: STORAGE_FULL, param: null });
 
-/** Where something met a full disk, one more write tells whether it still is. */
+/** If a write failed because of a full disk, a test write finds out whether the disk is still full. */
 async function health({ env }: ApiContext): Promise<Response> {
   if (!storageIsFull() || (await storageTakes(env))) return Response.json({ status: "ok" });
   return Response.json({ status: "storage_full" }, { status: 503 });
 }
 
-/** Whatever is asked of one run asks its object; null for any other route. */
+/** An error about the storage of a run, for routes that read the run's object; null for any other route. */
 function unreadableRun(path: string): Refusal | null {
   const id = path.match(/^\/v1\/(?:runs|rollouts)\/([^/]+)/)?.[1];
   if (id === undefined) return null;

@@ -1,17 +1,18 @@
 /**
- * Changes as the audit log hears of them. An entry is written before a change begins and its outcome when the reply is
- * known, so a change that was cut off has an entry without one. Reads are not logged, nor what a trainer says at every step.
+ * Writes changes to the audit log. An entry is written before a change begins, and its outcome when the reply is known.
+ * So a change that was interrupted has an entry without an outcome. Reads are not logged, nor are the calls that a
+ * trainer makes at every step.
  */
 import { accounts } from "../kit/account-hooks.ts";
 import { logError } from "../kit/log.ts";
 import { Refusal } from "./errors.ts";
 import { type ApiContext, type Operation, placeOf } from "./operation.ts";
 
-/** Of what a path names; no id or name of ours is longer. */
+/** Maximum length of a target from the path; no valid id or name is longer. */
 const TARGET_CHARACTERS = 200;
 const CREATED = 201;
 
-/** Carries the operation out between its entry and the outcome of that, if it changes anything. */
+/** Runs the operation; if it changes something, writes its entry before and the outcome after. */
 export async function withAudit(
   context: ApiContext,
   operation: Operation,
@@ -28,14 +29,14 @@ export async function withAudit(
   const { status, headers } = context.res;
   const made = status < 300 ? (headers.get("location")?.split(/[/=]/).at(-1) ?? null) : null;
   const { orgId } = context.var.caller;
-  // What was done is done: an entry without its outcome says so. It is written though the caller may have gone away.
+  // The change is done: if the outcome cannot be written, the entry stays without one. The caller may disconnect.
   const ending = accounts().endChange(context.env, orgId, entry, { status, made });
   await context.var.outlive(ending).catch((thrown: unknown) => {
     logError("audit log", { org_id: orgId, request_id: context.var.requestId }, thrown);
   });
 }
 
-/** Enters what was done by whoever had no key before it, and so no organisation. A kill in between leaves it out. */
+/** Logs what a caller without a key did, and so without an organisation before. A kill in between leaves it out. */
 export async function logDone(
   { env, var: { now, outlive, requestId } }: ApiContext,
   orgId: string,
@@ -51,7 +52,7 @@ export async function logDone(
   );
 }
 
-/** Null: the log cannot be written, and the change is one that must not wait for it. */
+/** Null if the log cannot be written and the change is one that must not wait for it. */
 async function begin(context: ApiContext, { id, reach, urgent }: Operation): Promise<number | null> {
   const { caller, requestId, now } = context.var;
   const change = {

@@ -1,6 +1,6 @@
 /**
- * Batches as their bytes. Objects are served as they are stored and named by their digest, so they may be cached for
- * ever, and a download that broke goes on by `Range`.
+ * Serves the bytes of batches. Objects are served as they are stored and are named by their digest, so they may be
+ * cached forever, and an interrupted download continues with `Range`.
  */
 import * as z from "zod";
 import { FORMAT_QUERY, type FormatQuery } from "../../contract/batch-format.ts";
@@ -130,7 +130,7 @@ function stepOf(context: ApiContext): number {
   return parseAs(Step, { step: pathParam(context, "step") }).step;
 }
 
-/** `length` frees a stream from being sent in chunks. */
+/** With a content-length, a stream is not sent in chunks. */
 function bytesReply({ body, bytes }: StoredBytes, type: string, more = {}, status = 200): Response {
   const headers = { "content-type": type, "content-length": String(bytes), ...more };
   return new Response(body, { status, headers });
@@ -146,7 +146,7 @@ async function readManifest(context: ApiContext): Promise<Response> {
 
 type Asked = Omit<z.output<typeof ManifestQuery>, "max_wait_s">;
 
-/** Null where no format is asked for. */
+/** Null if no format is requested. */
 function formatQueryOf({ format, seq_len, ...share }: Asked): FormatQuery | null {
   const { ranks = 1, rank = 0 } = share;
   if (format === "prime-rl") {

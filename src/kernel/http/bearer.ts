@@ -1,8 +1,8 @@
-/** The token that a request shows, and the refusal of one that shows none or a wrong one. */
+/** Reads the token of a request, and makes the refusal for a missing or wrong one. */
 import { Refusal } from "./errors.ts";
 import type { ApiContext } from "./operation.ts";
 
-/** Throws where there is none. */
+/** Throws if there is none. */
 export function bearerOf({ req }: ApiContext, what: "key" | "token"): string {
   const token = /^Bearer +(\S+) *$/i.exec(req.header("authorization") ?? "")?.[1];
   if (token !== undefined) return token;

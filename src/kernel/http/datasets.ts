@@ -132,7 +132,7 @@ async function receiveDataset(context: ApiContext): Promise<Response> {
   return creationReply(context, { folder: "/v1/datasets", status: 201 }, dataset, replayed);
 }
 
-/** A body that says it is too large is refused before a byte of it is read. */
+/** A body whose content-length is too large is refused before any of it is read. */
 function refuseStatedLength(request: Request): void {
   if (Number(request.headers.get("content-length") ?? 0) <= LIMITS.datasetBytes) return;
   const message = `a dataset is at most ${LIMITS.datasetBytes} bytes: split the file`;

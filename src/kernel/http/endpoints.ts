@@ -1,4 +1,4 @@
-/** Endpoints, and asking one again what it supports. A key goes in and never comes out. */
+/** Endpoints, and probing one again. A key can be written and is never shown. */
 import { EndpointList, EndpointPatch, EndpointRequest, EndpointView } from "../../contract/endpoint.ts";
 import { EXAMPLE } from "../../contract/primitives.ts";
 import { endpointViewOf, findEndpoint, listEndpoints } from "../db/endpoints.ts";

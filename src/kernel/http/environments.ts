@@ -1,4 +1,4 @@
-/** Environments this deployment bundles. */
+/** The environments of this deployment. */
 import { EnvironmentList, EnvironmentView } from "../../contract/run.ts";
 import { unwrap } from "./errors.ts";
 import { type Operation, pathParam } from "./operation.ts";

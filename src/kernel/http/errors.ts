@@ -1,9 +1,9 @@
 /**
- * Refusals, and their one way to the wire.
+ * Refusals, and the one function that makes replies from them.
  *
- * Invariants. Every reply that is not a success has the body `{error: {code, message, param, type}}`, all four members.
- * The status follows from the code by a total table; a route may narrow it (405, 415). What we did not foresee is
- * `internal` with a fixed message: nothing of an exception reaches a caller.
+ * Invariants. Every reply that is not a success has the body `{error: {code, message, param, type}}`, with all four
+ * members. The status follows from the code, by a complete table; a route may choose a more specific one (405, 415). An
+ * unexpected exception becomes `internal` with a fixed message: nothing of it reaches a caller.
  */
 import type * as z from "zod";
 import { type ApiError, type ErrorCode, STATUS_OF } from "../../contract/api-error.ts";
@@ -11,13 +11,13 @@ import { saidBack } from "../../contract/shown-text.ts";
 import { saidIssue } from "../../core/schema/issues.ts";
 import type { Refusal as Failure, Result } from "../messages/refusal.ts";
 
-/** Seconds a caller should wait before asking again, for the codes where waiting helps. */
+/** How many seconds to wait before a retry, for the codes for which waiting helps. */
 const RETRY_AFTER_S: Partial<Record<ErrorCode, number>> = { in_progress: 1, rate_limited: 1 };
 
 const MESSAGE_CHARACTERS = 1000;
 const PARAM_CHARACTERS = 300;
 
-/** Thrown by whatever reads a request; the app turns it into a reply. */
+/** Thrown when a request is refused; the app turns it into a reply. */
 export class Refusal extends Error {
   override readonly name = "Refusal";
   readonly failure: Failure;
@@ -32,7 +32,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The value, or a refusal saying why there is none. */
+/** The value, or a thrown refusal with the reason. */
 export function unwrap<T>(result: Result<T>): T {
   if (result.ok) return result.value;
   throw new Refusal(result.error);
@@ -51,13 +51,13 @@ export function refusalReply({ failure, status, headers }: Refusal): Response {
   });
 }
 
-/** The reply to anything we did not foresee. */
+/** The reply to any unexpected error. */
 export function internalReply(): Response {
   const message = "Something failed on our side. Quote the x-request-id of this reply.";
   return refusalReply(new Refusal({ code: "internal", message, param: null }));
 }
 
-/** What zod found, as one refusal. */
+/** The issues that zod found, as one refusal. */
 export function refusalOfIssues(error: z.ZodError, value: unknown): Refusal {
   return new Refusal(saidIssue(error, value));
 }

@@ -1,10 +1,11 @@
 /**
- * A run's events as server-sent events.
+ * Streams a run's events as server-sent events.
  *
- * Invariants. Ids are integers that only grow, so `Last-Event-ID` (or `?after=`) goes on where a stream broke off. A
- * stream that is quiet says so every 15 s. It ends after the run's last event; or after 5 minutes, or too many reads,
- * or a failed one, with a `retry:` line that makes the client come back. It ends within 5 s for a caller who is let in no
- * longer. Organisations share the streams that a process has. Once nothing will ever follow, the answer is 204, which tells a browser's EventSource to stop asking.
+ * Invariants. Ids are integers that only grow, so `Last-Event-ID` (or `?after=`) continues an interrupted stream. A
+ * quiet stream sends a comment every 15 s. A stream ends after the run's last event; or after 5 minutes, too many
+ * reads, or a failed read, with a `retry:` line that makes the client reconnect. It ends within 5 s if the caller loses
+ * the permission. Organisations share the streams of a process. If no event will follow, the answer is 204, which stops
+ * a browser's EventSource from reconnecting.
  */
 import * as z from "zod";
 import { LIMITS } from "../../contract/limits.ts";
@@ -22,13 +23,13 @@ import { sharerOf } from "./strangers.ts";
 
 const QUIET_MS = 15_000;
 const STREAM_MS = 5 * 60_000;
-/** Between two looks at whether the caller may still follow. */
+/** Time between two checks whether the caller still has the permission. */
 const LOOK_MS = 2500;
 const COME_BACK = "retry: 1000\n\n";
 const STILL_HERE = ": still here\n\n";
 const TOO_MANY = "too many event streams are open: try again later";
 
-/** Shared by organisation. A quiet stream is heard of every `QUIET_MS`. */
+/** Shared between organisations. A quiet stream renews its place every `QUIET_MS`. */
 const streams = new Places(LIMITS.streamsAtOnce, 2 * LIMITS.bodyPauseMs);
 
 export const EventId = wholeNumber(0);
@@ -38,7 +39,7 @@ const EventQuery = z.strictObject({
   ),
 });
 
-/** Reading a batch from the object of its run, some 2 ms, and writing an event. */
+/** Steps of reading a batch from the object of its run (about 2 ms), and of writing an event. */
 const STEPS = { batch: 40_000, event: 1000 };
 
 function stepsOfBatch(events: readonly StoredEvent[]): number {
@@ -53,7 +54,7 @@ interface Batch {
 export interface EventFeed {
   /** Waits at most `waitMs` for events after `after`. */
   readonly read: (after: number, waitMs: number) => Promise<Batch>;
-  /** Whether whoever follows would still be let in. */
+  /** Whether the caller still has the permission. */
   readonly allowed: () => Promise<boolean>;
   readonly now: () => number;
   readonly report: (error: unknown) => void;
@@ -77,11 +78,11 @@ export const eventOperations: readonly Operation[] = [
   },
 ];
 
-/** The frames that follow `first`, until the run or the stream is over. */
+/** The frames after `first`, until the run or the stream ends. */
 export async function* framesOf(feed: EventFeed, first: Batch, start: number): AsyncGenerator<string, void> {
   const until = feed.now() + STREAM_MS;
   let [batch, after, quietUntil] = [first, start, feed.now()];
-  // Each read is one call to the run's object, and an invocation has only so many.
+  // Each read is one call to the run's object, and the calls of an invocation are limited.
   for (let reads = 1; reads < LIMITS.subrequests; reads += 1) {
     after = batch.events.at(-1)?.id ?? after;
     const frames = batch.events.map(frameOf).join("");
@@ -97,14 +98,14 @@ export async function* framesOf(feed: EventFeed, first: Batch, start: number): A
   yield COME_BACK;
 }
 
-/** Null once the stream is over: its time, its caller's right, or a read that failed. */
+/** Null if the stream must end: its time is over, its caller lost the permission, or a read failed. */
 async function readOn(feed: EventFeed, after: number, leftMs: number): Promise<Batch | null> {
   if (leftMs <= 0) return null;
   try {
     const batch = await feed.read(after, Math.min(LOOK_MS, leftMs));
     return (await feed.allowed()) ? batch : null;
   } catch (error) {
-    // Whoever deletes a run ends its streams: who comes back is told that it is not there.
+    // If the run was deleted, its streams end: a client that reconnects gets a 404.
     if (!(error instanceof Refusal && error.failure.code === "not_found")) feed.report(error);
     return null;
   }
@@ -121,7 +122,7 @@ async function streamEvents(context: ApiContext): Promise<Response> {
   const feed: EventFeed = {
     read: async (seen, waitMs) => {
       const batch = unwrap(await services.readEvents(context.env, context.var.scope, id, seen, waitMs));
-      // A busy run has a batch every few milliseconds for each of its streams.
+      // A busy run has a new batch every few milliseconds, for each of its streams.
       if (batch.events.length > 0) await PROCESS_TURNS.spend(sharerOf(context), stepsOfBatch(batch.events));
       return batch;
     },
@@ -129,7 +130,7 @@ async function streamEvents(context: ApiContext): Promise<Response> {
     now,
     report: (error) => report(error, context.var.requestId),
   };
-  // Read once before answering: a run that is not there must be a 404, not a stream that breaks.
+  // Read once before answering: a missing run must give a 404, not a stream that breaks.
   const first = await feed.read(after, 0);
   if (first.ended && first.events.length === 0) return context.body(null, 204);
   const place = streams.take(sharerOf(context), now());

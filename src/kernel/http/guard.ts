@@ -1,9 +1,10 @@
 /**
- * Whether whoever asks may. Who that is the slice that has accounts says (`Authentication`).
+ * Decides whether a caller may make a request. The slice that has accounts finds out who the caller is
+ * (`Authentication`).
  *
- * Invariants. A request that lasts longer than what was found of its caller is remembered is asked again before it is
- * answered. A trainer's token is good for what is marked as a trainer's, of its own run; anything else of that run is
- * forbidden to it, and another run does not exist.
+ * Invariants. If a request lasts longer than its caller's data is cached, the permission is checked again before it is
+ * answered. A trainer's token is accepted only for operations marked for trainers, of its own run. Other operations of
+ * that run are forbidden, and other runs are not found.
  */
 import type { MiddlewareHandler } from "hono";
 import { type Caller, DEFAULT_PROJECT, permits } from "../../contract/identity.ts";
@@ -24,11 +25,11 @@ import { keepPace } from "./pace.ts";
 
 /** CPU of a request whose operation states no `costMs`, in milliseconds. */
 const ORDINARY_MS = 4;
-/** What a project is known by: an id of ours, or a name. */
+/** What can identify a project: one of our ids, or a name. */
 const NAME_OR_ID = /^[\w.-]{1,200}$/;
 export const PROJECT_HEADER = "rollcall-project";
 
-/** What guards operations. All of them share what the authentication remembers. */
+/** Guards operations. All of them share the cache of the authentication. */
 export class Guard {
   readonly #now: () => number;
   readonly #authentication: Authentication;
@@ -38,7 +39,7 @@ export class Guard {
     this.#authentication = authentication;
   }
 
-  /** Lets a request in that may do what the operation is, with its caller and its project; refuses any other. */
+  /** Admits a request that may use the operation, and sets its caller and project; refuses any other. */
   of(operation: Operation): MiddlewareHandler<ApiTypes> {
     return async (context, next) => {
       const begun = this.#now();
@@ -53,19 +54,19 @@ export class Guard {
       await withAudit(context, operation, next);
       if (this.#now() - begun < REMEMBERED_MS || (await stillAllowed())) return;
       await context.res.body?.cancel();
-      // Nothing of the reply goes out, its headers neither.
+      // Removes the whole reply, with its headers.
       context.res = undefined;
       throw unauthorized("this key lost its permission while the request was waiting");
     };
   }
 
-  /** The project of an operation that is about one. */
+  /** Checks the permission, and returns the project; null for an operation about an organisation. */
   async #admit(context: ApiContext, caller: Caller, operation: Operation): Promise<Scope | null> {
     allow(context, caller, operation);
     return operation.reach === "organization" ? null : await this.#scope(context, caller);
   }
 
-  /** True while the same request would be let in to the same project. */
+  /** True while the same request would be admitted to the same project. */
   async #stillAllowed(context: ApiContext, operation: Operation, scope: Scope | null): Promise<boolean> {
     try {
       const now = await this.#admit(context, await this.#authentication.callerOf(context), operation);
@@ -76,12 +77,12 @@ export class Guard {
     }
   }
 
-  /** The project that the key is for, or that the request names. */
+  /** The project of the key, or the one that the request names. */
   async #scope(context: ApiContext, { orgId, projectId }: Caller): Promise<Scope> {
     const given = context.req.header(PROJECT_HEADER);
     if (projectId !== null && (given === undefined || given === projectId)) return { orgId, projectId };
     const named = given ?? DEFAULT_PROJECT;
-    // Of any other text nothing is remembered, and nobody is asked.
+    // Other texts are not looked up, so they do not fill the cache.
     const found = NAME_OR_ID.test(named) ? await this.#authentication.projectId(context.env, orgId, named) : null;
     if (found !== null && (projectId === null || projectId === found)) return { orgId, projectId: found };
     if (given !== undefined) {

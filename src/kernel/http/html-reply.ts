@@ -1,7 +1,7 @@
-/** Pages for people: each is one file, and its policy allows a browser what is named by its hash, and nothing else. */
+/** Sends HTML pages that are one file. Their policy allows only the style and script whose hashes it names. */
 import type { ApiContext } from "./operation.ts";
 
-/** `style` and `script`: what stands on the page between its tags, letter by letter. A script may ask this platform. */
+/** `style` and `script`: exactly the text between the page's tags. A script may send requests to this platform. */
 export async function htmlReply(
   context: ApiContext,
   page: string,

@@ -1,6 +1,6 @@
 /**
- * Reading what a caller sent: the body, the query, the idempotency key. Each gives a parsed value or throws a Refusal
- * that names the field; nothing past this file sees unparsed input.
+ * Reads what a caller sent: the body, the query, the idempotency key. Each function returns a parsed value or throws a
+ * Refusal that names the field; no later code gets unparsed input.
  */
 import * as z from "zod";
 import { findOddity, type Json, type JsonObject } from "../../contract/json.ts";
@@ -15,12 +15,12 @@ import { Refusal, refusalOfIssues } from "./errors.ts";
 import type { ApiContext } from "./operation.ts";
 import { sharerOf } from "./strangers.ts";
 
-/** As long as a column of most databases. */
+/** The usual length of a column in databases. */
 export const IdempotencyKey = z.string().regex(/^[ -~]{1,255}$/, {
   error: "must be 1 to 255 printable ASCII characters",
 });
 
-/** The value as the schema makes it; the issues zod finds become one refusal. */
+/** The parsed value; the issues that zod finds become one refusal. */
 export function parseAs<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
@@ -34,7 +34,7 @@ export function queryOf(url: string): Record<string, string | Record<string, str
   const seen = new Set<string>();
   for (const [name, value] of new URL(url).searchParams) {
     if (name.includes("__proto__")) throw notAName(name);
-    // Which of the two was meant nobody can know.
+    // It is unclear which of the two was meant.
     if (seen.has(name)) throw refusedParameter(name, "is given more than once");
     seen.add(name);
     const [, group, key] = /^(\w+)\[(.+)\]$/.exec(name) ?? [];
@@ -42,7 +42,7 @@ export function queryOf(url: string): Record<string, string | Record<string, str
       groups[group] = { ...groups[group], [key]: value };
       continue;
     }
-    // Read as a number it would be 0: a page after nothing is not the page after row 0.
+    // As a number it would be 0, but "after nothing" is not "after row 0".
     if (value === "") throw refusedParameter(name, "must not be empty: set a value or leave it out");
     plain[name] = value;
   }
@@ -53,7 +53,7 @@ function refusedParameter(param: string, why: string): Refusal {
   return new Refusal({ code: "invalid_request", message: `${param}: ${why}`, param });
 }
 
-/** A query parameter that holds a JSON object, as text. */
+/** A query parameter whose text is a JSON object. */
 export function objectOf(text: string, param: string): JsonObject {
   const value = jsonOf(text, param);
   if (value === null || typeof value !== "object" || Array.isArray(value)) {
@@ -77,7 +77,7 @@ function jsonOf(text: string, param: string): Json {
   }
 }
 
-/** A number that would become another one is refused, and so are two members of one name. */
+/** Refuses a number that would lose digits, and two members with the same name. */
 function refuseLost(text: string, value: Json, name: string): void {
   const lost = findLost(text, value, name);
   if (lost === null) return;
@@ -85,8 +85,8 @@ function refuseLost(text: string, value: Json, name: string): void {
 }
 
 /**
- * The JSON body of a request, at most `LIMITS.requestBodyBytes` long, whatever its headers claim. `parse`: what reads its
- * text in a way of its own, and throws a SyntaxError as `JSON.parse` does.
+ * The JSON body of a request, at most `LIMITS.requestBodyBytes` long, whatever its headers state. `parse`: replaces
+ * `JSON.parse`, and throws a SyntaxError as it does.
  */
 export async function readJson(context: ApiContext, parse?: (text: string) => Json): Promise<Json> {
   refuseOtherTypes(context.req.raw);
@@ -104,7 +104,7 @@ export async function readJson(context: ApiContext, parse?: (text: string) => Js
   return body;
 }
 
-/** A body may take half an hour to come: who was let in at its begin may be nobody by now. */
+/** Receiving a body may take half an hour: the caller may have lost the permission meanwhile. */
 async function refuseWhoLostTheRight(context: ApiContext): Promise<void> {
   const { stillAllowed }: Partial<ApiContext["var"]> = context.var;
   if (stillAllowed === undefined || (await stillAllowed())) return;
@@ -113,8 +113,8 @@ async function refuseWhoLostTheRight(context: ApiContext): Promise<void> {
 }
 
 /**
- * The same body as the text that was sent, to the last character: its sender signed that. `org`: whose share of the
- * process it takes.
+ * The body as text, exactly as it was sent, because its sender signed it. `org`: the organisation whose share of the
+ * process it uses.
  */
 export async function readText(request: Request, org: string): Promise<string> {
   refuseOtherTypes(request);
@@ -134,7 +134,7 @@ function refuseOtherTypes(request: Request): void {
   refuseEncoded(request);
 }
 
-/** Bodies come as they are: what a compressed one would grow to nobody knows before it is read. */
+/** Compressed bodies are refused: how large one becomes is unknown before it is decompressed. */
 export function refuseEncoded({ headers }: Request): void {
   const encoding = headers.get("content-encoding") ?? "";
   if (/^(identity)?$/i.test(encoding.trim())) return;
@@ -156,7 +156,7 @@ function parseJson(bytes: Uint8Array, parse: (text: string) => Json): { text: st
   }
 }
 
-/** Without the piece of the text that the parser quotes at its end: a key may stand in it, and errors end up in logs. */
+/** Removes the piece of the text that the parser quotes: it may contain a key, and errors are logged. */
 function unquoted(reason: string): string {
   return reason.replace(/, (\.\.\.)?".*$/s, "");
 }
@@ -179,7 +179,7 @@ export function idempotencyKeyOf(request: Request): string | null {
   return headerAs(IdempotencyKey, request, "Idempotency-Key");
 }
 
-/** A header as its schema makes it; null without one. */
+/** A header, parsed by its schema; null without one. */
 export function headerAs<Schema extends z.ZodType>(
   schema: Schema,
   { headers }: Request,
@@ -194,17 +194,17 @@ export function headerAs<Schema extends z.ZodType>(
 
 const SILENCE_MS = 2 * LIMITS.bodyPauseMs;
 /**
- * Memory for bodies on their way in: those of one organisation leave room for those of others. The first bytes of each
- * have room of their own. So small ones, by which people sign in, never wait for large ones.
+ * Memory for bodies that are being received, shared between organisations. The first bytes of each body have separate
+ * memory. So small bodies, such as those of sign-ins, never wait for large ones.
  */
 const beginnings = new Places(LIMITS.bodyBeginningsBytes, SILENCE_MS);
 const bodies = new Places(LIMITS.bodiesBytes, SILENCE_MS);
 /** For parsing a body as JSON and checking it against its schema. */
 const STEPS_PER_BYTE = 1;
-/** What a body's memory begins with: most are over before it is full. */
+/** Initial size of a body's buffer: most bodies are smaller. */
 const FIRST_BYTES = 4096;
 
-/** Counts what arrives: a chunked body has no length to check beforehand, and a stated one may be wrong. */
+/** Counts the bytes that arrive: a chunked body states no length, and a stated length may be wrong. */
 async function readBytes(request: Request, org: string): Promise<Uint8Array> {
   if (Number(request.headers.get("content-length") ?? 0) > LIMITS.requestBodyBytes) throw tooLarge();
   if (request.body === null) return new Uint8Array(0);
@@ -220,7 +220,7 @@ async function readBytes(request: Request, org: string): Promise<Uint8Array> {
   }
 }
 
-/** A place that grows in the room for all that is more than a beginning. */
+/** A place whose growth is taken from the memory for larger bodies. */
 function withRest(beginning: Place, org: string): Place {
   let rest: Place | null = null;
   return {
@@ -262,7 +262,7 @@ async function grown(bytes: Uint8Array, least: number, place: Place): Promise<Ui
   return larger;
 }
 
-/** As a refusal: 408 where too little of it came. */
+/** The refusal for it: 408 if the body arrived too slowly. */
 export function brokenBody({ message, slow }: BrokenBodyError): Refusal {
   return new Refusal({ code: "invalid_request", message, param: null }, slow ? { status: 408 } : {});
 }

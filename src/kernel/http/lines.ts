@@ -1,8 +1,8 @@
 /**
- * Pages of JSON lines, each of which may be of many megabytes.
+ * Sends pages of JSON lines, each of which may be many megabytes.
  *
- * Invariants. So many pages are made at once in a process: whoever comes meanwhile waits a little, and is told to come again. A
- * page that is made waits for its reader in room of its own, so that whoever reads slowly keeps no other from being answered.
+ * Invariants. A process makes only `LIMITS.pagesAtOnce` pages at once: further requests wait briefly and then get a
+ * 429. A finished page waits for its reader in separate memory, so a slow reader does not block other requests.
  * Organisations share both (src/kernel/kit/places.ts).
  */
 import { LIMITS } from "../../contract/limits.ts";
@@ -15,19 +15,19 @@ import { linkToNext } from "./page.ts";
 import { sharerOf } from "./strangers.ts";
 
 export interface Lines {
-  /** A text is a line as it is, or several, with their ends. */
+  /** A string is one line or several, with their line ends. */
   readonly rows: readonly (object | string)[];
-  /** What the next page comes after; null on the last. */
+  /** The position after which the next page begins; null on the last page. */
   readonly next: number | string | null;
 }
 
 const making = new Places(LIMITS.pagesAtOnce, 2 * LIMITS.bodyPauseMs);
 const unread = new UnreadPages(LIMITS.unreadBytes, LIMITS.unreadMs);
-/** Sent at once. */
+/** Size of the pieces that are sent. */
 const PIECE_BYTES = 64 * 1024;
 const ENCODER = new TextEncoder();
 
-/** What `make` gives as a reply: `Link` where there is more. Throws Refusal where too many pages are being made or read. */
+/** The reply with the result of `make`, and a `Link` if there is more. Throws Refusal if too many pages are open. */
 export async function linesReply(context: ApiContext, make: () => Promise<Lines>): Promise<Response> {
   const org = sharerOf(context);
   const place = await making.wait(org, LIMITS.pageWaitMs);
@@ -51,7 +51,7 @@ function tooMany(): Refusal {
   return new Refusal({ code: "rate_limited", message, param: null });
 }
 
-/** Copies: a piece that is sent must not keep the others. */
+/** The pieces are copies, so that one piece does not keep the memory of the others. */
 export async function piecesOf(
   org: string,
   rows: Lines["rows"],
@@ -66,7 +66,7 @@ export async function piecesOf(
   return pieces;
 }
 
-/** Lines, several short ones at once. */
+/** The lines; several short ones are joined. */
 function* textsOf(rows: Lines["rows"]): Generator<string> {
   let text = "";
   for (const row of rows) {

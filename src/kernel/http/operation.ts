@@ -1,6 +1,6 @@
 /**
- * One operation of the API: where it stands, what it answers, and how it is told to the world. The router and the
- * OpenAPI page are both made from the same list of these, so no route goes undocumented and none is documented in vain.
+ * One operation of the API: its route, its replies, and its documentation. The router and the OpenAPI document are both
+ * made from the same list of these, so every route is documented, and every documented route exists.
  */
 import type { Context } from "hono";
 import type * as z from "zod";
@@ -11,64 +11,64 @@ import type { Services } from "../service/services.ts";
 
 export interface ApiDependencies {
   readonly services: Services;
-  /** What the routes of slices ask, by name. */
+  /** The services of slices, by name. */
   readonly slices: Readonly<Record<string, object>>;
-  /** What remembers for a while who sends requests. `now`: epoch milliseconds. */
+  /** Creates the authentication, which caches callers for a while. `now`: epoch milliseconds. */
   readonly authentication: (now: () => number) => Authentication;
   /** Epoch milliseconds. */
   readonly now: () => number;
-  /** The same promise, whose work goes on though the caller has gone away. */
+  /** Returns the same promise; its work continues even if the caller disconnects. */
   readonly outlive: <T>(work: Promise<T>) => Promise<T>;
-  /** Told of every exception that became a 500, or that ended an event stream. */
+  /** Called with every exception that became a 500, or that ended an event stream. */
   readonly report: (error: unknown, requestId: string) => void;
 }
 
 export interface ApiTypes {
   Bindings: Env;
   Variables: Omit<ApiDependencies, "authentication"> & {
-    /** The project; nobody's for an operation about an organisation. */
+    /** The project; unset for an operation about an organisation. */
     scope: Scope;
     caller: Caller;
-    /** The number of what the audit log says of this change; null where it could not be written. */
+    /** Number of this change's entry in the audit log; null if it could not be written. */
     auditEntry: number | null;
-    /** Whether the caller would still be let in. */
+    /** Whether the caller still has the permission. */
     stillAllowed: () => Promise<boolean>;
-    /** What the reply says of the limit on requests. */
+    /** The headers about the request limit. */
     limitHeaders: Readonly<Record<string, string>> | undefined;
     requestId: string;
-    /** All that are served. */
+    /** All operations that are served. */
     operations: readonly Operation[];
   };
 }
 export type ApiContext = Context<ApiTypes>;
 
-/** How the API learns who sends a request: what it is given by the slice that has accounts. */
+/** How the API finds out who sends a request: implemented by the slice that has accounts. */
 export interface Authentication {
-  /** Who sends the request; remembered for `REMEMBERED_MS` at most. Throws a Refusal for nobody. */
+  /** The caller of the request; cached for at most `REMEMBERED_MS`. Throws a Refusal if there is none. */
   callerOf(context: ApiContext): Promise<Caller>;
-  /** Counts the request against the limits of its caller. Throws a Refusal where there are too many. */
+  /** Counts the request against the limits of its caller. Throws a Refusal if there are too many. */
   count(context: ApiContext, caller: Caller): Promise<void>;
-  /** The id of the organisation's project that has this id or name, remembered for as long; null: there is none. */
+  /** The id of the organisation's project with this id or name, cached for the same time; null if there is none. */
   projectId(env: Env, orgId: string, nameOrId: string): Promise<string | null>;
 }
 
-/** How long what was found of a caller, or of a project's name, is remembered. */
+/** How long a caller, or the id of a project's name, is cached. */
 export const REMEMBERED_MS = 2000;
 
 export interface RequestBody {
-  /** Of the body, or of one line of it. */
+  /** Of the whole body, or of one line of it. */
   readonly schema: z.ZodType;
-  /** What differs from the schema's own example. */
+  /** Differences from the schema's own example. */
   readonly example?: unknown;
   /** `application/json` when absent. */
   readonly contentType?: "application/jsonl";
 }
 
 export interface SuccessReply {
-  /** 200 when absent. */
+  /** 200 if absent. */
   readonly status?: 201 | 202;
   readonly description: string;
-  /** `application/json` when absent. */
+  /** `application/json` if absent. */
   readonly contentType?:
     | "application/jsonl"
     | "application/gzip"
@@ -76,49 +76,52 @@ export interface SuccessReply {
     | "text/event-stream"
     | "text/html"
     | "text/plain";
-  /** Of the body, or of one line or one event of it; null for a page that people read. */
+  /** Of the whole body, or of one line or event of it; null for an HTML page. */
   readonly schema: z.ZodType | null;
-  /** What differs from the schema's own example; where there is no schema, the whole. */
+  /** Differences from the schema's own example; without a schema, the whole example. */
   readonly example?: unknown;
-  /** Other content types it comes in, for whoever asks so; each with what stands there, and an example. */
+  /** Other content types that a caller can request, each with a description and an example. */
   readonly otherwise?: Readonly<Record<string, { readonly description: string; readonly example: string }>>;
-  /** When 204 is answered instead, with no body. */
+  /** When 204 without a body is returned instead. */
   readonly empty?: string;
-  /** True: `Range` gives a part of the body (206, or 416), and a known `If-None-Match` nothing (304). */
+  /** True: `Range` returns a part of the body (206, or 416), and a matching `If-None-Match` returns nothing (304). */
   readonly ranged?: true;
-  /** Names and meanings of headers worth knowing. */
+  /** Important reply headers, with their meanings. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface Operation {
   readonly id: string;
-  /** Parameters in braces, as OpenAPI writes them. */
+  /** Parameters are in braces, as in OpenAPI. */
   readonly route: `${"GET" | "POST" | "PATCH" | "DELETE"} /${string}`;
   readonly summary: string;
-  /** What the summary has no room for; paragraphs are set apart by an empty line. */
+  /** Further description; paragraphs are separated by an empty line. */
   readonly description?: string;
-  /** What a caller must be allowed, one of them where there are several; `anybody` needs no key, `caller` any key. */
+  /** The scope that is needed, or one of several. `anybody` needs no key, `caller` accepts any key. */
   readonly permission: "anybody" | "caller" | Permission | readonly Permission[];
-  /** What its bearer token is, where that is no key: a scheme of the document. */
+  /** The scheme of its bearer token in the document, if the token is not a key. */
   readonly proof?: "report_link";
-  /** What it is about; `project` when absent. */
+  /** What it is about; `project` if absent. */
   readonly reach?: "organization";
-  /** True: it is about a project, and not for a key of one project. */
+  /** True: it is about a project, but a key of one project may not use it. */
   readonly whole?: true;
-  /** True: the token of the run's trainer is good for it, as a key is. */
+  /** True: the token of the run's trainer may be used instead of a key. */
   readonly trainer?: true;
-  /** True: it limits damage, so it is carried out even where the audit log cannot be written, and waits only for other urgent ones. */
+  /**
+   * True: it limits damage. It is carried out even if the audit log cannot be written, and waits only for other urgent
+   * requests.
+   */
   readonly urgent?: true;
-  /** True: a change that the audit log does not name, since it comes with every step of a training. */
+  /** True: the change is not in the audit log, because it occurs at every step of a training run. */
   readonly unlogged?: true;
-  /** CPU of one request, in milliseconds, by which requests are paced (request-pace.ts); 4 when absent. */
+  /** CPU of one request in milliseconds, by which requests are paced (request-pace.ts); 4 if absent. */
   readonly costMs?: number;
   readonly query?: z.ZodObject;
-  /** Request headers with a meaning of their own, by name. */
+  /** Request headers that the operation reads, with their meanings. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: RequestBody;
   readonly reply: SuccessReply;
-  /** Codes this operation may answer with, beyond those that any request of its kind may meet (openapi.ts). */
+  /** Codes that this operation may return, beyond those that any request of its kind may get (openapi.ts). */
   readonly errors?: readonly ErrorCode[];
   readonly handle: (context: ApiContext) => Response | Promise<Response>;
 }
@@ -133,8 +136,8 @@ export function placeOf({ route }: Operation): { readonly method: string; readon
 }
 
 /**
- * What the routes of a slice ask. The Worker hands it in: lists of operations are read in Node too, where no object can be
- * named. Throws where this deployment lacks the slice.
+ * The service that the routes of a slice call. The Worker supplies it, because lists of operations are loaded in Node
+ * too, where Durable Objects are not available. Throws if this deployment does not have the slice.
  */
 export function serviceOf<Service extends object>(name: string): (context: ApiContext) => Service {
   return (context) => {

@@ -1,4 +1,4 @@
-/** Requests at the pace of this process (src/kernel/kit/request-pace.ts). */
+/** Paces the requests of this process (src/kernel/kit/request-pace.ts). */
 import { PROCESS_TURNS } from "../kit/fair-turns.ts";
 import { type Lane, PROCESS_PACE } from "../kit/request-pace.ts";
 import { Refusal } from "./errors.ts";

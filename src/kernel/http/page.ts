@@ -1,4 +1,4 @@
-/** Lists: a page of them as OpenAI's come, and the query that asks for one. The cursor is the id of the last object seen. */
+/** Pages of lists, in the format of OpenAI's lists, and their query. The cursor is the id of the last object seen. */
 import * as z from "zod";
 import { PageLimit } from "../../contract/primitives.ts";
 import type { Scope } from "../../contract/scope.ts";
@@ -7,7 +7,7 @@ import { readQuery } from "./answer.ts";
 import { Refusal } from "./errors.ts";
 import type { ApiContext } from "./operation.ts";
 
-/** Of what a page comes after. */
+/** The id after which a page begins. */
 export const IdCursor = z.string().regex(/^[a-z]+_[\w-]{1,100}$/, { error: "is not an id" });
 
 export const PageQuery = z.strictObject({
@@ -16,7 +16,7 @@ export const PageQuery = z.strictObject({
   order: z.enum(["asc", "desc"]).default("desc").describe("by creation time"),
 });
 
-/** A page of what is stored of a kind, as its query asks; `find` gives the row that the page comes after. */
+/** One page of stored rows, by the query; `find` returns the row after which the page begins. */
 export async function listReply<Row, View extends { id: string }>(
   context: ApiContext,
   what: string,
@@ -32,7 +32,7 @@ export async function listReply<Row, View extends { id: string }>(
   return await pageReply(context, what, pages, viewOf);
 }
 
-/** The same of what no project has. */
+/** The same for rows that do not belong to a project. */
 export async function pageReply<Row, View extends { id: string }>(
   context: ApiContext,
   what: string,
@@ -51,14 +51,14 @@ export async function pageReply<Row, View extends { id: string }>(
   return context.json(pageOf(rows.map(viewOf), limit));
 }
 
-/** What was read with a limit of one more than the page has room for. */
+/** The page, from rows that were read with a limit of one more than the page's. */
 export function pageOf<T extends { id: string }>(read: readonly T[], limit: number) {
   const data = read.slice(0, limit);
   const [first_id = null, last_id = null] = [data[0]?.id, data.at(-1)?.id];
   return { object: "list", data, first_id, last_id, has_more: read.length > limit } as const;
 }
 
-/** Where the page after the object `after` begins; null for the first page. */
+/** The position of the object `after`; null for the first page. */
 export async function positionOf(
   after: string | undefined,
   what: string,
@@ -71,7 +71,7 @@ export async function positionOf(
   throw new Refusal({ code: "invalid_request", message, param: "after" });
 }
 
-/** The `Link` header of a page of lines: the same request, going on behind `after`. */
+/** The `Link` header of a page of lines: the same request, continued after `after`. */
 export function linkToNext(url: string, after: number | string): string {
   const next = new URL(url);
   next.searchParams.set("after", String(after));

@@ -1,4 +1,4 @@
-/** For operators: what is sealed under a secret before the current one is sealed anew. */
+/** For operators: seals values again under the current secret. */
 import { Resealed, ResealQuery } from "../../contract/reseal.ts";
 import { readQuery } from "./answer.ts";
 import type { Operation } from "./operation.ts";

@@ -1,8 +1,8 @@
 /**
- * The operations that most resources have: create, list, get, update, delete. A resource is declared once. The ids, paths,
- * permissions and headers of its operations follow from that, and so does what a request meets on its way: its body is
- * read, the row that its path names is found or the answer is 404, and what was stored is shown as the wire has it. What
- * is special to a resource is an operation of its own beside these.
+ * The operations that most resources have: create, list, get, update, delete. A resource is declared once. The ids,
+ * paths, permissions and headers of its operations are derived from that. So are the steps of each request: its body is
+ * read, the row that its path names is looked up (or the answer is 404), and the stored row is shown in the shape of
+ * the API. Special operations of a resource are declared separately.
  */
 import type * as z from "zod";
 import { Deleted } from "../../contract/endpoint.ts";
@@ -29,27 +29,29 @@ type BodyOf<Schema> = RequestBody & { readonly schema: Schema };
 type Views = readonly { readonly id: string }[];
 
 interface Resource<Row extends Position, Request extends z.ZodType, Patch extends z.ZodType> {
-  /** In words. Of `webhook endpoint` the operations are `createWebhookEndpoint` …, and `object` is `webhook_endpoint`. */
+  /**
+   * In words. For `webhook endpoint` the operations are `createWebhookEndpoint` …, and `object` is `webhook_endpoint`.
+   */
   readonly noun: string;
   readonly path: `/v1/${string}`;
   readonly permissions: { readonly read: Permission; readonly write: Permission };
   readonly reach?: "organization";
-  /** Of one as the wire has it. */
+  /** Schema of one in the shape of the API. */
   readonly schema: z.ZodType;
   /** The id in the example of a deleted one. */
   readonly example: string;
-  /** Why who asks may use none of the operations. */
+  /** A refusal if the caller may use none of the operations. */
   readonly refuse?: (context: ApiContext) => Result<never> | null;
-  /** By id; by name too, where it has one. */
+  /** By id; also by name, if the resource has names. */
   readonly find: (context: ApiContext, nameOrId: string) => Promise<Row | null>;
-  /** Rows as the wire has them, in the same order. */
+  /** Rows in the shape of the API, in the same order. */
   readonly show: (context: ApiContext, rows: readonly Row[]) => Views | Promise<Views>;
-  /** `conflict` and `idempotency_conflict` are among its errors without being named. */
+  /** `conflict` and `idempotency_conflict` are among its errors without being listed. */
   readonly create: Described & {
     readonly body: BodyOf<Request>;
-    /** `schema`: where it is more than what is shown later. */
+    /** `schema`: set if this reply has more than later ones. */
     readonly reply: Reply & { readonly schema?: z.ZodType };
-    /** `once`: what is said in this reply alone. */
+    /** `once`: members that only this reply has. */
     readonly run: (
       context: ApiContext,
       request: z.output<Request>,

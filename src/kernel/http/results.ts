@@ -1,4 +1,4 @@
-/** What a run leaves: its rollouts that have ended, rows made of them, its series, and how it compares with another. */
+/** The results of a run: its ended rollouts, rows made from them, its metrics, and its comparison with another run. */
 import * as z from "zod";
 import { CompareQuery, RunComparison } from "../../contract/comparison.ts";
 import { DpoRow, ExportQuery, leftOutNote, SftRow, VerifiersRow } from "../../contract/export.ts";
@@ -10,7 +10,7 @@ import { answer, ask, readQuery } from "./answer.ts";
 import { linesReply } from "./lines.ts";
 import type { ApiContext, Operation } from "./operation.ts";
 
-/** CPU of choosing a page's rows, in milliseconds. */
+/** CPU of selecting a page's rows, in milliseconds. */
 const EXPORT_COST_MS = 20;
 
 const ResultQuery = z.strictObject({

@@ -1,4 +1,4 @@
-/** A run's rollouts as lists: filtered and sorted, by groups, and how a number of them is spread. */
+/** A run's rollouts as lists: filtered and sorted, by group, and the distribution of a number over them. */
 import * as z from "zod";
 import { wholeNumber } from "../../contract/primitives.ts";
 import {

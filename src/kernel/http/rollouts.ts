@@ -1,4 +1,4 @@
-/** One rollout: read whole, cancelled, or gone on with in a run of its own. */
+/** One rollout: read it, cancel it, or fork it in a new run. */
 import { RolloutView, RunView } from "../../contract/run.ts";
 import { ForkRequest } from "../../contract/run-control.ts";
 import { answer, ask, CREATED_HEADERS, creationReply, IDEMPOTENCY_HEADER, readCreation } from "./answer.ts";

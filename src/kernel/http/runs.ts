@@ -1,4 +1,4 @@
-/** Runs: create, list, read; and what changes one that is there. Asked twice, each of the latter does what it did once. */
+/** Runs: create, list, read, and change. Repeating a change has no further effect. */
 import * as z from "zod";
 import { RunAudit } from "../../contract/audit.ts";
 import { Metadata } from "../../contract/eval-request.ts";
@@ -22,7 +22,7 @@ import type { ApiContext, Operation, SuccessReply } from "./operation.ts";
 import { RUN_COST_MS } from "./pace.ts";
 import { PageQuery, pageOf, positionOf } from "./page.ts";
 
-/** Why a run cannot begin for want of money. */
+/** Errors of a run that cannot start because money is missing. */
 export const UNPAID = ["insufficient_balance", "budget_exhausted"] as const;
 export const CREATED_RUN = { folder: "/v1/runs", status: 202 } as const;
 const CreateRun = RunRequest.meta({ id: "RunRequest" });
@@ -48,9 +48,9 @@ const RunQuery = z.strictObject({
   ...PageQuery.shape,
 });
 
-/** CPU of an audit of a run of 20,000 rollouts, in milliseconds. */
-/** Two entries of the audit log, and two calls of the run. */
+/** CPU of a cancellation, in milliseconds: two entries of the audit log, and two calls of the run. */
 const CANCEL_COST_MS = 20;
+/** CPU of an audit of a run of 20,000 rollouts, in milliseconds. */
 const AUDIT_COST_MS = 40;
 
 export const runOperations: readonly Operation[] = [

@@ -1,4 +1,4 @@
-/** Secrets of environments: a value goes in and never comes out. */
+/** Secrets of environments: a value can be written and is never shown. */
 import { SecretList, SecretPatch, SecretRequest, SecretView } from "../../contract/endpoint.ts";
 import { EXAMPLE } from "../../contract/primitives.ts";
 import { deleteSecret, findSecret, listSecrets, secretViewOf } from "../db/secrets.ts";

@@ -1,4 +1,4 @@
-/** A part of the platform that the rest does without: docs/architecture.md. */
+/** A part of the platform that the rest does not depend on: docs/architecture.md. */
 import type { SliceTables } from "../db/slice-tables.ts";
 import type { AccountHooks } from "../kit/account-hooks.ts";
 import type { SliceHooks } from "../kit/slice-hooks.ts";
@@ -7,12 +7,12 @@ import type { Operation } from "./operation.ts";
 
 export interface Slice {
   readonly operations: readonly Operation[];
-  /** What it does inside the rest. */
+  /** Its hooks in the kernel and in other slices. */
   readonly hooks: SliceHooks;
-  /** What the rest does with its tables. */
+  /** Its tables, and what the kernel must do with them. */
   readonly tables?: SliceTables;
-  /** Of the one that has accounts. */
+  /** Only for the slice that has accounts. */
   readonly accounts?: AccountHooks;
-  /** Of the one that charges runs. */
+  /** Only for the slice that charges runs. */
   readonly charges?: ChargeHooks;
 }

@@ -1,6 +1,6 @@
 /**
- * Wrong keys, counted by the address they come from. The count is the network's own, in each of its places for itself,
- * and costs no object.
+ * Counts wrong keys by the address that they come from. The count is kept by Cloudflare's network, separately in each
+ * location, and uses no Durable Object.
  */
 
 import type { Caller } from "../../contract/identity.ts";
@@ -10,17 +10,17 @@ import { Refusal } from "./errors.ts";
 import type { ApiContext } from "./operation.ts";
 
 const PERIOD_S = 60;
-/** How long an address that tried too many is refused without another look. */
+/** How long an address that tried too many keys is refused without another check. */
 const REFUSED_MS = 2000;
 const ADDRESSES = 2000;
-/** No address is written with more. */
+/** Maximum length of an address. */
 const ADDRESS_CHARACTERS = 64;
 
-/** Addresses that tried too many keys, until when nobody is asked about them. */
+/** Addresses that tried too many keys, each with the time until which it is refused without a check. */
 const refused = new LruCache<number>(ADDRESSES);
 
 /**
- * Throws what whoever sent a wrong key is answered: `otherwise`, or 429 after too many. `wrong`: what there were too many
+ * Throws the answer to a wrong key: `otherwise`, or 429 after too many. `wrong`: the word for what there were too many
  * of.
  */
 export async function refuseStranger(context: ApiContext, otherwise: Refusal, wrong = "wrong keys"): Promise<never> {
@@ -33,12 +33,12 @@ export async function refuseStranger(context: ApiContext, otherwise: Refusal, wr
   throw new Refusal({ code: "rate_limited", message: `too many ${wrong}`, param: null }, { headers });
 }
 
-/** Whether so many wrong ones came from its address just now that another is refused without a look. */
+/** Whether its address sent so many wrong keys recently that the request is refused without a check. */
 export function isRefused(context: ApiContext): boolean {
   return (refused.get(addressOf(context)) ?? 0) > context.var.now();
 }
 
-/** Whose share of the process a request takes: its organisation's, and without a key that of the address it comes from. */
+/** Whose share of the process a request uses: its organisation's, or without a key that of its address. */
 export function sharerOf(context: ApiContext): string {
   const caller: Caller | undefined = context.var.caller;
   return caller?.orgId ?? `address ${addressOf(context)}`;
@@ -48,7 +48,7 @@ function addressOf({ req }: ApiContext): string {
   return networkOf(req.header("cf-connecting-ip") ?? "unknown");
 }
 
-/** Where the limit itself does not answer, a wrong key is a wrong key. `address`: or whose right key it is. */
+/** Whether the limit allows another try; true if the limiter fails. `address`: an address, or the owner of a valid key. */
 export async function mayTryAgain(env: Env, address: string): Promise<boolean> {
   try {
     return (await env.WRONG_KEYS.limit({ key: address })).success;
@@ -58,7 +58,7 @@ export async function mayTryAgain(env: Env, address: string): Promise<boolean> {
   }
 }
 
-/** Of an IPv6 address its /64: who has one address of that has all. */
+/** For IPv6, the /64 of the address: an owner of one address has the whole /64. */
 function networkOf(address: string): string {
   if (!address.includes(":")) return address.slice(0, ADDRESS_CHARACTERS);
   const [head = "", tail = ""] = address.slice(0, ADDRESS_CHARACTERS).split("::");

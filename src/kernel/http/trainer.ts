@@ -1,4 +1,6 @@
-/** The trainer of a training run: registration, leases, weight versions, its token. docs/training.md tells the whole contract. */
+/**
+ * The trainer of a training run: registration, leases, weight versions, its token. The contract is in docs/training.md.
+ */
 import * as z from "zod";
 import { permits } from "../../contract/identity.ts";
 import type { Json } from "../../contract/json.ts";
@@ -28,7 +30,7 @@ const FOLDER = "/v1/runs/{id}/weight-versions";
 const AGAIN = { "Idempotency-Key": "accepted but not needed: the request is idempotent" };
 const NO_HARM = { "Idempotency-Key": "accepted but not needed: a repeat does no harm" };
 const Kept = z.object({ expires_at: z.int().meta({ example: 1_795_303_800 }) });
-/** In seconds; a day at most. */
+/** In seconds; at most a day. */
 const RotateTokenQuery = z.strictObject({
   overlap_s: wholeNumber(0, 86_400).default(3600).describe("how long the previous token still works"),
 });
@@ -136,7 +138,7 @@ export const trainerOperations: readonly Operation[] = [
   },
 ];
 
-/** Weight versions: what a trainer reports, and who serves what. The weights themselves never pass through here. */
+/** Weight versions: what a trainer reports, and what is served where. The weights themselves are never sent here. */
 export const weightOperations: readonly Operation[] = [
   {
     id: "reportWeightVersion",
@@ -164,7 +166,7 @@ export const weightOperations: readonly Operation[] = [
   },
 ];
 
-/** What the run's trainer says to a body of this schema. */
+/** The answer of the run's trainer object to a body of this schema. */
 async function askTrainer<Schema extends z.ZodType, T>(
   context: ApiContext,
   schema: Schema,
@@ -182,7 +184,7 @@ async function tell<T>(
   return unwrap(await context.var.services.askTrainer(context.env, context.var.scope, runId, call));
 }
 
-/** Who serves weights says what it serves; that there are new ones is for the trainer to say. */
+/** An engine may report what it serves; only the trainer may report that new weights are published. */
 async function reportWeights(context: ApiContext): Promise<Response> {
   const asked = await readBody(context, WeightVersionReport);
   if (!permits(context.var.caller.permissions, "trainer")) await allowEngine(context, asked);
@@ -214,7 +216,7 @@ async function leaseOne(context: ApiContext): Promise<Response> {
   });
 }
 
-/** The same of the run that the id of a lease names. */
+/** The same for the run that is named in the id of a lease. */
 async function askLease<Schema extends z.ZodType, T>(
   context: ApiContext,
   schema: Schema,
@@ -228,7 +230,7 @@ async function askLease<Schema extends z.ZodType, T>(
   if (parsed?.kind !== "lease") throw new Refusal(none);
   const { env, scope, services } = { env: context.env, ...context.var };
   const answered = await services.askTrainer(env, scope, parsed.runId, (trainer) => call(trainer, id, asked));
-  // Whoever has no part in the run is not told its id.
+  // A caller without access to the run must not learn its id.
   if (!answered.ok && answered.error.code === "not_found") throw new Refusal(none);
   return Response.json(unwrap(answered));
 }

@@ -1,4 +1,4 @@
-/** One rollout a piece at a time: its head, its turns by pages, an outline of them, one turn whole, its tokens. */
+/** One rollout in pieces: its head, pages of its turns, an outline, one whole turn, its tokens. */
 import * as z from "zod";
 import { LIMITS } from "../../contract/limits.ts";
 import { wholeNumber } from "../../contract/primitives.ts";

@@ -1,6 +1,6 @@
 /**
- * Addresses this deployment may be sent to for an organisation, and the way there: public ones over https, unless its own
- * network is meant as well, and of those what the organisation allows.
+ * Which addresses this deployment may call for an organisation, and how calls leave it. Only public https addresses are
+ * allowed, unless the deployment also permits its own network; the organisation can restrict them further.
  */
 
 import type { Scope } from "../../contract/scope.ts";
@@ -11,24 +11,25 @@ import { OUTAGE_MS, TtlCache } from "./caches.ts";
 import { idsOf, logError } from "./log.ts";
 
 interface LocalEnv extends Env {
-  /** A way to the network that no deployment has: locally `fetch` takes a detour through a Worker of Miniflare's. */
+  /** A way to the network that only the local platform has: `fetch` goes through a Worker of Miniflare. */
   readonly NETWORK?: Fetcher;
 }
 
-/** Null: any that is public. */
+/** Null: any public host. */
 export type AllowedHosts = readonly string[] | null;
 
-/** A list that is changed holds everywhere within so much time. */
+/** A changed list takes effect everywhere within five seconds. */
 const known = new TtlCache<AllowedHosts>(5000, 4000, OUTAGE_MS);
 
-/** What the organisation allows: at most one read of D1 an isolate, organisation and few seconds. */
+/** What the organisation allows. Reads D1 at most once every few seconds for each isolate and organisation. */
 export async function allowedHosts(env: Env, { orgId }: Pick<Scope, "orgId">): Promise<AllowedHosts> {
   return await known.get(orgId, Date.now(), async () => (await accounts().settingsOf(env, orgId)).allowed_hosts);
 }
 
 /**
- * The same, asked for each call that environment code makes. While the database does not answer it is what was read
- * last: the first time before the code runs, where a failure is not the code's and is tried again.
+ * Returns a function that gives `allowedHosts` for each call that environment code makes. If the database does not
+ * answer, it gives the list that was read last. The first read happens here, before the code runs: if it fails, the
+ * error is not the code's and the caller retries.
  */
 export async function openAllowedHosts(env: Env, scope: Scope): Promise<() => Promise<AllowedHosts>> {
   let last = await allowedHosts(env, scope);
@@ -53,8 +54,8 @@ export async function refuseAddress(
 }
 
 /**
- * Where calls of an endpoint go, written in one way: addresses that differ only in capitals of the host, its port or its
- * last dot, in slashes, dots or escapes of the path have the same.
+ * The normalised address of an endpoint. Addresses that differ only in the capitals, port or trailing dot of the host,
+ * or in slashes, dots or escapes of the path, give the same text.
  */
 export function placeOf(base_url: string): string {
   const { protocol, hostname, port, pathname, search } = new URL(base_url);
@@ -72,13 +73,13 @@ function unescaped(step: string): string {
   }
 }
 
-/** Why this deployment does not call the address (`url_not_allowed`); null when it does. */
+/** Why this deployment does not call the address (`url_not_allowed`); null if it does. */
 export function refusedUrl(env: Env, hosts: AllowedHosts, address: string): string | null {
   const url = URL.parse(address);
   return url === null ? `${address} is not a URL` : refusedAddress(url, privateToo(env), hosts);
 }
 
-/** How every call of this deployment leaves it. `network`: sent by another, in tests. */
+/** How every outgoing call leaves this deployment. `network`: replaced by tests. */
 export function wayOut(env: Env, hosts: AllowedHosts, network: Send = networkOf(env)): Send {
   return guarded(network, privateToo(env), hosts);
 }

@@ -1,15 +1,16 @@
 /**
- * A platform at rest answers reads and does nothing else: it is what a command boots that only reads.
+ * Read-only mode of the platform: it answers reads and does nothing else. Commands that only read boot it so.
  *
- * Invariants. No object there dispatches, plays, scores, asks or tells of itself. What it has to tell stays to be told: the runtime
- * drops an alarm when its handler ends, and there none ever does, so that the next boot finds each of them due.
+ * Invariants. No object dispatches, plays, scores, calls another object or sends events by itself. Pending
+ * notifications stay pending: the runtime deletes an alarm when its handler ends, and in this mode no handler ends. So
+ * the next boot finds every alarm due.
  */
 
 export function isAtRest({ AT_REST }: Env): boolean {
   return AT_REST === "true";
 }
 
-/** In place of what an alarm does. */
+/** Used instead of an alarm's work. */
 export function untilTheNextBoot(): Promise<never> {
   return new Promise(() => {
     // Ends with the process.

@@ -1,17 +1,17 @@
-/** The bytes of a request or of a stored object, in chunks worth the asking. */
+/** Reads the bytes of a request or a stored object in large chunks. */
 
 import { LIMITS } from "../../contract/limits.ts";
 import { type After, inTime, PausedBodyError, withinPause } from "../clients/bounded-body.ts";
 
-/** Read without a buffer of one's own, the runtime hands out 4 KiB at a time, at five times the cost. */
+/** Without a buffer of the reader's, the runtime delivers 4 KiB at a time, at five times the cost. */
 const CHUNK_BYTES = 256 * 1024;
-/** Of the first chunk. A chunk that is filled is followed by a larger one: a body takes about as much as it has brought. */
+/** Size of the first buffer. It doubles after each chunk that fills it, so memory grows with the body. */
 const FIRST_CHUNK_BYTES = 4096;
 
-/** A request's body that does not come to its end: what is wrong with it is its sender's, and the message is for them. */
+/** A request's body that did not arrive completely. The sender is at fault, and the message is for the sender. */
 export class BrokenBodyError extends Error {
   override readonly name = "BrokenBodyError";
-  /** It was given up, since too little of it came. */
+  /** True if reading was stopped because the body arrived too slowly. */
   readonly slow: boolean;
 
   constructor(message: string, slow: boolean, cause: unknown) {
@@ -26,8 +26,8 @@ interface Read {
 type Next = <Piece extends Read>(piece: Promise<Piece>) => Promise<Piece>;
 
 /**
- * A chunk is good until the next one is asked for: they share their memory. Whoever stops early cancels the rest. The
- * stream must be one of bytes, as those of the runtime are.
+ * A chunk is valid until the next one is requested: all share one buffer. If the consumer stops early, the rest is
+ * cancelled. The stream must be a byte stream, as those of the runtime are.
  */
 export async function* chunksOf(
   body: ReadableStream<Uint8Array>,
@@ -49,7 +49,7 @@ export async function* chunksOf(
   }
 }
 
-/** The clock and the timers by which a body makes progress. Replaced by tests. */
+/** The clock and the timer that measure a body's progress. Replaced by tests. */
 export interface Transport {
   readonly now: () => number;
   readonly after: After;
@@ -57,8 +57,9 @@ export interface Transport {
 const REAL: Transport = { now: () => Date.now(), after: inTime };
 
 /**
- * The same of a request's body. Throws BrokenBodyError where it breaks off, is no body of HTTP, or makes no progress: in
- * `LIMITS.bodyPauseMs` of waiting for it fewer than `LIMITS.bodyProgressBytes` came, and not its end either.
+ * The same for the body of a request. Throws `BrokenBodyError` if the body breaks off, is not a valid HTTP body, or
+ * makes no progress: fewer than `LIMITS.bodyProgressBytes` arrived in `LIMITS.bodyPauseMs` of waiting, and it did not
+ * end.
  */
 export async function* receivedChunks(
   body: ReadableStream<Uint8Array>,
@@ -75,10 +76,10 @@ export async function* receivedChunks(
   }
 }
 
-/** Only waiting for the sender counts: what we do with a piece takes none of its time. */
+/** Counts only the time spent waiting for the sender, not the time spent on processing a piece. */
 class Progress {
   readonly #transport: Transport;
-  /** Since so many bytes were there the last time. */
+  /** Since `#bytes` was last reset. */
   #waitedMs = 0;
   #bytes = 0;
 
@@ -97,7 +98,7 @@ class Progress {
   }
 }
 
-/** Takes what is left of a body that nobody reads: until it is sent, its sender does not look for an answer. */
+/** Reads the rest of a body that is not used: its sender does not read the answer before the whole body is sent. */
 export async function readToEnd(body: ReadableStream<Uint8Array>, atMost: number): Promise<void> {
   let read = 0;
   try {
@@ -106,7 +107,7 @@ export async function readToEnd(body: ReadableStream<Uint8Array>, atMost: number
       if (read > atMost) return;
     }
   } catch (thrown) {
-    // Then this is all there is of it.
+    // The body broke off: there is nothing more to read.
     if (!(thrown instanceof BrokenBodyError)) throw thrown;
   }
 }

@@ -1,6 +1,6 @@
 import { RolloutError } from "../../contract/errors.ts";
 
-/** The values used last, kept in the isolate's memory: what nobody asked for the longest goes first. */
+/** The values used most recently, in the isolate's memory. The least recently used value is evicted first. */
 export class LruCache<Value> {
   readonly #room: number;
   readonly #kept = new Map<string, Value>();
@@ -25,12 +25,12 @@ export class LruCache<Value> {
   }
 }
 
-/** While the database does not answer, what was read so long ago still counts. */
+/** If the database does not answer, values that were read at most this long ago are still used. */
 export const OUTAGE_MS = 5 * 60_000;
 
 /**
- * What was opened, kept in the isolate's memory for a while. Values are kept, not promises: an object that waits
- * for the promise of another one goes on in that one's name, and may not touch its own storage there.
+ * Values kept in the isolate's memory for a while. It stores values and not promises: an object that awaits another
+ * object's promise continues in the context of that object, where it may not use its own storage.
  */
 export class TtlCache<T> {
   readonly #keptMs: number;
@@ -39,9 +39,9 @@ export class TtlCache<T> {
   readonly #kept = new Map<string, { readonly since: number; readonly value: T; renewing: boolean }>();
 
   /**
-   * `renewedMs`: from then on whoever asks first reads anew; the others are given what is kept until it is too old.
-   * `outageMs`: so old may be what stands in for a read that failed. A `RolloutError` is no failure to read, but what was
-   * read.
+   * `renewedMs`: after this age, the first caller reads the value again; others get the kept value until it is `keptMs`
+   * old. `outageMs`: maximum age of a kept value that may replace a failed read. A `RolloutError` is a result of the
+   * read, not a failed read.
    */
   constructor(keptMs: number, renewedMs: number = keptMs, outageMs = 0) {
     this.#keptMs = keptMs;
@@ -49,7 +49,7 @@ export class TtlCache<T> {
     this.#outageMs = outageMs;
   }
 
-  /** The value known, or the one read now. `now` is epoch milliseconds. */
+  /** The kept value, or one that is read now. `now` is epoch milliseconds. */
   async get(name: string, now: number, read: () => Promise<T>): Promise<T> {
     for (const [key, { since }] of this.#kept) {
       if (since + Math.max(this.#keptMs, this.#outageMs) <= now) this.#kept.delete(key);

@@ -1,4 +1,4 @@
-/** Cursors of lists as text that only we read: JSON in base64url. */
+/** Cursors of lists, as opaque text: JSON in base64url. */
 type Part = string | number | null;
 
 export function encodeCursor(parts: readonly Part[]): string {
@@ -7,14 +7,14 @@ export function encodeCursor(parts: readonly Part[]): string {
   return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-/** Null for a text that is none of ours. */
+/** Null if the text is not a cursor. */
 export function decodeCursor(text: string): Part[] | null {
   try {
     const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
     const json: unknown = JSON.parse(new TextDecoder().decode(Uint8Array.from(binary, (one) => one.charCodeAt(0))));
     return Array.isArray(json) && json.every(isPart) ? json : null;
   } catch (thrown) {
-    // What is no base64 is an InvalidCharacterError, what is no JSON a SyntaxError.
+    // Invalid base64 throws InvalidCharacterError (a DOMException), invalid JSON throws SyntaxError.
     if (thrown instanceof SyntaxError || thrown instanceof DOMException) return null;
     throw thrown;
   }

@@ -1,10 +1,10 @@
 /**
- * Fair shares of something that comes in whole numbers, and who holds how much of it: pure.
+ * Computes fair shares of a resource that comes in whole numbers, and how much each claimant holds. Pure.
  *
- * Invariants. Shares are fair between groups first and between the claimants of one then (max-min: nobody gets more
- * than he wants, and what one leaves goes to those who want more). Nothing is left over while somebody wants more, and
- * the sum never exceeds the limit. What does not divide goes to the oldest; ids are in order of their time. A claimant
- * holds what it was granted, or what it says it uses where that is more.
+ * Invariants. Shares are max-min fair between groups first, then between the claimants of one group: no claimant gets
+ * more than it wants, and what it leaves goes to those that want more. Nothing is left over while a claimant wants
+ * more, and the sum never exceeds the limit. The remainder of a division goes to the oldest claimants; ids are in order
+ * of time. A claimant holds what it was granted, or what it reports as used if that is more.
  */
 export interface Claim {
   readonly id: string;
@@ -12,15 +12,15 @@ export interface Claim {
   readonly wants: number;
 }
 
-/** Somebody who holds some of it. */
+/** A claimant that holds a part of the resource. */
 export interface Holding extends Claim {
-  /** What it uses. */
+  /** How much it uses. */
   readonly running: number;
-  /** What it was granted. */
+  /** How much it was granted. */
   readonly permits: number;
 }
 
-/** By id; `limit` and every `wants` are whole numbers, or infinite. */
+/** Shares by claimant id. `limit` and every `wants` are whole numbers or infinite. */
 export function fairShares(claims: readonly Claim[], limit: number): Map<string, number> {
   const oldestFirst = claims.toSorted((a, b) => (a.id < b.id ? -1 : 1));
   const byGroup = [...Map.groupBy(oldestFirst, ({ group }) => group).values()];
@@ -35,13 +35,13 @@ export function fairShares(claims: readonly Claim[], limit: number): Map<string,
   return new Map(shares);
 }
 
-/** What nobody holds. */
+/** How much no claimant holds. */
 export function freeOf(holdings: readonly Holding[], limit: number): number {
   const held = holdings.reduce((sum, { running, permits }) => sum + Math.max(running, permits), 0);
   return Math.max(0, limit - held);
 }
 
-/** Those that hold more than their share, or less while some of it is free. */
+/** Ids of claimants that hold more than their share, or hold less while some of the resource is free. */
 export function outOfShare(holdings: readonly Holding[], limit: number): string[] {
   const shares = fairShares(holdings, limit);
   const spare = freeOf(holdings, limit) > 0;
@@ -55,7 +55,7 @@ function wantedBy(members: readonly Claim[]): number {
   return members.reduce((sum, { wants }) => sum + wants, 0);
 }
 
-/** Everyone up to the highest level that fits, then one more each for the first of those who want it. */
+/** Gives each claimant up to the highest common level that fits, then one more to the first ones that want more. */
 function split(wants: readonly number[], limit: number): number[] {
   const level = levelOf(wants, limit);
   const shares = wants.map((want) => Math.min(want, level));

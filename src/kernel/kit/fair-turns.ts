@@ -1,52 +1,53 @@
 /**
- * Who computes next. All objects, consumers and requests of a process share one thread: while one computes, nobody is
- * answered. So whatever is bounded one by one and not in sum (rows of an upload, lines of a page, units of a message)
- * counts its work here.
+ * Schedules CPU work fairly between organisations (a scheduling turn). All objects, consumers and requests of a process
+ * share one thread: while one computes, no other is answered. Work that is bounded for each item but not in total (rows
+ * of an upload, lines of a page, scoring groups of a message) must be counted here.
  *
- * Invariants. Work is counted, never timed. What is counted at once is not divided. After `PASS_STEPS` the process rests
- * from counted work for a fifth of what they took: answering a request takes many looks at the sockets, and each would wait
- * for a pass. The organisation whose work went beyond that rests for as long as it went beyond. While an organisation is
- * present that does not wait for a turn, it needs the process for what nobody counts: so each of the others has an equal
- * share of the process, and one share stays free. Among organisations that wait, the one is next that has computed least
- * since it came. So two that always wait have half each, however they divide their work.
+ * Invariants. Work is counted in steps, never timed. Work that is counted at once is not divided. After `PASS_STEPS`
+ * the process rests from counted work for a fifth of the time they took: answering a request takes many polls of the
+ * sockets, and each poll would wait for a whole pass. The organisation whose work exceeded a pass also rests for as
+ * long as the excess took. An organisation that is present but does not wait for a turn needs the process for work that
+ * is not counted. While there is one, each other organisation gets an equal share of the process, and one share stays
+ * free. Among waiting organisations, the next is the one that has computed least since it arrived. So two organisations
+ * that always wait get half each, however they divide their work.
  */
 import { countJson } from "../../core/schema/json-counts.ts";
 
-/** About 50 ms of one core: a step is some 50 ns. */
+/** About 50 ms of one core: a step is about 50 ns. */
 export const PASS_STEPS = 1_000_000;
-/** What a step takes. */
+/** Milliseconds that one step takes. */
 const STEP_MS = 50e-6;
 /** How long the process rests after a pass. */
 const REST_MS = 10;
-/** What an organisation may compute ahead of its share: a small run is then not slowed down by another that is idle. */
+/** How far an organisation may compute ahead of its share: an idle organisation then does not slow down a small run. */
 const AHEAD_MS = 10 * PASS_STEPS * STEP_MS;
 /** An organisation counts as present for this long after its last turn or request. */
 const PRESENT_MS = 60_000;
 /**
- * Reading a text as JSON, and making something of it: a character of text, and what each has to it beside its text. Each
- * name of an object's member is looked up many times: 2 µs where an object has 100,000 of them.
+ * Costs of reading a text as JSON and processing it: for each character, for each text, and for each token. Each member
+ * name of an object is looked up many times: 2 µs if an object has 100,000 of them.
  */
 const STEPS_PER_CHARACTER = 2;
 const STEPS_PER_TEXT = 200;
 const STEPS_PER_TOKEN = 10;
-/** A prompt that is filled in: a template names megabytes in few characters. */
+/** Cost of filling in a prompt: a short template may refer to megabytes of text. */
 const PROMPT_CHARACTERS_PER_STEP = 32;
 const STEPS_PER_NAME = 40;
-/** One that holds the turn and was not heard of for so long is gone: its invocation was ended. */
+/** A holder of the turn that has not given it back after this time is treated as gone: its invocation was ended. */
 const HELD_AT_MOST_MS = 60_000;
-/** One that waits looks again after this at the latest. One that has not looked for longer than `GONE_MS` is gone. */
+/** A waiter polls at least this often. A waiter that has not polled for longer than `GONE_MS` is treated as gone. */
 const LONGEST_LOOK_MS = 100;
 const GONE_MS = 5000;
-/** Organisations of which it is known how much they computed. */
+/** For how many organisations the computed work is remembered. */
 const ORGANISATIONS = 10_000;
 
 /** What an organisation has computed. */
 interface Computed {
-  /** In steps, on a scale that all organisations share. */
+  /** Steps, on a scale that all organisations share. */
   readonly had: number;
-  /** When what it had is paid for by its share of the process. */
+  /** When its share of the process has paid for its work. */
   readonly paidAt: number;
-  /** Until when it rests from work that went beyond a pass. */
+  /** It rests until this time, because its work exceeded a pass. */
   readonly restUntil: number;
 }
 const NOTHING: Computed = { had: 0, paidAt: 0, restUntil: 0 };
@@ -58,32 +59,32 @@ interface Waiting {
   seen: number;
 }
 
-/** The process's clock and its timer: a wait lets it do all else. */
+/** The process's clock and timer. While a waiter waits, all other work can run. */
 export interface Waits {
   readonly now: () => number;
   readonly wait: (ms: number) => Promise<void>;
 }
 const REAL: Waits = { now: () => Date.now(), wait: (ms) => scheduler.wait(ms) };
 
-/** Called with the steps that were computed since the turn was taken. */
+/** Called with the number of steps that were computed since the turn was taken. */
 export type GiveBack = (steps: number) => void;
 
-/** Steps of work that goes by a text's length. */
+/** Steps of work that is proportional to the length of a text. */
 export function stepsOfText(characters: number): number {
   return STEPS_PER_TEXT + STEPS_PER_CHARACTER * characters;
 }
 
-/** The same of a text that a caller wrote as JSON, where `names` are the members of all its objects. */
+/** The same for JSON text from a caller. `names`: how many members all its objects have. */
 export function stepsOfJson(text: string, { names } = countJson(text)): number {
   return stepsOfText(text.length) + STEPS_PER_NAME * names;
 }
 
-/** Steps of making a task: its row is read, and its prompt filled in. */
+/** Steps of making a task: parsing its row and filling in its prompt. */
 export function stepsOfTask(row: string, promptCharacters: number): number {
   return stepsOfJson(row) + promptCharacters / PROMPT_CHARACTERS_PER_STEP;
 }
 
-/** The same of a sample that is trained on: each token has an id, a logprob and a mask. */
+/** The same for a training sample: each token has an id, a logprob and a mask. */
 export function stepsOfTokens(tokens: number): number {
   return STEPS_PER_TEXT + STEPS_PER_TOKEN * tokens;
 }
@@ -91,17 +92,17 @@ export function stepsOfTokens(tokens: number): number {
 export class FairTurns {
   readonly waits: Waits;
   readonly #waiting = new Set<Waiting>();
-  /** By organisation; those that computed nothing for longest come first. */
+  /** By organisation. The one whose last work is the longest ago comes first. */
   readonly #computedBy = new Map<string, Computed>();
-  /** When each organisation that is present had its last turn or request; the longest ago first. */
+  /** When each present organisation had its last turn or request; the longest ago comes first. */
   readonly #present = new Map<string, number>();
-  /** Where whoever began last was on that scale: an organisation that comes begins there, whatever it left before. */
+  /** Level of the organisation that began last, on the shared scale. A new organisation begins at this level. */
   #level = 0;
   #heldUntil = 0;
-  /** Steps since the process rested, and until when it does. */
+  /** Steps since the process last rested, and the time until which it rests. */
   #computed = 0;
   #restUntil = 0;
-  /** How often anything was counted, now and when one that waits looked last. */
+  /** How many counts were made in all, and at the time of the last poll of a waiter. */
   #counts = 0;
   #looked = 0;
 
@@ -110,14 +111,14 @@ export class FairTurns {
   }
 
   /**
-   * Resolves when this organisation may compute so many steps, which it does before it awaits anything. `first`: before
-   * others of this organisation, because other organisations wait for what this work holds up, as in a consumer.
+   * Resolves when this organisation may compute this many steps; the caller must do the work before it awaits anything.
+   * `first`: before other work of this organisation, because other organisations wait for this work, as in a consumer.
    */
   spend(org: string, steps: number, first = false): Promise<void> {
     return this.#inTurn(org, () => this.#count(org, steps, STEP_MS * steps), first);
   }
 
-  /** The same for work that awaits something: nobody else computes until it is given back. */
+  /** The same for work that awaits something: no other work runs until the turn is given back. */
   take(org: string, first = false): Promise<GiveBack> {
     const begin = () => {
       const until = this.waits.now() + HELD_AT_MOST_MS;
@@ -130,7 +131,7 @@ export class FairTurns {
     return this.#inTurn(org, begin, first);
   }
 
-  /** Begins at the very moment in which it is found to be next. */
+  /** Calls `begin` synchronously, at the moment when the caller is found to be next. */
   async #inTurn<T>(org: string, begin: () => T, first = false): Promise<T> {
     const me = { org, first, seen: this.waits.now() };
     return this.#isNext(me) ? this.#begin(org, begin) : await this.#waitTo(me, begin);
@@ -142,7 +143,7 @@ export class FairTurns {
     return begin();
   }
 
-  /** By looking again and again: see takeTurn in environment/suspects.ts. */
+  /** Polls, for the reason given at takeTurn in environment/suspects.ts. */
   async #waitTo<T>(me: Waiting, begin: () => T): Promise<T> {
     const { now, wait } = this.waits;
     const { org } = me;
@@ -150,14 +151,14 @@ export class FairTurns {
       for (;;) {
         this.#waiting.add(me);
         const counts = this.#counts;
-        // Those of one organisation look one after the other, each millisecond one.
+        // Waiters of one organisation poll one after the other, one a millisecond.
         const rest = this.#looked === counts ? Math.ceil(this.#restedAt(org, now()) - now()) : 0;
         await wait(Math.min(LONGEST_LOOK_MS, Math.max(rest, this.#waitingOf(org))));
         me.seen = now();
-        // What was counted is computed by now, though it may have been estimated to take longer.
+        // The counted work has been computed by now, even if the estimate was longer.
         if (this.#looked !== this.#counts) this.#restUntil = Math.min(this.#restUntil, me.seen + REST_MS);
         this.#looked = this.#counts;
-        // Else another has computed behind the look that this wait was.
+        // If the condition is false, another waiter computed during this wait.
         if (counts === this.#counts && me.seen >= this.#restUntil) this.#computed = 0;
         if (this.#isNext(me)) return this.#begin(org, begin);
       }
@@ -184,7 +185,7 @@ export class FairTurns {
     return count;
   }
 
-  /** How much it has computed, on a scale that all organisations share: whoever has the least is next. */
+  /** How much the organisation has computed, on the shared scale. The lowest level is next. */
   levelOf(org: string): number {
     return Math.max(this.#level, this.#of(org).had);
   }
@@ -193,7 +194,7 @@ export class FairTurns {
     return this.#computedBy.get(org) ?? NOTHING;
   }
 
-  /** `ahead`: milliseconds until they are computed. The process rests from then on. */
+  /** `ahead`: milliseconds until the steps are computed. The process rests after that. */
   #count(org: string, steps: number, ahead = 0): void {
     const ends = this.waits.now() + ahead;
     this.#computed += steps;
@@ -203,7 +204,7 @@ export class FairTurns {
     this.#charge(org, steps, ends, beyond > 0 ? ends + REST_MS + STEP_MS * beyond : 0);
   }
 
-  /** Counts what the process will compute later for this organisation, in pieces that nobody counts. */
+  /** Counts work that the process will do later for this organisation, in pieces that are not counted one by one. */
   charge(org: string, steps: number): void {
     this.#charge(org, steps, this.waits.now() + STEP_MS * steps);
   }
@@ -222,7 +223,7 @@ export class FairTurns {
     if (this.#computedBy.size > ORGANISATIONS && oldest !== undefined) this.#computedBy.delete(oldest);
   }
 
-  /** While it is present, others leave it a share of the process. */
+  /** Notes that the organisation is present: the others leave it a share of the process. */
   notePresence(org: string): void {
     const now = this.waits.now();
     this.#present.delete(org);
@@ -233,13 +234,13 @@ export class FairTurns {
     }
   }
 
-  /** Milliseconds for which this organisation leaves the process to others. */
+  /** For how many milliseconds this organisation must leave the process to others. */
   restOf(org: string): number {
     const now = this.waits.now();
     return Math.max(0, this.#restedAt(org, now) - now);
   }
 
-  /** Until when this organisation leaves the process to others. */
+  /** The time until which this organisation must leave the process to others. */
   #restedAt(org: string, at: number): number {
     const { paidAt, restUntil } = this.#of(org);
     const rest = Math.max(this.#restUntil, restUntil);
@@ -257,14 +258,14 @@ export class FairTurns {
   }
 }
 
-/** Those of this process. */
+/** The scheduling turns of this process. */
 export const PROCESS_TURNS = new FairTurns();
 
-/** Handling a large text as it is: it is parsed, put together, hashed or sent. */
+/** Texts above this length count as large: parsing, joining, hashing or sending one is counted work. */
 export const LARGE_CHARACTERS = 64 * 1024;
 const STEPS_PER_LARGE_CHARACTER = 0.5;
 
-/** Resolves when so large a text may be handled; null for one that is not large, which waits for nobody. */
+/** Resolves when a large text may be processed; null if the text is not large and need not wait. */
 export function turnOfLarge(org: string, characters: number): Promise<void> | null {
   return characters <= LARGE_CHARACTERS ? null : PROCESS_TURNS.spend(org, characters * STEPS_PER_LARGE_CHARACTER);
 }

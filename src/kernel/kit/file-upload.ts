@@ -1,20 +1,20 @@
 /**
- * A file on its way into R2: hashed, and stored in parts, since a stream of unknown length cannot be put there whole.
+ * Uploads a file to R2. It is hashed, and stored in parts, because R2 cannot store a stream of unknown length at once.
  *
- * Invariants. One part is held in memory, as much of it as has come. A file of one part is put by itself; of a longer one nothing can be read before
- * `finish`. After `discard` nothing of it is left, whatever happened before. Parts but the last are of one size, as R2
- * wants them.
+ * Invariants. At most one part is in memory, and its buffer grows with what has arrived. A file of one part is stored
+ * with a single put; a longer one cannot be read before `finish`. After `discard` nothing of the file is left, whatever
+ * happened before. All parts but the last have the same size, as R2 requires.
  */
 import { LIMITS } from "../../contract/limits.ts";
 import type { Subrequests } from "./subrequests.ts";
 
-/** What came of a file: its size, and its SHA-256 in hex. */
+/** A stored file: its size, and its SHA-256 in hex. */
 export interface StoredFile {
   readonly bytes: number;
   readonly sha256: string;
 }
 
-/** What a part begins with: most files end before it is full. */
+/** Initial size of a part's buffer: most files are smaller than a part. */
 const FIRST_BYTES = 64 * 1024;
 
 export class FileUpload {
@@ -70,7 +70,7 @@ export class FileUpload {
 
   async discard(): Promise<void> {
     const multipart = this.#multipart;
-    // Also of one in parts: of a `complete` that failed nobody knows whether it has made the object.
+    // Needed for a multipart upload too: a `complete` that failed may still have created the object.
     await this.#subrequests.fetch(() => this.#bucket.delete(this.#key));
     if (multipart !== null) await this.#subrequests.fetch(() => multipart.abort());
   }
@@ -83,7 +83,7 @@ export class FileUpload {
     this.#parts.push(await this.#subrequests.fetch(() => multipart.uploadPart(number, part)));
   }
 
-  /** The part as it is so far, hashed. It is good until the next `write`. */
+  /** The part so far, hashed. It is valid until the next `write`. */
   async #takePart(): Promise<Uint8Array> {
     const part = this.#part.subarray(0, this.#filled);
     await this.#hash.update(part);
@@ -92,7 +92,7 @@ export class FileUpload {
   }
 }
 
-/** SHA-256 of bytes that come piece by piece. */
+/** SHA-256 of bytes that arrive in pieces. */
 export class FileHash {
   readonly #digest = new crypto.DigestStream("SHA-256");
   readonly #writer = this.#digest.getWriter();

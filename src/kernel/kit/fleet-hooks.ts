@@ -1,4 +1,4 @@
-/** What runs ask of the fleet they are on. The slice that has fleets registers it (slice-hooks.ts). */
+/** What a run needs from its fleet. The slice that has fleets registers these hooks (slice-hooks.ts). */
 import type { EvalRequest } from "../../contract/eval-request.ts";
 import type { LocationHint } from "../../contract/fleet.ts";
 import type { TokenPrices } from "../../contract/judgement.ts";
@@ -10,37 +10,37 @@ import type { RunFleetRpc } from "../messages/run-fleet.ts";
 import type { RolloutSpec } from "../messages/wire.ts";
 import type { Subrequests } from "./subrequests.ts";
 
-/** What of a training run counts for whether it may begin on a fleet. */
+/** The fields of a training run that decide whether it may start on a fleet. */
 export interface FleetTraining extends Pick<EvalRequest, "model" | "sampling"> {
   readonly initial_weights: TrainingSpec["initial_weights"] | undefined;
 }
 
-/** A fleet that a run may be on. */
+/** A fleet that a run can use. */
 export interface FleetPlace {
   readonly kind: "fleet";
   readonly id: string;
   readonly name: string;
-  /** Where the objects of its runs are to live. */
+  /** Where the Durable Objects of its runs are placed. */
   readonly location_hint: LocationHint | null;
   readonly prices: TokenPrices | null;
-  /** Whether several training runs may have it at once: their weights go by different names. */
+  /** Whether several training runs may use it at once: their weights have different names. */
   readonly shares_weights: boolean;
-  /** Why a training run may not begin on it; null: it may. */
+  /** Why a training run may not start on it; null if it may. */
   readonly refuseTraining: (training: FleetTraining, now: number) => Promise<Result<never> | null>;
 }
 
 export interface FleetLimits {
   readonly max_concurrent: number;
-  /** Why none of its replicas takes calls; null: one does. */
+  /** Why none of its replicas accepts calls; null if at least one does. */
   readonly down: string | null;
 }
 
 export interface FleetHooks {
-  /** The fleet of that name or id, with a replica that could be called; why there is none, else. */
+  /** The fleet with this name or id, if it has a replica that could be called; otherwise the reason. */
   find(env: Env, scope: Scope, nameOrId: string): Promise<Result<FleetPlace>>;
-  /** How calls of the rollout get to a replica. `calls`: those of the object that plays it. */
+  /** How calls of the rollout reach a replica. `calls`: the `Subrequests` of the object that plays the rollout. */
   reach(env: Env, spec: RolloutSpec, calls: Subrequests, now: () => number): Reach;
-  /** As many calls at once as those of its replicas that take any. `waits`: a run has rollouts to dispatch. */
+  /** The sum of what its available replicas accept at once. `waits`: the run has rollouts to dispatch. */
   limits(env: Env, scope: Scope, fleetId: string, waits: boolean): Promise<FleetLimits>;
   object(env: Env, scope: Scope, fleetId: string): RunFleetRpc;
 }
@@ -51,7 +51,7 @@ function fail(): never {
   throw new Error(NONE);
 }
 
-/** Of a platform without the slice: no run gets onto a fleet. */
+/** For a platform without the fleets slice: no run can use a fleet. */
 export const NO_FLEETS: FleetHooks = {
   find: async () => refuse("invalid_request", `fleet: ${NONE}: name an endpoint`, "fleet"),
   reach: fail,

@@ -1,7 +1,7 @@
 /**
- * `can.fetch`: where environment code may call. It runs in the platform's network, so an address must be a public one
- * unless the deployment says that its own network is meant. A redirect is an error that says where it leads. A reply is read
- * up to a limit: what a server sends must not fill the isolate.
+ * Implements `can.fetch`, the HTTP calls of environment code. The code runs in the platform's network, so an address
+ * must be public unless the deployment permits its own network. A redirect is an error that names its target. A reply
+ * is read up to a limit, so that a server cannot fill the isolate's memory.
  */
 
 import { EnvError, InfraError } from "../../contract/errors.ts";
@@ -15,13 +15,13 @@ import { signedHeaders } from "./sign-webhook.ts";
 const REDIRECTS = [301, 302, 303, 307, 308];
 
 export interface FetchMeans {
-  /** What the organisation allows; asked for each call, and never throws (`openAllowedHosts`). */
+  /** The hosts that the organisation allows. Called for each request; never throws (`openAllowedHosts`). */
   readonly hosts: () => Promise<AllowedHosts>;
   readonly now: () => number;
   readonly secret: Capabilities["secret"];
-  /** Makes a call when it is its turn; default: at once. */
+  /** Makes the call when a turn is free; default: at once. */
   readonly turn?: <T>(call: () => Promise<T>) => Promise<T>;
-  /** Ends calls that nobody waits for any more; asked for each call. */
+  /** Aborts calls whose result is no longer needed; called for each request. */
   readonly signal?: () => AbortSignal;
   /** The network to send by, replaced by tests. */
   readonly send?: Send;
@@ -29,7 +29,7 @@ export interface FetchMeans {
 
 export function guardedFetch(env: Env, means: FetchMeans): Capabilities["fetch"] {
   const { turn = (call) => call() } = means;
-  // Deadline and signature count from the moment the call leaves.
+  // The deadline and the signature count from the moment when the call leaves.
   return async (url, options = {}) => await turn(() => fetchOnce(env, url, options, means));
 }
 
@@ -80,7 +80,7 @@ function notAllowed(why: string): EnvError {
   return new EnvError(`fetch: url_not_allowed: ${why}`);
 }
 
-/** A reply that redirects is none: nobody has checked, or named, where it leads. */
+/** A redirect is an error: its target was not checked, and the caller did not name it. */
 async function refuseRedirect(reply: Response, url: string): Promise<void> {
   const to = reply.headers.get("location");
   if (!REDIRECTS.includes(reply.status) || to === null) return;
@@ -91,7 +91,7 @@ async function refuseRedirect(reply: Response, url: string): Promise<void> {
   );
 }
 
-/** Scheme, server and path: what follows may hold what is nobody else's to read. */
+/** Scheme, server and path. The query is left out, because it may hold a secret. */
 function nameOf(url: string, base?: string): string {
   const parsed = URL.parse(url, base);
   return parsed === null ? "no address" : `${parsed.protocol}//${parsed.host}${parsed.pathname}`;

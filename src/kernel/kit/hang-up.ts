@@ -1,9 +1,9 @@
 /**
- * A call that somebody else can make pointless while it is under way, and who cannot reach whoever makes it: so the one
- * who makes it looks from time to time. A call that hangs would else keep its place from the calls of others.
+ * Aborts a call that became pointless while it is in progress. The code that makes it pointless cannot reach the
+ * caller, so the caller polls from time to time. Otherwise a hanging call would keep its place from other calls.
  */
 
-/** The first wait before a look; each one after it is twice as long, up to a minute. */
+/** The first wait before a poll. Each later wait is twice as long, up to a minute. */
 export const FIRST_LOOK_MS = 5_000;
 
 const LONGEST_WAIT_MS = 60_000;
@@ -18,7 +18,7 @@ export async function hangUpOnceOver<T>(
   const lookIn = (ms: number) => {
     timer = setTimeout(async () => {
       if (await isOver()) controller.abort();
-      // The call may have come back meanwhile.
+      // The call may have returned meanwhile.
       else if (timer !== null) lookIn(Math.min(LONGEST_WAIT_MS, 2 * ms));
     }, ms);
   };

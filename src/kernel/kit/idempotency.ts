@@ -1,4 +1,4 @@
-/** Repeats of an Idempotency-Key, for resources that do not keep the key themselves (runs do). */
+/** Replays of an Idempotency-Key, for resources that do not store the key themselves (runs do). */
 import type { Scope } from "../../contract/scope.ts";
 import { type Remembered, recall } from "../db/idempotency-keys.ts";
 import { keyReused, type Result, refuse } from "../messages/refusal.ts";
@@ -8,17 +8,17 @@ export interface CreateOptions {
   readonly idempotencyKey: string | null;
   /** Keyed hash of the request. */
   readonly requestHash: string;
-  /** The same under secrets before the current one: what a request that came before a rotation was kept as. */
+  /** The hash of the request under earlier secrets, for requests that were stored before a rotation. */
   readonly requestHashesBefore?: readonly string[];
   /** Epoch milliseconds. */
   readonly now: number;
-  /** Of the platform, as the caller addressed it; absent where nobody called. */
+  /** Origin of the platform, as the caller addressed it; absent if no request came from outside. */
   readonly origin?: string;
-  /** Who asks: `key_…`, `per_…`; absent where nobody called. */
+  /** Who makes the request: `key_…`, `per_…`; absent if no request came from outside. */
   readonly payer?: string;
 }
 
-/** What a request made; `replayed`: the same request had made it before. */
+/** What a request created. `replayed`: an earlier, identical request had created it. */
 export interface Made<T> {
   readonly value: T;
   readonly replayed: boolean;
@@ -26,18 +26,18 @@ export interface Made<T> {
 
 export interface Creation<Row, Why extends string> {
   readonly operation: string;
-  /** What the key made before, by its id. */
+  /** What the key created before, by its id. */
   readonly find: (id: string) => Promise<Row | null>;
   readonly make: () => Promise<Result<Row>>;
   /** Writes the row and its key, both or neither. */
   readonly insert: (row: Row, key: Remembered | null) => Promise<"inserted" | Why>;
-  /** What is answered where it was not inserted. */
+  /** The answer if the row was not inserted, by reason. */
   readonly refusals: { readonly [Each in Why]: (row: Row) => Result<never> | Promise<Result<never>> };
 }
 
 /**
- * Makes a resource once for an Idempotency-Key. The same request may be faster at any moment, and is then what took the
- * name or the last place: so what is refused is looked up under the key once more.
+ * Creates a resource once for each Idempotency-Key. An identical request may be faster, and may then be the one that
+ * took the name or the last place. So after a refusal the key is looked up once more.
  */
 export async function createOnce<Row extends { readonly id: string }, Why extends string>(
   env: Env,
@@ -59,8 +59,8 @@ export async function createOnce<Row extends { readonly id: string }, Why extend
 }
 
 /**
- * What the key made before, as `find` reads it; null for a new key, or none. Refused: the key came with another request,
- * or what it made is there no more.
+ * What the key created before, as `find` reads it; null if the key is new or absent. Refused if the key came with
+ * another request, or if what it created no longer exists.
  */
 export async function replay<T>(
   env: Env,
@@ -81,19 +81,19 @@ export async function replay<T>(
 
 type Hashes = Pick<CreateOptions, "requestHash" | "requestHashesBefore">;
 
-/** Whether what was kept is the hash of this request, under whichever secret. */
+/** Whether the stored hash is the hash of this request, under the current secret or an earlier one. */
 export function isSameRequest(kept: string | null, { requestHash, requestHashesBefore = [] }: Hashes): boolean {
   return kept !== null && [requestHash, ...requestHashesBefore].some((hash) => isSameText(hash, kept));
 }
 
-/** The same request, where what it asks for is more than its body: `about` says the rest. */
+/** Extends the request's hash by `about`, for requests that are defined by more than their body. */
 export function hashedWith(about: string, options: CreateOptions): CreateOptions {
   const hashOf = (hash: string) => sha256Hex(`${about} ${hash}`);
   const { requestHash, requestHashesBefore = [] } = options;
   return { ...options, requestHash: hashOf(requestHash), requestHashesBefore: requestHashesBefore.map(hashOf) };
 }
 
-/** What is to be remembered beside a new resource; null without a key. */
+/** The key's record, to be stored with a new resource; null without a key. */
 export function toRemember(
   operation: string,
   resource_id: string,

@@ -1,15 +1,15 @@
 /**
- * The Worker's log: one JSON line per thing an operator may have to look at. What a user must know is in the API.
+ * The Worker's log: one JSON line for each event that an operator may have to look at. What a user needs is in the API.
  *
- * Invariants. A line has `time`, `level` and `message`, the ids it is about under their own names, and of an error its
- * name, its message and where it was thrown. A message is one of a few fixed texts: what differs stands in ids. No line
- * has a secret: parameters of statements and tokens are taken out, and every text is cut.
+ * Invariants. A line has `time`, `level` and `message`, the ids it concerns under their own names, and for an error its
+ * name, its message and its stack frames. A message is one of a few fixed texts; everything variable is in the ids. No
+ * line has a secret: statement parameters and tokens are removed, and every text is cut.
  */
 import { nameOf, serializeError, stackOf } from "../../contract/errors.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { noteStorage } from "./storage-faults.ts";
 
-/** What a line may be about. Values are ids, names of ours, or numbers; never a text that somebody wrote. */
+/** What a line may concern. Values are ids, our own names, or numbers; never a text that a user wrote. */
 export interface LogIds {
   readonly request_id?: string;
   readonly org_id?: string;
@@ -22,24 +22,24 @@ export interface LogIds {
   readonly batch_id?: string;
   readonly webhook_id?: string;
   readonly trigger_id?: string;
-  /** Of Stripe's. */
+  /** An event of Stripe. */
   readonly event_id?: string;
-  /** What a deletion is of. */
+  /** What a deletion deletes. */
   readonly target_id?: string;
-  /** Of work that may have ended the process: `rollout/0/1/0`. */
+  /** Work that may have ended the process: `rollout/0/1/0`. */
   readonly suspect?: string;
   readonly unit?: number;
   readonly segment?: number;
   readonly queue?: string;
-  /** Which delivery of a message, from 1. */
+  /** Which delivery of a message, counted from 1. */
   readonly attempt?: number;
-  /** How many things of a kind the line stands for. */
+  /** How many things of a kind the line covers. */
   readonly count?: number;
-  /** Of a caller without a key: where it comes from. */
+  /** Network address of a caller without a key. */
   readonly address?: string;
 }
 
-/** Whatever knows some of these: specs of runs and rollouts, messages, asks for leases. */
+/** An object that has some of these ids: specs of runs and rollouts, messages, requests for leases. */
 interface About {
   readonly scope?: Scope | null;
   readonly run_id?: string;
@@ -47,16 +47,16 @@ interface About {
   readonly endpoint_id?: string;
 }
 
-/** A failed statement repeats its parameters: the beginning says what went wrong. */
+/** A failed statement repeats its parameters. The beginning of its message says what went wrong. */
 const LONGEST = 500;
 const MOST_FRAMES = 8;
 const FRAME = /^\s*at .{1,200}$/;
-/** Drizzle quotes the values of a statement: rows of a user, and what is sealed. */
+/** Drizzle quotes the values of a statement: rows of a user, and sealed values. */
 const PARAMETERS = /\\nparams: (?:[^"\\]|\\.)*/g;
-/** Keys of ours, and whatever somebody sends to prove who they are. */
+/** Our own keys, and bearer tokens of any kind. */
 const TOKENS = /\b(?:rk|rki|rct)_[\w-]{8,}|\bBearer\s+[^\s"'\\]+/gi;
 
-/** The ids that something knows of itself. */
+/** The ids that an object has. */
 export function idsOf({ scope, run_id, rollout_id, endpoint_id }: About): LogIds {
   return {
     ...(scope && { org_id: scope.orgId, project_id: scope.projectId }),
@@ -66,13 +66,13 @@ export function idsOf({ scope, run_id, rollout_id, endpoint_id }: About): LogIds
   };
 }
 
-/** Something that failed. `message`: one of a few, without ids. */
+/** Logs a failure. `message`: one of a few fixed texts, without ids. */
 export function logError(message: string, ids: LogIds, thrown: unknown): void {
   noteStorage(thrown);
   write({ level: "error", message, ...ids, error: errorOf(thrown) });
 }
 
-/** Something that went as it should, and that somebody has to hear of. `about`: ids, names of ours, and numbers. */
+/** Logs something that went well and that an operator should see. `about`: ids, our own names, and numbers. */
 export function logNotice(message: string, about: object): void {
   write({ level: "notice", message, ...about });
 }
@@ -82,7 +82,7 @@ function errorOf(thrown: unknown): Readonly<Record<string, unknown>> {
   return { name: nameOf(thrown).slice(0, LONGEST), message, stack: framesOf(thrown) };
 }
 
-/** Without the message that a stack begins with. */
+/** The frames of a stack, without its message. */
 function framesOf(thrown: unknown): readonly string[] {
   const frames = stackOf(thrown)
     .split("\n")
@@ -95,6 +95,6 @@ function clean(text: string): string {
 }
 
 function write(line: Readonly<Record<string, unknown>>): void {
-  // biome-ignore lint/suspicious/noConsole: the runtime's log is the console, and this is its one door
+  // biome-ignore lint/suspicious/noConsole: the runtime's log is the console, and only this line writes to it
   console.error(JSON.stringify({ time: new Date().toISOString(), ...line }));
 }

@@ -1,8 +1,8 @@
-/** Writes to the owners of an organisation, where the deployment can send e-mail. */
+/** Sends e-mail to the owners of an organisation, if the deployment can send e-mail. */
 import { accounts } from "./account-hooks.ts";
 import type { Subrequests } from "./subrequests.ts";
 
-/** Owners who are written to. */
+/** The maximum number of owners that get the e-mail. */
 const ADDRESSES = 20;
 
 export interface Letter {
@@ -10,7 +10,7 @@ export interface Letter {
   readonly text: string;
 }
 
-/** Throws where an e-mail was refused, or owners cannot be read. */
+/** Throws if an e-mail was refused, or if the owners cannot be read. */
 export async function mailOwners(env: Env, subrequests: Subrequests, orgId: string, letter: Letter): Promise<void> {
   const { ALERTS, ALERTS_FROM } = env;
   if (ALERTS === undefined || ALERTS_FROM === undefined) return;

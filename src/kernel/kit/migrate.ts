@@ -1,6 +1,6 @@
 /**
- * Changes of the tables inside an object, for objects that were made before them: each has a name and is applied once,
- * in order, when the object is next opened. Never edited once landed.
+ * Changes the tables inside an object that was created with an older schema. Each migration has a name and is applied
+ * once, in order, when the object is next opened. A migration is never edited once it has landed.
  */
 import type { SqlDoor } from "./rows.ts";
 
@@ -9,14 +9,14 @@ export interface Migration {
   readonly statements: readonly string[];
 }
 
-/** What is asked of an object's storage: `DurableObjectStorage` is one. */
+/** The part of an object's storage that is used here: `DurableObjectStorage` has it. */
 export interface MigratedStorage {
   readonly sql: SqlDoor;
   readonly kv: { get<Value>(key: string): Value | undefined; put<Value>(key: string, value: Value): void };
   transactionSync<T>(run: () => T): T;
 }
 
-/** All of what is due or none. For an object that was made; one that was not must stay empty. */
+/** Applies all due migrations or none. Only for an object that was created; any other must stay empty. */
 export function migrate(storage: MigratedStorage, migrations: readonly Migration[]): void {
   const applied = storage.kv.get<string[]>("migrations") ?? [];
   const due = migrations.filter(({ name }) => !applied.includes(name));

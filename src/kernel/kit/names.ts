@@ -1,6 +1,6 @@
 /**
- * Names of objects and keys of R2. Every one begins with its organisation and project; content is addressed inside a
- * run only.
+ * Names of objects and keys of R2. Every one begins with its organisation and project. Content is shared by its hash only
+ * inside one run.
  */
 import type { RunFleet } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
@@ -8,7 +8,7 @@ import type { AccountRpc } from "../messages/account-wire.ts";
 import type { EndpointRpc, Owner, RolloutRpc, RunRpc } from "../messages/rpc.ts";
 import type { TrainerRpc } from "../messages/training-wire.ts";
 
-/** Where an object is to live that is named for the first time: whoever names it later finds it where it is. */
+/** Where to place an object when it is named for the first time. Later calls find it where it is. */
 type Near = RunFleet | undefined;
 
 function placed(near: Near): DurableObjectNamespaceGetDurableObjectOptions {
@@ -16,13 +16,13 @@ function placed(near: Near): DurableObjectNamespaceGetDurableObjectOptions {
   return locationHint === undefined ? {} : { locationHint };
 }
 
-/** `near`: for whoever may be the first to name it. */
+/** `near`: for a caller that may be the first to name the object. */
 export function runObject(env: Env, scope: Scope, runId: string, near?: Near): RunRpc {
   const stub: unknown = env.RUN.getByName(`${folderOf(scope)}${runId}`, placed(near));
   return stub as RunRpc;
 }
 
-/** The object that plays rollouts of a run, by its number among those of the run. */
+/** The shard with the number `host`: an object that plays rollouts of the run. */
 export function rolloutHost(env: Env, scope: Scope, runId: string, host: number, near?: Near): RolloutRpc {
   const stub: unknown = env.ROLLOUT.getByName(hostName(scope, runId, host), placed(near));
   return stub as RolloutRpc;
@@ -37,44 +37,44 @@ export function endpointObject(env: Env, scope: Scope, endpointId: string): Endp
   return stub as EndpointRpc;
 }
 
-/** What an organisation may have at once. */
+/** The object that has an organisation's limits and leases. */
 export function accountObject(env: Env, orgId: string): AccountRpc {
   const stub: unknown = env.ACCOUNT.getByName(`org/${orgId}`);
   return stub as AccountRpc;
 }
 
-/** What is delivered to the trainer of a training run, and the weight versions that come back. */
+/** The object that delivers batches to the trainer of a training run and receives its weight versions. */
 export function trainerObject(env: Env, scope: Scope, runId: string, near?: Near): TrainerRpc {
   const stub: unknown = env.TRAINER.getByName(`${folderOf(scope)}${runId}`, placed(near));
   return stub as TrainerRpc;
 }
 
-/** Whether a run's `endpoint_id` is that of a fleet. */
+/** Whether a run's `endpoint_id` is the id of a fleet. */
 export function isFleet(endpointId: string): boolean {
   return endpointId.startsWith("fl_");
 }
 
-/** What the name of an object of the whole owner is. */
+/** Name of the object of a whole project, or of a whole organisation. */
 export function ownerName({ orgId, projectId }: Owner): string {
   return projectId === null ? `org/${orgId}` : `org/${orgId}/${projectId}`;
 }
 
-/** What all keys of an owner in R2 begin with. */
+/** Prefix of all keys of an owner in R2. */
 export function ownerFolder(owner: Owner): string {
   return `${ownerName(owner)}/`;
 }
 
-/** What all keys of a project in R2 begin with. */
+/** Prefix of all keys of a project in R2. */
 export function folderOf({ orgId, projectId }: Scope): string {
   return `org/${orgId}/${projectId}/`;
 }
 
-/** What all keys of a run in R2 begin with. */
+/** Prefix of all keys of a run in R2. */
 export function runFolder(scope: Scope, runId: string): string {
   return `${folderOf(scope)}runs/${runId}/`;
 }
 
-/** A file of archived entries of an organisation's ledger; `month`: that of the first of them. In the order of their numbers. */
+/** A file of archived ledger entries. `month`: the month of the first entry. Keys sort by entry number. */
 export function ledgerFileKey(
   orgId: string,
   {
@@ -91,7 +91,7 @@ export function datasetKey(scope: Scope, runId: string, sha256: string): string 
   return `${runFolder(scope, runId)}dataset/${sha256}.jsonl`;
 }
 
-/** An uploaded dataset's file, as it was sent, and the index beside it. */
+/** The file of an uploaded dataset, as it was sent, and its index. */
 export function uploadKeys(scope: Scope, datasetId: string): { key: string; index_key: string } {
   const folder = `${folderOf(scope)}datasets/${datasetId}`;
   return { key: `${folder}/rows.jsonl`, index_key: `${folder}/rows.index` };
@@ -101,7 +101,7 @@ export function trajectoryKey(scope: Scope, runId: string, sha256: string): stri
   return `${runFolder(scope, runId)}trajectories/${sha256}.json`;
 }
 
-/** What the rollouts of a forked run begin with. */
+/** The rollouts that a forked run starts with. */
 export function forkKey(scope: Scope, runId: string, sha256: string): string {
   return `${runFolder(scope, runId)}fork/${sha256}.json`;
 }
@@ -110,12 +110,12 @@ export function segmentKey(scope: Scope, runId: string, sha256: string): string 
   return `${runFolder(scope, runId)}segments/${sha256}.jsonl`;
 }
 
-/** The training samples of a group: gzipped rows, whole groups only, never written again. */
+/** The training samples of a group: gzipped rows. Holds whole groups only and is never written again. */
 export function sampleKey(scope: Scope, runId: string, sha256: string): string {
   return `${runFolder(scope, runId)}samples/${sha256}`;
 }
 
-/** What makes a batch of samples: the list of them, and the credit of each. */
+/** The files of a batch: the list of its samples, and the credit of each. */
 export function batchKeys(scope: Scope, runId: string, batchId: string): { manifest_key: string; credits_key: string } {
   const folder = `${runFolder(scope, runId)}batches/${batchId}`;
   return { manifest_key: `${folder}/manifest.json`, credits_key: `${folder}/credits.jsonl` };

@@ -1,6 +1,6 @@
 import { waitUntil } from "cloudflare:workers";
 
-/** The same promise, whose work goes on though the caller of the request has gone away. */
+/** Returns the same promise; its work continues even if the caller of the request disconnects. */
 export function outlive<T>(work: Promise<T>): Promise<T> {
   waitUntil(Promise.allSettled([work]));
   return work;

@@ -1,19 +1,19 @@
 /**
- * What a process has only so much of, shared by organisation: places for costly things (`Places`), and memory for pages
- * that nobody has read yet (`UnreadPages`).
+ * Bounds resources of a process and shares them between organisations: semaphores for costly work (`Places`), and
+ * memory for pages that are not read yet (`UnreadPages`).
  *
- * Invariants. Never more is held than there is. An organisation gets more only if at least as much was free as it then
- * holds: alone it has half, and whatever one takes, others find the rest. A holder that shows no sign of life for too long
- * loses its place: the runtime may end an invocation without running what it left to do.
+ * Invariants. The total is never exceeded. An organisation gets more only if at least as much is free as it then holds.
+ * So an organisation that is alone gets half, and the others always find something free. A holder that does not renew
+ * for too long loses its place: the runtime may end an invocation without running its cleanup.
  */
 
 interface Held {
   readonly org: string;
-  /** In places or bytes. */
+  /** Number of places, or bytes. */
   readonly size: number;
 }
 
-/** What all hold together, and each organisation. */
+/** The sums that all organisations hold together, and each one. */
 class Sums {
   readonly #most: number;
   readonly #own = new Map<string, number>();
@@ -36,11 +36,11 @@ class Sums {
 }
 
 export interface Place {
-  /** Says that its holder is still at it. */
+  /** Renews the place: its holder is still working. */
   readonly stay: (now: number) => void;
-  /** Makes it so much larger; false where there is no room for that. */
+  /** Enlarges the place; false if there is not enough left. */
   readonly grow: (by: number, now: number) => boolean;
-  /** A second time it does nothing. */
+  /** Gives the place back. A second call does nothing. */
   readonly leave: () => void;
 }
 
@@ -51,7 +51,10 @@ export interface Waiting {
 
 const ASK_EVERY_MS = 20;
 
-/** What `take` gives, asked again and again: what it waits for may come to pass in another invocation, and nothing tells. */
+/**
+ * Polls `take` until it gives something or `ms` have passed. Another invocation may free it, and cannot notify this
+ * one.
+ */
 export async function waitFor<T>(
   take: (now: number) => T | null,
   ms: number,
@@ -68,7 +71,7 @@ export async function waitFor<T>(
 export class Places {
   readonly #sums: Sums;
   readonly #silenceMs: number;
-  /** With when each holder was last heard of, in epoch milliseconds: the longest ago comes first. */
+  /** With the last renewal of each holder in epoch milliseconds; the longest ago comes first. */
   readonly #held = new Map<symbol, Held & { readonly heard: number }>();
 
   constructor(most: number, silenceMs: number) {
@@ -76,12 +79,12 @@ export class Places {
     this.#silenceMs = silenceMs;
   }
 
-  /** As `take`, asked until there is one or so many milliseconds are over. */
+  /** Like `take`, but waits up to `ms` milliseconds; null if nothing became free. */
   wait(org: string, ms: number, waiting?: Waiting, size = 1): Promise<Place | null> {
     return waitFor((now) => this.take(org, now, size), ms, waiting);
   }
 
-  /** Null where the organisation may hold no more now. */
+  /** Null if the organisation may hold no more now. */
   take(org: string, now: number, size = 1): Place | null {
     this.#dropSilent(now);
     if (!this.#sums.mayHold(org, size)) return null;
@@ -127,30 +130,30 @@ export class Places {
 }
 
 /**
- * Pages that are made and wait for their readers, in so many bytes of this process and no more.
+ * Finished pages that wait for their readers, within a maximum number of bytes in this process.
  *
- * Invariants. However slowly some read, others are sent their pages: where there is no room, a page of the organisation
- * that holds the most goes, its oldest first, once it has waited for as long as it may. Whoever reads it meets its end
- * before its last byte, never a page that looks whole. A page that is larger than all the room there is is held alone.
+ * Invariants. Slow readers do not block other readers. If memory runs out, a page is dropped that has waited for at
+ * least `keptMs`: the oldest page of the organisation that holds the most. Its reader gets an error before the last
+ * byte, never a page that looks complete. A page larger than the maximum is held only while there is no other page.
  */
 export class UnreadPages {
   readonly #most: number;
   readonly #keptMs: number;
-  /** With when they were made, the oldest first. */
+  /** With the time when each was made, the oldest first. */
   readonly #pages = new Map<UnreadPage, number>();
 
-  /** `most`: bytes; `keptMs`: how long a page waits before another may take its room. */
+  /** `most`: bytes. `keptMs`: how long a page waits before another page may take its memory. */
   constructor(most: number, keptMs: number) {
     this.#most = most;
     this.#keptMs = keptMs;
   }
 
-  /** Null where there is no room within so many milliseconds. */
+  /** Null if there is not enough memory within `ms` milliseconds. */
   wait(org: string, pieces: readonly Uint8Array[], ms: number, waiting?: Waiting): Promise<UnreadPage | null> {
     return waitFor((now) => this.hold(org, pieces, now), ms, waiting);
   }
 
-  /** Null where there is no room. `now` is epoch milliseconds. */
+  /** Null if there is not enough memory. `now` is epoch milliseconds. */
   hold(org: string, pieces: readonly Uint8Array[], now: number): UnreadPage | null {
     const page = new UnreadPage(org, pieces, () => this.#pages.delete(page));
     while (!this.#fits(page)) {
@@ -173,7 +176,7 @@ export class UnreadPages {
     for (const { org, size } of this.#pages.keys()) sizes.set(org, (sizes.get(org) ?? 0) + size);
     const sizeOf = ({ org }: UnreadPage) => sizes.get(org) ?? 0;
     const old = [...this.#pages].flatMap(([page, since]) => (now - since < this.#keptMs ? [] : [page]));
-    // The first of those that are alike stays first.
+    // The sort is stable: of equal pages, the oldest stays first.
     return old.toSorted((one, other) => sizeOf(other) - sizeOf(one))[0];
   }
 }
@@ -198,7 +201,7 @@ export class UnreadPage {
     return this.#size;
   }
 
-  /** The next piece; null after the last. Throws where others were given the room of the rest. */
+  /** The next piece; null after the last. Throws if the page was dropped. */
   next(): Uint8Array | null {
     if (this.#dropped) throw new Error("memory for this page ran out: request it again");
     const piece = this.#pieces[this.#sent];
@@ -211,7 +214,7 @@ export class UnreadPage {
     return piece;
   }
 
-  /** Nobody reads on. */
+  /** Frees the page; the rest of it is not read. */
   drop(): void {
     this.#dropped ||= this.#sent < this.#pieces.length;
     this.#pieces = [];

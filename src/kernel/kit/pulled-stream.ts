@@ -1,15 +1,15 @@
 /**
- * A reply that is made while it is read.
+ * A reply that is produced while it is read.
  *
- * Invariants. Nothing is made before its reader takes it. A reader that takes nothing for `LIMITS.bodyPauseMs` is given up:
- * the stream ends with an error, a cut connection to its reader. `end` is called once, however the stream ends.
+ * Invariants. Nothing is produced before its reader takes it. If a reader takes nothing for `LIMITS.bodyPauseMs`, the
+ * stream ends with an error, which cuts its reader's connection. `end` is called once, however the stream ends.
  */
 
 import { LIMITS } from "../../contract/limits.ts";
 import { type After, inTime } from "../clients/bounded-body.ts";
 
 export interface Pulled {
-  /** The next piece; null after the last. What it throws ends the stream. */
+  /** The next piece; null after the last. An error that it throws ends the stream. */
   readonly next: () => Uint8Array | null | Promise<Uint8Array | null>;
   readonly end: () => unknown;
 }
@@ -49,7 +49,7 @@ export function pulledStream({ next, end }: Pulled, after: After = inTime): Read
       },
       cancel: over,
     },
-    // Nothing is taken before it is read.
+    // Nothing is buffered ahead of the reader.
     { highWaterMark: 0 },
   );
 }

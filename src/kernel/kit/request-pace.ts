@@ -1,21 +1,21 @@
 /**
- * Paces the requests of each organisation while other organisations send requests too. All requests of a process share one
- * thread, so forty at once from one organisation would block all others.
+ * Paces the requests of each organisation while other organisations send requests too. All requests of a process share
+ * one thread, so forty at once from one organisation would block all others.
  *
  * Invariants. The cost of a request is stated by its operation, never timed. While another organisation is present, the
- * requests of one organisation use at most half of the process's time. If several want more than their share, they get equal
- * shares, and one share stays free for the others. A request beyond the share waits; one that would wait for longer than
- * `LONGEST_WAIT_MS` is refused. An organisation that is alone never waits. Requests of one organisation that must not wait for
- * its others have a lane, which is paced as one more organisation.
+ * requests of one organisation use at most half of the process's time. If several want more than their share, they get
+ * equal shares, and one share stays free for the others. A request beyond the share waits; one that would wait for
+ * longer than `LONGEST_WAIT_MS` is refused. An organisation that is alone never waits. Requests of one organisation
+ * that must not wait for its others have a lane, which is paced as one more organisation.
  */
 
-/** Cost that an organisation may use ahead of its share before it waits: the web page sends several requests at once. */
+/** Cost that an organisation may use ahead of its share: the web page sends several requests at once. */
 const AHEAD_MS = 500;
 const LONGEST_WAIT_MS = 10_000;
 /** An organisation counts as present for this long after a request: a stream of events lasts as long. */
 const HERE_MS = 5 * 60_000;
 
-/** `urgent`: requests that limit damage. `hooks`: deliveries to its triggers, which anybody may send. */
+/** `urgent`: requests that limit damage. `hooks`: deliveries to its triggers, which anyone may send. */
 export type Lane = "ordinary" | "urgent" | "hooks";
 
 interface Asked {
@@ -25,11 +25,11 @@ interface Asked {
 
 export class RequestPace {
   /**
-   * By organisation and lane, when its requests so far will be paid for by its share, on `#clock`; without those that are
-   * paid for.
+   * By organisation and lane: when its share will have paid for its requests so far, on `#clock`. Without those that
+   * are paid for.
    */
   readonly #paidAt = new Map<string, number>();
-  /** Milliseconds that each organisation had of the process which always wanted its share. */
+  /** Milliseconds of the process that an organisation would have got if it had always wanted its share. */
   #clock = 0;
   #now = 0;
   /** The organisation of the last request, and the last other organisation. */
@@ -54,12 +54,12 @@ export class RequestPace {
     return wait;
   }
 
-  /** One stays free. */
+  /** The number of shares. One stays free. */
   get #shares(): number {
     return 1 + this.#paidAt.size;
   }
 
-  /** Moves the clock on: more slowly the more share the process, and faster whenever one is paid for. */
+  /** Advances the clock: more slowly if more organisations share the process, and faster once one has paid. */
   #advance(now: number): void {
     let left = Math.max(0, now - this.#now);
     this.#now = Math.max(now, this.#now);
@@ -74,5 +74,5 @@ export class RequestPace {
   }
 }
 
-/** That of this process. */
+/** The pace of this process. */
 export const PROCESS_PACE = new RequestPace();

@@ -1,7 +1,7 @@
 /**
- * Calls an object once more when it went while it was called: what its caller holds (a model's answer, a judge's result)
- * may be the only one, and another costs as much as the first. `call` takes a new stub each time, since a stub whose
- * object has gone stays broken.
+ * Calls an object again if the object was evicted or restarted during the call. What its caller holds (a model's
+ * answer, a judge's result) may be the only copy, and another one costs as much as the first. `call` takes a new stub
+ * each time, because a stub whose object has gone stays broken.
  */
 
 const TRIES = 3;

@@ -1,17 +1,17 @@
 /**
- * A file of JSON lines, cut into its rows as its bytes arrive.
+ * Splits a file of JSON lines into rows as its bytes arrive.
  *
- * Invariants. The rows do not depend on where the chunks end. A line of white space is no row, but counts as a line: `row`
- * is what programs count by (from 0), `line` what an editor shows (from 1). A byte order mark before the first row
- * belongs to no row. No more than one unfinished line, of at most `limit` bytes, is held.
+ * Invariants. The rows do not depend on where the chunks end. A line of white space is not a row, but counts as a line:
+ * `row` is for programs (from 0), `line` is what an editor shows (from 1). A byte order mark before the first row
+ * belongs to no row. At most one unfinished line, of at most `limit` bytes, is held.
  */
 
 export interface RowLine {
   readonly row: number;
   readonly line: number;
-  /** Of its first byte in the file. */
+  /** Offset of its first byte in the file. */
   readonly offset: number;
-  /** Without the line feed. Only until the next row is asked for: it may be a view of a chunk. */
+  /** Without the line feed. Valid only until the next row is requested: it may be a view of a chunk. */
   readonly bytes: Uint8Array;
 }
 
@@ -36,13 +36,13 @@ export class RowLines {
   readonly #limit: number;
   #row: number;
   #line = 0;
-  /** Of the first byte of the line being read. */
+  /** Offset of the first byte of the line that is being read. */
   #offset: number;
-  /** The beginning of that line, from the chunks before: the first `#held` bytes. */
+  /** The beginning of that line, from earlier chunks: the first `#held` bytes. */
   #begun = NOTHING;
   #held = 0;
 
-  /** `start`: where in the file the bytes begin, and which row is there; lines are then counted from that place. */
+  /** `start`: where in the file the bytes begin, and the number of the row there. Lines are counted from that place. */
   constructor(limit: number, start: { offset: number; row: number } = { offset: 0, row: 0 }) {
     this.#limit = limit;
     this.#offset = start.offset;
@@ -60,7 +60,7 @@ export class RowLines {
     this.#hold(chunk.subarray(from));
   }
 
-  /** The last row, where the file does not end in a line feed. */
+  /** The last row, if the file does not end in a line feed. */
   *end(): Generator<RowLine> {
     const line = this.#held === 0 ? null : this.#complete(NOTHING, 0);
     if (line !== null) yield line;

@@ -1,10 +1,10 @@
 /**
- * Rows of an object's SQLite, as its stores read and write them. Names of tables and columns come from code, never from
- * input. Every cursor is read to its end at once: one that is not keeps its object from committing anything more.
+ * Reads and writes rows of an object's SQLite. Names of tables and columns come from code, never from input. Every
+ * cursor is read to its end at once: an open cursor keeps its object from committing anything more.
  */
 type Columns = Readonly<Record<string, SqlStorageValue>>;
 
-/** What is asked of a database: an object's `SqlStorage` is one. */
+/** The part of a database that is used here: an object's `SqlStorage` has it. */
 export interface SqlDoor {
   exec<Row extends Record<string, SqlStorageValue>>(
     query: string,
@@ -27,7 +27,7 @@ export class Rows {
     return this.all<Row>(query, ...bindings)[0] ?? null;
   }
 
-  /** `or`: what becomes of a row that is there already; absent: it throws. */
+  /** `or`: what to do if the row exists already; if absent, it throws. */
   insert(table: string, columns: Columns, or?: "ignore" | "replace"): void {
     const names = Object.keys(columns);
     const values = names.map(() => "?").join(", ");

@@ -1,6 +1,6 @@
 /**
- * Values of the secrets an environment names in `needs`. `can.secret` answers at once, so they are opened when a
- * rollout's hooks are about to run, and kept in the isolate's memory for five seconds. Never written anywhere.
+ * Values of the secrets that an environment names in `needs`. `can.secret` is synchronous, so the values are opened
+ * before a rollout's hooks run, and kept in the isolate's memory for five seconds. They are never written anywhere.
  */
 import { EnvError } from "../../contract/errors.ts";
 import type { Scope } from "../../contract/scope.ts";
@@ -13,13 +13,13 @@ import { openSealed } from "./sealed-values.ts";
 const PREFIX = "secret:";
 const opened = new TtlCache<ReadonlyMap<string, string>>(5000, 4000, OUTAGE_MS);
 
-/** The names in `needs` that are secrets'. */
+/** The names of the secrets in `needs`. */
 export function secretNames(needs: readonly string[]): string[] {
   const secrets = needs.filter((need) => need.startsWith(PREFIX));
   return [...new Set(secrets.map((need) => need.slice(PREFIX.length)))];
 }
 
-/** Values by name. One that was deleted since, or was sealed under another ROLLCALL_SECRET, is missing. */
+/** Values by name. A secret that was deleted, or was sealed under a secret that is gone, is missing. */
 export async function openSecrets(
   env: Env,
   scope: Scope,
@@ -34,7 +34,7 @@ export async function openSecrets(
     const found = await Promise.all(rows.map((row) => openValue(env, scope, row)));
     return new Map(found.flat());
   });
-  // A missing one may be set at any moment, and the runs accepted from then on count on it.
+  // A missing secret may be set at any moment, and runs that are accepted after that need it.
   if (values.size < names.length) opened.forget(kept);
   return values;
 }
@@ -52,7 +52,7 @@ async function openValue(
   }
 }
 
-/** What `can.secret` says. */
+/** The function that `can.secret` is. */
 export function secretFrom(values: ReadonlyMap<string, string>): (name: string) => string {
   return (name) => {
     const value = values.get(name);

@@ -1,10 +1,10 @@
 /**
- * Everything made from ROLLCALL_SECRET: the MAC that ids end in, the seal on endpoint keys and secrets, the hash that
- * requests are known again by, and the tokens of leases.
+ * Everything derived from ROLLCALL_SECRET: the MAC at the end of ids, the seals of endpoint keys and secrets, the
+ * hashes that identify repeated requests, and the tokens of leases.
  *
- * Invariants. Each purpose has a key of its own, derived by HKDF, so that one never stands in for another. What is new is
- * made under the current secret; what was made under one of ROLLCALL_SECRETS_BEFORE is still known. What is inside a run
- * is made under the secret of the run's own id, so that it stays the same when the secret changes while the run goes on.
+ * Invariants. Each purpose has its own key, derived by HKDF, so that one never replaces another. New values are made
+ * under the current secret; values made under one of ROLLCALL_SECRETS_BEFORE are still accepted. Everything inside a
+ * run is made under the secret of the run's id, so it stays the same if the secret changes during the run.
  */
 import { createHash, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 import type { Scope } from "../../contract/scope.ts";
@@ -20,10 +20,10 @@ const MOST_BEFORE = 4;
 
 const derived = new Map<string, Buffer>();
 
-/** Where a deployment's secrets stand. */
+/** The part of Env that has a deployment's secrets. */
 export type SecretsEnv = Pick<Env, "ROLLCALL_SECRET" | "ROLLCALL_SECRETS_BEFORE">;
 
-/** The current secret, under which everything new is made, and those before it. Throws where one of them is malformed. */
+/** The current secret, then the earlier ones. New values use the current one. Throws if one of them is malformed. */
 function secretsOf({ ROLLCALL_SECRET: current, ROLLCALL_SECRETS_BEFORE = "" }: SecretsEnv): [string, ...string[]] {
   if (!SECRET.test(current)) {
     throw new Error("ROLLCALL_SECRET must be 64 hex digits: wrangler secret put ROLLCALL_SECRET");
@@ -35,16 +35,16 @@ function secretsOf({ ROLLCALL_SECRET: current, ROLLCALL_SECRETS_BEFORE = "" }: S
         "wrangler secret put ROLLCALL_SECRETS_BEFORE",
     );
   }
-  // Between the steps of a rotation the secret in use stands there as well, and is not behind itself.
+  // Between the steps of a rotation, the current secret may be in the list of earlier ones too.
   return [current, ...before.filter((secret) => secret !== current)];
 }
 
-/** What an id stands for that this deployment minted, under whichever of its secrets; null for anything else. */
+/** The meaning of an id that this deployment minted, under any of its secrets; null for any other text. */
 export function readId(env: SecretsEnv, text: string): ParsedId | null {
   return firstOf(env, (secret) => parseId(text, idMac(secret)));
 }
 
-/** The kind of a token that this deployment minted, under whichever of its secrets; null for anything else. */
+/** The kind of a token that this deployment minted, under any of its secrets; null for any other text. */
 export function readTokenKind(env: SecretsEnv, token: string): TokenKind | null {
   return firstOf(env, (secret) => tokenKind(token, idMac(secret)));
 }
@@ -57,7 +57,7 @@ function firstOf<T>(env: SecretsEnv, read: (secret: string) => T | null): T | nu
   return null;
 }
 
-/** Signs ids of what is inside a run. Throws where the run was minted under a secret that is gone. */
+/** Signs ids inside a run. Throws if the run was minted under a secret that is gone. */
 export function macWithin(env: SecretsEnv, runId: string): Mac {
   return idMac(secretOfRun(env, runId));
 }
@@ -89,7 +89,7 @@ export async function seal(env: SecretsEnv, text: string, context: string): Prom
   return [sealKeyId(secret), base64(iv), base64(new Uint8Array(sealed))].join(".");
 }
 
-/** The sealed text, or an error when key, context or text do not belong together. */
+/** The plain text. Throws if key, context or text do not belong together. */
 export async function unseal(env: SecretsEnv, sealed: string, context: string): Promise<string> {
   const [keyId, iv, text] = sealed.split(".");
   const secret = secretsOf(env).find((one) => sealKeyId(one) === keyId);
@@ -107,13 +107,13 @@ export async function unseal(env: SecretsEnv, sealed: string, context: string): 
   return new TextDecoder().decode(opened);
 }
 
-/** What seals begin with, up to a dot: those of the current secret, then those before. */
+/** The prefixes of seals, up to a dot: that of the current secret first, then those of earlier ones. */
 export function sealKeyIds(env: SecretsEnv): [current: string, ...before: string[]] {
   const [current, ...before] = secretsOf(env);
   return [sealKeyId(current), ...before.map(sealKeyId)];
 }
 
-/** Tells secrets apart, and nothing of them. */
+/** Identifies a secret without revealing anything about it. */
 function sealKeyId(secret: string): string {
   return deriveKey(secret, "seal-key-id").toString("hex").slice(0, SEAL_KEY_ID_CHARACTERS);
 }
@@ -124,8 +124,8 @@ export function sealContext(scope: Scope, id: string): string {
 }
 
 /**
- * Of a request that may hold a secret: a plain hash would let one try out guesses. First the one to keep; the others are
- * what the same request was kept as under the secrets before.
+ * Hashes of a request that may hold a secret. They are keyed, because a plain hash would let an attacker test guesses.
+ * The first is the one to store; the others are what the same request was stored as under earlier secrets.
  */
 export function keyedHashes(env: SecretsEnv, text: string): [current: string, ...before: string[]] {
   const [current, ...before] = secretsOf(env);
@@ -133,7 +133,7 @@ export function keyedHashes(env: SecretsEnv, text: string): [current: string, ..
   return [hash(current), ...before.map(hash)];
 }
 
-/** What a lease of the run is proved by: made anew whenever it is asked, so it is kept nowhere. */
+/** The token that proves a lease of the run. It is computed whenever it is needed, so it is not stored. */
 export function leaseToken(env: SecretsEnv, runId: string, leaseId: string): string {
   const key = deriveKey(secretOfRun(env, runId), "leases");
   return createHmac("sha256", key).update(leaseId).digest("base64url");
@@ -143,7 +143,7 @@ export function sha256Hex(data: string | Uint8Array): string {
   return createHash("sha256").update(data).digest("hex");
 }
 
-/** Whether two texts are the same, without telling by its time how much of them is. */
+/** Whether two texts are equal, in a time that does not depend on where they differ. */
 export function isSameText(one: string, other: string): boolean {
   const digest = (text: string) => createHash("sha256").update(text).digest();
   return timingSafeEqual(digest(one), digest(other));
@@ -186,13 +186,13 @@ function base64(data: Uint8Array): string {
   return Buffer.from(data).toString("base64");
 }
 
-/** What making ids takes: a clock (`now` is epoch milliseconds), the runtime's randomness, and our keyed hash. */
+/** What minting ids needs: a clock (`now` is epoch milliseconds), the runtime's randomness, and our keyed hash. */
 export function minting(env: Env, now: number): Minting {
   const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
   return { now, random, mac: idMac(secretsOf(env)[0]) };
 }
 
-/** An endpoint's key as it is stored: sealed, beside what may be shown of it. */
+/** An endpoint's key as it is stored: sealed, with the last characters that may be shown. */
 export async function sealedKey(
   env: Env,
   scope: Scope,
@@ -204,7 +204,7 @@ export async function sealedKey(
   return { sealed_key, api_key_last4: last4Of(key) };
 }
 
-/** Enough to recognise a key by; nothing of one so short that four characters would give it away. */
+/** Enough to recognise a key; null for a key so short that four characters would reveal too much. */
 function last4Of(key: string): string | null {
   return key.length < 12 ? null : key.slice(-4);
 }

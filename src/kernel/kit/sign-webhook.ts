@@ -1,13 +1,13 @@
 /**
- * Signs a request by Standard Webhooks 1.0.0 (standardwebhooks.com): its receiver checks with any library of that name
- * who sent it, that nothing was changed, and, by time and id, that it is not an old one sent again.
+ * Signs a request by Standard Webhooks 1.0.0 (standardwebhooks.com). Its receiver can verify with any library for that
+ * standard who sent it, that it was not changed, and, by time and id, that it is not a replay.
  */
 import { Webhook } from "standardwebhooks";
 import { signingKey } from "./signing-keys.ts";
 
 /**
- * The headers of one try. `secrets`: each signs, the newest first. `id`: the same for every repeat of the request, without
- * a ".". `now`: epoch milliseconds. Throws for a secret that is no key.
+ * The headers of one try. `secrets`: each one signs, the newest first. `id`: the same for every repeat of the request,
+ * without a ".". `now`: epoch milliseconds. Throws if a secret is not a valid key.
  */
 export function signedHeaders(
   secrets: string | readonly string[],

@@ -1,17 +1,17 @@
-/** The keys that a signing secret stands for. */
+/** Derives keys from a signing secret. */
 import { readSigningSecret } from "../../contract/signing-secret.ts";
 
 const BASE64 = /^[A-Za-z0-9+/]{22,}={0,2}$/;
 
-/** The key to sign with, the first of several. Empty where the secret is no key. */
+/** The key to sign with: the first if there are several. Empty if the secret is not a valid key. */
 export function signingKey(secret: string): Uint8Array {
   const read = readSigningSecret(secret);
   return "text" in read ? Buffer.from(read.text, "utf8") : Buffer.from(read.base64[0] ?? "", "base64");
 }
 
 /**
- * Every key that a sender may have signed with. The libraries of Standard Webhooks take a secret without whsec_ for base64, others
- * take it as it stands: a text that can be both is both.
+ * Every key that a sender may have signed with. The libraries of Standard Webhooks read a secret without whsec_ as
+ * base64, others use it as plain text. If a text can be both, both keys are returned.
  */
 export function verifyingKeys(secret: string): Uint8Array[] {
   const read = readSigningSecret(secret);

@@ -1,4 +1,4 @@
-/** Work that is done one pass at a time, and after a failure waits before it is tried again. Never throws. */
+/** Runs work one pass at a time, and waits after a failure before the next pass. Never throws. */
 import { type LogIds, logError } from "./log.ts";
 
 const AGAIN_MS = 1000;
@@ -16,7 +16,7 @@ export class SingleFlight {
     this.#now = now;
   }
 
-  /** Null, and nothing is done, while a pass goes on or the last one has just failed. */
+  /** Returns null and does nothing while a pass is running or the wait after a failure is not over. */
   run(about: LogIds, work: () => Promise<void>): Promise<void> | null {
     if (this.#busy || this.#now() < this.#notBefore) return null;
     this.#busy = true;

@@ -1,6 +1,6 @@
 /**
- * What slices do inside the kernel, which knows none of them by name: each registers its hooks before anything is served
- * (src/slices.ts).
+ * The hooks that slices have in the kernel. The kernel does not name any slice: each one registers its hooks before any
+ * request is served (src/slices.ts).
  */
 import type { JsonObject } from "../../contract/json.ts";
 import type { Scope } from "../../contract/scope.ts";
@@ -8,58 +8,58 @@ import type { SegmentMessage } from "../messages/wire.ts";
 import { type FleetHooks, NO_FLEETS } from "./fleet-hooks.ts";
 import { Subrequests } from "./subrequests.ts";
 
-/** Something that happened, on its way to whoever wants to know. */
+/** Something that happened, to be delivered to subscribers. */
 export interface OutboundEvent {
-  /** `evt_…`, derived from what happened, so that the same event told twice has the same one. Letters, digits and `_`. */
+  /** `evt_…`, derived from the content, so that an event reported twice has the same id. Letters, digits and `_`. */
   readonly id: string;
   /** `run.completed`, `batch.ready`, `replica.down`, … */
   readonly type: string;
   readonly at: number;
-  /** Events of one subject (a run's id, a fleet's) are delivered in their order, a later one behind an earlier one. */
+  /** Events of one subject (a run's id, a fleet's) are delivered in order: a later one after an earlier one. */
   readonly subject: string;
   readonly data: JsonObject;
-  /** Where more of it is read, such as `/v1/runs/run_…`: for an event that is too long to be sent whole. */
+  /** Where to read more of it, such as `/v1/runs/run_…`: for an event that is too long to be sent whole. */
   readonly path?: string;
 }
 
 /**
- * Tells somebody outside of events. `tell` and `tellOrganization` return when everybody who wants the events has them on
- * disk, and throw otherwise: whoever has news keeps them until then, and tells them again under the same ids.
+ * Delivers events to subscribers outside. `tell` and `tellOrganization` return when the events are stored for every
+ * subscriber, and throw otherwise: the caller keeps its events until then, and sends them again with the same ids.
  */
 export interface EventListener {
-  /** Whether anybody in the project wants one of these: what costs something to tell is asked about first. */
+  /** Whether the project has a subscriber to one of these types. Ask first if producing the event costs something. */
   isWanted(env: Env, scope: Scope, types: readonly string[], subrequests: Subrequests): Promise<boolean>;
   tell(env: Env, scope: Scope, events: readonly OutboundEvent[], subrequests: Subrequests): Promise<void>;
-  /** What is about the whole organisation. All events are of one family. */
+  /** Events about the whole organisation. All must belong to one family of types. */
   tellOrganization(env: Env, orgId: string, events: readonly OutboundEvent[], subrequests: Subrequests): Promise<void>;
 }
 
-/** Days (UTC) by their numbers since the epoch: those after `last` up to `today`. */
+/** Days (UTC) by their numbers since the epoch: the days after `last`, up to and including `today`. */
 export interface Days {
   readonly last: number;
   readonly today: number;
 }
 
-/** Frees one object of a slice. False: it cannot be freed yet. */
+/** Frees one object of a slice. False if it cannot be freed yet. */
 export type OwnedObject = () => Promise<boolean>;
 
 export interface SliceHooks {
   readonly events?: EventListener;
-  /** Of one slice at most. */
+  /** At most one slice has it. */
   readonly fleets?: FleetHooks;
   /**
-   * Of a project that is deleted, while its runs go: frees some of what could begin new ones, objects and rows. Gives how
-   * many there were; called again until there are none.
+   * Called while the runs of a project are being deleted: frees some of the objects and rows that could start new runs.
+   * Returns how many it freed, and is called again until it returns 0.
    */
   readonly stopProject?: (env: Env, scope: Scope, subrequests: Subrequests) => Promise<number>;
   /**
-   * The objects of a project, the first `limit` in an order that stays: once its runs are gone each is freed, perhaps twice.
-   * Their rows go with the project's.
+   * The first `limit` objects of a project, in a stable order. Each is freed once the project's runs are gone, perhaps
+   * twice. Their rows are deleted with the project's.
    */
   readonly objectsOfProject?: (env: Env, scope: Scope, limit: number) => Promise<OwnedObject[]>;
   /**
-   * A segment of a run's rollouts was folded. `lines`: of the segment, if they are at hand. Never throws: nothing depends on
-   * it.
+   * A segment of a run's rollouts was written. `lines`: the lines of the segment, if they are in memory. Never throws:
+   * no other work depends on it.
    */
   readonly onSegment?: (
     env: Env,
@@ -67,32 +67,38 @@ export interface SliceHooks {
     lines: readonly string[] | null,
     subrequests: Subrequests,
   ) => Promise<void>;
-  /** Something was made in the project that may be older one day than it is to be kept, or how long that is was changed. */
+  /** Something with a limited retention was created in the project, or the retention was changed. */
   readonly onProjectChanged?: (env: Env, scope: Scope) => Promise<void>;
   /**
-   * Daily, in each project: drops what is over at `now` (epoch milliseconds), `limit` rows at most. True: there may be more.
+   * Called daily for each project: deletes what has expired at `now` (epoch milliseconds), at most `limit` rows.
+   * Returns true if there may be more.
    */
   readonly sweepProject?: (env: Env, scope: Scope, now: number, limit: number) => Promise<boolean>;
-  /** Daily, behind the sweep of a project: takes these days into account, each once. True: is to be called tomorrow, too. */
+  /**
+   * Called daily after `sweepProject`: accounts for these days, each once. Returns true if it must be called tomorrow
+   * too.
+   */
   readonly onProjectDays?: (env: Env, scope: Scope, days: Days, subrequests: Subrequests) => Promise<boolean>;
-  /** Of an organisation whose projects are deleted: what the receipt of its deletion says. */
+  /** For an organisation whose projects are deleted: entries for the receipt of its deletion. */
   readonly closeOrganization?: (
     env: Env,
     orgId: string,
     subrequests: Subrequests,
   ) => Promise<Readonly<Record<string, number>>>;
-  /** Of an organisation whose projects and files are deleted: nothing of it is kept in objects of the slice. */
+  /**
+   * For an organisation whose projects and files are deleted: deletes everything that objects of the slice have of it.
+   */
   readonly forgetOrganization?: (env: Env, orgId: string, subrequests: Subrequests) => Promise<void>;
 }
 
 const registered: SliceHooks[] = [];
 
-/** Once for each slice. */
+/** Called once for each slice. */
 export function register(hooks: SliceHooks): void {
   registered.push(hooks);
 }
 
-/** What runs ask of the fleet they are on. */
+/** What a run needs from its fleet. */
 export function fleets(): FleetHooks {
   return registered.find((hooks) => hooks.fleets !== undefined)?.fleets ?? NO_FLEETS;
 }
@@ -101,7 +107,7 @@ function listeners(): EventListener[] {
   return registered.flatMap(({ events }) => events ?? []);
 }
 
-/** Tells of events of a project. */
+/** Delivers events of a project. */
 export async function emitEvents(
   env: Env,
   scope: Scope,
@@ -111,7 +117,7 @@ export async function emitEvents(
   for (const listener of listeners()) await listener.tell(env, scope, events, subrequests);
 }
 
-/** Tells of events that are about the whole organisation, and of one family. */
+/** Delivers events about the whole organisation. All must belong to one family of types. */
 export async function emitOrganizationEvents(
   env: Env,
   orgId: string,
@@ -121,7 +127,7 @@ export async function emitOrganizationEvents(
   for (const listener of listeners()) await listener.tellOrganization(env, orgId, events, subrequests);
 }
 
-/** Whether anybody in the project wants to be told of one of these. */
+/** Whether the project has a subscriber to one of these types. */
 export async function isWanted(
   env: Env,
   scope: Scope,
@@ -132,7 +138,7 @@ export async function isWanted(
   return false;
 }
 
-/** How many objects were freed; 0: none is left that could begin a run. */
+/** Returns how many objects were freed; 0 if nothing is left that could start a run. */
 export async function stopProject(env: Env, scope: Scope, subrequests: Subrequests): Promise<number> {
   let freed = 0;
   for (const { stopProject: stop } of registered) freed += (await stop?.(env, scope, subrequests)) ?? 0;
@@ -140,8 +146,8 @@ export async function stopProject(env: Env, scope: Scope, subrequests: Subreques
 }
 
 /**
- * Objects that slices have of a project: `limit` after the first `from`, those of one slice before any of the next, since they
- * may still tell each other of events.
+ * Objects that slices have of a project: `limit` after the first `from`. All objects of one slice come before those of
+ * the next, because they may still send each other events.
  */
 export async function objectsOfProject(
   env: Env,
@@ -171,7 +177,7 @@ export async function tellOfProject(env: Env, scope: Scope): Promise<void> {
   for (const { onProjectChanged } of registered) await onProjectChanged?.(env, scope);
 }
 
-/** True: some slice has something to take into account tomorrow. */
+/** True if at least one slice must be called tomorrow too. */
 export async function tellOfDays(env: Env, scope: Scope, days: Days, subrequests: Subrequests): Promise<boolean> {
   let more = false;
   for (const { onProjectDays } of registered)
@@ -179,7 +185,7 @@ export async function tellOfDays(env: Env, scope: Scope, days: Days, subrequests
   return more;
 }
 
-/** What slices have to say in the receipt of an organisation's deletion. */
+/** The entries of all slices for the receipt of an organisation's deletion. */
 export async function closeOrganization(
   env: Env,
   orgId: string,
@@ -195,7 +201,7 @@ export async function forgetOrganization(env: Env, orgId: string, subrequests: S
   for (const { forgetOrganization: forget } of registered) await forget?.(env, orgId, subrequests);
 }
 
-/** True: there may be more. Each slice drops `limit` rows at most. */
+/** True if there may be more. Each slice deletes at most `limit` rows. */
 export async function sweepProject(
   env: Env,
   scope: Scope,

@@ -1,28 +1,28 @@
 /**
- * Trouble of the storage below the platform, told by the words of its errors: a full disk, an object that does not open,
- * a value that is refused for what it is.
+ * Recognises failures of the storage below the platform by the text of their errors: a full disk, an object that does
+ * not open, a value that is refused.
  *
- * Whether the disk is full. Locally all storage is files, and one isolate holds every object, so what
- * one of them met is known to all; deployed there is no such disk and nothing here is ever noted. A write that fails for
- * it is undone as a whole, and whoever has to store it tries again: nothing is lost by it.
+ * A full disk exists only locally: all storage is files there, and one isolate holds every object, so a failure that
+ * one object sees is noted for all. In production nothing is ever noted. A write that fails because of a full disk is
+ * undone as a whole, and its caller tries again, so nothing is lost.
  */
 import { isError, messageOf } from "../../contract/errors.ts";
 
-/** JSON and clones of what is too deep or too large. */
+/** Errors of JSON and structured clone for a value that is too deep or too large. */
 const KINDS = ["RangeError", "DataCloneError", "RefusedValueError"];
 
-/** SQLite's codes for a value, not for its disk; and calls between objects, which carry 32 MiB. */
+/** SQLite's errors about a value, not about its disk; and the limit of 32 MiB for calls between objects. */
 const SAYS = /SQLITE_(TOOBIG|MISMATCH|CONSTRAINT|RANGE)|limited to 32 ?MiB/;
 
 const DAMAGED = /SQLITE_(CORRUPT|NOTADB)/;
 
-/** What a caller hears of an object that failed outside of our code. */
+/** The error that a caller gets if an object failed outside our code. */
 const UNOPENED = /(^|: )internal error; reference = /;
 
 const FULL = /SQLITE_FULL|ENOSPC|No space left on device|disk is full/i;
-/** Whoever meets it meets it again: without that, it is over. */
+/** How long a noted failure counts. While the disk stays full, it is noted again and again. */
 const NOTED_MS = 30_000;
-/** More than what a file has left in its last page. */
+/** More than the free space in the last page of a file. */
 const PROBE_BYTES = 64 * 1024;
 const PROBE_KEY = "org/platform/healthz";
 
@@ -30,12 +30,12 @@ export const STORAGE_FULL = "the disk of this platform is full: nothing is lost,
 
 let noted: number | null = null;
 
-/** One's own machine; only there live objects have a ceiling. */
+/** Whether the platform runs on a local machine. Only there the number of live objects is limited. */
 export function isLocal(env: Env): boolean {
   return Number(env.LIVE_OBJECT_CEILING) > 0;
 }
 
-/** To be told of every error that is caught. */
+/** Must be called with every error that is caught. */
 export function noteStorage(thrown: unknown): void {
   if (isStorageFull(thrown)) noted = Date.now();
 }
@@ -51,19 +51,19 @@ export function isStorageFull(thrown: unknown): boolean {
   return false;
 }
 
-/** An object or a database that does not open on a full disk does not say why: then writing tells. */
+/** An object or database that does not open on a full disk does not give the reason. A test write finds it out. */
 export async function failedForStorage(env: Env, thrown: unknown): Promise<boolean> {
   noteStorage(thrown);
   if (isStorageFull(thrown)) return true;
   return isUnreadable(thrown) && !(await storageTakes(env));
 }
 
-/** What is wrong is a file, and not its disk. */
+/** The error is about a damaged file, not about a full disk. */
 function isDamaged(thrown: unknown): boolean {
   return thrown instanceof Error && (DAMAGED.test(thrown.message) || isDamaged(thrown.cause));
 }
 
-/** Writes and deletes something. False where there is no room for it; deployed there always is. */
+/** Writes and deletes a test value. False if the disk is full. Always true in production. */
 export async function storageTakes(env: Env): Promise<boolean> {
   if (!isLocal(env)) return true;
   try {
@@ -73,18 +73,18 @@ export async function storageTakes(env: Env): Promise<boolean> {
     return true;
   } catch (thrown) {
     if (isDamaged(thrown)) return true;
-    // The store of a local platform is a folder: else it fails for want of room, in whatever words.
+    // The store of a local platform is a folder. If the file is not damaged, the disk must be full.
     noted = Date.now();
     return false;
   }
 }
 
 /**
- * What the platform below us says when an object's storage is not to be had, told by the words of its errors: it offers
- * nothing else. An object whose file is damaged does not open, and then even those words stay behind in its process.
+ * How the platform below reports that an object's storage is not available: by the texts of its errors only. An object
+ * whose file is damaged does not open, and its caller does not even get that text.
  */
 
-/** The object's storage cannot be read, as far as one error can say; trouble that passes is said to be such. */
+/** The object's storage cannot be read, as far as one error can tell. Temporary failures are marked as such. */
 export function isUnreadable(thrown: unknown): boolean {
   if (!(thrown instanceof Error) || passes(thrown)) return false;
   const { message, cause } = thrown;
@@ -96,7 +96,7 @@ function passes(thrown: Error): boolean {
   return retryable === true || overloaded === true;
 }
 
-/** Its object does not open: what is in D1 is all there is. */
+/** For an object that does not open: only its data in D1 is left. */
 export function damagedMessage(id: string): string {
   return `the object of ${id} cannot be opened: its storage is damaged`;
 }
@@ -106,24 +106,24 @@ export function goneMessage(id: string): string {
 }
 
 /**
- * Refusals of a value, told from trouble of whoever should take it. A store that is away is asked again for as long as it
- * takes; what is refused for what it is (too large, of no kind that can be stored) would be refused for ever, so whoever
- * must store it has to store something smaller.
+ * Distinguishes a refused value from a failure of the store. If the store is unavailable, the write is tried again for
+ * as long as needed. A value that is refused for its size or type would be refused forever, so the caller must store
+ * something smaller instead.
  */
 
-/** A value was refused elsewhere, and its refusal came back as one. */
+/** Another object refused a value and reported that in its answer. */
 export class RefusedValueError extends Error {
   override readonly name = "RefusedValueError";
 }
 
-/** What is wrong with the value; null where something else is wrong, which may pass. */
+/** What is wrong with the value; null if something else is wrong, which may be temporary. */
 export function refusalOf(thrown: unknown): string | null {
   const message = messageOf(thrown);
   const refused = (isError(thrown, Error) && KINDS.includes(thrown.name)) || SAYS.test(message);
   return refused ? message : null;
 }
 
-/** What `write` gives, or why it refuses the value: for calls between objects, where errors lose their class. */
+/** The result of `write`, or why the value was refused. For calls between objects, where errors lose their class. */
 export function orRefusal<T>(write: () => T): T | { readonly refused: string } {
   try {
     return write();

@@ -1,13 +1,14 @@
 /**
- * The counter every invocation's outgoing work goes through. Production stops an invocation at 10,000 subrequests and
- * holds at most 6 connections; the local runtime enforces neither, so a fan-out that is too wide would pass every local
- * test. This one throws above our own, lower, limits. An object that plays rollouts has one for all of them, without a
- * limit in all (its alarm ends by the count) and with calls that wait for a connection in place of being refused.
+ * Counts and bounds the outgoing calls of one invocation. Production stops an invocation at 10,000 subrequests and
+ * allows at most 6 connections. The local runtime enforces neither, so local tests would not notice a fan-out that is
+ * too wide. This counter throws above our own, lower limits. An object that plays rollouts has one counter for all of
+ * them: it has no total limit (the object's alarm ends by the count), and calls wait for a connection instead of being
+ * refused.
  */
 import { LIMITS } from "../../contract/limits.ts";
 import { Turns } from "./turns.ts";
 
-/** Objects addressed at once: RPC holds no connection of the six, but a burst of cold objects costs memory. */
+/** Objects called at once. RPC uses none of the six connections, but many cold objects at once cost memory. */
 const PARALLEL_OBJECTS = 32;
 
 export class Subrequests {
@@ -23,7 +24,7 @@ export class Subrequests {
     return this.#count;
   }
 
-  /** One call to a service that holds a connection (fetch, R2, queues, D1). */
+  /** One call to a service that uses a connection (fetch, R2, queues, D1). */
   async fetch<T>(call: () => Promise<T>): Promise<T> {
     if (this.#connections.full) {
       throw new Error(`more than ${LIMITS.parallelFetches} connections open in one invocation`);
@@ -32,8 +33,8 @@ export class Subrequests {
   }
 
   /**
-   * The same, waiting for a connection, the longest waiting first: for callers that know nothing of each other. `during`
-   * hears of the wait, and what it throws gives the call up.
+   * The same, but waits for a connection, in order of arrival: for callers that do not know about each other. `during`
+   * gets the wait; if it throws, the call is not made.
    */
   inTurn<T>(call: () => Promise<T>, during?: (wait: Promise<void>) => Promise<void>): Promise<T> {
     const counted = async () => {
@@ -49,17 +50,17 @@ export class Subrequests {
     return await call();
   }
 
-  /** `call` over every item, at most six connections at a time, results in order. */
+  /** Calls `call` for every item, with at most six connections at a time. Results are in order. */
   fetchAll<Item, T>(items: readonly Item[], call: (item: Item) => Promise<T>): Promise<T[]> {
     return this.six(items, (item) => this.fetch(() => call(item)));
   }
 
-  /** The same for a `call` that counts by itself, because it may not need a connection after all. */
+  /** The same for a `call` that counts itself, because it may not need a connection. */
   six<Item, T>(items: readonly Item[], call: (item: Item) => Promise<T>): Promise<T[]> {
     return mapBounded(items, LIMITS.parallelFetches, call);
   }
 
-  /** `call` over every item's object, in bounded parallel, results in order. */
+  /** Calls `call` for every item's object, with at most `width` at a time. Results are in order. */
   objectAll<Item, T>(
     items: readonly Item[],
     call: (item: Item) => Promise<T>,

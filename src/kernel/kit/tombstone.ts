@@ -1,13 +1,13 @@
 /**
- * What is left of an object whose storage was freed for good: one value, for a day. Whatever comes late finds the
- * object gone and begins nothing anew; after the day nothing is left.
+ * The mark that remains for a day of an object whose storage was freed. A call that arrives late finds the mark and
+ * does not create the object again. After the day nothing is left.
  */
 const KEPT_MS = 24 * 3600_000;
 const NAME = "freed_at";
 
 export class Tombstone {
   readonly #storage: DurableObjectStorage;
-  /** Epoch milliseconds; null for an object that was not freed; undefined before anybody looked. */
+  /** Epoch milliseconds; null if the object was not freed; undefined if the mark was not read yet. */
   #freedAt: number | null | undefined;
 
   constructor(storage: DurableObjectStorage) {
@@ -15,12 +15,12 @@ export class Tombstone {
   }
 
   get stands(): boolean {
-    // `??=` would look again at every call: null says that there was no mark.
+    // `??=` would read storage at every call, because null means that there is no mark.
     if (this.#freedAt === undefined) this.#freedAt = this.#storage.kv.get<number>(NAME) ?? null;
     return this.#freedAt !== null;
   }
 
-  /** Frees all the object keeps. A kill meanwhile leaves it as it was, or empty: then it is to be asked again. */
+  /** Frees all storage of the object. If it is killed meanwhile, the object is unchanged or empty: call it again. */
   async set(now: number): Promise<void> {
     if (this.stands) return;
     this.#freedAt = now;
@@ -29,13 +29,13 @@ export class Tombstone {
       this.#storage.kv.put(NAME, now);
       await this.#storage.setAlarm(now + KEPT_MS);
     } catch (thrown) {
-      // Whoever asks again must look at the disk.
+      // The next call must read the mark from disk.
       this.#freedAt = undefined;
       throw thrown;
     }
   }
 
-  /** To be asked first in every alarm. True: the object is freed, and the alarm has nothing else to do. */
+  /** Must be called first in every alarm. True: the object is freed, and the alarm must do nothing else. */
   async decay(now: number): Promise<boolean> {
     if (!this.stands) return false;
     const until = (this.#freedAt ?? now) + KEPT_MS;

@@ -1,11 +1,11 @@
-/** So many at a time, and the longest waiting first. */
+/** A semaphore: at most `most()` holders at a time, and the longest waiting is next. */
 export class Turns {
   readonly #most: () => number;
   #taken = 0;
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly #waiting = new Set<() => void>();
 
-  /** `most` is asked each time: it may change. */
+  /** `most` is called each time, because it may change. */
   constructor(most: () => number) {
     this.#most = most;
   }
@@ -14,12 +14,12 @@ export class Turns {
     return this.#taken;
   }
 
-  /** True where the next one would have to wait. */
+  /** True if the next caller would have to wait. */
   get full(): boolean {
     return this.#taken >= this.#most();
   }
 
-  /** Runs `work` when it is its turn. `during` hears of the wait, and what it throws gives the turn up. */
+  /** Runs `work` when a place is free. `during` gets the wait; if it throws, the place is given up. */
   async run<T>(work: () => Promise<T>, during: (wait: Promise<void>) => Promise<void> = (wait) => wait): Promise<T> {
     if (this.full) await this.#wait(during);
     else this.#taken += 1;
@@ -31,14 +31,14 @@ export class Turns {
     }
   }
 
-  /** Resolves when a turn was handed over. */
+  /** Resolves when a place was handed over. */
   async #wait(during: (wait: Promise<void>) => Promise<void>): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.add(resolve);
     try {
       await during(promise);
     } catch (thrown) {
-      // It may have been its turn just then.
+      // The place may have been handed over at that moment.
       if (!this.#waiting.delete(resolve)) {
         this.#taken -= 1;
         this.#next();
@@ -57,7 +57,7 @@ export class Turns {
   }
 }
 
-/** The wait; throws the signal's reason as soon as nobody wants the call any more. */
+/** Resolves with the wait. Throws the signal's reason as soon as the call is no longer needed. */
 export async function unlessAborted(wait: Promise<void>, signal: AbortSignal): Promise<void> {
   const { promise: aborted, reject } = Promise.withResolvers<void>();
   const stop = () => reject(signal.reason);

@@ -1,15 +1,15 @@
-/** What runs ask of the object of their organisation, and what they are told. */
+/** What runs request from the object of their organisation, and what it grants. */
 import type { Scope } from "../../contract/scope.ts";
 import type { Grant, Need } from "./endpoint-wire.ts";
 
 export interface ShareAsk {
   readonly scope: Scope;
   readonly run_id: string;
-  /** Rollouts at once. */
+  /** Rollouts at the same time. */
   readonly rollouts: Need;
-  /** Messages in each kind of shared queue at once, but for judgements. */
+  /** Messages in each kind of shared queue at the same time, except for judgements. */
   readonly messages: Need;
-  /** Units whose judges are asked, or that are in a queue for it, at once. */
+  /** Scoring groups whose judges are being called, or that are in a queue for it, at the same time. */
   readonly judgements: Need;
 }
 
@@ -20,10 +20,10 @@ export interface ShareGrants {
 }
 
 export interface AccountRpc {
-  /** What the run may do until it asks again, or its lease ends. */
+  /** What the run may do until it asks again or its lease ends. */
   ask(asked: ShareAsk): Promise<ShareGrants>;
-  /** The organisation's limits, its billing or its budgets are not what they were. */
+  /** The organisation's limits, billing or budgets have changed. */
   changed(): Promise<void>;
-  /** Nothing of the organisation is kept. False: a copy of it is on its way to the stores, and it is to be asked again. */
+  /** Deletes everything about the organisation. False: a copy is still being written to the stores; call it again. */
   forget(): Promise<boolean>;
 }

@@ -1,4 +1,4 @@
-/** What a run asks of its endpoint's object and what it is granted, what of a call is told of, and what came of one. */
+/** What a run requests from its endpoint's object, what is granted, and the outcomes of calls. */
 
 import type { SerializedError } from "../../contract/errors.ts";
 import type { Usage } from "../../contract/messages.ts";
@@ -9,66 +9,66 @@ import type { Rollout } from "../../core/rollout/rollout.ts";
 import type { ModelCall } from "../clients/inference.ts";
 import type { Latencies } from "./latency.ts";
 
-/** What rollouts of one run met since it was last told of. */
+/** What rollouts of one run experienced since the last report. */
 export interface Outcomes {
-  /** When the last rollout ended that the endpoint had answered and not failed; null when none did. */
+  /** When a rollout last ended whose calls the endpoint answered; null if none did. */
   readonly ok_at: number | null;
-  /** Rollouts since then that ended because the endpoint failed them, retries included. */
+  /** Rollouts since then that ended because the endpoint failed, even after retries. */
   readonly streak: number;
-  /** Calls of rollouts that ended in the last seconds, and how many were answered with 429, cured by a retry or not. */
+  /** Calls of rollouts that ended in the last seconds, and how many got a 429, whether or not a retry succeeded. */
   readonly calls: number;
   readonly limited: number;
-  /** Since when those two are counted. */
+  /** The time from which those two are counted. */
   readonly counted_from: number;
-  /** What the last failure said. */
+  /** The message of the last failure. */
   readonly error: string | null;
-  /** How long the calls took that were answered. For who watches: an ask that is repeated may tell of some twice. */
+  /** How long the answered calls took. For monitoring only: a repeated request may report some calls twice. */
   readonly latencies?: Latencies;
 }
 
-/** How an endpoint refused a part of a call, which was then made again without that part. */
+/** The endpoint refused a part of a call; the call was then repeated without that part. */
 export interface Refusal {
   readonly error: SerializedError;
   readonly status?: number;
 }
 
-/** `replica`, `fleet_call`: of a call on a fleet, who had it. */
+/** `replica`, `fleet_call`: for a call on a fleet, the replica that had it. */
 export type TurnOutcome<Response = ModelResponse> = { readonly refusals?: readonly Refusal[] } & (
   | { readonly kind: "answered"; readonly response: Response; readonly fleet_call?: FleetCallNote }
   | { readonly kind: "prompt_too_long" }
-  /** Nobody waited for it any longer. */
+  /** The result was no longer needed. */
   | { readonly kind: "aborted"; readonly replica?: string }
-  /** There is no endpoint to call, and no other try would find one. */
+  /** There is no endpoint to call, and a retry would not find one either. */
   | { readonly kind: "unusable"; readonly error: SerializedError }
   | {
       readonly kind: "failed";
       readonly error: SerializedError;
       readonly retryable: boolean;
-      /** What the endpoint asked for. */
+      /** The wait that the endpoint asked for. */
       readonly retry_after_ms: number | null;
       readonly status?: number;
-      /** The endpoint has another key by now: the next call is none of the tries that are counted. */
+      /** The endpoint has a new key: the next call does not count as a retry. */
       readonly free?: boolean;
-      /** What a reply took that could not be used, as its endpoint counted it. */
+      /** Usage of a reply that could not be used, as the endpoint reported it. */
       readonly usage?: Usage;
-      /** A reply came that could not be used, and did not say what it took. */
+      /** A reply came that could not be used and did not report its usage. */
       readonly unmetered?: boolean;
-      /** It left, and nobody knows what its endpoint made of it. */
+      /** The call was sent, and it is unknown whether the endpoint processed it. */
       readonly lost?: boolean;
       readonly replica?: string;
     }
 );
 
-/** No call left: no replica of its fleet takes one now. It may ask again then (epoch milliseconds). */
+/** The call was not sent: no replica of its fleet accepts calls now. Try again at `again_at` (epoch milliseconds). */
 export interface Held {
   readonly kind: "held";
   readonly again_at: number;
   readonly reason: string;
-  /** Milliseconds that it may take until one is back that is not down. */
+  /** The longest time in milliseconds until a replica that is not down accepts calls again. */
   readonly update_ms?: number;
 }
 
-/** No call left: the environment could not say what to ask with. */
+/** The call was not sent: the environment failed to produce the request. */
 export interface Unasked {
   readonly kind: "unasked";
   readonly error: SerializedError;
@@ -77,48 +77,48 @@ export interface Unasked {
 /** A call without its endpoint's address and key. */
 export type TurnCall = Omit<ModelCall, "base_url" | "api_key" | "signal">;
 
-/** What a fleet says of a call. */
+/** Facts about a call that only its fleet has. */
 export interface CalledBy {
-  /** By which name the model is asked. */
+  /** The name of the model in the request. */
   readonly model: string;
-  /** Of the weights, where its run trains on this fleet. */
+  /** Version of the weights, if the run trains on this fleet. */
   readonly version: number | null;
-  /** Of the run's weights: the resets it has lived through, where `version` is told. */
+  /** The number of resets of the run before these weights, if `version` is set. */
   readonly generation?: number;
 }
 
-/** A call that has a connection and is about to leave. */
+/** A call that has a connection and is about to be sent. */
 export interface ReachedCall {
   readonly from: Rollout;
   readonly waitMs: number;
   readonly controller: AbortController;
-  /** Made right before it leaves. */
+  /** Makes the request right before it is sent. */
   readonly call: (by?: CalledBy) => TurnCall;
 }
 
-/** How a call gets to where its model is. Throws only what passes and is the platform's own. */
+/** Sends a call to where its model is. Throws only for temporary failures of the platform itself. */
 export type Reach = (call: ReachedCall) => Promise<TurnOutcome | Held>;
 
 export interface FailedTry {
   readonly rollout_id: string;
   readonly model: string;
-  /** It was answered with 429: too much at once, which is no sign of an outage. */
+  /** It was answered with 429: too many calls at once, which does not indicate an outage. */
   readonly limited: boolean;
 }
 
-/** What a run is about to ask for: rollouts at an endpoint, or something else of which it may have only so much. */
+/** How much a run wants to use: of rollouts at an endpoint, or of another limited resource. */
 export interface Need {
-  /** Rollouts that have not answered; it dispatches none beyond them until it has its grant. */
+  /** Rollouts that have not answered. The run dispatches no more until it has its grant. */
   readonly running: number;
-  /** How many it would run at once. Wanting none and running none it leaves. */
+  /** How many it would run at once. If this and `running` are 0, the run gives up its lease. */
   readonly wants: number;
   /** Whether it has rollouts left to dispatch. */
   readonly more: boolean;
-  /** How many it mostly wants, where that is not what it wants now: with some it stays, whatever it wants. */
+  /** How much it usually wants, if that differs from now. If it is above 0, the run keeps its lease. */
   readonly usual?: number;
 }
 
-/** What a run says of itself, and asks for. */
+/** A run's request for a lease. */
 export interface PermitAsk extends Need {
   readonly scope: Scope;
   readonly endpoint_id: string;
@@ -128,13 +128,13 @@ export interface PermitAsk extends Need {
 }
 
 export interface Grant {
-  /** Rollouts it may have running. */
+  /** Rollouts that may run at once. */
   readonly permits: number;
-  /** Calls a minute; null = any number. */
+  /** Calls per minute; null = any number. */
   readonly rate: number | null;
-  /** Permits it does not need are wanted by others: it gives them back as they fall free. */
+  /** Others want what this run does not need: it gives places back as they become free. */
   readonly shared: boolean;
-  /** What its rollouts meet is to be told at once, good news too. */
+  /** The run must report outcomes at once, successes too. */
   readonly watched: boolean;
   /** Rollouts in a row that the endpoint is known to have failed. */
   readonly streak: number;

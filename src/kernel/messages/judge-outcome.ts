@@ -1,4 +1,4 @@
-/** What came of asking a judge once, as plain values: it is asked elsewhere than where verdicts are kept. */
+/** The outcome of one call of a judge, as plain values: the caller and the object that stores judgements differ. */
 import type { Usage } from "../../contract/messages.ts";
 import type { Spending } from "../../core/costs/allowance.ts";
 import type { JudgeAsk, JudgeResult } from "../../core/rubrics/judges.ts";
@@ -11,107 +11,107 @@ export type AskOutcome =
       readonly value: VerdictValue;
       readonly reason: string | null;
       readonly usage: Usage | null;
-      /** Nobody was asked: the verdict was there already. */
+      /** No call was made: the judgement was stored already. */
       readonly cached?: boolean;
     }
   | {
       readonly kind: "failed";
       readonly error: string;
       readonly retryable: boolean;
-      /** What the endpoint asked for. */
+      /** The wait that the endpoint asked for. */
       readonly retry_after_ms: number | null;
-      /** There was a reply, and it is no verdict. */
+      /** A reply came, and it is not a valid judgement. */
       readonly replied?: boolean;
-      /** Its whole time has passed without a word. */
+      /** Its whole time passed without any reply. */
       readonly silent?: boolean;
       readonly usage: Usage | null;
       readonly status?: number;
-      /** The endpoint refused the key: every other ask would be refused alike. */
+      /** The endpoint refused the key: every other call would be refused too. */
       readonly unauthorized?: boolean;
-      /** It replied 403, which may be about the key or about this question. */
+      /** The endpoint replied 403, which may be about the key or about this question. */
       readonly forbidden?: boolean;
-      /** With another key: none of the tries that are counted. */
+      /** The endpoint has a new key: this call does not count as a retry. */
       readonly free?: boolean;
-      /** It left, and nobody knows what its endpoint made of it. */
+      /** The call was sent, and it is unknown whether the endpoint processed it. */
       readonly lost?: boolean;
     };
 
-/** What the run had on record of an ask: `calls` made so far, and how many `replies` they got. */
+/** What the run has recorded about an ask: `calls` made so far, and `replies` received. */
 export interface Recorded {
   readonly calls: number;
   readonly replies: number;
 }
 
 /**
- * `recorded`: as it was when the call was made, by which the run knows a call that it has counted. Absent of what was not
- * asked for.
+ * `recorded`: the record when the call was made. By it the run recognises a call that it has counted already. Absent if
+ * no call was made.
  */
 export type ToldOutcome = AskOutcome & {
   readonly recorded?: Recorded | undefined;
-  /** From the call's departure to its end. */
+  /** From sending the call to its end. */
   readonly took_ms?: number;
 };
 
-/** An ask without what it says: all that a run keeps of it. */
+/** An ask without its text: everything that a run stores of it. */
 export interface JudgedAsk extends Pick<JudgeAsk, "key" | "judge" | "pass" | "rollout_id" | "left_out" | "seed"> {
   readonly outcome: ToldOutcome;
 }
 
-/** A verdict by the key of its ask. */
+/** A judgement by the key of its ask. */
 export type KnownResult = readonly [key: string, verdict: JudgeResult];
 
-/** Where asks stand after their outcomes were taken in. */
+/** The state of the asks after their outcomes were recorded. */
 export interface JudgedReply {
-  /** Those that are settled, for better or worse. */
+  /** Asks that are settled, with a judgement or a final failure. */
   readonly settled: readonly KnownResult[];
-  /** When the first of the others may be asked again (epoch ms); null when there is none. */
+  /** When the first of the others may be called again (epoch ms); null if there is none. */
   readonly next_at: number | null;
-  /** False: the unit is somebody else's, or nobody's, by now. */
+  /** False: another consumer has the scoring group by now, or none does. */
   readonly go_on: boolean;
-  /** Nobody waits for its judges any more: it is cancelled, or has ended. */
+  /** The result is no longer needed: the run is cancelled or has ended. */
   readonly over: boolean;
 }
 
-/** What asking for a unit's verdicts takes. */
+/** Everything that is needed to call the judges of a scoring group. */
 export interface JudgingUnit {
   readonly spec: RunSpec;
   readonly unit: Unit;
   readonly claim: number;
-  /** Whose judges are to be asked; the judges of another endpoint come after. */
+  /** The endpoint whose judges are called now. Judges of another endpoint follow later. */
   readonly endpoint_id: string;
   readonly calls: number;
-  /** Asks at once. */
+  /** Calls at the same time. */
   readonly lanes: number;
-  /** A call that takes longer is hung up on: others wait behind it. Absent: it has its whole time. */
+  /** A call that takes longer is aborted, because others wait for it. Absent: each call has its whole time. */
   readonly patience_ms?: number;
   readonly settled: readonly KnownResult[];
-  /** What its asks may spend while this claim lasts, in micro-dollars; absent in a run without a cap. */
+  /** What its calls may spend during this claim, in micro-dollars; absent in a run without a cap. */
   readonly allowance_micros?: number;
-  /** Asks that failed so far: calls, replies that were no verdict, and when they may be made again (epoch ms). */
+  /** Asks that failed so far: calls, replies that were not valid, and when each may be called again (epoch ms). */
   readonly failed: readonly (Recorded & { readonly key: string; readonly next_at: number })[];
 }
 
-/** A unit that waits for judgements: by the judges of which endpoint, how many at least, and not before when. */
+/** A scoring group that waits for judgements: from which endpoint, at least how many calls, and not before when. */
 export interface JudgementRequest {
   readonly unit: number;
   readonly endpoint_id: string;
   readonly calls: number;
   readonly not_before?: number;
-  /** Of whoever gives the unit back; absent for one that has just been found to need judgements. */
+  /** The claim of the consumer that gives the group back; absent if the group was just found to need judgements. */
   readonly claim?: number;
-  /** It was given back because its judge did not answer in time for those who wait behind it. */
+  /** It was given back because its judge did not answer within `patience_ms`, and other groups wait. */
   readonly silent?: boolean;
-  /** Its scores take more work than units of quick judges may: the run's units wait with those of slow judges. */
+  /** Its scores take more work than the queue of fast judges allows: the run's groups use the queue of slow judges. */
   readonly heavy?: boolean;
-  /** In a run with a cap: what those calls may take at most, all tries included, in micro-dollars. */
+  /** In a run with a cap: the most that those calls may cost, all retries included, in micro-dollars. */
   readonly bound_micros?: number;
-  /** What its asks took while the claim lasted. Absent: nobody knows. */
+  /** What its calls used during the claim. Absent: unknown. */
   readonly spent?: Spending;
-  /** It was given back because something broke: so many times, and it is given up. */
+  /** It was given back because something failed. After a number of such failures it is given up. */
   readonly failed?: boolean;
 }
 
-/** What asking for a unit's judgements took, by whoever had the claim. */
+/** What the calls for a scoring group used, reported by the holder of the claim. */
 export interface ClaimSpending {
   readonly unit: number;
   readonly claim: number;

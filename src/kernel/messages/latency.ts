@@ -1,36 +1,38 @@
 /**
- * How long answered calls of a model took, and what the platform added to their turns, counted by fixed bounds: as much to
- * store and to send for a million calls as for one. The bounds of the model's are those that OpenTelemetry names for `gen_ai.client.operation.duration`, from 40 ms on, and go on
- * to the longest call there may be.
+ * Histograms of how long answered model calls took, and of the time that the platform added to their turns. The bounds
+ * are fixed, so a million calls take as much space as one. The bounds for model calls are those that OpenTelemetry
+ * gives for `gen_ai.client.operation.duration`, from 40 ms on, continued up to the longest possible call.
  */
 
-/** Upper bounds in seconds; what took longer than the last is counted behind it. */
+/** Upper bounds in seconds. One more bucket counts what took longer than the last bound. */
 export const LATENCY_BOUNDS_S = [
   ...[0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92],
   ...[163.84, 327.68, 655.36],
 ] as const;
 
 /**
- * Upper bounds in milliseconds of what the platform adds to a turn: from 1 ms to 16 s, each √2 times the one before, so that
- * a bound is at most 42 % above what it stands for.
+ * Upper bounds in milliseconds of what the platform adds to a turn: from 1 ms to 16 s, each √2 times the previous one.
+ * So a bound is at most 42 % above the true value.
  */
 export const PLATFORM_BOUNDS_MS: readonly number[] = Array.from(
   { length: 29 },
   (_, at) => Math.round(100 * 2 ** (at / 2)) / 100,
 );
 
-/** `counts[i]`: calls within the bound `i` and beyond the one before, one more for what took longer than any. */
+/** `counts[i]`: calls within bound `i` and above the previous bound. The last bucket is above all bounds. */
 export interface Counted {
   readonly counts: readonly number[];
   readonly sum_ms: number;
 }
 
-/** `platform`: of the same calls what the platform added, by bounds of its own; absent where nobody measured it. */
+/**
+ * `platform`: the time that the platform added to the same calls, with its own bounds; absent if it was not measured.
+ */
 export interface Latencies extends Counted {
   readonly platform?: Counted;
 }
 
-/** How long each call took that was answered, and what the platform added where that is known. */
+/** How long one answered call took, and what the platform added, if that is known. */
 export interface TimedCall {
   readonly latency_ms: number;
   readonly platform_ms?: number;
@@ -58,7 +60,7 @@ function counted(times_ms: readonly number[], bounds_ms: readonly number[]): Cou
   return { counts, sum_ms };
 }
 
-/** The bound that so large a share of them (0 to 1) is within; the last where they are beyond all. Null of none. */
+/** The bound that the given share (0 to 1) of all values is within; the last bound if none is. Null without values. */
 export function boundOf({ counts }: Counted, bounds: readonly number[], share: number): number | null {
   const all = counts.reduce((sum, count) => sum + count, 0);
   if (all === 0) return null;
@@ -70,7 +72,7 @@ export function boundOf({ counts }: Counted, bounds: readonly number[], share: n
   return bounds[at] ?? bounds.at(-1) ?? null;
 }
 
-/** Both together; absent: none. */
+/** The sum of both. Absent means no calls. */
 export function addLatencies(one: Latencies | undefined, other: Latencies | undefined): Latencies | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   const platform = addCounted(one.platform, other.platform);

@@ -1,22 +1,22 @@
 /**
- * What a run's object answers of its rollouts as lists: a slice at a time, each of bounded work, which whoever asks puts
- * together. A cursor says where the walk goes on; it is opaque to clients.
+ * How a run's object answers queries for lists of its rollouts: one slice at a time, each of bounded work; the caller
+ * joins them. A cursor says where the walk continues; it is opaque to clients.
  */
 import type { FilterTerm, Measure, Sorting } from "../../contract/filter.ts";
 import type { GroupSort, GroupSummary, HistogramField, RolloutSummary } from "../../contract/rollout-list.ts";
 
 /**
- * A place in the order of a walk: behind the row `seq` whose number is `value`. Those without the number come last, in
- * the order of their dispatch: there `value` is null, and a `seq` of 0 is before all of them.
+ * A place in the order of a walk: after the row `seq`, whose sort value is `value`. Rows without the value come last,
+ * in the order of their dispatch; for them `value` is null, and a `seq` of 0 is before all of them.
  */
 export interface ListCursor {
   readonly value: number | null;
   readonly seq: number;
 }
 
-/** Part of every question that a filter is asked with. */
+/** Part of every query with a filter. */
 export interface Sliced {
-  /** Rows that one slice looks at, the same for all slices of a list. Without it the run's object says how many. */
+  /** Rows that one slice examines, the same for all slices of a list. If absent, the run's object decides. */
   readonly rows?: number;
 }
 
@@ -32,17 +32,17 @@ export type ListedRollout = Omit<RolloutSummary, "object" | "run_id"> & { readon
 
 export interface RolloutSlice {
   readonly rows: readonly ListedRollout[];
-  /** Where the walk goes on, whether or not it found any; null: there is nothing more. */
+  /** Where the walk continues, whether or not this slice found any rows; null: there is nothing more. */
   readonly next: { readonly after: ListCursor | null } | null;
 }
 
-/** Groups behind `from`, in order, or before it where the largest come first. */
+/** Groups after `from` in ascending order, or before it in descending order. */
 export interface GroupSliceQuery extends Sliced {
   readonly terms: readonly FilterTerm[];
   readonly sort: { readonly by: GroupSort; readonly descending: boolean };
-  /** Only those behind this place in the order: of value, then of group. */
+  /** Only groups after this place in the order: by value, then by group. */
   readonly after: { readonly value: number | null; readonly group: number } | null;
-  /** The number of the slice: each has the same number of groups. */
+  /** The number of the slice: all slices have the same number of groups. */
   readonly slice: number;
   readonly limit: number;
 }
@@ -50,7 +50,7 @@ export interface GroupSliceQuery extends Sliced {
 export type ListedGroup = Omit<GroupSummary, "object" | "run_id"> & { readonly value: number | null };
 
 export interface GroupSlice {
-  /** In the order that was asked for. */
+  /** In the order of `sort`. */
   readonly rows: readonly ListedGroup[];
   /** How many slices there are in all. */
   readonly slices: number;
@@ -69,11 +69,11 @@ export interface GroupRecord {
   } | null;
 }
 
-/** Rollouts up to this one end, of those dispatched as `slice` says. */
+/** Rollouts up to the end `upto`, of those that were dispatched in the given slice. */
 export interface SpreadQuery extends Sliced {
   readonly terms: readonly FilterTerm[];
   readonly of: Measure<HistogramField>;
-  /** Of the end that the first slice named; null in that one. */
+  /** The end that the first slice returned; null in the query for the first slice. */
   readonly upto: number | null;
   readonly slice: number;
 }
@@ -81,24 +81,24 @@ export interface SpreadQuery extends Sliced {
 export interface Spread {
   readonly min: number | null;
   readonly max: number | null;
-  /** All values so far are whole numbers. */
+  /** True if all values so far are whole numbers. */
   readonly whole: boolean;
   readonly upto: number;
   readonly slices: number;
-  /** Steps that were shipped: the last of them; 0 where none was. */
+  /** The last step that was shipped; 0 if none was. */
   readonly last_step: number;
 }
 
 export interface BinsQuery extends SpreadQuery {
   readonly upto: number;
-  /** Where the second bin begins, the third, and so on: ascending. */
+  /** Where the second bin begins, the third, and so on, in ascending order. */
   readonly edges: readonly number[];
-  /** Also by step: of those from the first one on; null: not. */
+  /** Counts by step too, from the first step after `after`; null: no counts by step. */
   readonly steps: { readonly after: number; readonly most: number } | null;
 }
 
 export interface BinCounts {
-  /** One more than there are edges. */
+  /** One more than the number of edges. */
   readonly bins: readonly number[];
   readonly null: number;
   readonly failed: number;
@@ -111,9 +111,9 @@ export interface BinCounts {
   }[];
 }
 
-/** Texts that a search looks in: of each group the beginning of its first prompt, as far as they are known. */
+/** Texts that a search examines: the beginning of the first prompt of each group, as far as they are stored. */
 export interface SearchTexts {
-  /** Of rollouts behind the end `after`, up to the end `upto`. */
+  /** From rollouts after the end `after`, up to the end `upto`. */
   readonly after: number;
   readonly upto: number;
   readonly texts: readonly { readonly group: number; readonly text: string }[];
@@ -123,6 +123,6 @@ export interface SearchState {
   readonly upto: number;
   /** Rollouts that have ended. */
   readonly of: number;
-  /** There is room for more texts. */
+  /** True if more texts can be stored. */
   readonly open: boolean;
 }

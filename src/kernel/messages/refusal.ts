@@ -1,4 +1,6 @@
-/** Failures as values, as they cross an object's boundary and reach the API: a code, a sentence, the field at fault. */
+/**
+ * Failures as values, as they cross an object's boundary and reach the API: a code, a sentence, and the wrong field.
+ */
 import type { ErrorCode, ErrorDetails } from "../../contract/api-error.ts";
 import type { Caller } from "../../contract/identity.ts";
 
@@ -14,21 +16,21 @@ export function refuse(code: ErrorCode, message: string, param: string | null): 
   return { ok: false, error: { code, message, param } };
 }
 
-/** What was to be made in a project that goes. */
+/** For creating something in a project that is being deleted. */
 export function projectGone(): Result<never> {
   return refuse("not_found", "the project is being deleted", null);
 }
 
-/** A key of one project changes nothing that is of others too. */
+/** Refuses a change that affects several projects, if the key is for one project. */
 export function refuseOneProject({ projectId }: Pick<Caller, "projectId">): Result<never> | null {
   if (projectId === null) return null;
   return refuse("forbidden", "this key is for one project: this change needs a key of the whole organisation", null);
 }
 
-/** The same Idempotency-Key with another body. */
+/** The same Idempotency-Key was sent with another body. */
 export function keyReused(): Result<never> {
   return refuse("idempotency_conflict", "this Idempotency-Key was used with another body", null);
 }
 
-/** To whoever was let in a moment ago and may do this no more. */
+/** For a caller whose permission was removed after the request was accepted. */
 export const LOST_RIGHT = "you no longer have permission: your role or key was changed meanwhile";

@@ -1,7 +1,7 @@
 /**
- * What objects may ask of each other, as plain signatures: the contract across deploys, where arguments and results only
- * ever gain optional fields. The platform's own stub types are made by walking every argument's type, and JSON's has no
- * end; these are what the callers see instead, and the classes declare that they serve them.
+ * The methods that objects call on each other, as plain signatures. This is the contract across deploys: arguments and
+ * results only ever gain optional fields. The platform derives its own stub types by walking every argument's type, and
+ * the type of JSON is recursive. So callers use these types instead, and the classes declare that they implement them.
  */
 import type { CancelReason } from "../../contract/errors.ts";
 import type { ExportQuery } from "../../contract/export.ts";
@@ -58,33 +58,33 @@ import type {
   Unit,
 } from "./wire.ts";
 
-/** The same methods on the class: an answer that is there already need not be a promise. */
+/** The same methods on the class: a result that is available at once need not be a promise. */
 export type Serves<Rpc> = {
   [Name in keyof Rpc]: Rpc[Name] extends (...args: infer Args) => Promise<infer Answer>
     ? (...args: Args) => Answer | Promise<Answer>
     : never;
 };
 
-/** What may be asked about a run's rollouts as lists. */
+/** The queries about a run's rollouts as lists. */
 export interface ListQuestions {
   readonly rollouts: { readonly ask: RolloutSliceQuery; readonly answer: RolloutSlice };
-  /** How many pass the filter, of those dispatched as `slice` says. */
+  /** How many pass the filter, of those that were dispatched in the given slice. */
   readonly matches: {
     readonly ask: Sliced & { readonly terms: readonly FilterTerm[]; readonly slice: number };
     readonly answer: { readonly n: number; readonly slices: number };
   };
   readonly groups: { readonly ask: GroupSliceQuery; readonly answer: GroupSlice };
-  /** Of one group; `found` is null where no rollout of it was dispatched. */
+  /** One group; `found` is null if no rollout of it was dispatched. */
   readonly group: { readonly ask: number; readonly answer: { readonly found: GroupRecord | null } };
   readonly spread: { readonly ask: SpreadQuery; readonly answer: Spread };
   readonly bins: { readonly ask: BinsQuery; readonly answer: BinCounts };
-  /** What a sample of rows holds on average, in characters: the texts that a filter searches, and the scores as JSON. */
+  /** Average size of a sample of rows, in characters: the texts that a filter searches, and the scores as JSON. */
   readonly rowSizes: { readonly ask: null; readonly answer: { readonly texts: number; readonly scores: number } };
-  /** Names of scores that rollouts have, as far as a sample of them says. */
+  /** Names of scores that rollouts have, taken from a sample of them. */
   readonly scoreNames: { readonly ask: null; readonly answer: readonly string[] };
-  /** What the tasks of these rollouts ask, by their numbers; of those that are known. */
+  /** The task texts of these rollouts, by number, as far as they are known. */
   readonly taskTexts: { readonly ask: readonly number[]; readonly answer: ReadonlyMap<number, string> };
-  /** How far the texts are that a search looks in; asked with more of them, it keeps those first. */
+  /** How far the stored search texts reach. If the query has texts, they are stored first. */
   readonly searched: { readonly ask: SearchTexts | null; readonly answer: SearchState };
 }
 export type ListQuestion = keyof ListQuestions;
@@ -93,15 +93,15 @@ export type ListAnswer<Name extends ListQuestion> = ListQuestions[Name]["answer"
 
 export interface FinishedPage {
   readonly rows: RolloutRecord[];
-  /** True when rows were left out for their size: they begin the next page. */
+  /** True if rows were left out for their size: the next page begins with them. */
   readonly cut: boolean;
   /** Segments that cover rows of this page. */
   readonly segments: SegmentEntry[];
-  /** Up to which end the books of the organisation have what is charged. */
+  /** Charges up to this end are in the organisation's ledger. */
   readonly settled?: number;
 }
 
-/** Lines of an export: each made of one rollout, or of the two of a pair. */
+/** Lines of an export: each is made of one rollout, or of the two rollouts of a pair. */
 export interface ExportPage {
   readonly items: RolloutRecord[][];
   /** Segments that cover them. */
@@ -110,167 +110,178 @@ export interface ExportPage {
   readonly next: string | null;
 }
 
-/** What rollouts left behind, for others that take it over. */
+/** Trajectories of rollouts, for other rollouts that take them over. */
 export interface SourcePage {
-  /** In the order asked for; null where none was ever dispatched. */
+  /** In the order of the request; null for a place whose rollout was never dispatched. */
   readonly records: (RolloutRecord | null)[];
   /** Segments that cover them. */
   readonly segments: SegmentEntry[];
-  /** Why the run dispatched nothing more, where somebody cancelled it. */
+  /** Why the run stopped dispatching, if it was cancelled. */
   readonly cancelled: CancelReason | null;
 }
 
-/** `refused`: the report cannot be stored, whoever sends it again; something smaller is wanted in its place. */
+/** `refused`: the report cannot be stored, and sending it again will not help. The caller must send a smaller one. */
 export interface Answered {
   readonly known: boolean;
   readonly refused?: string;
 }
 
-/** Whose an object is: a project's, or (`projectId` null) the whole organisation's. */
+/** The owner of an object: a project, or (if `projectId` is null) the whole organisation. */
 export interface Owner {
   readonly orgId: string;
   readonly projectId: string | null;
 }
 
-/** How far the end of a run is that is deleted. */
+/** How far the deletion of a run has got. */
 export interface Closing {
-  /** When nothing of it can be on its way any more, in epoch milliseconds; null while rollouts are in flight. */
+  /** When no message of it can still be under way, in epoch milliseconds; null while rollouts are in flight. */
   readonly quiet_at: number | null;
-  /** Objects its rollouts were given to, numbered from 1. */
+  /** How many shards played its rollouts; they are numbered from 1. */
   readonly hosts: number;
 }
 
-/** Who grants a run what it may have at once. */
+/** The object that grants leases to a run. */
 export type Grantor = "endpoint" | "account";
 
 export interface RunRpc {
-  /** Begins the run; a no-op after the first. */
+  /** Creates the run; does nothing after the first call. */
   create(spec: RunSpec): Promise<void>;
-  /** Which of these are still to be started, and how. Null, here and below: nobody created this run. */
+  /** Which of these must still be started, and how. Null, here and below: the run does not exist. */
   admit(places: readonly RolloutSlot[]): Promise<{ spec: RunSpec; admitted: Starter[] } | null>;
-  /** Final reports of rollouts. Repeated, they change nothing. What came of each, in their order. */
+  /** Final reports of rollouts. A repeated report changes nothing. One answer for each report, in order. */
   answered(reports: readonly RolloutReport[]): Promise<Answered[]>;
-  /** Rollouts of a run with a cap ask for more, before calls that they could not pay. In their order. */
+  /**
+   * Rollouts of a run with a cap request more budget, before calls that exceed what they have. Answers are in order.
+   */
   allow(asks: readonly AllowanceAsk[]): Promise<AllowanceReply[]>;
-  /** Members of the units that still wait for scores. `hold`: they are worked on, and not to be sent again by now. */
+  /**
+   * Members of the scoring groups that still wait for scores. `hold`: the caller works on them, so do not send them
+   * again.
+   */
   unitsToScore(units: readonly number[], hold?: boolean): Promise<{ spec: RunSpec; units: Unit[] } | null>;
-  /** The first complete record of a rollout wins. `samples`: what a training run's whole groups gave to train on. */
+  /** The first complete record of a rollout wins. `samples`: training samples from whole groups of a training run. */
   scored(members: readonly ScoredMember[], samples?: readonly GroupSamples[], of?: ClaimSpending): Promise<void>;
-  /** These units have no scores before judges have answered; or they are given back so. */
+  /** These scoring groups need judgements before they can be scored; or they are given back for that. */
   requestJudgements(requests: readonly JudgementRequest[]): Promise<void>;
-  /** The unit, for whoever asks its judges from now on; null when it is not to be taken, or somebody has it. */
+  /** Claims the scoring group for the caller, which then calls its judges; null if it cannot be claimed. */
   takeJudging(unit: number, by: Delivery): Promise<JudgingUnit | null>;
   /**
-   * Names a suspect before it computes, in how many deaths it was the one that was named (suspects.ts). `died`: the process
-   * before this `boot` did not end in order. Null: it is given up, and must not begin.
+   * Records quarantined work before it starts, and returns in how many process deaths it was the recorded work
+   * (suspects.ts). `died`: the process before this `boot` did not end normally. Null: the work is given up and must not
+   * start.
    */
   accuse(key: SuspectKey, boot: string, died: boolean): Promise<{ readonly deaths: number } | null>;
-  /** It awaits the outside by now, or it has `ended`. */
+  /** The work now waits for an outside call, or it has `ended`. */
   clear(key: SuspectKey, ended: boolean): Promise<void>;
-  /** What came of asking. A verdict that is settled stays as it is, and a call counts once. Null: nobody created this run. */
+  /** Outcomes of judge calls. A settled judgement stays, and a call counts once. Null: the run does not exist. */
   judged(unit: number, claim: number, asks: readonly JudgedAsk[]): Promise<JudgedReply | null>;
-  /** Rows of a segment that is not folded yet. */
+  /** Rows of a segment that is not compacted yet. */
   segmentRows(segment: number): Promise<RolloutLeft[] | null>;
   folded(segment: number, key: string): Promise<void>;
-  /** The same segment for a trace, folded or not. Null: nobody created this run, or it has no such segment. */
+  /** The same segment for a trace, compacted or not. Null: the run does not exist, or it has no such segment. */
   segmentTrace(segment: number): Promise<(SegmentTrace & { readonly key: string | null }) | null>;
-  /** What these left behind, for rollouts that take it over. */
+  /** The trajectories of these rollouts, for rollouts that take them over. */
   sources(places: readonly SourceSlot[]): Promise<SourcePage | null>;
-  /** Ends the run early; what is in flight is told in slices and still reports. */
+  /** Ends the run early. Rollouts in flight are notified in slices and still report. */
   cancel(): Promise<boolean>;
-  /** Cancels it for good: nobody reads or changes it from here on. Repeated, it says how far its end is. */
+  /** Cancels the run for good: it is no longer read or changed. Repeated calls return how far its end is. */
   close(): Promise<Closing>;
-  /** Frees the storage of a closed run. False: something of it is still under way. */
+  /** Frees the storage of a closed run. False: some of its work is still running. */
   free(): Promise<boolean>;
-  /** Stops dispatch, or goes on with it; an ended run stays as it is. False: nobody created this run. */
+  /** Pauses or resumes dispatch; an ended run is unchanged. False: the run does not exist. */
   pause(paused: boolean): Promise<boolean>;
   setMaxConcurrent(rollouts: number): Promise<void>;
-  /** Other attempts for rollouts without a score. A repeat of the order's key changes nothing. */
+  /** Starts new attempts for rollouts without a score. Repeating the order's key changes nothing. */
   retry(order: RetryOrder): Promise<RetryRefusal | null>;
-  /** Holds of lost calls count against its cap no more. `entry`: of the audit log. False: nobody created this run. */
+  /**
+   * Reservations of lost calls no longer count against the cap. `entry`: in the audit log. False: the run does not
+   * exist.
+   */
   releaseLostCalls(entry: number): Promise<boolean>;
-  /** Asks one rollout to stop. False: there is none in this place. */
+  /** Stops one rollout. False: there is none in this place. */
   cancelRollout(place: RolloutSlot): Promise<boolean>;
-  /** Its endpoint would grant it something else now; or whoever else it is. */
+  /** The lease from the endpoint's object, or from another grantor, would now differ: the run asks again. */
   endpointChanged(by?: Grantor): Promise<void>;
-  /** What the run's own records say, all of one moment. */
+  /** What the run's own records contain, all at one moment. */
   auditRecords(): Promise<RunRecords | null>;
-  /** The next 1,000 finished rollouts after this end, without their trajectories. */
+  /** The current state of the run. Null: the run does not exist. */
   view(): Promise<LiveView | null>;
-  /** The trainer's object has news: what is later than what is known here is taken over. */
+  /** The trainer's object has changed: anything newer than the run's copy is taken over. */
   trainerChanged(snapshot: TrainerSnapshot): Promise<{ readonly acked_step: number }>;
-  /** The series of a training run, of steps after this one. */
+  /** The metrics of a training run, for steps after this one. */
   stepMetrics(after: number, limit: number): Promise<StepMetrics[] | null>;
-  /** Tasks with a scored rollout, by key. Null: nobody created this run. */
+  /** Tasks with a scored rollout, by key. Null: the run does not exist. */
   taskMeans(metric: string | null, range: KeyRange): Promise<TaskMean[] | null>;
   rollout(place: RolloutSlot): Promise<RolloutRecord | null>;
-  /** A question about its rollouts as lists. Null: nobody created this run. */
+  /** A query about its rollouts as lists. Null: the run does not exist. */
   look<Name extends ListQuestion>(question: Name, ask: ListAsk<Name>): Promise<ListAnswer<Name> | null>;
-  /** The segment that covers a finished rollout, once one does. */
+  /** The segment that covers a finished rollout, if there is one yet. */
   segmentOf(finishSeq: number): Promise<SegmentEntry | null>;
-  /** Finished rollouts in the order they ended. */
+  /** Finished rollouts in the order of their ends. */
   finished(after: number, limit: number, outcome: string | null): Promise<FinishedPage | null>;
-  /** The next rollouts to export. Null: nobody created this run. */
+  /** The next rollouts to export. Null: the run does not exist. */
   exportPage(query: ExportQuery): Promise<ExportPage | null>;
-  /** Events after `after`; waits for the next ones when there are none yet. */
+  /** Events after `after`. If there are none yet, it waits up to `waitMs`. */
   events(after: number, waitMs: number): Promise<{ events: StoredEvent[]; ended: boolean } | null>;
-  /** A message of this run that its queue gave up on. */
+  /** A message of this run that reached the dead-letter queue. */
   deadLetter(queue: string, message: RunMessage): Promise<void>;
 }
 
 export interface EndpointRpc {
-  /** What a run may do on the endpoint until it asks again, or its lease ends. */
+  /** What a run may do on the endpoint until it asks again or its lease ends. */
   ask(asked: PermitAsk): Promise<Grant>;
-  /** A call failed and is about to be tried again: when to ask anew instead, while the endpoint is down; else null. */
+  /**
+   * A call failed and is about to be retried. Returns when to retry instead if the endpoint is down; otherwise null.
+   */
   failing(call: FailedTry): Promise<{ readonly again_at: number | null }>;
-  /** Its settings, its address or its key are not what they were. */
+  /** The endpoint's settings, address or key have changed. */
   changed(): Promise<void>;
-  /** How long its calls took, as far as runs have told of them. Null: nobody did so lately. */
+  /** How long its calls took, as far as runs have reported it. Null: there is no recent report. */
   latencies(): Promise<Latencies | null>;
 }
 
-/** A rollout that is asked to stop, and why. */
+/** A rollout that must stop, and why. */
 export interface StopOrder {
   readonly rollout_id: string;
   readonly reason: CancelReason;
 }
 
-/** The object that plays up to `LIMITS.rolloutsPerHost` rollouts of a run at a time. It knows them by their ids. */
+/** A shard: an object that plays up to `LIMITS.rolloutsPerHost` rollouts of a run at a time. It finds them by id. */
 export interface RolloutRpc {
-  /** Begins the rollouts, each once; repeated, says how they stand. A start sent too long ago begins nothing. */
+  /** Starts the rollouts, each once, and returns their states. A start that was sent too long ago does nothing. */
   start(specs: readonly RolloutSpec[], sentAt: number): Promise<RolloutStanding[]>;
-  /** How they stand, in the order asked for; wakes those that should be running and are not. */
+  /** Their states, in the order of the request. Wakes those that should be running and are not. */
   ask(ids: readonly string[]): Promise<RolloutStanding[]>;
   cancel(orders: readonly StopOrder[]): Promise<RolloutStanding[]>;
   /**
-   * There may be enough for the calls that these wait to pay for: they ask again. `first`: there may not be, and they make no
-   * other call before they have asked.
+   * There may now be enough budget for the calls that these rollouts wait for: they ask again. `first`: there may not
+   * be enough, and they make no other call before they have asked.
    */
   askAgain(ids: readonly string[], first?: boolean): Promise<void>;
-  /** The rollout as stored so far, or null when there is none. */
+  /** The rollout as stored so far, or null if there is none. */
   read(id: string): Promise<Rollout | null>;
-  /** Of its turns stored so far those that are asked for, as its trajectory will have them. */
+  /** The requested turns of those stored so far, in the form of a trajectory. */
   turns(id: string, ask: TurnsAsk): Promise<TurnSlice | null>;
-  /** What its trajectory would say now, without its turns and long texts. */
+  /** What its trajectory would contain now, without turns and long texts. */
   rest(id: string): Promise<(TrajectoryRest & Pick<Rollout, "initial_state">) | null>;
-  /** Frees the storage once all reports were acknowledged. False: a report is still to be. */
+  /** Frees the storage once all reports were acknowledged. False: a report is still pending. */
   free(): Promise<boolean>;
 }
 
 export interface SqlCaller {
-  /** Whose turn in the process the call waits for. */
+  /** The organisation whose scheduling turn the call waits for. */
   readonly org: string;
   /** How often the rollout was written before. */
   readonly writes: number;
 }
 export interface SqlAnswer {
-  /** What is wrong with the call comes back as a value. */
+  /** A fault of the call comes back as a value. */
   readonly outcome: SqlOutcome;
-  /** Milliseconds for which the call waited for its organisation's turn. */
+  /** Milliseconds for which the call waited for its organisation's scheduling turn. */
   readonly waited_ms: number;
 }
 
 export interface RolloutSqlRpc {
-  /** One call of a hook. Those of one rollout are run in the order in which they come. */
+  /** One call of a hook. Calls of one rollout run in the order of their arrival. */
   exec(caller: SqlCaller, place: SqlPlace, query: string, params: readonly SqlValue[]): Promise<SqlAnswer>;
 }

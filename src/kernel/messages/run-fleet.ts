@@ -1,34 +1,34 @@
 /**
- * What runs and trainers say to the object of the fleet that a run is on. Everything may come twice, and arguments and
- * results only ever gain optional fields.
+ * What runs and trainers send to the object of their fleet. Every message may arrive twice, and arguments and results
+ * only ever gain optional fields.
  */
 import type { Scope } from "../../contract/scope.ts";
 
-/** A call of the past, as its turn tells of it. `end` null: its end was never numbered. */
+/** A past call, as its turn recorded it. `end` is null if its end was never numbered. */
 export interface PastCall {
   readonly replica_id: string;
   readonly number: number;
   readonly end: number | null;
-  /** The model that it was asked by. */
+  /** The name of the model in the request. */
   readonly model: string;
 }
 
-/** What all replicas are to serve. A later generation, then a later version, wins. */
+/** The weights that all replicas must serve. A later generation wins, then a later version. */
 export interface WeightOrder {
   readonly scope: Scope;
   readonly fleet_id: string;
   readonly run_id: string;
   readonly generation: number;
   readonly version: number;
-  /** Of the trainer that published it: reports of `applied` are made with it. */
+  /** The epoch of the trainer that published it. Reports of `applied` use it. */
   readonly epoch: number;
   readonly location: string | null;
   readonly label: string | null;
-  /** Its run says where version 0 is: what a server was started with is not taken for it. */
+  /** The run says where version 0 is, so the weights that a server was started with do not count as version 0. */
   readonly loads_start?: true;
 }
 
-/** Somebody else brings a replica to a version: about to (`pending`), or done (`applied`), or it did not work. */
+/** Something other than the fleet updates a replica: it is about to (`pending`), has done so (`applied`), or failed. */
 export interface ReplicaReport {
   readonly run_id: string;
   readonly generation: number;
@@ -37,13 +37,13 @@ export interface ReplicaReport {
   readonly state: "pending" | "applied" | "failed";
 }
 
-/** What an object of the kernel asks of a fleet's object. */
+/** The methods of a fleet's object that objects of the kernel call. */
 export interface RunFleetRpc {
-  /** The version that sampled each, in their order; null where nobody can say. */
+  /** The version that sampled each call, in order; null if it is unknown. */
   versions(run_id: string, calls: readonly PastCall[]): Promise<readonly (number | null)[]>;
-  /** Brings the replicas to these weights, one after another, however long that takes. */
+  /** Updates the replicas to these weights, one after another, however long that takes. */
   update(order: WeightOrder): Promise<void>;
   reported(of: { readonly scope: Scope; readonly fleet_id: string }, report: ReplicaReport): Promise<void>;
-  /** A run that trained on it is over: its weights are nobody's. */
+  /** A run that trained on the fleet has ended: the fleet is free for other weights. */
   release(run_id: string): Promise<void>;
 }

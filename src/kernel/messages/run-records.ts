@@ -1,6 +1,7 @@
 /**
- * The shapes in which a run's Durable Object answers questions about itself and about its rollouts. `RolloutEntry` is a
- * row of its SQLite. Times are epoch milliseconds; a number that says yes or no is 1 or 0, as SQLite has no booleans.
+ * The shapes in which a run's Durable Object answers queries about itself and its rollouts. `RolloutEntry` is a row of
+ * its SQLite. Times are epoch milliseconds. A number that stands for a boolean is 1 or 0, because SQLite has no
+ * booleans.
  */
 import type { CancelReason } from "../../contract/errors.ts";
 import type { EventName } from "../../contract/event-names.ts";
@@ -10,7 +11,7 @@ import type { RunSpec } from "./wire.ts";
 
 export type Tally = Readonly<Record<string, number>>;
 
-/** What a run's object knows better than its row in D1. */
+/** Fields that are more current in a run's object than in its row in D1. */
 export type LiveView = Pick<
   RunView,
   "status" | "error" | "flow" | "counts" | "report" | "max_concurrent" | "dead_letters" | "last_event"
@@ -20,7 +21,7 @@ export type LiveView = Pick<
   readonly training: TrainingView | null;
 };
 
-/** Counters that the object keeps beside those that the API shows. */
+/** Counters that the object keeps in addition to those that the API shows. */
 export interface Tallies {
   readonly running: number;
   readonly finished: number;
@@ -29,8 +30,8 @@ export interface Tallies {
 }
 
 /**
- * What an audit compares: the counters that the object keeps as it goes (`counters`), and the same numbers, counted anew
- * from its rows (`run_rows`).
+ * What an audit compares: the counters that the object updates as it works (`counters`), and the same numbers counted
+ * again from its rows (`run_rows`).
  */
 export interface RunRecords {
   readonly counters: RunCounts;
@@ -42,35 +43,40 @@ export interface RunRecords {
   readonly doubled_slots: number;
   readonly segmented: number;
   readonly segments: readonly { first_seq: number; last_seq: number; key: string | null }[];
-  /** Digests of the trajectories that must each be an object of R2. */
+  /** Digests of trajectories; for each there must be an object in R2. */
   readonly large: readonly string[];
-  /** What its ended rollouts spent, summed anew from its rows: turns, calls and tokens. */
+  /** What its ended rollouts spent, summed again from its rows: turns, calls and tokens. */
   readonly spent?: Tally;
   readonly settled: boolean;
   readonly status: Exclude<RunStatus, "queued" | "paused">;
-  /** True when the row of the run in D1 should show this same state. */
+  /** True if the row of the run in D1 should show this same state. */
   readonly row_current: boolean;
-  /** Null for a run that trains nothing. */
+  /** Null for a run that is not a training run. */
   readonly training: TrainingRecords | null;
-  /** Only for a cancelled run that has not ended: when it must have ended, and the first rollouts it still waits for. */
+  /**
+   * Only for a cancelled run that has not ended: the latest time of its end, and the first rollouts it still waits for.
+   */
   readonly draining?: { readonly ends_by: number; readonly rollouts: readonly string[] };
 }
 
 export interface TrainingRecords {
   readonly counters: Tally;
   readonly run_rows: Tally;
-  /** Ids of the batches that are not void; `samples`: digests of the R2 objects with the training samples of their groups. */
+  /**
+   * Ids of the batches that are not void. `samples`: digests of the R2 objects with the training samples of their
+   * groups.
+   */
   readonly batches: readonly string[];
   readonly samples: readonly string[];
 }
 
-// A type, not an interface: SQLite cursors want an index signature.
+// A type, not an interface: SQLite cursors need an index signature.
 export type TaskMean = {
   readonly task_key: string;
-  /** Over the scored rollouts that count. Rows of the dataset with equal keys are one task. */
+  /** Mean over the scored rollouts that count. Rows of the dataset with equal keys are one task. */
   readonly mean: number;
   readonly example_id: number;
-  /** The one of these rollouts that was dispatched first, and its number. */
+  /** The first of these rollouts to be dispatched, and its number. */
   readonly rollout_id: string;
   readonly seq?: number;
 };
@@ -87,7 +93,7 @@ export interface StoredEvent {
   readonly data: object;
 }
 
-// A type, not an interface: SQLite cursors want an index signature.
+// A type, not an interface: SQLite cursors need an index signature.
 export type RolloutEntry = {
   seq: number;
   group_index: number;
@@ -98,22 +104,24 @@ export type RolloutEntry = {
   outcome: Outcome | null;
   reason: string | null;
   superseded_by: string | null;
-  /** When the sweep next asks the object that plays the rollout how it stands, and how often it has asked. */
+  /** When the reconciliation next asks the shard for the rollout's state, and how often it has asked. */
   ask_at: number;
   asks: number;
-  /** How often in a row that object did not know the rollout, or did not answer. */
+  /** How often in a row the shard did not have the rollout, or did not answer. */
   misses: number;
-  /** How often the rollout was told to stop. */
+  /** How often a stop was sent for the rollout. */
   told: number;
   cancel: CancelReason | null;
   example_id: number | null;
   task_key: string | null;
-  /** What the task asks, in a line; null until the rollout has reported, and for one that ended before there were these. */
+  /**
+   * The task in one line; null until the rollout has reported, and for rollouts that ended before this field existed.
+   */
   task_text: string | null;
-  /** The environment of the group that played the task; null where none of a group did, or nobody knows which. */
+  /** The environment of the group that played the task; null without a group, or if it is unknown. */
   member: string | null;
   digest: string | null;
-  /** A hash of what the model said; null for a rollout that left no trajectory. */
+  /** A hash of what the model said; null for a rollout without a trajectory. */
   said: string | null;
   bytes: number;
   stop_condition: string | null;
@@ -122,7 +130,7 @@ export type RolloutEntry = {
   calls: number;
   prompt_tokens: number;
   completion_tokens: number;
-  /** Of the prompt's. */
+  /** Part of the prompt tokens. */
   cached_tokens: number;
   started_at: number | null;
   ended_at: number | null;
@@ -130,9 +138,9 @@ export type RolloutEntry = {
   reward: number | null;
   scores: string | null;
   scoring_errors: string | null;
-  /** The number of the object that plays it, from 1; null for one that takes over another's trajectory. */
+  /** The number of the shard that plays it, from 1; null for a rollout that takes over another one's trajectory. */
   host: number | null;
-  /** `seq` of the rollout whose trajectory this one takes over; null for one that is played. */
+  /** `seq` of the rollout whose trajectory this one takes over; null for a rollout that is played. */
   carries: number | null;
   steps: string | null;
   /** The number of its end in the run: 1 for the first, without gaps. */
@@ -140,22 +148,25 @@ export type RolloutEntry = {
   judge_calls: number;
   judge_prompt_tokens: number;
   judge_completion_tokens: number;
-  /** Micro-dollars; null where judges were asked and their cost cannot be known. */
+  /** Micro-dollars; null if judges were called and their cost is unknown. */
   judge_micros: number | null;
-  /** JSON: each result of its judges, and what it cost. */
+  /** JSON: each result of its judges, and its cost. */
   judgements: string | null;
-  /** Micro-dollars, in a run with a cap: what it may spend in all, and from its end on what it spent, its judges included. */
+  /** Micro-dollars, in a run with a cap: what it may spend in all; after its end, what it spent, judges included. */
   ceiling: number;
   spent_micros: number;
-  /** The last of its asks that was heard, and what it waits for: micro-dollars of its next call; 0: for nothing. */
+  /**
+   * The number of its last request for budget, and the cost of the next call that it waits for in micro-dollars (0:
+   * none).
+   */
   asked: number;
   needs: number;
-  /** Calls of which nobody knows what they took, and the most that can be. */
+  /** Calls whose cost is unknown, and the most that they can have cost. */
   lost_calls: number;
-  /** Turns whose reply did not say what it took. */
+  /** Turns whose reply did not report its usage. */
   unmetered: number;
   lost_micros: number;
-  /** JSON: `ChargeLines`, what the platform charges for it; null before its end, and where nothing is charged. */
+  /** JSON: `ChargeLines`, what the platform charges for it; null before its end, and if nothing is charged. */
   charge: string | null;
 };
 
@@ -165,24 +176,24 @@ export interface Ending {
   readonly reason: string | null;
 }
 
-/** A rollout, and its trajectory when the run still holds it. */
+/** A rollout, with its trajectory if the run's object still stores it. */
 export type RolloutRecord = {
   readonly entry: RolloutEntry;
   readonly text: string | null;
-  /** Its advantage over its group; absent for a rollout that has none. */
+  /** Its advantage in its group; absent if it has none. */
   readonly advantage?: number;
 };
 
-/** What an ended rollout left for its segment: its trajectory's text is null where that is in R2, or where there is none. */
-// A type, not an interface: SQLite cursors want an index signature.
+/** An ended rollout's part of a segment. The trajectory's text is null if it is in R2, or if there is none. */
+// A type, not an interface: SQLite cursors need an index signature.
 export type RolloutLeft = { readonly id: string; readonly digest: string | null; readonly text: string | null };
 
-/** What a segment is told of to who watches: its rollouts, without what they left, and the run once it has ended. */
+/** What telemetry gets of a segment: its rollouts, without trajectories, and the run if it has ended. */
 export interface SegmentTrace {
   readonly spec: RunSpec;
   /** In the order of their ends. */
   readonly rollouts: readonly RolloutEntry[];
-  /** Set for the segment with the last of them, if the run is over: no other tells of it. */
+  /** Set for the segment with the last rollout, if the run is over: only this segment reports the end. */
   readonly ended: { readonly at: number; readonly status: string; readonly error: string | null } | null;
 }
 

@@ -1,47 +1,49 @@
 /**
- * How a trainer spends its time between its first lease and its last acknowledgement: a step at a time, each from the
- * acknowledgement before it to its own. Pure; times are epoch milliseconds.
+ * How a trainer spends its time between its first lease and its last acknowledgement, one step at a time: a step lasts
+ * from the previous acknowledgement to its own. Pure; times are epoch milliseconds.
  *
- * Invariants. A step is counted once, when it is acknowledged. What the trainer itself says of a step (`wait_s`, `train_s`
- * of its metrics, which may come after the acknowledgement) goes before what the platform saw, and is never more than the
- * step took. Time in which nobody could train is in no step.
+ * Invariants. A step is counted once, when it is acknowledged. What the trainer reports about a step (`wait_s` and
+ * `train_s` in its metrics, which may arrive after the acknowledgement) replaces what the platform measured, and is
+ * never more than the step took. Time in which training was impossible is in no step.
  */
 
-/** What was seen of one acknowledged step, kept with its acknowledgement: its metrics may come later. */
+/**
+ * What was measured of one acknowledged step. It is stored with the acknowledgement, because metrics may come later.
+ */
 export interface StepTime {
   readonly took_ms: number;
-  /** From the request for a lease that found no batch to the lease, by the platform's clock. */
+  /** From a lease request that found no batch to the lease, by the platform's clock. */
   readonly waited_ms: number;
-  /** It began with the first lease: what the trainer waited for that was before. */
+  /** The step began with the first lease. What the trainer waited before it is not part of the step. */
   readonly first: boolean;
 }
 
 export interface TrainerTime {
-  /** False where batches are pushed: nobody hears of the trainer while it waits. */
+  /** False if batches are pushed: then the trainer makes no calls while it waits. */
   readonly asks: boolean;
   readonly paused_at: number | null;
-  /** Up to here absences are accounted for. */
+  /** Absences are accounted for up to this time. */
   readonly left_out_to: number;
-  /** Of the step that goes on: the first lease, or the last acknowledgement. Null before the first lease. */
+  /** Start of the current step: the first lease, or the last acknowledgement. Null before the first lease. */
   readonly step_began_at: number | null;
   readonly waiting_since: number | null;
-  /** In the step that goes on, by the platform's clock. */
+  /** In the current step, by the platform's clock. */
   readonly waited_ms: number;
   readonly steps: number;
   readonly wall_ms: number;
   readonly waiting_ms: number;
-  /** Steps whose wait the trainer has told. */
+  /** Steps whose wait the trainer has reported. */
   readonly waits_told: number;
   readonly training_ms: number;
-  /** Of the steps whose training the trainer has told. */
+  /** Duration of the steps whose training time the trainer has reported. */
   readonly training_wall_ms: number;
 }
 
-/** Shares of the time from the first lease to the last acknowledgement, from 0 to 1. Null: nothing is known yet. */
+/** Fractions of the time from the first lease to the last acknowledgement, from 0 to 1. Null: not known yet. */
 export interface TrainerShares {
   readonly waiting_for_batch: number | null;
   readonly not_training: number | null;
-  /** Whose clock `waiting_for_batch` was read from; of the first step there is nothing to wait for. */
+  /** The clock behind `waiting_for_batch`. The first step has no wait. */
   readonly waiting_by: "trainer" | "platform" | "both" | null;
 }
 
@@ -62,13 +64,13 @@ export const NO_TIME: TrainerTime = {
   training_wall_ms: 0,
 };
 
-/** It waits from now on, unless it does already: for a batch that is not there, or to be offered the next one. */
+/** Starts a wait, unless one is running: for a batch that is not ready, or for the next offer. */
 export function waitingSince(time: TrainerTime, now: number): TrainerTime {
   if (time.step_began_at === null || time.waiting_since !== null) return time;
   return { ...time, waiting_since: now };
 }
 
-/** It has a batch, or nothing to wait for any more. */
+/** Ends the wait: the trainer has a batch, or there is nothing to wait for. */
 export function waitEnded(time: TrainerTime, now: number): TrainerTime {
   const waited_ms = time.waited_ms + (now - (time.waiting_since ?? now));
   return { ...time, waiting_since: null, waited_ms };
@@ -78,7 +80,9 @@ export function leaseBegun(time: TrainerTime, now: number): TrainerTime {
   return { ...waitEnded(time, now), step_began_at: time.step_began_at ?? now };
 }
 
-/** Whoever was away, or kept from training, between these two moments was neither at work nor waiting. */
+/**
+ * Excludes a span of time in which the trainer was absent or could not train: it counts as neither work nor waiting.
+ */
 export function leftOut(time: TrainerTime, from: number, to: number): TrainerTime {
   const ms = Math.max(0, to - Math.max(from, time.left_out_to));
   const later = (at: number | null) => (at === null ? null : at + ms);
@@ -91,7 +95,7 @@ export function leftOut(time: TrainerTime, from: number, to: number): TrainerTim
   };
 }
 
-/** The step is acknowledged, and the next one begins. `step` is null where no lease was ever taken. */
+/** The step is acknowledged, and the next one begins. `step` is null if no lease was ever taken. */
 export function stepAcked(
   before: TrainerTime,
   metrics: Metrics,
@@ -112,7 +116,7 @@ export function stepAcked(
   return { time: stepTold(counted, step, metrics), step };
 }
 
-/** What the trainer says of a step that is counted already. */
+/** Takes over what the trainer reports about a step that is already counted. */
 export function stepTold(time: TrainerTime, step: StepTime, metrics: Metrics): TrainerTime {
   const { took_ms, waited_ms, first } = step;
   const waited = first ? null : spanOf(metrics["wait_s"], took_ms);
@@ -126,7 +130,7 @@ export function stepTold(time: TrainerTime, step: StepTime, metrics: Metrics): T
   };
 }
 
-/** Milliseconds, as far as they fit into the step; null for what is no span of time. */
+/** Milliseconds, at most the length of the step; null if the value is not a span of time. */
 function spanOf(seconds: number | null | undefined, most: number): number | null {
   if (typeof seconds !== "number" || !(seconds >= 0)) return null;
   return Math.min(most, seconds * 1000);

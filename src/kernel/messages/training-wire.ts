@@ -1,6 +1,6 @@
 /**
- * What a training run's object, its trainer's object and the consumers say to each other. As in wire.ts: everything may
- * come twice, and arguments and results only ever gain optional fields. Times are epoch milliseconds.
+ * The messages between a training run's object, its trainer's object and the consumers. As in wire.ts, every message
+ * may arrive twice, and arguments and results only ever gain optional fields. Times are epoch milliseconds.
  */
 import type { RunFleet } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
@@ -12,7 +12,7 @@ import type { RunSpec } from "./wire.ts";
 
 export type { StoredTrainer, TrainingSpec };
 
-/** One sample as the run's object knows it: its tokens are in R2. */
+/** One sample as the run's object stores it: its tokens are in R2. */
 export interface SampleNote {
   readonly sample_id: string;
   readonly rollout_id: string;
@@ -22,10 +22,10 @@ export interface SampleNote {
   readonly policy_version_end: number;
 }
 
-/** What the scoring consumer made of a whole group, beside its scores. */
+/** What the scoring consumer made of a whole group, besides its scores. */
 export interface GroupSamples {
   readonly group: number;
-  /** The object with the group's rows, in R2 under its digest; null when there is nothing to train. */
+  /** The R2 object with the group's rows, stored under its digest; null if there is nothing to train on. */
   readonly object: {
     readonly sha256: string;
     readonly bytes: number;
@@ -33,23 +33,23 @@ export interface GroupSamples {
   } | null;
   /** In the order of the rows in the object. */
   readonly samples: readonly SampleNote[];
-  /** Rollouts no sample could be made of, by cause (`no_tokens`, `length_mismatch`, `missing_logprob`, …). */
+  /** Rollouts that gave no sample, by cause (`no_tokens`, `length_mismatch`, `missing_logprob`, …). */
   readonly untrainable: Readonly<Record<string, number>>;
-  /** The rows: rollouts' first ones, those begun anew, and those of which something was overwritten. */
+  /** The rows: the first of each rollout, rows that start again, and rows of which something was overwritten. */
   readonly branches: GroupSamples["transitions"];
-  /** Between turns: continued by exact prefix, started anew. */
+  /** Transitions between turns: continued by exact prefix, or started again. */
   readonly transitions: {
     readonly clean: number;
     readonly forked: number;
     readonly realigned: number;
   };
-  /** Per rollout, what a length penalty and the metrics count. */
+  /** For each rollout, what a length penalty and the metrics count. */
   readonly lengths: Readonly<
     Record<string, { readonly output: number; readonly total: number; readonly turns: number }>
   >;
 }
 
-/** A batch the trainer may have: the run's object tells its trainer's object. */
+/** A batch that the trainer may have. The run's object sends it to the trainer's object. */
 export interface ReadyBatch {
   readonly step: number;
   readonly generation: number;
@@ -65,16 +65,16 @@ export interface TrainerSpec extends StoredTrainer {
   readonly run_id: string;
   readonly target: TrainerTarget;
   readonly max_steps: number;
-  /** Whose replicas serve what it publishes; absent for a run on an endpoint. */
+  /** The fleet whose replicas serve the published weights; absent for a run on an endpoint. */
   readonly fleet?: RunFleet;
 }
 
-/** Everything the run's object needs to know of its trainer; the later `seq` is the truth. */
+/** Everything that the run's object needs to know about its trainer. The snapshot with the later `seq` is valid. */
 export interface TrainerSnapshot {
   readonly seq: number;
   readonly epoch: number;
   readonly generation: number;
-  /** Set with a new generation: the version everything went back to. */
+  /** Set with a new generation: the version to which the run was reset. */
   readonly reset_to: number;
   readonly published: number;
   readonly applied: {
@@ -82,17 +82,17 @@ export interface TrainerSnapshot {
     readonly max: number;
     readonly by_replica: Readonly<Record<string, number>>;
   };
-  /** Version new groups are to be sampled by: the least applied one, or the published one where no replica reports. */
+  /** Version to sample new groups with: the lowest applied one, or the published one if no replica reports. */
   readonly serving: number;
   readonly acked_step: number;
   readonly leased_step: number | null;
-  /** Acks since the step the run's object knew. */
+  /** Acknowledgements after the step that the run's object has. */
   readonly acks: readonly {
     readonly step: number;
     readonly at: number;
     readonly produced_version: number;
     readonly metrics: Readonly<Record<string, number | null>>;
-    /** Names of metrics that came as no finite number. */
+    /** Names of metrics whose values were not finite numbers. */
     readonly not_finite?: readonly string[];
   }[];
   readonly dead: {
@@ -115,7 +115,7 @@ export type TrainerRefusal =
   | { readonly code: "lease_lost" }
   | { readonly code: "wrong_token" }
   | { readonly code: "wrong_batch"; readonly message: string }
-  /** `next_step`: the batch that has to be acknowledged first. */
+  /** `next_step`: the batch that must be acknowledged first. */
   | { readonly code: "version_ahead"; readonly message: string; readonly next_step: number }
   | { readonly code: "lease_held"; readonly message: string }
   | { readonly code: "needs_reset"; readonly published: number }
@@ -125,21 +125,21 @@ export type Answer<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly refusal: TrainerRefusal };
 
-/** Nothing to lease yet, and why. */
+/** There is nothing to lease yet, and why. */
 export interface Waiting {
   readonly waiting: "waiting_for_rollouts" | "paused" | "draining";
   readonly retry_after_s: number;
 }
 
 export interface TrainerRpc {
-  /** Begins it; a no-op after the first. */
+  /** Creates the object; does nothing after the first call. */
   create(spec: TrainerSpec): Promise<void>;
-  /** Batches in step order; repeated ones change nothing. Answers how it stands, whoever asks. */
+  /** Batches in step order; repeated ones change nothing. Returns the current snapshot. */
   ready(
     batches: readonly ReadyBatch[],
     known: { readonly acked_step: number; readonly paused: boolean; readonly ended: boolean },
   ): Promise<TrainerSnapshot | null>;
-  /** How it stands. Null: nobody created it. `known`: acks after this step come along. */
+  /** The current snapshot. Null: the object does not exist. `known`: acknowledgements after this step are included. */
   snapshot(known: { readonly acked_step: number }): Promise<TrainerSnapshot | null>;
   register(asked: {
     readonly trainer_id: string;
@@ -173,7 +173,7 @@ export interface TrainerRpc {
       readonly produced_version: number;
       readonly metrics: Readonly<Record<string, number | null>>;
       readonly not_finite?: readonly string[];
-      /** The weights it made are out: taken with the acknowledgement, in one write. */
+      /** The weights of this step are published: stored with the acknowledgement, in one write. */
       readonly published?: WeightsOut | undefined;
     },
   ): Promise<Answer<Acked>>;
@@ -195,29 +195,33 @@ export interface TrainerRpc {
     readonly label?: string | undefined;
     readonly location?: string | undefined;
     readonly sha256?: string | undefined;
-    /** Said by the run's fleet, of weights of this generation: it is no trainer, and no epoch fences it off. */
+    /**
+     * The report comes from the run's fleet, about weights of this generation. It has no epoch, so it is never fenced.
+     */
     readonly of_fleet?: { readonly generation: number };
-    /** Likewise: the replicas that take calls. What others serve holds nothing back. */
+    /** From the fleet too: the replicas that accept calls. Others do not delay anything. */
     readonly rotation?: readonly string[];
   }): Promise<Answer<WeightVersions>>;
   weightVersions(): Promise<WeightVersions | null>;
-  /** Which weights engines served from when on, in order: the latest 1,000 changes. Null: nobody created it. */
+  /**
+   * Which weights the engines served from which time on, in order: the latest 1,000 changes. Null: it does not exist.
+   */
   served(): Promise<readonly ServedWeights[] | null>;
   /**
-   * What is known of a batch, by step: the one of the latest generation, `void` where the run went back and has not cut
-   * it anew. `max_wait_s`: how long to wait for one that can be read.
+   * The batch of a step in the latest generation; `void` if the run was reset and has not cut it again. `max_wait_s`:
+   * how long to wait until one can be read.
    */
   batch(
     step: number,
     asked?: { readonly max_wait_s: number },
   ): Promise<(ReadyBatch & { readonly state: string }) | null>;
-  /** A dead batch is offered again. */
+  /** Offers a dead batch again. */
   revive(step: number): Promise<boolean>;
-  /** Frees its storage, since its run is deleted: it is unknown from here on. */
+  /** Frees its storage, because its run is deleted. After that it is unknown. */
   free(): Promise<void>;
 }
 
-/** For whoever finds the trainer's object missing and creates it. Null for a run that trains nothing. */
+/** For callers that find no trainer's object and create it. Null for a run that is not a training run. */
 export function trainerSpecOf({ scope, run_id, training, trainer, fleet }: RunSpec): TrainerSpec | null {
   if (training === undefined) return null;
   const { trainer: target, max_steps } = training;

@@ -1,7 +1,7 @@
-/** Some turns of a rollout, without the rest of them; and what is said of it beside its turns. */
+/** A page of a rollout's turns, and the fields of a rollout besides its turns. */
 import type { StoredTurn, Trajectory } from "../../contract/trajectory.ts";
 
-/** What is said of a rollout as a whole, without its long texts. */
+/** The fields of a rollout as a whole, without its long texts. */
 export const REST = [
   ...["task_key", "example_id", "answer", "final_env_response", "stop_condition", "is_truncated", "cleanup_errors"],
   ...["failed_calls", "tools", "usage", "started_at", "ended_at", "forked_from", "rescored_from"],
@@ -10,13 +10,13 @@ export const REST = [
 export type TrajectoryRest = Pick<Trajectory, (typeof REST)[number]>;
 
 export interface TurnsAsk {
-  /** Turns behind this one; null: from the first. */
+  /** Turns after this one; null: from the first. */
   readonly after: number | null;
-  /** The last ones before this one; null: no such bound. */
+  /** The last turns before this one; null: no such bound. */
   readonly before: number | null;
-  /** 0: none of them, but how many there are. */
+  /** 0: no turns, only their number. */
   readonly limit: number;
-  /** Of storage; one turn at least. */
+  /** Bytes of storage; at least one turn is returned. */
   readonly bytes: number;
 }
 
@@ -25,18 +25,18 @@ export interface TurnSlice {
   readonly total: number;
   /** Epoch milliseconds. */
   readonly started_at: number;
-  /** Which turns these are, half-open, and whether there are more on the way of the ask. */
+  /** The range of these turns, half-open, and whether there are more in the direction of the query. */
   readonly from: number;
   readonly to: number;
   readonly more: boolean;
   readonly turns: readonly StoredTurn[];
-  /** What each of them takes in storage, as JSON. */
+  /** The size of each turn in storage, as JSON. */
   readonly bytes: readonly number[];
 }
 
 /**
- * Which turns a page has, half-open, and whether there are more on its way: behind it, or before it where it was asked for
- * from its end. No more than `bytes` of storage, but one turn at least.
+ * The range of turns on a page, half-open, and whether there are more in the direction of the query: after it, or
+ * before it if the query reads from the end. At most `bytes` of storage, but at least one turn.
  */
 export function rangeOf(
   total: number,

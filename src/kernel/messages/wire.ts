@@ -1,6 +1,6 @@
 /**
- * What travels between objects, queues and consumers. Messages hold ids only and stay under 1 kB; every receiver may
- * see any of these twice. RPC arguments and results only ever gain optional fields.
+ * The messages between objects, queues and consumers. Messages hold ids only and stay under 1 kB. Every receiver may
+ * get any of them twice. RPC arguments and results only ever gain optional fields.
  */
 
 import type { CancelReason, FailureClass, SerializedError } from "../../contract/errors.ts";
@@ -18,99 +18,103 @@ import type { Latencies } from "./latency.ts";
 
 export type { EnvironmentPin, ResolvedJudge as JudgeTarget, RunSpec };
 
-/** Where a rollout stands in its run. */
+/** The place of a rollout in its run. */
 export interface RolloutSlot {
   readonly group: number;
   readonly slot: number;
   readonly attempt: number;
 }
 
-/** Everything one rollout needs for its whole life, the task row included. */
+/** Everything that one rollout needs for its whole life, including the task row. */
 export interface RolloutSpec extends RolloutSlot {
   readonly scope: Scope;
   readonly run_id: string;
   readonly rollout_id: string;
-  /** The number of the object that plays it, among those of its run. */
+  /** The number of the shard that plays it, in its run. */
   readonly host: number;
   readonly example_id: number;
   readonly task_key: string;
-  /** Whose task it is, in a run of a group of environments. */
+  /** The environment of the task, in a run of a group of environments. */
   readonly member?: string;
   readonly row: JsonObject;
-  /** Of its row, its prompt and the turns it begins with, in memory (UTF-16 units). */
+  /** Size in memory of its row, its prompt and the turns it begins with (UTF-16 units). */
   readonly characters?: number;
   readonly environment: EnvironmentPin;
   readonly environment_args: JsonObject;
   readonly model: string;
   readonly endpoint_id: string;
-  /** Of a run on a fleet, whose id `endpoint_id` is then. */
+  /** For a run on a fleet; `endpoint_id` is then the fleet's id. */
   readonly fleet?: RunFleet;
-  /** The address that its tokens are charged by; absent where nothing is charged. */
+  /** The address by which its tokens are charged; absent if nothing is charged. */
   readonly address?: string;
   readonly sampling: Sampling;
   readonly limits: RunLimits;
   readonly seed: number;
-  /** Its score is a matter of its own trajectory alone: it is scored where it was played (scoring/score-in-place.ts). */
+  /**
+   * Its score depends only on its own trajectory, so the shard that played it scores it (scoring/score-in-place.ts).
+   */
   readonly scored_in_place?: boolean;
-  /** What it begins with instead of the environment's setup: the turns of another rollout. */
+  /** The turns of another rollout that it begins with, instead of the environment's setup. */
   readonly from?: ForkPoint;
-  /** Of a training run: the weights its group was dispatched by, */
+  /** In a training run: the version of the weights when its group was dispatched. */
   readonly policy_version?: number;
-  /** and the resets of the run before it began. */
+  /** In a training run: the number of resets of the run before it began. */
   readonly policy_generation?: number;
-  /** In a run with a cap. */
+  /** Only in a run with a cap. */
   readonly budget?: RolloutBudget;
 }
 
 /** What a rollout may spend before it asks its run for more, in micro-dollars. */
 export interface RolloutBudget {
   readonly ceiling: number;
-  /** What it counts for from its start, whatever it does: part of the ceiling. */
+  /** What it counts for from its start, whatever it does. It is part of the ceiling. */
   readonly base: number;
   readonly prices: CostPrices;
 }
 
-/** A rollout of a run with a cap asks for more. */
+/** A request for more budget by a rollout of a run with a cap. */
 export interface AllowanceAsk extends RolloutSlot, CeilingAsk {
-  /** Counts its asks: what an earlier one asked for is void. */
+  /** Number of this request. A later request replaces earlier ones. */
   readonly asks: number;
 }
 
-/** `ceiling`: what it may spend in all; null: not enough for its next call, and it waits. `over`: nobody awaits its end. */
+/**
+ * `ceiling`: what it may spend in all; null: not enough for its next call, so it waits. `over`: it no longer runs.
+ */
 export interface AllowanceReply {
   readonly ceiling: number | null;
   readonly over?: boolean;
 }
 
-/** What a rollout says of itself when asked. `next_event_at`: do not ask again before (epoch ms). */
+/** The state of a rollout. `next_event_at`: do not ask again before then (epoch ms). */
 export type RolloutStanding =
   | { readonly state: "running"; readonly next_event_at: number }
   | { readonly state: "answered" }
   | { readonly state: "expired" }
   | { readonly state: "unknown" }
-  /** What is stored of it cannot be read. */
+  /** Its stored data cannot be read. */
   | { readonly state: "unreadable" };
 
-/** The final report of a rollout: everything its run keeps of it, short of scores. */
+/** The final report of a rollout: everything that its run stores about it, except scores. */
 export interface RolloutReport extends RolloutSlot {
   readonly rollout_id: string;
   readonly example_id: number;
   readonly task_key: string;
-  /** What its task asks; absent where nobody says it in words, or the prompt was never made. */
+  /** What its task asks; absent if there is no text for it, or the prompt was never made. */
   readonly task_text?: string;
-  /** Whose task it is, in a run of a group of environments. */
+  /** The environment of the task, in a run of a group of environments. */
   readonly member?: string;
   readonly failure: FailureClass | null;
   readonly cancelled: CancelReason | null;
   readonly error: SerializedError | null;
-  /** Set when every other rollout of the run would fail alike. */
+  /** Set if every other rollout of the run would fail in the same way. */
   readonly stop_run: { readonly code: string; readonly message: string } | null;
-  /** sha256 of the trajectory; null when none could be made. */
+  /** sha256 of the trajectory; null if none could be made. */
   readonly digest: string | null;
-  /** Hash of the prompt and what was said after it. */
+  /** Hash of the prompt and of what was said after it. */
   readonly said?: string;
   readonly bytes: number;
-  /** The trajectory itself when it is small (`LIMITS.inlineTrajectoryBytes`); a larger one is in R2 under its digest. */
+  /** The trajectory itself if it is small (`LIMITS.inlineTrajectoryBytes`); a larger one is in R2 under its digest. */
   readonly trajectory: string | null;
   readonly stop_condition: string | null;
   readonly is_truncated: boolean;
@@ -118,74 +122,76 @@ export interface RolloutReport extends RolloutSlot {
   readonly calls: number;
   /** Calls that were answered with 429. */
   readonly limited?: number;
-  /** Of its own turns. */
+  /** Latencies of its own turns only. */
   readonly latencies?: Latencies;
   readonly usage: Usage;
-  /** Replies that did not say what they took: what the rollout cost is unknown. */
+  /** Replies that did not report their usage: the cost of the rollout is unknown. */
   readonly unmetered?: number;
-  /** Absent of one that was never begun. */
+  /** Absent for a rollout that was never started. */
   readonly spent?: Spending;
   readonly started_at: number;
   readonly ended_at: number;
-  /** Its scores, where it was scored in its own object. */
+  /** Its scores, if the shard scored it. */
   readonly record?: ScoreRecord;
 }
 
-/** Work that may have ended the process: a place that is to be started, a rollout, or a unit that is to be scored. */
+/**
+ * Work that may have ended the process: a rollout to be started, a running rollout, or a scoring group to be scored.
+ */
 export type SuspectKey = `${"start" | "rollout"}/${number}/${number}/${number}` | `unit/${number}`;
 
 /** One rollout to start. */
 export interface Starter extends RolloutSlot {
   readonly rollout_id: string;
-  /** The number of the object that plays it; null: none does, since it takes over what another one left. */
+  /** The number of the shard that plays it; null if it takes over the trajectory of another rollout. */
   readonly host: number | null;
-  /** It may have ended the process before: it is begun alone (suspects.ts). */
+  /** It may have ended the process before, so it is started alone (suspects.ts). */
   readonly suspect?: boolean;
-  /** The attempt of this run whose trajectory it takes over, in place of sampling one. */
+  /** The attempt of this run whose trajectory it takes over instead of sampling one. */
   readonly carries?: RolloutSlot;
-  /** Of a training run: which row its group plays (else the group's number says), */
+  /** In a training run: the row that its group plays; if absent, the group's number decides. */
   readonly example_index?: number;
-  /** the weights the group was dispatched by, */
+  /** In a training run: the version of the weights when the group was dispatched. */
   readonly policy_version?: number;
-  /** and the resets of the run so far. */
+  /** In a training run: the number of resets of the run so far. */
   readonly policy_generation?: number;
   /** In a run with a cap: what it may spend before it asks for more. */
   readonly ceiling?: number;
 }
 
-/** A rollout whose trajectory another one takes over; `attempt` null = the latest that has ended. */
+/** A rollout whose trajectory another one takes over. `attempt` null: the latest attempt that has ended. */
 export interface SourceSlot extends Omit<RolloutSlot, "attempt"> {
   readonly attempt: number | null;
 }
 
-/** Where a finished trajectory is: here (`text`), in R2 under its digest, or (digest null) nowhere. */
+/** Where a finished trajectory is: here (`text`), in R2 under its digest, or (if digest is null) nowhere. */
 export interface StoredTrajectory {
   readonly digest: string | null;
   readonly text: string | null;
 }
 
-/** One rollout whose trajectory is to be scored. */
+/** One rollout whose trajectory must be scored. */
 export interface Member extends Starter, StoredTrajectory {}
 
 export interface Unit {
   readonly unit: number;
-  /** It may have ended the process before: it is scored alone (suspects.ts). */
+  /** It may have ended the process before, so it is scored alone (suspects.ts). */
   readonly suspect?: boolean;
-  /** Of a training run: no weights can have sampled it that have a later version. */
+  /** In a training run: weights with a later version cannot have sampled it. */
   readonly newest_version?: number;
   readonly members: readonly Member[];
 }
 
-/** What a retry asks for: `classes` null = the usual ones; `hash` tells a repeat of the key from another request. */
+/** A retry. `classes` null: the default classes. `hash` distinguishes a repeat of the key from another request. */
 export interface RetryOrder {
   readonly classes: readonly string[] | null;
   readonly key: string | null;
   readonly hash: string;
-  /** What the same order was kept as under secrets before the current one. */
+  /** The hashes of the same order under secrets before the current one. */
   readonly hashes_before?: readonly string[] | undefined;
 }
 
-/** `unknown`: nobody created this run. */
+/** `unknown`: the run does not exist. */
 export type RetryRefusal = "unknown" | "cancelled" | "capped" | "draining" | "key_reused" | "training";
 
 export type ScoredMember = RolloutSlot & { readonly record: ScoreRecord };
@@ -195,14 +201,19 @@ interface Address {
   readonly run_id: string;
 }
 
-/** `rollout-groups`: start these. Older than 10 minutes: the sweep has long re-sent it, so it is dropped. */
+/**
+ * `rollout-groups`: start these. A message older than 10 minutes is dropped, because the reconciliation has sent it
+ * again.
+ */
 export interface GroupsMessage extends Address {
   readonly kind: "groups";
   readonly sent_at: number;
   readonly rollouts: readonly (readonly [group: number, slot: number, attempt: number])[];
 }
 
-/** `rollout-scores`: score these units. `heavy`: they took more work than that queue gives them (scoring/scoring-pass.ts). */
+/**
+ * `rollout-scores`: score these groups. `heavy`: they exceeded the work limit of that queue (scoring/scoring-pass.ts).
+ */
 export interface ScoresMessage extends Address {
   readonly kind: "scores";
   readonly units: readonly number[];
@@ -210,32 +221,32 @@ export interface ScoresMessage extends Address {
 }
 
 /**
- * How soon the judges of an endpoint answer a run. `slow`: not soon, but they do. `silent`: nothing was heard of them in
- * the time that a judge has. Absent: soon, or nobody knows yet.
+ * How fast the judges of an endpoint answer a run. `slow`: they answer, but late. `silent`: no answer came in the time
+ * that a judge has. Absent: fast, or not known yet.
  */
 export type JudgePace = "slow" | "silent";
 
-/** `rollout-judgements`: ask the judges of this unit. */
+/** `rollout-judgements`: call the judges of this scoring group. */
 export interface JudgementMessage extends Address {
   readonly kind: "judgement";
   readonly unit: number;
   readonly pace?: JudgePace;
-  /** Rollouts of the unit, at most. */
+  /** The maximum number of rollouts in the scoring group. */
   readonly members: number;
 }
 
-/** `run-segments`: fold this segment. */
+/** `run-segments`: compact this segment. */
 export interface SegmentMessage extends Address {
   readonly kind: "segment";
   readonly segment: number;
 }
 
-/** One hand-over of a message: whoever else holds a copy of it has another id, or came before. */
+/** One delivery of a message. Another copy of the message has another id, or a lower attempt. */
 export interface Delivery {
   readonly id: string;
-  /** From 1; a later one means that an earlier one came to nothing. */
+  /** From 1. A higher number means that earlier deliveries failed. */
   readonly attempt: number;
-  /** Of a judgement: for which queue it was sent. */
+  /** For a judgement: the queue that it was sent to. */
   readonly pace?: JudgePace;
 }
 

@@ -1,4 +1,4 @@
-/** Accepts a run that somebody asks for: resolve the request, store what it needs, create its object. */
+/** Accepts a requested run: resolves the request, stores what the run needs, and creates its object. */
 
 import type { RunRequest } from "../../contract/run.ts";
 import type { Scope } from "../../contract/scope.ts";

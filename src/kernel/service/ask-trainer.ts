@@ -1,7 +1,7 @@
 /**
- * A trainer's object, asked for a route. It is found by the run's id alone, which nobody can make up; one that was never
- * created, because accepting the run was cut short, is created from the run's own row. What it refuses is put into
- * words here.
+ * Calls a trainer's object for a route, and turns its refusals into messages. The object is found by the run's id
+ * alone, which cannot be guessed. If accepting the run was interrupted before the object was created, it is created
+ * here from the run's row.
  */
 import type { Scope } from "../../contract/scope.ts";
 import type { WeightVersions } from "../../contract/trainer-wire.ts";
@@ -90,9 +90,12 @@ function wordsOf(refusal: TrainerRefusal, runId: string): Refusal {
   }
 }
 
-/** Another token for a run's trainer. */
+/** Replaces the token of a run's trainer. */
 
-/** For whoever lost the run's token; the one before works for `overlapMs` more. What offers are signed by stays, and is not shown again. */
+/**
+ * For a client that lost the run's token. The previous token works for `overlapMs` more. The secret that signs offers
+ * does not change and is not shown again.
+ */
 export async function rotateTrainerToken(
   env: Env,
   scope: Scope,

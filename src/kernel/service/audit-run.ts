@@ -1,10 +1,10 @@
 /**
- * The audit of a run: counters and rows from its object, the run's row in D1, the objects in R2, compared.
+ * The audit of a run: compares the counters and rows of its object, the run's row in D1, and the objects in R2.
  *
- * The object counts its rows itself, in one call, since all counts have to be of one moment; the call is counted by the
- * run's size. Keys of R2 are listed 1,000 at a time. Nothing is stopped meanwhile.
- * What was on its way while we looked is no violation: where something differs everything is looked at once more, and
- * only what is broken both times counts.
+ * The object counts its rows itself, in one call, because all counts must be from one moment. The work is counted by
+ * the size of the run. Keys of R2 are listed 1,000 at a time. Nothing is stopped meanwhile. Work that was in progress
+ * during the comparison is not a violation: if anything differs, everything is compared again, and only rules that are
+ * broken both times are reported.
  */
 import {
   type AuditRule,
@@ -33,11 +33,11 @@ interface ObjectAudit {
   readonly violations: AuditViolation[];
 }
 
-/** A look of a run of a million rollouts; production stops at 10,000 an invocation. */
+/** Enough to audit a run of a million rollouts; production stops an invocation at 10,000. */
 const SUBREQUESTS = 4500;
-/** The object scans its rows a few times in one call, which takes some 2 µs a row. */
+/** The object scans its rows a few times in one call, about 2 µs for each row. */
 const STEPS_PER_ROW = 40;
-/** Violations of one rule that are told one by one. */
+/** Violations of one rule that are listed one by one. */
 const TOLD = 10;
 
 /** `now`: epoch milliseconds. */
@@ -59,7 +59,7 @@ export async function auditRun(env: Env, scope: Scope, id: string, now: number):
   return { ok: true, value: auditOf(id, now, { ...again, violations }) };
 }
 
-/** How the run stands, or what is wrong where its object has nothing to compare. */
+/** The state of the run, or an error message if its object has nothing to compare. */
 async function standingOf(env: Env, id: string, object: RunRpc): Promise<LiveView | string> {
   try {
     return (await object.view()) ?? goneMessage(id);
@@ -69,7 +69,7 @@ async function standingOf(env: Env, id: string, object: RunRpc): Promise<LiveVie
   }
 }
 
-/** The counts are those that D1 was told last; what the object counted nobody knows. */
+/** The counts are the last ones that D1 got; the counts of the object are unknown. */
 function auditWithout(record: RunRecord, detail: string, now: number): RunAudit {
   const { id, counts } = runViewOf(record);
   const sources = {
@@ -112,7 +112,7 @@ async function look(env: Env, scope: Scope, id: string, run: RunRpc, now: number
   };
 }
 
-/** What the run's own two records say of each other. */
+/** Compares the run's own two records. */
 function auditRecords(records: RunRecords): AuditViolation[] {
   const { counters, run_rows, tallies, last_end, doubled_slots, training } = records;
   const pairs = [
@@ -133,7 +133,7 @@ function auditRecords(records: RunRecords): AuditViolation[] {
   ];
 }
 
-/** A cancelled run ends, whatever its rollouts do. */
+/** A cancelled run must end by a fixed time, whatever its rollouts do. */
 function findOverdue({ draining, counters }: RunRecords, now: number): AuditViolation[] {
   if (draining === undefined || now < draining.ends_by) return [];
   const since = new Date(draining.ends_by).toISOString();
@@ -142,7 +142,7 @@ function findOverdue({ draining, counters }: RunRecords, now: number): AuditViol
   return [violation("ends_in_time", detail)];
 }
 
-/** Segments cover the ends without gaps, one after the other. */
+/** Segments must cover the ends without gaps, one after the other. */
 function gaps({ segments, segmented }: RunRecords): AuditViolation[] {
   const broken: AuditViolation[] = [];
   let covered = 0;
@@ -170,7 +170,7 @@ function auditOf(run_id: string, now: number, { sources, notes, violations }: Lo
   };
 }
 
-/** Each rule's first violations, and how many more there are. */
+/** The first violations of each rule, and how many more there are. */
 function cut(violations: readonly AuditViolation[]): AuditViolation[] {
   const byRule = Object.groupBy(violations, ({ rule }) => rule);
   return Object.values(byRule).flatMap((broken) => {
@@ -190,7 +190,7 @@ function violation(rule: AuditRule, detail: string): AuditViolation {
   return { rule, detail };
 }
 
-/** The run's row in D1: what it says, held to the run's own counters once nothing more will change it. */
+/** Reads the run's row in D1. It is compared with the run's own counters once nothing will change it any more. */
 async function auditDatabase(
   env: Env,
   scope: Scope,
@@ -216,8 +216,8 @@ function spentIn({ turns, calls, usage }: RunReport): Tally {
 }
 
 /**
- * What R2 holds of a run's trajectories, held to what the run says is there. An object's key is the hash of its content,
- * and R2 keeps the hash it was stored with: a list of keys shows what is missing and what is not what it was.
+ * Compares the objects in R2 with the trajectories that the run lists. An object's key has the hash of its content, and
+ * R2 stores the hash of what was uploaded. So a list of the keys shows which objects are missing or changed.
  */
 export async function auditObjects(
   env: Env,
@@ -256,7 +256,7 @@ export async function auditObjects(
   };
 }
 
-/** What a training run has shipped is there; trainers check the content by its digests. */
+/** Checks that everything a training run has shipped is in R2. Trainers check the content by its digests. */
 async function auditBatches(
   env: Env,
   scope: Scope,
@@ -279,14 +279,14 @@ async function auditBatches(
   return expected.filter((key) => !there.has(key)).flatMap((key) => auditObject(key, null));
 }
 
-/** `hash`: of its content; null for an object that is not there. */
+/** `hash`: of its content; null if the object is missing. */
 function auditObject(key: string, hash: string | null): AuditViolation[] {
   if (hash === null) return [{ rule: "r2_has_every_object", detail: `${key} is missing` }];
   if (key.includes(hash)) return [];
   return [{ rule: "r2_object_matches", detail: `the content of ${key} has the hash ${hash}` }];
 }
 
-/** One that was stored without its hash is read. */
+/** An object that was stored without a hash is read. */
 async function hashOf(env: Env, { key, checksums }: R2Object, subrequests: Subrequests): Promise<string | null> {
   const { sha256 } = checksums.toJSON();
   if (sha256 !== undefined) return sha256;

@@ -1,8 +1,9 @@
 /**
- * Begins a run that is resolved: stores what it needs, then its row, then creates its object.
+ * Starts a resolved run: stores what it needs, then its row, then creates its object.
  *
- * Order: rows to R2 → what its first rollouts are charged reserved → run and endpoint to D1 in one batch → the run's object.
- * A kill in between leaves rows that no run names, or a queued run whose object the next read (or a repeat of the key) creates.
+ * Order: rows to R2 → reserve the charges of its first rollouts → run and endpoint to D1 in one batch → the run's
+ * object. If the process is killed in between, it leaves rows in R2 that no run names, or a queued run whose object is
+ * created by the next read or by a repeat of the key.
  */
 
 import type { CreatedRun } from "../../contract/run.ts";
@@ -26,15 +27,15 @@ import { refuseTaken } from "./resolve/endpoint.ts";
 import type { RunRows } from "./resolve/play.ts";
 import type { ResolvedRun } from "./resolve/resolve-run.ts";
 
-/** What a run is called, and what it comes of. */
+/** The name of a run, and the run or rollout that it is derived from. */
 export interface Naming extends Pick<NewRun, "name" | "metadata"> {
-  /** What it has of the rollout or the run that it comes of: stored where that is due, in the run's own folder. */
+  /** What it takes from the run or rollout that it is derived from; stored in the run's own folder if needed. */
   readonly comesOf?: (runId: string, subrequests: Subrequests) => Promise<Pick<RunSpec, "fork" | "rescore">>;
-  /** Another run begins it: it goes with that one, and waits for its money as that one does. */
+  /** Another run starts it, so the limit on runs does not apply to it, and it waits for money as that run does. */
   readonly byRun?: boolean;
 }
 
-/** A trainer's token and secret are shown once: whoever asks again learns that there are some. */
+/** A trainer's token and secret are shown once: a repeated request does not get them again. */
 export type Begun = Result<{ readonly run: CreatedRun; readonly replayed: boolean }>;
 
 export async function beginRun(
@@ -72,8 +73,8 @@ export async function beginRun(
 }
 
 /**
- * Reserves what its first rollouts are charged, then writes its row and the endpoints that came with it. Null: it is there;
- * `conflict`: another request with the same key was faster, and its run is the one.
+ * Reserves the charges of the first rollouts, then writes the run's row and the endpoints that came with it. Null: it
+ * is stored. `conflict`: another request with the same key was faster, and its run counts.
  */
 async function insertPaid(
   env: Env,
@@ -94,7 +95,7 @@ async function insertPaid(
   return inserted === "conflict" ? inserted : unpaid;
 }
 
-/** The run a repeated Idempotency-Key made before; null for a new key, or none. */
+/** The run that a repeated Idempotency-Key created; null if the key is new or absent. */
 export async function replayedRun(env: Env, scope: Scope, options: CreateOptions): Promise<Begun | null> {
   const { idempotencyKey } = options;
   if (idempotencyKey === null) return null;
@@ -109,7 +110,7 @@ export async function replayedRun(env: Env, scope: Scope, options: CreateOptions
   return { ok: true, value: { run: run.kind === "training" ? { ...view, trainer: null } : view, replayed: true } };
 }
 
-/** Rows that came with the run are stored beside it. */
+/** Stores rows that came with the request in the run's folder. */
 async function storeRows(
   env: Env,
   scope: Scope,
@@ -138,15 +139,18 @@ function specOf(
     whole_groups: training !== null || play.whole_groups,
     ...(Object.keys(judges).length > 0 && { judges }),
     ...(training && { training }),
-    // Of a run that nobody called for, the run itself.
+    // If no caller started the run, the run itself pays.
     money: { payer: payer ?? run_id, ...money },
   };
 }
 
-/** What a run is called and asked to do. */
+/** The name and spec of a run, before the changes of `newRun`. */
 type RunBase = Pick<NewRun, "name" | "metadata" | "dataset_id"> & { readonly spec: Omit<RunSpec, "created_at"> };
 
-/** The row of a run that begins now; `changes`: what is different from its base. Columns beside the spec follow from it. */
+/**
+ * The row of a run that starts now. `changes`: differences from the base spec. The other columns are derived from the
+ * spec.
+ */
 export function newRun(
   base: RunBase,
   changes: Partial<RunSpec>,
@@ -167,13 +171,13 @@ export function newRun(
   };
 }
 
-/** The fleet that a run must have for itself, among those that train; null where it needs none. */
+/** The fleet that no other training run may use meanwhile; null if there is none. */
 function fleetAlone({ training, endpoint: { place } }: ResolvedRun): string | null {
   if (training === null || place?.kind !== "fleet" || place.shares_weights) return null;
   return place.id;
 }
 
-/** What was reserved and stored for a run that is not to be: nothing names it, so nobody else would ever take it away. */
+/** Deletes what was reserved and stored for a run that was not created. No later cleanup would find it. */
 async function forsake(env: Env, scope: Scope, spec: RunSpec, subrequests: Subrequests): Promise<void> {
   await charges().releaseFirst(env, spec, subrequests);
   const prefix = runFolder(scope, spec.run_id);

@@ -1,10 +1,10 @@
 /**
- * Compares two runs task by task. Tasks are matched by the content hash of their rows, so order, seed and position do not
- * matter.
+ * Compares two runs task by task. Tasks are matched by the content hash of their rows, so order, seed and position do
+ * not matter.
  *
- * Both runs are walked in the same ranges of keys, about `TASKS_AT_ONCE` tasks each: keys are hashes, so equal ranges hold
- * about equally many. Two runs of 100,000 tasks take six calls of their objects, and one range of each is in memory.
- * A run that goes on is compared by what it has scored when its range is read.
+ * Both runs are read in the same ranges of keys, about `TASKS_AT_ONCE` tasks each: keys are hashes, so ranges of equal
+ * size have about equally many tasks. Two runs of 100,000 tasks take six calls to their objects, and one range of each
+ * run is in memory. A run that has not ended is compared by what it has scored when its range is read.
  */
 import type { ComparedTask, CompareQuery, RunComparison } from "../../contract/comparison.ts";
 import type { RunView } from "../../contract/run.ts";
@@ -21,7 +21,7 @@ import { keyRanges } from "../run/report-sums.ts";
 import { lostRun, readRun } from "./read-run.ts";
 
 const TASKS_AT_ONCE = 40_000;
-/** To read the tasks of a range of both runs, and to match them. */
+/** Steps of reading the tasks of a range in both runs, and of matching them. */
 const RANGE_STEPS = 2_000_000;
 
 export async function compareRuns(
@@ -59,7 +59,7 @@ export async function compareRuns(
 
 type ListedTask = Omit<ComparedTask, "task_text"> & Pick<TaskMean, "seq">;
 
-/** Of all tasks that are listed, with one look. Null: the run is lost. */
+/** The texts of all listed tasks, with one call. Null: the run is lost. */
 async function taskTexts(
   env: Env,
   scope: Scope,
@@ -75,7 +75,7 @@ interface Sides {
   readonly baseline: RunView;
 }
 
-/** The refusal, said of the parameter that named what is not there. */
+/** The same refusal, with the parameter that named the missing thing. */
 function refuseAs(refused: Result<never>, param: string): Result<never> {
   return refused.ok ? refused : { ok: false, error: { ...refused.error, param } };
 }
@@ -115,12 +115,12 @@ class Tally {
     this.#page = page;
   }
 
-  /** Those on the page. */
+  /** The tasks on the page. */
   get listed(): readonly ListedTask[] {
     return this.#found.slice(0, this.#page.limit);
   }
 
-  /** Both in order of keys, of the same range; ranges in their order. */
+  /** Both lists are in order of keys and of the same range; ranges come in order. */
   add(ours: readonly TaskMean[], theirs: readonly TaskMean[]): void {
     const byKey = new Map(theirs.map((task) => [task.task_key, task]));
     let matched = 0;
@@ -137,7 +137,7 @@ class Tally {
   }
 
   #list(task: TaskMean, other: TaskMean): void {
-    // One more than the page holds says that there is another page.
+    // One more than the page size shows that there is another page.
     if (task.task_key <= (this.#page.after ?? "") || this.#found.length > this.#page.limit) return;
     const { task_key, example_id, rollout_id, mean, seq } = task;
     this.#found.push({
@@ -189,7 +189,9 @@ function sideOf(run: RunView, mean: number | null): RunComparison["run"] {
   return { id, status, environment: at, model, created_at, mean, reward: report.reward };
 }
 
-/** Fields that may explain a difference. The endpoint is the address: one given with a run has an id of its own. */
+/**
+ * Fields that may explain a difference. Endpoints are compared by address: an inline endpoint has a new id in each run.
+ */
 const TOLD = [
   "environment",
   "environment_args",

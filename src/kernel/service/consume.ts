@@ -1,11 +1,14 @@
 /**
- * Queue consumers. The messages of a batch are worked off one after another, so that one invocation's subrequests are
- * counted together, and so is what it computes: first those of the organisation that has computed least in this process,
- * and last those of organisations that have used up their share of it. An invocation waits for these only for a moment.
- * What is left then, or would go beyond either count, goes to the end of its queue, for a later invocation, behind what
- * others have there: a retry would count as a failure. Judgements take their time without computing: those of a batch are
- * made side by side, as many as there are connections. Each message is acked or retried by itself; a message that failed six times goes to its queue's
- * dead-letter queue, which is consumed here too: recorded on the run, covered by its sweep.
+ * The consumers of all queues.
+ *
+ * Messages of a batch are handled one after another, so that one invocation counts their subrequests and their
+ * computing together. The organisation that has computed least in this process comes first. Organisations that have
+ * used up their share of the process come last, and an invocation waits for them only briefly. The messages that are
+ * left, or that would exceed a limit, are sent to the end of their queue again, after the messages of others; a retry
+ * would count as a failure. Judgements mostly wait and compute little, so those of a batch run in parallel, as many as
+ * there are connections. Each message is acked or retried separately. A message that failed six times goes to its
+ * queue's dead-letter queue. That queue is consumed here too: the message is recorded on the run, and the run's
+ * reconciliation does its work.
  */
 
 import { LIMITS } from "../../contract/limits.ts";
@@ -23,9 +26,12 @@ import { foldSegment } from "../trajectory/store.ts";
 
 const DEAD_LETTERS = "-dead";
 const RETRY_AFTER_S = 1;
-/** Milliseconds that an invocation waits in all for organisations that have used up their share of the process. */
+/** Milliseconds that an invocation waits in total for organisations that have used up their share of the process. */
 const REST_MS = 200;
-/** A message needs at most 420: 400 trajectories or 26 objects, and the run's answers. What is left is sent on in one more. */
+/**
+ * A message needs at most 420: 400 trajectories or 26 objects, and the run's answers. Sending on the rest needs one
+ * more.
+ */
 const SUBREQUESTS_BEFORE_LAST = LIMITS.subrequests - 421;
 
 export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promise<void> {
@@ -63,7 +69,7 @@ export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promis
   await sendOn(env, untried, subrequests);
 }
 
-/** Takes out the first message of the organisation that rests for the shortest time; of several, that has computed least. */
+/** Removes the first message of the organisation with the shortest rest; among equals, the one that computed least. */
 function takeNext(waiting: Message<RunMessage>[]): Message<RunMessage> {
   const places = waiting.map(({ body: { scope } }, index) => {
     return { index, rest: PROCESS_TURNS.restOf(scope.orgId), level: PROCESS_TURNS.levelOf(scope.orgId) };
@@ -74,7 +80,7 @@ function takeNext(waiting: Message<RunMessage>[]): Message<RunMessage> {
   return next;
 }
 
-/** Those of a batch are of one queue. */
+/** All messages of a batch come from one queue, so the first one decides. */
 function isHeavy([first]: readonly Message<RunMessage>[]): boolean {
   return first?.body.kind === "scores" && first.body.heavy === true;
 }
@@ -83,7 +89,7 @@ async function sendOn(env: Env, untried: readonly Message<RunMessage>[], subrequ
   const bodies = untried.map(({ body }) => body);
   const [first] = bodies;
   if (first === undefined) return;
-  // Those of a batch are of one queue, and so of one kind and for one queue.
+  // All messages of a batch come from one queue, so they go back to one queue.
   await sendAll(queueOf(env, first), bodies, subrequests);
   for (const message of untried) message.ack();
 }
@@ -101,10 +107,10 @@ function queueOf(env: Env, message: RunMessage): Queue {
   }
 }
 
-/** Members of units that are read side by side: what is more is read one unit after the other. */
+/** Members of scoring groups that are read in parallel. With more members, groups are read one after the other. */
 const MEMBERS_AT_ONCE = 72;
 
-/** Judgements: most of their time is a judge's. */
+/** True for judgements, because most of their time is spent waiting for a judge. */
 function waitsForJudges(messages: readonly RunMessage[]): boolean {
   const members = messages.map((message) => {
     return message.kind === "judgement" ? message.members : Number.POSITIVE_INFINITY;
@@ -112,7 +118,7 @@ function waitsForJudges(messages: readonly RunMessage[]): boolean {
   return members.reduce((sum, count) => sum + count, 0) <= MEMBERS_AT_ONCE;
 }
 
-/** Gives the steps of counted work that it took; 0 where it counts none. */
+/** Returns the steps of counted work that it took; 0 if it counts none. */
 async function work(
   env: Env,
   { id, attempts: attempt, body }: Message<RunMessage>,

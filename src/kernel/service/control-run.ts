@@ -1,4 +1,4 @@
-/** What its owner asks of a run or a rollout that is there. Each answers with it as it then stands. */
+/** Changes that a client makes to an existing run or rollout. Each returns the new state. */
 import type { RolloutView, RunView } from "../../contract/run.ts";
 import type { RetryRequest, RunPatch } from "../../contract/run-control.ts";
 import type { Scope } from "../../contract/scope.ts";
@@ -23,12 +23,12 @@ export function resumeRun(env: Env, scope: Scope, id: string): Promise<Result<Ru
   return ask(env, scope, id, (run) => run.pause(false));
 }
 
-/** `entry`: of the audit log, which is to say how much was released. */
+/** `entry`: in the audit log, which must record how much was released. */
 export async function releaseLostCalls(env: Env, scope: Scope, id: string, entry: number): Promise<Result<RunView>> {
   return await ask(env, scope, id, (run) => run.releaseLostCalls(entry));
 }
 
-/** The row first: an object that is not there yet is created from it. */
+/** Changes the row first: if the object does not exist yet, it is created from the row. */
 export async function changeRun(env: Env, scope: Scope, id: string, patch: RunPatch): Promise<Result<RunView>> {
   const found = await openRun(env, scope, id);
   if (!found.ok) return found;
@@ -64,7 +64,7 @@ export async function retryRun(
   return refused === null ? await readRun(env, scope, id) : refusal(id, refused);
 }
 
-/** One that has answered keeps its end; so does one that has ended. */
+/** A rollout that has answered or ended is unchanged. */
 export async function cancelRollout(env: Env, scope: Scope, id: string): Promise<Result<RolloutView>> {
   const place = placeOfId(env, id);
   if (place === null) return notFound("rollout", id);
@@ -77,7 +77,7 @@ async function ask(
   env: Env,
   scope: Scope,
   id: string,
-  /** False: nobody created this run. */
+  /** False: the run does not exist. */
   change: (run: RunRpc) => Promise<boolean>,
 ): Promise<Result<RunView>> {
   const found = await openRun(env, scope, id);

@@ -1,6 +1,6 @@
 /**
- * Deletes what no unfinished run uses any more. D1's list of runs lags behind a run that has just ended, and the run
- * itself does not: every run that stands in the way is asked, and the row of one that has ended is brought up to date.
+ * Deletes what no unfinished run uses. The list of runs in D1 may be behind the state of a run that has just ended. So
+ * each run that seems to use it is asked, and if it has ended, its row is updated.
  */
 import type { Scope } from "../../contract/scope.ts";
 import { openDataset } from "../dataset/read.ts";
@@ -10,18 +10,18 @@ import { runObject, uploadKeys } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { type Result, refuse } from "../messages/refusal.ts";
 
-/** What D1 did: when nothing was deleted, runs that are not finished as far as it knows. */
+/** The result in D1: if nothing was deleted, the runs that D1 lists as unfinished. */
 interface Attempt {
   readonly deleted: boolean;
   readonly usedBy: readonly string[];
 }
 
-/** Each brings as many rows up to date as an attempt names runs. */
+/** Each attempt updates as many rows as it names runs. */
 const ATTEMPTS = 4;
-/** Runs a refusal names; there may be many more. */
+/** How many runs a refusal names; there may be many more. */
 const RUNS_NAMED = 5;
 
-/** Refuses with `conflict`, naming runs that go on. Nothing deleted and nobody named: it was gone already. */
+/** Refuses with `conflict` and names unfinished runs. `deleted` is false if it was gone already. */
 export async function deleteUnused(
   env: Env,
   scope: Scope,
@@ -55,8 +55,8 @@ function inUse(runs: readonly string[]): Result<never> {
 }
 
 /**
- * Refused while a run that is not finished names it. The row in D1 goes first: a kill after that leaves objects that
- * nothing names, where the other order would leave a dataset whose rows are gone.
+ * Refused while an unfinished run names it. The row in D1 is deleted first: a kill after that leaves objects that
+ * nothing names. The other order would leave a dataset without its rows.
  */
 export async function deleteDataset(env: Env, scope: Scope, idOrName: string): Promise<Result<{ id: string }>> {
   const found = await openDataset(env, scope, idOrName, "id");

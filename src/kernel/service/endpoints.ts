@@ -1,6 +1,6 @@
 /**
- * Endpoints are created, changed, probed and deleted here. Runs under way hear of another `max_concurrent` or `rpm` at
- * once, and of another address or key after five seconds at the latest, when no isolate holds the old one any more.
+ * Creates, changes, probes and deletes endpoints. Active runs get a new `max_concurrent` or `rpm` at once. They use a
+ * new address or key after at most five seconds, when the cached ones have expired in every isolate.
  */
 
 import type { EndpointCapabilities, EndpointPatch, EndpointRequest, EndpointView } from "../../contract/endpoint.ts";
@@ -29,7 +29,7 @@ import { createInProject } from "./create-in-project.ts";
 import { deleteUnused } from "./delete-unused.ts";
 import { notFound } from "./read-run.ts";
 
-/** Only what the patch names changes; another address or key is probed anew. */
+/** Changes only the fields of the patch. A new address or key is probed again. */
 export async function changeEndpoint(
   env: Env,
   scope: Scope,
@@ -46,14 +46,14 @@ export async function changeEndpoint(
   if (base_url === before.base_url && api_key === undefined) {
     return await stored(env, scope, before, changes);
   }
-  // What another server refuses says nothing about this one.
+  // Fields that another server refuses say nothing about this one.
   const { refuses = base_url === before.base_url ? before.refuses : [] } = plain;
   const capabilities = await runProbe(env, scope, { ...before, ...sealed, base_url, refuses }, now);
   if (!capabilities.ok) return capabilities;
   return await stored(env, scope, before, { ...changes, ...probed(capabilities.value, refuses) });
 }
 
-/** What a probe adds to an endpoint. */
+/** The fields that a probe adds to an endpoint. */
 function probed(
   capabilities: EndpointCapabilities,
   known: readonly string[] | null,
@@ -62,7 +62,9 @@ function probed(
   return { capabilities, refuses: refuses.slice(0, LIMITS.refusedNames) };
 }
 
-/** A stored key goes nowhere but to the server it was given for: else whoever may patch could have it sent to himself. */
+/**
+ * A stored key is sent only to the server it was given for. Otherwise anyone who may patch could send it to themselves.
+ */
 async function refuseMove(
   env: Env,
   scope: Scope,
@@ -78,7 +80,7 @@ async function refuseMove(
   return refuse("invalid_request", message, "api_key");
 }
 
-/** Asks the endpoint again what it supports. */
+/** Probes the endpoint again for what it supports. */
 export async function probeEndpoint(
   env: Env,
   scope: Scope,
@@ -93,7 +95,7 @@ export async function probeEndpoint(
   return after.ok ? { ok: true, value: endpointViewOf(after.value) } : after;
 }
 
-/** Refused while a run that has not ended uses it. */
+/** Refused while an unfinished run uses it. */
 export async function deleteEndpoint(
   env: Env,
   scope: Scope,
@@ -136,7 +138,7 @@ async function stored(
   return { ok: true, value: after };
 }
 
-/** What it cannot be told now its object reads by itself, minutes later. */
+/** If the endpoint's object cannot be reached now, it reads the change by itself minutes later. */
 async function tellRuns(env: Env, scope: Scope, id: string): Promise<void> {
   try {
     await endpointObject(env, scope, id).changed();
@@ -145,7 +147,7 @@ async function tellRuns(env: Env, scope: Scope, id: string): Promise<void> {
   }
 }
 
-/** Whether a key may go to an address was decided by what was read: it must not be applied to what came since. */
+/** The check whether the key may go to the address used the old row, so the patch must not apply to a newer one. */
 async function movedMeanwhile(env: Env, scope: Scope, { id, name }: NamedEndpoint): Promise<Result<never>> {
   if ((await findEndpoint(env.DB, scope, id)) === null) return notFound("endpoint", name);
   const message = `the address or key of ${name} was changed by another request: try again`;
@@ -153,9 +155,9 @@ async function movedMeanwhile(env: Env, scope: Scope, { id, name }: NamedEndpoin
 }
 
 /**
- * Makes an endpoint: checked, probed, its key sealed, stored. The probe comes before the write, so that an endpoint is
- * seen with what it supports from the start; whatever the probe meets, the endpoint is made, since its server may only be
- * off for now.
+ * Creates an endpoint: checks it, probes it, seals its key, and stores it. The probe comes before the write, so that
+ * the endpoint shows from the start what it supports. The endpoint is created whatever the probe finds, because its
+ * server may just be off.
  */
 export function createEndpoint(env: Env, scope: Scope, request: EndpointRequest, options: CreateOptions) {
   const find = (nameOrId: string) => findEndpoint(env.DB, scope, nameOrId);

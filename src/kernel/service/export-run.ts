@@ -1,4 +1,7 @@
-/** An export of a run, a page of lines at a time: the run says which rollouts, their trajectories are read here. */
+/**
+ * Exports a run, one page of lines at a time: the run's object lists the rollouts, and their trajectories are read
+ * here.
+ */
 import {
   dpoRow,
   type ExportQuery,
@@ -18,12 +21,12 @@ import type { RolloutRecord } from "../messages/run-records.ts";
 import { readPage, resultOf, stepsOfTurns } from "./read-rollouts.ts";
 import { lostRun, openRun } from "./read-run.ts";
 
-/** Rows that a page reads in the run's object. */
+/** Steps of reading the rows of a page in the run's object. */
 const PAGE_STEPS = 500_000;
 
 export interface ExportLines {
   readonly rows: readonly object[];
-  /** Rollouts and pairs that cannot be rows, on this page. */
+  /** Rollouts and pairs on this page that cannot be rows. */
   readonly left_out: readonly LeftOut[];
   readonly next: string | null;
 }
@@ -37,7 +40,7 @@ export async function exportRun(
   const found = await openRun(env, scope, runId);
   if (!found.ok) return found;
   const { object, record } = found.value;
-  // A segment may be cut between the look at the rows and the reads: what is missing then is looked up once more.
+  // A segment may be written between the listing and the reads. Then the page is read again.
   for (let tries = 0; tries < 3; tries += 1) {
     await PROCESS_TURNS.spend(scope.orgId, PAGE_STEPS);
     const page = await object.exportPage(query);
@@ -66,7 +69,7 @@ function originOf({ run }: RunRecord): Origin {
   return { run_id: run.id, environment: `${environment.id}@${environment.version}`, model };
 }
 
-/** Null where no trajectory is left to make a row of. */
+/** Null if no trajectory is left to make a row from. */
 function rowOf(
   format: ExportQuery["format"],
   origin: Origin,

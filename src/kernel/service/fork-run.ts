@@ -1,6 +1,6 @@
 /**
- * Forks a rollout: a run of its own whose rollouts go on behind one turn of it, with the same code, task and settings but
- * for what the request says otherwise. Everything that can be wrong is said before anything is stored.
+ * Forks a rollout: starts a new run whose rollouts continue after one of its turns, with the same code, task and
+ * settings except where the request differs. All checks are made before anything is stored.
  */
 
 import type { ForkRequest } from "../../contract/run-control.ts";
@@ -28,7 +28,7 @@ export async function forkRollout(
   request: ForkRequest,
   asked: CreateOptions,
 ): Promise<Begun> {
-  // Keys of runs are one set: the same body may fork another rollout.
+  // Idempotency keys of runs share one namespace, and the same body may fork another rollout.
   const options = hashedWith(`fork ${id}`, asked);
   const repeated = await replayedRun(env, scope, options);
   if (repeated !== null) return repeated;
@@ -58,7 +58,7 @@ export async function forkRollout(
   return await beginRun(env, scope, resolved.value, { name: null, metadata: record.run.metadata, comesOf }, options);
 }
 
-/** The rollout's run, and a way to its trajectory, once it has ended. */
+/** The rollout's run, and a function that reads its trajectory. Refused if the rollout has not ended. */
 async function endedRollout(
   env: Env,
   scope: Scope,
@@ -78,7 +78,7 @@ async function endedRollout(
   return { ok: true, value: { record, read: () => finishedTrajectory(env, address, rollout, object) } };
 }
 
-/** The code the run pinned must be here, and its state must be all there is to a rollout. */
+/** This deployment must have the code that the run pinned, and a rollout must consist of its state only. */
 async function forkableCode(env: Env, scope: Scope, spec: RunSpec): Promise<Result<Code>> {
   const { environment: pin, environment_args: args } = spec;
   const named = `${pin.id}@${pin.version}`;
@@ -94,7 +94,7 @@ async function forkableCode(env: Env, scope: Scope, spec: RunSpec): Promise<Resu
   return unmet ?? { ok: true, value: { pin, args, environment } };
 }
 
-/** One task of the run, asked anew, of rows that are nobody else's. */
+/** A run over one task of the original run; no rows are read. */
 function wantedOf(record: RunRecord, code: Code, request: ForkRequest): RunWanted {
   const { spec } = record.run;
   const { model, sampling, endpoint, fleet, rollouts } = request;
@@ -108,7 +108,7 @@ function wantedOf(record: RunRecord, code: Code, request: ForkRequest): RunWante
     num_examples: 1,
     rollouts_per_example: rollouts,
     groupParam: "rollouts",
-    // Unless one is named, where its run's is, unless that was deleted since.
+    // If the request names no place, the run's own is used; refused if that was deleted.
     place: isNamed ? { endpoint, fleet } : { of: record, called: true },
     judges: {},
     kept: { judges: spec.judges, mustBeThere: false },

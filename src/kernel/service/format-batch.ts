@@ -1,9 +1,9 @@
 /**
- * A batch in a trainer's own format, made while it is read.
+ * Sends a batch in a trainer's own format, produced while it is read.
  *
- * Invariants. Two rows are held at a time; beside them the credits, and for prime-rl the length of every row and the packed
- * sequences that are begun and not whole. LIMITS caps each. Whatever can be refused is refused before the first byte:
- * what goes wrong after it breaks the reply off, so that no part is taken for the whole.
+ * Invariants. Two rows are in memory at a time, plus the credits; for prime-rl also the length of every row and the
+ * packed sequences that are not complete yet. LIMITS bounds each of these. Every refusal comes before the first byte.
+ * An error after it breaks the reply off, so that a part is never taken for the whole.
  */
 import type { FormatQuery, PackingQuery } from "../../contract/batch-format.ts";
 import { LIMITS } from "../../contract/limits.ts";
@@ -25,9 +25,9 @@ import { manifestOf, withBatch } from "./read-batch.ts";
 
 export interface FormattedBatch {
   readonly body: ReadableStream<Uint8Array>;
-  /** Of the batch's manifest. */
+  /** The sha256 of the batch, from its manifest. */
   readonly sha256: string;
-  /** Rows that were cut; null for a format that cuts none. */
+  /** How many rows were cut; null for a format that cuts none. */
   readonly cut_rows: number | null;
 }
 
@@ -37,10 +37,10 @@ export interface FormatRequest {
   readonly query: FormatQuery;
 }
 
-/** Rows of a batch, in the manifest's order; a row without the credit it needs is left out. */
+/** The rows of a batch, in the manifest's order; a row without the credit that it needs is left out. */
 type Rows = () => AsyncGenerator<CreditedRow>;
 
-/** `allowed` is asked before each object: whether the reader may still have it. */
+/** `allowed` is called before each object is read: whether the reader still has the permission. */
 export function formatBatch(
   env: Env,
   scope: Scope,
@@ -64,13 +64,13 @@ export function formatBatch(
   return withBatch<FormattedBatch>(env, scope, runId, step, read, max_wait_s);
 }
 
-/** Null: it can be given so. */
+/** Null if the batch can be sent in this format. */
 function whyNot({ estimator, objects, credits }: BatchManifest, { format }: FormatQuery): Result<never> | null {
   if (creditNeeded(format) === "advantage" && estimator.name === "none") {
     const message = `${format} needs advantages, but the run computes none: use a format with rewards`;
     return refuse("invalid_request", message, "format");
   }
-  // prime-rl's lengths are read before its rows are.
+  // For prime-rl every object is read twice: first the lengths, then the rows.
   const passes = format === "prime-rl" ? 2 : 1;
   const tokens = objects.reduce((sum, object) => sum + object.tokens, 0);
   const fits =
@@ -117,7 +117,7 @@ async function* readRows(source: RowSource, needs: "advantage" | "reward"): Asyn
   }
 }
 
-/** The rows of one object. */
+/** The rows of one stored object. */
 async function* storedRows(
   { env, scope, runId, allowed, subrequests }: RowSource,
   { sha256, format }: BatchManifest["objects"][number],
@@ -158,7 +158,7 @@ async function pack(
   return { cut_rows, parts: microBatches(rows, mine, { seq_len, padTo: more.pad_to_multiple_of ?? 1 }) };
 }
 
-/** Each as soon as its last row is there, the dummies behind them. */
+/** Sends each micro-batch as soon as its last row is read, and the dummies at the end. */
 async function* microBatches(
   rows: Rows,
   packs: readonly (readonly number[] | null)[],
@@ -180,7 +180,7 @@ async function* microBatches(
   for (const pack of packs) if (pack === null) yield* encodeMicroBatch(dummyOf(sizes.padTo));
 }
 
-/** Nothing is made before it is read. */
+/** Nothing is produced before it is read. */
 function streamOf(parts: AsyncGenerator<Uint8Array>, ids: ReturnType<typeof idsOf>): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(
     {

@@ -1,4 +1,4 @@
-/** What a run's trainer proves itself with, and what offers to it are signed by. Both are shown once. */
+/** Issues the token of a run's trainer, and the secret that signs offers to it. Both are shown once. */
 import type { Scope } from "../../contract/scope.ts";
 import type { TrainerTarget } from "../../contract/training-request.ts";
 import type { TrainerSecrets } from "../../contract/training-view.ts";
@@ -8,14 +8,14 @@ import { minting, seal, sealContext, sha256Hex } from "../kit/secrets.ts";
 import type { StoredTrainer } from "../messages/training-wire.ts";
 
 const SECRET_BYTES = 32;
-/** What is made for the trainer of a run, and kept beside it. */
+/** What is issued for the trainer of a run, and what is stored with the run. */
 interface Issued {
   readonly secrets: TrainerSecrets;
   readonly kept: StoredTrainer;
   readonly sealed_push_secret: string | null;
 }
 
-/** For a run that is about to be accepted. `base_url`: the platform's, as the caller sees it. */
+/** For a run that is about to be accepted. `base_url`: the platform's, as the caller addressed it. */
 export async function issueTrainer(
   env: Env,
   scope: Scope,
@@ -35,7 +35,7 @@ export async function issueTrainer(
   return { secrets: { token, push_secret }, kept: { base_url }, sealed_push_secret };
 }
 
-/** The one before it works until `until`, epoch milliseconds. */
+/** The previous token works until `until`, in epoch milliseconds. */
 export async function issueToken(env: Env, scope: Scope, run_id: string, now: number, until: number): Promise<string> {
   const token = mintToken("rct", minting(env, now));
   const row = { hash: sha256Hex(token), run_id, created_at: now };

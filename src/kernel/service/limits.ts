@@ -1,6 +1,7 @@
 /**
- * What an organisation may use at once. Its limits, what it stores and whether it is charged are read once a minute in each isolate, so a change
- * of either holds everywhere within that time. Unfinished runs are counted exactly, by the statement that adds one.
+ * How much an organisation may use at once. Each isolate reads its limits, stored bytes and billing mode once a minute,
+ * so a change takes effect everywhere within that time. Unfinished runs are counted exactly, by the statement that adds
+ * one.
  */
 import type { OrganizationLimits } from "../../contract/identity.ts";
 import { storedBy } from "../db/stored-bytes.ts";
@@ -12,12 +13,12 @@ const KEPT_MS = 60_000;
 const ORGANIZATIONS_KEPT = 1000;
 
 export interface OrganizationStanding extends OrganizationSettings {
-  /** Bytes of its datasets, and of what its runs left, as far as the list of runs knows. */
+  /** Bytes of its datasets and of its runs' results, as far as the list of runs has them. */
   readonly stored: number;
 }
 
 const known = new LruCache<OrganizationStanding & { readonly until: number }>(ORGANIZATIONS_KEPT);
-/** Uploads under way in this isolate, by organisation. */
+/** Uploads in progress in this isolate, by organisation. */
 const uploading = new Map<string, number>();
 
 export async function limitsOf(env: Env, orgId: string, now: number): Promise<OrganizationStanding> {
@@ -29,7 +30,7 @@ export async function limitsOf(env: Env, orgId: string, now: number): Promise<Or
   return standing;
 }
 
-/** Null while there is room for more. */
+/** Null while the organisation may store more. */
 export function refusedStorage({ limits, stored }: OrganizationStanding): Result<never> | null {
   const { storage_bytes: most } = limits;
   if (most === null || stored < most) return null;
@@ -42,7 +43,7 @@ export function tooManyRuns({ runs_in_flight: most }: OrganizationLimits): Resul
   return refuse("rate_limited", message, null);
 }
 
-/** Carries an upload out, if the organisation may have one more in this isolate, and room for what it brings. */
+/** Runs an upload, if the organisation may have one more in this isolate and may store more. */
 export async function withinUploads<T>(
   env: Env,
   orgId: string,

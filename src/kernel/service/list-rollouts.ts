@@ -1,7 +1,7 @@
 /**
- * A run's rollouts as lists: filtered and sorted, by groups, and how a number of them is spread. The run's object answers
- * slice by slice, each of bounded work, and what they come to is put together here: a list that few rollouts pass takes as
- * many calls as the run has slices, one after the other.
+ * A run's rollouts as lists: filtered and sorted, by group, and the distribution of a number over them. The run's
+ * object answers slice by slice, each of bounded work, and the slices are joined here. If few rollouts pass a filter,
+ * the list takes as many calls as the run has slices, one after the other.
  */
 import { type FilterTerm, parseFilter, type parseMeasure, parseSort, type Sorting } from "../../contract/filter.ts";
 import {
@@ -50,7 +50,7 @@ export async function listRollouts(
   const scores = await knownScores(run.value, terms, sort.by);
   if (!scores.ok) return scores;
   const searched = await searchedFor(run.value, terms);
-  // Before anything has a score, no rollout has this one.
+  // While no rollout has a score, none has this one.
   const from = after ?? (scores.value === "none" ? { value: null, seq: 0 } : null);
   const looked = await sliced(run.value, terms, sort.by.kind);
   if (looked === null) return lostRun(id);
@@ -70,7 +70,7 @@ function summaryOf(run_id: string, { at: _, ...row }: ListedRollout): RolloutSum
   return { object: "rollout_summary", run_id, ...row };
 }
 
-/** What a schema has let through. */
+/** The terms of a filter that the schema has validated. */
 export function termsOf(filter: string | undefined): readonly FilterTerm[] {
   const parsed = parseFilter(filter ?? "");
   if (!parsed.ok) throw new Error(`not a valid filter: ${parsed.error.message}`);
@@ -78,8 +78,8 @@ export function termsOf(filter: string | undefined): readonly FilterTerm[] {
 }
 
 /**
- * Undefined for what is no place in this list: of another run, of another order, or before the first rollout. Those
- * without the number are walked from that place on, a range with each call: it is never further back than the run itself.
+ * Undefined if the cursor does not belong to this list: it is of another run or order, or before the first rollout.
+ * Rollouts without a sort value are read from that place on, one range for each call.
  */
 function cursorOf(id: string, sort: string, text: string): ListCursor | undefined {
   const [run, order, value, seq] = decodeCursor(text) ?? [];
@@ -91,10 +91,10 @@ function notACursor(): Result<never> {
   return refuse("invalid_request", "after: is not the last_id of a page of this list (same run, same order)", "after");
 }
 
-/** A run that is looked at in slices of one size. */
+/** A run that is read in slices of one size. */
 export type SlicedRun = Run & { readonly size: SliceSize };
 
-/** Null where the run is lost. `by`: the number that is read of each rollout. */
+/** Null if the run is lost. `by`: the kind of number that is read from each rollout. */
 export async function sliced(
   run: Run,
   terms: readonly FilterTerm[],
@@ -106,7 +106,7 @@ export async function sliced(
 }
 const NO_SIZES = { texts: 0, scores: 0 };
 
-/** Waits while slices of other organisations come first. */
+/** Waits for the organisation's scheduling turn before a slice. */
 export function beforeSlice({ scope, size }: SlicedRun): Promise<void> {
   return PROCESS_TURNS.spend(scope.orgId, size.steps);
 }
@@ -136,7 +136,7 @@ async function countAll(run: SlicedRun, terms: readonly FilterTerm[]): Promise<n
   }
 }
 
-/** Null where the filter searches no text; undefined where the run is lost. */
+/** Null if the filter searches no text; undefined if the run is lost. */
 export async function searchedFor(
   { env, scope, id, object }: Run,
   terms: readonly FilterTerm[],
@@ -145,7 +145,7 @@ export async function searchedFor(
   return (await searchPrompts(env, { scope, run_id: id }, object)) ?? undefined;
 }
 
-/** Refuses the name of a score that no rollout has, once there are any. `none`: there are none so far. */
+/** Refuses the name of a score that no rollout has, once there are scores. `none`: there are no scores yet. */
 export async function knownScores(
   { id, object }: Run,
   terms: readonly FilterTerm[],
@@ -198,7 +198,7 @@ export async function listGroups(
   return { ok: true, value: { object: "list", data, first_id: first ?? null, last_id: last ?? null, ...more } };
 }
 
-/** The first groups of all slices; in the order of their numbers no slice is asked after the page is full. */
+/** Merges the first groups of all slices. If sorted by number, it stops as soon as the page is full. */
 async function mergeGroups(run: SlicedRun, ask: ListAsk<"groups">): Promise<ListedGroup[] | null> {
   let rows: ListedGroup[] = [];
   const { by, descending } = ask.sort;

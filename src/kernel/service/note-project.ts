@@ -1,4 +1,4 @@
-/** Says that there is something in a project to sweep one day: once a day in each isolate. */
+/** Reports that a project has something for the daily cleanup, at most once a day in each isolate. */
 import type { Scope } from "../../contract/scope.ts";
 import { LruCache } from "../kit/caches.ts";
 import { idsOf, logError } from "../kit/log.ts";
@@ -7,10 +7,10 @@ import { tellOfProject } from "../kit/slice-hooks.ts";
 
 const DAY_MS = 24 * 3600_000;
 const PROJECTS_KEPT = 1000;
-/** When each was told last. */
+/** When each project was last reported. */
 const told = new LruCache<number>(PROJECTS_KEPT);
 
-/** What is made does not depend on it. */
+/** Never throws: creating a resource does not depend on it. */
 export async function noteProject(env: Env, scope: Scope, now: number): Promise<void> {
   const name = folderOf(scope);
   if ((told.get(name) ?? 0) + DAY_MS > now) return;

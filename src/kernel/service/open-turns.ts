@@ -1,4 +1,4 @@
-/** Where the turns of one rollout are, and who reads them there: while it runs, after its end, and while they move. */
+/** Finds the turns of one rollout and reads them: while it runs, after its end, and while they are being moved. */
 import type { Scope } from "../../contract/scope.ts";
 import type { RunRecord } from "../db/runs.ts";
 import { rolloutHost, trajectoryKey } from "../kit/names.ts";
@@ -10,19 +10,19 @@ import { openReader, readerOf, TrajectoryMoved, type TurnReader } from "../traje
 import { readTrajectory } from "../trajectory/store.ts";
 import { type Address, type Counted, findRollout } from "./read-rollouts.ts";
 
-/** From its row or its own object a trajectory moves into a segment, and never back. */
+/** A trajectory moves once, from its row or its own R2 object into a segment, and never back. */
 const LOOKS = 3;
 
 /** A rollout that was found. */
 export interface Opened {
   readonly run: RunRecord["run"];
   readonly counted: Counted;
-  /** Null where nothing is stored of its turns. */
+  /** Null if no turns are stored. */
   readonly reader: TurnReader | null;
   readonly subrequests: Subrequests;
 }
 
-/** What `use` makes of the rollout; it is asked again where its trajectory moved while it read. */
+/** The result of `use`. It is called again if the trajectory was moved while it was read. */
 export async function withTurns<T>(
   env: Env,
   scope: Scope,
@@ -63,7 +63,7 @@ async function readerFor(
   return await openReader(env, { key, rollout_id: id, in_segment: folded !== null }, subrequests);
 }
 
-/** Of a rollout that runs: its object hands out what is asked for, and keeps the rest. Null before it has begun. */
+/** Reads a running rollout: its object returns only what is requested. Null if it has not begun. */
 async function liveReader(env: Env, address: Address, host: number, id: string): Promise<TurnReader | null> {
   const { scope, run_id } = address;
   const object = () => rolloutHost(env, scope, run_id, host);
@@ -78,7 +78,7 @@ async function liveReader(env: Env, address: Address, host: number, id: string):
   };
 }
 
-/** It may have ended meanwhile, and its object be freed. */
+/** The rollout may have ended meanwhile, and its object may be freed. */
 function stillThere<T>(id: string, found: T | null): T {
   if (found === null) throw new TrajectoryMoved(id);
   return found;

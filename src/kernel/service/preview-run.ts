@@ -1,4 +1,4 @@
-/** What a run would probably cost. It is checked as one that begins, and nothing is stored. */
+/** Estimates the cost of a run. The request is checked like that of a real run, and nothing is stored. */
 import type { RunRequest } from "../../contract/run.ts";
 import type { RunPreview } from "../../contract/run-preview.ts";
 import type { Scope } from "../../contract/scope.ts";
@@ -10,7 +10,7 @@ import type { Result } from "../messages/refusal.ts";
 import { charges } from "../run/charges.ts";
 import { resolveRun, wantedBy } from "./resolve/resolve-run.ts";
 
-/** Runs that are looked at. */
+/** The number of past runs that are read. */
 const MOST_RUNS = 20;
 
 export async function previewRun(env: Env, scope: Scope, asked: RunRequest, now: number): Promise<Result<RunPreview>> {
@@ -37,12 +37,12 @@ export async function previewRun(env: Env, scope: Scope, asked: RunRequest, now:
   return { ok: true, value };
 }
 
-/** Null where a batch is so many tokens: how many rollouts that are nobody knows before. */
+/** Null if a batch is a number of tokens: then the number of rollouts cannot be known in advance. */
 function trainedOn({ max_steps, batch_size }: TrainingSpec): number | null {
   return "rollouts" in batch_size ? max_steps * batch_size.rollouts : null;
 }
 
-/** Nothing of a run that played nothing. */
+/** Empty for a run that played nothing. */
 function pastOf({ counts, report }: Pick<RunRow, "counts" | "report">): PastRun[] {
   if (counts === null || report === null) return [];
   const { turns, usage } = report;

@@ -1,7 +1,7 @@
 /**
- * The bytes of batches, from the object store to the trainer. They pass through as streams: no isolate holds a batch.
- * Which batch it is says the trainer's object, under a name that begins with the caller's scope: objects of another
- * project are not found, though they may be known by their digest.
+ * Sends the bytes of batches from the object store to the trainer. They are streamed: no isolate holds a batch. The
+ * trainer's object, whose name begins with the caller's scope, says which batch it is. So objects of another project
+ * are not found, even by a caller that has their digest.
  */
 import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
@@ -22,26 +22,26 @@ export interface StoredBytes {
 export interface SampleQuery {
   readonly step: number;
   readonly sha256: string;
-  /** As the header has it. */
+  /** The value of the Range header. */
   readonly range: string | null;
-  /** Another encoding than the stored one. */
+  /** The requested encoding, if it differs from the stored one. */
   readonly format: SampleEncoding | null;
-  /** True: only whether it is there. */
+  /** True: only check whether it exists. */
   readonly headOnly: boolean;
 }
 
-/** `range`: which part of how many bytes; from null where the range names none. */
+/** `range`: which part of how many bytes; `from` is null if the range is not satisfiable. */
 export interface SamplePart extends StoredBytes {
   readonly range: { readonly from: number | null; readonly of: number } | null;
 }
 
-/** An object is at most so long, and so long unzipped, to be encoded anew in memory. */
+/** Maximum size of an object that is converted in memory, zipped and unzipped. */
 const RECODED_BYTES = 4 * 1024 * 1024;
 const UNZIPPED_BYTES = 32 * 1024 * 1024;
 
 type Read<T> = (env: Env, scope: Scope, runId: string, step: number) => Promise<Result<T>>;
 
-/** Waits for a batch that is not there yet, for so long. */
+/** Waits up to `max_wait_s` for a batch that is not ready yet. */
 export function readManifest(
   env: Env,
   scope: Scope,
@@ -56,7 +56,7 @@ export function readManifest(
 export const readCredits: Read<StoredBytes> = (env, scope, runId, step) =>
   withBatch(env, scope, runId, step, ({ batch_id }) => readStored(env, batchKeys(scope, runId, batch_id).credits_key));
 
-/** `allowed` is asked before each object: whether the reader may still have it. */
+/** `allowed` is called before each object is read: whether the reader still has the permission. */
 export const streamSamples = (
   env: Env,
   scope: Scope,
@@ -98,7 +98,7 @@ async function wholeOf(env: Env, key: string): Promise<SamplePart | null> {
   return object && { body: object.body, bytes: object.size, range: null };
 }
 
-/** `header` null: nothing of it. */
+/** `header` null: only the size is read. */
 async function partOf(env: Env, key: string, header: string | null): Promise<SamplePart | null> {
   const head = await env.STORE.head(key);
   if (head === null) return null;
@@ -111,7 +111,7 @@ async function partOf(env: Env, key: string, header: string | null): Promise<Sam
   return object && { body: object.body, bytes: range.length, range: { from: range.offset, of } };
 }
 
-/** One range of bytes; null for a header that is to be ignored, as the standard has it for what is no such range. */
+/** One range of bytes; null if the header must be ignored, as the HTTP standard requires for an invalid range. */
 export function rangeOf(header: string, size: number): { offset: number; length: number } | "none" | null {
   const [, first = "", last = ""] = /^bytes=(\d*)-(\d*)$/.exec(header.trim()) ?? [];
   if (first === "" && last === "") return null;
@@ -125,7 +125,7 @@ export function rangeOf(header: string, size: number): { offset: number; length:
   return offset >= size ? "none" : { offset, length: end - offset };
 }
 
-/** What `read` makes of the batch of a step, if the caller's project has it. */
+/** The result of `read` for the batch of a step, if the caller's project has it. */
 export async function withBatch<T>(
   env: Env,
   scope: Scope,
@@ -161,7 +161,7 @@ export async function manifestOf(env: Env, key: string): Promise<BatchManifest> 
   return await object.json<BatchManifest>();
 }
 
-/** The next object is asked for while one is sent. */
+/** The next object is requested while one is sent. */
 async function joinObjects(
   env: Env,
   keys: readonly string[],
@@ -187,7 +187,7 @@ async function joinObjects(
   }
 }
 
-/** Small objects only: this is for whoever looks at rows, not for a trainer at work. */
+/** Converts small objects only: this is for viewing rows, not for training. */
 async function recode(
   env: Env,
   { key, sha256, manifest_key }: { key: string; sha256: string; manifest_key: string },
@@ -211,7 +211,7 @@ async function recode(
   return { ok: true, value: { body, bytes: bytes.byteLength, range: null } };
 }
 
-/** Null for what is longer than may be held. */
+/** Null if the content is too large to hold in memory. */
 async function unzip(body: ReadableStream<Uint8Array>): Promise<Uint8Array<ArrayBuffer> | null> {
   const chunks: Uint8Array[] = [];
   let length = 0;

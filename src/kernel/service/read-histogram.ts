@@ -1,4 +1,4 @@
-/** How a number of a run's rollouts is spread: its ends first, then, between edges drawn here, how many fall where. */
+/** The distribution of a number over a run's rollouts: first its minimum and maximum, then the counts between edges. */
 import { parseMeasure } from "../../contract/filter.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { HISTOGRAM_FIELDS, type Histogram, type HistogramQuery } from "../../contract/rollout-list.ts";
@@ -42,7 +42,7 @@ export async function readHistogram(
   const { null: none, failed, in_flight } = counts;
   const bins = edges.slice(0, -1).map((from, at) => ({ from, to: edges[at + 1] ?? from, n: counts.bins[at] ?? 0 }));
   const values = bins.reduce((sum, { n }) => sum + n, 0);
-  // Without values there are no bins, of steps neither.
+  // Without values there are no bins, and none by step either.
   const by_step =
     steps === null ? null : counts.by_step.map((one) => ({ ...one, bins: one.bins.slice(0, bins.length) }));
   return {
@@ -60,7 +60,7 @@ export async function readHistogram(
   };
 }
 
-/** Of all slices together. */
+/** The minimum and maximum over all slices. */
 async function spreadOver(run: SlicedRun, ask: ListAsk<"spread">): Promise<Spread | null> {
   const { object } = run;
   await beforeSlice(run);
@@ -107,7 +107,7 @@ function summed(one: Sums, other: Sums): Sums {
   return { bins, null: one.null + other.null, failed: one.failed + other.failed };
 }
 
-/** The edges of the bins, the outer ones included; whole numbers get bins of whole width. None where there are no values. */
+/** Edges of the bins, including the outer ones. Whole numbers get bins of whole width. Empty if there are no values. */
 export function edgesOf({ min, max, whole }: Pick<Spread, "min" | "max" | "whole">, bins: number): number[] {
   if (min === null || max === null) return [];
   if (whole && max - min >= 1) {

@@ -1,4 +1,4 @@
-/** Reads of finished and running rollouts: results a page at a time, and one rollout whole. */
+/** Reads finished and running rollouts: results one page at a time, and one rollout as a whole. */
 import type { TokenPrices } from "../../contract/judgement.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { publicMessage } from "../../contract/messages.ts";
@@ -23,9 +23,9 @@ import { costOf, judgeUsage, lostUsage, metricsOf } from "../run/report-sums.ts"
 import { parseLines, readTrajectory } from "../trajectory/store.ts";
 import { lostRun, notFound, openRun, placeOfId } from "./read-run.ts";
 
-/** Unfolded trajectories one page may read one by one: within an invocation's subrequests. */
+/** Trajectories outside segments that one page may read one by one, within an invocation's subrequests. */
 const SINGLE_READS = 400;
-/** At a trajectory that moves meanwhile. */
+/** Attempts to read a trajectory that is being moved. */
 const LOOKS = 2;
 
 export interface Address {
@@ -35,12 +35,12 @@ export interface Address {
 
 const STEPS_PER_TURN = 100;
 
-/** To make something of what a rollout left: its texts are taken as they are. */
+/** Steps of processing a trajectory. Its texts are passed on unchanged. */
 export function stepsOfTurns(trajectory: Pick<Trajectory, "turns"> | null): number {
   return STEPS_PER_TURN * (1 + (trajectory?.turns.length ?? 0));
 }
 
-/** Finished rollouts in the order they ended. `next` goes on after this page; null when nothing is left to read now. */
+/** Finished rollouts in the order of their ends. `next`: where to continue; null if nothing more can be read now. */
 export async function readResults(
   env: Env,
   scope: Scope,
@@ -51,7 +51,7 @@ export async function readResults(
   if (!found.ok) return found;
   const limit = Math.min(page.limit, LIMITS.resultsPerPage);
   const address = { scope, run_id: runId };
-  // A segment may be cut between our look at the rows and our reads: what is missing then is looked up once more.
+  // A segment may be written between the listing and the reads. Then the page is read again.
   for (let tries = 0; tries < 3; tries += 1) {
     const finished = await found.value.object.finished(page.after, limit, page.outcome);
     if (finished === null) return lostRun(runId);
@@ -89,7 +89,7 @@ interface FoundRollout {
   readonly object: RunRpc;
 }
 
-/** Its row, as its run has it now. */
+/** The row of a rollout, as its run has it now. */
 export async function findRollout(env: Env, scope: Scope, id: string): Promise<Result<FoundRollout>> {
   const place = placeOfId(env, id);
   if (place === null) return notFound("rollout", id);
@@ -102,14 +102,14 @@ export async function findRollout(env: Env, scope: Scope, id: string): Promise<R
   return gone ? lostRun(place.runId) : notFound("rollout", id);
 }
 
-/** What a rollout's view is made of. */
+/** The parts of a trajectory that a rollout's view needs. */
 export type ViewedTrajectory = TrajectoryRest & Pick<Trajectory, "turns" | "prompt" | "completion" | "final_state">;
 
-/** A row, and what its group makes of it. */
+/** A row, with its advantage in its group. */
 export type Counted = Pick<RolloutRecord, "entry" | "advantage">;
 type Read = Counted & { readonly trajectory: Trajectory | null };
 
-/** The page's trajectories, or null when one moved into a segment meanwhile. */
+/** The page's trajectories; null if one was moved into a segment meanwhile. */
 export async function readPage(
   env: Env,
   address: Address,
@@ -148,8 +148,8 @@ async function readSegments(
 }
 
 /**
- * The trajectory of a rollout that has ended, wherever it is; null when it left none. It may move into a segment between
- * the look for one and the read of its own file: then it is in the segment.
+ * The trajectory of an ended rollout, wherever it is; null if it has none. It may be moved into a segment after the
+ * segment was looked up and before its own file is read. Then it is in the segment.
  */
 export async function finishedTrajectory(
   env: Env,
@@ -169,7 +169,7 @@ export async function finishedTrajectory(
   return null;
 }
 
-/** What a rollout that is not done has stored so far. */
+/** What a rollout that has not ended has stored so far. */
 export async function liveTrajectory(
   env: Env,
   { scope, run_id }: Address,
@@ -184,7 +184,7 @@ export async function liveTrajectory(
   return rollout === null ? null : trajectoryOf(rollout);
 }
 
-/** `prices`: what the owner of the policy's endpoint asks; null where nobody said. */
+/** `prices`: the prices of the policy's endpoint, set by its owner; null if there are none. */
 export function resultOf(
   { entry, advantage: over }: Counted,
   trajectory: Trajectory | null,
@@ -326,7 +326,7 @@ function originsOf(trajectory: TrajectoryRest | null): Pick<RolloutView, "forked
   return { forked_from, rescored_from };
 }
 
-/** What scoring functions said of single turns, and what holds for the others. */
+/** Rewards and advantages of single turns from scoring functions, and the values that apply to all other turns. */
 export interface Credits {
   readonly steps: readonly Partial<StepCredit>[];
   readonly reward: number | null;

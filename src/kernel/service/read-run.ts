@@ -1,6 +1,7 @@
 /**
- * Reads of a run and its rollouts. D1 says what was asked for; the run's object says how it stands. An id is checked by
- * arithmetic first, then against D1 in the caller's scope: neither a guess nor another's id reaches an object.
+ * Reads a run and its rollouts. D1 has the request; the run's object has the current state. The MAC of an id is checked
+ * first, then the id is looked up in D1 in the caller's scope. So neither a guessed id nor another owner's reaches an
+ * object.
  */
 
 import { costOfUsage } from "../../contract/judgement.ts";
@@ -31,7 +32,7 @@ export async function readRun(env: Env, scope: Scope, id: string): Promise<Resul
   return { ok: true, value: { ...stored, ...standing, cost, finished_at } };
 }
 
-/** The series of a training run; an eval has none. */
+/** The metrics of a training run, by step; an eval has none. */
 export async function readMetrics(
   env: Env,
   scope: Scope,
@@ -60,22 +61,25 @@ export async function readEvents(
   }
   const events = await runObject(env, scope, id).events(after, waitMs);
   if (events !== null) return { ok: true, value: events };
-  // It was there when it was found first: lost since, or deleted.
+  // The run existed when it was found first, so it was lost or deleted since.
   followed.delete(owned);
   const found = await openRun(env, scope, id);
   return found.ok ? lostRun(id) : found;
 }
 
-/** Runs somebody follows, found once in their scope: a stream reads many times, and D1 is not queried again for each. */
+/**
+ * Runs whose events are being read, each found once in its scope: a stream reads often, and must not query D1 each
+ * time.
+ */
 const followed = new Set<string>();
 const FOLLOWED_KEPT = 1000;
 
-/** Its object was there, for the run is past its beginning, and answers that nobody created it. */
+/** The run's object existed before, because the run has started, but now it answers that the run does not exist. */
 export function lostRun(id: string): Result<never> {
   return refuse("run_unreadable", goneMessage(id), "id");
 }
 
-/** Null where its object holds nothing. */
+/** Null if the object is empty. */
 async function readableView(env: Env, object: RunRpc): Promise<LiveView | "storage_full" | "unreadable" | null> {
   try {
     return await object.view();
@@ -86,7 +90,7 @@ async function readableView(env: Env, object: RunRpc): Promise<LiveView | "stora
   }
 }
 
-/** As D1 knew it last: its object does not open before there is room. */
+/** The state that D1 has: the run's object does not open until the disk has free space. */
 function waitingForRoom(stored: RunView): RunView {
   if (isEnded(stored)) return stored;
   return { ...stored, flow: { state: "storage_full", reason: STORAGE_FULL } };
@@ -96,7 +100,7 @@ function isEnded({ status }: RunView): boolean {
   return status === "completed" || status === "failed" || status === "cancelled";
 }
 
-/** An ended run's row has all of it; one that had not ended never will. */
+/** The row of an ended run is complete. A run that had not ended will never end. */
 function withoutObject(stored: RunView): RunView {
   const { id } = stored;
   if (isEnded(stored)) return stored;
@@ -107,7 +111,7 @@ function withoutObject(stored: RunView): RunView {
   return { ...stored, status: "failed", flow: null, error };
 }
 
-/** Nobody is left to tell the database, by which lists go: whoever finds that it is gone does. */
+/** The object cannot update D1 any more, which lists read. The reader that finds it lost updates the row. */
 async function endLost(env: Env, scope: Scope, stored: RunView): Promise<RunView> {
   if (isEnded(stored)) return stored;
   const lost = withoutObject(stored);
@@ -117,7 +121,7 @@ async function endLost(env: Env, scope: Scope, stored: RunView): Promise<RunView
   return { ...lost, finished_at: Math.floor(finished_at / 1000) };
 }
 
-/** The run and its object, which is created here when accepting the run was cut short. */
+/** The run and its object. If accepting the run was interrupted, the object is created here. */
 export async function openRun(
   env: Env,
   scope: Scope,
@@ -132,8 +136,8 @@ export async function openRun(
 }
 
 /**
- * For a full disk, on which the database of a local platform does not answer: there each of its reads writes. What D1 keeps of
- * a run that matters to a reader hardly changes; how it stands its object says.
+ * For a full disk: then the database of a local platform does not answer, because each of its reads writes. The fields
+ * of a run that are read from D1 hardly change; its state comes from its object.
  */
 const lastRead = new LruCache<RunRecord>(100);
 
@@ -145,7 +149,7 @@ async function recordOf(env: Env, scope: Scope, id: string): Promise<{ record: R
     return { record, current: true };
   } catch (thrown) {
     const record = lastRead.get(owned);
-    // The object of a queued run may not be there yet, and is made from what D1 says.
+    // The object of a queued run may not exist yet, and it is created from the row in D1.
     const known = record !== undefined && record.run.status !== "queued";
     if (!known || !(await failedForStorage(env, thrown))) throw thrown;
     return { record, current: false };
@@ -156,7 +160,7 @@ function ownedName({ orgId, projectId }: Scope, id: string): string {
   return `${orgId}/${projectId}/${id}`;
 }
 
-/** The run a rollout's id names, and its place there; null for an id we did not mint. */
+/** The run in a rollout's id, and the rollout's place in it; null for an id that we did not mint. */
 export function placeOfId(env: Env, id: string): (RolloutPlace & { runId: string }) | null {
   const parsed = readId(env, id);
   return parsed?.kind === "rollout" ? parsed : null;

@@ -1,4 +1,4 @@
-/** The tokens of one turn, as its engine sent them and as training would count them. */
+/** The tokens of one turn, as its engine sent them and as training would use them. */
 import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { StoredTurn, TurnTokens } from "../../contract/trajectory.ts";
@@ -13,14 +13,14 @@ import { creditsOf, turnView } from "./read-rollouts.ts";
 import { noTurn, turnIn } from "./read-turns.ts";
 
 export interface TokensAsk {
-  /** Sampled ids and ids of the prompt's suffix that are passed over. */
+  /** How many sampled ids, and how many ids of the prompt's suffix, to skip. */
   readonly after: number;
   readonly prompt_after: number;
-  /** Of each. */
+  /** Maximum number of ids of each kind. */
   readonly limit: number;
 }
 
-/** `conflict` for a turn without token ids. */
+/** Refuses with `conflict` if the turn has no token ids. */
 export function readTurnTokens(
   env: Env,
   scope: Scope,
@@ -75,7 +75,7 @@ function pageOf(tokens: TurnTokens, { after, prompt_after, limit }: TokensAsk) {
   };
 }
 
-/** Whose turns they are. */
+/** The rollout whose turns are read. */
 type Whose = Omit<Opened, "reader">;
 
 async function turnAt(reader: TurnReader, index: number): Promise<StoredTurn | null> {
@@ -84,8 +84,9 @@ async function turnAt(reader: TurnReader, index: number): Promise<StoredTurn | n
 }
 
 /**
- * Why nothing of the rollout trains, by what is known now; null where it may: all or nothing of a rollout trains. It is
- * looked for in the turn itself and in the first ones, as many as a page of an outline has: not in a rollout of any length.
+ * Why the rollout cannot be trained on, as far as is known; null if it may be. Either all of a rollout is trained on or
+ * nothing. It checks this turn and the first turns, as many as a page of an outline has, so the cost does not grow with
+ * the rollout.
  */
 export async function lookForCause(
   env: Env,
@@ -107,14 +108,14 @@ export async function lookForCause(
   return { untrainable: typeof arrays === "string" ? arrays : null, turns_checked: turns.length + 1 };
 }
 
-/** Of the weights that sampled the turn; null where nobody can say, or nobody trains. */
+/** Version of the weights that sampled the turn; null if it is unknown, or if the run is not a training run. */
 async function versionOf(env: Env, opened: Opened, reader: TurnReader, turn: StoredTurn): Promise<number | null> {
   if (opened.run.spec.training === undefined) return null;
   const arrays = readTurn(turn, 0, await factsOf(env, opened, reader, [turn]));
   return typeof arrays === "string" ? null : arrays.version;
 }
 
-/** What is known of the weights that sampled these turns. */
+/** What is known about the weights that sampled these turns. */
 async function factsOf(
   env: Env,
   { run, counted, subrequests }: Whose,

@@ -1,6 +1,6 @@
 /**
- * One rollout a piece at a time, for whoever looks at it: what each read costs is bounded by the piece, not by the rollout
- * (trajectory/read-turns.ts). Of a rollout that is not done, what is stored of it so far.
+ * Reads one rollout in pieces: the cost of each read is bounded by the piece, not by the rollout
+ * (trajectory/read-turns.ts). For a rollout that has not ended, it reads what is stored so far.
  */
 import type { JsonObject } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
@@ -26,11 +26,11 @@ import { type Opened, withTurns } from "./open-turns.ts";
 import { type Credits, creditsOf, rolloutView, turnView } from "./read-rollouts.ts";
 
 const UNBOUNDED = Number.POSITIVE_INFINITY;
-/** Every so many turns the state is stored whole (contract/trajectory.ts). */
+/** The state is stored whole once in this many turns (contract/trajectory.ts). */
 const WHOLE_STATES = 8;
 const TOOLS_NAMED = 5;
 
-/** Everything but prompt, completion, turns and state. */
+/** Everything except prompt, completion, turns and state. */
 export function readRolloutHead(env: Env, scope: Scope, id: string): Promise<Result<RolloutHead>> {
   return withTurns(env, scope, id, async (opened) => {
     return { ok: true, value: headOf(opened, (await opened.reader?.rest()) ?? null) };
@@ -53,7 +53,7 @@ function headOf({ run, counted, reader }: Opened, rest: TrajectoryRest | null): 
   };
 }
 
-/** A page of its turns, in order; with `before` and without `after`, the last ones before that. */
+/** A page of its turns, in order. With `before` and without `after`: the last turns before that one. */
 export function readTurns(env: Env, scope: Scope, id: string, ask: Omit<TurnsAsk, "bytes">): Promise<Result<TurnPage>> {
   const bytes = LIMITS.turnPageBytes;
   return readPage(env, scope, id, { ...ask, bytes }, ({ counted }) => {
@@ -62,7 +62,7 @@ export function readTurns(env: Env, scope: Scope, id: string, ask: Omit<TurnsAsk
   });
 }
 
-/** The same without the texts, for whoever draws all of it. */
+/** The same without texts, for drawing the whole rollout. */
 export function readOutline(
   env: Env,
   scope: Scope,
@@ -153,7 +153,7 @@ function outlineTurn(turn: StoredTurn, { at_ms, stored_bytes }: TurnFacts): Outl
   };
 }
 
-/** One turn with all of its texts, and the state after it. */
+/** One turn with all its texts, and the state after it. */
 export function readTurn(env: Env, scope: Scope, id: string, number: string): Promise<Result<WholeTurn>> {
   return withTurns(env, scope, id, async ({ counted, reader }) => {
     const index = turnIn(reader, number);
@@ -178,7 +178,7 @@ function stateBehind(turns: readonly StoredTurn[], before: JsonObject): JsonObje
   return turns.reduce((state, { state_after }) => (state_after ? unpackState(state, state_after) : state), before);
 }
 
-/** The number as a path has it; null where there is no such turn. */
+/** The number in the path; null if there is no such turn. */
 export function turnIn(reader: TurnReader | null, number: string): number | null {
   const index = /^(0|[1-9]\d{0,8})$/.test(number) ? Number(number) : -1;
   return index >= 0 && index < (reader?.total ?? 0) ? index : null;

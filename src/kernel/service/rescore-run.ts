@@ -1,8 +1,9 @@
 /**
- * A run that scores what another one left behind: with another version of its environment, other arguments, other judges.
+ * Starts a run that scores the trajectories of another run again, with another version of its environment, other
+ * arguments or other judges.
  *
- * Everything that can be wrong is checked here, before anything is stored. Nothing is sampled: its rollouts take over the
- * trajectories of the source, one by one as they are dispatched, so only a source that has ended can be scored anew.
+ * All checks are made here, before anything is stored. Nothing is sampled: its rollouts take over the trajectories of
+ * the source, one by one as they are dispatched. So the source must have ended.
  */
 
 import type { RescoreRequest } from "../../contract/run-control.ts";
@@ -15,7 +16,7 @@ import { type Begun, beginRun, replayedRun } from "./begin-run.ts";
 import { openRun } from "./read-run.ts";
 import { type RunWanted, resolveRun } from "./resolve/resolve-run.ts";
 
-/** Rollouts under way at once. Each is a message and a report, whatever window the source had. */
+/** Rollouts in flight. Each is only a message and a report, so the source's `max_concurrent` does not apply. */
 const WINDOW = 1000;
 
 export async function rescoreRun(
@@ -25,7 +26,7 @@ export async function rescoreRun(
   request: RescoreRequest,
   asked: CreateOptions,
 ): Promise<Begun> {
-  // Keys of runs are one set: the same body may score another run.
+  // Idempotency keys of runs share one namespace, and the same body may rescore another run.
   const options = hashedWith(`rescore ${id}`, asked);
   const repeated = await replayedRun(env, scope, options);
   if (repeated !== null) return repeated;
@@ -39,7 +40,7 @@ export async function rescoreRun(
   return await beginRun(env, scope, resolved.value, naming, options);
 }
 
-/** With the tasks it had in the end: a training run is accepted before anybody knows. */
+/** The ended run with its final number of tasks: a training run is accepted before that number is known. */
 async function endedRun(env: Env, scope: Scope, id: string): Promise<Result<RunRecord>> {
   const found = await openRun(env, scope, id);
   if (!found.ok) return found;
@@ -55,13 +56,13 @@ async function endedRun(env: Env, scope: Scope, id: string): Promise<Result<RunR
 }
 
 /**
- * What is kept of the source, but for what the request says otherwise. A run that scores reads no rows, calls no model and
- * has no deadline to keep.
+ * The source's settings, except where the request differs. A rescoring run reads no rows, calls no policy model and has
+ * no deadline.
  */
 function wantedOf(record: RunRecord, request: RescoreRequest): RunWanted {
   const { spec } = record.run;
   const named = request.environment ?? codeThereIs(record.run);
-  // Arguments of one environment say nothing to another.
+  // Arguments of one environment have no meaning in another.
   const isSame = named.split("@")[0] === spec.environment.id;
   const { whole_groups: _, limits, ...kept } = spec;
   const { deadline_s: __, ...unhurried } = limits;
@@ -80,7 +81,7 @@ function wantedOf(record: RunRecord, request: RescoreRequest): RunWanted {
   };
 }
 
-/** The code that played the run, or, where this deployment holds that version no more, the one it holds. */
+/** The code that played the run; if this deployment no longer has that version, the version that it has. */
 function codeThereIs({ spec: { environment } }: RunRecord["run"]): string {
   const { id, version } = environment;
   const pinned = `${id}@${version}`;

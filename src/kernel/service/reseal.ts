@@ -1,16 +1,16 @@
-/** After ROLLCALL_SECRET was changed: values that nobody opens are sealed under the current secret, a slice a call. */
+/** Seals values again under the current secret after ROLLCALL_SECRET was changed, one slice for each call. */
 import type { Resealed, UnopenedValue } from "../../contract/reseal.ts";
 import { type SealedValue, sealsBehind } from "../db/seals.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { sealAnew } from "../kit/sealed-values.ts";
 import { sealContext, sealKeyIds, unseal } from "../kit/secrets.ts";
 
-/** Each value is a write, and an invocation has 1,000 calls to the outside. */
+/** Each value is a write, and an invocation may make 1,000 outgoing calls. */
 const SLICE = 100;
 
 /**
- * Looks at the next `slice` values of anybody that are not sealed under the current secret, from behind `after` on, and
- * seals those anew that open.
+ * Takes the next `slice` values of all organisations after `after` that are not sealed under the current secret, and
+ * seals those again that can be opened.
  */
 export async function reseal(env: Env, after: string | null, slice: number = SLICE): Promise<Resealed> {
   const [current, ...before] = sealKeyIds(env);
@@ -25,7 +25,7 @@ export async function reseal(env: Env, after: string | null, slice: number = SLI
   return { object: "reseal", resealed, unopened, ...counts, remaining: counts.remaining - resealed, next };
 }
 
-/** Null for one that does not open. */
+/** Null if the value cannot be opened. */
 async function opened(env: Env, value: SealedValue): Promise<string | null> {
   try {
     return await unseal(env, value.sealed, sealContext(value.scope, value.id));

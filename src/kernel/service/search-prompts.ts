@@ -1,7 +1,7 @@
 /**
- * What a text is searched in beside the rows of a run: the beginning of each group's first prompt. Prompts stand in
- * trajectories, so those of a run are read only once somebody searches it, some with each such request, and the run keeps
- * them. The reply says how far they are.
+ * The texts that a search covers besides the rows of a run: the beginning of each group's first prompt. Prompts are in
+ * trajectories, so they are read only when a run is searched, some with each search, and the run's object stores them.
+ * The reply says how far they have been read.
  */
 import { LIMITS } from "../../contract/limits.ts";
 import { textOf } from "../../contract/messages.ts";
@@ -12,11 +12,14 @@ import { Places } from "../kit/places.ts";
 import type { RunRpc } from "../messages/rpc.ts";
 import { readPage } from "./read-rollouts.ts";
 
-/** Of ended rollouts, with each request; a slice holds what a page of results does. */
+/** Slices of ended rollouts that each request reads; a slice has as many as a page of results. */
 const SLICES = 3;
 const SLICE = 1000;
 const SILENCE_MS = 60_000;
-/** Searches that read prompts in this process, each with a slice of trajectories in memory: one of an organisation. */
+/**
+ * Bounds the searches that read prompts in this process, each with a slice of trajectories in memory: one for each
+ * organisation.
+ */
 const reading = new Places(2, SILENCE_MS);
 
 export interface Searched {
@@ -24,7 +27,7 @@ export interface Searched {
   readonly of: number;
 }
 
-/** Reads some more of a run's prompts, and says of how many of its ended rollouts they are known. Null: the run is lost. */
+/** Reads more of a run's prompts. Returns for how many of its ended rollouts they are stored. Null: the run is lost. */
 export async function searchPrompts(
   env: Env,
   address: { readonly scope: Scope; readonly run_id: string },
@@ -46,7 +49,7 @@ export async function searchPrompts(
   return state && { rollouts: state.upto, of: state.of };
 }
 
-/** Null where trajectories moved meanwhile: the next request finds them. */
+/** Null if trajectories were moved meanwhile: the next request finds them. */
 async function readSlice(
   env: Env,
   address: { readonly scope: Scope; readonly run_id: string },
@@ -65,7 +68,7 @@ async function readSlice(
   return { after, upto, texts: [...texts].map(([group, text]) => ({ group, text })) };
 }
 
-/** What the user says comes first: a long system prompt is the same in all of them. */
+/** The user's messages come first, because a long system prompt is the same in all groups. */
 function beginningOf({ prompt }: Trajectory): string {
   const users = prompt.filter(({ role }) => role === "user");
   const text = [...users, ...prompt.filter(({ role }) => role !== "user")].map(textOf).join("\n");

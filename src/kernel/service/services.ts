@@ -1,7 +1,7 @@
 /**
- * What the API asks of the platform, one verb each. Failures come back as values: an error thrown across an object's boundary
- * would lose its class and code. `now` is epoch milliseconds; `replayed` says that the idempotency key named what was already
- * there.
+ * The functions that the API calls, one for each operation. Failures are returned as values: an error thrown across an
+ * object's boundary would lose its class and code. `now` is epoch milliseconds. `replayed` is true if the idempotency
+ * key named something that already existed.
  */
 import { readDataset, readDatasetRows } from "../dataset/read.ts";
 import { listEnvironments, readEnvironment } from "../environment/read-environments.ts";

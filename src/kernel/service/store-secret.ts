@@ -1,4 +1,4 @@
-/** Secrets of environments, made and changed: the value is sealed before it is stored and never read back. */
+/** Creates and changes secrets of environments. The value is sealed before it is stored and is never shown again. */
 import type { SecretRequest } from "../../contract/endpoint.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { mintId } from "../../core/ids.ts";
@@ -29,7 +29,7 @@ function nameTaken(name: string): Result<never> {
   return refuse("conflict", `a secret called ${name} already exists: change it with PATCH /v1/secrets/${name}`, "name");
 }
 
-/** Rollouts know the new value after five seconds at the latest. */
+/** Rollouts get the new value after at most five seconds. */
 export async function changeSecret(
   env: Env,
   scope: Scope,
@@ -39,7 +39,7 @@ export async function changeSecret(
 ): Promise<Result<SecretRow>> {
   const sealed_value = await seal(env, value, sealContext(scope, id));
   const changed = await updateSecret(env.DB, scope, id, { sealed_value, updated_at: now });
-  // Its name stays, so it cannot be another's.
+  // The name does not change, so it cannot be taken.
   if (changed === null || changed === "taken") return notFound("secret", name);
   return { ok: true, value: changed };
 }

@@ -1,4 +1,4 @@
-/** Takes an uploaded dataset within what its organisation may use. */
+/** Stores an uploaded dataset, within the limits of its organisation. */
 import type { Scope } from "../../contract/scope.ts";
 import { createDataset, type DatasetUpload, type UploadOptions } from "../dataset/upload.ts";
 import { withinUploads } from "./limits.ts";

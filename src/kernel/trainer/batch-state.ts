@@ -1,10 +1,11 @@
 /**
- * What a trainer asks for, decided: leases and what becomes of them. Pure; times are epoch milliseconds.
+ * The rules for a trainer's calls: leases of batches and their outcomes. Pure; times are epoch milliseconds.
  *
- * Invariants. Batches are trained in the order of their steps: one is leased only when every one before it is
- * acknowledged, and only one at a time. Every call carries an epoch, and only that of the latest registration counts: a
- * trainer that was replaced can change nothing. A batch is acknowledged under the lease that is on it, and a repeat under
- * the same lease is answered as the first was. A refused call changes nothing but the time the trainer was seen.
+ * Invariants. Batches are trained in the order of their steps: a batch is leased only if every batch before it is
+ * acknowledged, and only one at a time. Every call carries an epoch, and only the epoch of the latest registration is
+ * valid: a trainer that was replaced can change nothing. A batch is acknowledged under its current lease, and a repeat
+ * under the same lease gets the first answer again. A refused call changes only the time when the trainer was last
+ * seen.
  */
 
 import { leaseBegun, leftOut, stepAcked, stepTold, waitingSince } from "../messages/trainer-time.ts";
@@ -26,16 +27,16 @@ import {
 type LeaseAsked = Parameters<TrainerRpc["lease"]>[0];
 type AckAsked = Parameters<TrainerRpc["ack"]>[1];
 type NackAsked = Parameters<TrainerRpc["nack"]>[1];
-/** The number of the lease a call is about; null where the token it came with is not that lease's. */
+/** The number of the lease that a call is about; null if its token does not belong to that lease. */
 export type Serial = number | null;
 
-/** What came of a call: the state after it, and its answer. */
+/** The outcome of a call: the state after it, and its answer. */
 export interface Outcome<T> {
   readonly state: TrainerState;
   readonly answer: { readonly ok: true; readonly value: T } | { readonly ok: false; readonly refusal: TrainerRefusal };
 }
 
-/** Long enough not to be a busy loop where the trainer does not wait in the request. */
+/** Long enough to avoid a busy loop if the trainer does not wait inside the request. */
 const ASK_AGAIN_S = 1;
 const PAUSED_ASK_AGAIN_S = 5;
 const EXPIRED = "its lease ended without a heartbeat";
@@ -48,12 +49,12 @@ export function grant<T>(state: TrainerState, value: T): Outcome<T> {
   return { state, answer: { ok: true, value } };
 }
 
-/** Why a call with this epoch counts for nothing; null when it counts. */
+/** Why a call with this epoch is refused; null if it is valid. */
 export function fence({ epoch: current }: TrainerState, epoch: number): TrainerRefusal | null {
   return epoch === current ? null : { code: "epoch_fenced", epoch: current };
 }
 
-/** Takes up batches that are new, of the generation that goes on; and what the run says of itself. */
+/** Adds new batches of the current generation, and the current state of the run. */
 export function offer(
   state: TrainerState,
   batches: readonly ReadyBatch[],
@@ -67,7 +68,7 @@ export function offer(
     taken_up.add(step);
     return true;
   });
-  // A run that was retried or resumed goes on.
+  // A run that was retried or resumed continues.
   const { ended } = known;
   const added = fresh.map(
     (batch): DeliveredBatch => ({ ...batch, state: "ready", attempts: 0, ack: null, fault: null }),
@@ -77,7 +78,7 @@ export function offer(
   return { ...setPaused(state, known, now), batches: after, paused, ended, known_acked };
 }
 
-/** Whether time counts for the trainer: not while the run is paused. */
+/** Time does not count for the trainer while the run is paused. */
 function setPaused(state: TrainerState, { paused }: Parameters<TrainerRpc["ready"]>[1], now: number): TrainerState {
   const { paused_at } = state.time;
   const resumed = !paused && paused_at !== null && state.lease === null;
@@ -91,7 +92,7 @@ export function expireLease(state: TrainerState, terms: DeliveryTerms, now: numb
   return release(state, terms, EXPIRED);
 }
 
-/** The lease came to nothing: its batch is offered again, until it has cost too many. */
+/** Ends the lease without an acknowledgement. Its batch is offered again, until it has used all its attempts. */
 export function release(
   state: TrainerState,
   { target }: DeliveryTerms,
@@ -158,7 +159,7 @@ function refuseLease(
   return { code: "conflict", message };
 }
 
-/** The batch is the trainer's until the lease ends. */
+/** Leases the batch to the trainer until the lease ends. */
 export function take(
   state: TrainerState,
   { serial, step, attempt, ttl_ms }: Offer,
@@ -196,7 +197,7 @@ export function heartbeat(
   return grant({ ...state, lease: { ...held, expires_at } }, { expires_at });
 }
 
-/** Whoever speaks of an offer has taken it, though its own answer to that may not have come yet. */
+/** A call that names an offer proves that the trainer took it, even if its answer to the offer has not arrived. */
 export function leaseTaken(state: TrainerState, serial: number, now: number): TrainerState {
   const { offer } = state;
   if (offer?.serial !== serial || state.lease !== null) return state;
@@ -204,7 +205,7 @@ export function leaseTaken(state: TrainerState, serial: number, now: number): Tr
   return batch === null ? state : take(state, offer, batch, "push", now).state;
 }
 
-/** `past`: the batch of this id, should it be none of those that may still be handed out. */
+/** `past`: the batch with this id, if it is not among those that may still be handed out. */
 export function ack(
   before: TrainerState,
   terms: DeliveryTerms,
@@ -236,7 +237,7 @@ function refuseAck(state: TrainerState, serial: number, asked: AckAsked, batch: 
   if (batch.state === "void") return { code: "lease_lost" };
   if (batch.ack === null || batch.ack.lease !== serial) {
     const held = leasedBatch(state, serial);
-    // Acknowledged by another holder, or by one that was not noted.
+    // It was acknowledged by another holder, or by a holder that was not recorded.
     if (held === null && (batch.ack === null || batch.ack.lease !== undefined)) {
       return { code: "lease_lost" };
     }
@@ -262,8 +263,8 @@ function unknownBatch(id: string): TrainerRefusal {
 }
 
 /**
- * The batch a lease is on: also after the lease has ended, as long as the batch was not handed out again. Null where it is
- * on none any more.
+ * The batch of a lease, also after the lease has ended, as long as the batch was not handed out again. Null if the
+ * lease has no batch any more.
  */
 function leasedBatch(state: TrainerState, serial: number): DeliveredBatch | null {
   const next = nextBatch(state);
@@ -271,7 +272,7 @@ function leasedBatch(state: TrainerState, serial: number): DeliveredBatch | null
   return state.lease?.serial === serial || ended ? next : null;
 }
 
-/** Of a batch that counted as trained before its trainer said what it measured. */
+/** Adds the metrics of a batch that was counted as trained before its trainer reported metrics. */
 function withMetrics(state: TrainerState, { step, batch_id }: DeliveredBatch, measured: Measured): TrainerState {
   const batch = batchAt(state, step);
   if (batch?.batch_id !== batch_id || batch.ack === null) return state;
@@ -283,14 +284,14 @@ function withMetrics(state: TrainerState, { step, batch_id }: DeliveredBatch, me
   return noteNews({ ...withBatch(state, { ...batch, ack }), time });
 }
 
-/** What a trainer says of a step: its metrics, and which of them came as no finite number. */
+/** What a trainer reports about a step: its metrics, and the names of those that were not finite numbers. */
 type Measured = Pick<AckAsked, "metrics" | "not_finite">;
 
 function notFinite({ not_finite = [] }: Measured): { not_finite?: string[] } {
   return not_finite.length === 0 ? {} : { not_finite: [...not_finite] };
 }
 
-/** `lease`: the one it was trained under; absent where nobody knows. */
+/** `lease`: the lease it was trained under; absent if it is unknown. */
 export function acknowledge(
   state: TrainerState,
   batch: DeliveredBatch,
@@ -331,13 +332,13 @@ export function nack(
   }
   const { reason, message, retryable } = asked;
   const said = message === undefined ? reason : `${reason}: ${message}`;
-  // A trainer that is told to stop has done nothing wrong with the batch.
+  // A trainer that shuts down does not cost the batch an attempt.
   const spent = reason !== "shutdown";
   const after = release(state, terms, said, { spent, final: !retryable });
   return grant(after, { state: nextBatch(after)?.state === "dead" ? "dead" : "ready" });
 }
 
-/** A dead batch is handed out again, with its attempts before it. */
+/** Hands a dead batch out again, with all its attempts. */
 export function revive(state: TrainerState, step: number, now: number): TrainerState {
   const batch = batchAt(state, step);
   if (batch?.state !== "dead") return state;

@@ -1,9 +1,9 @@
 /**
- * What a trainer's object has to tell the fleet of its run: which weights all replicas are to serve, and in the end that
- * they are nobody's. Pure.
+ * What a trainer's object sends to the fleet of its run: the weights that all replicas must serve, and, when the run
+ * ends, the release of the fleet. Pure.
  *
- * Invariants. An order is repeated until it was heard. The newest weights alone are ordered: what was published before them
- * and not heard of is not made up for. A reset is a generation of its own, so that an older version is another order.
+ * Invariants. An order is repeated until the fleet acknowledges it. Only the newest weights are ordered: older ones
+ * that were not acknowledged are skipped. A reset starts a new generation, so an older version in it is a new order.
  */
 import type { RunFleet } from "../../contract/run-spec.ts";
 import type { WeightOrder } from "../messages/run-fleet.ts";
@@ -15,7 +15,7 @@ export type FleetNews =
   | { readonly kind: "update"; readonly generation: number; readonly version: number }
   | { readonly kind: "release" };
 
-/** Null where the fleet has heard everything, and for a run that is on none. */
+/** Null if the fleet has acknowledged everything, or if the run is not on a fleet. */
 export function newsForFleet(state: TrainerState, { fleet }: Pick<TrainerSpec, "fleet">): FleetNews | null {
   if (fleet === undefined) return null;
   const { told, released } = state.fleet ?? NOTHING_TOLD;
@@ -34,7 +34,7 @@ export function heardByFleet(state: TrainerState, news: FleetNews): TrainerState
   return { ...state, fleet: { ...before, told: { generation, version } } };
 }
 
-/** `rows`: what is known of the version, of every generation. */
+/** `rows`: the records of the version, in every generation. */
 export function orderOf(
   { scope, run_id }: Pick<TrainerSpec, "scope" | "run_id">,
   { id: fleet_id, initial_weights }: RunFleet,

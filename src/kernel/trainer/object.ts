@@ -1,11 +1,11 @@
 /**
- * The trainer of one training run, as the platform sees it: which batch it may have, what it has trained, which weights
- * came of it. What is decided stands in the files of pure rules; here is what it takes to keep and tell it.
+ * The Durable Object for the trainer of one training run: which batch it may have, what it has trained, and which
+ * weights it has published. The decisions are in files of pure rules; this file stores their results and reports them.
  *
- * Invariants. What a caller is told is on disk before. The run's object is told of every change until it has
- * acknowledged one that is as late; messages carry the whole state, so lost, doubled and late ones do no harm. Whoever
- * waits for a batch is woken by any news. An object nobody created answers `unknown` or null and writes nothing. The
- * alarm never throws.
+ * Invariants. Every answer is on disk before it is sent. Every change is reported to the run's object until that
+ * acknowledges the same state or a later one. A report has the whole state, so lost, repeated and late reports do no
+ * harm. Every change wakes the requests that wait for a batch. An object that was never created answers `unknown` or
+ * null and writes nothing. The alarm never throws.
  */
 import { DurableObject } from "cloudflare:workers";
 import type { BatchManifest, Leased, LeaseView, WeightVersions } from "../../contract/trainer-wire.ts";
@@ -48,7 +48,7 @@ import { acknowledgeAndPublish, type Report, report, reportWithAck, weightVersio
 type Asked<Name extends keyof TrainerRpc, At extends 0 | 1 = 0> = Parameters<TrainerRpc[Name]>[At];
 
 const UNKNOWN = { ok: false, refusal: { code: "unknown" } } as const;
-/** A run's object that did not answer is told again; after twice as long each time. */
+/** First wait before a report to a run's object that did not answer is repeated. Each later wait is twice as long. */
 const TELL_AGAIN_MS = 5000;
 const LONGEST_TELL_MS = 10 * 60_000;
 
@@ -61,14 +61,14 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
   readonly #waiting = new WaitingReaders();
   readonly #tombstone: Tombstone;
   #armedAt: number | null = null;
-  /** `seq` the run's object has heard of, as far as this instance knows. */
+  /** The last `seq` that the run's object has acknowledged, as far as this instance knows. */
   #told = -1;
-  /** The last acknowledgement it has heard of. */
+  /** The last acknowledgement of a batch that the run's object has. */
   #known: number | null = null;
   #telling = false;
-  /** Messages in a row that were not answered. */
+  /** Reports in a row that were not answered. */
   #unheard = 0;
-  /** The same of its fleet. */
+  /** The same for the fleet. */
   readonly #order = { telling: false, unheard: 0 };
 
   constructor(state: DurableObjectState, env: Env) {
@@ -80,7 +80,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
   async create(spec: TrainerSpec): Promise<void> {
     if (this.#store.spec() !== null || this.#tombstone.stands) return;
     this.#store.create(spec);
-    // Its fleet is to hear of the weights it begins with.
+    // Sends the initial weights to its fleet.
     if (spec.fleet !== undefined) await this.#keep(spec, this.#store.state());
   }
 
@@ -144,7 +144,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     return answer.ok ? { ok: true, value: this.#weightVersions() } : answer;
   }
 
-  /** What somebody else did to a replica of the run's fleet: the fleet knows of it before it counts. */
+  /** A report about a replica from outside the fleet is sent to the fleet before it counts. */
   async #forward(asked: Report): Promise<TrainerRefusal | null> {
     const spec = this.#store.spec();
     const { replica, version, state } = asked;
@@ -165,7 +165,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     return { told: this.#store.wasReported(asked), onFleet: this.#store.spec()?.fleet !== undefined };
   }
 
-  /** Its state is to be kept before anything is awaited: what is noted here is on disk together with it. */
+  /** The caller must save the state before it awaits anything, so that both are written together. */
   #reported(state: TrainerState, asked: Report, now: number): Outcome<boolean> {
     const outcome = report(state, asked, this.#readingOf(asked), now);
     if (outcome.answer.ok && outcome.answer.value) {
@@ -215,7 +215,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     this.#waiting.wake();
   }
 
-  /** Nobody would do it later: its fleet is nobody's from here on. */
+  /** Releases the fleet now, because nothing else would do it after this object is freed. */
   async #release(): Promise<void> {
     const spec = this.#store.spec();
     if (spec?.fleet === undefined || this.#store.state().fleet?.released === true) return;
@@ -245,9 +245,9 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     return answer;
   }
 
-  /** On disk first; then whoever waits is woken, and the run's object hears of it. */
+  /** Saves the state first, then wakes waiting requests and reports to the run's object. */
   async #keep(spec: TrainerSpec, state: TrainerState): Promise<void> {
-    // It was freed while something was on its way.
+    // The object was freed during the call.
     if (this.#tombstone.stands) return;
     const before = this.#store.state();
     this.#store.save(state, this.now());
@@ -257,7 +257,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     if (newsForFleet(state, spec) !== null) this.ctx.waitUntil(this.#tellFleet(spec));
   }
 
-  /** The same for its fleet. */
+  /** Sends pending orders to the fleet, one at a time. */
   async #tellFleet(spec: TrainerSpec): Promise<void> {
     if (this.#order.telling || spec.fleet === undefined) return;
     this.#order.telling = true;
@@ -281,7 +281,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     }
   }
 
-  /** One message at a time: what happens meanwhile goes with the next. One that is lost is the alarm's to repeat. */
+  /** Sends one report at a time; changes made meanwhile are in the next one. The alarm repeats a lost report. */
   async #tell({ scope, run_id }: TrainerSpec): Promise<void> {
     if (this.#telling) return;
     this.#telling = true;
@@ -324,12 +324,12 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     const { serial, step } = offer;
     if (reply.kind !== "acked" || reply.published === undefined) return state;
     const { ack = null } = batchAt(state, step) ?? {};
-    // Another lease's batch: the weights of a trainer that lost its own are not those.
+    // The batch was acknowledged under another lease, so these weights are from a trainer that lost its lease.
     if (ack === null || (ack.lease ?? serial) !== serial) return state;
     return this.#reported(state, reportWithAck(step, state.epoch, reply.published), now).state;
   }
 
-  /** An alarm that comes too early costs less than setting it anew with every call. */
+  /** An alarm that fires too early costs less than setting it again with every call. */
   async #arm(spec: TrainerSpec): Promise<void> {
     const state = this.#store.state();
     const now = this.now();
@@ -345,7 +345,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
 
   #snapshot(known: number): TrainerSnapshot {
     const state = this.#store.state();
-    // The last known comes once more: what its trainer measured may be told after its weights were.
+    // The last known acknowledgement is included again, because its metrics may arrive after its weights.
     const acks = this.#store.acks(Math.min(known, state.acked_step) - 1);
     return snapshotOf(state, acks);
   }
@@ -372,7 +372,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     return { id, token: leaseToken(this.env, run_id, id), expires_at: Math.floor(expiresAt / 1000), attempt };
   }
 
-  /** The number of a lease whose token is right; null otherwise. */
+  /** The number of a lease if the token is right; otherwise null. */
   #serialOf({ run_id }: TrainerSpec, id: string, token: string): Serial {
     const parsed = readId(this.env, id);
     if (parsed?.kind !== "lease" || parsed.runId !== run_id) return null;
@@ -390,7 +390,7 @@ function tellWait(unheard: number): number {
   return Math.min(LONGEST_TELL_MS, TELL_AGAIN_MS * 2 ** unheard);
 }
 
-/** Somebody who waits for a batch may get another answer now. */
+/** Whether a request that waits for a batch might get another answer now. */
 function isNews(before: TrainerState, after: TrainerState): boolean {
   return (
     before.batches !== after.batches ||

@@ -1,9 +1,10 @@
 /**
  * When a batch is offered to a trainer's address, and what its answer means. Pure; times are epoch milliseconds.
  *
- * Invariants. An offer is made of the next batch only, while nobody has it; the same lease is offered until it is taken,
- * or refused, which costs the batch an attempt. A trainer that cannot be reached, or is busy, costs it nothing however
- * long that lasts. After 410 nothing is offered until the trainer registers again; it may lease meanwhile.
+ * Invariants. Only the next batch is offered, and only while it is not leased. The same lease is offered until the
+ * trainer takes it or refuses it; a refusal costs the batch an attempt. A trainer that is busy or cannot be reached
+ * costs it none, however long that lasts. After a 410 nothing is offered until the trainer registers again; it may
+ * lease meanwhile.
  */
 
 import { seededRandom } from "../../contract/random.ts";
@@ -28,7 +29,7 @@ import {
   withBatch,
 } from "./state.ts";
 
-/** A longer manifest is fetched by its address. */
+/** A longer manifest is not sent: the trainer fetches it by its URL. */
 const INLINE_BYTES = 20_000;
 
 export interface OfferedBatch {
@@ -42,23 +43,23 @@ export interface OfferedBatch {
 }
 
 export const OFFER_TIMEOUT_MS = 30_000;
-/** Between a first offer that reached nobody and the second, and so on; then always the last. */
+/** Waits after offers that did not reach the trainer: after the first, the second, and so on; then always the last. */
 const WAITS_MS = [5000, 15_000, 60_000, 300_000] as const;
 const LONGEST_WAIT_MS = 300_000;
-/** A trainer that is busy and names no time. */
+/** The wait if a busy trainer names no time. */
 const BUSY_MS = 15_000;
-/** `retry-after: 0` is no reason to ask as fast as it answers. */
+/** The shortest wait: `retry-after: 0` must not cause a busy loop. */
 const SHORTEST_BUSY_MS = 1000;
 const LONGEST_BUSY_MS = 600_000;
 
-/** When the next offer is to be made; null when there is nothing to offer, or nobody to offer it to. */
+/** When to make the next offer; null if there is nothing to offer or no address. */
 export function offerAt(state: TrainerState, terms: DeliveryTerms): number | null {
   if (terms.target.delivery === "pull" || state.push.stopped || state.paused) return null;
   if (isOver(state, terms) || state.lease !== null) return null;
   return nextBatch(state)?.state === "ready" ? state.push.next_at : null;
 }
 
-/** The offer to make now. Should its answer never come, it is made again. */
+/** The offer to make now. If its answer never arrives, it is made again. */
 export function beginOffer(
   before: TrainerState,
   terms: DeliveryTerms,
@@ -79,7 +80,7 @@ export function beginOffer(
   return { state: { ...state, offer, push, serials }, offer, batch };
 }
 
-/** A trainer that only listens needs no registration: it is one by being offered something. */
+/** A trainer that only receives offers need not register: the first offer registers it. */
 function registerPush(state: TrainerState, now: number): TrainerState {
   const trainer = { id: "push", kind: "push", last_seen_at: now };
   return noteNews({ ...state, epoch: 1, trainer, time: { ...state.time, asks: false } });
@@ -94,7 +95,7 @@ export function answerOffer(
 ): TrainerState {
   const batch = batchAt(state, step);
   const stands = state.offer?.serial === serial || state.lease?.serial === serial;
-  // Somebody leased it meanwhile, or another trainer registered: whoever took the offer will find its lease lost.
+  // The batch was leased meanwhile, or another trainer registered: the lease of this offer is lost.
   const late = reply.kind === "acked" && batch?.ack !== null;
   if (batch === null || !(stands || late)) return state;
   switch (reply.kind) {
@@ -107,7 +108,7 @@ export function answerOffer(
       const { kind: _, ...said } = reply;
       const acked = { token: "", epoch: state.epoch, batch_id: batch.batch_id, ...said };
       const { state: after, answer } = ack(state, terms, serial, acked, null, now);
-      // Of a batch that is acknowledged already an answer says nothing more.
+      // If the batch is acknowledged already, the answer has nothing new.
       if (answer.ok || batch.ack !== null) return after;
       const why = "message" in answer.refusal ? answer.refusal.message : answer.refusal.code;
       return spendTry(state, terms, batch, `the trainer's answer acknowledges another batch: ${why}`, now);
@@ -134,13 +135,13 @@ function later(state: TrainerState, next_at: number): TrainerState {
 function noteMissed(state: TrainerState, { batch_id }: DeliveredBatch, now: number): TrainerState {
   const { misses } = state.push;
   const wait = WAITS_MS[misses] ?? LONGEST_WAIT_MS;
-  // Many runs may push to a trainer that was away: they do not all come back at once.
+  // Jitter: many runs may push to one trainer that was away, and must not all come back at once.
   const jitter = 1 + 0.2 * seededRandom("offer", batch_id, misses)();
   const push = { ...state.push, misses: misses + 1, next_at: Math.round(now + wait * jitter) };
   return { ...state, push };
 }
 
-/** The batch was looked at and refused. */
+/** The trainer refused the batch. */
 function spendTry(
   state: TrainerState,
   { target }: DeliveryTerms,
@@ -156,8 +157,8 @@ function spendTry(
 }
 
 /**
- * One offer of a batch to the trainer's address: signed, with the manifest in it while that is small. Samples never
- * travel in it. Never throws: what goes wrong here is a trainer that was not reached.
+ * Sends one offer of a batch to the trainer's address: signed, and with the manifest if it is small. It never has
+ * samples. Never throws: every failure here counts as a trainer that was not reached.
  */
 export async function sendOffer(env: Env, spec: TrainerSpec, offered: OfferedBatch): Promise<OfferReply> {
   const { url } = spec.target;
@@ -171,7 +172,7 @@ export async function sendOffer(env: Env, spec: TrainerSpec, offered: OfferedBat
   return await offerBatch({ url, body, headers, timeoutMs: OFFER_TIMEOUT_MS, send });
 }
 
-/** What an offer is signed by and where it may go; why there is none, where the secret is gone or does not open. */
+/** The signing secret and the allowed hosts; or a message if the secret is missing or cannot be read. */
 async function signedAndAllowed(
   env: Env,
   { scope, run_id }: TrainerSpec,

@@ -1,9 +1,9 @@
 /**
- * How a trainer begins, and comes back with what its checkpoint holds. Pure; times are epoch milliseconds.
+ * How a trainer registers, and how it continues from a checkpoint. Pure; times are epoch milliseconds.
  *
- * Invariants. Each registration has an epoch of its own, and fences off whoever was there before. What its checkpoint
- * has trained is never trained again; what it lacks is handed out again, as long as nobody published weights made of it.
- * Only an explicit `reset_to` takes published weights back, and makes a new generation.
+ * Invariants. Each registration has its own epoch and fences off the trainer before it. What the checkpoint has trained
+ * is never trained again. What the checkpoint lacks is handed out again, unless weights made from it were published.
+ * Only an explicit `reset_to` takes published weights back, and starts a new generation.
  */
 import type { Registered } from "../../contract/trainer-wire.ts";
 import { leftOut, waitEnded } from "../messages/trainer-time.ts";
@@ -20,7 +20,7 @@ import {
 
 type RegisterAsked = Parameters<TrainerRpc["register"]>[0];
 
-/** `past`: the batch of `last_acked`, should it be none of those that may still be handed out. */
+/** `past`: the batch of `last_acked`, if it is not among those that may still be handed out. */
 export function register(
   before: TrainerState,
   terms: DeliveryTerms,
@@ -53,7 +53,7 @@ export function register(
   return grant(state, registeredReply(state, terms));
 }
 
-/** What the trainer's checkpoint says it has trained counts as acknowledged (`claimed`: its step); or why that cannot be. */
+/** Counts what the trainer's checkpoint contains as acknowledged (`claimed`: its step); or says why it cannot. */
 function closeWithCheckpoint(
   state: TrainerState,
   last: RegisterAsked["last_acked"],
@@ -96,7 +96,10 @@ function refuseVersion(
   return isOver(state, terms) ? { code: "run_finished" } : null;
 }
 
-/** Batches its weights lack are ready again, and engines that serve what came of them serve what is gone. A run that is over stays so. */
+/**
+ * Makes the batches that its weights lack ready again, and marks engines that serve weights made from them. Does
+ * nothing if the run is over.
+ */
 function resume(state: TrainerState, terms: DeliveryTerms, held: number): TrainerState {
   if (isOver(state, terms)) return state;
   const batches = state.batches.map((batch) =>
@@ -107,7 +110,7 @@ function resume(state: TrainerState, terms: DeliveryTerms, held: number): Traine
   return { ...state, batches, acked_step: held, unheard: servingAfter(state, held) };
 }
 
-/** Everything the later versions had to do with is void: the run's object cuts other batches. */
+/** Voids everything after the version: the run's object cuts new batches. */
 function reset(state: TrainerState, version: number): TrainerState {
   return {
     ...state,
@@ -121,7 +124,7 @@ function reset(state: TrainerState, version: number): TrainerState {
   };
 }
 
-/** Engines that were not heard of before, and those that serve a version after this one. */
+/** Engines that have not reported yet, and those that serve a version after this one. */
 function servingAfter({ replicas, unheard = [] }: TrainerState, held: number): string[] {
   const after = Object.keys(replicas).filter((name) => (replicas[name] ?? 0) > held);
   return [...new Set([...unheard, ...after])];

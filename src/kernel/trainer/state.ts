@@ -1,10 +1,10 @@
 /**
- * What a trainer's object keeps, and what is read off it. Pure; times are epoch milliseconds.
+ * The state of a trainer's object, and what is derived from it. Pure; times are epoch milliseconds.
  *
- * Invariants. Batches are handed out in the order of their steps, one at a time: the next one is `acked_step` + 1, and a
- * lease is always on it. `batches` holds those of this generation that may still be handed out: not acknowledged, or
- * acknowledged by a trainer whose weights after them nobody has published, so that it may come back without them.
- * `seq` grows with everything the run's object must hear of.
+ * Invariants. Batches are handed out in the order of their steps, one at a time: the next one is `acked_step` + 1, and
+ * a lease is always on it. `batches` has those of this generation that may still be handed out. They are not
+ * acknowledged, or were acknowledged by a trainer that has not published later weights, so that it may come back
+ * without them. `seq` grows with every change that must be reported to the run's object.
  */
 import type { Acked, Registered } from "../../contract/trainer-wire.ts";
 import { leftOut, NO_TIME, type StepTime, sharesOf, type TrainerTime } from "../messages/trainer-time.ts";
@@ -13,36 +13,36 @@ import type { ReadyBatch, TrainerSnapshot, TrainerSpec } from "../messages/train
 export interface AckRecord {
   readonly at: number;
   readonly metrics: Readonly<Record<string, number | null>>;
-  /** What was answered, for a repeat. */
+  /** The answer, for a repeated call. */
   readonly reply: Acked;
-  /** The lease it was trained under: who had it may say so again. Absent where nobody knows. */
+  /** The lease it was trained under: its holder may repeat the call. Absent if it is unknown. */
   readonly lease?: number;
-  /** Null: nothing was counted. */
+  /** Null: nothing was measured. */
   readonly time: StepTime | null;
 }
 
 export interface DeliveredBatch extends ReadyBatch {
   readonly state: "ready" | "leased" | "acked" | "dead" | "void";
-  /** Leases that came to nothing, and the one that goes on. */
+  /** Leases that ended without an acknowledgement, plus the current one. */
   readonly attempts: number;
   readonly ack: AckRecord | null;
-  /** What became of its last lease, when that was not an acknowledgement. */
+  /** How its last lease ended, if not by an acknowledgement. */
   readonly fault: { readonly lease: number; readonly reason: string } | null;
 }
 
 export interface Lease {
-  /** Of all leases of the run, from 1: its id is made of it. */
+  /** Number of the lease in the run, from 1: its id is made from it. */
   readonly serial: number;
   readonly step: number;
   readonly attempt: number;
   readonly ttl_ms: number;
   readonly expires_at: number;
   readonly by: "pull" | "push";
-  /** Of an offer: its answer has come, so the acknowledgement will be a call of its own. */
+  /** For an offer: its answer has arrived, so the acknowledgement will be a separate call. */
   readonly answered?: true;
 }
 
-/** A batch that was offered by push, or is about to be: a lease once the trainer takes it. */
+/** A batch that was offered by push, or is about to be. It becomes a lease when the trainer takes it. */
 export type Offer = Omit<Lease, "expires_at" | "by" | "answered">;
 
 export interface Trainer {
@@ -51,7 +51,7 @@ export interface Trainer {
   readonly last_seen_at: number;
 }
 
-/** What the fleet of a run has heard. */
+/** What the fleet of a run has acknowledged. */
 export interface FleetTold {
   readonly told: { readonly generation: number; readonly version: number } | null;
   readonly released: boolean;
@@ -59,7 +59,7 @@ export interface FleetTold {
 
 export interface TrainerState {
   readonly seq: number;
-  /** Of registrations. 0: none yet. */
+  /** Number of registrations. 0: none yet. */
   readonly epoch: number;
   readonly generation: number;
   readonly reset_to: number;
@@ -69,24 +69,24 @@ export interface TrainerState {
   readonly batches: readonly DeliveredBatch[];
   readonly lease: Lease | null;
   readonly offer: Offer | null;
-  /** Leases and offers so far. */
+  /** Number of leases and offers so far. */
   readonly serials: number;
   readonly push: {
-    /** Offers in a row that reached nobody. */
+    /** Offers in a row that did not reach the trainer. */
     readonly misses: number;
     readonly next_at: number;
-    /** The trainer wants no more of them until it registers again. */
+    /** The trainer refused further offers until it registers again. */
     readonly stopped: boolean;
   };
-  /** Version each engine serves. */
+  /** The version that each engine serves. */
   readonly replicas: Readonly<Record<string, number>>;
-  /** Engines that have not said what they serve since weights were taken back; absent: none. */
+  /** Engines that have not reported what they serve since weights were taken back; absent: none. */
   readonly unheard?: readonly string[];
-  /** Of a run on a fleet: what that has heard. */
+  /** For a run on a fleet: what the fleet has acknowledged. */
   readonly fleet?: FleetTold;
   readonly paused: boolean;
   readonly ended: boolean;
-  /** The last acknowledgement that the run's object is known to have heard of. */
+  /** The last acknowledged step that the run's object is known to have. */
   readonly known_acked: number;
   readonly time: TrainerTime;
 }
@@ -113,12 +113,12 @@ export const NEW_TRAINER: TrainerState = {
 
 export type DeliveryTerms = Pick<TrainerSpec, "target" | "max_steps">;
 
-/** Everything was trained, or nothing more is to be. */
+/** All steps are trained, or the run has ended. */
 export function isOver(state: TrainerState, { max_steps }: DeliveryTerms): boolean {
   return state.ended || state.acked_step >= max_steps;
 }
 
-/** The batch that is to be trained now, whatever its state. */
+/** The batch to be trained now, whatever its state. */
 export function nextBatch(state: TrainerState): DeliveredBatch | null {
   return batchAt(state, state.acked_step + 1);
 }
@@ -132,12 +132,12 @@ export function withBatch(state: TrainerState, changed: DeliveredBatch): Trainer
   return { ...state, batches };
 }
 
-/** Something the run's object must hear of. */
+/** Marks a change that must be reported to the run's object. */
 export function noteNews(state: TrainerState): TrainerState {
   return { ...state, seq: state.seq + 1 };
 }
 
-/** A trainer that leases and has asked for nothing this long is not waiting: it is not there. */
+/** A trainer that leases and has made no call for this long counts as absent, not as waiting. */
 const ABSENT_MS = 90_000;
 
 export function noteSeen(state: TrainerState, now: number): TrainerState {
@@ -161,7 +161,7 @@ export function appliedOf({ replicas }: TrainerState): TrainerSnapshot["applied"
   return { min, max, by_replica: replicas };
 }
 
-/** `acks`: those the run's object does not know of. */
+/** `acks`: those that the run's object does not have. */
 export function snapshotOf(state: TrainerState, acks: TrainerSnapshot["acks"]): TrainerSnapshot {
   const { seq, epoch, generation, reset_to, published, acked_step, trainer, lease } = state;
   const applied = appliedOf(state);

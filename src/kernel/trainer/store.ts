@@ -1,8 +1,8 @@
 /**
- * A trainer's object on its own SQLite: what it was created with, how it stands, every batch and every version.
+ * Stores a trainer's object in its SQLite: its spec, its state, every batch and every version.
  *
- * Invariants. Nothing is written before `create`. What one `save` writes is on disk together or not at all: it awaits
- * nothing. The table of batches has them all; the state only those that may still be handed out.
+ * Invariants. Nothing is written before `create`. One `save` is written completely or not at all, because it awaits
+ * nothing. The table of batches has all of them; the state has only those that may still be handed out.
  */
 import type { ServedWeights } from "../../core/training/numbering.ts";
 import type { TrainerSnapshot, TrainerSpec } from "../messages/training-wire.ts";
@@ -20,7 +20,7 @@ import {
 /** Tables of a trainer's object. Times are epoch milliseconds. */
 
 const TRAINER_SCHEMA = [
-  // Every batch there ever was: repeats of old calls are answered from here. `batch`: all of it, as JSON.
+  // Every batch of the run: repeats of old calls are answered from here. `batch`: the whole batch as JSON.
   `create table batches (
     batch_id text primary key, generation integer not null, step integer not null,
     state text not null, batch text not null)`,
@@ -29,7 +29,7 @@ const TRAINER_SCHEMA = [
     generation integer not null, version integer not null, id text not null, failed integer not null,
     label text, location text, sha256 text, at integer not null,
     primary key (version, generation))`,
-  // Which weights there were from when on.
+  // Which weights were served from which time on.
   `create table served (
     id integer primary key, at integer not null, version integer not null, newest integer not null, taken_back integer not null)`,
   // Reports that were taken, so that a repeat changes nothing.
@@ -39,9 +39,9 @@ const TRAINER_SCHEMA = [
 ];
 
 const VERSIONS_TOLD = 100;
-/** Acknowledgements in one snapshot; whoever lacks more asks again. */
+/** Acknowledgements in one snapshot; a run's object that lacks more asks again. */
 const ACKS_TOLD = 200;
-/** Moments at which weights changed that are kept: some 300 versions. What was sampled before them nobody knows. */
+/** Changes of served weights that are kept: about 300 versions. For earlier turns the version is unknown. */
 const SERVED_KEPT = 1000;
 
 export class TrainerStore {
@@ -55,13 +55,13 @@ export class TrainerStore {
     this.#sql = storage.sql;
   }
 
-  /** Null for an object nobody created. */
+  /** Null for an object that was never created. */
   spec(): TrainerSpec | null {
     this.#spec ??= this.#storage.kv.get<TrainerSpec>("spec");
     return this.#spec ?? null;
   }
 
-  /** To be called when the storage is freed. */
+  /** Must be called when the storage is freed. */
   forget(): void {
     this.#spec = undefined;
     this.#state = undefined;
@@ -76,7 +76,7 @@ export class TrainerStore {
   }
 
   state(): TrainerState {
-    // One that was stored before a member was added has its first value.
+    // A state that was stored before a field existed gets the field's initial value.
     this.#state ??= { ...NEW_TRAINER, ...this.#storage.kv.get<TrainerState>("state") };
     return this.#state;
   }
@@ -110,7 +110,7 @@ export class TrainerStore {
     return this.#batch("batch_id = ?", batchId);
   }
 
-  /** The one of the latest generation. */
+  /** The batch of the latest generation. */
   batchAtStep(step: number): DeliveredBatch | null {
     return this.#batch("step = ? order by generation desc limit 1", step);
   }
@@ -121,7 +121,7 @@ export class TrainerStore {
     return row === undefined ? null : JSON.parse(row.batch);
   }
 
-  /** Of steps after this one. */
+  /** Acknowledgements of steps after this one. */
   acks(after: number): TrainerSnapshot["acks"] {
     const rows = this.#sql.exec<{ batch: string }>(
       "select batch from batches where step > ? and state = 'acked' order by step limit ?",
@@ -143,11 +143,11 @@ export class TrainerStore {
     return rows.toArray().length > 0;
   }
 
-  /** `id`: of the version, should this be the first that is heard of it. */
+  /** `id`: for the version, if this is its first report. */
   noteReport(asked: Report, id: string, now: number): void {
     const { epoch, version, state, label, location, sha256 } = asked;
     this.#sql.exec(
-      // A fleet may say the same of a replica again, once it is back.
+      // A fleet may report the same about a replica again, after the replica was away.
       "insert or ignore into reports (epoch, version, state, replica) values (?, ?, ?, ?)",
       ...[epoch, version, state, replicaOf(asked)],
     );
@@ -194,12 +194,12 @@ export class TrainerStore {
     return this.#sql.exec<ServedWeights & Record<string, SqlStorageValue>>(sql).toArray();
   }
 
-  /** The latest, newest first. */
+  /** The latest versions, newest first. */
   weights(): WeightRow[] {
     return this.#weights("");
   }
 
-  /** Of one version, of every generation. */
+  /** One version in every generation. */
   weightsOf(version: number): WeightRow[] {
     return this.#weights("where version = ?", version);
   }

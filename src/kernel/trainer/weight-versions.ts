@@ -1,10 +1,10 @@
 /**
- * Which weights there are and who serves them, as the trainer reports it. Pure.
+ * Which weights exist and which engines serve them, from the trainer's reports. Pure.
  *
- * Invariants. Published versions only grow within an epoch, and so does what an engine serves: a report that comes late
- * takes nothing back. No version is published or applied before its batch is acknowledged; where a batch was offered and
- * the answer to that is still awaited, the report is that acknowledgement. What a version's state is follows from what is
- * published and what is served: only what was reported of it is kept.
+ * Invariants. Within an epoch, published versions only grow, and so does the version that an engine serves: a late
+ * report takes nothing back. No version is published or applied before its batch is acknowledged. If the answer to an
+ * offer of the batch is still awaited, the report counts as the acknowledgement. The state of a version is derived from
+ * what is published and what is served; only the reports are stored.
  */
 import type { Acked, WeightsOut, WeightVersions } from "../../contract/trainer-wire.ts";
 import { newestPossible, type ServedWeights } from "../../core/training/numbering.ts";
@@ -12,12 +12,12 @@ import type { TrainerRefusal, TrainerRpc } from "../messages/training-wire.ts";
 import { acknowledge, fence, grant, type Outcome, refused } from "./batch-state.ts";
 import { appliedOf, batchAt, NEW_TRAINER, noteNews, noteSeen, type TrainerState } from "./state.ts";
 
-/** Of a run whose trainer has said nothing yet: all is sampled by version 0. */
+/** For a run whose trainer has not reported yet: everything is sampled with version 0. */
 export const FIRST_SERVED: ServedWeights = servedNow(NEW_TRAINER, 0);
 
 export type Report = Parameters<TrainerRpc["report"]>[0];
 
-/** What was told of a version. `generation`: resets the run had lived through when it was. */
+/** The reports about a version. `generation`: the number of resets of the run before them. */
 export interface WeightRow {
   readonly id: string;
   readonly generation: number;
@@ -30,12 +30,12 @@ export interface WeightRow {
   readonly at: number;
 }
 
-/** The engine of a report that names none: there is one. */
+/** The engine of a report that names none: there is only one. */
 const ONLY_REPLICA = "policy";
 
 /**
- * `told`: this very report was taken before, in this epoch. `true`: it says something new. `onFleet`: which replica serves
- * what, the run's fleet says, and nobody else.
+ * `told`: this very report was taken before, in this epoch. Answers true if the report has something new. `onFleet`:
+ * only the run's fleet reports which replica serves what.
  */
 export function report(
   before: TrainerState,
@@ -55,7 +55,10 @@ export function report(
   return grant(served ? trained : after(trained, asked), true);
 }
 
-/** It is no trainer: it is not seen, and a registration does not fence it off; weights that were taken back are not served. */
+/**
+ * A report of the fleet: it does not count as the trainer's presence, and a registration does not fence it off. Weights
+ * that were taken back are not served.
+ */
 function reportOfFleet(state: TrainerState, asked: Report, generation: number): Outcome<boolean> {
   if (generation !== state.generation) {
     return refused(state, conflict(`generation ${generation} was voided: the current one is ${state.generation}`));
@@ -79,14 +82,14 @@ function refuseUnnamed({ state, replica }: Report): TrainerRefusal | null {
   };
 }
 
-/** What an acknowledgement that carries `published` says of the version its step made. */
+/** The report about a step's version that an acknowledgement with `published` contains. */
 export function reportWithAck(step: number, epoch: number, published: WeightsOut): Report {
   return { version: step, state: "published", epoch, ...published };
 }
 
 /**
- * An acknowledgement that says its weights are out: both are taken, or neither is. `reported`: what became of the report
- * in the state after `acked`.
+ * An acknowledgement that also publishes its weights: both are accepted, or neither is. `reported`: the outcome of the
+ * report in the state after `acked`.
  */
 export function acknowledgeAndPublish(
   before: TrainerState,
@@ -100,8 +103,9 @@ export function acknowledgeAndPublish(
 }
 
 /**
- * A trainer that is pushed to may acknowledge by its answer to the offer, and its report of the weights may overtake that
- * answer: then the report says that the batch is trained. Whoever acknowledges by a call has made it before.
+ * A trainer that gets offers may acknowledge by its answer to the offer, and its report of the weights may arrive
+ * before that answer. Then the report counts as the acknowledgement. A trainer that acknowledges by a call has made it
+ * before.
  */
 function asAnswered(state: TrainerState, asked: Report, now: number): TrainerState {
   const { lease, offer } = state;
@@ -140,7 +144,7 @@ function after(state: TrainerState, asked: Report): TrainerState {
   }
 }
 
-/** Where version 0 is may be said once its fleet was told of it: then the fleet is told again. */
+/** A location of version 0 may be reported after the fleet got its order: then the order is sent again. */
 function toldAnew({ fleet }: TrainerState, { location }: Report): Pick<TrainerState, "fleet"> {
   return fleet == null || location === undefined ? {} : { fleet: { ...fleet, told: null } };
 }
@@ -191,7 +195,7 @@ export function weightVersionsOf(state: TrainerState, rows: readonly WeightRow[]
   };
 }
 
-/** A reset went back behind it. */
+/** A later reset went back to an earlier version. */
 export function isVoid(
   { generation, reset_to }: TrainerState,
   row: Pick<WeightRow, "generation" | "version">,
@@ -212,14 +216,14 @@ function stateOf(
 }
 
 /**
- * What engines served and when, as the trainer's reports tell it: by it a turn whose engine names no weights is told a
- * version. Pure.
+ * What engines served and when, from the trainer's reports. A turn whose engine names no weights gets its version from
+ * this. Pure.
  *
- * Invariants. Where a call may have met either of two versions it is told the older one: it is never taken for newer than
- * it is. After a reset an engine may serve what was taken back until it says otherwise.
+ * Invariants. If a call may have met either of two versions, it gets the older one, so it never counts as newer than it
+ * is. After a reset, an engine may serve weights that were taken back until it reports otherwise.
  */
 
-/** As it stands, from `at` on. Where no replica ever reports, what is published counts as served. */
+/** What is served from `at` on. If no replica ever reports, the published version counts as served. */
 export function servedNow(state: TrainerState, at: number): ServedWeights {
   const { published, replicas, unheard = [] } = state;
   const reports = Object.keys(replicas).length > 0;

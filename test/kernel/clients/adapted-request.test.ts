@@ -93,11 +93,11 @@ test.each<[server: string, words: string, refused: string]>([
   expect(refusedIn(BODY, 500, words)).toBeNull();
   const { body, changes } = withoutRefused(BODY, [refused]);
   expect(changes).toEqual([refused]);
-  // Once it is left out, the same words mean something else.
+  // Once it is left out, the same text means something else.
   expect(refusedIn(body, 400, words)).not.toBe(refused);
 });
 
-test("a stream is asked for with its usage, and without options where they are refused", () => {
+test("a stream is requested with its usage, and without options if they are refused", () => {
   const words = "Unrecognized request argument supplied: stream_options";
   expect(refusedIn(STREAMED, 400, words)).toBe("stream_options");
   const member = `{"detail":[{"loc":["body","stream_options","include_usage"],"msg":"Extra inputs are not permitted"}]}`;
@@ -124,7 +124,7 @@ test.each([
   expect(refusedIn(BODY, 400, words)).toBeNull();
 });
 
-test("a setting of the run by the name of a member is not taken for the member", () => {
+test("a setting of the run with the name of a member is not treated as the member", () => {
   const body = { ...BODY, reasoning: { effort: "high" } };
   expect(refusedIn(body, 400, "Unknown parameter: 'reasoning'.")).toBeNull();
   expect(refusedIn(body, 400, "Unknown parameter: 'messages[1].reasoning'.")).toBe("messages.reasoning");
@@ -137,7 +137,7 @@ test("a member is left out of messages, tool calls and their functions, and noth
   expect(body).toEqual({ ...BODY, messages: [user, { ...assistant, tool_calls: [call] }, result] });
 });
 
-test("refusals of any length are looked at in little time", () => {
+test("refusals of any length are read in little time", () => {
   const words = `'messages.1' ${"strict reasoning_content ".repeat(200_000)}`;
   expect(refusedIn({ ...BODY, tools: [] }, 400, words)).toBeNull();
 });

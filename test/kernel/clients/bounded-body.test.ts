@@ -1,4 +1,4 @@
-/** The one reader of replies from outside, on real sockets. */
+/** The reader of all replies from outside, on real sockets. */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
@@ -9,7 +9,7 @@ import { sendHostileBody } from "../../fakes/hostile-body.ts";
 let stop = async () => undefined;
 afterEach(() => stop());
 
-/** What the server answers, and a promise of its reader hanging up. */
+/** A reply of the server, and a promise that resolves when its reader hangs up. */
 async function answered(respond: (response: ServerResponse) => void) {
   const gone = Promise.withResolvers<void>();
   const server = createServer((_, response) => {
@@ -27,20 +27,20 @@ async function answered(respond: (response: ServerResponse) => void) {
 
 const MIB = 1024 * 1024;
 
-test("a body without end is given up past the limit, and its sender sees that it is", async () => {
+test("reading an endless body stops at the limit, and its sender notices that", async () => {
   const { reply, gone } = await answered((response) => sendHostileBody(response, { kind: "endless" }));
   await expect(wholeText(reply, MIB)).rejects.toThrow(LongBodyError);
   await gone;
 });
 
-test("a compressed body is counted inflated", async () => {
+test("a compressed body is counted after decompression", async () => {
   const bomb = { kind: "bomb", bytes: 300 * MIB } as const;
   const { reply, gone } = await answered((response) => sendHostileBody(response, bomb));
   await expect(wholeText(reply, MIB)).rejects.toThrow("more than 1048576 bytes");
   await gone;
 });
 
-test("of a longer body the beginning is at most so many bytes, and of a shorter one all of it", async () => {
+test("reading the beginning gives at most the limit of a longer body, and all of a shorter one", async () => {
   const endless = await answered((response) => sendHostileBody(response, { kind: "endless" }));
   expect(await beginningOf(endless.reply, 1000)).toBe(`{"id": "${"a".repeat(992)}`);
   await endless.gone;
@@ -49,7 +49,7 @@ test("of a longer body the beginning is at most so many bytes, and of a shorter 
   expect(await beginningOf(short.reply, 1000)).toBe("é and that is all");
 });
 
-test("a text as long as the limit is whole, and a character more is too long", async () => {
+test("a text of exactly the limit is read whole, and one more character is too long", async () => {
   const said = "é".repeat(512);
   const fits = await answered((response) => response.end(said));
   expect(await wholeText(fits.reply, 1024)).toBe(said);
@@ -58,7 +58,7 @@ test("a text as long as the limit is whole, and a character more is too long", a
   await expect(wholeText(longer.reply, 1024)).rejects.toThrow(LongBodyError);
 });
 
-test("a body that pauses once it has begun is given up after the pause, however long its first byte took", async () => {
+test("reading a body that pauses ends after the pause, however long its first byte took", async () => {
   const begun = Promise.withResolvers<() => void>();
   const { reply, gone } = await answered((response) => {
     response.flushHeaders();
@@ -71,7 +71,7 @@ test("a body that pauses once it has begun is given up after the pause, however 
     armed.resolve();
     return () => undefined;
   });
-  // Nobody counts before the first byte.
+  // No timer runs before the first byte.
   const begin = await begun.promise;
   expect(timers).toEqual([]);
   begin();
@@ -82,7 +82,7 @@ test("a body that pauses once it has begun is given up after the pause, however 
   await gone;
 });
 
-test("a body whose length was told is over with its last byte: nothing more is waited for", async () => {
+test("a body with a content-length ends with its last byte, without further waiting", async () => {
   const { reply } = await answered((response) => {
     response.setHeader("content-length", 5);
     response.end("whole");
@@ -98,9 +98,9 @@ test("a body whose length was told is over with its last byte: nothing more is w
 
 test.each([
   { "content-encoding": "gzip" },
-  // workerd reads the chunks, as it must, and shows both.
+  // workerd decodes the chunks and shows both headers.
   { "transfer-encoding": "chunked" },
-])("a length that is told beside %j is not the body's", async (beside) => {
+])("with %j, the content-length is not the length of the body", async (beside) => {
   const pieces = ["in", "flated"].map((text) => new TextEncoder().encode(text));
   const body = new ReadableStream<Uint8Array>({
     pull(controller) {

@@ -13,13 +13,13 @@ function withPart(part: ContentPart, model = "m"): number {
   return promptTokens([SYSTEM, { role: "user", content: [part] }], { model }) - bare;
 }
 
-test("a prompt has no more tokens than its body has bytes in UTF-8, and 256 of a chat template", () => {
+test("a prompt has at most as many tokens as its body has bytes in UTF-8, plus 256 for a chat template", () => {
   const messages: Messages = [SYSTEM, { role: "user", content: "Wie heißt 東京?\n" }];
   const body = { max_tokens: 7, model: "m", messages };
   expect(promptTokens(messages)).toBe(Buffer.byteLength(JSON.stringify(body)) + 256);
 });
 
-test("tools count for the bytes of their schemas, and instructions that a provider adds for them", () => {
+test("tools count the bytes of their schemas, plus the instructions that a provider adds for them", () => {
   const messages: Messages = [SYSTEM, { role: "user", content: "12 times 3?" }];
   const parameters = { type: "object", properties: { a: { type: "number" } } };
   const tools = [{ type: "function" as const, function: { name: "multiply", description: "Multiplies.", parameters } }];
@@ -27,14 +27,14 @@ test("tools count for the bytes of their schemas, and instructions that a provid
   expect(promptTokens(messages, { tools })).toBe(Buffer.byteLength(JSON.stringify(body)) + 1024);
 });
 
-test("a prompt without a system message may get one from its chat template", () => {
+test("for a prompt without a system message, the text of the chat template is counted", () => {
   const messages: Messages = [{ role: "user", content: "Hello" }];
   expect(promptTokens(messages)).toBe(
     Buffer.byteLength(JSON.stringify({ max_tokens: 7, model: "m", messages })) + 1024,
   );
 });
 
-test("the data of a picture is not read as text: it counts for the most that providers document", () => {
+test("the data of a picture is not counted as text: it counts the most that providers document", () => {
   const picture = (url: string) => ({ type: "image_url", image_url: { url, detail: "high" } });
   const inline = `data:image/png;base64,${"A".repeat(1_000_000)}`;
   const named = "https://pictures.example/1.png";
@@ -44,14 +44,14 @@ test("the data of a picture is not read as text: it counts for the most that pro
   expect(withPart(picture(named), "anthropic/claude-sonnet-5")).toBe(16_384 + written + named.length);
 });
 
-test("a sound counts by its length: a token for 16 characters of MP3 or WAV, or for each of another format", () => {
+test("a sound is counted by its length: a token for 16 characters of MP3 or WAV, or for each of another format", () => {
   const sound = (format: string) => ({ type: "input_audio", input_audio: { data: "A".repeat(16_000), format } });
   const written = '{"type":"input_audio","input_audio":{"data":"","format":"mp3"}}'.length;
   expect(withPart(sound("mp3"))).toBe(2048 + 1000 + written);
   expect(withPart(sound("aac"))).toBe(2048 + 16_000 + written);
 });
 
-test("a part that only the endpoint can measure has no bound", () => {
+test("a part whose size only the endpoint can determine has no bound", () => {
   const size = (type: string) => {
     const messages: Messages = [{ role: "user", content: [{ type, [type]: {} }] }];
     return sizeOfCall({ model: "m", messages, tools: [], sampling: { max_tokens: 7 } });
@@ -61,7 +61,7 @@ test("a part that only the endpoint can measure has no bound", () => {
   expect(size("video_url")).toMatchObject({ most_tokens: null });
 });
 
-test("texts that are embedded count for their bytes", () => {
+test("texts to be embedded are counted by their bytes", () => {
   expect(sizeOfEmbeddings({ texts: ["ß", "b"] })).toEqual({ prompt_tokens: 10 + 256 + 4, most_tokens: 0 });
 });
 
@@ -83,11 +83,11 @@ test.each([
   { n: "50" },
   { n: 1.5 },
   { max_tokens: null },
-])("a call with a limit that engines may read in another way has no bound: %o", (extra_body) => {
+])("a call with a limit that engines may read in different ways has no bound: %o", (extra_body) => {
   expect(most(extra_body)).toBeNull();
 });
 
-test("a call may be answered with the largest of its limits, as often as it asks for", () => {
+test("a reply counts the largest limit of the call, times the number of replies it requests", () => {
   expect(most({ n: null, max_completion_tokens: null })).toBe(100);
   expect(most({ max_completion_tokens: 200, n: 2, best_of: 3 })).toBe(600);
 });

@@ -1,4 +1,4 @@
-/** Which refusals mean that the prompt does not fit. The wordings are those of the sources in context-full.ts. */
+/** Which refusals mean that the prompt does not fit. The texts are from the sources in context-full.ts. */
 import { expect, test } from "vitest";
 import { isContextFull } from "../../../src/kernel/clients/context-full.ts";
 import { error, flat, type Row, readsAsFull } from "./refusals.ts";
@@ -387,7 +387,7 @@ test.each(FULL)("%s (%i) says that the context is full", (_server, status, body)
   expect(readsAsFull(status, body)).toBe(true);
 });
 
-test("an error of a million characters, or of endless depth, is read in bounded time", () => {
+test("an error of a million characters, or nested without end, is read in bounded time", () => {
   let deep: unknown = "prompt is too long";
   for (let at = 0; at < 5000; at += 1) deep = { error: deep };
   const wide = { errors: Array.from({ length: 100_000 }, () => ({ message: "exceeds ".repeat(1000) })) };

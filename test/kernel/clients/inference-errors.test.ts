@@ -1,4 +1,4 @@
-/** What is wrong with a call is told in the words of the `openai` SDK, which is asked the same here. */
+/** Errors of a call have the texts of the `openai` SDK, which makes the same calls here. */
 import OpenAI from "openai";
 import { afterEach, expect, test } from "vitest";
 import { callModel } from "../../../src/kernel/clients/inference.ts";
@@ -43,20 +43,20 @@ test.each<[what: string, status: number, body: unknown, retryable: boolean]>([
   ["a text in JSON", 503, "out of memory", true],
   ["null", 503, null, true],
   ["a number", 408, 7, true],
-])("a refusal that holds %s", async (_what, status, body, retryable) => {
+])("a refusal whose body is %s", async (_what, status, body, retryable) => {
   const { outcome, ours, theirs } = await both({ kind: "status", status, body });
   expect(ours).toBe(theirs);
   expect(ours).toMatch(new RegExp(`^${status} `));
   expect(outcome).toEqual({ name: "ModelError", retryable, status, retry_after_ms: null });
 });
 
-test.each([HTML, ""])("a refusal that is no JSON: %j", async (text) => {
+test.each([HTML, ""])("a refusal that is not JSON: %j", async (text) => {
   const { outcome, ours, theirs } = await both({ kind: "garbage", status: 502, text });
   expect(ours).toBe(theirs);
   expect(outcome).toEqual({ name: "ModelError", retryable: true, status: 502, retry_after_ms: null });
 });
 
-test("a refused key, in the server's words", async () => {
+test("a refused key gives the server's text", async () => {
   const { outcome, ours, theirs } = await both({ kind: "status", status: 401, body: { error } });
   expect(ours).toBe(theirs);
   expect(outcome).toMatchObject({ name: "AuthenticationError", retryable: false });
@@ -67,7 +67,7 @@ test("how long to wait is read from the refusal", async () => {
   expect(outcome).toEqual({ name: "ModelError", retryable: true, status: 429, retry_after_ms: 7000 });
 });
 
-test("a connection that breaks, or that nobody takes", async () => {
+test("a connection that breaks, or that is refused", async () => {
   const reset = await both({ kind: "reset" });
   const nobody = await askBoth("http://127.0.0.1:9/v1");
   for (const { outcome, ours, theirs } of [reset, nobody]) {
@@ -86,7 +86,7 @@ async function callWith(fault: Fault) {
   return await callModel({ ...asked, base_url: model.url, signal });
 }
 
-test("an error inside a reply of status 200 is classified as if it had come with its status, in the server's words", async () => {
+test("an error inside a reply of status 200 is classified by the status it names, with the server's text", async () => {
   const limited = await inside({ code: 429, message: "slow down please" });
   expect(limited).toMatchObject({ kind: "failed", retryable: true, status: 429 });
   expect(limited).toMatchObject({ error: { message: expect.stringContaining("slow down please") } });
@@ -111,7 +111,7 @@ test.each<[what: string, error: object, outcome: object]>([
   expect(await inside(error)).toMatchObject(outcome);
 });
 
-test("an error that Databricks puts around one of another provider is read in that provider's words", async () => {
+test("an error of another provider inside one of Databricks gives that provider's text", async () => {
   const around = (external_model_message: object) => ({ error: "Received error from openai", external_model_message });
   const words = { message: "This model's maximum context length is 9 tokens.", code: "context_length_exceeded" };
   const full = await callWith({ kind: "status", status: 400, body: around({ error: words }) });
@@ -121,7 +121,7 @@ test("an error that Databricks puts around one of another provider is read in th
   expect(other).toMatchObject({ kind: "failed", error: { message: expect.stringContaining("no such voice") } });
 });
 
-test("what a reply took that could not be used is told, and it is not lost", async () => {
+test("the usage of a reply that could not be used is reported, and the call does not count as lost", async () => {
   const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
   const half = { choices: [{ message: { content: "Os" }, finish_reason: "error" }], usage };
   const outcome = await callWith({ kind: "status", status: 200, body: half });
@@ -133,7 +133,7 @@ test("what a reply took that could not be used is told, and it is not lost", asy
   expect(unknown).not.toHaveProperty("usage");
 });
 
-test("a stream that breaks in the middle by an error of its own is no answer", async () => {
+test("a stream that ends with an error is not an answer", async () => {
   const text =
     'data: {"choices":[{"delta":{"content":"Os"}}]}\n\ndata: {"error":{"message":"upstream reset","code":502}}\n\n';
   expect(await callWith({ kind: "stream", text })).toMatchObject({
@@ -144,7 +144,7 @@ test("a stream that breaks in the middle by an error of its own is no answer", a
   });
 });
 
-test("a key that a server deals out over two parts of its thoughts is in none of what is kept", async () => {
+test("a key that a server splits over two parts of its reasoning is in nothing that is stored", async () => {
   const api_key = "sk-0123456789abcdef";
   const details = [api_key.slice(0, 9), api_key.slice(9)].map((text, index) => ({
     type: "reasoning.text",
@@ -162,14 +162,14 @@ test("a key that a server deals out over two parts of its thoughts is in none of
   expect(JSON.stringify(outcome)).not.toContain(api_key);
 });
 
-test("an event that is no JSON is told by the size of the reply, never by a piece of it", async () => {
+test("an event that is not JSON is reported by the size of the reply, never with a part of it", async () => {
   const outcome = await callWith({ kind: "stream", text: 'data: {"a":#k=sk-or-v1-secret\n\n' });
   expect(outcome).toMatchObject({
     error: { message: expect.stringMatching(/^the reply is not JSON: status 200, text.event-stream, \d+ characters$/) },
   });
 });
 
-test("a prompt that a refusal repeats decides nothing", async () => {
+test("a prompt that a refusal repeats does not affect the classification", async () => {
   const detail = [
     {
       type: "string_type",

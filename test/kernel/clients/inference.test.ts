@@ -3,7 +3,7 @@ import type { Messages } from "../../../src/contract/messages.ts";
 import { callEmbeddings, callModel } from "../../../src/kernel/clients/inference.ts";
 import { type ModelRequest, startScriptedModel } from "../../fakes/scripted-model.ts";
 
-test("R-loop-12: content goes out as it is, a role text as user, and what is empty or null not at all", async () => {
+test("R-loop-12: content is sent unchanged, the role text as user, and null or empty members are left out", async () => {
   const asked: ModelRequest[] = [];
   const model = await startScriptedModel({
     reply: (request) => {
@@ -42,7 +42,7 @@ test("R-loop-12: content goes out as it is, a role text as user, and what is emp
   });
 });
 
-test("a body that is no JSON is told by its size and type, never by a piece of it: it may be the key", async () => {
+test("a body that is not JSON is reported by its size and type, never with a part of it, which may be the key", async () => {
   const api_key = "rk_abc1234567890";
   const model = await startScriptedModel({
     reply: () => ({ fault: { kind: "garbage", text: api_key } }),
@@ -64,7 +64,7 @@ test("a body that is no JSON is told by its size and type, never by a piece of i
   }
 });
 
-test("extra_body changes neither the model of a call nor what it is sent, in any spelling", async () => {
+test("extra_body cannot change the model or the messages of a call, in any spelling", async () => {
   const asked: string[] = [];
   const send = async (_: URL, { body }: RequestInit) => {
     asked.push(String(body));
@@ -81,7 +81,7 @@ test("extra_body changes neither the model of a call nor what it is sent, in any
   ]);
 });
 
-test("a reply is read as JSON once it may be, and whoever says so hears how long it is", async () => {
+test("a reply is parsed only when its turn comes, and the turn is requested with its length", async () => {
   const model = await startScriptedModel({ reply: () => "x".repeat(100_000) });
   const { signal } = new AbortController();
   const call = { api_key: null, model: "m", messages: [], tools: [], sampling: {}, idempotency_key: "k", signal };

@@ -1,4 +1,4 @@
-/** Limits that are none of the context: what they stop is a failure, and is shown. */
+/** Limits other than the context: a call that exceeds one is a failure, and the failure is shown. */
 import { expect, test } from "vitest";
 import { error, flat, type Row, readsAsFull } from "./refusals.ts";
 

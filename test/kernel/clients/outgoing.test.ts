@@ -1,4 +1,6 @@
-/** The way out, with a network that notes what reaches it: a call that is refused asks nobody, a resolver included. */
+/**
+ * Outgoing calls, with a network that records what reaches it. A refused call reaches neither a server nor a resolver.
+ */
 import { afterEach, expect, test } from "vitest";
 import { callEmbeddings, callModel, type Destination } from "../../../src/kernel/clients/inference.ts";
 import { guarded, type Send, type Sent } from "../../../src/kernel/clients/outgoing.ts";
@@ -41,7 +43,7 @@ function to(base_url: string, send: Send): Destination {
   return { base_url, send, api_key: call.api_key, idempotency_key: "k", signal: new AbortController().signal };
 }
 
-test("no kind of call leaves for a private address, however it is written, unless the own network is meant", async () => {
+test("no kind of call reaches a private address, in any spelling, unless the deployment permits its own network", async () => {
   const { reached, network } = noting();
   const send = guarded(network, false);
   for (const host of PRIVATE) {
@@ -60,7 +62,7 @@ test("no kind of call leaves for a private address, however it is written, unles
   expect(reached).toEqual([]);
 });
 
-test("a public address is called once, and where it leads is not", async () => {
+test("a public address is called once, and its redirect is not followed", async () => {
   const { reached, network } = noting();
   const moved = await callModel({ ...call, ...to("https://api.example.com/v1/", guarded(network, false)) });
   expect(moved).toMatchObject({
@@ -72,7 +74,7 @@ test("a public address is called once, and where it leads is not", async () => {
   expect(reached[0]?.init.redirect).toBe("manual");
 });
 
-test("in a deployment nothing leaves by http, with a name in its address, or to a host that is not allowed", async () => {
+test("in a deployment no call uses http, a user name in its address, or a host that is not allowed", async () => {
   const { reached, network } = noting();
   const send = guarded(network, false, ["api.example.com", "*.gpu.example"]);
   const signal = new AbortController().signal;
@@ -92,7 +94,7 @@ test("in a deployment nothing leaves by http, with a name in its address, or to 
   expect(reached.map(({ url }) => url)).toEqual(["https://api.example.com/v1", "https://a.gpu.example:8443/v1"]);
 });
 
-test("what is no web address is refused also where every network is meant", async () => {
+test("an address that is not http or https is refused even if every network is permitted", async () => {
   const { reached, network } = noting();
   const send = guarded(network, true);
   for (const address of ["file:///etc/passwd", "ftp://example.com/", "data:application/json,{}"]) {

@@ -10,7 +10,7 @@ interface Call {
   readonly authorization: string | undefined;
   readonly body: Record<string, unknown>;
 }
-/** Answers one call; what it returns is sent as JSON with the status. */
+/** Answers one call; the returned body is sent as JSON with the status. */
 type Script = (call: Call) => readonly [status: number, body: unknown] | "hang" | "redirect";
 
 const KEY = "sk-very-secret-key";
@@ -66,7 +66,7 @@ function probe(base_url: string, changes: Partial<Parameters<typeof probeEndpoin
   return probeEndpoint({ ...given, ...changes });
 }
 
-test("a server that knows everything is asked for its models and for one completion, with the key", async () => {
+test("a server that supports everything gets a request for its models and one for a completion, with the key", async () => {
   const { base_url, calls } = await serve(({ route }) =>
     route === "GET /v1/models" ? [200, MODELS] : [200, completion()],
   );
@@ -122,14 +122,14 @@ const engine = (kind: EngineKind) =>
     route === "GET /v1/models" ? [200, MODELS] : [200, completionBody(probeReply(body, kind), "m", 1, 1)],
   );
 
-test.each(KINDS)("of an engine that is %s it is told what can be proven", async (kind, exactness, why) => {
+test.each(KINDS)("for an engine that is %s, the probe reports what can be proven", async (kind, exactness, why) => {
   const found = await probe((await engine(kind)).base_url);
   expect(found).toMatchObject({ exactness, error: null, chat: true });
   if (why === null) expect(whyUntrainable(found)).toBeNull();
   else expect(whyUntrainable(found)).toMatch(why);
 });
 
-test("a server that refuses a field of training is believed, unless the run takes the field back", async () => {
+test("a server that refuses a field of training is believed, unless the run removes the field", async () => {
   const { base_url, calls } = await serve(({ route, body }) => {
     if (route === "GET /v1/models") return [200, MODELS];
     if ("cache_salt" in body) return [400, { error: { message: `${KEY}: unknown cache_salt` } }];
@@ -144,7 +144,7 @@ test("a server that refuses a field of training is believed, unless the run take
   expect(calls.filter(({ body }) => "repetition_penalty" in body).length).toBeGreaterThan(0);
 });
 
-test("a server that is sparing with lists of tokens is not taken for one that refuses a field", async () => {
+test("a server that only refuses long lists of tokens does not count as refusing a field", async () => {
   const { base_url } = await serve(({ route, body }) => {
     if (route === "GET /v1/models") return [200, MODELS];
     if ("top_logprobs" in body) return [400, { error: { message: "at most 0 logprobs" } }];
@@ -155,7 +155,7 @@ test("a server that is sparing with lists of tokens is not taken for one that re
   expect(whyUntrainable(found)).toBeNull();
 });
 
-test("a list of more tokens than are looked at says nothing", async () => {
+test("a list of more tokens than are read gives no result", async () => {
   const many = Array.from({ length: 300 }, (_, at) => ({ token: `${at}`, logprob: -at }));
   const content = [{ token: "0", logprob: -0.1, top_logprobs: many }];
   const { base_url } = await serve(({ route }) =>
@@ -166,7 +166,7 @@ test("a list of more tokens than are looked at says nothing", async () => {
   expect((await probe(base_url)).exactness?.logprobs_mode).toBeNull();
 });
 
-test("a server that refuses an extra is asked with less until it answers", async () => {
+test("a server that refuses an extra gets smaller requests until it answers", async () => {
   const { base_url, calls } = await serve(({ route, body }) => {
     if (route === "GET /v1/models") return [200, MODELS];
     if ("return_token_ids" in body) return [400, { error: { message: "unknown parameter" } }];
@@ -194,7 +194,7 @@ test("a server of plain completions supports nothing more", async () => {
   });
 });
 
-test("a refused key is said in words, and a server that repeats it does not make it ours", async () => {
+test("a refused key gives a message, and a server that repeats the key does not make it part of the result", async () => {
   const echo = { error: { message: `Incorrect API key provided: ${KEY}` } };
   const { base_url, calls } = await serve(() => [401, echo]);
   const found = await probe(base_url);
@@ -203,26 +203,26 @@ test("a refused key is said in words, and a server that repeats it does not make
   expect(calls).toHaveLength(1);
 });
 
-test("a key that would be cut in half by the length of the message is taken out whole", async () => {
+test("a key that the maximum message length would cut is removed completely", async () => {
   const padding = "x".repeat(195);
   const { base_url } = await serve(() => [403, { error: { message: `${padding}${KEY}` } }]);
   expect((await probe(base_url)).error).not.toContain(KEY.slice(0, 5));
 });
 
-test("a key among the models' names does not come out", async () => {
+test("a key among the models' names is not in the result", async () => {
   const { base_url } = await serve(({ route }) =>
     route === "GET /v1/models" ? [200, { data: [{ id: KEY }] }] : [200, completion()],
   );
   expect(JSON.stringify(await probe(base_url))).not.toContain(KEY);
 });
 
-test("a key that JSON writes in another way does not come out of what is not read", async () => {
+test("a key that JSON writes with escapes is not in the result of unreadable replies", async () => {
   const api_key = 'sk-"quoted"-key';
   const { base_url } = await serve(() => [401, { message: JSON.stringify({ given: api_key }) }]);
   expect((await probe(base_url, { api_key })).error).toBe('401: the API key was rejected: {"given":"[key]"}');
 });
 
-test("models that no run could name are passed over, and odd extras are not there", async () => {
+test("models with invalid names are skipped, and extras of a wrong type are ignored", async () => {
   const listed = [{ id: "x".repeat(501) }, { id: "" }, { id: "mine", max_model_len: 0 }];
   const odd = { choices: [{ message: {}, logprobs: [], token_ids: ["a"] }], usage: { completion_tokens: -1 } };
   const { base_url } = await serve(({ route }) => (route === "GET /v1/models" ? [200, { data: listed }] : [200, odd]));
@@ -238,7 +238,7 @@ test("models that no run could name are passed over, and odd extras are not ther
   });
 });
 
-test("nobody listening, no answer in time, and no JSON are each said in words", async () => {
+test("a refused connection, a timeout, and a reply that is not JSON each give a message", async () => {
   expect((await probe("http://127.0.0.1:9/v1")).error).toMatch(/^not reachable: /);
   const hanging = await serve(() => "hang");
   expect((await probe(hanging.base_url, { deadline_ms: 100 })).error).toBe("no answer within 0.1 s");
@@ -247,14 +247,14 @@ test("nobody listening, no answer in time, and no JSON are each said in words", 
   expect(named.error).toMatch(/not a chat completion: does base_url end in \/v1\?/);
 });
 
-test("a redirect is not followed: the key goes nowhere but to the address that was given", async () => {
+test("a redirect is not followed: the key is sent only to the given address", async () => {
   const { base_url, calls } = await serve(() => "redirect");
   const found = await probe(base_url, { model: "m" });
   expect(found.error).toBe("308: it redirects; use the address it redirects to");
   expect(calls.map(({ route }) => route)).not.toContain("GET /elsewhere");
 });
 
-test("without a list of models the one that is named is asked, or nothing is", async () => {
+test("without a list of models the named model is used, or no call is made", async () => {
   const { base_url, calls } = await serve(({ route }) =>
     route.startsWith("GET") ? [404, { detail: "Not Found" }] : [200, completion()],
   );
@@ -265,7 +265,7 @@ test("without a list of models the one that is named is asked, or nothing is", a
   expect(calls.at(-1)?.body).toMatchObject({ model: "before" });
 });
 
-test("a model that was asked before is asked again only while it is listed", async () => {
+test("the model of an earlier probe is used again only while it is listed", async () => {
   const { base_url } = await serve(({ route }) => (route === "GET /v1/models" ? [200, MODELS] : [200, completion()]));
   expect(await probe(base_url, { usual: "other" })).toMatchObject({ probed_model: "other" });
   expect(await probe(base_url, { usual: "gone" })).toMatchObject({ probed_model: "qwen3-4b" });

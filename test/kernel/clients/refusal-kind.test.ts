@@ -1,4 +1,4 @@
-/** What replies of 400, 401 and 403 refuse, in the shapes that servers send. The prompts and numbers are made up. */
+/** What replies of 400, 401 and 403 refuse, in the formats of real servers. The prompts and numbers are invented. */
 import { expect, test } from "vitest";
 import { type RefusalKind, refusalKind } from "../../../src/kernel/clients/refusal-kind.ts";
 
@@ -48,7 +48,7 @@ test.each<[server: string, body: unknown, type?: string]>([
   ["a page in JSON", { error: { message: CLOUDFLARE_PAGE } }],
   ["a page without marks", "Access denied<br>", "text/html"],
   ["a part of a page, of JSON's type", "<h1>403</h1><p>Blocked</p>"],
-])("a 403 of one prompt: %s", (_server, body, type) => {
+])("a 403 that refuses one prompt: %s", (_server, body, type) => {
   expect(kindOf(403, body, type)).toBe("prompt_refused");
 });
 
@@ -87,7 +87,7 @@ test.each<[server: string, body: unknown, type?: string]>([
     { error: { message: "This key does not have permission. See https://a.example/acceptable-use-policy" } },
   ],
   ["Volcengine", { error: { code: "AccountOverdueError", message: "the account has an overdue balance" } }],
-])("a 403 that may be the key's: %s", (_server, body, type) => {
+])("a 403 that may be about the key: %s", (_server, body, type) => {
   expect(kindOf(403, body, type)).toBe("forbidden");
 });
 
@@ -122,7 +122,7 @@ test.each<[what: string, status: number, body: unknown]>([
   expect(kindOf(status, body)).toBe(null);
 });
 
-test("a long body is read as far as it is needed, whatever it holds", () => {
+test("only the beginning of a long body is read, whatever it contains", () => {
   expect(kindOf(403, `${"[".repeat(1_000_000)}`)).toBe("forbidden");
   expect(kindOf(403, `${"a content ".repeat(100_000)}`)).toBe("forbidden");
   expect(kindOf(403, `${CLOUDFLARE_PAGE}${"x".repeat(1_000_000)}`, "text/html")).toBe("prompt_refused");

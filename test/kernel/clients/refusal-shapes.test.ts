@@ -1,4 +1,4 @@
-/** Refusals in the shapes of web frameworks and gateways, each as a server replies with it. */
+/** Refusals in the formats of web frameworks and gateways, each as a server sends it. */
 import { afterEach, expect, test } from "vitest";
 import { callModel } from "../../../src/kernel/clients/inference.ts";
 import { type Fault, type ScriptedModel, startScriptedModel } from "../../fakes/scripted-model.ts";
@@ -64,7 +64,7 @@ test.each<[server: string, fault: Fault]>([
     }),
   ],
   ["an error in a 200", json(200, { error: { code: 500, type: "content_filter", message: "no" } })],
-])("a policy's refusal is not tried again, and is not the key's: %s", async (_server, fault) => {
+])("a refusal by a policy is not retried, and is not about the key: %s", async (_server, fault) => {
   const outcome = await outcomeOf(fault);
   expect(outcome).toMatchObject(POLICY);
   expect(outcome).not.toMatchObject({ error: { name: expect.stringMatching(/Permission|Authentication/) } });
@@ -81,6 +81,6 @@ test.each<[server: string, fault: Fault]>([
     }),
   ],
   ["what it may have taken", json(200, { error: { code: 501, message: "stream must be true" } })],
-])("a call that was refused for %s is not made again in another form", async (_what, fault) => {
+])("a call that was refused for %s is not repeated in another form", async (_what, fault) => {
   expect(await outcomeOf(fault)).not.toHaveProperty("refuses");
 });

@@ -5,7 +5,7 @@ import { unboundedField } from "../../../src/kernel/clients/unbounded-field.ts";
 test.each([
   ["max_output_tokens", "max_new_tokens", "maxOutputTokens", "max-tokens", "Max_Tokens", "max_tokenſ", "MAX_TOKENS"],
   ["max_length", "max_gen_len", "num_predict", "n_predict", "max_tokens_to_sample", "output_token_limit"],
-])("another limit of tokens is not within the bound, however it is spelled: %s %s %s %s %s %s", (...names) => {
+])("another limit on tokens is not part of the bound, in any spelling: %s %s %s %s %s %s", (...names) => {
   for (const name of names) {
     expect(unboundedField({ [name]: 5 })).toMatchObject({ path: name, why: expect.stringContaining("max_tokens") });
   }
@@ -15,7 +15,7 @@ test.each([
   [["N", "num_return_sequences", "candidateCount", "bestOf", "num_beams", "use_beam_search"], "rollouts_per_example"],
   [["models", "Models", "model_id", "fallbacks", "route", "preset", "lora_path", "adapter_id"], "use model"],
   [["plugins", "web_search_options", "enable_search", "tools", "chat_template", "cached_content"], "remove it"],
-])("so are more replies, other models and what an endpoint adds to a prompt: %o", (names, instead) => {
+])("neither are more replies, other models, or what an endpoint adds to a prompt: %o", (names, instead) => {
   for (const name of names) {
     expect(unboundedField({ [name]: [2] })).toMatchObject({ path: name, why: expect.stringContaining(instead) });
   }
@@ -28,11 +28,11 @@ test.each([
   [{ parameters: { best_of: 2, n: 2 } }, "parameters.best_of"],
   [{ extra_body: { google: { generationConfig: { maxOutputTokens: 9 } } } }, ""],
   [{ transforms: [{}, { model: "other" }] }, "transforms.1.model"],
-])("a field is found inside of objects and lists, and named by its path: %o", (extra_body, path) => {
+])("a field is found inside objects and lists, and named by its path: %o", (extra_body, path) => {
   expect(unboundedField(extra_body)?.path).toBe(path || "extra_body.google.generationConfig.maxOutputTokens");
 });
 
-test("a call with such a field has no bound, and one with it taken back has", () => {
+test("a call with such a field has no bound, and one in which it is set to null has", () => {
   const most = (extra_body: object) =>
     sizeOfCall({ model: "m", messages: [], tools: [], sampling: { max_tokens: 10, extra_body: { ...extra_body } } })
       .most_tokens;
@@ -50,6 +50,6 @@ test.each([
   { guided_json: { properties: { model: { type: "string" } } }, structured_outputs: { json: { maxLength: 3 } } },
   { context_length_exceeded_behavior: "error", enable_thinking: false, service_tier: "flex", user: "max_tokens" },
   { max_tool_calls: 2, return_tokens_as_token_ids: true, logit_bias: { "5": 1 }, prompt_cache_key: "k" },
-])("what changes no number of tokens is let through: %o", (extra_body) => {
+])("a field that changes no number of tokens is allowed: %o", (extra_body) => {
   expect(unboundedField(extra_body)).toBeNull();
 });

@@ -4,7 +4,7 @@ import { mayHoldKey, replyWithoutKey, withoutKey } from "../../../src/kernel/cli
 const KEY = 'sk-ab/cd+12"34-wxyz';
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
-test("a key is taken out of every text and name of a reply, however it is written there", () => {
+test("a key is removed from all texts and names of a reply, in every form", () => {
   const reply = {
     id: `chatcmpl-${KEY}`,
     [KEY]: [1, true, null, `Bearer ${KEY}`],
@@ -22,21 +22,21 @@ test("a key is taken out of every text and name of a reply, however it is writte
 });
 
 test.each(["", "B", "Be", "Bearer ", "user:"])(
-  "base64 of %jKEY does not hold the key's base64, in either alphabet",
+  "the base64 of %jKEY does not contain the base64 of the key, in either alphabet",
   (before) => {
     const text = base64(`${before}${KEY}, and more`);
     const url = text.replaceAll("+", "-").replaceAll("/", "_");
     for (const written of [text, url]) {
       const said = replyWithoutKey(`<${written}>`, KEY);
       expect(said).toContain("[key]");
-      // What is left beside it is its neighbours', and a character it shares with each of them.
+      // What is left belongs to its neighbours, plus one character that it shares with each of them.
       const neighbours = written.length - Math.floor((KEY.length * 4) / 3);
       expect(said.replace("[key]", "").length - 2).toBeLessThanOrEqual(neighbours + 2);
     }
   },
 );
 
-test("a reply that holds no key is not copied", () => {
+test("a reply without the key is not copied", () => {
   const reply = { choices: [{ token_ids: [1, 2, 3] }] };
   expect(replyWithoutKey(reply, KEY)).toBe(reply);
   expect(replyWithoutKey(reply, null)).toBe(reply);
@@ -51,11 +51,11 @@ test.each([
   ["12345678", "1234 * 10002 + 66 = 12345678 + 0"],
   ["x", "x + x = 2x"],
   ["lm-studio", "open lm-studio"],
-])("%s is what servers that check no key are given: a reply that says it stays whole", (key, said) => {
+])("%s is a placeholder key for servers that check none: a reply that contains it is unchanged", (key, said) => {
   expect(replyWithoutKey({ said }, key)).toEqual({ said });
 });
 
-test("what is said of a failure holds no key, no begin of one that was cut, and no word that is the key", () => {
+test("an error text has no key, no beginning of a cut key, and no word that is the key", () => {
   expect(withoutKey(`401 Incorrect API key: ${KEY}.`, KEY)).toBe("401 Incorrect API key: [key].");
   expect(withoutKey(`"${KEY.slice(0, 10)}"... is not valid JSON`, KEY)).toBe('"[key]"... is not valid JSON');
   expect(withoutKey("no such key: hunter", "hunter")).toBe("no such key: [key]");
@@ -69,12 +69,12 @@ test.each([
   ["with slashes escaped", '{"id": "sk-01\\/23456789"}', "sk-01/23456789"],
   ["in base64", `{"id": "${base64("Bearer sk-0123456789")}"}`, "sk-0123456789"],
   ["in a text of JSON", JSON.stringify({ id: JSON.stringify(KEY) }), KEY],
-])("a reply that holds the key %s is looked through", (_how, text, key) => {
+])("a reply that contains the key %s is searched", (_how, text, key) => {
   expect(mayHoldKey(() => text, key)).toBe(true);
   expect(JSON.stringify(replyWithoutKey(JSON.parse(text), key))).toContain("[key]");
 });
 
-test("a reply that cannot hold the key is not looked through", () => {
+test("a reply that cannot contain the key is not searched", () => {
   const text = JSON.stringify({ content: 'Überraschung\n\t"sk-"', ids: [1, 2] });
   expect(mayHoldKey(() => text, "sk-0123456789")).toBe(false);
   expect(mayHoldKey(() => '{"content": "EMPTY"}', "EMPTY")).toBe(false);

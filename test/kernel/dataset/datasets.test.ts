@@ -8,7 +8,7 @@ import { questions } from "../rows.ts";
 import { jsonLines, kept, rowPages, textOf, uploaded } from "../upload.ts";
 
 const good = '{"question":"q"}\n';
-/** Megabytes go through both stores. */
+/** The tests move megabytes through both stores. */
 const LARGE = { timeout: 30_000 };
 const NOTHING = { keys: [], ids: [] };
 
@@ -20,7 +20,7 @@ beforeAll(async () => {
 test.for([
   ["short rows", 20],
   ["rows whose blocks are cut by their bytes", 2500],
-] as const)("%s are read from any place, across the blocks of the index", async ([, padding]) => {
+] as const)("%s can be read from any place, across the blocks of the index", async ([, padding]) => {
   const rows = Array.from({ length: 600 }, (_, index) => ({
     question: `${index} `.padEnd(padding, "é"),
   }));
@@ -37,13 +37,13 @@ test.for([
   expect([beyond.status, await textOf(beyond), beyond.headers.get("link")]).toEqual([200, "", null]);
 });
 
-test("a page of long rows ends before it is too much for one answer", LARGE, async () => {
+test("a page of long rows ends before the answer becomes too large", LARGE, async () => {
   const row = { question: "x".repeat(2_800_000) };
   const { id } = await uploaded(platform, jsonLines([row, row, row, row]));
   expect((await rowPages(platform, id)).map((page) => page.length)).toEqual([3, 1]);
 });
 
-test("lists are by time, newest first, a page at a time", async () => {
+test("lists are ordered by time, newest first, one page at a time", async () => {
   const door = await openPlatform();
   const ids: string[] = [];
   for (const count of [1, 2, 3]) ids.push((await uploaded(door, jsonLines(questions(count)))).id);
@@ -64,7 +64,7 @@ test("lists are by time, newest first, a page at a time", async () => {
   expect((await (await openPlatform()).ask("/v1/datasets?after=nobody")).status).toBe(400);
 });
 
-test("nobody finds another's dataset, nor one that was never made", async () => {
+test("a dataset of another project, or one that does not exist, is not found", async () => {
   const { id } = await uploaded(platform, good, "name=private");
   const other = await openPlatform();
   const never = mintId("ds", minting(env, Date.now()));
@@ -83,7 +83,7 @@ test("nobody finds another's dataset, nor one that was never made", async () => 
   expect((await platform.ask("/v1/datasets/private")).status).toBe(200);
 });
 
-test("rows that go while they are read are not found, as the dataset will be", async () => {
+test("rows that are deleted while they are read give not found, as the dataset will", async () => {
   const { id } = await uploaded(platform, good);
   await env.STORE.delete(uploadKeys(platform.scope, id).key);
   const response = await platform.ask(`/v1/datasets/${id}/rows`);

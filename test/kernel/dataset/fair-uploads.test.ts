@@ -17,7 +17,7 @@ function uploadTexts(scope: Scope, turns: FairTurns, characters: number) {
   return upload(scope, turns, jsonLines(Array.from({ length: ROWS }, () => row)));
 }
 
-/** One row that has so many names besides its question. */
+/** One row with this many names besides its question. */
 function rowOfNames(names: number): string {
   const info = Object.fromEntries(Array.from({ length: names }, (_, at) => [`k${at}`, 1]));
   return JSON.stringify({ question: "q", info });
@@ -49,11 +49,11 @@ test("the rows of uploads are checked in bounded passes, and organisations take 
   const rows = seen.filter((one) => one !== "loop");
   const last = rows.findLastIndex(({ org }) => org === fair.scope.orgId);
   const behind = rows.slice(0, last).filter(({ org }) => org === greedy.scope.orgId);
-  // The small file is over while most of the others is still to come.
+  // The small file is finished while most rows of the others have not been checked yet.
   expect(behind.length).toBeLessThan((3 * ROWS) / 2);
 });
 
-test("a row is counted by its names too: each takes longer than its characters", async () => {
+test("a row is counted by its names too, because a name takes longer than its characters", async () => {
   const { scope } = await openPlatform();
   const { turns } = countingTurns();
   const lines = rowOfNames(20_000);
@@ -62,10 +62,10 @@ test("a row is counted by its names too: each takes longer than its characters",
   expect(turns.levelOf(scope.orgId) - before).toBeGreaterThan(2 * lines.length + 40 * 20_000);
 });
 
-test("a row holds a bounded number of values, and the refusal names its line", async () => {
+test("a row has a bounded number of values, and the refusal names its line", async () => {
   const { scope } = await openPlatform();
   const { turns } = countingTurns();
-  // The row itself, its question, its info and what is in that.
+  // The row itself, its question, its info, and the members of info.
   const most = rowOfNames(LIMITS.taskRowValues - 3);
   expect((await upload(scope, turns, most)).ok).toBe(true);
   expect(await upload(scope, turns, `{"question": "q"}\n${rowOfNames(LIMITS.taskRowValues - 2)}`)).toEqual({

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import { DatasetIndex, IndexWriter } from "../../../src/kernel/dataset/rows.ts";
 
-/** Rows of these lengths, each behind a line feed. */
+/** Rows of these lengths, each followed by a line feed. */
 function indexOf(lengths: readonly number[]) {
   const writer = new IndexWriter();
   const offsets: number[] = [];
@@ -16,14 +16,14 @@ function indexOf(lengths: readonly number[]) {
   return { index: new DatasetIndex(writer.encode().buffer), offsets, end: offset };
 }
 
-test("blocks hold 256 short rows each", () => {
+test("blocks of short rows have 256 rows each", () => {
   const { index, offsets } = indexOf(new Array(600).fill(10));
   expect([0, 255, 256, 511, 512, 599, 9999].map((row) => index.blockOf(row))).toEqual([0, 0, 1, 1, 2, 2, 2]);
   expect(index.start(1)).toEqual({ row: 256, offset: offsets[256] });
   expect([index.end(1), index.end(2)]).toEqual([offsets[512], null]);
 });
 
-test("every row lies in its block, and a block is short or one row", () => {
+test("every row is in its block, and a block is short or one row", () => {
   const length = fc.oneof(fc.integer({ min: 2, max: 50 }), fc.integer({ min: 2, max: LIMITS.taskRowBytes }));
   fc.assert(
     fc.property(fc.array(length, { minLength: 1, maxLength: 700, size: "max" }), (lengths) => {

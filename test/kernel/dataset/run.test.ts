@@ -12,7 +12,7 @@ beforeAll(async () => {
   platform = await openPlatform();
 });
 
-test("a run over an uploaded dataset asks its rows, wherever they stand, and scores them", async () => {
+test("a run over an uploaded dataset plays its rows, wherever they are, and scores them", async () => {
   const rows = questions(600);
   const dataset = await uploaded(platform, jsonLines(rows), "name=six-hundred&environment=gsm8k");
   const run = await platform.finish({
@@ -37,7 +37,7 @@ test("a run over an uploaded dataset asks its rows, wherever they stand, and sco
   expect(new Set([...examples].map((index) => Math.floor(index / 256))).size).toBeGreaterThan(1);
 });
 
-test("long rows are read in blocks of fewer, and asked as they are", async () => {
+test("long rows are read in blocks of fewer rows, and are played unchanged", async () => {
   const rows = questions(300).map(({ question, answer }) => ({
     question: question.padEnd(6000, "."),
     answer,
@@ -70,7 +70,7 @@ async function refusedRun(dataset: string) {
   return { status: response.status, ...error };
 }
 
-test("a run is refused a dataset that is not there, belongs to somebody else, or has lost its rows", async () => {
+test("a run is refused a dataset that is missing, belongs to another owner, or has lost its rows", async () => {
   const other = await uploaded(await openPlatform(), jsonLines(questions(1)), "name=theirs");
   const gone = await uploaded(platform, jsonLines(questions(1)));
   await env.STORE.delete(uploadKeys(platform.scope, gone.id).index_key);
@@ -80,7 +80,7 @@ test("a run is refused a dataset that is not there, belongs to somebody else, or
   }
 });
 
-test("the first rows of a dataset nobody held to the environment are checked when the run is created", async () => {
+test("if a dataset was not checked against the environment, its first rows are checked when the run is created", async () => {
   const plain = [...questions(2), { question: "without its answer" }];
   const { id } = await uploaded(platform, jsonLines(plain));
   expect(await refusedRun(id)).toMatchObject({
@@ -98,7 +98,7 @@ function seedWith(row: number, length: number, count: number): number {
   for (let seed = 0; ; seed += 1) if (has(seed)) return seed;
 }
 
-test("a bad row further on ends its own rollouts and no other", async () => {
+test("a bad row that was not checked ends only its own rollouts", async () => {
   const rows = [...questions(256), { question: "without its answer" }];
   const { id } = await uploaded(platform, jsonLines(rows));
   const run = await platform.finish({
@@ -115,7 +115,7 @@ test("a bad row further on ends its own rollouts and no other", async () => {
   expect(failed?.error).toMatchObject({ error: "RowError", message: "answer is required" });
 });
 
-test("a dataset is kept as long as a run that is not finished names it", async () => {
+test("a dataset cannot be deleted while an unfinished run names it", async () => {
   const door = await openPlatform();
   const { id } = await uploaded(door, jsonLines(questions(1)), "name=in-use");
   const model = script([{ fault: { kind: "hang" } }]);
@@ -129,12 +129,12 @@ test("a dataset is kept as long as a run that is not finished names it", async (
   expect((await kept(door)).ids).toEqual([id]);
   await door.ask(`/v1/runs/${run.id}/cancel`, { method: "POST" });
   expect((await door.ended(run.id)).status).toBe("cancelled");
-  // At once: what the list of runs says lags behind, what the run itself says does not.
+  // At once: the list of runs may be behind, but the run itself is not.
   expect((await door.ask(`/v1/datasets/${id}`, { method: "DELETE" })).status).toBe(200);
   expect((await door.run(run.id)).dataset).toBe(id);
 });
 
-test("a run whose rows are gone ends with that reason instead of waiting for them", async () => {
+test("a run whose rows are missing ends with that reason instead of waiting for them", async () => {
   const { id } = await uploaded(platform, jsonLines(questions(40)), "environment=gsm8k");
   await env.STORE.delete(uploadKeys(platform.scope, id).key);
   const run = await platform.finish({ environment: "gsm8k", dataset: id, model: script(RIGHT) });

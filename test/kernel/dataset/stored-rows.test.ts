@@ -18,11 +18,14 @@ test.each([
   ['{"question":"q","far":1e400}', "rows[0].far"],
   ['{"question":"q","answer":"1","answer":"2"}', "rows[0].answer"],
   ['{"question":"q","info":{"a":1,"a":1}}', "rows[0].info.a"],
-])("a row that was stored before such rows were refused is named, not played with other numbers: %s", (text, path) => {
-  expect(() => played(text)).toThrow(expect.objectContaining({ name: "RowError", path }));
-});
+])(
+  "a stored row with inexact numbers, from before they were refused, is an error and not played with others: %s",
+  (text, path) => {
+    expect(() => played(text)).toThrow(expect.objectContaining({ name: "RowError", path }));
+  },
+);
 
-test("a stored row whose numbers are all kept is played as it was written", () => {
+test("a stored row whose numbers are exact is played as it was written", () => {
   const text = '{"question":"q","ids":[9007199254740994,1e+22,0.1,-9007199254740991]}';
   expect(JSON.stringify(played(text, 3))).toBe('{"question":"q","ids":[9007199254740994,1e+22,0.1,-9007199254740991]}');
 });

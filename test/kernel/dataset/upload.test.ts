@@ -9,7 +9,7 @@ import { questions } from "../rows.ts";
 import { jsonLines, kept, rowPages, sha256, upload, uploaded } from "../upload.ts";
 
 const encoder = new TextEncoder();
-/** Megabytes go through both stores. */
+/** The tests move megabytes through both stores. */
 const LARGE = { timeout: 30_000 };
 const NOTHING = { keys: [], ids: [] };
 
@@ -29,7 +29,7 @@ function streamOf(...chunks: Uint8Array[]): ReadableStream<Uint8Array> {
   });
 }
 
-/** Breaks off after the chunks, as the body of a caller does that goes away. */
+/** Breaks off after the chunks, like the body of a caller that disconnects. */
 function broken(...chunks: Uint8Array[]): ReadableStream<Uint8Array> {
   return new ReadableStream({
     type: "bytes",
@@ -41,7 +41,7 @@ function broken(...chunks: Uint8Array[]): ReadableStream<Uint8Array> {
   });
 }
 
-/** A row, once this is over. */
+/** Sends one row when the promise resolves. */
 function waiting(over: Promise<void>): ReadableStream<Uint8Array> {
   let sent = false;
   return new ReadableStream({
@@ -55,14 +55,14 @@ function waiting(over: Promise<void>): ReadableStream<Uint8Array> {
   });
 }
 
-/** Rows that fill somewhat more than a part. */
+/** Rows of a little more than one part. */
 function largeFile(lastRow: string): Uint8Array {
   const row = `{"question":"${"x".repeat(1000)}"}\n`;
   const count = Math.ceil((LIMITS.datasetPartBytes * 1.2) / row.length);
   return encoder.encode(row.repeat(count) + lastRow);
 }
 
-test("an upload is kept byte for byte, and says what it is, by its id and by its name", async () => {
+test("an upload is stored byte for byte, and is described by its id and by its name", async () => {
   const door = await openPlatform();
   const file = encoder.encode(`\ufeff${jsonLines(questions(3))}\n`);
   const response = await upload(door, file, "name=mine");
@@ -88,7 +88,7 @@ test("an upload is kept byte for byte, and says what it is, by its id and by its
   expect(await kept(door)).toEqual({ keys: [keys.index_key, keys.key], ids: [dataset.id] });
 });
 
-test("however the bytes arrive, the dataset is the same", async () => {
+test("the dataset does not depend on how the bytes arrive", async () => {
   const file = encoder.encode('\ufeff{"question":"é"}\r\n\n{"question":"q"}');
   const rows = [{ question: "é" }, { question: "q" }].map((row, index) => ({ index, row }));
   const digest = await sha256(file);
@@ -164,7 +164,7 @@ test.for<[what: string, file: BodyInit, query: string, message: string, param: s
     "rows[0].info.a[0].b",
   ],
   ["a row its environment refuses", `${good}`, "environment=gsm8k", "line 1: answer is required", "rows[0].answer"],
-])("%s is refused by its line, and nothing is kept", async ([what, file, query, message, param]) => {
+])("%s is refused with its line, and nothing is stored", async ([what, file, query, message, param]) => {
   const door = await openPlatform();
   const response = await upload(door, file, query);
   expect(response.status).toBe(400);
@@ -176,7 +176,7 @@ test.for<[what: string, file: BodyInit, query: string, message: string, param: s
   expect(await kept(door)).toEqual(NOTHING);
 });
 
-test("a row over the limit is refused by its line and place", async () => {
+test("a row over the limit is refused with its line and place", async () => {
   const door = await openPlatform();
   const long = `${good}\n{"question":"${"x".repeat(LIMITS.taskRowBytes)}"}`;
   const response = await upload(door, long);
@@ -187,7 +187,7 @@ test("a row over the limit is refused by its line and place", async () => {
   expect(await kept(door)).toEqual(NOTHING);
 });
 
-test("rows are held to an environment's schema and arguments, and the dataset says which", async () => {
+test("rows are checked against an environment's schema and arguments, and the dataset says which", async () => {
   const query = `environment=gsm8k@1&environment_args=${encodeURIComponent('{"system_prompt":"s"}')}`;
   const dataset = await uploaded(platform, jsonLines(questions(2)), query);
   expect(dataset.environment).toMatchObject({ id: "gsm8k", version: "1.0.0" });
@@ -201,7 +201,7 @@ test("rows are held to an environment's schema and arguments, and the dataset sa
   expect(await refusedBy(args)).toEqual([400, "unknown_field", "environment_args.promptt"]);
 });
 
-test("a file of several parts reads back whole", LARGE, async () => {
+test("a file of several parts reads back complete", LARGE, async () => {
   const file = largeFile('{"question":"the last"}');
   const dataset = await uploaded(platform, file);
   expect(dataset).toMatchObject({ bytes: file.length, sha256: await sha256(file) });
@@ -210,7 +210,7 @@ test("a file of several parts reads back whole", LARGE, async () => {
   expect(rows).toEqual([[{ index: last, row: { question: "the last" } }]]);
 });
 
-/** The real bucket, and the multipart uploads begun there; `watch` may change what becomes of one. */
+/** The real bucket, and the multipart uploads started in it; `watch` may replace one. */
 function watchedBucket(watch = (upload: R2MultipartUpload) => upload): {
   bucket: R2Bucket;
   begun: R2MultipartUpload[];
@@ -238,7 +238,7 @@ function receive(scope: Scope, bucket: R2Bucket, body: ReadableStream<Uint8Array
   return createDataset({ ...env, STORE: bucket }, scope, asked, body, options);
 }
 
-test("a file is taken up to the limit, and a byte more is too large and leaves nothing", LARGE, async () => {
+test("a file of exactly the limit is accepted, and one byte more is too large and leaves nothing", LARGE, async () => {
   const door = await openPlatform();
   const file = largeFile(good);
   const { bucket, begun } = watchedBucket();
@@ -253,7 +253,7 @@ test("a file is taken up to the limit, and a byte more is too large and leaves n
   });
 });
 
-test("a bad row after the first part ends the upload in parts, and nothing of it is kept", LARGE, async () => {
+test("a bad row after the first part ends the multipart upload, and nothing of it is stored", LARGE, async () => {
   const door = await openPlatform();
   const { bucket, begun } = watchedBucket();
   const refused = await receive(door.scope, bucket, streamOf(largeFile("{}")));
@@ -262,7 +262,7 @@ test("a bad row after the first part ends the upload in parts, and nothing of it
   expect(await kept(door)).toEqual(NOTHING);
 });
 
-test("a caller that goes away leaves nothing behind, before the first part and after it", LARGE, async () => {
+test("a caller that disconnects leaves nothing, before the first part and after it", LARGE, async () => {
   const door = await openPlatform();
   const { bucket, begun } = watchedBucket();
   const brokenOff = { ok: false, error: { code: "invalid_request", param: null } };
@@ -275,7 +275,7 @@ test("a caller that goes away leaves nothing behind, before the first part and a
   expect(await kept(door)).toEqual(NOTHING);
 });
 
-test("the uploads of one organisation leave places for those of another, and its next is told to come again", async () => {
+test("one organisation's uploads leave places for another's, and its next upload is refused with a retry time", async () => {
   const [greedy, fair] = [await openPlatform(), await openPlatform()];
   const gates = Array.from({ length: LIMITS.uploadsAtOnce }, () => Promise.withResolvers<void>());
   const under = gates.map(({ promise }) => receive(greedy.scope, env.STORE, waiting(promise)));
@@ -292,7 +292,7 @@ test("the uploads of one organisation leave places for those of another, and its
   expect(taken).toHaveLength(LIMITS.uploadsAtOnce / 2);
 });
 
-test("a file whose last step failed after it was done is not kept either", LARGE, async () => {
+test("a file whose last step fails after it was carried out is deleted too", LARGE, async () => {
   const door = await openPlatform();
   const { bucket } = watchedBucket((upload) => ({
     ...upload,
@@ -307,7 +307,7 @@ test("a file whose last step failed after it was done is not kept either", LARGE
   expect(await kept(door)).toEqual(NOTHING);
 });
 
-test("a repeat of a key is read no further than a file may be long", async () => {
+test("a repeat of a key is read only up to the maximum length of a file", async () => {
   const door = await openPlatform();
   const file = encoder.encode(good);
   const given = { idempotencyKey: "k", maxBytes: file.length };
@@ -325,7 +325,7 @@ async function expectAborted(begun: readonly R2MultipartUpload[]): Promise<void>
   }
 }
 
-test("the same key and file again give the same dataset, and another file is refused", async () => {
+test("the same key and file give the same dataset again, and another file is refused", async () => {
   const door = await openPlatform();
   const headers = { "idempotency-key": "k" };
   const file = jsonLines(questions(2));
@@ -349,7 +349,7 @@ test("the same key and file again give the same dataset, and another file is ref
   expect(gone.status).toBe(409);
 });
 
-test("of two uploads at once with one key or one name, one dataset comes of it", async () => {
+test("of two simultaneous uploads with one key or one name, only one creates a dataset", async () => {
   const door = await openPlatform();
   const file = jsonLines(questions(2));
   const keyed = await Promise.all([1, 2, 3].map(() => upload(door, file, "", { "idempotency-key": "k" })));
@@ -362,7 +362,7 @@ test("of two uploads at once with one key or one name, one dataset comes of it",
   expect(keys).toHaveLength(4);
 });
 
-test("a name that is taken is refused before the file is read, and free again once deleted", async () => {
+test("a name that is taken is refused before the file is read, and can be used again after the deletion", async () => {
   const { id } = await uploaded(platform, good, "name=taken");
   const unread = streamOf();
   const response = await upload(platform, unread, "name=taken");

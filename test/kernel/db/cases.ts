@@ -1,4 +1,4 @@
-/** Each function of src/kernel/db about the things of a project or an organisation, asked for those of the tenant with the mark. */
+/** Calls each function of src/kernel/db for a project or an organisation, for the rows of the tenant with the mark. */
 import { eq, sql } from "drizzle-orm";
 import * as books from "../../../src/billing/queries/books.ts";
 import * as budgets from "../../../src/billing/queries/budgets.ts";
@@ -22,7 +22,7 @@ import { FLEET_CASES } from "../../fleets/query-cases.ts";
 import { endpointRow, runRow } from "../http/run-rows.ts";
 import { linkRow, TRIGGER, webhookRow, webhookSecretRow } from "./tenants.ts";
 
-/** Asks in this scope for the things of the tenant who bears the mark, or makes more of them. */
+/** Queries in this scope for the rows of the tenant with the mark, or adds rows to them. */
 export type Case = (database: D1Database, scope: Scope, mark: string) => unknown;
 
 const FIRST = { after: null, limit: 10, order: "asc" } as const;
@@ -157,14 +157,14 @@ export const CASES: Readonly<Record<string, Case>> = {
   dropReportLinks: (d1, scope) => reportLinks.dropReportLinks(d1, scope, 9_000, 10),
 };
 
-/** Of an organisation, or of one project of it. */
+/** An organisation, or one project of it. */
 export interface Reach {
   readonly orgId: string;
   readonly projectId: string | null;
 }
 export type OrganizationCase = (database: D1Database, reach: Reach, mark: string) => unknown;
 
-/** The same of the things of an organisation; a stranger is another organisation. */
+/** The same for the rows of an organisation; the stranger is another organisation. */
 export const OF_ORGANIZATION: Readonly<Record<string, OrganizationCase>> = {
   ...ACCOUNT_CASES,
   rememberIf: async (d1, { orgId }) => {

@@ -1,4 +1,4 @@
-/** The same of what deletes things, and of what is deleted after a time. */
+/** The same for functions that delete rows, and for rows that are deleted after a time. */
 import type { Retention } from "../../../src/contract/identity.ts";
 import * as deletedRows from "../../../src/kernel/db/deleted-rows.ts";
 import * as stored from "../../../src/kernel/db/stored-bytes.ts";

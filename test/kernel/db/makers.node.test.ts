@@ -1,4 +1,4 @@
-/** The migration that says of each key which person made it. */
+/** The migration that sets for each key which person created it. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -12,7 +12,7 @@ function run(database: DatabaseSync, file: string): void {
   for (const statement of statementsIn(readFileSync(join(FOLDER, file), "utf8"))) database.exec(statement);
 }
 
-test("a key that is there already is said to be made by the person at the beginning of its chain of keys", () => {
+test("an existing key gets the person at the beginning of its chain of keys as its creator", () => {
   const database = new DatabaseSync(":memory:");
   const earlier = readdirSync(FOLDER).filter((file) => file.endsWith(".sql") && file < MAKERS);
   for (const file of earlier.sort()) run(database, file);

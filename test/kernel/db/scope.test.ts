@@ -1,7 +1,7 @@
 /**
- * No query of the kernel or of a slice reads or changes what is not its caller's: each that takes a database is called
- * by another project of the same organisation and by another organisation, which have the same things under the same
- * names and name the first one's ids. A function without a case fails the first test.
+ * No query of the kernel or of a slice reads or changes rows that are not its caller's. Each function that takes a
+ * database is called by another project of the same organisation and by another organisation. These have the same
+ * things with the same names, and pass the ids of the first one. A function without a case fails the first test.
  */
 import { env } from "cloudflare:workers";
 import { eq, exists, sql } from "drizzle-orm";
@@ -61,7 +61,7 @@ const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...reportLinks, ...sessions, ...workingKeys },
 };
 
-/** These give a request its scope, or are the operator's; what is inserted names its organisation itself. */
+/** These give a request its scope, or are for operators; an inserted row names its organisation itself. */
 const WITHOUT_SCOPE = [
   ...["findKey", "findTrainerToken", "findInvitationByHash", "membershipOf", "personWhoProved"],
   ...["findAnyOrganization", "listOrganizations", "insertFirstOrganization", "insertOrganization"],
@@ -72,11 +72,11 @@ const WITHOUT_SCOPE = [
 
 const PROJECT_CASES = { ...CASES, ...DELETION_CASES };
 const ORGANIZATION_CASES = { ...OF_ORGANIZATION, ...DELETIONS_OF_ORGANIZATION };
-/** To these a project beside in the same organisation is a stranger as well. */
+/** For these, another project of the same organisation is a stranger too. */
 const REACH_CASES = { ...IN_REACH, ...DELETIONS_IN_REACH };
-/** They count, and tenants who have as much get the same answer. */
+/** These count, so tenants with equally many rows get the same answer. */
 const ALIKE = ["countRowsOfProject", "hasToSweep", "pastRuns", "storedIn"];
-/** They look at the row of the project, or at how many runs its organisation has. */
+/** These read the row of the project, or count the runs of its organisation. */
 const OF_ORGANIZATION_TOO = [
   ...["insertRun", "insertDataset", "insertEndpoint", "insertSecret", "insertTrigger", "insertWebhook", "insertOnce"],
   ...["insertWithin", "insertFleet", "insertReplica", "insertReportLink"],
@@ -112,30 +112,33 @@ test.each(Object.entries(PROJECT_CASES))(ofProject, async (name, ask) => {
   expect(changed || !answers.has(answer) || ALIKE.includes(name)).toBe(true);
 });
 
-test.each(Object.entries({ ...ORGANIZATION_CASES, ...REACH_CASES }))("%s keeps to its owner", async (name, ask) => {
-  const [owner, beside, far] = await threeTenants();
-  const before = await ownedRows(owner);
-  const answers = new Set<string>();
-  const strangers: Reach[] = [far.scope, { ...far.scope, projectId: null }];
-  if (name in REACH_CASES) strangers.push(beside.scope);
-  for (const stranger of strangers) {
-    const { database, statements } = notingDatabase();
-    const answer = JSON.stringify(await ask(database, stranger, owner.mark)) ?? "";
-    expect(answer).not.toContain(owner.mark);
-    answers.add(answer);
-    expect(await ownedRows(owner)).toEqual(before);
-    expect(statements).not.toEqual([]);
-    for (const { values } of statements) expect(values).toContain(stranger.orgId);
-  }
-  const answer = JSON.stringify(await ask(env.DB, { ...owner.scope, projectId: null }, owner.mark)) ?? "";
-  const changed = JSON.stringify(await ownedRows(owner)) !== JSON.stringify(before);
-  expect(changed || !answers.has(answer)).toBe(true);
-});
+test.each(Object.entries({ ...ORGANIZATION_CASES, ...REACH_CASES }))(
+  "%s is limited to its owner",
+  async (name, ask) => {
+    const [owner, beside, far] = await threeTenants();
+    const before = await ownedRows(owner);
+    const answers = new Set<string>();
+    const strangers: Reach[] = [far.scope, { ...far.scope, projectId: null }];
+    if (name in REACH_CASES) strangers.push(beside.scope);
+    for (const stranger of strangers) {
+      const { database, statements } = notingDatabase();
+      const answer = JSON.stringify(await ask(database, stranger, owner.mark)) ?? "";
+      expect(answer).not.toContain(owner.mark);
+      answers.add(answer);
+      expect(await ownedRows(owner)).toEqual(before);
+      expect(statements).not.toEqual([]);
+      for (const { values } of statements) expect(values).toContain(stranger.orgId);
+    }
+    const answer = JSON.stringify(await ask(env.DB, { ...owner.scope, projectId: null }, owner.mark)) ?? "";
+    const changed = JSON.stringify(await ownedRows(owner)) !== JSON.stringify(before);
+    expect(changed || !answers.has(answer)).toBe(true);
+  },
+);
 
 const BY_PROJECT = /"org_id" = \? and (?:"\w+"\.)?"project_id" = \?/g;
 const BY_ORGANIZATION = /"org_id" = \?/g;
 
-/** The tables of the statement beyond those that it limits to the tenant, and those that it names past the schema. */
+/** The tables of the statement that are not limited to the tenant, and those that it names outside the schema. */
 function unlimited({ text, values }: NotedStatement, { scope }: Tenant, limit: RegExp): string[] {
   const tableNames = /\b(?:from|join|update|into)\s+(?!json_each\()"?(\w+)"?/g;
   const named = [...text.matchAll(tableNames)].map(([, name = ""]) => name);
@@ -155,7 +158,7 @@ const IN_ORGANIZATION = [
   ...[tables.organizations, tables.projects, ofAccounts.webSessions, ofAccounts.signInCodes],
 ];
 
-test("statements about any table of a project reach the rows of that project alone", async () => {
+test("statements about any table of a project affect only the rows of that project", async () => {
   const [owner, beside, far] = await threeTenants();
   const before = await Promise.all([beside, far].map(ownedRows));
   const project = inProject(env.DB, owner.scope);
@@ -171,7 +174,7 @@ test("statements about any table of a project reach the rows of that project alo
   expect(await Promise.all([beside, far].map(ownedRows))).toEqual(before);
 });
 
-test("statements about any table of an organisation reach the rows of all its projects and no other's", async () => {
+test("statements about any table of an organisation affect the rows of all its projects and no others", async () => {
   const [owner, beside, far] = await threeTenants();
   const before = await ownedRows(far);
   const organization = inOrganization(env.DB, owner.scope.orgId);
@@ -201,7 +204,7 @@ test("both tables of a join are limited to the owner, and people are found by th
   expect(known.map(({ id }) => id).sort()).toEqual([`per_${owner.mark}`, `per_${beside.mark}`].sort());
 });
 
-test("an expression that names a table by hand is refused wherever it stands", async () => {
+test("an expression that names a table directly is refused, wherever it is used", async () => {
   const [{ scope }] = await threeTenants();
   const project = inProject(env.DB, scope);
   const { runs, endpoints, secrets } = tables;
@@ -217,7 +220,7 @@ test("an expression that names a table by hand is refused wherever it stands", a
   expect(await project.columns({ id: secrets.id }, secrets, exists(project.select(runs)))).toHaveLength(1);
 });
 
-test("a row is inserted on a condition with its values as a plain insert writes them", async () => {
+test("a conditional insert writes the same values as a plain insert", async () => {
   const [{ scope }] = await threeTenants();
   const project = inProject(env.DB, scope);
   const { endpoints } = tables;

@@ -1,4 +1,4 @@
-/** Tenants with the same things under the same names, and a database that notes the statements it is given. */
+/** Tenants with the same things under the same names, and a database that records its statements. */
 import { env } from "cloudflare:workers";
 import { and, eq, inArray } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
@@ -28,7 +28,7 @@ import { endpointRow, runRow } from "../http/run-rows.ts";
 
 export interface Tenant {
   readonly scope: Scope;
-  /** What tells its things from another tenant's: every id and hash ends in it, but its organisation's. */
+  /** Distinguishes its things from another tenant's: every id and hash ends in it, except its organisation's. */
   readonly mark: string;
 }
 
@@ -40,17 +40,17 @@ export const TENANT_TABLES = {
   ...{ webSessions, signInCodes, reportLinks },
 };
 
-/** What any trigger has. */
+/** The fields that any trigger has. */
 export const TRIGGER: Omit<NewTrigger, "id" | "name" | "sealed_secret"> = {
   ...{ scheme: "github", run: {}, map: {}, when: {}, concurrency: "allow", created_by: "key_1" },
   ...{ created_at: 1000, updated_at: 1000, disabled_at: null },
 };
 
-/** Two projects of one organisation, and a third of another. */
+/** Two projects of one organisation, and one of another. */
 export async function threeTenants(): Promise<[Tenant, Tenant, Tenant]> {
   const [here, elsewhere] = [`org_${crypto.randomUUID()}`, `org_${crypto.randomUUID()}`];
   const [one, beside, far] = [newTenant(here), newTenant(here), newTenant(elsewhere)];
-  // The organisation of two is named by the first.
+  // The organisation of the two is named by the first.
   for (const tenant of [one, beside, far]) await settle(tenant);
   return [one, beside, far];
 }
@@ -76,7 +76,7 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
   const key = { ...keyRow(scope, mark), id: `key_${mark}`, hash: `key-${mark}`, person_id: `per_${mark}` };
   const invitation = { id: `inv_${mark}`, email: "e@example.com", role: "viewer" as const, hash: `invitation-${mark}` };
   const about = { kind: "run" as const, target_id: `ds-gone_${mark}`, state: "queued" as const, counts: {} };
-  // Unlike another tenant's.
+  // Different from another tenant's.
   const days = 1 + Math.floor(Math.random() * 30_000);
   const gone = { id: `del-done_${mark}`, ...about, target_id: `run-gone_${mark}`, state: "done" as const };
   const ended = runRow(endpoint, {
@@ -153,7 +153,7 @@ export function webhookSecretRow(id: string, webhook_id: string) {
   return { id, webhook_id, sealed_secret: "sealed", expires_at: null, created_at: 1000 };
 }
 
-/** A browser that is signed in, a code, and a link to the report of its run. */
+/** A signed-in browser, a sign-in code, and a link to the report of its run. */
 function pageOf({ scope, mark }: Tenant) {
   const d1 = drizzle(env.DB);
   const owner = { org_id: scope.orgId, project_id: scope.projectId };
@@ -164,7 +164,7 @@ function pageOf({ scope, mark }: Tenant) {
   ] as const;
 }
 
-/** A budget and an hour of use. */
+/** A budget and an hour of usage. */
 function moneyOf({ scope, mark }: Tenant) {
   const d1 = drizzle(env.DB);
   const org = { org_id: scope.orgId };
@@ -176,7 +176,7 @@ function moneyOf({ scope, mark }: Tenant) {
   ] as const;
 }
 
-/** The rows of the tenant, and those of its organisation that are no project's; of other tables, what bears its mark. */
+/** The rows of the tenant, and those of its organisation without a project; in other tables, those with its mark. */
 export async function ownedRows({ scope, mark }: Tenant): Promise<Readonly<Record<string, readonly unknown[]>>> {
   const d1 = drizzle(env.DB);
   const { organizations: whole, ...others } = TENANT_TABLES;
@@ -185,7 +185,7 @@ export async function ownedRows({ scope, mark }: Tenant): Promise<Readonly<Recor
     const own = "project_id" in table ? inArray(table.project_id, [scope.projectId, ""]) : undefined;
     return d1.select().from(table).where(and(ofOrganization, own));
   });
-  // One call for all: each of its own takes longer than the reading.
+  // One call for all, because a separate call for each takes longer than the read.
   const itself = d1.select().from(whole).where(eq(whole.id, scope.orgId));
   const [organization, ...found] = await d1.batch([itself, ...ofOthers]);
   const rows = Object.entries(others).map(([name, table], index) => {
@@ -202,7 +202,7 @@ export interface NotedStatement {
   readonly values: readonly unknown[];
 }
 
-/** The tests' database; `statements` has what it was asked since. */
+/** The tests' database; `statements` records all statements. */
 export function notingDatabase(): { readonly database: D1Database; readonly statements: NotedStatement[] } {
   const statements: NotedStatement[] = [];
   const database = new Proxy(env.DB, {

@@ -41,7 +41,7 @@ test("A3: an instance is retired once newer ones need its place and its lease is
   expect(made).toEqual(["first", "second", "third", "fourth", "first"]);
 });
 
-test("one that has nothing to tear down goes at once, the one used longest ago first", async () => {
+test("an instance without teardown is dropped at once, the least recently used first", async () => {
   const { get, made, retired } = shelf();
   for (const name of ["first", "second", "first", "third", "first", "second"]) {
     await get(name, 0, false);
@@ -57,7 +57,7 @@ test("a build that failed is tried again", async () => {
   expect((await get("one", 1)).players).toHaveLength(1);
 });
 
-test("a build that never settles is waited for in vain by each who asks, and made anew for the next", async () => {
+test("a build that never settles times out for each waiting caller, and is started again for the next", async () => {
   const built = new BuiltEnvironments({
     kept: 2,
     leaseMs: 100,

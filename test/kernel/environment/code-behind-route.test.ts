@@ -1,4 +1,4 @@
-/** What stands in the store of a build that may have ended the process. */
+/** What the store has about a build that may have ended the process. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { behindRoute, StoredNames } from "../../../src/kernel/environment/code-behind-route.ts";
@@ -6,7 +6,7 @@ import { behindRoute, StoredNames } from "../../../src/kernel/environment/code-b
 const names = new StoredNames(env.STORE);
 const unused = () => `org/platform/builds/${crypto.randomUUID()}`;
 
-test("a build that was named in two deaths is given up, however often it is asked for", async () => {
+test("a build that was recorded in two deaths is given up, however often it is requested", async () => {
   const key = unused();
   expect(await names.accuse(key, "first", true)).toEqual({ deaths: 0 });
   expect(await names.accuse(key, "first", true)).toEqual({ deaths: 0 });
@@ -16,7 +16,7 @@ test("a build that was named in two deaths is given up, however often it is aske
   expect(await names.accuse(key, "fifth", true)).toBeNull();
 });
 
-test("a death after it was built, or while it waited, does not count; one before counts until it was built", async () => {
+test("a death after the build, or while it waited, does not count; one before it counts until it is built", async () => {
   const key = unused();
   await names.accuse(key, "first", true);
   await names.clear(key, false);
@@ -29,7 +29,7 @@ test("a death after it was built, or while it waited, does not count; one before
   expect(await env.STORE.head(key)).toBeNull();
 });
 
-test("where nothing died nothing is written", async () => {
+test("if nothing died, nothing is written", async () => {
   const before = await env.STORE.list({ prefix: "org/platform/" });
   const seen: unknown[] = [];
   await behindRoute(env, { id: "any", digest: "any" }, {}, async () => {

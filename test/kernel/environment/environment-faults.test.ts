@@ -22,7 +22,7 @@ const limits = {
 };
 const PATIENCE = 30_000;
 
-/** What becomes of the rollout whose hook does this: [outcome, reason, what its error says]. */
+/** How the rollout ends whose hook does this: [hook, way, reason, what its error says]. */
 const FAULTS: readonly (readonly [hook: string, way: string, reason: string | null, RegExp])[] = [
   ["setupState", "throws", "environment", /^setupState: setupState broke$/],
   ["setupState", "hangs", "timeout", /^setupState did not finish within 1 s$/],
@@ -48,7 +48,7 @@ const FAULTS: readonly (readonly [hook: string, way: string, reason: string | nu
   ["postRollout", "throws", "environment", /^postRollout: postRollout broke$/],
   ["postRollout", "hangs", "timeout", /^postRollout did not finish within 1 s$/],
 ];
-/** The rollout itself ended well, and is scored. */
+/** The rollout itself ends well and is scored. */
 const LATE_FAULTS: readonly (readonly [hook: string, way: string, RegExp])[] = [
   ["cleanup", "throws", /^cleanup first: cleanup broke$/],
   ["cleanup", "hangs", /^cleanup first did not finish within 1 s$/],
@@ -71,7 +71,7 @@ async function rolloutsOf(rows: readonly (readonly [hook: string, way: string])[
 }
 
 test(
-  "R-gen-6: a hook that throws, hangs, gives nonsense or grows its state ends its own rollout with the cause, and cleanup runs",
+  "R-gen-6: a hook that throws, hangs, returns nonsense or grows its state ends its own rollout with the cause, and cleanup runs",
   async () => {
     const well = ["nobody", "behaves"] as const;
     const rows = FAULTS.map(([hook, way]) => [hook, way] as const);
@@ -90,7 +90,7 @@ test(
 );
 
 test(
-  "a cleanup handler that throws or hangs is noted, and neither stops the next one nor costs the score",
+  "a cleanup handler that throws or hangs is recorded, and neither stops the next one nor loses the score",
   async () => {
     const { rollouts } = await rolloutsOf(LATE_FAULTS.map(([hook, way]) => [hook, way]));
     for (const [at, [hook, way, message]] of LATE_FAULTS.entries()) {
@@ -103,7 +103,7 @@ test(
   PATIENCE,
 );
 
-test("a hook that hangs past rollout_timeout_s stops its rollout, which is scored as it stands", async () => {
+test("a hook that hangs past rollout_timeout_s ends its rollout, which is scored as it is", async () => {
   const dataset = [{ question: "?", hook: "tool", way: "hangs" }];
   const model = script(TURNS);
   const short = { rollout_timeout_s: 1 };
@@ -113,7 +113,7 @@ test("a hook that hangs past rollout_timeout_s stops its rollout, which is score
   expect(row).toMatchObject({ stop_condition: "timeout_reached", turns: 1, error: null });
 });
 
-test("cancelling waits for no hook that hangs", async () => {
+test("cancelling does not wait for a hook that hangs", async () => {
   const dataset = [{ question: "?", hook: "tool", way: "hangs" }];
   const model = script(TURNS);
   const run = await platform.start({ environment: "faulty", dataset, model });
@@ -125,7 +125,7 @@ test("cancelling waits for no hook that hangs", async () => {
   });
 });
 
-test("a scoring function that hangs leaves its unit without a score, and says so", async () => {
+test("a scoring function that hangs leaves its scoring group without a score, with an error", async () => {
   const environment = new SingleTurnEnv({
     dataset: dataset(z.object({ question: z.string() }), []),
     rubric: { rewards: { never: () => Promise.withResolvers<number>().promise } },
@@ -139,7 +139,7 @@ test("a scoring function that hangs leaves its unit without a score, and says so
   });
 });
 
-test("a scoring function that calls process.exit leaves its unit without a score, and says so", async () => {
+test("a scoring function that calls process.exit leaves its scoring group without a score, with an error", async () => {
   const environment = new SingleTurnEnv({
     dataset: dataset(z.object({ question: z.string() }), []),
     rubric: { rewards: { leaves: () => process.exit(1) } },

@@ -3,7 +3,7 @@ import { builtEnvironment, findEnvironment, isBuilt } from "../../../src/kernel/
 
 const scope = { orgId: "org_instances", projectId: "pj_1" };
 
-test("projects share no instance of an environment, whatever its arguments, and a project's runs do", async () => {
+test("projects never share an instance of an environment, whatever its arguments; the runs of one project do", async () => {
   const registered = findEnvironment("reverse-text");
   if (registered === null) throw new Error("reverse-text is not registered");
   const own = await builtEnvironment(scope, registered, {});

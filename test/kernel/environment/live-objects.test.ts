@@ -16,7 +16,7 @@ function owned(run_id: string, orgId = "org") {
   return { run_id, scope: { orgId, projectId: "pj" } };
 }
 
-test("organisations have even shares of the ceiling, however many runs one has", () => {
+test("organisations have equal shares of the limit, however many runs one has", () => {
   const many = ["a", "b", "c"].map((id) => owned(id, "busy"));
   for (const run of many) noteRunning(local, run, 0, false);
   const alone = owned("d", "alone");
@@ -25,7 +25,7 @@ test("organisations have even shares of the ceiling, however many runs one has",
   for (const run of [...many, alone]) noteRunning(local, run, 0, true);
 });
 
-test("runs share the ceiling of live objects, a newcomer takes only what the others leave, and a settled run leaves it", () => {
+test("runs share the limit on live objects, a new run takes only what the others leave, and an ended run frees its share", () => {
   expect(liveShare(env, owned("deployed"), 5000)).toBe(Number.POSITIVE_INFINITY);
   expect(liveShare(local, owned("a"), 0)).toBe(100);
   noteRunning(local, owned("a"), 100, false);
@@ -38,7 +38,7 @@ test("runs share the ceiling of live objects, a newcomer takes only what the oth
   noteRunning(local, owned("b"), 0, true);
 });
 
-test("a rollout with a database counts for two: that many more files it keeps open", () => {
+test("a rollout with a database counts as two, because it keeps as many more files open", () => {
   const digest = "";
   const of = (id: string) => objectsEach({ environment: { id, version: "1.0.0", digest } });
   expect([of("wordle"), of("tool-sql"), of("nowhere")]).toEqual([1, 2, 1]);
@@ -50,7 +50,7 @@ test("a rollout with a database counts for two: that many more files it keeps op
   noteRunning(local, owned("plain"), 0, true);
 });
 
-test("a run that waits for the ceiling says so, with the number of objects and of its rollouts", async () => {
+test("a run that waits for the limit says so, with the number of objects and of its rollouts", async () => {
   const door = await openPlatform();
   const model = script([{ fault: { kind: "hang" } }]);
   const asked = { environment: "gsm8k", dataset: questions(6), model, max_concurrent: 2 };
@@ -65,7 +65,7 @@ test("a run that waits for the ceiling says so, with the number of objects and o
     const under = (bindings: Env) => new Dispatcher(bindings, store, Date.now, new GroupOpenings(store), leases);
     return [
       under(narrow).hindrance(wide),
-      // It asked for no more, or nothing bounds it.
+      // It requested no more, or nothing limits it.
       under(narrow).hindrance(spec),
       under(env).hindrance(wide),
     ];

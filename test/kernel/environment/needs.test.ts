@@ -35,7 +35,7 @@ test("a run whose environment needs a secret is refused until the secret is set,
   expect(run).toMatchObject({ status: "completed", report: { reward: { mean: VALUE.length } } });
 });
 
-test("what an environment writes of its secret is taken out before anything is stored", async () => {
+test("a secret that an environment writes out is removed before anything is stored", async () => {
   const door = await openPlatform();
   await setSecret(door, VALUE);
   const run = await door.finish(keyed());
@@ -47,7 +47,7 @@ test("what an environment writes of its secret is taken out before anything is s
   expect(JSON.stringify(row)).not.toContain(VALUE);
 });
 
-test("a secret that is deleted before a rollout begins ends it as the environment's failure", async () => {
+test("a secret that is deleted before a rollout begins ends it as a failure of the environment", async () => {
   const door = await openPlatform();
   expect(await openSecrets(env, door.scope, ["fetch", "secret:SEARCH_KEY"], 0)).toEqual(new Map());
   await setSecret(door, VALUE);
@@ -59,7 +59,7 @@ test("a secret that is deleted before a rollout begins ends it as the environmen
   expect((await openSecrets(env, door.scope, needs, at + 5000)).size).toBe(0);
 });
 
-test("a secret that is set again is known at once to rollouts that missed it", async () => {
+test("a secret that is set again is available at once to rollouts that missed it", async () => {
   const door = await openPlatform();
   const needs = ["secret:SEARCH_KEY"];
   expect((await openSecrets(env, door.scope, needs, 0)).size).toBe(0);
@@ -76,7 +76,7 @@ test("a need this platform does not offer is refused by name", async () => {
   });
 });
 
-test("an environment that cannot be built without arguments is listed beside the others, and played with them", async () => {
+test("an environment that needs arguments is listed with the others, and can be played with arguments", async () => {
   const door = await openPlatform();
   const { data } = await (await door.ask("/v1/environments")).json<{ data: EnvironmentView[] }>();
   expect(data.length).toBeGreaterThan(1);

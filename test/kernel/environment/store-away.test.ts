@@ -1,4 +1,4 @@
-/** A database that is away just as a call is to leave: what the rollout did before it is not done again. */
+/** The database fails just before a call is sent: what the rollout did before is not repeated. */
 import { env } from "cloudflare:workers";
 import { afterEach, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
@@ -21,7 +21,7 @@ afterEach(() => {
   env.DB = DB;
 });
 
-/** What happens when the tool runs. */
+/** Called when the tool runs. */
 let rung: () => Promise<void> = async () => undefined;
 
 const ring = tool({
@@ -43,7 +43,7 @@ const bell = defineEnvironment({
     }),
 });
 
-/** A database that refuses the platform's next look at an endpoint; `refused` says that it did. */
+/** A database that refuses the platform's next read of an endpoint, and then calls `refused`. */
 function awayOnce(refused: () => void): D1Database {
   return new Proxy(DB, {
     get: (database, name) => {
@@ -63,7 +63,7 @@ function awayOnce(refused: () => void): D1Database {
   });
 }
 
-test("a tool does not run again when the database is away as the next call leaves", async () => {
+test("a tool does not run again if the database fails just before the next call is sent", async () => {
   const turns = [{ tool_calls: [{ id: "call", name: "ring", arguments: {} }] }, "Done."];
   const model = script(turns);
   const request = { environment: "bell", model, num_examples: 1 };

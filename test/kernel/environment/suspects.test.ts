@@ -1,4 +1,4 @@
-/** Work that may have ended the process: who is named in a death, what counts against it, and what becomes of its run. */
+/** Quarantined work: what is recorded in a death, what counts against it, and how its run ends. */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { Suspect } from "../../../src/kernel/environment/suspects.ts";
@@ -24,11 +24,11 @@ async function waiting(count: number): Promise<string> {
   return id;
 }
 
-/** Each process names it anew; `died`: how the one before ended. */
+/** Each process records it again; `died`: how the previous process ended. */
 const accuse = (id: string, boot: string, died: boolean, key = KEY) =>
   platform.inRun(id, (run) => run.accuse(key as typeof KEY, boot, died));
 
-test("what was named in two deaths is given up, however often it is asked", async () => {
+test("work that was recorded in two deaths is given up, however often it is requested", async () => {
   const id = await waiting(1);
   expect(await accuse(id, "first", true)).toEqual({ deaths: 0 });
   expect(await accuse(id, "second", true)).toEqual({ deaths: 1 });
@@ -39,7 +39,7 @@ test("what was named in two deaths is given up, however often it is asked", asyn
   expect(head).toMatchObject({ given_up: 1 });
 });
 
-test("a process that was stopped in order, or that names it twice, counts against nobody", async () => {
+test("an orderly stop, or a second record by the same process, counts against no work", async () => {
   const id = await waiting(1);
   expect(await accuse(id, "first", true)).toEqual({ deaths: 0 });
   expect(await accuse(id, "first", true)).toEqual({ deaths: 0 });
@@ -47,7 +47,7 @@ test("a process that was stopped in order, or that names it twice, counts agains
   expect(await accuse(id, "third", false)).toEqual({ deaths: 0 });
 });
 
-test("a death while it awaits the outside does not count, and those before do until it has ended", async () => {
+test("a death while the work awaits an outside call does not count; earlier ones count until it has ended", async () => {
   const id = await waiting(1);
   await accuse(id, "first", true);
   expect(await accuse(id, "second", true)).toEqual({ deaths: 1 });
@@ -57,7 +57,7 @@ test("a death while it awaits the outside does not count, and those before do un
   expect(await accuse(id, "fourth", true)).toEqual({ deaths: 0 });
 });
 
-test("a run of which three were given up ends, and what runs stops without another hook", async () => {
+test("a run in which three rollouts were given up ends, and its running rollouts stop without another hook", async () => {
   const id = await waiting(4);
   for (const group of [0, 1, 2]) {
     for (const boot of ["first", "second", "third"]) {
@@ -75,7 +75,7 @@ test("a run of which three were given up ends, and what runs stops without anoth
   expect(await accuse(id, "fourth", true, "rollout/3/0/0")).toBeNull();
 });
 
-test("a place whose task is never made is ended by its run", async () => {
+test("a rollout whose task is never made is ended by its run", async () => {
   const id = await waiting(1);
   for (const boot of ["first", "second", "third"]) {
     await accuse(id, boot, true, "start/0/0/0");
@@ -85,7 +85,7 @@ test("a place whose task is never made is ended by its run", async () => {
   expect(run.counts.failed).toEqual({ environment: 1 });
 });
 
-test("suspects compute one at a time, each until it awaits the outside", async () => {
+test("quarantined work computes one at a time, each until it awaits an outside call", async () => {
   const log: string[] = [];
   const one = (name: string) => {
     const court = {

@@ -1,4 +1,4 @@
-/** Environment code that throws, or hands over, what cannot be read: its own rollout ends, and nothing waits for ever. */
+/** Environment code that throws or returns unreadable values: its own rollout ends, and nothing waits forever. */
 import { evictDurableObject } from "cloudflare:test";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod";
@@ -28,7 +28,7 @@ const refuse = (): never => {
   throw new Error("a getter");
 };
 
-/** Nothing of it can be read: each getter throws, and so does `instanceof`. */
+/** No part of it can be read: each getter throws, and so does `instanceof`. */
 function unreadableError(): Error {
   const getters = { message: { get: refuse }, name: { get: refuse }, cause: { get: refuse } };
   const error = Object.defineProperties(new Error("a"), getters);
@@ -39,7 +39,7 @@ function breaks(hook: string, task: Task): void {
   if (task.hook === hook) throw unreadableError();
 }
 
-/** How often a prompt was made: the second time is in the rollout's object. */
+/** How often a prompt was made. The second time is in the rollout's object. */
 const made = new Map<string, number>();
 
 class UnreadableEnv extends MultiTurnEnv<Task, { hook: string }> {
@@ -114,7 +114,7 @@ const FAILS = [
 const NOTED = ["closeLive", "cleanup", "tools gone"];
 const UNSCORED = ["reward", "credits"];
 
-test("whatever environment code throws or hands over, its own rollout ends by it, and its neighbours are scored", async () => {
+test("whatever environment code throws or returns, only its own rollout ends, and the others are scored", async () => {
   const hooks = [...FAILS, ...NOTED, ...UNSCORED, "none"];
   const unique = crypto.randomUUID();
   const rows = hooks.map((hook) => ({ question: `${hook} ${unique}`, hook }));
@@ -139,7 +139,7 @@ test("whatever environment code throws or hands over, its own rollout ends by it
   }
 });
 
-/** The runs of these tests have one rollout each, which fails as it writes its result, until `heal`. */
+/** Each run of these tests has one rollout, which fails when it writes its result, until `heal`. */
 async function failing(thrown: Error) {
   const model = script(RIGHT);
   let count = 0;
@@ -154,14 +154,14 @@ async function failing(thrown: Error) {
   return { id, tries: () => count, heal: () => spy.mockRestore() };
 }
 
-/** Tries so far: what passes between them. */
+/** Number of tries so far; a minute passes for each. */
 let minutes = 0;
 
-/** One more try, by an object that remembers nothing of the last one. */
+/** One more try, by an object without memory of the previous one. */
 async function tryOnce(id: string): Promise<void> {
   minutes += 1;
   await platform.inRollout(rolloutAt(id), async (rollout, { storage }) => {
-    // As where its time came.
+    // As if the time of the alarm had come.
     rollout.now = () => Date.now() + minutes * 60_000;
     await storage.deleteAlarm();
     await rollout.alarm();
@@ -173,7 +173,7 @@ async function standing(id: string): Promise<string | undefined> {
   return (await platform.inRollout(rolloutAt(id), (rollout) => rollout.ask()))?.state;
 }
 
-test("a fault of the platform's own code is tried so many times, and then its rollout ends as the platform's failure", async () => {
+test("a fault of the platform's own code is retried a limited number of times; then its rollout fails as platform", async () => {
   const { id, tries, heal } = await failing(new TypeError("no such thing"));
   while ((await standing(id)) !== "answered") await tryOnce(id);
   expect(tries()).toBe(MOST_FAULTS);
@@ -185,7 +185,7 @@ test("a fault of the platform's own code is tried so many times, and then its ro
   expect(error?.message).toBe(`the platform failed ${MOST_FAULTS} times: no such thing`);
 });
 
-test("a store that is away is waited for longer and longer, also by an object that is taken out of memory, and ends nothing", async () => {
+test("a store that is unavailable is retried with growing waits, even after evictions, and ends nothing", async () => {
   const { id, tries, heal } = await failing(new Error("the store is away"));
   while (tries() < MOST_FAULTS + 5) await tryOnce(id);
   expect(await standing(id)).toBe("running");

@@ -8,7 +8,7 @@ import { overtaken } from "./overtaken.ts";
 
 const listNothing = { listEnvironments: async () => [] };
 
-test("a request without a key is 401 and says how to send one", async () => {
+test("a request without a key is 401 with how to send one", async () => {
   const { ask } = await openDoor();
   const reply = await ask("/v1/runs", { headers: { authorization: "" } });
   expect(reply.status).toBe(401);
@@ -23,13 +23,13 @@ test("a request without a key is 401 and says how to send one", async () => {
   });
 });
 
-test("a key nobody was given is 401", async () => {
+test("an unknown key is 401", async () => {
   const { ask } = await openDoor(listNothing);
   const reply = await ask("/v1/environments", { headers: { authorization: "Bearer rk_guess" } });
   expect(reply.status).toBe(401);
 });
 
-test("a good key is let in", async () => {
+test("a valid key is accepted", async () => {
   const { ask } = await openDoor(listNothing);
   expect((await ask("/v1/environments")).status).toBe(200);
 });
@@ -65,7 +65,7 @@ test("health and the OpenAPI page need no key", async () => {
 
 const listEnvironments = async () => [];
 
-test("a key that is revoked is refused everywhere in less than 5 s", async () => {
+test("a revoked key is refused everywhere in less than 5 s", async () => {
   const { ask, clock, token } = await openDoor({ listEnvironments });
   expect((await ask("/v1/environments")).status).toBe(200);
   await env.DB.prepare("update api_keys set revoked_at = 1 where hash = ?").bind(sha256Hex(token)).run();
@@ -73,7 +73,7 @@ test("a key that is revoked is refused everywhere in less than 5 s", async () =>
   expect((await ask("/v1/environments")).status).toBe(401);
 });
 
-test("a look-up that began before a key was revoked and ends late lets no later request in", async () => {
+test("a lookup that began before a key was revoked and ends later admits no later request", async () => {
   const { app, ask, clock, token } = await openDoor(listNothing);
   const status = async () => (await ask("/v1/environments")).status;
   const revoke = async () => {
@@ -87,7 +87,7 @@ test("a look-up that began before a key was revoked and ends late lets no later 
   expect([late.status, await status()]).toEqual([200, 401]);
 });
 
-test("a key that has expired is refused, and says so", async () => {
+test("an expired key is refused, with that reason", async () => {
   const door = await openDoor({ listEnvironments });
   const expires_at = door.clock.now + 1000;
   const token = await admit(door.scope, { expires_at });
@@ -98,7 +98,7 @@ test("a key that has expired is refused, and says so", async () => {
   expect([reply.status, await reply.json()]).toMatchObject([401, { error: { message: /expired/ } }]);
 });
 
-test("a key is refused what its scopes do not name, and told which it lacks", async () => {
+test("a key is refused what its scopes do not include, and the error names the missing scope", async () => {
   const door = await openDoor({ listEnvironments });
   const token = await admit(door.scope, { scopes: ["runs:write"] });
   const reply = await door.ask("/v1/environments", { headers: { authorization: `Bearer ${token}` } });
@@ -124,7 +124,7 @@ test("a person's key may do no more than the person, and nothing once the member
   expect((await door.ask("/v1/environments", { headers })).status).toBe(401);
 });
 
-test("a key of a whole organisation names the project, by id or by name, and finds no other organisation's", async () => {
+test("a key of a whole organisation names the project, by id or by name, and finds none of another organisation", async () => {
   const scopes: unknown[] = [];
   const readRun: Services["readRun"] = async (_env, scope) => {
     scopes.push(scope);
@@ -143,7 +143,7 @@ test("a key of a whole organisation names the project, by id or by name, and fin
   expect(scopes.length).toBe(1);
 });
 
-test("nobody gets in once the deletion of the organisation or of the key's project has begun", async () => {
+test("no request is accepted once the deletion of the organisation or of the key's project has begun", async () => {
   for (const table of ["organizations", "projects"] as const) {
     const { ask, scope } = await openDoor({ listEnvironments });
     const id = table === "projects" ? scope.projectId : scope.orgId;
@@ -152,7 +152,7 @@ test("nobody gets in once the deletion of the organisation or of the key's proje
   }
 });
 
-test("a key with a limit of its own is told what is left, and refused beyond it with the time to wait", async () => {
+test("a key with its own limit gets headers with what is left, and beyond it a 429 with the time to wait", async () => {
   const door = await openDoor({ listEnvironments });
   const token = await admit(door.scope, { requests_per_minute: 6 });
   const headers = { authorization: `Bearer ${token}` };
@@ -168,7 +168,7 @@ test("a key with a limit of its own is told what is left, and refused beyond it 
   expect((await door.ask("/v1/environments")).status).toBe(200);
 });
 
-test("an organisation's limit holds for all its keys together", async () => {
+test("an organisation's limit applies to all its keys together", async () => {
   const door = await openDoor({ listEnvironments });
   await env.DB.prepare(`update organizations set limits = '{"requests_per_minute":8}' where id = ?`)
     .bind(door.scope.orgId)
@@ -182,7 +182,7 @@ test("an organisation's limit holds for all its keys together", async () => {
   expect(statuses.filter((status) => status === 200).length).toBe(8);
 });
 
-test("too many wrong keys from one address are 429, another address is not, and none costs a look-up", async () => {
+test("too many wrong keys from one address are 429, another address is not, and none costs a lookup", async () => {
   const door = await openDoor({ listEnvironments });
   const DB = new Proxy(env.DB, { get: refusing });
   const bindings = { ...env, DB };
@@ -192,13 +192,13 @@ test("too many wrong keys from one address are 429, another address is not, and 
   };
   const address = crypto.randomUUID();
   const statuses = await Promise.all(Array.from({ length: 250 }, () => from(address)));
-  // 100 in each minute of the clock, and they may have come in two of these.
+  // The limit is 100 in each minute of the clock, and the requests may fall into two minutes.
   expect(statuses.filter((status) => status === 401).length % 100).toBe(0);
   expect(statuses.filter((status) => status === 429).length).toBeGreaterThanOrEqual(50);
   expect(await from(crypto.randomUUID())).toBe(401);
 });
 
-test("a request that outlasts its key is not answered with what it waited for", async () => {
+test("a request that outlasts its key does not get the result that it waited for", async () => {
   const door = await openDoor({
     listEnvironments: async () => {
       await env.DB.prepare("update api_keys set revoked_at = 1 where org_id = ?").bind(door.scope.orgId).run();
@@ -210,7 +210,7 @@ test("a request that outlasts its key is not answered with what it waited for", 
   expect([reply.status, await reply.json()]).toMatchObject([401, { error: { message: /revoked/ } }]);
 });
 
-test("a reply that is withheld leaves none of its headers", async () => {
+test("a withheld reply sends none of its headers", async () => {
   const door = await openDoor({
     readManifest: async () => {
       await env.DB.prepare("update api_keys set revoked_at = 1 where org_id = ?").bind(door.scope.orgId).run();
@@ -225,7 +225,7 @@ test("a reply that is withheld leaves none of its headers", async () => {
   expect(await reply.json()).toMatchObject({ error: { code: "unauthorized" } });
 });
 
-test("every reply tells the limit, those that refuse too", async () => {
+test("every reply has the limit headers, refusals too", async () => {
   const readRun: Services["readRun"] = async () => {
     return { ok: false, error: { code: "not_found", message: "no such run", param: "id" } };
   };
@@ -237,7 +237,7 @@ test("every reply tells the limit, those that refuse too", async () => {
   }
 });
 
-test("a key beyond its own limit takes nothing from the others of its organisation", async () => {
+test("a key that exceeds its own limit does not affect the other keys of its organisation", async () => {
   const door = await openDoor({ listEnvironments });
   await env.DB.prepare(`update organizations set limits = '{"requests_per_minute":20}' where id = ?`)
     .bind(door.scope.orgId)
@@ -247,7 +247,7 @@ test("a key beyond its own limit takes nothing from the others of its organisati
   for (let at = 0; at < 16; at += 1) expect((await door.ask("/v1/environments")).status).toBe(200);
 });
 
-test("where who counts does not answer, nobody is refused for it", async () => {
+test("if the counter does not answer, no request is refused for that", async () => {
   const door = await openDoor({ listEnvironments });
   const REQUESTS = { getByName: () => ({ take: () => Promise.reject(new Error("overloaded")) }) };
   const headers = { authorization: `Bearer ${door.token}` };
@@ -255,7 +255,7 @@ test("where who counts does not answer, nobody is refused for it", async () => {
   expect(reply.status).toBe(200);
 });
 
-test("a key of a whole organisation that names no project has the one called default", async () => {
+test("a key of a whole organisation that names no project uses the one called default", async () => {
   const scopes: unknown[] = [];
   const readRun: Services["readRun"] = async (_env, scope) => {
     scopes.push(scope);
@@ -268,7 +268,7 @@ test("a key of a whole organisation that names no project has the one called def
   expect(scopes).toEqual([door.scope]);
 });
 
-test("a project named by what is no name is not looked for", async () => {
+test("a project header that is not a valid name is not looked up", async () => {
   const door = await openDoor({ listEnvironments });
   const token = await admit(door.scope, { project_id: null });
   expect((await door.ask("/v1/environments", { headers: { authorization: `Bearer ${token}` } })).status).toBe(400);
@@ -277,7 +277,7 @@ test("a project named by what is no name is not looked for", async () => {
   expect((await door.app.request("/v1/environments", { headers }, { ...env, DB })).status).toBe(404);
 });
 
-test("addresses of one IPv6 network are one", async () => {
+test("addresses of one IPv6 network count as one", async () => {
   const door = await openDoor({ listEnvironments });
   const network = crypto.randomUUID().slice(0, 4);
   const from = async (address: string) => {
@@ -290,7 +290,7 @@ test("addresses of one IPv6 network are one", async () => {
   expect(await from(`2001:db8:${network}:2::1`)).toBe(401);
 });
 
-test("what limits damage is carried out though the audit log cannot be written, and nothing else is", async () => {
+test("an urgent operation is carried out even if the audit log cannot be written, and no other is", async () => {
   const cancelRun: Services["cancelRun"] = async () => {
     return { ok: false, error: { code: "conflict", message: "it has ended", param: null } };
   };

@@ -1,8 +1,8 @@
 /**
- * Who may do what: each operation asked by every kind of caller for what is its own, what is another project's of the same
- * organisation, and what is another organisation's. What must come of it follows from authorization/permissions.ts and
- * three rules: whoever is nobody is 401, whoever may not is 403, and what is not in reach is 404, whether it is there
- * or not.
+ * Permissions: every kind of caller requests each operation for its own things, for those of another project of the
+ * same organisation, and for those of another organisation. The expected result follows from
+ * authorization/permissions.ts and three rules: an unknown caller gets 401, a caller without permission 403, and a
+ * thing out of reach gives 404, whether it exists or not.
  */
 import { exports } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
@@ -42,7 +42,7 @@ beforeAll(async () => {
 const ORIGIN = "https://platform.test";
 const ask = checked((path, init) => exports.default.fetch(new URL(path, ORIGIN).href, init));
 
-test("every operation is asked below, and takes what is written down for it by hand", () => {
+test("every operation is requested below, and takes the permission that is written down by hand", () => {
   const known = OPERATIONS.map(({ id }) => id).sort();
   const hint = "add the operation to authorization/requests.ts, with the things it names, and to permissions.ts";
   expect(Object.keys(REQUESTS).sort(), hint).toEqual(known);
@@ -73,8 +73,8 @@ test.each(Object.entries(REQUESTS))("%s", async (id, request) => {
 });
 
 /**
- * For whose things a caller asks. A refusal is one check for all, before anything is looked for: some try whether it is,
- * at each operation others.
+ * For which projects' things a caller asks. The refusal of a permission is one check that comes before any lookup, so
+ * only some callers test it for all projects, at each operation others.
  */
 function targetsOf(operation: Operation, caller: Asker, index: number): readonly Project[] {
   if (isOpen(operation)) return index % 4 === 0 ? [own] : [];
@@ -82,7 +82,7 @@ function targetsOf(operation: Operation, caller: Asker, index: number): readonly
   return isRefused && (index + OPERATIONS.indexOf(operation)) % 6 > 0 ? [own] : [own, beside, elsewhere];
 }
 
-test.each(NAMED_INSIDE)("%s finds nothing of another's that a body or a query names", async (id, askFor) => {
+test.each(NAMED_INSIDE)("%s finds nothing of another owner that a body or a query names", async (id, askFor) => {
   const operation = byId.get(id);
   const admin = callers.find(({ name }) => name === "a key for admin");
   if (operation === undefined || admin === undefined) throw new Error("nobody asks");
@@ -93,12 +93,12 @@ test.each(NAMED_INSIDE)("%s finds nothing of another's that a body or a query na
     const runs = await (await own.door.ask("/v1/runs?limit=100")).text();
     for (const one of idsOutOfReach(admin, undefined)) expect(runs).not.toContain(one);
   }
-  // The same request is met where the thing is its own.
+  // The same request succeeds for one's own things.
   const met = await send(operation, askFor(own.things, own.things), admin, undefined);
   expect(met.status, await met.text()).toBeLessThan(300);
 });
 
-test("no operation is met by a cookie that another site's page had the browser send", async () => {
+test("no operation accepts a cookie if another site's page made the browser send it", async () => {
   const browser = callers.find(({ cookie, may }) => cookie !== undefined && may?.includes("admin"));
   const headers = { cookie: browser?.cookie ?? "", origin: "https://other.test", "sec-fetch-site": "cross-site" };
   const guarded = OPERATIONS.filter((operation) => !isOpen(operation));
@@ -114,7 +114,7 @@ function whose(target: Project): string {
   return target === beside ? "for the project beside" : "for another organisation";
 }
 
-/** One request: what it is for, and the project that its header names. */
+/** One request: the project it is for, and the project that its header names. */
 interface Aim {
   readonly target: Project;
   readonly named: Project | undefined;
@@ -125,7 +125,7 @@ interface Aim {
 async function askOne(operation: Operation, request: Request, caller: Asker, target: Project) {
   const other = target === own ? elsewhere : own;
   const thing = request.inBody ?? pathOf(request.ask(target.things)) !== pathOf(request.ask(other.things));
-  // What names no thing of a project names the project itself.
+  // A request that names no thing of a project names the project itself.
   const named = caller.names ?? (thing || target === own ? undefined : target);
   const expected = expectedOf(operation, request, caller, { target, named, thing });
   const anew = expected < 300 && request.anew !== undefined ? await request.anew(target) : {};
@@ -141,7 +141,7 @@ function pathOf({ path }: Asked): string | undefined {
   return path.split("?")[0];
 }
 
-/** The status that the rules lead to. */
+/** The status that follows from the rules. */
 function expectedOf({ id, reply }: Operation, request: Request, caller: Asker, aim: Aim): number {
   const takes = TAKES[id] ?? [];
   const ok = request.status ?? reply.status ?? 200;
@@ -156,18 +156,18 @@ function expectedOf({ id, reply }: Operation, request: Request, caller: Asker, a
   return mayDo(caller.may, TAKES_TOO[id] ?? "caller") ? ok : 403;
 }
 
-/** Whose it is does not matter. */
+/** True if the owner does not matter. */
 function isAnybodys(id: string, { may }: Asker): boolean {
   return OF_DEPLOYMENT.includes(id) || (SHOWN_TO_OPERATORS.includes(id) && may?.includes("operator") === true);
 }
 
-/** What hangs on whether a browser asks, or a key; null: nothing. */
+/** The status that depends on whether a browser or a key makes the request; null: no such difference. */
 function byWay(id: string, { cookie }: Asker): number | null {
   if (cookie === undefined) return ONLY_BY_SESSION.includes(id) ? 404 : null;
   return NOT_BY_SESSION.includes(id) ? 403 : null;
 }
 
-/** What refuses it; null: nothing. */
+/** The status that refuses it; null: none. */
 function inOrganization(id: string, caller: Asker, { thing, target }: Aim): number | null {
   if (thing && !(reaches(caller, target) && mayDo(caller.may ?? [], OTHERS_TAKE[id] ?? "caller"))) return 404;
   return NOT_TO_ITS_OWN.includes(id) && caller.bound !== null ? 403 : null;
@@ -196,7 +196,7 @@ function send(operation: Operation, { path, body, once, bearer }: Asked, caller:
     // Wrong keys are counted by address.
     "cf-connecting-ip": crypto.randomUUID(),
     ...(once && { "idempotency-key": crypto.randomUUID() }),
-    // What a page of the platform's own sends with its cookie.
+    // The headers that a page of the platform itself sends with its cookie.
     ...{ origin: ORIGIN, "sec-fetch-site": "same-origin" },
     ...(caller.cookie !== undefined && { cookie: caller.cookie }),
     ...(shown !== null && { authorization: `Bearer ${shown}` }),
@@ -207,7 +207,7 @@ function send(operation: Operation, { path, body, once, bearer }: Asked, caller:
   return ask(path, { method: placeOf(operation).method, headers, ...(sent !== undefined && { body: sent }) });
 }
 
-/** What the caller must not hear of. Batches of the same rows have the same digests. */
+/** Ids that the reply must not contain. Batches of the same rows have the same digests. */
 function idsOutOfReach(caller: Asker, named: Project | undefined): string[] {
   const out = [own, beside, elsewhere].filter((one) => one !== named && !reaches(caller, one));
   return out.flatMap(({ things }) => {

@@ -1,16 +1,16 @@
-/** A browser before a door: it keeps its cookie, and sends what browsers send with each request. */
+/** A browser in tests: it keeps its cookie, and sends what browsers send with each request. */
 import { env } from "cloudflare:workers";
 import type { Door } from "./door.ts";
 
 export interface Browser {
-  /** What the platform set last; empty without one. */
+  /** The last cookie that the platform set; empty without one. */
   readonly cookie: () => string;
   readonly keep: (cookie: string) => void;
-  /** A request of a page of the platform's own, unless other headers are given. */
+  /** A request of a page of the platform itself, unless other headers are given. */
   readonly ask: (route: string, body?: unknown, headers?: Readonly<Record<string, string | null>>) => Promise<Response>;
 }
 
-/** `origin`: where the platform is asked; `changes`: of its bindings. */
+/** `origin`: the platform's; `changes`: to its bindings. */
 export function openBrowser({ app }: Pick<Door, "app">, origin: string, changes: Partial<Env> = {}): Browser {
   let kept = "";
   const ask: Browser["ask"] = async (route, body, given = {}) => {
@@ -29,7 +29,7 @@ export function openBrowser({ app }: Pick<Door, "app">, origin: string, changes:
   return { cookie: () => kept, keep, ask };
 }
 
-/** Wrong keys are counted by address, so each browser asks from one of its own. */
+/** Wrong keys are counted by address, so each browser uses its own. */
 function usualHeaders(method: string, origin: string, cookie: string): Headers {
   const headers = new Headers({ "sec-fetch-site": "same-origin", "cf-connecting-ip": crypto.randomUUID() });
   if (method !== "GET") headers.set("origin", origin);

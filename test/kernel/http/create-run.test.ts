@@ -29,13 +29,13 @@ test("a run is accepted with 202, its location and its defaults filled in", asyn
   expect(options).toMatchObject({ idempotencyKey: null, now: clock.now });
 });
 
-test("a replay says that it is one", async () => {
+test("a replay is marked as one", async () => {
   const { post } = await doorThatAccepts(true);
   const reply = await post("/v1/runs", RUN_REQUEST, { "idempotency-key": "k" });
   expect(reply.headers.get("idempotent-replayed")).toBe("true");
 });
 
-test("the request's hash does not depend on the order of its fields, and does on their values", async () => {
+test("the hash of a request does not depend on the order of its fields, but on their values", async () => {
   const { post, calls } = await doorThatAccepts();
   const reversed = Object.fromEntries(Object.entries(RUN_REQUEST).reverse());
   for (const body of [RUN_REQUEST, reversed, { ...RUN_REQUEST, seed: 8 }]) {
@@ -48,7 +48,7 @@ test("the request's hash does not depend on the order of its fields, and does on
   expect(calls.map(([, , , options]) => options.idempotencyKey)).toEqual(["k", "k", "k"]);
 });
 
-test("an idempotency key of 255 characters is taken and a longer one names its header", async () => {
+test("an idempotency key of 255 characters is accepted, and the error for a longer one names its header", async () => {
   const { post } = await doorThatAccepts();
   const key = (length: number) => ({ "idempotency-key": "k".repeat(length) });
   expect((await post("/v1/runs", RUN_REQUEST, key(255))).status).toBe(202);
@@ -104,7 +104,7 @@ test.each([
   expect(reported).toEqual([]);
 });
 
-test("a value that fits no branch of a field is told what the field takes", async () => {
+test("the error for a value that fits no branch of a field says what the field accepts", async () => {
   const { post } = await doorThatAccepts();
   const reply = await post("/v1/runs", { ...RUN_REQUEST, endpoint: 5 });
   expect(await reply.json()).toMatchObject({
@@ -112,13 +112,13 @@ test("a value that fits no branch of a field is told what the field takes", asyn
   });
 });
 
-test("a missing field is said to be required", async () => {
+test("the error for a missing field says that it is required", async () => {
   const { post } = await doorThatAccepts();
   const reply = await post("/v1/runs", without("model"));
   expect(await reply.json()).toMatchObject({ error: { message: "model: is required" } });
 });
 
-test("malformed JSON is refused with the place where it breaks", async () => {
+test("malformed JSON is refused with the position of the fault", async () => {
   const { post } = await doorThatAccepts();
   const reply = await post("/v1/runs", '{\n  "model": "m"\n  "seed": 1\n}');
   expect(reply.status).toBe(400);
@@ -131,7 +131,7 @@ test("malformed JSON is refused with the place where it breaks", async () => {
   });
 });
 
-test("bytes that are no UTF-8 are refused rather than read as something else", async () => {
+test("bytes that are not UTF-8 are refused instead of being read as something else", async () => {
   const { ask, calls } = await doorThatAccepts();
   const reply = await ask("/v1/runs", {
     method: "POST",
@@ -142,7 +142,7 @@ test("bytes that are no UTF-8 are refused rather than read as something else", a
   expect(calls).toEqual([]);
 });
 
-test("a body under another content type, or none, is 415", async () => {
+test("a body with another content type, or none, is 415", async () => {
   const { post, ask } = await doorThatAccepts();
   const form = await post("/v1/runs", RUN_REQUEST, { "content-type": "text/plain" });
   expect(form.status).toBe(415);
@@ -157,7 +157,7 @@ test("a body over the limit is 413, with or without a stated length", async () =
   expect((await post("/v1/runs", big)).status).toBe(413);
   const chunk = new TextEncoder().encode(" ".repeat(64 * 1024));
   let sent = 0;
-  // As the bodies of the runtime: of bytes, each of which is handed over for good.
+  // Like the bodies of the runtime: a byte stream whose chunks are handed over for good.
   const endless = new ReadableStream({
     type: "bytes",
     pull(controller) {
@@ -183,7 +183,7 @@ test("a body of exactly the limit is read", async () => {
   expect((await post("/v1/runs", text + " ".repeat(padding))).status).toBe(202);
 });
 
-test("cancelling asks for no body and gives the run", async () => {
+test("cancelling needs no body and returns the run", async () => {
   const { ask } = await openDoor({ cancelRun: async () => ({ ok: true, value: RUN }) });
   const reply = await ask(`/v1/runs/${RUN.id}/cancel`, { method: "POST" });
   expect(reply.status).toBe(200);

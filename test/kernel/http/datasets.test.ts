@@ -6,7 +6,7 @@ import { DATASET } from "./examples.ts";
 
 type Call = readonly unknown[];
 
-/** A door whose uploads are taken without being read. */
+/** An API whose uploads are accepted without being read. */
 async function takingDoor() {
   const calls: Call[] = [];
   const door = await openDoor({
@@ -27,7 +27,7 @@ async function takingDoor() {
   return { ...door, calls, send };
 }
 
-test("an upload hands on its query and answers 201 with where the dataset is", async () => {
+test("an upload passes its query on and returns 201 with the location of the dataset", async () => {
   const { send, calls, clock } = await takingDoor();
   const args = encodeURIComponent('{"system_prompt":"s"}');
   const reply = await send(`?name=mine&environment=gsm8k@1&environment_args=${args}`);
@@ -42,7 +42,7 @@ test("an upload hands on its query and answers 201 with where the dataset is", a
   expect(again.headers.get("idempotent-replayed")).toBe("true");
 });
 
-test("JSON lines go by either of their names, and any other content type is 415 and told both", async () => {
+test("JSON lines are accepted under either content type, and any other one is 415 with both named", async () => {
   const { send, calls } = await takingDoor();
   for (const type of ["application/x-ndjson", "Application/JSONL; charset=utf-8"]) {
     expect((await send("", { "content-type": type })).status).toBe(201);
@@ -56,7 +56,7 @@ test("JSON lines go by either of their names, and any other content type is 415 
   expect(calls.length).toBe(2);
 });
 
-test("a compressed file is 415 and told so, and one that says it is not compressed is taken", async () => {
+test("a compressed file is 415 with the reason, and content-encoding identity is accepted", async () => {
   const { send, calls } = await takingDoor();
   const reply = await send("", { "content-encoding": "gzip" });
   expect(reply.status).toBe(415);
@@ -83,7 +83,7 @@ test.each([
   expect(calls).toEqual([]);
 });
 
-test("a refusal comes once the body is read: until it is sent, nobody looks for the answer", async () => {
+test("a refusal comes after the body was read, because its sender reads no answer before", async () => {
   const { send } = await takingDoor();
   let left = 40;
   const body = new ReadableStream({
@@ -98,7 +98,7 @@ test("a refusal comes once the body is read: until it is sent, nobody looks for 
   expect(left).toBe(-1);
 });
 
-test("a body that says it is over the limit is 413 before a byte of it is read", async () => {
+test("a body whose content-length is over the limit is 413 before any of it is read", async () => {
   const { send, calls } = await takingDoor();
   const length = String(LIMITS.datasetBytes + 1);
   const reply = await send("", { "content-length": length });
@@ -107,7 +107,7 @@ test("a body that says it is over the limit is 413 before a byte of it is read",
   expect(calls).toEqual([]);
 });
 
-test("an upload that makes no progress is 408 and told why", async () => {
+test("an upload that makes no progress is 408 with the reason", async () => {
   const slow = new BrokenBodyError("the body brought too little", true, null);
   const { ask } = await openDoor({ createDataset: () => Promise.reject(slow) });
   const headers = { "content-type": "application/jsonl" };
@@ -116,7 +116,7 @@ test("an upload that makes no progress is 408 and told why", async () => {
   expect(await reply.json()).toMatchObject({ error: { code: "invalid_request", message: slow.message } });
 });
 
-test("rows come as lines with a link to the rows behind them, which keeps the rest of the query", async () => {
+test("rows come as lines with a link to the next rows, which keeps the rest of the query", async () => {
   const pages: Call[] = [];
   const { ask } = await openDoor({
     readDatasetRows: async (_env, _scope, id, page) => {

@@ -14,7 +14,7 @@ async function pageServed(): Promise<{ text: string; headers: Headers }> {
 
 const matches = (text: string, pattern: RegExp) => Array.from(text.matchAll(pattern), ([, found = ""]) => found);
 
-test("the page has every operation with its path, its example, its errors, and a place in the contents", async () => {
+test("the page has every operation with its path, its example, its errors, and an entry in the contents", async () => {
   const { text } = await pageServed();
   for (const operation of OPERATIONS) {
     const { id, summary } = operation;
@@ -28,7 +28,7 @@ test("the page has every operation with its path, its example, its errors, and a
   }
 });
 
-test("an example shows the key, or the link's token, where the operation asks for one", async () => {
+test("an example has the key, or the link's token, if the operation needs one", async () => {
   const { text } = await pageServed();
   const shownBy = (id: string) => {
     const [article = ""] = text.split(`<article id="${id}">`).slice(1);
@@ -39,7 +39,7 @@ test("an example shows the key, or the link's token, where the operation asks fo
   expect(asked).toEqual([key, key, key, expect.stringMatching(/^rkr_/), undefined]);
 });
 
-test("every link on the page leads somewhere on it, or to the document", async () => {
+test("every link on the page has a target on it, or leads to the document", async () => {
   const { text } = await pageServed();
   const ids = matches(text, /\sid="([^"]+)"/g);
   expect(new Set(ids).size).toBe(ids.length);
@@ -49,7 +49,7 @@ test("every link on the page leads somewhere on it, or to the document", async (
   expect(targets).toContain("/openapi.json");
 });
 
-test("every named schema is a table with each of its fields", async () => {
+test("every named schema is a table with all its fields", async () => {
   const { text } = await pageServed();
   for (const [name, schema] of Object.entries(openApiOf(OPERATIONS).components.schemas)) {
     const [section = ""] = text.split(`<h3 id="schema-${name}">`).slice(1);
@@ -60,7 +60,7 @@ test("every named schema is a table with each of its fields", async () => {
   }
 });
 
-test("a field that may be null says so, and a parameter's notes are one sentence after the other", async () => {
+test("a nullable field says so, and a parameter's notes are separate sentences", async () => {
   const { text } = await pageServed();
   const [, table = ""] = text.split('<h3 id="schema-RunList">');
   expect(table).toMatch(/<code>first_id<\/code><\/td>\n<td>string \| null<\/td>/);
@@ -68,7 +68,7 @@ test("a field that may be null says so, and a parameter's notes are one sentence
   expect(text).toContain("by creation time; default <code>&quot;desc&quot;</code>");
 });
 
-test("the page loads nothing and runs nothing, and its policy holds a browser to that", async () => {
+test("the page loads nothing and runs nothing, and its policy enforces that", async () => {
   const { text, headers } = await pageServed();
   expect(text).not.toMatch(/<(script|img|link|iframe|object)\b|\son\w+=|@import|url\(/i);
   expect(matches(text, /(?:src|href)="(\w+:[^"]*)"/g)).toEqual([]);
@@ -80,7 +80,7 @@ test("the page loads nothing and runs nothing, and its policy holds a browser to
   expect(headers.get("content-type")).toBe("text/html; charset=utf-8");
 });
 
-test("what stands in the document cannot leave its place on the page", () => {
+test("text in the document cannot break out of its place on the page", () => {
   const evil = `</code><script>alert("1")</script>'`;
   const [operation] = OPERATIONS;
   if (operation === undefined) throw new Error("there are no operations");

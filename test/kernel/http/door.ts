@@ -1,6 +1,6 @@
 /**
- * The API with a database of its own tenant and with services a test writes itself. What a test did not write answers
- * with an exception, so a route that calls it by mistake shows as a 500.
+ * The API with a database of its own tenant, and with services that a test writes itself. A service that a test did not
+ * write throws, so a route that calls it by mistake gives a 500.
  */
 import { env } from "cloudflare:workers";
 import { openAuthentication } from "../../../src/accounts/authentication.ts";
@@ -20,12 +20,15 @@ export interface Door {
   readonly reported: unknown[];
   /** Epoch milliseconds; tests move it. */
   readonly clock: { now: number };
-  /** A request with the key, unless the test sends another authorization. The reply is held to the OpenAPI document. */
+  /**
+   * A request with the key, unless the test sends another authorization. The reply is checked against the OpenAPI
+   * document.
+   */
   readonly ask: (path: string, init?: RequestInit) => Promise<Response>;
   readonly post: (path: string, body: unknown, headers?: HeadersInit) => Promise<Response>;
 }
 
-/** `slices`: in place of what the routes of these slices ask. */
+/** `slices`: replaces the services that the routes of these slices call. */
 export async function openDoor(
   services: Partial<Services> = {},
   slices: ApiDependencies["slices"] = {},

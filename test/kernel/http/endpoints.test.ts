@@ -15,7 +15,7 @@ import { type Door, openDoor } from "./door.ts";
 import { overtaken } from "./overtaken.ts";
 
 const KEY = "sk-ab12cd34ef56";
-/** Nobody listens there, and it is asked of no resolver. */
+/** No server listens there, and the address needs no resolver. */
 const NOBODY = "http://127.0.0.1:9/v1";
 const REQUEST = { name: "qwen", base_url: NOBODY, api_key: KEY, probe: false };
 
@@ -49,7 +49,7 @@ async function stored(scope: Scope, nameOrId: string): Promise<NamedEndpoint> {
 const sealedKey = (id: string) =>
   env.DB.prepare("select sealed_key from endpoints where id = ?").bind(id).first<string>("sealed_key");
 
-test("an endpoint is created with 201, its location, and the last of its key alone", async () => {
+test("an endpoint is created with 201, its location, and only the last characters of its key", async () => {
   const door = await open();
   const prices = { input_per_mtok_micros: 150_000, output_per_mtok_micros: 600_000 };
   const request = { ...REQUEST, max_concurrent: 256, rpm: 90, prices };
@@ -83,7 +83,7 @@ test("an endpoint is created with 201, its location, and the last of its key alo
   await expect(opened(door.scope, "ep_other")).rejects.toThrow();
 });
 
-test("creation asks the server once what it supports", async () => {
+test("creation probes the server once", async () => {
   const door = await open();
   const model = script([{ content: "Hi", token_ids: [1, 2], logprobs: [-1, -2] }]);
   const request = { base_url: env.MODEL_URL, probe: true, model };
@@ -99,7 +99,7 @@ test("creation asks the server once what it supports", async () => {
   });
 });
 
-test("a server that is off does not keep an endpoint from being made; a later probe sees it on", async () => {
+test("an endpoint is created even if its server is off; a later probe finds it on", async () => {
   const door = await open();
   const { id, capabilities } = await created(door, { probe: true });
   expect(capabilities).toMatchObject({
@@ -117,7 +117,7 @@ test("a server that is off does not keep an endpoint from being made; a later pr
   expect(updated_at).toBe(after.updated_at);
 });
 
-test("a taken name is a conflict, also for two requests at the same moment, and in a patch", async () => {
+test("a taken name is a conflict, also for two simultaneous requests, and in a patch", async () => {
   const door = await open();
   const replies = await Promise.all([1, 2, 3].map(() => door.post("/v1/endpoints", REQUEST)));
   expect(replies.map(({ status }) => status).sort()).toEqual([201, 409, 409]);
@@ -129,7 +129,7 @@ test("a taken name is a conflict, also for two requests at the same moment, and 
   await created(await open());
 });
 
-test("a repeat of an Idempotency-Key gives the same endpoint, another body is refused", async () => {
+test("a repeat of an Idempotency-Key returns the same endpoint, and another body is refused", async () => {
   const door = await open();
   const key = { "idempotency-key": "k" };
   const [one, two] = await Promise.all([1, 2].map(() => door.post("/v1/endpoints", REQUEST, key)));
@@ -144,7 +144,7 @@ test("a repeat of an Idempotency-Key gives the same endpoint, another body is re
   expect(await errorOf(gone)).toMatchObject({ status: 409, code: "conflict", param: null });
 });
 
-test("a repeat that comes while the first is being made gives the same endpoint, not a conflict", async () => {
+test("a repeat that arrives while the first request is running returns the same endpoint, not a conflict", async () => {
   const { scope, clock } = await open();
   const options = { idempotencyKey: "k", requestHash: "same", now: clock.now };
   const request = EndpointRequest.parse(REQUEST);
@@ -154,7 +154,7 @@ test("a repeat that comes while the first is being made gives the same endpoint,
   expect(second).toMatchObject({ ok: true, value: { replayed: true, value: { name: "qwen" } } });
 });
 
-test("a key is not joined to an address it was not given for by two changes at the same moment", async () => {
+test("two simultaneous changes cannot combine a key with an address that it was not given for", async () => {
   const door = await open();
   const { scope, clock } = door;
   const { id } = await created(door);
@@ -171,7 +171,7 @@ test("a key is not joined to an address it was not given for by two changes at t
   expect(endpoint).toMatchObject({ base_url: moved.base_url, api_key_last4: "ef56", rpm: null });
 });
 
-test("a probe that is overtaken by a change leaves what the change found", async () => {
+test("a probe that is overtaken by a change keeps the result of the change", async () => {
   const door = await open();
   const { id } = await created(door);
   const DB = overtaken(env.DB, /^update/, () => patch(door, id, { api_key: null }));
@@ -185,7 +185,7 @@ test("a probe that is overtaken by a change leaves what the change found", async
   expect(late).toMatchObject({ ok: false, error: { code: "not_found" } });
 });
 
-test("a patch changes only what it names, and null removes the key", async () => {
+test("a patch changes only the fields it has, and null removes the key", async () => {
   const door = await open();
   const before = await created(door, { max_concurrent: 8, rpm: 60 });
   door.clock.now += 5000;
@@ -200,7 +200,7 @@ test("a patch changes only what it names, and null removes the key", async () =>
   expect((await door.ask("/v1/endpoints/qwen")).status).toBe(404);
 });
 
-test("a stored key does not follow an endpoint to another server", async () => {
+test("a stored key is not sent to another server when the endpoint moves", async () => {
   const door = await open();
   await created(door);
   const moved = await patch(door, "qwen", { base_url: "http://127.0.0.2:9/v1" });
@@ -209,7 +209,7 @@ test("a stored key does not follow an endpoint to another server", async () => {
   expect(path.status).toBe(200);
 });
 
-test("endpoints are listed a page at a time, newest first, and those of runs or others are not", async () => {
+test("endpoints are listed in pages, newest first, without inline ones and those of others", async () => {
   const door = await open();
   await created(await open());
   const made: string[] = [];
@@ -230,7 +230,7 @@ test("endpoints are listed a page at a time, newest first, and those of runs or 
   expect(await errorOf(bad)).toMatchObject({ status: 400, param: "after" });
 });
 
-test("a deleted endpoint is gone, and its name is free", async () => {
+test("a deleted endpoint is gone, and its name can be used again", async () => {
   const door = await open();
   const { id } = await created(door);
   const reply = await door.ask("/v1/endpoints/qwen", { method: "DELETE" });
@@ -251,7 +251,7 @@ test("a deleted endpoint is gone, and its name is free", async () => {
   expect((await created(door)).id).not.toBe(id);
 });
 
-test("an endpoint of another project does not exist", async () => {
+test("an endpoint of another project is not found", async () => {
   const [mine, theirs] = [await open(), await open()];
   const { id } = await created(theirs);
   for (const path of [id, "qwen"]) {
@@ -273,13 +273,13 @@ test.each([
     "invalid_request",
     "prices.input_per_mtok_micros",
   ],
-])("%s is refused by name", async (_what, change, code, param) => {
+])("%s is refused, naming the field", async (_what, change, code, param) => {
   const { post } = await open();
   const reply = await post("/v1/endpoints", { ...REQUEST, ...change });
   expect(await errorOf(reply)).toMatchObject({ status: 400, code, param });
 });
 
-test("a deployment refuses addresses of its own network, and the local platform takes them", async () => {
+test("a deployment refuses addresses of its own network, and the local platform accepts them", async () => {
   const deployed = { ...env, ALLOW_PRIVATE_ENDPOINTS: "false" };
   const { scope, clock } = await open();
   const options = { idempotencyKey: null, requestHash: "", now: clock.now };

@@ -4,7 +4,7 @@ import { ERROR_CODES, STATUS_OF } from "../../../src/contract/api-error.ts";
 import { formatPath } from "../../../src/core/field-path.ts";
 import { openDoor } from "./door.ts";
 
-test("an exception is a 500 that tells the caller nothing of it, and is reported", async () => {
+test("an exception is a 500 that tells the caller nothing about it, and is reported", async () => {
   const secret = new Error("D1_ERROR: near password");
   const { ask, reported } = await openDoor({
     readRun: async () => {
@@ -19,12 +19,12 @@ test("an exception is a 500 that tells the caller nothing of it, and is reported
   expect(reported).toEqual([secret]);
 });
 
-test("every code a service may answer with reaches the wire with its status and all four members", async () => {
+test("every code that a service may return is sent with its status and all four members", async () => {
   for (const code of ERROR_CODES) {
     const { app, token } = await openDoor({
       readRun: async () => ({ ok: false, error: { code, message: "why", param: "field" } }),
     });
-    // Past the door's own check: no single route is documented to answer with every code.
+    // Without the check of replies, because no single route is documented with every code.
     const authorization = `Bearer ${token}`;
     const reply = await app.request("/v1/runs/run_x", { headers: { authorization } }, env);
     const [status, type] = STATUS_OF[code];
@@ -42,7 +42,7 @@ test("an unknown path is 404", async () => {
   expect(await reply.json()).toMatchObject({ error: { code: "not_found", param: null } });
 });
 
-test("a known path under another method is 405 and names the methods it takes", async () => {
+test("a known path with another method is 405 and names the allowed methods", async () => {
   const { ask } = await openDoor();
   const run = await ask("/v1/runs/run_x", { method: "PUT" });
   expect(run.status).toBe(405);
@@ -51,7 +51,7 @@ test("a known path under another method is 405 and names the methods it takes", 
   expect(runs.headers.get("allow")).toBe("POST, GET");
 });
 
-test("every reply carries an x-request-id: the caller's own when it is fit to print", async () => {
+test("every reply has an x-request-id: the caller's own if it is valid", async () => {
   const { ask } = await openDoor();
   const own = await ask("/healthz", { headers: { "x-request-id": "ci-42:a.b" } });
   expect(own.headers.get("x-request-id")).toBe("ci-42:a.b");
@@ -61,7 +61,7 @@ test("every reply carries an x-request-id: the caller's own when it is fit to pr
   }
 });
 
-test("a path is written as a reader would write it", () => {
+test("a path is written in its usual form", () => {
   expect(formatPath(["sampling", "temprature"])).toBe("sampling.temprature");
   expect(formatPath(["rows", 16, "question"])).toBe("rows[16].question");
   expect(formatPath(["metadata", "a b"])).toBe('metadata["a b"]');

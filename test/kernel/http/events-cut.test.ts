@@ -1,4 +1,4 @@
-/** The stream of a real run, cut off again and again on its way: by the client's account nothing is missing or twice. */
+/** The stream of a real run, cut off again and again: the client gets every event, and none twice. */
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
 import { RollcallClient, type RunEvent } from "../../../src/sdk/client.ts";
@@ -11,7 +11,7 @@ const SEED = 20_261_121;
 
 let platform: Door;
 let runId = "";
-/** What the client gave while the run was under way, its connections cut after so many bytes each. */
+/** The events that the client gave while the run was active, with connections cut after a number of bytes each. */
 const live: RunEvent[] = [];
 let whole: StreamedEvent[] = [];
 
@@ -23,7 +23,7 @@ const Cuts = fc.array(fc.record({ bytes: fc.nat({ max: 20_000 }), breaks: fc.boo
   maxLength: 20,
 });
 
-/** The Worker behind a network that loses its connections: each of the first is cut. */
+/** The Worker with a network that loses connections: each of the first ones is cut. */
 function clientThrough(cuts: readonly Cut[]): RollcallClient {
   const coming = [...cuts];
   return new RollcallClient({
@@ -82,7 +82,7 @@ beforeAll(async () => {
   whole = await platform.events(runId);
 });
 
-test("a run followed live through cut connections gives each of its events once, in order", () => {
+test("following a live run through cut connections gives each of its events once, in order", () => {
   expect(whole.length).toBeGreaterThan(ROLLOUTS);
   expect(live).toEqual(whole);
 });
@@ -94,7 +94,7 @@ test("an ended run gives the same events wherever its connections are cut, from 
   await fc.assert(property, { numRuns: 25, seed: SEED });
 });
 
-test("a reconnect with any Last-Event-ID gives exactly what follows, and 204 behind the last", async () => {
+test("a reconnect with any Last-Event-ID gives exactly the later events, and 204 after the last", async () => {
   for (let after = 0; after <= whole.length; after += after < whole.length - 5 ? 7 : 1) {
     const headers = { "last-event-id": String(after) };
     const reply = await platform.ask(`/v1/runs/${runId}/events`, { headers });
@@ -104,7 +104,7 @@ test("a reconnect with any Last-Event-ID gives exactly what follows, and 204 beh
   }
 });
 
-test("cut between the last event and the end of the stream, or inside the last event, nothing is lost", async () => {
+test("nothing is lost if the cut is between the last event and the end of the stream, or inside the last event", async () => {
   const last = whole.at(-1);
   const after = whole.length - 1;
   const frame = `id: ${last?.id}\nevent: ${last?.event}\ndata: ${JSON.stringify(last?.data)}\n\n`;
@@ -115,7 +115,7 @@ test("cut between the last event and the end of the stream, or inside the last e
   }
 });
 
-test("events no longer kept are stood in for by one snapshot, wherever the connections are cut", async () => {
+test("one snapshot replaces events that are no longer stored, wherever the connections are cut", async () => {
   const forgotten = 60;
   await platform.inRun(runId, (_run, { storage }) => {
     storage.sql.exec("delete from events where id <= ?", forgotten);

@@ -22,7 +22,7 @@ const completed = (id: number): RunEvent => ({
 const frame = ({ id, event, data }: RunEvent) => `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 const quiet: Batch = { events: [], ended: false };
 
-/** A feed that plays these batches, then stays quiet; a read that finds nothing takes all of its time. */
+/** A feed that plays these batches and then stays quiet. A read that finds nothing takes its full time. */
 function feedOf(batches: Batch[]) {
   const reads: { after: number; waitMs: number }[] = [];
   const reported: unknown[] = [];
@@ -47,7 +47,7 @@ async function collect(frames: AsyncGenerator<string, void>): Promise<string[]> 
   return collected;
 }
 
-test("events go out in order and the stream closes after the run's last", async () => {
+test("events are sent in order and the stream closes after the run's last one", async () => {
   const { feed, reads } = feedOf([{ events: [completed(6)], ended: true }]);
   const first = { events: [progress(4), progress(5)], ended: false };
   expect(await collect(framesOf(feed, first, 3))).toEqual([
@@ -57,7 +57,7 @@ test("events go out in order and the stream closes after the run's last", async 
   expect(reads).toEqual([{ after: 5, waitMs: 2500 }]);
 });
 
-test("a quiet stream says so every 15 seconds and asks the client back after 5 minutes", async () => {
+test("a quiet stream sends a comment every 15 seconds and makes the client reconnect after 5 minutes", async () => {
   const { feed, reads } = feedOf([]);
   const frames = await collect(framesOf(feed, quiet, 9));
   expect(frames.slice(0, -1)).toEqual(Array(21).fill(": still here\n\n"));
@@ -65,7 +65,7 @@ test("a quiet stream says so every 15 seconds and asks the client back after 5 m
   expect(reads.map(({ waitMs }) => waitMs)).toEqual(Array(120).fill(2500));
 });
 
-test("a stream ends within 5 s once its caller is let in no longer, and tells nothing that happened since", async () => {
+test("a stream ends within 5 s after its caller lost the permission, and sends nothing that happened since", async () => {
   const { feed, reads } = feedOf([quiet, { events: [progress(10)], ended: false }]);
   const looks = [true, false];
   const revoked: EventFeed = { ...feed, allowed: async () => looks.shift() ?? false };
@@ -88,7 +88,7 @@ test("a stream that is never quiet still makes a bounded number of reads", async
   expect(frames.at(-1)).toBe("retry: 1000\n\n");
 });
 
-test("a read that fails is reported and the client is asked back", async () => {
+test("a read that fails is reported and the client is told to reconnect", async () => {
   const failure = new Error("object reset");
   const { feed, reported } = feedOf([]);
   const broken: EventFeed = { ...feed, read: () => Promise.reject(failure) };
@@ -97,7 +97,7 @@ test("a read that fails is reported and the client is asked back", async () => {
   expect(reported).toEqual([failure]);
 });
 
-test("a run that is deleted while it is followed ends its stream, and is not reported as a failure", async () => {
+test("deleting a run ends its streams, and is not reported as a failure", async () => {
   const { feed, reported } = feedOf([]);
   const gone = new Refusal({ code: "not_found", message: "no run run_x", param: "id" });
   const deleted: EventFeed = { ...feed, read: () => Promise.reject(gone) };
@@ -124,7 +124,7 @@ test("the stream is an event stream over HTTP", async () => {
   expect(await reply.text()).toBe('id: 6\nevent: run.completed\ndata: {"status":"completed","error":null}\n\n');
 });
 
-test("a client goes on after the id it names, and the header counts before the query", async () => {
+test("a client continues after the id it names, and the header takes precedence over the query", async () => {
   const { ask, starts } = await doorWith({ events: [completed(6)], ended: true });
   await ask("/v1/runs/run_x/events");
   await ask("/v1/runs/run_x/events?after=4");
@@ -135,7 +135,7 @@ test("a client goes on after the id it names, and the header counts before the q
   expect(await reply.json()).toMatchObject({ error: { param: "Last-Event-ID" } });
 });
 
-test("one organisation's open streams leave some for another, and each that ends makes room", async () => {
+test("one organisation's open streams leave some for another, and each that ends frees its place", async () => {
   const [greedy, fair] = [await doorWith(quiet), await doorWith(quiet)];
   const open = ({ ask }: typeof greedy) => ask("/v1/runs/run_x/events");
   const streams: Response[] = [];
@@ -150,12 +150,12 @@ test("one organisation's open streams leave some for another, and each that ends
   expect((await open(greedy)).status).toBe(200);
 });
 
-test("a client that has seen the end is told with 204 to stop asking", async () => {
+test("a client that has seen the end gets 204, which stops it from reconnecting", async () => {
   const { ask } = await doorWith({ events: [], ended: true });
   expect((await ask("/v1/runs/run_x/events?after=6")).status).toBe(204);
 });
 
-test("the events of a run that is not there are 404, not a stream that breaks", async () => {
+test("the events of a run that does not exist are 404, not a stream that breaks", async () => {
   const { ask } = await openDoor({
     readEvents: async () => ({
       ok: false,
@@ -165,7 +165,7 @@ test("the events of a run that is not there are 404, not a stream that breaks", 
   expect((await ask("/v1/runs/run_x/events")).status).toBe(404);
 });
 
-test("a client that goes away stops the reading", async () => {
+test("a client that disconnects stops the reading", async () => {
   let reads = 0;
   const { ask } = await openDoor({
     readEvents: async () => {

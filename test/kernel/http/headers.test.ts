@@ -1,4 +1,4 @@
-/** What every reply says to a browser, and to pages of other origins. */
+/** The security headers of every reply, for browsers and pages of other origins. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { openDoor } from "./door.ts";
@@ -13,7 +13,7 @@ test.each([
   ["GET", "/docs", 200, null],
   ["GET", "/join", 200, null],
   ["GET", "/healthz", 200, null],
-])("%s %s is not guessed at, framed, or told where it was led from", async (method, path, status, cache) => {
+])("%s %s is not sniffed, framed, or given a referrer", async (method, path, status, cache) => {
   const { ask } = await openDoor({ readRun });
   const { headers, status: got } = await ask(path, { method });
   const names = ["x-content-type-options", "referrer-policy", "cache-control", "strict-transport-security"];
@@ -22,7 +22,7 @@ test.each([
   expect([got, headers.get("x-request-id")]).toEqual([status, expect.any(String)]);
 });
 
-test("over https a browser is told to come by https from then on, by refusals as well", async () => {
+test("over https, every reply tells a browser to use https from then on, refusals too", async () => {
   const { app } = await openDoor();
   for (const path of ["/healthz", "/v1/runs"]) {
     const reply = await app.request(`https://platform.test${path}`, {}, env);
@@ -30,7 +30,7 @@ test("over https a browser is told to come by https from then on, by refusals as
   }
 });
 
-test("no page of another origin is let in: a preflight is refused, and no reply has a header of CORS", async () => {
+test("no page of another origin is admitted: a preflight is refused, and no reply has a CORS header", async () => {
   const { ask } = await openDoor({ readRun });
   const headers = { origin: "https://other.example", "access-control-request-method": "GET" };
   const replies = [

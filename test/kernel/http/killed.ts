@@ -1,12 +1,12 @@
-/** A database whose caller is killed at the call that a test chooses. */
+/** A database whose caller is killed at a call that a test chooses. */
 
 export interface Killing {
   readonly DB: D1Database;
-  /** Resolves when it is killed: nothing of its goes on from there. */
+  /** Resolves when the caller is killed: none of its work continues after that. */
   readonly killed: Promise<void>;
 }
 
-/** `before`: the call is not made; `after`: it is, and its caller never hears. Calls are counted from 0. */
+/** `before`: the call is not made; `after`: it is made, and its caller gets no answer. Calls are counted from 0. */
 export function killedAt(database: D1Database, call: number, at: "before" | "after"): Killing {
   const { promise: killed, resolve: kill } = Promise.withResolvers<void>();
   const never = Promise.withResolvers<never>();

@@ -22,7 +22,7 @@ async function addRun(scope: Scope, changes: Partial<NewRun>): Promise<string> {
 
 const idsOf = async (reply: Response) => (await reply.json<Page>()).data.map(({ id }) => id);
 
-test("no runs give an empty page with null ends", async () => {
+test("an empty list is a page with null as first and last id", async () => {
   const { ask } = await openDoor();
   expect(await (await ask("/v1/runs")).json()).toEqual({
     object: "list",
@@ -33,10 +33,10 @@ test("no runs give an empty page with null ends", async () => {
   });
 });
 
-test("pages follow each other from the newest run to the oldest, each run once", async () => {
+test("pages go from the newest run to the oldest, each run once", async () => {
   const { ask, scope } = await openDoor();
   const made: string[] = [];
-  // Two share a millisecond: the id decides between them.
+  // Two share a millisecond, so the id decides their order.
   for (const created_at of [1000, 2000, 2000, 3000, 4000]) {
     made.push(await addRun(scope, { created_at, id: `run_${made.length}_${scope.orgId}` }));
   }
@@ -76,7 +76,7 @@ test("runs are found by status, by environment and version, and by every metadat
   expect(await found(`metadata[branch]=other&${odd}=x`)).toEqual([]);
 });
 
-test("a tenant sees no run of another, and cannot page from one", async () => {
+test("a tenant sees no run of another, and cannot start a page from one", async () => {
   const [mine, theirs] = [await openDoor(), await openDoor()];
   const id = await addRun(theirs.scope, {});
   expect(await idsOf(await mine.ask("/v1/runs"))).toEqual([]);
@@ -85,7 +85,7 @@ test("a tenant sees no run of another, and cannot page from one", async () => {
   expect(await reply.json()).toMatchObject({ error: { param: "after" } });
 });
 
-test("a listed run has the shape of a run that is read, and no trace of the sealed key", async () => {
+test("a listed run has the shape of a run that is read, and nothing of the sealed key", async () => {
   const { ask, scope } = await openDoor();
   await addRun(scope, { created_at: 1_792_000_000_999 });
   const text = await (await ask("/v1/runs")).text();

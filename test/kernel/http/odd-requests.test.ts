@@ -18,7 +18,7 @@ async function refusalOf(body: unknown): Promise<unknown> {
 
 const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
 
-test("nesting that no reader survives is refused with its place, not a crash", async () => {
+test("nesting that is too deep is refused with its path, without a crash", async () => {
   const text = JSON.stringify({ ...RUN_REQUEST, sampling: { extra_body: { a: "HERE" } } });
   for (const depth of [150, 50_000]) {
     expect(await refusalOf(text.replace('"HERE"', nested(depth)))).toMatchObject({
@@ -46,7 +46,7 @@ test.each([
     'dataset[0].info: the key "a" appears twice',
   ],
   ['"seed":1,"seed":2', "seed", 'the key "seed" appears twice'],
-])("what JSON.parse would lose of a body is refused by its field: %s", async (members, param, message) => {
+])("what JSON.parse would lose of a body is refused, naming the field: %s", async (members, param, message) => {
   const { seed: _seed, dataset: _dataset, metadata: _metadata, ...rest }: Record<string, unknown> = { ...RUN_REQUEST };
   const text = JSON.stringify({ ...rest, sampling: undefined, environment_args: undefined });
   expect(await refusalOf(text.replace(/}$/, `,${members}}`))).toMatchObject({
@@ -54,7 +54,7 @@ test.each([
   });
 });
 
-test("a body of more values than a request may hold is refused before anything looks at them", async () => {
+test("a body of more values than a request may have is refused before it is processed", async () => {
   const wide = (values: number) => JSON.stringify({ ...RUN_REQUEST, dataset: Array(values).fill(0) });
   expect(await refusalOf(wide(100_000))).toMatchObject({
     error: { code: "invalid_request", param: null, message: expect.stringContaining("more than 100000 JSON values") },
@@ -62,7 +62,7 @@ test("a body of more values than a request may hold is refused before anything l
   expect(await refusalOf(wide(90_000))).toMatchObject({ error: { param: "dataset[0]" } });
 });
 
-/** Its sender goes away, or sends what is no body of HTTP: the runtime tells both by an error. */
+/** Its sender disconnects, or sends an invalid HTTP body: the runtime reports both with an error. */
 function brokenBody(): ReadableStream<Uint8Array> {
   return new ReadableStream({
     type: "bytes",
@@ -73,7 +73,7 @@ function brokenBody(): ReadableStream<Uint8Array> {
 test.each([
   ["/v1/secrets", "application/json", "the body broke off before its end: send it again"],
   ["/v1/datasets?odd=1", "application/jsonl", "odd is not a known field"],
-])("a body to %s that breaks off is its sender's fault", async (path, type, message) => {
+])("a body to %s that breaks off is the sender's fault", async (path, type, message) => {
   const { ask, reported } = await openDoor();
   const init = { method: "POST", headers: { "content-type": type }, body: brokenBody() };
   const reply = await ask(path, init);
@@ -82,7 +82,7 @@ test.each([
   expect(reported).toEqual([]);
 });
 
-test("a member called __proto__ is refused rather than lost", async () => {
+test("a member called __proto__ is refused instead of being lost", async () => {
   const text = JSON.stringify({ ...RUN_REQUEST, metadata: { HERE: "x" } });
   expect(await refusalOf(text.replace("HERE", "__proto__"))).toMatchObject({
     error: { code: "unknown_field", param: "metadata.__proto__" },
@@ -102,20 +102,26 @@ test.each([
   ["http://127.0.0.1\\@gpu.example/v1", "endpoint.base_url"],
   ["http://127.0.0.1/\u0000v1", "endpoint.base_url"],
   ["http://gpu.example/\u202e1v", "endpoint.base_url"],
-])("the address %j is refused: it is shown to whoever reads the run, and called as it is", async (base_url, param) => {
-  expect(await refusalOf({ ...RUN_REQUEST, endpoint: { base_url } })).toMatchObject({
-    error: { code: "invalid_request", param },
-  });
-});
+])(
+  "the address %j is refused, because it is shown to readers of the run and called unchanged",
+  async (base_url, param) => {
+    expect(await refusalOf({ ...RUN_REQUEST, endpoint: { base_url } })).toMatchObject({
+      error: { code: "invalid_request", param },
+    });
+  },
+);
 
-test.each(["", "sk\nX: y", "schlüssel"])("the key %j cannot travel in a header and is refused", async (api_key) => {
-  const endpoint = { base_url: "http://127.0.0.1/v1", api_key };
-  expect(await refusalOf({ ...RUN_REQUEST, endpoint })).toMatchObject({
-    error: { code: "invalid_request", param: "endpoint.api_key" },
-  });
-});
+test.each(["", "sk\nX: y", "schlüssel"])(
+  "the key %j is refused, because it cannot be sent in a header",
+  async (api_key) => {
+    const endpoint = { base_url: "http://127.0.0.1/v1", api_key };
+    expect(await refusalOf({ ...RUN_REQUEST, endpoint })).toMatchObject({
+      error: { code: "invalid_request", param: "endpoint.api_key" },
+    });
+  },
+);
 
-test("a query parameter nobody reads is refused on every route, a read one passes", async () => {
+test("an unknown query parameter is refused on every route, a known one is accepted", async () => {
   const { ask } = await openDoor({ readRun: async () => ({ ok: true, value: RUN }) });
   expect((await ask(`/v1/runs/${RUN.id}?verbose=1`)).status).toBe(400);
   expect((await ask(`/v1/environments?x=1`)).status).toBe(400);
@@ -125,7 +131,7 @@ test("a query parameter nobody reads is refused on every route, a read one passe
 
 const HIDDEN = ["a\u0000b", "a\nb", "a\u007fb", "a\ud800b", "a\u202eb", "a\u2066b", "a\u200eb", "a\u2028b"];
 
-test.each(HIDDEN)("a name that holds %j is refused by its field, wherever names are given", async (name) => {
+test.each(HIDDEN)("a name that contains %j is refused, naming its field, wherever names are given", async (name) => {
   const named = JSON.stringify(name)
     .slice(1, -1)
     .replace(/[^ -~]/g, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
@@ -160,7 +166,7 @@ test.each(HIDDEN)("a name that holds %j is refused by its field, wherever names 
   }
 });
 
-test("a name in any language, with its emoji, is taken as it is", async () => {
+test("a name in any language, with emoji, is accepted unchanged", async () => {
   const accepted: string[] = [];
   const { post } = await openDoor({
     acceptRun: async (_env, _scope, { name }) => {
@@ -175,7 +181,7 @@ test("a name in any language, with its emoji, is taken as it is", async () => {
   expect(accepted).toEqual(names);
 });
 
-test("a query parameter that is given twice is refused by its name: nobody knows which was meant", async () => {
+test("a query parameter that is given twice is refused by name, because it is unclear which was meant", async () => {
   const { ask } = await openDoor({ readRun: async () => ({ ok: true, value: RUN }) });
   for (const [query, param] of [
     ["limit=1&limit=2", "limit"],
@@ -189,7 +195,7 @@ test("a query parameter that is given twice is refused by its name: nobody knows
   expect((await ask("/v1/runs?metadata[a]=1&metadata[b]=1")).status).toBe(200);
 });
 
-test("a body that comes compressed is refused as such, not as bad JSON", async () => {
+test("a compressed body is refused as compressed, not as bad JSON", async () => {
   const stream = new Blob([JSON.stringify(RUN_REQUEST)]).stream();
   const zipped = await new Response(stream.pipeThrough(new CompressionStream("gzip"))).arrayBuffer();
   const { ask, post } = await openDoor({
@@ -210,7 +216,7 @@ test("a body that comes compressed is refused as such, not as bad JSON", async (
   expect(plain.status).toBe(202);
 });
 
-test("what a refusal says back of what was sent is short and in one line", async () => {
+test("input that a refusal repeats is short and on one line", async () => {
   const long = "x".repeat(100_000);
   const { ask } = await openDoor({
     readEnvironment: async (_env, id) => ({
@@ -237,7 +243,7 @@ test("what a refusal says back of what was sent is short and in one line", async
   });
 });
 
-test("a request id that is not fit to be a header is replaced, not repeated", async () => {
+test("a request id that is not a valid header is replaced, not repeated", async () => {
   const { ask } = await openDoor();
   const asked = async (id: string) =>
     (await ask("/healthz", { headers: { "x-request-id": id } })).headers.get("x-request-id");

@@ -226,7 +226,7 @@ test("every example of a body and of a reply is what its schema describes", asyn
   }
 });
 
-test("an example stands beside the whole body that it is of, not in its schema too, and leaves no text empty", async () => {
+test("an example is given with the whole body, not in its schema too, and leaves no text empty", async () => {
   const { paths, components } = await documentServed();
   expect(JSON.stringify(components)).not.toContain('"example":');
   const empty: string[] = [];
@@ -237,7 +237,7 @@ test("an example stands beside the whole body that it is of, not in its schema t
   expect(empty).toEqual([]);
 });
 
-test("an example of part of an object is completed by those of its fields, and stands in their place", () => {
+test("an example of part of an object is completed by those of its fields, and takes precedence over them", () => {
   const Part = z.object({ size: z.int().min(1), name: z.string().meta({ example: "a" }), of: z.string().nullable() });
   const Whole = z.object({
     kind: z.enum(["first", "second"]),
@@ -267,7 +267,7 @@ test("every parameter has an example, and those of a query pass", async () => {
   }
 });
 
-test("every refusal is documented with an example of each code that shares its status", async () => {
+test("every refusal is documented with an example of each code with its status", async () => {
   for (const { operationId, responses, security } of await everyOperation()) {
     const statuses = Object.keys(responses).map(Number);
     expect(statuses, operationId).toContain(500);
@@ -283,13 +283,13 @@ test("every refusal is documented with an example of each code that shares its s
   }
 });
 
-test("every operation stands under a noun that is described", async () => {
+test("every operation has a noun that is described", async () => {
   const { tags, paths } = await documentServed();
   const used = Object.values(paths).flatMap((methods) => Object.values(methods).flatMap((operation) => operation.tags));
   expect([...new Set(used)].sort()).toEqual(tags.map(({ name }) => name).sort());
 });
 
-test("every reference leads to a schema on the page, and every schema is led to", () => {
+test("every reference leads to a schema on the page, and every schema is referenced", () => {
   const text = JSON.stringify(openApiOf(OPERATIONS));
   const { components } = JSON.parse(text) as OpenApiDocument;
   const names = Array.from(text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g), ([, name]) => name);
@@ -303,7 +303,7 @@ test("operation ids are unique", () => {
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-test("no schema is what a generator of clients cannot take: a boolean, an object as default, one name twice", () => {
+test("no schema has what generators of clients refuse: a boolean, an object as default, one name twice", () => {
   const { components } = openApiOf(OPERATIONS);
   const names = Object.keys(components.schemas).map((name) => name.toLowerCase());
   expect(new Set(names).size).toBe(names.length);

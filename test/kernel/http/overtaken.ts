@@ -1,6 +1,6 @@
-/** A database in which another request is faster: what a race needs to happen the same way every time. */
+/** A database in which another request is faster, so that a race happens in the same way every time. */
 
-/** `act` is awaited just before the first statement that matches is run, or between what it reads and its answer. */
+/** `act` is awaited just before the first matching statement runs, or between its read and its answer. */
 export function overtaken(
   database: D1Database,
   statement: RegExp,

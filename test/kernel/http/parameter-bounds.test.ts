@@ -1,6 +1,6 @@
 /**
- * What the OpenAPI document says of each parameter, held against the app: right inside a bound a request is not refused
- * for that parameter, right outside it is.
+ * Checks the OpenAPI document's bounds of each parameter against the app: a value just inside a bound is not refused
+ * for that parameter, and one just outside is.
  */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
@@ -28,7 +28,7 @@ const bounded = routes.flatMap((route) =>
 );
 
 let door: Door;
-/** May do everything, an operator's work included. */
+/** The token of a caller that may do everything, operators' operations too. */
 let token: string;
 beforeAll(async () => {
   const billing = Object.fromEntries(Object.keys(SLICE_SERVICES.billing).map((name) => [name, nothing]));
@@ -39,7 +39,7 @@ beforeAll(async () => {
 const NOTHING = { code: "not_found", message: "nothing is there", param: null };
 const nothing = async () => ({ ok: false, error: NOTHING });
 
-/** Services that all answer alike: what gets as far as them was not refused. */
+/** Services that all give the same answer: a request that reaches one was not refused. */
 function everyOne(answer: () => Promise<unknown>): Partial<Services> {
   const named: Partial<Record<keyof Services, () => Promise<unknown>>> = {};
   for (const name of SERVICE_NAMES) named[name] = answer;
@@ -48,7 +48,7 @@ function everyOne(answer: () => Promise<unknown>): Partial<Services> {
 
 interface Bound {
   readonly bound: string;
-  /** Values it lets pass; none for a pattern, of which the example is one. */
+  /** Values that it allows; for a pattern, only the example. */
   readonly inside: readonly string[];
   readonly outside: readonly string[];
 }
@@ -97,10 +97,10 @@ function kindOf(schema: JsonSchema): Bound | null {
   return null;
 }
 
-/** What came of a request with this value there, or null where no request can hold it. */
+/** The result of a request with this value there; null if no request can contain it. */
 async function asked(route: Route, parameter: Parameter, value: string) {
   const { in: place } = parameter;
-  // A header holds no such characters, and no white space around it; a path no empty part.
+  // A header cannot contain such characters, or white space around its value; a path has no empty part.
   if (place === "header" && /[^ -~]|^ | $/.test(value)) return null;
   if (place === "path" && value === "") return null;
   const parameters = [...requiredOf(route), { ...parameter, example: value }];
@@ -129,7 +129,7 @@ async function asked(route: Route, parameter: Parameter, value: string) {
   return { status: reply.status, ...(await refusalIn(reply)) };
 }
 
-/** What a path and a query cannot do without. */
+/** The parameters that a path and a query require. */
 function requiredOf({ parameters }: Route): readonly Parameter[] {
   return parameters.filter(({ name, in: place }) => place === "path" || name === "baseline");
 }
@@ -140,7 +140,7 @@ async function refusalIn(reply: Response): Promise<{ param: string | null; messa
   return JSON.parse(text).error;
 }
 
-test("the document bounds what is known to be bounded", () => {
+test("the document has bounds for the parameters that are known to be bounded", () => {
   const named = (name: string) => bounded.filter(({ parameter }) => parameter.name === name);
   for (const name of ["limit", "step", "Idempotency-Key", "Last-Event-ID", "after"]) {
     const declared = routes.filter(({ parameters }) => parameters.some((one) => one.name === name));
@@ -153,11 +153,11 @@ test("the document bounds what is known to be bounded", () => {
 });
 
 test.each(bounded.map((one) => [one.route.operationId, one.parameter.name, one.bound, one] as const))(
-  "%s is held to what is said of %s: %s",
+  "the bound of %s on %s is enforced: %s",
   async (_operation, name, _bound, { route, parameter, inside, outside }) => {
     for (const value of inside) {
       const reply = await asked(route, parameter, value);
-      // Of the right form, and of no object that is there.
+      // It has the right form, but no such object exists.
       const unknown = name === "after" && / is not the id of /.test(reply?.message ?? "");
       if (!unknown) expect(reply?.param, `${JSON.stringify(value)}: ${reply?.message}`).not.toBe(name);
     }

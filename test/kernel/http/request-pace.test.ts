@@ -8,11 +8,11 @@ import { refuse } from "../../../src/kernel/messages/refusal.ts";
 import { openDoor } from "./door.ts";
 
 beforeAll(() => {
-  // The real one, in place of what apply-migrations.ts put over it.
+  // The real function, instead of the one from apply-migrations.ts.
   Reflect.deleteProperty(PROCESS_PACE, "enter");
 });
 
-test("the requests of one organisation that begin runs wait while another organisation asks", async () => {
+test("one organisation's requests that start runs wait while another organisation sends requests", async () => {
   const acceptRun = async () => refuse("conflict", "there is one", null);
   const greedy = await openDoor({ acceptRun });
   const other = await openDoor();
@@ -36,7 +36,7 @@ test("the requests of one organisation that begin runs wait while another organi
   expect(new Set(await Promise.all(begun))).toEqual(new Set([409]));
 });
 
-test("operations that look at many rows of a run say what they take of the process", () => {
+test("operations that read many rows of a run state their cost", () => {
   const all = [...runOperations, ...rolloutListOperations, ...chargeOperations];
   for (const id of ["listRollouts", "listGroups", "getHistogram", "auditRun", "auditCharges"]) {
     expect([id, all.find((one) => one.id === id)?.costMs ?? 0]).toEqual([id, expect.toSatisfy((ms) => ms >= 20)]);

@@ -24,7 +24,7 @@ async function doorWithRows(next: number | null) {
   return { ...door, pages };
 }
 
-test("results are one JSON object a line, and a page before the last links to the next", async () => {
+test("results are one JSON object on each line, and a page before the last links to the next", async () => {
   const { ask, pages } = await doorWithRows(7);
   const reply = await ask("/v1/runs/run_x/results?outcome=scored&after=5&limit=2");
   expect(reply.headers.get("content-type")).toBe("application/jsonl");
@@ -35,11 +35,11 @@ test("results are one JSON object a line, and a page before the last links to th
   expect(pages).toEqual([{ after: 5, limit: 2, outcome: "scored" }]);
 });
 
-/** A line of exactly a page. */
+/** A line of exactly one page. */
 const OTHERS = JSON.stringify({ ...RESULT_ROW, answer: "" }).length + 1;
 const LARGE_ROW = { ...RESULT_ROW, answer: "x".repeat(LIMITS.pageBytes - OTHERS) };
 
-/** Pages of the run whose id says how long they are. Asked as it comes: nothing of a reply is read. */
+/** Pages of the run whose id says how long they are. The replies are not read. */
 async function doorWithPages() {
   const made: string[] = [];
   const held = Promise.withResolvers<void>();
@@ -58,7 +58,7 @@ async function doorWithPages() {
 
 const times = <T>(count: number, make: () => Promise<T>) => Promise.all(Array.from({ length: count }, make));
 
-test("an organisation's pages are made half of all at once, its next when one of them is, and another's meanwhile", async () => {
+test("an organisation's pages take half of the places, its next page waits for one of them, and another organisation's do not wait", async () => {
   const { ask, made, letGo } = await doorWithPages();
   const other = await doorWithPages();
   const mine = LIMITS.pagesAtOnce / 2;
@@ -66,7 +66,7 @@ test("an organisation's pages are made half of all at once, its next when one of
   await expect.poll(() => made.length).toBe(mine);
   const next = ask("run_next");
   expect(await linesOf(await other.ask("run_small"))).toHaveLength(1);
-  // Without a place to wait for it would be made by now.
+  // Without a place to wait for, it would be finished by now.
   for (let turn = 0; turn < 20; turn += 1) await scheduler.wait(0);
   expect(made).toHaveLength(mine);
   letGo();
@@ -76,7 +76,7 @@ test("an organisation's pages are made half of all at once, its next when one of
   expect(made.at(-1)).toBe("run_next");
 });
 
-test("readers who take nothing keep nobody's page back: the room of the first of them goes to others, and its page ends cut", async () => {
+test("readers that take nothing block no other page: the first one's memory is given to others, and its page ends cut", async () => {
   const doors = await times(3, doorWithPages);
   const [first, second, third] = doors;
   const unread = [await first?.ask("run_large"), await second?.ask("run_large")];
@@ -88,7 +88,7 @@ test("readers who take nothing keep nobody's page back: the room of the first of
   expect(await lengths[1]).toBe(LIMITS.pageBytes);
 });
 
-test("the last page has no link, and a bare request starts at the beginning", async () => {
+test("the last page has no link, and a request without a query starts at the beginning", async () => {
   const { ask, pages } = await doorWithRows(null);
   const reply = await ask("/v1/runs/run_x/results");
   expect(reply.headers.get("link")).toBeNull();

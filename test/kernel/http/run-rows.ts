@@ -1,4 +1,4 @@
-/** Rows of a run and its endpoint, complete, to change where a test cares. */
+/** Complete rows of a run and its endpoint; a test changes the fields it is about. */
 import { EvalRequest } from "../../../src/contract/eval-request.ts";
 import type { InlineEndpointRow, NewRun } from "../../../src/kernel/db/runs.ts";
 

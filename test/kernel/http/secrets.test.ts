@@ -65,7 +65,7 @@ test("a taken name is a conflict that says how to change the value, and a patch 
   expect(await storedValue(door, id)).toBe("another");
 });
 
-test("a repeat of an Idempotency-Key gives the same secret, another value is refused", async () => {
+test("a repeat of an Idempotency-Key returns the same secret, and another value is refused", async () => {
   const door = await open();
   const key = { "idempotency-key": "k" };
   const first = await (await door.post("/v1/secrets", REQUEST, key)).json();
@@ -76,7 +76,7 @@ test("a repeat of an Idempotency-Key gives the same secret, another value is ref
   expect(await errorOf(other)).toMatchObject({ status: 422, code: "idempotency_conflict" });
 });
 
-test("secrets are listed, and a deleted one is gone with its name free", async () => {
+test("secrets are listed, and a deleted one is gone and its name can be used again", async () => {
   const door = await open();
   const { id } = await (await door.post("/v1/secrets", REQUEST)).json<SecretView>();
   expect(await (await door.ask("/v1/secrets")).json()).toMatchObject({
@@ -93,7 +93,7 @@ test("secrets are listed, and a deleted one is gone with its name free", async (
   expect((await door.post("/v1/secrets", REQUEST)).status).toBe(201);
 });
 
-test("an id means the secret it belongs to, whatever another is called", async () => {
+test("an id means the secret with that id, even if another one has it as its name", async () => {
   const door = await open();
   const { id } = await (await door.post("/v1/secrets", REQUEST)).json<SecretView>();
   await door.post("/v1/secrets", { name: id, value: "another" });
@@ -102,7 +102,7 @@ test("an id means the secret it belongs to, whatever another is called", async (
   expect((await door.ask(`/v1/secrets/${REQUEST.name}`)).status).toBe(404);
 });
 
-test("a body that is no JSON is refused without a piece of it, since a value may stand there", async () => {
+test("a body that is not JSON is refused without a part of it, because a value may be in it", async () => {
   const { post } = await open();
   const cut = `{"name": "SEARCH_KEY", "value": ${REQUEST.value}}`;
   for (const body of [cut, `[${cut.repeat(10)}`, REQUEST.value, `{"value": "${REQUEST.value}`]) {
@@ -112,7 +112,7 @@ test("a body that is no JSON is refused without a piece of it, since a value may
   }
 });
 
-test("a secret of another project does not exist", async () => {
+test("a secret of another project is not found", async () => {
   const [mine, theirs] = [await open(), await open()];
   await theirs.post("/v1/secrets", REQUEST);
   expect((await mine.ask(`/v1/secrets/${REQUEST.name}`)).status).toBe(404);

@@ -1,11 +1,11 @@
-/** Bodies that come slowly, and others from the same address: all that has no key shares by that. */
+/** Slow bodies, and others from the same address: requests without a key share memory by address. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import { refuse } from "../../../src/kernel/messages/refusal.ts";
 import { openDoor } from "./door.ts";
 
-/** A body that stops in its middle until it is ended. */
+/** A body that stops in the middle until it is ended. */
 function stalled(bytes: number) {
   const asked = Promise.withResolvers<void>();
   const over = Promise.withResolvers<void>();

@@ -1,4 +1,4 @@
-/** What the API says while the disk of a local platform is full. */
+/** The API while the disk of a local platform is full. */
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test } from "vitest";
 import { mintToken } from "../../../src/core/ids.ts";
@@ -6,12 +6,12 @@ import { minting } from "../../../src/kernel/kit/secrets.ts";
 import { storageTakes } from "../../../src/kernel/kit/storage-faults.ts";
 import { openDoor } from "./door.ts";
 
-/** What is noted of a full disk is known to the whole process. */
+/** A noted full disk is shared by the whole process. */
 afterEach(async () => {
   expect(await storageTakes({ ...env, LIVE_OBJECT_CEILING: 9 })).toBe(true);
 });
 
-/** As a store of files on a full disk fails, and how it comes back. */
+/** A store of files that fails as on a full disk, and can recover. */
 function localStore() {
   let full = true;
   const write = async () => {
@@ -27,12 +27,12 @@ function localStore() {
 
 function refusing(message: string): () => never {
   return () => {
-    // A query that failed names what it was, and its cause why.
+    // A failed query names itself, and its cause has the reason.
     throw new Error("Failed query: select", { cause: new Error(message) });
   };
 }
 
-test("what a full disk fails is 507 with a code of its own, and /healthz is 503 until there is room", async () => {
+test("a failure of a full disk is 507 with its own code, and /healthz is 503 until there is space", async () => {
   const { bindings, makeRoom } = localStore();
   const { app, token } = await openDoor({ readRun: refusing("disk is full: SQLITE_FULL") });
   const ask = (path: string) => app.request(path, { headers: { authorization: `Bearer ${token}` } }, bindings);
@@ -46,7 +46,7 @@ test("what a full disk fails is 507 with a code of its own, and /healthz is 503 
   expect((await ask("/healthz")).status).toBe(200);
 });
 
-test("an object that does not open is taken for damaged only where there is room to write", async () => {
+test("an object that does not open counts as damaged only if there is space to write", async () => {
   const { bindings, makeRoom } = localStore();
   const { app, token } = await openDoor({ readRun: refusing("internal error; reference = abc") });
   const code = async () => {
@@ -59,7 +59,7 @@ test("an object that does not open is taken for damaged only where there is room
   expect(await code()).toBe("run_unreadable");
 });
 
-test("on a full disk, where the database does not answer, a key that was let in before is let in", async () => {
+test("on a full disk, if the database does not answer, a key that was accepted before is accepted", async () => {
   const { bindings } = localStore();
   const { app, token, clock } = await openDoor({ listEnvironments: async () => [] });
   const DB = new Proxy(env.DB, { get: refusing("disk is full: SQLITE_FULL") });
@@ -73,7 +73,7 @@ test("on a full disk, where the database does not answer, a key that was let in 
   expect((await ask(mintToken("rk", minting(env, 0)))).status).toBe(507);
 });
 
-test("on a full disk a key that was let in once and refused since is not let in", async () => {
+test("on a full disk, a key that was accepted once and refused since is not accepted", async () => {
   const { bindings } = localStore();
   const { app, token, clock, scope } = await openDoor({ listEnvironments: async () => [] });
   const DB = new Proxy(env.DB, { get: refusing("disk is full: SQLITE_FULL") });

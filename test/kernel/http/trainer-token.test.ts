@@ -1,4 +1,4 @@
-/** Tokens of trainers, by a clock of the test's own. */
+/** Tokens of trainers, with a clock of the test's own. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { TrainerSecrets } from "../../../src/contract/training-view.ts";
@@ -17,7 +17,7 @@ const WEIGHTS = {
   applied: { min: 0, max: 0, by_replica: {} },
 };
 
-test("a token that was replaced works for an hour more, the new one from the start", async () => {
+test("a replaced token works for an hour more, the new one from the start", async () => {
   const door = await openDoor({
     rotateTrainerToken,
     readWeightVersions: async () => ({ ok: true, value: WEIGHTS }),
@@ -40,7 +40,7 @@ test("a token that was replaced works for an hour more, the new one from the sta
   expect([await statusOf(first), await statusOf(token)]).toEqual([200, 200]);
   clock.now += MINUTE;
   expect([await statusOf(first), await statusOf(token)]).toEqual([401, 200]);
-  // A token that leaked is ended at once, and of those before nothing stays.
+  // A leaked token can be ended at once, and of the earlier ones nothing stays.
   const again = await door.post(`/v1/runs/${id}/trainer/token?overlap_s=0`, {});
   const last = TrainerSecrets.parse(await again.json()).token;
   clock.now += 5000;
@@ -51,7 +51,7 @@ test("a token that was replaced works for an hour more, the new one from the sta
   expect(kept).toBe(2);
 });
 
-test("who serves weights says what it serves, and not that there are new ones", async () => {
+test("an engine may report what it serves, but not that new weights are published", async () => {
   const reported: unknown[] = [];
   const door = await openDoor({
     readWeightVersions: async () => ({ ok: true, value: { ...WEIGHTS, published: 3 } }),

@@ -1,4 +1,4 @@
-/** The check of every reply, shown wrong replies: what it lets through, no other test would find. */
+/** The check of all replies gets wrong replies: no other test would notice if it let them pass. */
 import { expect, test } from "vitest";
 import { RESULT_ROW, RUN, RUN_EVENT } from "./examples.ts";
 import { checkReply } from "./validate-responses.ts";

@@ -1,6 +1,6 @@
 /**
- * Every reply a test gets, held to the OpenAPI document: its status, its content type, its body, every line and every
- * event of it. A member the document does not name is a failure too, though a client would overlook it.
+ * Checks every reply in tests against the OpenAPI document: its status, its content type, its body, every line and
+ * every event of it. A member that the document does not name is a failure too, although a client would ignore it.
  */
 import { dereference, type Schema, validate } from "@cfworker/json-schema";
 import { EventReader } from "../../../src/contract/event-stream.ts";
@@ -11,9 +11,9 @@ type Ask = (path: string, init?: RequestInit) => Promise<Response>;
 
 const DOCUMENT = openApiOf(OPERATIONS);
 const DEFINITIONS: Schema = strict(JSON.parse(withLocalNames(DOCUMENT.components.schemas)));
-/** Every place in the definitions by its URI: to find them takes longer than to check a reply. */
+/** Every place in the definitions by its URI, made once: finding them takes longer than checking a reply. */
 const DEFINED: object = dereference({ $defs: DEFINITIONS });
-/** What a path or a method that is not there may answer. */
+/** The replies of a path or a method that does not exist. */
 const REFUSED: DocumentedReply = {
   description: "refused before any operation",
   headers: {},
@@ -34,7 +34,9 @@ export function checked(ask: Ask): Ask {
   };
 }
 
-/** The same reply, to be read once more; throws when the document does not describe it. A stream throws as it is read. */
+/**
+ * The same reply, to be read once more; throws if the document does not describe it. A stream throws while it is read.
+ */
 export async function checkReply(method: string, path: string, reply: Response): Promise<Response> {
   const where = `${method.toUpperCase()} ${path} ${reply.status}`;
   if ((reply.headers.get("x-request-id") ?? "") === "") throw new Error(`${where}: no x-request-id`);
@@ -76,7 +78,7 @@ function linesOf(text: string, where: string): string[] {
   return lines;
 }
 
-/** Reads only when the test does: a stream may have no end. */
+/** Reads only when the test does, because a stream may have no end. */
 function checkEvents(reply: Response, check: (event: unknown) => void): Response {
   const { body, status, headers } = reply;
   if (body === null) throw new Error("an event stream without a body");

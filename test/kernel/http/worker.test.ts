@@ -1,4 +1,4 @@
-/** The Worker as it is deployed, asked over HTTP: what the routes and the real services make of bad input together. */
+/** The Worker as it is deployed, over HTTP: routes and real services together, with bad input. */
 import { env, exports } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { EnvironmentView } from "../../../src/contract/run.ts";
@@ -18,7 +18,7 @@ async function openWorker() {
   return { ask, post, scope };
 }
 
-test("the environments it bundles are listed, and each is read by its id and its version", async () => {
+test("the bundled environments are listed, and each can be read by its id and its version", async () => {
   const { ask } = await openWorker();
   const { data } = await (await ask("/v1/environments")).json<{ data: EnvironmentView[] }>();
   expect(data.map(({ id }) => id)).toContain("gsm8k");
@@ -37,7 +37,7 @@ test.each([
   "/v1/runs/%00",
   "/v1/rollouts/ro_guess",
   "/v1/environments/none",
-])("%s, an id nobody minted, is 404", async (path) => {
+])("%s, an id that was never minted, is 404", async (path) => {
   const { ask } = await openWorker();
   const reply = await ask(path);
   expect(reply.status).toBe(404);

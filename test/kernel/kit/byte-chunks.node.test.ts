@@ -16,7 +16,7 @@ function pausing(text: string): ReadableStream<Uint8Array> {
   });
 }
 
-/** How much is received of a sender whose pieces take so long each, by the transport's clock; and what ends it. */
+/** How much is received from a sender whose pieces take this long each, by the transport's clock; and what ends it. */
 async function receive(sent: readonly { bytes: number; tookMs: number }[], workMs = 0) {
   let [now, bytes, came] = [0, 0, 0];
   const left = [...sent];
@@ -31,7 +31,7 @@ async function receive(sent: readonly { bytes: number; tookMs: number }[], workM
     },
   });
   const after = (ms: number, late: () => void) => {
-    // A piece that is larger than a chunk is read without waiting for its sender.
+    // A piece larger than a chunk is read without waiting for its sender.
     if (came > bytes) return () => undefined;
     const piece = left.shift();
     if (piece === undefined || piece.tookMs >= ms) {
@@ -55,7 +55,7 @@ async function receive(sent: readonly { bytes: number; tookMs: number }[], workM
 
 const SLOW = { slow: true, message: "the body was too slow (under 32768 bytes in 60 s): send it again" };
 
-test("a body that pauses for a minute is given up, and what came before is handed out", async () => {
+test("reading a body that pauses for a minute ends, and what came before was delivered", async () => {
   const pieces: string[] = [];
   const asked: number[] = [];
   const read = async () => {
@@ -72,7 +72,7 @@ test("a body that pauses for a minute is given up, and what came before is hande
   expect({ asked, pieces }).toEqual({ asked: [60_000, 60_000], pieces: ["a row"] });
 });
 
-test("a body that trickles is given up after a minute of waiting, however often a byte comes", async () => {
+test("reading a body that trickles ends after a minute of waiting, however often a byte arrives", async () => {
   const trickle = Array.from({ length: 1000 }, () => ({ bytes: 1, tookMs: 7000 }));
   expect(await receive(trickle)).toMatchObject({ bytes: 8, thrown: SLOW });
 });
@@ -82,12 +82,12 @@ test("a body that makes progress is read for as long as it takes", async () => {
   expect(await receive(slow)).toMatchObject({ bytes: 100 * 32 * 1024, thrown: SLOW });
 });
 
-test("what we do with a piece takes none of its sender's time", async () => {
+test("the time of processing a piece does not count as its sender's", async () => {
   const steady = Array.from({ length: 50 }, () => ({ bytes: 1, tookMs: 1000 }));
   expect(await receive(steady, 90_000)).toMatchObject({ bytes: 50, thrown: SLOW });
 });
 
-test("a body is given 4 KiB to come in, and twice as much each time it has filled them", async () => {
+test("a body gets a buffer of 4 KiB, and twice as much each time it has filled it", async () => {
   const rooms: number[] = [];
   const pieces = [1, 4095, 4096, 8192, 1];
   const body = new ReadableStream({

@@ -1,4 +1,4 @@
-/** What an isolate remembers, and for how long. */
+/** What an isolate caches, and for how long. */
 import { expect, test } from "vitest";
 import { EnvError } from "../../../src/contract/errors.ts";
 import { TtlCache } from "../../../src/kernel/kit/caches.ts";
@@ -10,14 +10,14 @@ function counted() {
   return { read, waiting };
 }
 
-test("a value is kept for its time and read anew after it", async () => {
+test("a value is kept for its time and read again after it", async () => {
   const cache = new TtlCache<number>(5000);
   let reads = 0;
   const ask = (now: number) => cache.get("a", now, async () => ++reads);
   expect([await ask(0), await ask(4999), await ask(5000)]).toEqual([1, 1, 2]);
 });
 
-test("one of many reads anew before the time is over, the others go on with what is kept until then", async () => {
+test("one of many callers reads again before the time is over; the others get the kept value until then", async () => {
   const cache = new TtlCache<number>(5000, 4000);
   await cache.get("a", 0, async () => 1);
   const { read, waiting } = counted();
@@ -31,7 +31,7 @@ test("one of many reads anew before the time is over, the others go on with what
   expect([await renewed, await late]).toEqual([2, 3]);
 });
 
-test("a reader that fails keeps nobody waiting, and what it did not renew ends with its time", async () => {
+test("a failed read blocks no other caller, and a value that was not renewed ends with its time", async () => {
   const cache = new TtlCache<number>(5000, 4000);
   await cache.get("a", 0, async () => 1);
   await expect(cache.get("a", 4500, () => Promise.reject(new Error("away")))).rejects.toThrow("away");
@@ -39,7 +39,7 @@ test("a reader that fails keeps nobody waiting, and what it did not renew ends w
   expect(await cache.get("a", 5000, async () => 2)).toBe(2);
 });
 
-test("while a read fails, what was read before stands in for it, for so long and no longer", async () => {
+test("while reads fail, the last value replaces them, up to its maximum age", async () => {
   const cache = new TtlCache<number>(5000, 4000, 60_000);
   const away = () => Promise.reject(new Error("away"));
   await cache.get("a", 0, async () => 1);
@@ -47,7 +47,7 @@ test("while a read fails, what was read before stands in for it, for so long and
   await expect(cache.get("a", 60_000, away)).rejects.toThrow("away");
 });
 
-test("what was read to be gone is gone, though it was there before", async () => {
+test("a value that was read as gone is gone, although it was cached before", async () => {
   const cache = new TtlCache<number>(5000, 4000, 60_000);
   await cache.get("a", 0, async () => 1);
   const gone = () => Promise.reject(new EnvError("it was deleted"));

@@ -1,9 +1,9 @@
-/** Who computes next in a process that organisations share. */
+/** Scheduling turns in a process that organisations share. */
 import { expect, test } from "vitest";
 import { FairTurns, PASS_STEPS } from "../../../src/kernel/kit/fair-turns.ts";
 import { countingTurns, longestPass } from "../turns.ts";
 
-/** Computes so many times so much, one after the other. */
+/** Computes `steps` steps, `times` times in sequence. */
 async function loop(turns: FairTurns, org: string, times: number, steps: number): Promise<void> {
   for (let time = 0; time < times; time += 1) await turns.spend(org, steps);
 }
@@ -16,7 +16,7 @@ test("no pass of the event loop exceeds its steps by more than what is counted a
   expect(longestPass(seen)).toBeLessThanOrEqual(PASS_STEPS + steps);
 });
 
-test("light work that nobody waits behind waits for nothing", async () => {
+test("light work waits for nothing if nothing else waits", async () => {
   let waits = 0;
   const wait = async () => {
     waits += 1;
@@ -25,7 +25,7 @@ test("light work that nobody waits behind waits for nothing", async () => {
   expect(waits).toBe(0);
 });
 
-/** Turns on a clock that only waits move on. */
+/** Scheduling turns on a clock that only waits advance. */
 function clockedTurns(): { turns: FairTurns; clock: { now: number } } {
   const clock = { now: 0 };
   const wait = async (ms: number) => {
@@ -35,10 +35,10 @@ function clockedTurns(): { turns: FairTurns; clock: { now: number } } {
   return { turns: new FairTurns({ now: () => clock.now, wait }), clock };
 }
 
-test("an organisation rests from work that went beyond a pass once it is computed, and not while it is", async () => {
+test("an organisation rests for work beyond a pass only after the work is computed", async () => {
   const { turns, clock } = clockedTurns();
   await turns.spend("greedy", 6 * PASS_STEPS);
-  // At 50 ns a step it is computed now.
+  // At 50 ns for each step, it is computed now.
   clock.now += 300;
   await turns.spend("greedy", 1);
   expect(clock.now).toBeGreaterThanOrEqual(300 + 250);
@@ -72,7 +72,7 @@ async function timeOf(passes: number, { turns, clock }: ReturnType<typeof clocke
   return clock.now - from;
 }
 
-test("while another organisation is present that does not wait, one has half of the process", async () => {
+test("while another organisation is present and does not wait, one gets half of the process", async () => {
   const clocked = clockedTurns();
   expect(await timeOf(20, clocked)).toBeLessThanOrEqual(20 * 62);
   clocked.turns.notePresence("other");
@@ -81,7 +81,7 @@ test("while another organisation is present that does not wait, one has half of 
   expect(await timeOf(20, clocked)).toBeLessThanOrEqual(20 * 62);
 });
 
-test("of two organisations that always wait each has half, however many loops it has and however it divides its work", async () => {
+test("two organisations that always wait get half each, however many loops each has and however they divide their work", async () => {
   const { turns, seen } = countingTurns();
   const heavy = Promise.all(Array.from({ length: 10 }, () => loop(turns, "heavy", 10, PASS_STEPS)));
   const light = Promise.all(Array.from({ length: 3 }, () => loop(turns, "light", 100, PASS_STEPS / 10)));
@@ -108,7 +108,7 @@ test("work that holds up other organisations begins before other work of its org
   expect(begun).toEqual(["consumer", "object", "object"]);
 });
 
-test("an organisation that was idle gets no more than its half for that", async () => {
+test("an organisation that was idle gets no more than its half afterwards", async () => {
   const { turns, seen } = countingTurns();
   await loop(turns, "busy", 50, PASS_STEPS);
   const begun = seen.length;
@@ -118,7 +118,7 @@ test("an organisation that was idle gets no more than its half for that", async 
   expect(first).toBeGreaterThanOrEqual(4);
 });
 
-test("nobody computes while somebody holds the turn, until it is given back or its holder is gone", async () => {
+test("no other work runs while a turn is held, until it is given back or its holder is gone", async () => {
   let now = 0;
   const wait = async (ms: number) => {
     now += ms;
@@ -134,7 +134,7 @@ test("nobody computes while somebody holds the turn, until it is given back or i
   expect(now).toBe(from);
 });
 
-test("whoever stopped waiting without a word keeps nobody back", async () => {
+test("a waiter that disappears without notice blocks no other", async () => {
   let now = 0;
   const { promise: never } = Promise.withResolvers<void>();
   let waits = 0;
@@ -151,7 +151,7 @@ test("whoever stopped waiting without a word keeps nobody back", async () => {
   expect(now).toBeLessThan(6000);
 });
 
-test("beyond 10,000 organisations the one that computed nothing for longest is forgotten, not the one that came first", async () => {
+test("beyond 10,000 organisations the one whose last work is the longest ago is forgotten, not the one that came first", async () => {
   const turns = new FairTurns({ now: () => 0, wait: async () => undefined });
   await turns.spend("first", 1);
   for (let at = 1; at < 10_000; at += 1) await turns.spend(`org_${at}`, 1);

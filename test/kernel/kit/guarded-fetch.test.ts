@@ -20,7 +20,7 @@ function asking(turns: Turns, headers: Record<string, string> = {}) {
   return { model, init: { method: "POST", headers, body } };
 }
 
-test("an environment is let out to public addresses only, unless the deployment's own network is meant", async () => {
+test("an environment may call only public addresses, unless the deployment permits its own network", async () => {
   const { model, init } = asking(["hello"]);
   for (const address of [url, "http://10.0.0.1/", "http://metadata.internal/", "http://[::1]/"]) {
     await expect(guardedFetch(PUBLIC_ONLY, means())(address, init)).rejects.toThrow(
@@ -32,14 +32,14 @@ test("an environment is let out to public addresses only, unless the deployment'
   expect([reply.status, await reply.text()]).toEqual([200, expect.stringContaining("hello")]);
 });
 
-test("what is no web address is refused", async () => {
+test("an address that is not a web address is refused", async () => {
   await expect(guardedFetch(env, means())("file:///etc/passwd")).rejects.toThrow(
     "url_not_allowed: file: is not supported",
   );
   await expect(guardedFetch(env, means())("not a url")).rejects.toThrow("is not a URL");
 });
 
-test("a redirect is an error that says its status, where it leads and what to do, and nobody is asked there", async () => {
+test("a redirect is an error with its status, its target and what to do, and the target is not called", async () => {
   for (const status of [301, 302, 303, 307, 308]) {
     const onward = { kind: "status", status, headers: { location: `${url}/?token=theirs` } } as const;
     const { model, init } = asking([{ fault: onward, times: 1, reply: "there" }]);
@@ -51,7 +51,7 @@ test("a redirect is an error that says its status, where it leads and what to do
   }
 });
 
-test("wherever a redirect leads, nothing is sent there", async () => {
+test("nothing is sent to the target of a redirect, whatever it is", async () => {
   const asked: string[] = [];
   const leading = (location: string) => async (to: URL) => {
     asked.push(to.href);
@@ -73,12 +73,12 @@ test("wherever a redirect leads, nothing is sent there", async () => {
   expect(new Set(asked)).toEqual(new Set(["https://search.example.com/mcp?key=mine"]));
 });
 
-test("a status of the three hundreds that leads nowhere is a reply", async () => {
+test("a 3xx status without a target is a reply", async () => {
   const send = async () => new Response(null, { status: 304 });
   expect((await guardedFetch(env, means(send))("https://search.example.com/")).status).toBe(304);
 });
 
-test("a request is signed by Standard Webhooks, over its very body, and its secret stays here", async () => {
+test("a request is signed by Standard Webhooks, over its exact body, and its secret is not sent", async () => {
   const sent: RequestInit[] = [];
   const send = async (_to: URL, init: RequestInit) => {
     sent.push(init);
@@ -87,7 +87,7 @@ test("a request is signed by Standard Webhooks, over its very body, and its secr
   const body = '{"type":"batch.ready","timestamp":"2025-11-24T16:00:00.000Z","data":{"id":"b_000042"}}';
   const sign = { secret: "SCORER", id: "msg_000001" };
   await guardedFetch(env, means(send))("https://scorer.example/", { method: "POST", body, sign });
-  // The vector of the specification's libraries: standardwebhooks.com.
+  // The test vector of the specification's libraries: standardwebhooks.com.
   expect(sent[0]?.headers).toEqual({
     "webhook-id": "msg_000001",
     "webhook-timestamp": "1764000000",
@@ -95,7 +95,7 @@ test("a request is signed by Standard Webhooks, over its very body, and its secr
   });
 });
 
-test("a server that stays silent is given up at the deadline, and a reply without end at its limit", async () => {
+test("a silent server ends the call at the deadline, and an endless reply at its limit", async () => {
   const silent = (_to: URL, { signal }: RequestInit) =>
     new Promise<Response>((_, reject) => {
       signal?.addEventListener("abort", () => reject(signal.reason));
@@ -114,7 +114,7 @@ test("a server that stays silent is given up at the deadline, and a reply withou
   );
 });
 
-test("calls that know nothing of each other wait for one of the six connections, and all are counted", async () => {
+test("independent calls wait for one of the six connections, and all are counted", async () => {
   const subrequests = new Subrequests();
   const open: (() => void)[] = [];
   const calls = Array.from({ length: 10 }, () => subrequests.inTurn(() => new Promise<void>((end) => open.push(end))));
@@ -122,13 +122,13 @@ test("calls that know nothing of each other wait for one of the six connections,
     expect(open.length).toBe(Math.min(10, ended + 6));
     open[ended]?.();
     await calls[ended];
-    // Whoever waited takes its turn once the other is gone.
+    // The waiting call takes the place once the other has ended.
     await Promise.resolve();
   }
   expect(subrequests.count).toBe(10);
 });
 
-test("a reader that has enough closes the connection, gets what came, and never more than the limit", async () => {
+test("a reader that has enough closes the connection and gets what came, never more than the limit", async () => {
   const cancelled = Promise.withResolvers<void>();
   const pieces = ["one", "two", "three"].map((text) => new TextEncoder().encode(text));
   const open = () =>

@@ -1,4 +1,4 @@
-/** Servers that repeat the key they are sent, in replies they call a success. */
+/** Servers that repeat the key they were sent, in successful replies. */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { EndpointView } from "../../../src/contract/endpoint.ts";
@@ -16,7 +16,7 @@ beforeAll(async () => {
 
 const newKey = () => `rk-${crypto.randomUUID()}`;
 const SAID = "You sent {authorization}, which is {base64}.";
-/** Every place of a reply that something is kept of. */
+/** Every part of a reply that is stored. */
 const ECHO: ReplyParts = {
   content: SAID,
   reasoning_content: SAID,
@@ -32,7 +32,7 @@ const CALLS: ReplyParts = {
 const garbage = (text: string) => [{ fault: { kind: "garbage", text } }] as const;
 const refused = [{ fault: { kind: "status", status: 400, body: { error: [SAID] } } }] as const;
 
-/** The key, a good piece of it, or what base64 makes of it. */
+/** The key, a long piece of it, or its base64. */
 function tracesOf(key: string): RegExp {
   const base64 = btoa(`Bearer ${key}`).slice(10, -4);
   return new RegExp(`${key.slice(0, 8)}|${key.slice(-8)}|${base64}`);
@@ -40,7 +40,7 @@ function tracesOf(key: string): RegExp {
 
 const one = { dataset: topics(1), min_scored: 0, limits: { max_retries: 0 } };
 
-test("nothing stored of a policy's replies holds its key: not texts, names, ids, arguments, nor a body that is no JSON", async () => {
+test("nothing stored of a policy's replies has its key: texts, names, ids, arguments, or a body that is not JSON", async () => {
   const api_key = newKey();
   const endpoint = { base_url: env.MODEL_URL, api_key };
   const judges = { default: { endpoint: { base_url: env.MODEL_URL }, model: script(["no"]) } };
@@ -49,7 +49,7 @@ test("nothing stored of a policy's replies holds its key: not texts, names, ids,
       door.finish({ ...one, environment: "essays", endpoint, judges, model: script(turns) }),
     ),
   );
-  // With tools of its own.
+  // An environment with tools.
   const environment = "calculator";
   const tools = { environment, num_examples: 1, min_scored: 0, endpoint };
   played.push(await door.finish({ ...tools, model: script([CALLS, SAID]) }));
@@ -62,7 +62,7 @@ test("nothing stored of a policy's replies holds its key: not texts, names, ids,
   expect(stored.filter((text) => text.includes(played[0]?.id ?? "?")).length).toBeGreaterThan(2);
 });
 
-test("nothing stored of judges', embeddings' and probes' replies holds their key", async () => {
+test("nothing stored of replies of judges, embedding models and probes has their key", async () => {
   const api_key = newKey();
   const endpoint = { base_url: env.MODEL_URL, api_key };
   const told = [
@@ -109,7 +109,7 @@ test("nothing stored of judges', embeddings' and probes' replies holds their key
   for (const text of [...stored, ...replies]) expect(text).not.toMatch(tracesOf(api_key));
 });
 
-test("a key that means nothing, as servers that check none are given, changes no reply", async () => {
+test("a placeholder key, for servers that check none, changes no reply", async () => {
   const model = script(["The list is EMPTY."]);
   const endpoint = { base_url: env.MODEL_URL, api_key: "EMPTY" };
   const judges = { default: { endpoint, model: script([verdict("good", "not EMPTY")]) } };

@@ -16,7 +16,7 @@ function written(): Record<string, unknown> & { error: { name: string; message: 
   return JSON.parse(lines[0] ?? "");
 }
 
-it("writes one line of JSON with the ids under their own names and the error apart", () => {
+it("writes one line of JSON with the ids under their own names and the error separately", () => {
   const scope = { orgId: "org_1", projectId: "prj_1" };
   logError(
     "message failed",
@@ -34,12 +34,12 @@ it("writes one line of JSON with the ids under their own names and the error apa
   expect(error.stack.length).toBeLessThanOrEqual(8);
 });
 
-it("knows of a spec only what may stand in a line", () => {
+it("takes from a spec only what a line may have", () => {
   const spec = { run_id: "run_1", endpoint_id: "ep_1", row: { prompt: "a text of a user" } };
   expect(idsOf(spec)).toEqual({ run_id: "run_1", endpoint_id: "ep_1" });
 });
 
-it("leaves out the parameters of a failed statement, tokens and what somebody proved who they are with", () => {
+it("leaves out the parameters of a failed statement, tokens and credentials", () => {
   const statement = new DrizzleQueryError(
     'select "a" from "b"',
     ["sealed.value", 'he said "hello"'],
@@ -51,14 +51,14 @@ it("leaves out the parameters of a failed statement, tokens and what somebody pr
   expect(written().error.message).toContain("locked");
 });
 
-it("cuts what an error says, and the lines of its stack", () => {
+it("cuts the message of an error, and the lines of its stack", () => {
   const long = new Error("x".repeat(100_000));
   long.stack = Array.from({ length: 100 }, () => `    at ${"y".repeat(150)}`).join("\n");
   logError("request failed", {}, long);
   expect(lines[0]?.length).toBeLessThan(2500);
 });
 
-it("writes a line of whatever was thrown", () => {
+it("writes a line for any thrown value", () => {
   const hostile = new Error("kept");
   Object.defineProperty(hostile, "stack", {
     get() {

@@ -1,14 +1,14 @@
-/** What organisations share of a process. */
+/** The resources of a process that organisations share. */
 import { expect, test } from "vitest";
 import { type Place, Places } from "../../../src/kernel/kit/places.ts";
 
-/** How many places the organisation gets now. */
+/** The places that the organisation gets now. */
 function takeAll(places: Places, org: string, now = 0): Place[] {
   const place = places.take(org, now);
   return place === null ? [] : [place, ...takeAll(places, org, now)];
 }
 
-test("a place is held until it is left, or its holder is silent for too long", () => {
+test("a place is held until it is given back, or until its holder has not renewed it for too long", () => {
   const places = new Places(2, 100);
   const first = places.take("a", 0);
   const second = places.take("b", 0);
@@ -24,7 +24,7 @@ test("a place is held until it is left, or its holder is silent for too long", (
   expect(places.take("d", 130)).toBeNull();
 });
 
-test("whoever waits for a place gets the one that is left, or none when its time is over", async () => {
+test("a waiter gets the place that becomes free, or none when its time is over", async () => {
   const places = new Places(1, 1000);
   const held = places.take("a", 0);
   let now = 0;
@@ -37,14 +37,14 @@ test("whoever waits for a place gets the one that is left, or none when its time
   expect(await places.wait("a", 100, { now: () => now, pause })).not.toBeNull();
 });
 
-test("an organisation alone has half of the places, and each that comes later finds one", () => {
+test("an organisation that is alone gets half of the places, and each later one finds one", () => {
   const places = new Places(10, 1000);
   const counts = ["a", "b", "c", "d"].map((org) => takeAll(places, org).length);
   expect(counts).toEqual([5, 3, 1, 1]);
   expect(places.take("e", 0)).toBeNull();
 });
 
-test("an organisation that leaves places makes room for all, and for itself", () => {
+test("an organisation that gives places back frees them for all, including itself", () => {
   const places = new Places(10, 1000);
   const [first, second] = takeAll(places, "a");
   const others = takeAll(places, "b");
@@ -55,7 +55,7 @@ test("an organisation that leaves places makes room for all, and for itself", ()
   expect(takeAll(places, "a")).toHaveLength(2);
 });
 
-test("a place can grow into the room of a holder that was silent for too long", () => {
+test("a place can grow into what a silent holder lost", () => {
   const places = new Places(100, 1000);
   places.take("gone", 0, 50);
   const one = places.take("a", 0, 20);
@@ -63,7 +63,7 @@ test("a place can grow into the room of a holder that was silent for too long", 
   expect([one?.grow(20, 1000), one?.grow(20, 1001)]).toEqual([false, true]);
 });
 
-test("what grows takes more only while others find the rest", () => {
+test("a place can grow only while others find the rest", () => {
   const places = new Places(100, 1000);
   const large = places.take("a", 0, 30);
   expect(large?.grow(20, 0)).toBe(true);

@@ -1,8 +1,8 @@
-/** Replies that are made while they are read. */
+/** Replies that are produced while they are read. */
 import { expect, test } from "vitest";
 import { pulledStream } from "../../../src/kernel/kit/pulled-stream.ts";
 
-/** A reply of so many pieces, and the timers that wait for its reader. */
+/** A reply with this many pieces, and the timers that wait for its reader. */
 function replyOf(pieces: number) {
   const made: number[] = [];
   const armed = new Set<() => void>();
@@ -22,7 +22,7 @@ function replyOf(pieces: number) {
   return { reader: stream.getReader(), made, armed, ends: () => ends };
 }
 
-test("nothing is made before it is read, and the end is told once", async () => {
+test("nothing is produced before it is read, and the end is called once", async () => {
   const { reader, made, ends } = replyOf(2);
   await Promise.resolve();
   expect(made).toEqual([]);
@@ -34,7 +34,7 @@ test("nothing is made before it is read, and the end is told once", async () => 
   expect(ends()).toBe(1);
 });
 
-test("a reader that takes nothing for too long is given up", async () => {
+test("a reader that takes nothing for too long is cut off", async () => {
   const { reader, armed, ends } = replyOf(5);
   await reader.read();
   expect(armed.size).toBe(1);
@@ -43,7 +43,7 @@ test("a reader that takes nothing for too long is given up", async () => {
   expect([armed.size, ends()]).toEqual([0, 1]);
 });
 
-test("a reader that goes away ends it", async () => {
+test("a reader that disconnects ends it", async () => {
   const { reader, armed, ends } = replyOf(5);
   await reader.read();
   await reader.cancel();

@@ -28,7 +28,7 @@ const ROWS = [
   { row: 2, line: 5, offset: 33, text: '{"c":1}' },
 ];
 
-test("rows are numbered without blank lines, lines with them, and a byte order mark is neither", () => {
+test("rows are numbered without blank lines, lines with them, and a byte order mark counts as neither", () => {
   expect(rowsOf([FILE])).toEqual(ROWS);
 });
 
@@ -39,7 +39,7 @@ test("a file cut at any byte has the same rows", () => {
   expect(rowsOf(Array.from(FILE, (_, at) => FILE.subarray(at, at + 1)))).toEqual(ROWS);
 });
 
-test("any text in chunks of any size has the rows its lines have, at their places", () => {
+test("any text in chunks of any size gives the rows of its lines, at their offsets", () => {
   const line = fc.oneof(fc.constantFrom("", " ", "\r", "{}"), fc.string({ unit: "binary" }));
   const cuts = fc.infiniteStream(fc.integer({ min: 1, max: 9 }));
   fc.assert(
@@ -53,7 +53,7 @@ test("any text in chunks of any size has the rows its lines have, at their place
         from = to;
       }
       const rows = rowsOf(chunks, 10_000);
-      // By way of UTF-8, which has no lone surrogates.
+      // Through UTF-8, which has no lone surrogates.
       const expected = decoder
         .decode(file)
         .split("\n")
@@ -67,7 +67,7 @@ test("any text in chunks of any size has the rows its lines have, at their place
   );
 });
 
-test("a line of exactly the limit is a row, and a longer one is refused before its end is seen", () => {
+test("a line of exactly the limit is a row, and a longer one is refused before its end", () => {
   const line = (bytes: number) => encoder.encode("x".repeat(bytes));
   expect(rowsOf([line(100)])).toHaveLength(1);
   expect(rowsOf([line(60), line(40), encoder.encode("\n")])).toHaveLength(1);

@@ -1,4 +1,4 @@
-/** What is made from ROLLCALL_SECRET, before and after another one took its place. */
+/** Everything derived from ROLLCALL_SECRET, before and after a rotation. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { leaseId, mintId, mintRunId, mintToken, rolloutId } from "../../../src/core/ids.ts";
@@ -18,13 +18,13 @@ import {
 } from "../../../src/kernel/kit/secrets.ts";
 
 const [OLD, NEW, OTHER] = ["0a", "1b", "2c"].map((byte) => byte.repeat(32)) as [string, string, string];
-// Each of these says all that it holds.
+// Each of these lists all secrets that it has.
 const { ROLLCALL_SECRETS_BEFORE: _, ...bindings } = env;
 const before = { ...bindings, ROLLCALL_SECRET: OLD };
 const during = { ...bindings, ROLLCALL_SECRET: NEW, ROLLCALL_SECRETS_BEFORE: `${OTHER}, ${OLD}` };
 const after = { ...bindings, ROLLCALL_SECRET: NEW };
 
-test("ids and tokens of the secret before are known until it is taken out, and new ones are made under the new", () => {
+test("ids and tokens of the earlier secret are accepted until it is removed, and new ones are made under the new secret", () => {
   const id = mintId("ep", minting(before, 0));
   const token = mintToken("rk", minting(before, 0));
   expect([readId(during, id)?.kind, readTokenKind(during, token)]).toEqual(["endpoint", "rk"]);
@@ -33,7 +33,7 @@ test("ids and tokens of the secret before are known until it is taken out, and n
   expect([readId(after, made)?.kind, readId(before, made)]).toEqual(["endpoint", null]);
 });
 
-test("ids and lease tokens inside a run stay the same when the secret changes while it goes on", () => {
+test("ids and lease tokens inside a run stay the same if the secret changes during the run", () => {
   const run = mintRunId(minting(before, 0));
   const place = { group: 3, slot: 1, attempt: 0 };
   const [rollout, again] = [before, during].map((where) => rolloutId(run, place, macWithin(where, run)));
@@ -47,7 +47,7 @@ test("ids and lease tokens inside a run stay the same when the secret changes wh
   );
 });
 
-test("a request is known again by its hash under any secret that is held, and by no other", () => {
+test("a repeated request is recognised by its hash under any secret that is held, and by no other", () => {
   const [kept] = keyedHashes(before, "{}");
   const known = (where: typeof before, text: string) => {
     const [requestHash, ...requestHashesBefore] = keyedHashes(where, text);
@@ -56,7 +56,7 @@ test("a request is known again by its hash under any secret that is held, and by
   expect([known(during, "{}"), known(during, "[]"), known(after, "{}")]).toEqual([true, false, false]);
 });
 
-test("a seal names the secret it was made under, and opens under that one, in its place", async () => {
+test("a seal names its secret, and opens under that one, in its place", async () => {
   const context = sealContext({ orgId: "org", projectId: "pj" }, "ep");
   const sealed = await seal(before, "sk-1", context);
   expect(await unseal(during, sealed, context)).toBe("sk-1");
@@ -71,7 +71,7 @@ test("a seal names the secret it was made under, and opens under that one, in it
   expect(await unseal(after, await seal(during, "sk-1", context), context)).toBe("sk-1");
 });
 
-test("the id of a seal's key is part of no secret, and differs from secret to secret", () => {
+test("the id of a seal's key contains no part of a secret, and differs between secrets", () => {
   const ids = sealKeyIds(during);
   expect(new Set(ids).size).toBe(3);
   for (const id of ids) expect(`${OLD}${NEW}${OTHER}`).not.toContain(id);
@@ -88,11 +88,11 @@ test.each([
   );
 });
 
-test("no secret stands beside the current one when the list of those before is empty", () => {
+test("an empty list of earlier secrets adds no secret", () => {
   expect(sealKeyIds({ ...after, ROLLCALL_SECRETS_BEFORE: " " })).toEqual(sealKeyIds(after));
 });
 
-test("texts of any length are compared whole", () => {
+test("texts of any length are compared completely", () => {
   expect([isSameText("a", "a"), isSameText("a", "b"), isSameText("", "a"), isSameText("ab", "a")]).toEqual([
     true,
     false,

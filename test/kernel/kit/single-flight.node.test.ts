@@ -1,4 +1,4 @@
-/** Work that is done one pass at a time, and how long it rests after it failed. */
+/** Work that runs one pass at a time, and how long it waits after a failure. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { SingleFlight } from "../../../src/kernel/kit/single-flight.ts";
 
@@ -14,7 +14,7 @@ const fails = async () => {
   throw new Error("it is away");
 };
 
-/** One flight on a clock, which each pass turns on to when it may begin; how long that was away. */
+/** A flight on a clock that each pass advances to when it may begin; returns how long that was. */
 function flying() {
   let now = 1_000_000;
   const flight = new SingleFlight("work", () => now);
@@ -28,7 +28,7 @@ function flying() {
   return { flight, pass };
 }
 
-test("after a failure it rests for a second, then twice as long each time up to a minute, and one success ends that", async () => {
+test("after a failure it waits for a second, then twice as long each time up to a minute, and a success resets that", async () => {
   const { pass } = flying();
   const rests: number[] = [];
   for (const work of [fails, fails, fails, works, works, fails, works]) rests.push(await pass(work));
@@ -37,7 +37,7 @@ test("after a failure it rests for a second, then twice as long each time up to 
   expect(await pass(works)).toBe(60_000);
 });
 
-test("nothing is begun while a pass goes on or rests, and whoever asks is told when to come back", async () => {
+test("nothing starts while a pass runs or waits, and the caller gets the time to come back", async () => {
   const { flight } = flying();
   const going = Promise.withResolvers<void>();
   const first = flight.run({}, () => going.promise);

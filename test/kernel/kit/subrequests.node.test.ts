@@ -1,4 +1,4 @@
-/** The connections of one invocation, or of one object, and what waiting for one costs. */
+/** The connections of one invocation or one object, and what waiting for one costs. */
 import { setImmediate } from "node:timers/promises";
 import { afterEach, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
@@ -10,14 +10,14 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** All connections held, until `release` frees one after the other. */
+/** All connections are held, until `release` frees one after the other. */
 function held(subrequests: Subrequests) {
   const gates = Array.from({ length: LIMITS.parallelFetches }, () => Promise.withResolvers<void>());
   for (const { promise } of gates) void subrequests.fetch(() => promise);
   return { release: () => gates.shift()?.resolve() };
 }
 
-test("no more calls are out than there are connections, however many want one, and each gets its turn", async () => {
+test("at most as many calls are in progress as there are connections, and each waiting call gets its turn", async () => {
   const subrequests = new Subrequests(Number.POSITIVE_INFINITY);
   let [open, most, done] = [0, 0, 0];
   const call = async () => {
@@ -32,7 +32,7 @@ test("no more calls are out than there are connections, however many want one, a
   expect({ most, done, count: subrequests.count }).toEqual({ most: 6, done: 40, count: 40 });
 });
 
-test("a call that is given up while it waits is never made, and takes nobody's turn", async () => {
+test("a call that is given up while it waits is never made, and takes no other call's turn", async () => {
   const subrequests = new Subrequests();
   const { release } = held(subrequests);
   const made: string[] = [];
@@ -49,7 +49,7 @@ test("a call that is given up while it waits is never made, and takes nobody's t
   expect(made).toEqual(["next"]);
 });
 
-test("a call that is given up at the moment its turn comes passes the turn on", async () => {
+test("a call that is given up at the moment of its turn passes the turn on", async () => {
   const turns = new Turns(() => 1);
   const begun = Promise.withResolvers<void>();
   const first = turns.run(() => begun.promise);
@@ -73,7 +73,7 @@ test("a call that is given up at the moment its turn comes passes the turn on", 
   expect(turns.taken).toBe(0);
 });
 
-test("time in which a hook's call waits for a connection is not its own: it has all of its time after it", async () => {
+test("time in which a hook's call waits for a connection does not count: it has its full time after that", async () => {
   vi.useFakeTimers();
   const times = { setup: 1000, turn: 1000, tool: 1000, cleanup: 1000 };
   const clock = new StageClock({ times, deadline: Number.POSITIVE_INFINITY, now: () => Date.now() });
@@ -88,7 +88,7 @@ test("time in which a hook's call waits for a connection is not its own: it has 
   expect(await heard).toMatchObject([{ status: "fulfilled" }]);
 });
 
-test("a hook is excused for what its call says that it waited elsewhere, and for no more", async () => {
+test("a hook gets back the time that its call waited elsewhere, and no more", async () => {
   vi.useFakeTimers();
   const times = { setup: 1000, turn: 1000, tool: 1000, cleanup: 1000 };
   const clock = new StageClock({ times, deadline: Number.POSITIVE_INFINITY, now: () => Date.now() });
@@ -107,7 +107,7 @@ test("a hook is excused for what its call says that it waited elsewhere, and for
   }
 });
 
-test("a hook that takes longer than it may beside such a wait is still cut off", async () => {
+test("a hook that takes longer than allowed besides such a wait is still cut off", async () => {
   vi.useFakeTimers();
   const times = { setup: 1000, turn: 1000, tool: 1000, cleanup: 1000 };
   const clock = new StageClock({ times, deadline: Number.POSITIVE_INFINITY, now: () => Date.now() });

@@ -1,10 +1,10 @@
-/** What is left of an object that was freed, on an object's own storage. */
+/** What remains of a freed object, on an object's own storage. */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { Tombstone } from "../../../src/kernel/kit/tombstone.ts";
 
-/** Runs with the storage of an object that nobody uses, and a count of how often its values were read. */
+/** Runs with the storage of an unused object, and a count of the reads of its values. */
 async function counting(use: (storage: DurableObjectStorage, reads: () => number) => Promise<void>): Promise<void> {
   await runInDurableObject(env.RUN.get(env.RUN.newUniqueId()), async (_, { storage }) => {
     let reads = 0;
@@ -25,7 +25,7 @@ async function counting(use: (storage: DurableObjectStorage, reads: () => number
   });
 }
 
-test("an object that was not freed looks for its tombstone once, however often it is asked", async () => {
+test("an object that was not freed reads its tombstone once, however often it is asked", async () => {
   await counting(async (storage, reads) => {
     const tombstone = new Tombstone(storage);
     expect([tombstone.stands, tombstone.stands, tombstone.stands]).toEqual([false, false, false]);
@@ -33,7 +33,7 @@ test("an object that was not freed looks for its tombstone once, however often i
   });
 });
 
-test("a tombstone stands for whoever looks after it was set, in this instance and the next", async () => {
+test("a tombstone is found after it was set, in this instance and the next", async () => {
   await counting(async (storage) => {
     const tombstone = new Tombstone(storage);
     expect(tombstone.stands).toBe(false);

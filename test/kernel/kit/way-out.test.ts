@@ -1,4 +1,7 @@
-/** Both ways out, `fetch` as in a deployment and the local binding past Miniflare's Worker: the same guard, bounds and outcomes. */
+/**
+ * Both networks: `fetch` as in a deployment, and the local binding that bypasses Miniflare's Worker. Guard, bounds and
+ * outcomes are the same.
+ */
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
@@ -19,7 +22,7 @@ function calling(on: Env, turns: Turns, more: Partial<ModelCall> = {}) {
   return { model, outcome: callModel({ ...call, base_url: env.MODEL_URL, send: wayOut(on, null), signal, ...more }) };
 }
 
-/** As `on`, and where only public addresses may be called; the network notes what it is asked. */
+/** Like `on`, but with only public addresses permitted; the network records its requests. */
 function publicOnly(on: Env) {
   const asked: string[] = [];
   const { NETWORK: under } = on as { NETWORK?: Fetcher };
@@ -40,7 +43,7 @@ describe.each([
     expect(await requestsOf(model)).toMatchObject([{ authorization: "Bearer sk-mine-0123456", idempotency_key: "k" }]);
   });
 
-  test("neither a model call nor can.fetch leaves for a private address where only public ones are meant", async () => {
+  test("neither a model call nor can.fetch reaches a private address if only public ones are permitted", async () => {
     const { asked, env: shut } = publicOnly(on);
     const { model, outcome } = calling(shut, ["hello"]);
     const why = "127.0.0.1 is not a public address";
@@ -60,7 +63,7 @@ describe.each([
     expect([await requestsOf(model), asked]).toEqual([[], []]);
   });
 
-  test("a redirect is not followed: neither key nor prompt goes where nobody checked", async () => {
+  test("a redirect is not followed: neither key nor prompt is sent to an unchecked address", async () => {
     const headers = { location: `${env.MODEL_URL.replace("127.0.0.1", "localhost")}/chat/completions` };
     const { model, outcome } = calling(on, [{ fault: { kind: "status", status: 307, headers } }]);
     expect(await outcome).toMatchObject({
@@ -71,7 +74,7 @@ describe.each([
     expect((await requestsOf(model)).length).toBe(1);
   });
 
-  test("replies are read within bounds, as they are inflated, and their senders hung up on", async () => {
+  test("replies are read within bounds, after decompression, and their senders are disconnected", async () => {
     const tooLong = { error: { message: `the reply is more than ${LIMITS.completionBytes} bytes` }, retryable: true };
     for (const fault of [{ kind: "endless" }, { kind: "bomb", bytes: 300 * MIB }] as const) {
       expect(await calling(on, [{ fault }]).outcome).toMatchObject(tooLong);
@@ -82,7 +85,7 @@ describe.each([
     expect([message.slice(0, 14), message.length]).toEqual(['503 {"id": "aa', LIMITS.refusalBytes + "503 ".length]);
   });
 
-  test("a call's time ends it, before its first byte and after", async () => {
+  test("a call's deadline ends it, before its first byte and after", async () => {
     for (const fault of [{ kind: "hang" }, { kind: "drip", everyMs: 1 }] as const) {
       const controller = new AbortController();
       const { model, outcome } = calling(on, [{ fault }], { signal: controller.signal });
@@ -92,7 +95,7 @@ describe.each([
     }
   });
 
-  test("a connection that breaks is the endpoint's failure, and may be tried again", async () => {
+  test("a broken connection is a failure of the endpoint, and may be retried", async () => {
     const reset = calling(on, [{ fault: { kind: "reset" } }]);
     const cut = calling(on, [{ fault: { kind: "cut" } }]);
     const nobody = calling(on, [], { base_url: "http://127.0.0.1:9/v1" });
@@ -103,7 +106,7 @@ describe.each([
   });
 });
 
-test("where only public addresses are meant the binding connects to no other, whatever a name leads to", async () => {
+test("if only public addresses are permitted, the binding connects to no other, whatever a name resolves to", async () => {
   const { model, outcome } = calling({ ...env, NETWORK: env.PUBLIC_NETWORK } as Env, ["hello"]);
   expect(await outcome).toMatchObject({ kind: "failed", retryable: true, error: { message: "Connection error." } });
   expect(await requestsOf(model)).toEqual([]);

@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 const one = { environment: "gsm8k", dataset: questions(1) };
 
-/** Tables and keys of the run's object, and of the first one that would play its rollouts. */
+/** Tables and keys of the run's object, and of the first shard that would play its rollouts. */
 async function keptBy(door: Door, run: string): Promise<string[]> {
   const kept = (_object: unknown, { storage }: DurableObjectState) => {
     const tables = storage.sql.exec<{ name: string }>("select name from sqlite_master").toArray();
@@ -49,34 +49,34 @@ async function expectNothingThere(door: Door, run: string, rollout: string): Pro
   expect(await keptBy(door, run)).toEqual([]);
 }
 
-test("an id nobody minted is a 404 and leaves nothing behind", async () => {
+test("an id that was never minted is a 404 and leaves nothing behind", async () => {
   const mac = idMac(env.ROLLCALL_SECRET);
   const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
-  // Rightly signed, as if by us, but of no run: the hardest of guesses.
+  // With a valid signature, but of no run: the hardest guess to detect.
   const run = mintRunId({ now: Date.now(), random, mac });
   const rollout = rolloutId(run, { group: 0, slot: 0, attempt: 0 }, mac);
   await expectNothingThere(platform, run, rollout);
 });
 
-test("the id of a real run or rollout with another code is a 404 and leaves nothing behind", async () => {
+test("the id of a real run or rollout with another MAC is a 404 and leaves nothing behind", async () => {
   const { id } = await platform.finish({ ...one, model: script(RIGHT) });
   const spoil = (text: string) => `${text.slice(0, -1)}${text.endsWith("a") ? "b" : "a"}`;
   await expectNothingThere(platform, spoil(id), spoil(rolloutAt(id)));
 });
 
-test("a rollout the run never had is a 404, though its id is rightly signed", async () => {
+test("a rollout that the run never had is a 404, although its id has a valid signature", async () => {
   const { id } = await platform.finish({ ...one, model: script(RIGHT) });
   const response = await platform.ask(`/v1/rollouts/${rolloutAt(id, 3)}`);
   expect(response.status).toBe(404);
 });
 
-test("another organisation's run and rollouts are a 404 to everybody else", async () => {
+test("another organisation's run and rollouts are a 404 for everyone else", async () => {
   const { id } = await platform.finish({ ...one, model: script(RIGHT) });
   await expectNothingThere(await openPlatform(), id, rolloutAt(id));
   expect((await platform.run(id)).status).toBe("completed");
 });
 
-test("a repeat of an Idempotency-Key gives the same run and starts nothing; another body is refused", async () => {
+test("a repeat of an Idempotency-Key returns the same run and starts nothing; another body is refused", async () => {
   const model = script(RIGHT);
   const request = { endpoint: { base_url: env.MODEL_URL }, ...one, model };
   const key = { "idempotency-key": crypto.randomUUID() };
@@ -93,7 +93,7 @@ test("a repeat of an Idempotency-Key gives the same run and starts nothing; anot
   expect((await requestsOf(model)).length).toBe(1);
 });
 
-test("of two requests with one Idempotency-Key at the same moment one run comes of it", async () => {
+test("of two simultaneous requests with one Idempotency-Key only one creates a run", async () => {
   const model = script(RIGHT);
   const request = { endpoint: { base_url: env.MODEL_URL }, ...one, model };
   const key = { "idempotency-key": crypto.randomUUID() };
@@ -104,7 +104,7 @@ test("of two requests with one Idempotency-Key at the same moment one run comes 
   expect((await requestsOf(model)).length).toBe(1);
 });
 
-test("an endpoint's key reaches the model and stands in plain text nowhere", async () => {
+test("an endpoint's key reaches the model and is stored nowhere in plain text", async () => {
   const secret = `sk-${crypto.randomUUID()}`;
   const model = script(RIGHT);
   const endpoint = { base_url: env.MODEL_URL, api_key: secret };
@@ -118,6 +118,6 @@ test("an endpoint's key reaches the model and stands in plain text nowhere", asy
   });
   const stored = await everythingStored(platform, [run]);
   for (const text of stored) expect(text).not.toContain(secret);
-  // The search finds what is there.
+  // The search itself works.
   expect(stored.filter((text) => text.includes(run.id)).length).toBeGreaterThanOrEqual(3);
 });

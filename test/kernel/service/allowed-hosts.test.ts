@@ -1,4 +1,4 @@
-/** Hosts an organisation allows: what is not among them is neither stored nor called. */
+/** Hosts that an organisation allows: other hosts are neither stored nor called. */
 import { env } from "cloudflare:workers";
 import { beforeEach, expect, test, vi } from "vitest";
 import { allowedHosts, wayOut } from "../../../src/kernel/kit/address.ts";
@@ -24,7 +24,7 @@ const answered = async (reply: Response) => ({
   ...(await reply.json<{ error?: { code: string; param: string } }>()).error,
 });
 
-test("an endpoint at another host is refused when it is made, moved, or comes with a run, by its field", async () => {
+test("an endpoint at another host is refused when it is created, moved, or given in a run, naming the field", async () => {
   await allow(["models.example"]);
   const endpoint = { base_url: env.MODEL_URL };
   const eval_ = { environment: "gsm8k", dataset: questions(1), model: script(RIGHT) };
@@ -51,10 +51,10 @@ test("an endpoint at another host is refused when it is made, moved, or comes wi
   }
 });
 
-test("a list that is changed holds for the calls of runs under way, and a read is made once in four seconds", async () => {
+test("a changed list applies to the calls of active runs, and is read once in four seconds", async () => {
   vi.useFakeTimers({ toFake: ["Date"] });
   try {
-    // A database of its own: objects of other files share the worker, and read theirs meanwhile.
+    // A separate database object: objects of other files share the worker and read theirs meanwhile.
     const prepare = vi.fn((text: string) => env.DB.prepare(text));
     const reads = () => prepare.mock.calls.filter(([text]) => text.includes('"allowed_hosts"')).length;
     const counted = { ...env, DB: Object.assign(Object.create(env.DB), { prepare }) };

@@ -19,7 +19,7 @@ interface Play {
   /** Numbers of the questions that are answered wrongly, or not at all. */
   readonly wrong?: readonly number[];
   readonly failed?: readonly number[];
-  /** Numbers of the questions, in the order they are asked. */
+  /** Numbers of the questions, in the order in which they are asked. */
   readonly asked?: readonly number[];
 }
 
@@ -51,8 +51,8 @@ async function refusal(path: string) {
   return { status: response.status, ...error };
 }
 
-test("tasks are matched by their content, and what is scored on one side only is counted and left out", async () => {
-  // In another order, one task less, one that the baseline never had.
+test("tasks are matched by their content; those scored on one side only are counted and left out", async () => {
+  // In another order, one task less, and one that the baseline never had.
   const asked = [12, ...TWELVE.slice(0, 11).reverse()];
   const [run, baseline] = await Promise.all([
     played({ wrong: [1, 3, 4, 5], asked }),
@@ -83,13 +83,13 @@ test("tasks are matched by their content, and what is scored on one side only is
   expect(se).toBeCloseTo(Math.sqrt(3.6 / 9 / 10), 12);
   expect([df, t]).toEqual([9, expect.closeTo(-1, 12)]);
   expect(p).toBeCloseTo(0.343436, 6);
-  // 10 tasks find 2.80 standard errors; 2.80² times as many would find one.
+  // 10 tasks detect 2.80 standard errors; 2.80² times as many would detect one.
   expect(comparison.detectable).toEqual({
     ...{ alpha: 0.05, power: 0.8, effect: expect.closeTo(0.560317, 6), more_tasks: 69 },
   });
 });
 
-test("the tasks that flipped are named with a rollout of each side, a page at a time", async () => {
+test("the tasks that flipped are listed with a rollout of each side, one page at a time", async () => {
   const [run, baseline] = await Promise.all([played({ wrong: [3, 4, 5, 6, 7] }), played({ wrong: [7, 8] })]);
   const whole = await compare(run, baseline);
   expect(whole.tasks.map(({ example_id }) => example_id).sort()).toEqual([3, 4, 5, 6, 8]);
@@ -114,7 +114,7 @@ test("the tasks that flipped are named with a rollout of each side, a page at a 
   }
 });
 
-test("tasks that differ, got worse or better, or all that match are listed where they are asked for", async () => {
+test("tasks that differ, got worse or better, or all that match are listed on request", async () => {
   const [run, baseline] = await Promise.all([played({ wrong: [3, 4, 5, 6, 7] }), played({ wrong: [7, 8] })]);
   const listed = async (tasks: string) => {
     const { tasks: rows } = await compare(run, baseline, `&tasks=${tasks}`);
@@ -126,7 +126,7 @@ test("tasks that differ, got worse or better, or all that match are listed where
   expect(await listed("all")).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
 });
 
-test("a task counts once, by the mean of the attempts that count; rows that are alike are one task", async () => {
+test("a task counts once, by the mean of the attempts that count; equal rows are one task", async () => {
   const first = await played({ asked: [0, 0, 1], wrong: [1], failed: [0] });
   await platform.post(`/v1/runs/${first.id}/retry`, {});
   const baseline = await platform.ended(first.id);
@@ -141,7 +141,7 @@ test("a task counts once, by the mean of the attempts that count; rows that are 
   });
 });
 
-test("another score of both can be compared, and one that a run lacks is refused by name", async () => {
+test("another score of both runs can be compared, and one that a run lacks is refused by name", async () => {
   const asked = [0, 1];
   const [run, baseline] = await Promise.all([played({ asked }), played({ asked, wrong: [0] })]);
   const right = await compare(run, baseline, "&metric=correct_answer");
@@ -157,7 +157,7 @@ test("another score of both can be compared, and one that a run lacks is refused
   });
 });
 
-test("runs without a task in common, a baseline that is not there and the run itself are refused", async () => {
+test("runs without a common task, a missing baseline and the run itself are refused", async () => {
   const [run, other] = await Promise.all([played({ asked: [0] }), played({ asked: [1] })]);
   const path = `/v1/runs/${run.id}/compare`;
   expect(await refusal(`${path}?baseline=${other.id}`)).toMatchObject({
@@ -174,7 +174,7 @@ test("runs without a task in common, a baseline that is not there and the run it
   expect(await refusal(path)).toMatchObject({ status: 400, param: "baseline" });
 });
 
-test("ranges of keys side by side hold every task, each once, in order", async () => {
+test("consecutive ranges of keys cover every task once, in order", async () => {
   const run = await played({});
   const within = (range: KeyRange) => platform.inRun(run.id, (object) => object.taskMeans(null, range));
   const all = await within({ from: "", to: null });

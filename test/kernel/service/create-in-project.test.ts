@@ -1,4 +1,4 @@
-/** Two requests with one Idempotency-Key at the same moment, of which the other is the faster. */
+/** Two simultaneous requests with one Idempotency-Key, of which the other one is faster. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { findSecret, insertSecret } from "../../../src/kernel/db/secrets.ts";
@@ -11,7 +11,7 @@ import { openPlatform } from "../platform.ts";
 type Secret = ReturnType<typeof newSecret>;
 
 test.each(["taken", "full", "gone"] as const)(
-  "a create that finds its place %s by the same request gets what that made",
+  "a create that finds its place %s by the same request returns what that created",
   async (why) => {
     const { scope } = await openPlatform();
     const faster = newSecret();

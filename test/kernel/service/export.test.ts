@@ -1,4 +1,4 @@
-/** Exports of real runs: rewards and words vary within a group, because the environment draws them. */
+/** Exports of real runs: rewards and texts vary within a group, because the environment draws them at random. */
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { DpoRow, SftRow, VerifiersRow } from "../../../src/contract/export.ts";
@@ -11,7 +11,10 @@ import { registerOnce } from "../registered.ts";
 import { questions } from "../rows.ts";
 import { script } from "../script.ts";
 
-/** Draws one of four numbers a rollout, tells the model, and pays it; a question may ask for no score at all. */
+/**
+ * Draws one of four numbers for each rollout, tells it to the model, and uses it as reward; a question may prevent a
+ * score.
+ */
 const drawing = defineEnvironment({
   args: z.strictObject({}),
   build: () =>
@@ -29,7 +32,7 @@ const drawing = defineEnvironment({
 });
 
 let platform: Door;
-/** Four tasks, six rollouts each, all of them scored. */
+/** Four tasks with six rollouts each, all of them scored. */
 let rich: { readonly id: string; readonly results: readonly ResultRow[] };
 beforeAll(async () => {
   platform = await openPlatform();
@@ -67,7 +70,7 @@ async function exported<Row>(id: string, schema: z.ZodType<Row>, query: string):
   return pages;
 }
 
-/** Not text(): workerd warns of a content type it does not know to be text. */
+/** Not text(): workerd warns about a content type that it does not recognise as text. */
 const textOf = async (reply: Response) => new TextDecoder().decode(await reply.arrayBuffer());
 const sft = async (id: string, query = "") => (await exported(id, SftRow, query)).flat();
 const dpo = async (id: string, query = "") => (await exported(id, DpoRow, `format=dpo&${query}`)).flat();
@@ -82,7 +85,7 @@ function groupsOf(rows: readonly ResultRow[]): ResultRow[][] {
   );
 }
 
-test("every scored rollout is a row with its conversation and its origin; one without a score is none", async () => {
+test("every scored rollout is a row with its conversation and its origin; one without a score is not", async () => {
   const run = await drawn(3, ["hard", "unscored"], 2, 40_000);
   expect(run.counts).toMatchObject({ scored: 2, unscored: { scorer: 2 }, failed: { provider: 2 } });
   const rows = await sft(run.id);
@@ -109,7 +112,7 @@ test("every scored rollout is a row with its conversation and its origin; one wi
   expect(all).toEqual(lines);
 });
 
-test("a pair is of one task, its rewards differ, no rollout is in two, and the best stands against the worst", async () => {
+test("a pair is of one task, its rewards differ, no rollout is in two pairs, and the best is paired with the worst", async () => {
   const { id, results } = rich;
   const groups = groupsOf(results);
   const expected = groups.flatMap((group) =>
@@ -134,13 +137,13 @@ test("a pair is of one task, its rewards differ, no rollout is in two, and the b
   expect((await dpo(id, "best_of_group=true&min_reward=3")).map(pairOf)).toEqual(
     few.map(([a, b]) => [a?.rollout_id, b?.rollout_id, a?.group]),
   );
-  // Of rollouts that say the same one is left, so a group has at most four, and two pairs.
+  // Of rollouts with the same text one is left, so a group has at most four, and two pairs.
   const distinct = await dpo(id, "dedupe=true");
   expect(distinct.every((row) => row.chosen_reward > row.rejected_reward)).toBe(true);
   expect(Math.max(...[...Map.groupBy(distinct, pairTask).values()].map(({ length }) => length))).toBeLessThan(3);
 });
 
-test("filters hold over all pages, before folding and after: the best of a group, and nothing said twice", async () => {
+test("filters apply to all pages, before compaction and after: the best of a group, and no text twice", async () => {
   const { id, results } = rich;
   const groups = groupsOf(results);
   const best = groups.map(([first]) => first?.rollout_id);
@@ -161,7 +164,7 @@ test("filters hold over all pages, before folding and after: the best of a group
 
 const pairTask = ({ task_key }: DpoRow) => task_key;
 
-test("the pages of an export are of one moment: what a retry adds between two of them is in none", async () => {
+test("the pages of an export are of one moment: rollouts that a retry adds between two pages are in none", async () => {
   const flaky = script(["Draw.", "I see."], {
     hard: [{ fault: { kind: "status", status: 404 }, attempts: 1, reply: "Draw." }, "I see."],
   });
@@ -181,7 +184,7 @@ test("the pages of an export are of one moment: what a retry adds between two of
   expect((await sft(run.id)).length).toBe(4);
 });
 
-test("tools that were offered stand beside the messages, and the arguments of a call are an object", async () => {
+test("the offered tools are given with the messages, and the arguments of a call are an object", async () => {
   const { id } = await guessing({ tool_calls: [{ name: "guess", arguments: { number: 0 } }] });
   const [row] = await sft(id);
   expect(row?.tools).toMatchObject([{ type: "function", function: { name: "guess" } }]);
@@ -194,7 +197,7 @@ test("tools that were offered stand beside the messages, and the arguments of a 
   expect(JSON.parse(asked ?? "")).toMatchObject({ name: "guess", arguments: '{"number":0}' });
 });
 
-test("a rollout whose call cannot be an object is no row, and the page says which and why", async () => {
+test("a rollout whose call cannot be an object is not a row, and the page says which and why", async () => {
   const { id } = await guessing({ tool_calls: [{ name: "guess", arguments: "{number: 0" }] });
   const reply = await platform.ask(`/v1/runs/${id}/export`);
   expect(await textOf(reply)).toBe("");
@@ -225,7 +228,7 @@ test.each([
   ["after=12", "after"],
   ["limit=0", "limit"],
   ["top=1", "top"],
-])("%s is refused, and names the field", async (query, param) => {
+])("%s is refused, naming the field", async (query, param) => {
   const reply = await platform.ask(`/v1/runs/run_any/export?${query}`);
   expect(reply.status).toBe(400);
   expect(await reply.json()).toMatchObject({ error: { param } });

@@ -1,4 +1,4 @@
-/** Forks: rollouts that go on behind a turn of another one, in a run of their own. */
+/** Forks: rollouts that continue after a turn of another one, in a new run. */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import type { RunView } from "../../../src/contract/run.ts";
@@ -24,7 +24,7 @@ async function forked(id: string, body: object, headers = {}): Promise<RunView> 
   return await response.json();
 }
 
-/** A game of guesses that was lost in its third turn, ended. */
+/** A game of guesses that was lost in its third turn, and has ended. */
 async function lostGame(more: object = {}): Promise<RunView> {
   const wrong = { tool_calls: [{ name: "guess", arguments: { number: 900 } }] };
   return await platform.finish({
@@ -37,7 +37,7 @@ async function lostGame(more: object = {}): Promise<RunView> {
   });
 }
 
-test("forks go on behind the turn named: same task, turns and state, and only the turns after it are asked for", async () => {
+test("forks continue after the named turn: same task, turns and state, and only later turns are requested", async () => {
   const run = await lostGame();
   const source = await platform.rollout(rolloutAt(run.id));
   expect(source.turns.length).toBe(3);
@@ -55,26 +55,26 @@ test("forks go on behind the turn named: same task, turns and state, and only th
   for (const slot of [0, 1]) {
     const rollout = await platform.rollout(rolloutAt(made.id, 0, slot));
     expect(rollout).toMatchObject({ forked_from, task_key: source.task_key });
-    // As it was, but for its worth: that is the rollout's own.
+    // Unchanged, except for reward and advantage, which are the rollout's own.
     const { reward: _reward, advantage: _advantage, ...inherited } = { ...source.turns[0] };
     expect(rollout.turns[0]).toMatchObject(inherited);
     expect(rollout.turns.length).toBe(3);
-    // The reply of the environment to turn 0 is the one that was given then.
+    // The environment's reply to turn 0 is the one that was given then.
     expect(rollout.turns[1]?.prompt).toEqual(source.turns[1]?.prompt);
-    // Two guesses were answered, as then: the calls of a last turn are never run.
+    // Two guesses were answered, as then, because the calls of a last turn are never run.
     const { secret, guesses } = source.state;
     expect(rollout.state).toMatchObject({ secret, guesses });
     const own = rollout.turns.slice(1).map((turn) => turn.usage?.prompt_tokens ?? 0);
     expect(rollout.usage.prompt_tokens).toBe(own.reduce((sum, count) => sum + count, 0));
   }
-  // Two rollouts, two turns each: nothing that was inherited is asked for or counted again.
+  // Two rollouts, two turns each: inherited turns are neither requested nor counted again.
   expect((await requestsOf(model)).length).toBe(4);
   expect(ended.report).toMatchObject({ turns: 4, calls: 4 });
-  // The run it was forked from is as it was.
+  // The original run is unchanged.
   expect(await platform.run(run.id)).toEqual(run);
 });
 
-test("a rollout whose trajectory is folded is forked from its segment, and a fork is forked likewise", async () => {
+test("a rollout whose trajectory is in a segment is forked from there, and a fork can be forked too", async () => {
   const run = await lostGame();
   await segmentLines(platform, run.id);
   const first = await forked(rolloutAt(run.id), { turn: 0 });
@@ -86,7 +86,7 @@ test("a rollout whose trajectory is folded is forked from its segment, and a for
   expect((await platform.rollout(rolloutAt(second.id))).turns.length).toBe(3);
 });
 
-test("a turn nothing follows cannot be forked behind, and the refusal says which can", async () => {
+test("a turn that nothing can follow cannot be forked, and the refusal says which turns can", async () => {
   const run = await lostGame();
   const id = rolloutAt(run.id);
   const last = await fork(id, { turn: 2 });
@@ -115,7 +115,7 @@ test("the same key forks once; with another body, or for another rollout, it is 
   await platform.ended(once.id);
 });
 
-test("a rollout that goes on, or never began, cannot be forked", async () => {
+test("a rollout that is running, or that never began, cannot be forked", async () => {
   const hang = { fault: { kind: "hang" } } as const;
   const model = script([GUESSES[0] ?? "", hang]);
   const run = await platform.start({ environment: "guess-number", num_examples: 1, model });
@@ -125,11 +125,11 @@ test("a rollout that goes on, or never began, cannot be forked", async () => {
   expect(await going.json()).toMatchObject({ error: { code: "conflict" } });
   await platform.post(`/v1/runs/${run.id}/cancel`, {});
   await platform.ended(run.id);
-  // Cancelled after one turn: nothing follows that.
+  // Cancelled after one turn, so nothing can follow that turn.
   expect((await fork(rolloutAt(run.id), { turn: 0 })).status).toBe(400);
 });
 
-test("an environment that keeps more than its state refuses forks", async () => {
+test("an environment with more than its state refuses forks", async () => {
   const twice = { tool_calls: [{ name: "look", arguments: {} }] };
   const request = { environment: "unforkable", model: script([twice, twice, "done"]) };
   const run = await platform.finish(request);
@@ -139,7 +139,7 @@ test("an environment that keeps more than its state refuses forks", async () => 
   expect(await refused.json()).toMatchObject({ error: { code: "conflict" } });
 });
 
-test("a fork whose creation was cut short before its object existed begins with the next read", async () => {
+test("a fork whose creation was interrupted before its object existed starts with the next read", async () => {
   const run = await lostGame();
   const made = await forked(rolloutAt(run.id), { turn: 0 });
   await platform.ended(made.id);
@@ -149,7 +149,7 @@ test("a fork whose creation was cut short before its object existed begins with 
   expect(ended).toMatchObject({ forked_from: { turn: 0 }, counts: { scored: 1 } });
 });
 
-test("a fork may call another endpoint, and none that is gone", async () => {
+test("a fork may call another endpoint, but not a deleted one", async () => {
   const run = await lostGame();
   const name = `fork-${crypto.randomUUID().slice(0, 8)}`;
   const endpoint = { name, base_url: env.MODEL_URL, probe: false };

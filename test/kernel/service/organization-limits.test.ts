@@ -1,4 +1,4 @@
-/** What an organisation may use at once: runs in flight, storage, uploads. */
+/** The limits of an organisation: runs in flight, storage, uploads. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { ApiError } from "../../../src/contract/api-error.ts";
@@ -10,7 +10,7 @@ import { type Door, openPlatform } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
-/** Limits are remembered for a minute: they are set before anything is asked. */
+/** Limits are cached for a minute, so they are set before the first request. */
 async function limited(limits: Partial<OrganizationLimits>): Promise<Door> {
   const door = await openPlatform();
   await env.DB.prepare("update organizations set limits = ? where id = ?")
@@ -29,7 +29,7 @@ async function refused(reply: Response): Promise<ApiError["error"]> {
   return error;
 }
 
-test("an organisation has no more unfinished runs than it may, and one that has ended makes room", async () => {
+test("an organisation has no more unfinished runs than its limit, and an ended run frees its place", async () => {
   const door = await limited({ runs_in_flight: 1 });
   const first = await door.start(hanging());
   const { message } = await refused(await door.post("/v1/runs", hanging()));
@@ -41,7 +41,7 @@ test("an organisation has no more unfinished runs than it may, and one that has 
   await expect.poll(async () => (await door.post("/v1/runs", hanging())).status, { timeout: 30_000 }).toBe(202);
 });
 
-test("of two runs that come at once for one place only one is written, and the other leaves no endpoint", async () => {
+test("of two simultaneous runs for one place only one is written, and the other leaves no endpoint", async () => {
   const { scope } = await openPlatform();
   const endpoints = [endpointRow(), endpointRow()] as const;
   const written = await Promise.all(
@@ -54,14 +54,14 @@ test("of two runs that come at once for one place only one is written, and the o
   expect(left).toBe(1);
 });
 
-test("a project that is being deleted takes no run", async () => {
+test("a project that is being deleted accepts no run", async () => {
   const { scope } = await openPlatform();
   await env.DB.prepare("update projects set deleted_at = 1 where id = ?").bind(scope.projectId).run();
   const endpoint = endpointRow();
   expect(await insertRun(env.DB, scope, runRow(endpoint), endpoint)).toBe("gone");
 });
 
-test("what runs left and what was uploaded counts towards the storage of an organisation, and beyond it nothing begins", async () => {
+test("results of runs and uploads count towards the storage of an organisation, and beyond its limit nothing starts", async () => {
   const door = await limited({ storage_bytes: 10_000 });
   const { id } = await door.finish({ ...request(), dataset: questions(20), model: script(RIGHT) });
   const stored = () => env.DB.prepare("select stored_bytes as n from runs where id = ?").bind(id).first<number>("n");
@@ -73,7 +73,7 @@ test("what runs left and what was uploaded counts towards the storage of an orga
       body: '{"question":"a"}\n',
       headers: { "content-type": "application/jsonl" },
     });
-  // What it stores is looked at once a minute: by a clock of this test's own.
+  // What it stores is read once a minute, so this test uses its own clock.
   const { uploadDataset } = await import("../../../src/kernel/service/upload-dataset.ts");
   const sent = { name: null, environment: null, environment_args: {} };
   const late = { idempotencyKey: null, now: Date.now() + 120_000 };
@@ -87,7 +87,7 @@ test("what runs left and what was uploaded counts towards the storage of an orga
   await refused(await door.post("/v1/runs", { ...request(), model: script(RIGHT) }));
 });
 
-test("an organisation that may upload nothing at once is told so", async () => {
+test("an organisation whose limit is no uploads is refused with that reason", async () => {
   const door = await limited({ uploads_at_once: 0 });
   const body = '{"question":"a"}\n';
   const reply = await door.ask("/v1/datasets", {
@@ -98,7 +98,7 @@ test("an organisation that may upload nothing at once is told so", async () => {
   expect((await refused(reply)).message).toContain("uploads_at_once");
 });
 
-test("a run that is refused leaves none of its rows in the store, nor a token for its trainer", async () => {
+test("a refused run leaves no rows in the store, and no token for its trainer", async () => {
   const kept = async ({ scope }: Door) => {
     const { objects } = await env.STORE.list({ prefix: folderOf(scope) });
     const tokens = "select count(*) as n from trainer_tokens where org_id = ?";

@@ -1,4 +1,4 @@
-/** One rollout read while its trajectory moves: the real stores, and a look that came too early. */
+/** Reads one rollout while its trajectory is moved, with the real stores and a lookup that comes too early. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
@@ -9,7 +9,7 @@ import { openPlatform } from "../platform.ts";
 import { RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
-test("a trajectory that moves into a segment between the look for one and the read of its own file is read from there", async () => {
+test("a trajectory that is moved into a segment between the lookup and the read of its own file is read from the segment", async () => {
   const door = await openPlatform();
   const dataset = [{ question: "long ".repeat(LIMITS.inlineTrajectoryBytes / 4), answer: "#### 4" }];
   const { id } = await door.finish({ environment: "gsm8k", dataset, model: script(RIGHT) });

@@ -1,4 +1,4 @@
-/** A rollout read by pieces, wherever it lies: beside its row, in an object of its own, in a segment. */
+/** A rollout read in pieces, wherever it is: with its row, in its own object in R2, in a segment. */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
@@ -31,7 +31,7 @@ async function play(turns: Turns): Promise<string> {
   return rolloutAt(run.id);
 }
 
-/** All that is read of it by pieces. */
+/** Everything that can be read of it in pieces. */
 async function piecesOf(id: string) {
   const path = `/v1/rollouts/${id}`;
   const head = await read<RolloutHead>(`${path}/head`);
@@ -43,7 +43,7 @@ async function piecesOf(id: string) {
   return { head, first, last, rest, whole, outline };
 }
 
-test("pieces of a rollout say what the whole says, wherever its trajectory lies", async () => {
+test("the pieces of a rollout agree with the whole, wherever its trajectory is", async () => {
   const id = await play([{ content: LONG, ...product }, { content: LONG, ...product }, LONG]);
   const { turns, prompt: _, completion: __, state, ...view } = await platform.rollout(id);
   const before = await piecesOf(id);
@@ -75,7 +75,7 @@ test("pieces of a rollout say what the whole says, wherever its trajectory lies"
   expect(at_ms).toBeGreaterThanOrEqual(0);
 });
 
-test("which tool calls failed is read as it was recorded: of a turn, in its outline and in the row of results", async () => {
+test("failed tool calls are read as they were recorded: of a turn, in its outline and in the row of results", async () => {
   const wrong = { name: "multiply", arguments: { a: "twelve", b: 3 } };
   const id = await play([{ tool_calls: [...product.tool_calls, wrong] }, product, "36"]);
   const { first, rest, outline, head } = await piecesOf(id);
@@ -92,7 +92,7 @@ test("which tool calls failed is read as it was recorded: of a turn, in its outl
   expect(completion.filter(({ role }) => role === "tool").every((said) => !("failed" in said))).toBe(true);
 });
 
-test("pieces of a rollout that runs say what the whole says, page by page", async () => {
+test("the pieces of a running rollout agree with the whole, page by page", async () => {
   const guess = { tool_calls: [{ name: "guess", arguments: { number: 0 } }] };
   const model = script([guess, { fault: { kind: "hang" } }]);
   const run = await platform.start({ environment: "guess-number", num_examples: 1, model });
@@ -110,7 +110,7 @@ test("pieces of a rollout that runs say what the whole says, page by page", asyn
   await platform.ended(run.id);
 });
 
-test("a turn that is not there is not found, and one without ids has no tokens", async () => {
+test("a turn that does not exist is not found, and one without ids has no tokens", async () => {
   const id = await play([product, "36"]);
   const statuses = ["turns/99", "turns/x", "turns/-1", "turns/0/tokens", "turns?limit=101", "turns?after=-1"].map(
     async (path) => (await platform.ask(`/v1/rollouts/${id}/${path}`)).status,
@@ -119,7 +119,7 @@ test("a turn that is not there is not found, and one without ids has no tokens",
   expect((await piecesOf(id)).rest.n_turns).toBeGreaterThan(1);
 });
 
-test("the tokens of a turn are the engine's, and train only where the whole rollout does", async () => {
+test("the tokens of a turn are the engine's, and train only if the whole rollout does", async () => {
   const dataset = [{ question: "one and two", answer: "#### 3" }];
   const say = (turns: Turns) =>
     platform.finish({ environment: "gsm8k", dataset, model: script(turns), num_examples: 1 });
@@ -140,7 +140,7 @@ test("the tokens of a turn are the engine's, and train only where the whole roll
   expect(await read<TurnTokenPage>(path(faulty.id))).toMatchObject(untrained);
 });
 
-test("why nothing trains is looked for in the turn that is read and the first ones, not in a rollout of any length", async () => {
+test("the reason why nothing trains is searched in this turn and the first ones, however long the rollout is", async () => {
   const turns = Array.from({ length: 100 }, (_, index) => longTurn(index, index !== 50));
   const task = { id: "ro", task_key: "k", example_id: 1, task: {}, prompt: [], answer: "4", info: {} };
   const whole = readerOf({ ...trajectoryOf(newRollout(task, 1000)), turns });
@@ -178,7 +178,7 @@ function longTurn(index: number, sampled: boolean): StoredTurn {
   };
 }
 
-test("a page of turns ends at its limit or its bytes, from either side, and has one turn at least", () => {
+test("a page of turns ends at its limit or its bytes, from either side, and has at least one turn", () => {
   const at = (after: number | null, before: number | null, limit: number, bytes = 100) =>
     rangeOf(10, { after, before, limit, bytes }, (index) => (index === 7 ? 500 : 30));
   expect(at(null, null, 2)).toEqual({ from: 0, to: 2, more: true });

@@ -1,4 +1,4 @@
-/** What the export of a run answers, against rows made again from what the run has stored, by other code than its own. */
+/** Compares the export of a run with rows made again from the stored data, by separate code. */
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import {
@@ -26,7 +26,7 @@ const about = (names: readonly string[]) =>
     names.map((name) => ({ question: name, answer: `of ${name}` })),
   );
 
-/** Every rollout draws what it will be worth, so that those of a group differ; a task may ask for no score. */
+/** Every rollout draws its reward at random, so that those of a group differ; a task may prevent a score. */
 const drawn = (_state: unknown, can: Capabilities) => ({ drawn: Math.floor(can.random() * 4) });
 const rubric = {
   rewards: {
@@ -40,11 +40,11 @@ const find = tool({
   description: "Finds it.",
   parameters: z.object({ city: z.string(), days: z.array(z.number()), deep: z.json(), n: z.number() }).partial(),
   hidden: { drawn: inject<number>() },
-  // So that the rollouts of a group say different things.
+  // So that the rollouts of a group have different texts.
   run: ({ drawn, ...asked }) => `found ${Object.keys(asked).join()}, ${drawn} times`,
 });
 
-/** Longer than what a run keeps beside its rows. */
+/** Longer than what a run stores with its rows. */
 const LONG = "long ".padEnd(40_000, ".");
 
 function talk(names: readonly string[]) {
@@ -95,7 +95,7 @@ const VALID = questionScript([
   { tool_calls: [call('{"n":12.50,"deep":1e300}', "call_third")] },
   "It is found.",
 ]);
-/** No row can hold the second call. */
+/** The second call cannot be in a row. */
 const SPOILED = questionScript([
   { tool_calls: [call("{}"), call(`{"deep":${"[".repeat(120)}${"]".repeat(120)}}`, "call_deep")] },
   "It is not.",
@@ -103,7 +103,7 @@ const SPOILED = questionScript([
 const FLAKY: Script["when"] = {
   hard: [{ fault: { kind: "status", status: 404 }, attempts: 1, reply: "Draw." }, "So.", "Well."],
 };
-/** What each slot of a group calls with: of six, four can be no row. */
+/** The arguments of each slot of a group: of six, four cannot be a row. */
 const SLOTS = [
   ...['{"n":9007199254740991}', "[1]", '{"n":9007199254740993}', '{"half":"\\ud83d"}', '{"open":'],
   '{"text":"9007199254740993"}',
@@ -135,7 +135,7 @@ async function aloneRun(): Promise<string> {
   return (await door.finish(asked)).id;
 }
 
-/** Played once, by the first test that asks: its id. */
+/** Played once, by the first test that needs it: its id. */
 async function idOf(name: "mixed" | "alone"): Promise<string> {
   const id = runs.get(name) ?? (await (name === "mixed" ? mixedRun() : aloneRun()));
   runs.set(name, id);
@@ -151,7 +151,7 @@ const QUERIES: readonly Asked[] = FORMATS.flatMap((format) => [
   { format, min_reward: 0.5, best_of_group: true, dedupe: true },
 ]);
 
-/** All pages together, and what each says that it left out. */
+/** All pages together, and what each reports as left out. */
 async function answered(id: string, asked: Asked, limit: number) {
   const query = new URLSearchParams(Object.entries({ ...asked, limit }).map(([k, v]) => [k, String(v)]));
   const rows: unknown[] = [];
@@ -174,7 +174,7 @@ const Note = z.object({
   rollouts: z.array(z.string()),
 });
 
-/** Returns what was expected, for those who want to know how much that was. */
+/** Returns the expected rows, for callers that need their number. */
 async function expectRecomputed(stored: StoredRun, asked: Asked, limit: number): Promise<Exported> {
   const expected = rowsByHand(stored, asked);
   const { rows, notes } = await answered(stored.run.id, asked, limit);
@@ -194,7 +194,7 @@ async function expectAllRecomputed(id: string, limit: number): Promise<void> {
 }
 
 test.each(["mixed", "alone"] as const)(
-  "the export of the run %s is what is stored of it, in every format and by every filter, before folding and after",
+  "the export of the run %s is what is stored of it, in every format and by every filter, before compaction and after",
   async (name) => {
     const id = await idOf(name);
     await expectAllRecomputed(id, 5);
@@ -205,11 +205,11 @@ test.each(["mixed", "alone"] as const)(
   },
 );
 
-test("among these are members of groups, several turns, pairs with calls, and rows left out for each reason", async () => {
+test("the data covers members of groups, several turns, pairs with calls, and rows left out for each reason", async () => {
   const stored = await storedRun(door, await idOf("mixed"));
   const of = (format: Asked["format"]) => expectRecomputed(stored, { format }, 1000);
   const [sft, dpo, verifiers] = [await of("sft"), await of("dpo"), await of("verifiers")];
-  // Six tasks of six rollouts: one is played twice, one has no score, one is no row.
+  // Six tasks of six rollouts: one is played twice, one has no score, one cannot be a row.
   expect([stored.rollouts.length, verifiers.rows.length]).toEqual([42, 36]);
   expect([sft.rows.length, sft.left_out.length]).toEqual([24, 6]);
   expect(new Set(verifiers.rows.map(({ info }) => JSON.stringify(info)))).toEqual(

@@ -1,4 +1,6 @@
-/** Cases of verifiers' that only whole runs show, by the names they have there: what a retry repeats, what a limit counts. */
+/**
+ * Cases of verifiers' tests that need whole runs, under their names there: what a retry repeats, what a limit counts.
+ */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import type { RunView } from "../../../src/contract/run.ts";
@@ -26,7 +28,7 @@ async function cancelled(run: RunView): Promise<void> {
   await platform.ended(run.id);
 }
 
-test("R-retry-1, R-gen-7: after the last of its tries a rollout is returned with its error, unscored and counted", async () => {
+test("R-retry-1, R-gen-7: after its last try a rollout is returned with its error, unscored and counted", async () => {
   const always = script([{ fault: down }]);
   const once = script([{ fault: down, times: 1, reply: "\\boxed{4}" }]);
   const request = { environment: "gsm8k", dataset: questions(1), limits: { max_retries: 1 } };
@@ -44,7 +46,7 @@ test("R-retry-1, R-gen-7: after the last of its tries a rollout is returned with
   expect(saved.counts).toMatchObject({ scored: 1, failed: {} });
 });
 
-test("R-retry-3: a rollout that failed in its second turn begins again with its first", async () => {
+test("R-retry-3: a rollout that failed in its second turn starts again with its first", async () => {
   const refused = { kind: "status", status: 404 } as const;
   const model = script([guess(1), { fault: refused, attempts: 1, reply: guess(2) }]);
   const args = { max: 1000, max_turns: 2 };
@@ -59,7 +61,7 @@ test("R-retry-3: a rollout that failed in its second turn begins again with its 
   expect(again.turns.length).toBe(2);
 });
 
-test("R-gen-4: the limit counts rollouts, also where groups are scored whole", async () => {
+test("R-gen-4: the limit counts rollouts, even if whole groups are scored", async () => {
   const request = { environment: "ranked", rollouts_per_example: 4 };
   const dataset = Array.from({ length: 6 }, (_, index) => ({ question: `question ${index}` }));
   const [two, all] = [script(HANGS), script(HANGS)];

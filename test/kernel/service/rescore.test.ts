@@ -1,4 +1,4 @@
-/** Runs that score what others left behind: another rubric over the same trajectories, and no call of the policy. */
+/** Runs that score the trajectories of other runs: another rubric, and no call of the policy. */
 import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 const REFUSED: Turns = [{ fault: { kind: "status", status: 404 } }];
 const HANGS: Turns = [{ fault: { kind: "hang" } }];
-/** Too large to travel with a report: it is an object of its own in R2. */
+/** Too large for a report: it is an object of its own in R2. */
 const LARGE = "x".repeat(40_000);
 
 function rescore(id: string, body: object, headers = {}): Promise<Response> {
@@ -50,7 +50,7 @@ async function holds(id: string): Promise<void> {
   expect(audit).toMatchObject({ holds: true, violations: [] });
 }
 
-test("every stored trajectory is scored by the other rubric, in a run of its own, and no model is called", async () => {
+test("every stored trajectory is scored by the other rubric, in a new run, and no model is called", async () => {
   const model = script(["3"], { one: ["1"] });
   const words = [...Array<string>(12).fill("plain"), "one", LARGE];
   const request = { environment: "marked", dataset: ask(words), model, rollouts_per_example: 2 };
@@ -76,7 +76,7 @@ test("every stored trajectory is scored by the other rubric, in a run of its own
   expect(new Set(rows.map(({ rollout_id }) => rollout_id)).size).toBe(28);
 });
 
-test("tasks are known by what they ask where they are scored anew, also those of a run from before there were such texts", async () => {
+test("rescored tasks have their task texts, even for a run from before these texts existed", async () => {
   const [short, long] = ["two", LARGE];
   const request = { environment: "marked", dataset: ask([short, long]), model: script(["3"]) };
   const run = await platform.finish(request);
@@ -87,7 +87,7 @@ test("tasks are known by what they ask where they are scored anew, also those of
   expect(await textsOf((await rescored(run.id)).id)).toEqual(known);
 });
 
-test("whole groups are scored as one where only the new rubric looks at groups", async () => {
+test("whole groups are scored as one even if only the new rubric scores groups", async () => {
   const model = script(["5"], { first: ["2"] });
   const words = { environment: "marked", dataset: ask(["first", "second"]), model };
   const run = await platform.finish({ ...words, rollouts_per_example: 3 });
@@ -97,7 +97,7 @@ test("whole groups are scored as one where only the new rubric looks at groups",
   await holds(made.id);
 });
 
-test("where the version that played a run is gone, the code there is of its environment scores it", async () => {
+test("if the version that played a run is gone, the current code of its environment scores it", async () => {
   const model = script(["3"]);
   const run = await platform.finish({ environment: "marked", dataset: ask(["a", "b"]), model });
   // As a deployment with an earlier version would have left it.
@@ -119,7 +119,7 @@ test("where the version that played a run is gone, the code there is of its envi
   expect((await rescore(run.id, {})).status).toBe(404);
 });
 
-test("each place answers: what failed ends as it did, and what never ran as its run ended", async () => {
+test("every place is filled: what failed ends in the same way, and what never ran ends as its run ended", async () => {
   const model = script(["7"], { refused: REFUSED, silent: ["nothing"], hangs: HANGS });
   const dataset = ask(["plain", "refused", "silent", "hangs", "never"]);
   const run = await platform.start({ environment: "marked", dataset, model, max_concurrent: 1 });
@@ -138,7 +138,7 @@ test("each place answers: what failed ends as it did, and what never ran as its 
   await holds(made.id);
 });
 
-test("a trajectory that moves into a segment while it is looked for is found there", async () => {
+test("a trajectory that is moved into a segment during the lookup is found there", async () => {
   const run = await platform.finish({ environment: "marked", dataset: ask(["a"]), model: script(["7"]) });
   await segmentLines(platform, run.id);
   const pages: unknown[] = [];
@@ -154,7 +154,7 @@ test("a trajectory that moves into a segment while it is looked for is found the
   expect(pages).toHaveLength(2);
 });
 
-test("a trajectory that is gone from the store ends its rollout with that reason", async () => {
+test("a trajectory that is missing in the store ends its rollout with that reason", async () => {
   const model = script(["7"]);
   const run = await platform.finish({ environment: "marked", dataset: ask(["a", "b"]), model });
   await segmentLines(platform, run.id);
@@ -166,7 +166,7 @@ test("a trajectory that is gone from the store ends its rollout with that reason
   expect(error?.message).toContain("was deleted from the store");
 });
 
-test("a process that dies under it goes on after it, and every rollout ends once", async () => {
+test("a rescoring run continues after its process dies, and every rollout ends once", async () => {
   const model = script(["4"]);
   const dataset = ask(Array<string>(30).fill("plain"));
   const run = await platform.finish({ environment: "marked", dataset, model });
@@ -178,7 +178,7 @@ test("a process that dies under it goes on after it, and every rollout ends once
   expect(await platform.results(ended.id)).toHaveLength(30);
 });
 
-test("one whose creation was cut short before its object existed begins with the next read", async () => {
+test("a rescoring run whose creation was interrupted before its object existed starts with the next read", async () => {
   const run = await platform.finish({
     environment: "marked",
     dataset: ask(["a"]),
@@ -192,7 +192,7 @@ test("one whose creation was cut short before its object existed begins with the
   });
 });
 
-test("a rollout of it is forked as any other, and it is scored anew itself", async () => {
+test("its rollouts can be forked like any other, and it can be rescored itself", async () => {
   const run = await platform.finish({
     environment: "guess-number",
     environment_args: { max: 3 },
@@ -209,7 +209,7 @@ test("a rollout of it is forked as any other, and it is scored anew itself", asy
   expect(await rescored(forked.id)).toMatchObject({ forked_from: null, counts: { scored: 1 } });
 });
 
-test("what cannot be scored anew is refused before anything is stored", async () => {
+test("what cannot be rescored is refused before anything is stored", async () => {
   const going = await platform.start({
     environment: "marked",
     dataset: ask(["a"]),
@@ -234,7 +234,7 @@ test("what cannot be scored anew is refused before anything is stored", async ()
   expect((await rescore("run_nobody", {})).status).toBe(404);
 });
 
-test("the judges of a run score it anew, also those given with it, unless they are gone or others are named", async () => {
+test("the judges of a run rescore it, inline ones too, unless they are gone or others are named", async () => {
   const judge = script(['{"reason": "", "verdict": "yes"}']);
   const made = { name: "passing", base_url: env.MODEL_URL, probe: false };
   expect((await platform.post("/v1/endpoints", made)).status).toBe(201);
@@ -257,7 +257,7 @@ test("the judges of a run score it anew, also those given with it, unless they a
   });
 });
 
-test("a group that is scored as one has at most 400 members: each may be a read", async () => {
+test("a group that is scored as one has at most 400 members, because each may need a read", async () => {
   const request = { environment: "ranked", model: "m", dataset: ask(["a"]) };
   const endpoint = { base_url: env.MODEL_URL };
   const large = await platform.post("/v1/runs", {
@@ -269,7 +269,7 @@ test("a group that is scored as one has at most 400 members: each may be a read"
   expect(await large.json()).toMatchObject({ error: { param: "rollouts_per_example" } });
 });
 
-test("the same key scores once; with another body, or for another run, it is refused", async () => {
+test("the same key rescores once; with another body, or for another run, it is refused", async () => {
   const request = { environment: "marked", dataset: ask(["a"]), model: script(["1"]) };
   const [run, other] = [await platform.finish(request), await platform.finish(request)];
   const key = { "idempotency-key": `rescore-${run.id}` };

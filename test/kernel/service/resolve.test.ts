@@ -1,4 +1,4 @@
-/** One step resolves every kind of run: what is wrong with it is said in the same words, whichever way it is asked for. */
+/** One step resolves every kind of run: a fault gives the same error through every interface. */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
@@ -12,7 +12,7 @@ import { registerOnce, registerTestEnvironments } from "../registered.ts";
 import { GUESSES } from "../rows.ts";
 import { script } from "../script.ts";
 
-/** Takes one argument, and builds with any number but 13. */
+/** Takes one argument, and builds with any number except 13. */
 const choosy = defineEnvironment({
   args: z.strictObject({ size: z.int().max(100).default(1) }),
   build: ({ size }) => {
@@ -44,7 +44,7 @@ async function refused(path: string, body: object): Promise<Said> {
   return { code, message, param };
 }
 
-/** Asked for each in its own way: a run, what it would cost, and an eval as its training run begins it. */
+/** Each is requested in its own way: a run, its preview, and an eval as its training run starts it. */
 const ways = {
   run: (body: object) => refused("/v1/runs", asked(body)),
   preview: (body: object) => refused("/v1/runs/preview", asked(body)),
@@ -57,7 +57,7 @@ const ways = {
   },
   rescore: (body: object) => refused(`/v1/runs/${ended.run}/rescore`, body),
   fork: (body: object) => refused(`/v1/rollouts/${ended.rollout}/fork`, { turn: 0, ...body }),
-  /** What a training run says of the evals that it will begin: of the fields of `eval`. */
+  /** The errors of a training run about its evals: about the fields of `eval`. */
   "asked eval": (body: object) => refused("/v1/runs", training({ eval: { every: 1, ...body } })),
 };
 
@@ -147,7 +147,7 @@ test.each([
     by: ALL,
     said: { code: "prices_required", message: expect.any(String), param: "endpoint" },
   },
-])("$what is refused in the same words by each interface", async ({ body, by, said }) => {
+])("$what is refused with the same error by each interface", async ({ body, by, said }) => {
   const first = await ways[by[0]](body);
   expect(first).toEqual(said);
   for (const way of by.slice(1)) {
@@ -156,13 +156,13 @@ test.each([
   }
 });
 
-test("a judge that an eval's environment asks for is missing in its training run, and is said of the eval's environment", async () => {
+test("a judge that an eval's environment needs is missing in its training run, and the error names the eval's environment", async () => {
   const run = await ways.run({ environment: "judged" });
   const said = await ways["asked eval"]({ environment: "judged" });
   expect(said).toEqual({ ...run, param: "eval.environment" });
 });
 
-test("a group too large to be scored as one is refused by the field that each interface has for it", async () => {
+test("a group too large to be scored as one is refused, naming the field that each interface has for it", async () => {
   const model = script(["1"]);
   const request = { environment: "marked", dataset: [{ question: "a" }], rollouts_per_example: 401, model };
   const message = "ranked scores whole groups, of at most 400 rollouts";

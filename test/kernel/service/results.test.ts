@@ -34,7 +34,7 @@ function singles(runId: string): Promise<R2Objects> {
   return env.STORE.list({ prefix });
 }
 
-test("results come in pages until all are read, each rollout once, and an outcome narrows them", async () => {
+test("results come in pages until all are read, each rollout once, and an outcome filters them", async () => {
   const run = await mixedRun(11, 3);
   const pages = await platform.pages(run.id, "limit=4");
   expect(pages.map((page) => page.length)).toEqual([4, 4, 3]);
@@ -47,7 +47,7 @@ test("results come in pages until all are read, each rollout once, and an outcom
   expect(await platform.results(run.id, "outcome=cancelled")).toEqual([]);
 });
 
-test("a page of results holds no more bytes of trajectories than a page may, but one rollout at least", async () => {
+test("a page of results has a bounded number of trajectory bytes, but at least one rollout", async () => {
   const run = await mixedRun(6, 0);
   const sizes = [5, 5, 5, 5, 20, 5].map((mebibytes) => mebibytes * 1024 * 1024);
   await platform.inRun(run.id, (_, { storage }) => {
@@ -63,7 +63,7 @@ test.for([
   ["that travelled with their reports", 0],
   ["too long for that", 40_000],
 ] as const)(
-  "trajectories %s read the same before and after folding, which leaves no single one behind",
+  "trajectories %s read the same before and after compaction, which leaves none outside a segment",
   async ([, padding]) => {
     const run = await mixedRun(6, 2, padding);
     const before = await platform.results(run.id);
@@ -74,12 +74,12 @@ test.for([
     expect(await platform.results(run.id)).toEqual(before);
     expect((await platform.pages(run.id, "limit=4")).flat()).toEqual(before);
     expect(await Promise.all(ids.map(platform.rollout))).toEqual(rolloutsBefore);
-    // A second delivery of the fold finds it done.
+    // A second delivery of the segment message finds the work done.
     expect((await segmentLines(platform, run.id)).length).toBe(6);
   },
 );
 
-test("a long run is folded a hundred at a time, and every row is read across segments", async () => {
+test("a long run is compacted a hundred rollouts at a time, and every row is read across segments", async () => {
   const run = await mixedRun(101, 0);
   const rows = await platform.results(run.id, "limit=60");
   expect(new Set(rows.map(({ rollout_id }) => rollout_id)).size).toBe(101);
@@ -87,7 +87,7 @@ test("a long run is folded a hundred at a time, and every row is read across seg
   expect(await platform.results(run.id, "limit=60")).toEqual(rows);
 });
 
-test("while a run goes on its results are what has ended, and an unfinished rollout can be read", async () => {
+test("while a run is active its results are the ended rollouts, and an unfinished rollout can be read", async () => {
   const hang = { fault: { kind: "hang" } } as const;
   const guess = { tool_calls: [{ name: "guess", arguments: { number: 0 } }] };
   const model = script([guess, hang]);
@@ -104,7 +104,7 @@ test("while a run goes on its results are what has ended, and an unfinished roll
   await platform.ended(run.id);
 });
 
-test("events go on after any id with nothing missing and nothing doubled, the terminal one last", async () => {
+test("events continue after any id with none missing and none twice, the terminal one last", async () => {
   const request = { environment: "gsm8k", dataset: questions(8), model: script(RIGHT) };
   const run = await platform.start({ ...request, max_concurrent: 3 });
   const live = await platform.events(run.id);
@@ -124,7 +124,7 @@ test("events go on after any id with nothing missing and nothing doubled, the te
   expect(ask.status).toBe(204);
 });
 
-test("a run that is read under way says which event it was read behind, and its stream goes on there: nothing is told again, nothing is lost", async () => {
+test("a run that is read while active has the id of its last event, and its stream continues there: no event twice, none lost", async () => {
   const model = script(RIGHT, { last: [{ fault: { kind: "hang" } }] });
   const dataset = questions(6, ["last"]);
   const run = await platform.start({ environment: "gsm8k", dataset, model, max_concurrent: 2 });

@@ -1,4 +1,4 @@
-/** Lists of a run's rollouts as the API answers them: texts that are searched, names that are not there, bins. */
+/** Lists of a run's rollouts in the API: text search, unknown names, bins. */
 import { beforeAll, expect, test, vi } from "vitest";
 import { GroupView, Histogram, RolloutSummaryList } from "../../../src/contract/rollout-list.ts";
 import { encodeCursor } from "../../../src/kernel/kit/cursor.ts";
@@ -20,7 +20,7 @@ async function asked(path: string, query: Readonly<Record<string, string>>): Pro
   return await door.ask(`/v1/runs/${run}/${path}?${new URLSearchParams(query)}`);
 }
 
-test("a text is found in first prompts, which are read once somebody searches", async () => {
+test("a text is found in first prompts, which are read once a search is made", async () => {
   const query = { filter: '"APPLES" reward:1', sort: "-reward", matched: "true" };
   const page = RolloutSummaryList.parse(await (await asked("rollouts", query)).json());
   expect(page.data.map(({ group }) => group).sort()).toEqual([0, 2]);
@@ -29,7 +29,7 @@ test("a text is found in first prompts, which are read once somebody searches", 
   expect(none.data).toEqual([]);
 });
 
-test("a filter of many texts is counted by what it takes, in slices that are each no more than one of a plain list", async () => {
+test("a filter of many texts is counted by its cost, in slices that each cost no more than one of a plain list", async () => {
   const { id } = await door.finish({
     environment: "gsm8k",
     dataset: questions(1, []),
@@ -57,7 +57,7 @@ test("a filter of many texts is counted by what it takes, in slices that are eac
   spend.mockRestore();
 });
 
-test("a filter that is none, and a score that nobody has, are refused with what was expected", async () => {
+test("an invalid filter, and a score that no rollout has, are refused with what is expected", async () => {
   const refusal = async (path: string, query: Readonly<Record<string, string>>) => {
     const reply = await asked(path, query);
     expect(reply.status).toBe(400);
@@ -83,7 +83,7 @@ test("a histogram counts every rollout, and a group is read with its members", a
   expect([group.counts.scored, group.members.map(({ group: of }) => of)]).toEqual([1, [1]]);
 });
 
-test("a cursor that nobody gave out is refused, and has nobody walk what is before the run", async () => {
+test("a cursor that was never issued is refused, and cannot cause a walk before the start of the run", async () => {
   const before = Number.MIN_SAFE_INTEGER;
   const forged = [
     ["rollouts", "reward", null, before],

@@ -1,4 +1,4 @@
-/** Another ROLLCALL_SECRET takes the place of the one that a run, its endpoint and its project's secrets were made under. */
+/** ROLLCALL_SECRET is replaced after a run, its endpoint and its project's secrets were made under the old one. */
 import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
@@ -18,7 +18,7 @@ import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
 const OLD = env.ROLLCALL_SECRET;
-/** Always known in tests, so that other files, which share the database, can read what this one seals anew. */
+/** Always accepted in tests, so that other files, which share the database, can read what this one seals again. */
 const NEW = env.ROLLCALL_SECRETS_BEFORE ?? "";
 const KEY = "sk-of-before-the-rotation";
 
@@ -40,7 +40,7 @@ async function keyIdOf(sealed: Promise<string | null | undefined>): Promise<stri
   return (await sealed)?.split(".")[0];
 }
 
-test("a rotation in the middle of a run breaks nothing: ids, keys and repeats are as they were", async () => {
+test("a rotation in the middle of a run breaks nothing: ids, keys and repeats keep working", async () => {
   rotateBack();
   const hangs = [{ fault: { kind: "hang" }, times: 1, reply: "\\boxed{4}" }] as const;
   const model = script(RIGHT, { hang: hangs });
@@ -71,7 +71,7 @@ test("a rotation in the middle of a run breaks nothing: ids, keys and repeats ar
   expect(more).toMatchObject({ status: "completed", counts: { scored: 6 } });
 });
 
-test("a key that is used is sealed anew by its use, and everything else by resealing; then the old secret may go", async () => {
+test("using a key seals it again, and resealing does so for everything else; then the old secret may be removed", async () => {
   rotateBack();
   const { scope } = platform;
   const [old] = sealKeyIds(env);
@@ -120,7 +120,7 @@ test("a key that is used is sealed anew by its use, and everything else by resea
   expect((await openEndpoint(later, scope, endpointId, 5000)).api_key).toBe(KEY);
 });
 
-test("a run whose secret is taken out dispatches nothing more, and goes on when the secret is back", async () => {
+test("a run whose secret is removed dispatches nothing more, and continues when the secret is back", async () => {
   rotateBack();
   const model = script(RIGHT, undefined, { held: true });
   const request = { environment: "gsm8k", dataset: questions(2), model, max_concurrent: 1 };
@@ -145,18 +145,18 @@ test("a run whose secret is taken out dispatches nothing more, and goes on when 
   expect(await platform.ended(run.id)).toMatchObject({ status: "completed", counts: { scored: 2, failed: {} } });
 });
 
-test("between the two steps of a rotation, when the secret in use stands among those before it, nothing is behind", async () => {
+test("between the two steps of a rotation, with the current secret among the earlier ones, nothing is to be resealed", async () => {
   rotateBack();
   await platform.post("/v1/secrets", { name: "IN_USE", value: "sealed under the secret in use" });
   await resealAll(50);
   const between = { ...env, ROLLCALL_SECRETS_BEFORE: `${OLD},${NEW}` };
-  // What other files left that no key opens may fill a slice.
+  // Values of other files that no key opens may fill a slice.
   const calls = await resealAll(50, between);
   expect(calls.map(({ resealed }) => resealed)).toEqual(calls.map(() => 0));
   expect(calls.at(-1)).toMatchObject({ remaining: 0, next: null });
 });
 
-test("what was not sealed anew before the old secret went says so, and is counted as lost", async () => {
+test("a value that was not resealed before the old secret was removed reports that, and counts as lost", async () => {
   rotateBack();
   const asked = { name: "left-behind", base_url: env.MODEL_URL, api_key: KEY, probe: false };
   const { id } = await (await platform.post("/v1/endpoints", asked)).json<{ id: string }>();
@@ -169,7 +169,7 @@ test("what was not sealed anew before the old secret went says so, and is counte
   expect(unopened).toMatchObject([{ kind: "endpoint", id, reason: "unknown_key" }]);
 });
 
-test("values that do not open are named once, and hold up none of those behind them", async () => {
+test("values that do not open are named once, and do not hold up the values after them", async () => {
   rotateBack();
   const { orgId, projectId } = platform.scope;
   const newEndpoint = async (name: string, change: string) => {
@@ -201,12 +201,12 @@ test("values that do not open are named once, and hold up none of those behind t
     ...[foreign, unmarked].map((id) => named(id, "unknown_key")),
   ]);
   expect(calls.at(-1)).toMatchObject({ remaining: damaged.length });
-  // Set again, or gone, they are nobody's trouble any more.
+  // Once they are set again or deleted, they are no longer reported.
   for (const id of [...damaged, foreign, unmarked]) await platform.ask(`/v1/endpoints/${id}`, { method: "DELETE" });
   expect((await resealAll(50)).at(-1)).toMatchObject({ remaining: 0 });
 });
 
-/** Every call of it, each of which looks at so many values. */
+/** All calls of it, each of which handles this many values. */
 async function resealAll(slice: number, of: Env = env): Promise<readonly Resealed[]> {
   const calls: Resealed[] = [];
   for (let after: string | null = null; ; ) {

@@ -1,4 +1,4 @@
-/** What a trainer's object decides for one that leases: pure, so every case is a state and a call. */
+/** The decisions of a trainer's object for leases: pure, so every case is a state and a call. */
 import { expect, test } from "vitest";
 import { sharesOf } from "../../../src/kernel/messages/trainer-time.ts";
 import { revive } from "../../../src/kernel/trainer/batch-state.ts";
@@ -13,7 +13,7 @@ test("a trainer that died after its lease gets the batch again once the lease ha
   expect(trainer.lease()).toMatchObject({ lease: { attempt: 2 }, batch: { step: 1 } });
 });
 
-test("a trainer that died before its checkpoint registers with the version before and gets the same batch", () => {
+test("a trainer that died before its checkpoint registers with the previous version and gets the same batch", () => {
   const trainer = new TrainerByHand();
   trainer.ready(1, 2);
   trainer.register();
@@ -32,7 +32,7 @@ test("a batch in the checkpoint of a trainer that died before its ack counts as 
   expect(trainer.lease()).toMatchObject({ batch: { step: 2 } });
 });
 
-test("an ack that is repeated is answered as the first was, also when the lease is gone and weights are out", () => {
+test("a repeated ack gets the first answer, even if the lease is gone and weights are published", () => {
   const trainer = new TrainerByHand();
   trainer.ready(1, 2);
   trainer.register();
@@ -44,7 +44,7 @@ test("an ack that is repeated is answered as the first was, also when the lease 
   expect(trainer.ack(serial, 1)).toEqual(reply);
 });
 
-test("whatever a trainer says after another has registered is fenced off, and changes nothing", () => {
+test("every call of a trainer after another has registered is fenced off, and changes nothing", () => {
   const trainer = new TrainerByHand();
   trainer.ready(1);
   trainer.register();
@@ -57,7 +57,7 @@ test("whatever a trainer says after another has registered is fenced off, and ch
   expect(trainer.state).toBe(before);
 });
 
-test("a trainer with weights older than those published has to say that it goes back; then everything since is void", () => {
+test("a trainer with weights older than the published ones must set reset_to; then everything since is void", () => {
   const trainer = new TrainerByHand();
   trainer.ready(1, 2, 3);
   trainer.register();
@@ -73,7 +73,7 @@ test("a trainer with weights older than those published has to say that it goes 
   expect(trainer.lease()).toMatchObject({ batch: { batch_id: "bat_1_2" } });
 });
 
-test("a reset that is asked for twice, because its answer was lost, goes back once", () => {
+test("a reset that is requested twice, because its answer was lost, is carried out once", () => {
   const trainer = new TrainerByHand();
   trainer.ready(1, 2);
   trainer.register();
@@ -84,7 +84,7 @@ test("a reset that is asked for twice, because its answer was lost, goes back on
   expect(trainer.state).toMatchObject({ generation: 1, published: 1, epoch: 3 });
 });
 
-test("acknowledged batches whose weights nobody published are handed out again to a trainer without them", () => {
+test("acknowledged batches without published weights are handed out again to a trainer that lacks them", () => {
   const trainer = new TrainerByHand();
   trainer.ready(1, 2, 3);
   trainer.register();
@@ -94,7 +94,7 @@ test("acknowledged batches whose weights nobody published are handed out again t
   expect(trainer.lease()).toMatchObject({ batch: { batch_id: "bat_0_2" }, lease: { attempt: 1 } });
 });
 
-test("a trainer cannot hold weights that nothing was acknowledged for", () => {
+test("a trainer cannot have weights without an acknowledged batch", () => {
   const trainer = new TrainerByHand();
   trainer.ready(1, 2);
   trainer.register();
@@ -102,7 +102,7 @@ test("a trainer cannot hold weights that nothing was acknowledged for", () => {
   expect(trainer.register({ version: 2, last: 2 })).toBe("conflict");
 });
 
-test("a lease asked for again is the same lease", () => {
+test("a repeated lease request gets the same lease", () => {
   const trainer = new TrainerByHand();
   trainer.ready(1, 2);
   trainer.register();
@@ -110,7 +110,7 @@ test("a lease asked for again is the same lease", () => {
   expect(trainer.lease(2)).toBe("step_mismatch");
 });
 
-test("a batch is taken up once: told again, acknowledged, or of a generation that is over, it adds nothing", () => {
+test("a batch is added once: a repeated, acknowledged or void one adds nothing", () => {
   const trainer = new TrainerByHand();
   const steps = () => trainer.state.batches.map(({ step, state }) => [step, state]);
   trainer.ready(1, 2);
@@ -129,7 +129,7 @@ test("a batch is taken up once: told again, acknowledged, or of a generation tha
   expect(steps()).toEqual([]);
 });
 
-test("a batch is not acknowledged by what was trained on other bytes", () => {
+test("an ack with the digest of other bytes is refused", () => {
   const trainer = new TrainerByHand();
   trainer.ready(1);
   trainer.register();
@@ -138,7 +138,7 @@ test("a batch is not acknowledged by what was trained on other bytes", () => {
   expect(trainer.state).toMatchObject({ acked_step: 0, lease: { serial } });
 });
 
-test("a checkpoint that holds what is acknowledged already leaves that acknowledgement as it is", () => {
+test("a checkpoint with a batch that is acknowledged already leaves that acknowledgement unchanged", () => {
   const trainer = new TrainerByHand();
   trainer.ready(1);
   trainer.register();
@@ -149,7 +149,7 @@ test("a checkpoint that holds what is acknowledged already leaves that acknowled
   expect(trainer.state.batches).toEqual([acked]);
 });
 
-test("a batch whose leases all come to nothing is dead; revived, it has all its attempts again", () => {
+test("a batch whose leases all end without an ack is dead; revived, it has all its attempts again", () => {
   const trainer = new TrainerByHand();
   trainer.ready(1);
   trainer.register();
@@ -162,7 +162,7 @@ test("a batch whose leases all come to nothing is dead; revived, it has all its 
   expect(trainer.lease()).toMatchObject({ lease: { attempt: 1 } });
 });
 
-test("a nack that nothing can help is the end of a batch at once, and one for a shutdown costs it nothing", () => {
+test("a nack that is not retryable makes a batch dead at once, and one for a shutdown costs it nothing", () => {
   const trainer = new TrainerByHand();
   trainer.ready(1);
   trainer.register();
@@ -173,7 +173,7 @@ test("a nack that nothing can help is the end of a batch at once, and one for a 
   expect(trainer.nack(serial, false, "invalid")).toEqual({ state: "dead" });
 });
 
-test("an ack that comes after its lease has ended counts, unless the batch was handed out again", () => {
+test("an ack after its lease has ended counts, unless the batch was handed out again", () => {
   const trainer = new TrainerByHand();
   trainer.ready(1, 2);
   trainer.register();
@@ -187,7 +187,7 @@ test("an ack that comes after its lease has ended counts, unless the batch was h
   expect(trainer.ack(second, 2)).toBe("lease_lost");
 });
 
-test("a heartbeat keeps a lease for as long as it was asked for", () => {
+test("a heartbeat extends a lease by its own duration", () => {
   const trainer = new TrainerByHand();
   trainer.ready(1);
   trainer.register();
@@ -198,7 +198,7 @@ test("a heartbeat keeps a lease for as long as it was asked for", () => {
   }
 });
 
-test("weights are published and applied after the ack of their batch, once and in order; what is only pending may be the next", () => {
+test("weights are published and applied after the ack of their batch, once and in order; pending ones may be the next", () => {
   const trainer = new TrainerByHand();
   trainer.ready(1, 2);
   trainer.register();
@@ -222,7 +222,7 @@ test("weights are published and applied after the ack of their batch, once and i
   expect(trainer.state.replicas).toEqual({ policy: 2 });
 });
 
-test("a batch is acknowledged under the lease that is on it: a former holder, another's token and another batch are told so", () => {
+test("a batch is acknowledged under its current lease: a former holder, a wrong token and a wrong batch get their errors", () => {
   const trainer = new TrainerByHand();
   trainer.ready(1, 2);
   trainer.register();
@@ -243,7 +243,7 @@ test("a batch is acknowledged under the lease that is on it: a former holder, an
   expect(trainer.ack(trainer.leased(), 1)).toBe("wrong_batch");
 });
 
-test("after a registration the lease that was out may still say what it trained, and no other may", () => {
+test("after a registration the previous lease may still acknowledge its batch, and no other may", () => {
   const trainer = new TrainerByHand();
   trainer.ready(1, 2);
   trainer.register();
@@ -253,7 +253,7 @@ test("after a registration the lease that was out may still say what it trained,
   expect(trainer.ack(serial + 5, 1)).toBe("lease_lost");
 });
 
-test("an ack that was stored before its lease was noted is repeated as it was", () => {
+test("an ack that was stored before leases were recorded is repeated unchanged", () => {
   const trainer = new TrainerByHand();
   trainer.ready(1);
   trainer.register();
@@ -267,7 +267,7 @@ test("an ack that was stored before its lease was noted is repeated as it was", 
   expect(trainer.ack(serial, 1)).toEqual(reply);
 });
 
-test("metrics that were no finite number are named in the reply, also in one to a repeat", () => {
+test("metrics that were not finite numbers are named in the reply, also in the reply to a repeat", () => {
   const trainer = new TrainerByHand();
   trainer.ready(1);
   trainer.register();
@@ -288,7 +288,7 @@ test("after its last step a run hands out nothing, and its trainer may still pub
   expect(trainer.report("published", 1)).toBe(true);
 });
 
-/** A step of 40 s: 30 s until its acknowledgement, and 10 s in which the next batch is asked for and is not there. */
+/** A step of 40 s: 30 s until its acknowledgement, and 10 s in which the next batch is requested and is not ready. */
 function trainFor40s(trainer: TrainerByHand, step: number, metrics: Record<string, number | null> = {}) {
   const serial = trainer.leased();
   trainer.now += 30_000;
@@ -304,7 +304,7 @@ function training(trainer = new TrainerByHand()): TrainerByHand {
   return trainer;
 }
 
-test("the platform's clock tells the share in which no batch was there, from the first lease to the last ack; an absence counts neither way", () => {
+test("the platform's clock gives the share without a batch, from the first lease to the last ack; an absence does not count", () => {
   const trainer = training();
   for (const step of [1, 2]) trainFor40s(trainer, step);
   const told = { waiting_for_batch: 10 / 70, not_training: null, waiting_by: "platform" };
@@ -316,7 +316,7 @@ test("the platform's clock tells the share in which no batch was there, from the
   expect(sharesOf(trainer.state.time)).toMatchObject({ waiting_for_batch: 10 / 100 });
 });
 
-test("what a trainer tells of a step goes before what the platform saw of it, and is no more than the step took", () => {
+test("a trainer's report of a step replaces what the platform measured, and is at most the length of the step", () => {
   const trainer = training();
   trainFor40s(trainer, 1, { wait_s: 500, train_s: 24 });
   trainFor40s(trainer, 2, { wait_s: 4, train_s: 28 });
@@ -333,7 +333,7 @@ test("what a trainer tells of a step goes before what the platform saw of it, an
   expect(sharesOf(trainer.state.time)).toMatchObject({ waiting_for_batch: 54 / 150 });
 });
 
-test("what a trainer tells of a step only after its weights were out counts the same", () => {
+test("a trainer's report of a step after its weights were published counts the same", () => {
   const trainer = training(new TrainerByHand(terms({ ...PUSH, delivery: "both" })));
   trainFor40s(trainer, 1, { wait_s: 3, train_s: 24 });
   const { serial } = trainer.offer();
@@ -349,7 +349,7 @@ test("what a trainer tells of a step only after its weights were out counts the 
   });
 });
 
-test("an ack that says its weights are out is taken with them, or not at all; said again it changes nothing", () => {
+test("an ack with published weights is accepted with them, or not at all; a repeat changes nothing", () => {
   const trainer = new TrainerByHand();
   trainer.ready(1, 2, 3);
   trainer.register();

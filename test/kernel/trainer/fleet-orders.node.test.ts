@@ -1,4 +1,4 @@
-/** What a trainer's object orders of the fleet of its run, and what the fleet says back. Pure. */
+/** The orders of a trainer's object to the fleet of its run, and the fleet's reports. Pure. */
 import { expect, test } from "vitest";
 import { heardByFleet, newsForFleet, orderOf } from "../../../src/kernel/trainer/fleet-orders.ts";
 import { NEW_TRAINER, type TrainerState } from "../../../src/kernel/trainer/state.ts";
@@ -7,13 +7,13 @@ import { report, type WeightRow } from "../../../src/kernel/trainer/weight-versi
 const ON = { fleet: { id: "fl_1" } };
 const SCOPE = { orgId: "org", projectId: "pj" };
 
-test("a fleet is ordered each newest version until it has heard, an older one after a reset, and let go in the end", () => {
+test("a fleet gets each newest version until it acknowledges it, an older one after a reset, and its release at the end", () => {
   expect(newsForFleet(NEW_TRAINER, {})).toBeNull();
   const first = newsForFleet(NEW_TRAINER, ON);
   expect(first).toEqual({ kind: "update", generation: 0, version: 0 });
   let state = first === null ? NEW_TRAINER : heardByFleet(NEW_TRAINER, first);
   expect(newsForFleet(state, ON)).toBeNull();
-  // Two were published before it heard: the newer is the one it needs.
+  // Two versions were published before its acknowledgement; it needs the newer one.
   state = { ...state, published: 2, acked_step: 2 };
   expect(newsForFleet(state, ON)).toEqual({ kind: "update", generation: 0, version: 2 });
   state = heardByFleet(state, { kind: "update", generation: 0, version: 2 });
@@ -24,7 +24,7 @@ test("a fleet is ordered each newest version until it has heard, an older one af
   expect(newsForFleet(heardByFleet(state, { kind: "release" }), ON)).toBeNull();
 });
 
-test("an order says where the weights of this generation are", () => {
+test("an order has the location of the weights of this generation", () => {
   const row = (generation: number, location: string): WeightRow => {
     return { ...{ id: "wv", version: 3, failed: 0, label: "l", sha256: null, at: 0 }, generation, location };
   };
@@ -39,7 +39,7 @@ test("an order says where the weights of this generation are", () => {
   expect(older).not.toHaveProperty("loads_start");
 });
 
-test("an order of version 0 is where the run says that is, until the trainer says otherwise, and is not what engines were started with", () => {
+test("an order of version 0 has the run's location until the trainer reports another, and is not the engines' own weights", () => {
   const fleet = { id: "fl_1", initial_weights: "s3://base" };
   const order = (version: number, rows: readonly WeightRow[] = []) =>
     orderOf({ scope: SCOPE, run_id: "run_1" }, fleet, NEW_TRAINER, rows, { kind: "update", generation: 0, version });
@@ -49,7 +49,7 @@ test("an order of version 0 is where the run says that is, until the trainer say
   expect(order(0, [{ ...moved, location: "s3://moved" }])).toMatchObject({ location: "s3://moved" });
 });
 
-test("a fleet that has heard of a version is told again once it is said where that is", () => {
+test("a fleet that acknowledged a version gets it again once its location is reported", () => {
   const heard = heardByFleet({ ...NEW_TRAINER, epoch: 1 }, { kind: "update", generation: 0, version: 0 });
   const told = (asked: object) => {
     const published = { version: 0, state: "published", epoch: heard.epoch, ...asked } as const;
@@ -73,7 +73,7 @@ function said(state: TrainerState, of: object) {
   return report(state, asked, { told: true }, 5);
 }
 
-test("what a fleet says of its replicas counts whatever the trainer's epoch is, and not of weights that were taken back", () => {
+test("a fleet's report about its replicas counts in any epoch of the trainer, but not for weights that were taken back", () => {
   const applied = said({ ...STANDING, unheard: ["rp_1", "rp_2"] }, {});
   expect(applied.state).toMatchObject({ replicas: { rp_1: 2 }, unheard: ["rp_2"], trainer: null });
   const back = said(STANDING, { of_fleet: { generation: 0 } });
@@ -81,7 +81,7 @@ test("what a fleet says of its replicas counts whatever the trainer's epoch is, 
   expect(said(STANDING, { version: 3 }).answer.ok).toBe(false);
 });
 
-test("a replica that takes no calls holds nothing back, and counts again once it is back", () => {
+test("a replica that accepts no calls delays nothing, and counts again once it is back", () => {
   const both = { ...STANDING, replicas: { rp_1: 1, rp_2: 2 } };
   expect(said(both, { replica: "rp_2", rotation: ["rp_2"] }).state.replicas).toEqual({ rp_2: 2 });
   const failed = said(both, { state: "failed" }).state;
@@ -89,7 +89,7 @@ test("a replica that takes no calls holds nothing back, and counts again once it
   expect(said(failed, { rotation: ["rp_1", "rp_2"] }).state.replicas).toEqual({ rp_1: 2, rp_2: 2 });
 });
 
-test("on a fleet a trainer's own report of a replica is checked, and says nothing about what is served", () => {
+test("on a fleet, a trainer's own report of a replica is checked, and does not change what is served", () => {
   const asked = { version: 2, state: "applied", epoch: 3, replica: "gpu-0" } as const;
   const onFleet = { told: false, onFleet: true };
   expect(report(STANDING, asked, onFleet, 5)).toMatchObject({ state: { replicas: {} }, answer: { value: true } });

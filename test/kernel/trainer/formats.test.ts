@@ -1,4 +1,4 @@
-/** A batch in a trainer's own format, through the Worker's own door. */
+/** A batch in a trainer's own format, through the Worker's HTTP interface. */
 
 import { env } from "cloudflare:workers";
 import { decode } from "@msgpack/msgpack";
@@ -49,7 +49,7 @@ test("a batch comes as lines of each format, in the manifest's order, with the d
   ]);
 });
 
-test("prime-rl gets packed rows, as many micro batches for each rank, and hears which rows were cut", async () => {
+test("prime-rl gets packed rows, equally many micro batches for each rank, and the number of cut rows", async () => {
   const { get } = await delivered([3, 5, 4, 12]);
   const shares = await Promise.all(
     [0, 1].map(async (rank) => {
@@ -72,7 +72,7 @@ test("prime-rl gets packed rows, as many micro batches for each rank, and hears 
   expect(first?.[17]).toEqual(["r3", "r5"]);
 });
 
-test("a row that the credits do not name, or have nothing for, is in no format", async () => {
+test("a row without a credit, or without the value it needs, is in no format", async () => {
   const { get } = await delivered([3, 5, 4], async ({ manifest: { run_id, batch_id } }) => {
     const lines = [
       { sample_id: "s3", reward: 1, advantage: null, outcome: "scored" },
@@ -89,7 +89,7 @@ test("a row that the credits do not name, or have nothing for, is in no format",
   expect(await lengths("slime", "tokens")).toEqual([3, 4]);
 });
 
-test("branches of one rollout name it alike, and its last row in the batch is marked, with the run's own advantage", async () => {
+test("rows of one rollout have the same name, its last row in the batch is marked, and the advantage is the run's own", async () => {
   const branches = [0, 1, 2].map((branch) => ({ ...row(3 + branch), rollout_id: "ro_a", sample_id: `ro_a.${branch}` }));
   const { get } = await delivered([3, 5], async (stored) => {
     const [first, second] = stored.manifest.objects;
@@ -97,7 +97,7 @@ test("branches of one rollout name it alike, and its last row in the batch is ma
     const key = sampleKey(door.scope, stored.manifest.run_id, sha256);
     await env.STORE.put(key, await zipped(encodeRows([...branches, row(5)], "jsonl")));
     await rewrite(stored, { objects: [first, { ...second, sha256 }] });
-    // The last branch has no credit, so it does not train.
+    // The last row has no credit, so it is not trained on.
     const credits = ["s3", "ro_a.0", "ro_a.1", "s5"].map((sample_id, at) => {
       return `${JSON.stringify({ sample_id, reward: at, advantage: at - 0.25, outcome: "scored" })}\n`;
     });
@@ -130,7 +130,7 @@ test("branches of one rollout name it alike, and its last row in the batch is ma
   }
 });
 
-test("what no format can be made of is refused, by the field at fault", async () => {
+test("a request for an impossible format is refused, naming the field at fault", async () => {
   const { get } = await delivered([3]);
   const refusal = async (query: string) => {
     const reply = await get(query);
@@ -144,7 +144,7 @@ test("what no format can be made of is refused, by the field at fault", async ()
   expect(await refusal("rank=0")).toEqual([400, "format"]);
 });
 
-test("a run that computes no advantages gives its rewards, and no format that takes advantages", async () => {
+test("a run without advantages gives its rewards, and no format that needs advantages", async () => {
   const { get } = await delivered([3], (stored) =>
     rewrite(stored, { estimator: { name: "none", version: 1, params: {} } }),
   );
@@ -154,7 +154,7 @@ test("a run that computes no advantages gives its rewards, and no format that ta
   expect((await get("format=verl")).status).toBe(200);
 });
 
-test("a batch with more tokens than one answer gives is refused before it begins", async () => {
+test("a batch with more tokens than one answer allows is refused before it begins", async () => {
   const { get } = await delivered([3], async (stored) => {
     const objects = stored.manifest.objects.map((object) => ({ ...object, tokens: 5_000_000 }));
     await rewrite(stored, { objects });
@@ -163,7 +163,7 @@ test("a batch with more tokens than one answer gives is refused before it begins
   expect((await get("")).status).toBe(200);
 });
 
-test("a batch that is damaged breaks the reply off, and no part is taken for the whole", async () => {
+test("a damaged batch breaks the reply off, so that no part is taken for the whole", async () => {
   const { get } = await delivered([3, 5], async (stored) => {
     const [first, second] = stored.manifest.objects;
     await rewrite(stored, { objects: [first, { ...second, sha256: "0".repeat(64) }] });
@@ -171,7 +171,7 @@ test("a batch that is damaged breaks the reply off, and no part is taken for the
   await expect(async () => (await get("format=trl")).text()).rejects.toThrow();
 });
 
-test("the client asks for a batch in a format and hands its stream on", async () => {
+test("the client requests a batch in a format and passes its stream on", async () => {
   const { delivery, manifest } = await delivered([3]);
   const options = { baseUrl: "http://x", runId: delivery.run_id, apiKey: delivery.token };
   const fetch = (url: string | URL | Request, init?: RequestInit) => {

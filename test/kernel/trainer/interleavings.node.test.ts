@@ -1,11 +1,11 @@
-/** Calls of trainers in random orders: what must hold whatever they do. */
+/** Calls of trainers in random orders, and the invariants that always hold. */
 import fc from "fast-check";
 import { test } from "vitest";
 import { expireLease, revive } from "../../../src/kernel/trainer/batch-state.ts";
 import type { TrainerState } from "../../../src/kernel/trainer/state.ts";
 import { PUSH, TrainerByHand, terms } from "../trainer-by-hand.ts";
 
-/** One thing that may happen, made particular by a number. */
+/** One possible event, varied by a number. */
 type Act = (trainer: TrainerByHand, value: number) => void;
 
 const someEpoch = ({ state }: TrainerByHand, value: number) => Math.max(1, state.epoch - (value % 5 === 0 ? 1 : 0));
@@ -53,7 +53,7 @@ const ACTS: readonly Act[] = [
   },
 ];
 
-test("in whatever order things come: one lease, steps in order, and versions that only grow within an epoch", () => {
+test("in any order of events: one lease, steps in order, and versions that only grow within an epoch", () => {
   const acts = fc.array(fc.tuple(fc.integer({ min: 0, max: 11 }), fc.integer({ min: 0, max: 9 })), {
     minLength: 20,
     maxLength: 80,
@@ -72,7 +72,7 @@ test("in whatever order things come: one lease, steps in order, and versions tha
   );
 });
 
-/** Compared by hand: a hundred thousand expectations would take most of the test's time. */
+/** Compared by hand, because a hundred thousand expectations would take most of the test's time. */
 function faultsOf(before: TrainerState, after: TrainerState): string[] {
   const { batches, lease, acked_step, published } = after;
   const steps = batches.map(({ step }) => step);

@@ -1,4 +1,4 @@
-/** A trainer's object: what it pushes, whom it tells, and what is left of it after a fall. Clocks and alarms by hand. */
+/** A trainer's object: its offers, its reports, and its state after a crash. Clocks and alarms by hand. */
 
 import { env } from "cloudflare:workers";
 import { createHmac } from "node:crypto";
@@ -20,7 +20,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** The run's object answers so to what its trainer's object tells it, and does nothing else. */
+/** The run's object answers its trainer's object with this, and does nothing else. */
 function listenOnly(run_id: string, answer: RunObject["trainerChanged"]): void {
   const { trainerChanged } = RunObject.prototype;
   vi.spyOn(RunObject.prototype, "trainerChanged").mockImplementation(function (this: RunObject, snapshot) {
@@ -39,7 +39,7 @@ interface Sent {
   readonly body: string;
 }
 
-/** A trainer's address that answers what is given, in turn, and then no more; its clock stands an hour ahead. */
+/** A trainer's address that gives these answers in turn, and then no more; its clock is an hour ahead. */
 async function listening(
   { run_id }: Delivery,
   replies: readonly (() => Response)[],
@@ -69,7 +69,7 @@ function reply(status: number, body: unknown = {}, headers = {}): () => Response
   return () => Response.json(body, { status, headers });
 }
 
-test("a batch is pushed signed, with its manifest; taken by 202, it is the trainer's to heartbeat and acknowledge", async () => {
+test("a batch is pushed signed, with its manifest; after a 202 the trainer can heartbeat and acknowledge it", async () => {
   const delivery = await openDelivery(door.scope, { target: PUSH });
   const { run_id, trainer, push_secret } = delivery;
   const { sent, fire } = await listening(delivery, [reply(202)]);
@@ -108,7 +108,7 @@ test("a push trainer that is down for an hour loses nothing: the same lease is o
   expect(await delivery.trainer.batch(1)).toMatchObject({ state: "leased" });
 });
 
-test("a manifest too long to travel is linked, and a trainer that has trained by its answer is acknowledged, its weights published", async () => {
+test("a long manifest is linked, and an answer that says the batch is trained acknowledges it and publishes its weights", async () => {
   const delivery = await openDelivery(door.scope, { target: PUSH });
   const many = Array.from({ length: 150 }, () => 3);
   const { ready, manifest } = await storeBatch(door.scope, delivery.run_id, 1, many);
@@ -125,12 +125,12 @@ test("a manifest too long to travel is linked, and a trainer that has trained by
   expect(await delivery.trainer.weightVersions()).toMatchObject({
     ...{ published: 1, versions: [{ version: 1, label: "step_1", state: "published" }] },
   });
-  // Once more to a run that knew of it: it may have heard before the metrics were there.
+  // Once more to a run that has it already, because it may have got it before the metrics.
   const again = await delivery.trainer.snapshot({ acked_step: 1 });
   expect(again?.acks).toMatchObject([{ step: 1, metrics: { loss: 2 } }]);
 });
 
-test("the run's object is told until it has heard, by the alarm if need be, and of all there was meanwhile", async () => {
+test("changes are reported to the run's object until it acknowledges them, by the alarm if needed, including later ones", async () => {
   const { run_id, trainer } = await openDelivery(door.scope);
   const now = Date.now() + HOUR;
   await inTrainer(run_id, (object) => {
@@ -153,7 +153,7 @@ test("the run's object is told until it has heard, by the alarm if need be, and 
   expect(heard).toEqual([1, 1, 2]);
 });
 
-test("with what is granted or is news an alarm is stored, for the lease's end and for a word that is lost", async () => {
+test("a grant or a change stores an alarm, for the lease's end and for a lost report", async () => {
   const { run_id, trainer } = await openDelivery(door.scope);
   const now = Date.now() + HOUR;
   const alarmAt = () => inTrainer(run_id, (_, { storage }) => storage.getAlarm());
@@ -165,7 +165,7 @@ test("with what is granted or is news an alarm is stored, for the lease's end an
   await trainer.ready([ready], GOING);
   await trainer.register({ trainer_id: "t", kind: "test", last_acked: null });
   expect(await alarmAt()).toBe(now + 5000);
-  // Until the word has come back that the run has heard.
+  // Until the acknowledgement of the run has arrived.
   await vi.waitUntil(async () => {
     await inTrainer(run_id, async (object, { storage }) => {
       await storage.deleteAlarm();
@@ -178,7 +178,7 @@ test("with what is granted or is news an alarm is stored, for the lease's end an
   expect(await alarmAt()).toBe(now + 2000);
 });
 
-test("what was granted and acknowledged is there after the object was dropped from memory", async () => {
+test("grants and acknowledgements are still there after the object was evicted from memory", async () => {
   const { run_id, trainer } = await openDelivery(door.scope);
   const { ready, manifest } = await storeBatch(door.scope, run_id, 1);
   await trainer.ready([ready], GOING);
@@ -194,7 +194,7 @@ test("what was granted and acknowledged is there after the object was dropped fr
   });
 });
 
-test("an object nobody created answers that it is unknown and keeps nothing", async () => {
+test("an object that was never created answers unknown and stores nothing", async () => {
   const { run_id } = await openDelivery(door.scope);
   const nobody = `${run_id.slice(0, -1)}${run_id.endsWith("x") ? "y" : "x"}`;
   const kept = await inTrainer(nobody, async (object, { storage }) => {

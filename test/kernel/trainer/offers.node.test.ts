@@ -1,4 +1,4 @@
-/** What becomes of offers to a trainer's address: pure, by a clock of the test's own. */
+/** Offers to a trainer's address and their results: pure, with a clock of the test's own. */
 import { expect, test } from "vitest";
 import { batch, PUSH, TrainerByHand, terms } from "../trainer-by-hand.ts";
 
@@ -26,7 +26,7 @@ test("a trainer that is away for an hour is offered its batch a few times, and l
   expect(trainer.state.lease).toMatchObject({ step: 1, attempt: 1, by: "push" });
 });
 
-test("a trainer that is busy is asked again when it says, without an attempt; what it refuses costs one", () => {
+test("a busy trainer gets the offer again at the time it names, without an attempt; a refusal costs one", () => {
   const trainer = new TrainerByHand(terms(PUSH));
   trainer.ready(1);
   const first = trainer.offer();
@@ -50,14 +50,14 @@ test.each([
   ["0", 0, 1000],
   ["none", null, 15_000],
   ["a year", 31_536_000_000, 600_000],
-])("a busy trainer that asks for %s is asked neither at once nor never", (_, asked, wait) => {
+])("a busy trainer that asks for %s gets the next offer neither at once nor never", (_, asked, wait) => {
   const trainer = new TrainerByHand(terms(PUSH));
   trainer.ready(1);
   trainer.answered(trainer.offer(), { kind: "busy", retry_after_ms: asked });
   expect(trainer.offerAt()).toBe(wait);
 });
 
-test("after 410 nothing is offered and the trainer may lease, until it registers again", () => {
+test("after a 410 nothing is offered and the trainer may lease, until it registers again", () => {
   const trainer = new TrainerByHand(terms(PUSH));
   trainer.ready(1);
   trainer.register();
@@ -70,7 +70,7 @@ test("after 410 nothing is offered and the trainer may lease, until it registers
   expect(trainer.offerAt()).toBe(0);
 });
 
-test("whoever heartbeats or acknowledges an offer has taken it, though its answer to it was lost", () => {
+test("a heartbeat or an ack of an offer takes it, even if the answer to the offer was lost", () => {
   const trainer = new TrainerByHand(terms(PUSH));
   trainer.ready(1, 2);
   const first = trainer.offer();
@@ -81,7 +81,7 @@ test("whoever heartbeats or acknowledges an offer has taken it, though its answe
   expect(trainer.offerAt()).toBe(0);
 });
 
-test("where both are allowed, a lease that is taken while an offer is under way wins", () => {
+test("if both are allowed, a lease that is taken during an offer wins", () => {
   const trainer = new TrainerByHand(terms({ ...PUSH, delivery: "both" }));
   trainer.ready(1);
   trainer.register();
@@ -92,13 +92,13 @@ test("where both are allowed, a lease that is taken while an offer is under way 
   expect(trainer.heartbeat(made.serial)).toBe("lease_lost");
 });
 
-test("a trainer that trains before it answers is acknowledged by its answer", () => {
+test("a trainer that trains before it answers acknowledges by its answer", () => {
   const trainer = new TrainerByHand(terms(PUSH));
   trainer.ready(1, 2);
   const made = trainer.offer();
   const { sha256 } = batch(1);
   const acked = { kind: "acked", sha256, produced_version: 1, metrics: { loss: 1 } } as const;
-  // Its report of the weights overtakes the end of its answer.
+  // Its report of the weights arrives before the end of its answer.
   expect(trainer.report("published", 1)).toBe(true);
   trainer.answered(made, acked);
   expect(trainer.state).toMatchObject({ acked_step: 1, published: 1, lease: null, offer: null });
@@ -118,7 +118,7 @@ test("a pushed batch that was accepted is acknowledged by a call: weights report
   expect(trainer.report("published", 1)).toBe(true);
 });
 
-test("an answer that acknowledges another batch costs an attempt, and one that comes after the ack costs nothing", () => {
+test("an answer that acknowledges another batch costs an attempt, and one that arrives after the ack costs nothing", () => {
   const trainer = new TrainerByHand(terms({ ...PUSH, delivery: "both" }));
   trainer.ready(1, 2);
   trainer.register();

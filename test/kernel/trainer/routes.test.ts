@@ -1,4 +1,4 @@
-/** A trainer over HTTP: every route, through the Worker's own door, with the token of its run. */
+/** A trainer over HTTP: every route of the Worker, with the token of its run. */
 import { beforeAll, expect, test } from "vitest";
 import { Acked, Leased, Registered } from "../../../src/contract/trainer-wire.ts";
 import { type Door, openPlatform } from "../platform.ts";
@@ -25,7 +25,7 @@ async function bodyOf(reply: Response): Promise<{ error: Record<string, unknown>
   return await reply.json();
 }
 
-test("a trainer registers, waits for a batch, keeps it, trains it, and reports its weights", async () => {
+test("a trainer registers, waits for a batch, keeps its lease, trains, and reports its weights", async () => {
   const delivery = await openDelivery(door.scope);
   const { run, post } = asTrainer(delivery);
   const registered = Registered.parse(await (await run("trainer/register", ME)).json());
@@ -59,7 +59,7 @@ test("a trainer registers, waits for a batch, keeps it, trains it, and reports i
   ]);
 });
 
-test("without a batch a lease is answered 204 with what the run waits for, and after its end 410", async () => {
+test("without a batch a lease request is answered 204 with what the run waits for, and after its end 410", async () => {
   const delivery = await openDelivery(door.scope);
   const { run } = asTrainer(delivery);
   await run("trainer/register", ME);
@@ -75,7 +75,7 @@ test("without a batch a lease is answered 204 with what the run waits for, and a
   expect([over.status, (await bodyOf(over)).error["code"]]).toEqual([410, "run_finished"]);
 });
 
-test("refusals say what to go on with: the next step, the epoch, the version that is published", async () => {
+test("refusals say how to continue: the next step, the epoch, the published version", async () => {
   const delivery = await openDelivery(door.scope);
   const { run, post } = asTrainer(delivery);
   const { ready, manifest } = await storeBatch(door.scope, delivery.run_id, 1);
@@ -123,7 +123,7 @@ test("refusals say what to go on with: the next step, the epoch, the version tha
   });
 });
 
-test("a loss that became NaN is null, named in the reply and told to the run; NaN anywhere else is no JSON", async () => {
+test("a loss that became NaN is null, named in the reply and reported to the run; NaN anywhere else is invalid JSON", async () => {
   const delivery = await openDelivery(door.scope);
   const { run } = asTrainer(delivery);
   const { ready, manifest } = await storeBatch(door.scope, delivery.run_id, 1);
@@ -175,7 +175,7 @@ test("a batch is read as it is stored: its manifest, objects by digest, credits,
   expect((await get(`batches/1/objects/${"0".repeat(64)}`)).status).toBe(404);
 });
 
-test("a batch is read ahead of its lease, waited for until it is cut, and void once the run went back behind it", async () => {
+test("a batch can be read before its lease, waited for until it is built, and is void after a reset to before it", async () => {
   const delivery = await openDelivery(door.scope);
   const { get, run, post } = asTrainer(delivery);
   const [first, second] = [
@@ -210,7 +210,7 @@ test("a batch is read ahead of its lease, waited for until it is cut, and void o
   expect([none.status, (await over).status]).toEqual([404, 404]);
 });
 
-test("an ack that carries its weights publishes them in the same write; older weights than those that are out are refused with it", async () => {
+test("an ack with its weights publishes them in the same write; with weights older than the published ones it is refused", async () => {
   const delivery = await openDelivery(door.scope);
   const { get, run, post } = asTrainer(delivery);
   const made = await Promise.all([1, 2].map((step) => storeBatch(door.scope, delivery.run_id, step)));
@@ -241,7 +241,7 @@ test("an ack that carries its weights publishes them in the same write; older we
   expect(await (await get("weight-versions")).json()).toMatchObject(weights);
 });
 
-test("a download that broke goes on by Range, and one that is known is not sent again", async () => {
+test("an interrupted download continues with Range, and a known object is not sent again", async () => {
   const delivery = await openDelivery(door.scope);
   const { get } = asTrainer(delivery);
   const { ready, manifest, objects } = await storeBatch(door.scope, delivery.run_id, 1, [6]);
@@ -263,7 +263,7 @@ test("a download that broke goes on by Range, and one that is known is not sent 
   expect(new Uint8Array(await same.arrayBuffer())).toEqual(objects[0]);
 });
 
-test("a trainer's token is good for its own run's trainer and nothing else; a key of the project does as well", async () => {
+test("a trainer's token is valid only for the trainer of its own run; a key of the project works too", async () => {
   const [mine, other] = [await openDelivery(door.scope), await openDelivery(door.scope)];
   const { get } = asTrainer(mine);
   const headers = { authorization: `Bearer ${mine.token}` };
@@ -281,7 +281,7 @@ test("a trainer's token is good for its own run's trainer and nothing else; a ke
   expect(await status(door.ask("/v1/runs/run_nobody/weight-versions"))).toBe(404);
 });
 
-test("fields are named where they are wrong", async () => {
+test("errors name the wrong field", async () => {
   const { run } = asTrainer(await openDelivery(door.scope));
   const paramOf = async (path: string, body: object) => (await bodyOf(await run(path, body))).error["param"];
   expect(await paramOf("trainer/register", { ...ME, protocol: "rl.batch/2" })).toBe("protocol");

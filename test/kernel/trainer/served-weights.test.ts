@@ -1,6 +1,6 @@
 /**
- * Which weights sampled a turn whose engine names none: what the trainer said was served throughout its call. The model
- * answers each call when the test says so.
+ * Which weights sampled a turn whose engine names none: those that, by the trainer's reports, were served during its
+ * whole call. The model answers each call when the test says so.
  */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
@@ -37,7 +37,7 @@ beforeAll(async () => {
   door = await openPlatform();
 });
 
-/** Resolves once the model was asked for the turn so often. */
+/** Resolves when the model has got this many requests for the turn. */
 async function asked(model: string, id: string, turn: number, times = 1): Promise<void> {
   for (let count = 1; ; ) {
     const seen = await requestsOf(model, count);
@@ -74,7 +74,7 @@ async function registered(trainer: TrainerRpc): Promise<number> {
 
 const applied = (version: number, epoch: number) => ({ version, state: "applied", epoch, replica: "gpu-0" }) as const;
 
-/** Spans of the rows of a batch, by rollout. */
+/** The version spans of the rows of a batch, by rollout. */
 async function spansOf(run: string, trainer: TrainerRpc, step: number): Promise<unknown[]> {
   const batch = await trainer.batch(step, { max_wait_s: 20 });
   const manifest = await env.STORE.get(batch?.manifest_key ?? "");
@@ -94,7 +94,7 @@ async function spansOf(run: string, trainer: TrainerRpc, step: number): Promise<
     ]);
 }
 
-test("turns after new weights count to them, one that met both to the older, and a reset behind them voids their group", async () => {
+test("turns after new weights count to them, one that met both counts to the older, and a reset before them voids their group", async () => {
   const model = script(["no"], undefined, { slots: ["yes", "no", "no"], tokens: true, held: true });
   const response = await door.post("/v1/runs", {
     ...{ kind: "training", environment: "two-turns", model, group_size: 3, max_concurrent: 6 },
@@ -120,9 +120,9 @@ test("turns after new weights count to them, one that met both to the older, and
   expect(await spansOf(id, trainer, 1)).toEqual(old.map((rollout) => [rollout, [0, 0], 0]));
   const changed = Date.now();
   expect(await trainer.report(applied(1, epoch))).toMatchObject({ ok: true });
-  // It left under version 0 and is answered under version 1: which of them sampled it nobody knows.
+  // It was sent under version 0 and answered under version 1: which of them sampled it is unknown.
   await answerAll([across], 1);
-  // This one is refused; the call is made again under version 1.
+  // This call fails; it is repeated under version 1.
   await release(`${again}:1`, { kind: "status", status: 503 });
   await asked(model, again, 1, 2);
   await answerAll([again], 1);
@@ -131,7 +131,7 @@ test("turns after new weights count to them, one that met both to the older, and
     [across, [0, 0], 0],
     [again, [0, 1], 1],
   ]);
-  // What a turn counts to is told by when its call left, and that is kept.
+  // The version of a turn depends on when its call was sent, and that time is stored.
   const left = await door.inRollout(across, (rollout) => rollout.read()?.turns[1]?.sent_at);
   expect(left).toBeLessThan(changed);
   expect(await trainer.register({ ...REGISTER, version: 0, reset_to: 0 })).toMatchObject({
@@ -152,7 +152,7 @@ test("turns after new weights count to them, one that met both to the older, and
   await door.post(`/v1/runs/${id}/cancel`, {});
 });
 
-/** A trainer's object whose clock is set by hand, and what it says was served. */
+/** A trainer's object whose clock is set by hand, and what it reports as served. */
 async function reporting() {
   const { run_id, trainer } = await openDelivery(door.scope);
   const batches = await Promise.all([1, 2].map((step) => storeBatch(door.scope, run_id, step)));
@@ -170,7 +170,7 @@ async function reporting() {
   return { trainer, at, spans, name };
 }
 
-test("what is served follows from the reports, and is open after a reset until its engine is heard of", async () => {
+test("what is served follows from the reports, and is uncertain after a reset until its engine reports", async () => {
   const { trainer, at, spans } = await reporting();
   await at(100);
   const epoch = await registered(trainer);
@@ -181,7 +181,7 @@ test("what is served follows from the reports, and is open after a reset until i
   await trainer.report({ ...applied(1, epoch), state: "pending" });
   await at(400);
   await trainer.report(applied(1, epoch));
-  // Said again, it says nothing.
+  // A repeat has no effect.
   await at(500);
   await trainer.report(applied(1, epoch));
   await at(600);
@@ -197,7 +197,7 @@ test("what is served follows from the reports, and is open after a reset until i
   ]);
 });
 
-test("a trainer that comes back without what an engine serves already leaves open what that samples by", async () => {
+test("if a trainer returns without weights that an engine serves, the version of that engine's turns is uncertain", async () => {
   const { trainer, at, spans } = await reporting();
   await at(100);
   const epoch = await registered(trainer);
@@ -216,7 +216,7 @@ test("a trainer that comes back without what an engine serves already leaves ope
   ]);
 });
 
-test("where no replica ever reports, what is published counts as served, and of several the oldest", async () => {
+test("if no replica ever reports, the published version counts as served, and of several the oldest", async () => {
   const { trainer, at, spans } = await reporting();
   await at(100);
   const epoch = await registered(trainer);
@@ -236,6 +236,6 @@ test("where no replica ever reports, what is published counts as served, and of 
   ]);
 });
 
-test("an object nobody created answers null of what was served", async () => {
+test("an object that was never created answers null for what was served", async () => {
   expect(await trainerObject(env, door.scope, "run_nobody").served()).toBeNull();
 });

@@ -1,10 +1,10 @@
-/** When each code is answered, and one reply with it in the words the platform uses. */
+/** When each error code is returned, and one example reply with the platform's own text. */
 import { type ApiError, type ErrorCode, STATUS_OF } from "../../../contract/api-error.ts";
 
 interface ErrorExample {
   readonly when: string;
   readonly message: string;
-  /** Absent where no field is at fault. */
+  /** Absent if no field is at fault. */
   readonly param?: string;
 }
 
@@ -143,7 +143,7 @@ export function whenAnswered(code: ErrorCode): string {
   return EXAMPLES[code].when;
 }
 
-/** The reply to a body of another type than the one an operation reads. */
+/** The reply to a body whose type is not the one that the operation reads. */
 export function wrongTypeExample(contentType: string): ApiError {
   return invalidRequest(`send the body as content-type: ${contentType}`);
 }
@@ -157,7 +157,7 @@ function invalidRequest(message: string): ApiError {
   return { error: { code: "invalid_request", message, param: null, type } };
 }
 
-/** `missing`: what is not there, for an operation on one object. */
+/** `missing`: the thing that does not exist, for an operation on one object. */
 export function errorExample(code: ErrorCode, missing: string | null): ApiError {
   const { message, param = null } = EXAMPLES[code];
   const type = STATUS_OF[code][1];

@@ -1,4 +1,4 @@
-/** What holds for every route, told once: the head of the OpenAPI document and of the reference page. */
+/** What applies to every route: the introduction of the OpenAPI document and of the reference page. */
 
 export const NOUNS: Readonly<Record<string, string>> = {
   runs: "An eval: tasks × rollouts per task against one model.",
@@ -41,7 +41,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   platform: "The platform itself. These routes need no key, but for `/metrics`.",
 };
 
-/** Paragraphs are set apart by an empty line; `code` stands in backticks. */
+/** Paragraphs are separated by an empty line; `code` is in backticks. */
 export const GUIDE: readonly { readonly title: string; readonly text: string }[] = [
   {
     title: "Conventions",

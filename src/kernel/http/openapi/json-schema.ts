@@ -1,8 +1,8 @@
-/** JSON Schemas of zod schemas, as OpenAPI 3.1 wants them: what has an id of its own stands once, under its name. */
+/** JSON Schemas of zod schemas, in the form of OpenAPI 3.1: a schema with an id is written once, under its name. */
 import * as z from "zod";
 import { isRecord } from "../../../contract/json.ts";
 
-/** What zod writes and the reference page reads. */
+/** The keywords that zod writes and the reference page reads. */
 export interface JsonSchema {
   readonly $ref?: string;
   readonly type?: string | readonly string[];
@@ -29,9 +29,10 @@ export interface JsonSchema {
 export const SCHEMAS = "#/components/schemas/";
 
 /**
- * As generators of clients take it, which refuse more than OpenAPI does. zod leaves the default of what is read from a text
- * out; the value is the same in both forms. One that is an object or a list is said in the description: no generator has a
- * literal for it. And zod closes a tuple by `items: false`, for readers that know boolean schemas: its length says the same.
+ * Adapts schemas for generators of clients, which refuse more than OpenAPI does. zod omits the default of a field that
+ * is parsed from text; the value is the same in both forms, so it is added. A default that is an object or a list goes
+ * into the description, because generators have no literal for it. zod closes a tuple with `items: false`, which only
+ * some readers understand, so its length is stated instead.
  */
 function asReadersTakeIt({
   zodSchema,
@@ -56,26 +57,26 @@ function asReadersTakeIt({
 }
 
 export class SchemaCollection {
-  /** By name: every schema with an id that one asked for is made of. */
+  /** By name: all schemas with an id that the requested schemas use. */
   readonly named: Record<string, JsonSchema> = {};
   readonly #namedWithExamples: Record<string, JsonSchema> = {};
   readonly #made = new Map<z.core.$ZodType, { readonly plain: JsonSchema; readonly withExamples: JsonSchema }>();
 
-  /** The schema, or a reference to it where it has a name. Examples stand beside the whole body, not in its schema. */
+  /** The schema, or a reference if it has a name. Examples are given with the whole body, not in its schema. */
   of(schema: z.core.$ZodType): JsonSchema {
     return this.#madeOf(schema).plain;
   }
 
-  /** The schema of a parameter, with the example it has. */
+  /** The schema of a parameter, with its example. */
   ofParameter(schema: z.core.$ZodType): JsonSchema {
     return { ...this.of(schema), example: this.#madeOf(schema).withExamples.example };
   }
 
   /**
-   * A value of the schema, made of the examples of its fields (`.meta({ example })`): of an object, the members that are
-   * required or have an example. What is `given` stands in their place, and so does an example of a whole object in that of its
-   * fields: either names only the members it is about. Null where null is allowed and no example is given; else the first
-   * branch, the first of an enumeration, the least number from 0, an empty list.
+   * A value of the schema, made from the examples of its fields (`.meta({ example })`). For an object: the members that
+   * are required or have an example. `given` replaces such values, and so does the example of a whole object; both name
+   * only some members. Null if null is allowed and there is no example; otherwise the first branch, the first value of
+   * an enumeration, the least number from 0, an empty list.
    */
   example<Schema extends z.ZodType>(schema: Schema, given?: unknown): z.input<Schema> {
     return this.#sample(this.#madeOf(schema).withExamples, given) as z.input<Schema>;
@@ -105,7 +106,7 @@ export class SchemaCollection {
     return Object.fromEntries(names.map((name) => [name, this.#sample(properties[name] ?? others, given[name])]));
   }
 
-  /** Whether a branch is the one that an object or a list is of. */
+  /** Whether an object or a list belongs to this branch. */
   #fits(branch: JsonSchema, given: unknown): boolean {
     if (given === undefined) return true;
     const { $ref, items, properties } = branch;
@@ -126,12 +127,12 @@ export class SchemaCollection {
   }
 
   #make(schema: z.core.$ZodType) {
-    // `input` everywhere: fields with a default may be left out, and replies may gain fields later.
+    // `input` everywhere: fields with a default may be left out, and replies may get more fields later.
     const { $schema: _, ...made } = z.toJSONSchema(schema, { io: "input", override: asReadersTakeIt });
     const text = JSON.stringify(made).replaceAll('"#/$defs/', `"${SCHEMAS}`);
     const { $defs, ...withExamples }: Made = JSON.parse(text);
     Object.assign(this.#namedWithExamples, $defs);
-    // No field of ours is called `example`.
+    // None of our fields is called `example`.
     const { $defs: named, ...plain }: Made = JSON.parse(text, (name, value) =>
       name === "example" ? undefined : value,
     );
@@ -149,7 +150,7 @@ function plainest({ const: only, enum: choices, type, minimum = 0 }: JsonSchema)
 
 type Made = JsonSchema & { readonly $defs?: Record<string, JsonSchema> };
 
-/** What is given, with the members that the schema's own example names beside it; of a map of names it is the whole. */
+/** `given`, together with the members of the schema's own example. For a map of names, `given` is the whole value. */
 function withExample({ example, properties, additionalProperties }: JsonSchema, given: unknown): unknown {
   const isMap = properties === undefined && typeof additionalProperties === "object";
   if (given === undefined) return example;

@@ -1,8 +1,8 @@
 /**
- * The OpenAPI 3.1 document, made from the operations and the schemas the code itself parses with. Written here rather
- * than by a library: zod 4 makes the JSON Schemas, and the libraries at hand keep all of zod's 64 languages in the bundle.
+ * Makes the OpenAPI 3.1 document from the operations and from the schemas that the code parses with. It is written by
+ * hand: zod 4 makes the JSON Schemas, and the available libraries put all 64 languages of zod into the bundle.
  *
- * Invariants. Every parameter, body and reply has an example, and every code an operation may answer with has one under
+ * Invariants. Every parameter, body and reply has an example, and so has every code that an operation may return, under
  * its status. The schema of a body of lines or events is that of one line or one event.
  */
 import * as z from "zod";
@@ -65,7 +65,7 @@ export interface MediaType {
 
 const text = (description: string, example: string) => z.string().describe(description).meta({ example });
 
-/** Parameters of paths: `{id}` by its noun, */
+/** Parameters of paths: `{id}`, by the noun of the path. */
 const PATH_IDS: Readonly<Record<string, z.ZodType>> = {
   runs: text("id of the run", EXAMPLE.run),
   rollouts: text("id of the rollout", EXAMPLE.rollout),
@@ -88,7 +88,7 @@ const PATH_IDS: Readonly<Record<string, z.ZodType>> = {
   deletions: text("id of the deletion", EXAMPLE.deletion),
   budgets: text("id of the budget", EXAMPLE.budget),
 };
-/** and what stands behind it. */
+/** The other parameters of paths. */
 const PATH_PARTS: Readonly<Record<string, z.ZodType>> = {
   step: BatchStep.describe("step the batch is for, from 1").meta({ example: "1" }),
   month: Month.describe("of UTC"),
@@ -98,7 +98,7 @@ const PATH_PARTS: Readonly<Record<string, z.ZodType>> = {
   turn: text("number of the turn, from 0", "0"),
   sha256: text("digest of the object, in hex", EXAMPLE.batch_sha256),
 };
-/** What they mean is said by each operation. */
+/** Each operation describes what its headers mean. */
 const HEADERS: Readonly<Record<string, z.ZodType>> = {
   "Idempotency-Key": IdempotencyKey.meta({ example: "nightly-2026-11-21" }),
   "Rollcall-Project": z.string().meta({ example: "default" }),
@@ -115,7 +115,7 @@ const HEADERS: Readonly<Record<string, z.ZodType>> = {
   "If-None-Match": z.string().meta({ example: `"${EXAMPLE.batch_sha256}"` }),
 };
 
-/** Of whatever is about a project. */
+/** For operations about a project. */
 const PROJECT = {
   "Rollcall-Project": "the project, by id or name; only for keys of a whole organisation",
 };
@@ -158,13 +158,13 @@ export function openApiOf(operations: readonly Operation[]): OpenApiDocument {
   };
 }
 
-/** `runs` of `/v1/runs/{id}`; what else stands outside /v1 is about the platform. */
+/** `runs` for `/v1/runs/{id}`. Other paths outside /v1 belong to the platform. */
 function nounOf(path: string): string {
   if (path.startsWith("/hooks/")) return "hooks";
   return /^\/v1\/([\w-]+)/.exec(path)?.[1] ?? "platform";
 }
 
-/** What a key needs to have among its scopes: any of what is listed. */
+/** The scopes of which a key needs one. */
 function securityOf({ permission, proof }: Operation): readonly object[] {
   if (proof !== undefined) return [{ [proof]: [] }];
   if (permission === "anybody") return [];
@@ -242,14 +242,14 @@ class Description {
       name,
       in: place,
       ...(description !== undefined && { description }),
-      // An object in the query is written name[key]=value.
+      // An object in the query is written as name[key]=value.
       ...(rest.type === "object" && { style: "deepObject", explode: true }),
       schema: rest,
       example: example ?? rest.default ?? rest.enum?.[0] ?? rest.const ?? this.#cursor(name),
     };
   }
 
-  /** The example of a list ends with the id its next page comes after. */
+  /** The example of a list ends with the id after which its next page begins. */
   #cursor(name: string): unknown {
     const page = z.object({ last_id: z.string() }).safeParse(this.#replyExample());
     return name === "after" ? page.data?.last_id : undefined;
@@ -301,7 +301,7 @@ class Description {
     };
   }
 
-  /** One response per status, with an example of each code that shares it. */
+  /** One response for each status, with an example of each code that has this status. */
   #failures(): Record<string, DocumentedReply> {
     const { body } = this.#operation;
     const [id] = this.#inPath();
@@ -333,14 +333,14 @@ class Description {
   }
 }
 
-/** Whatever asks the object of a run. */
+/** Operations that call the object of a run. */
 const ofRun = /^\/v1\/(runs|rollouts)\/\{id\}/;
 
-/** What the operation says it may answer with, and what any request of its kind may meet. */
+/** The codes that the operation declares, and those that any request of its kind may get. */
 function codesOf(operation: Operation, path: string): ErrorCode[] {
   const { body, query, headers, errors = [] } = operation;
   const open = isOpen(operation);
-  // A step in the path is held to its form; of an id it is only known whether it is there.
+  // The format of a step is checked; an id is only looked up.
   const reads = (body ?? query ?? headers) !== undefined || /\{(step|month)\}/.test(path);
   // Its project may be named in a header.
   const inProject = !open && operation.reach !== "organization";

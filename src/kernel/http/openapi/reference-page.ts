@@ -1,6 +1,6 @@
 /**
- * The reference as one page of HTML, made from the OpenAPI document alone: whatever that says is on it. It loads nothing and
- * runs nothing, and its policy holds a browser to that: the one stylesheet on it is named by its hash.
+ * The API reference as one HTML page, made only from the OpenAPI document. It loads nothing and runs nothing. Its
+ * policy enforces that, and names its one stylesheet by its hash.
  */
 import { html, raw } from "hono/html";
 import { EXAMPLE } from "../../../contract/primitives.ts";
@@ -126,7 +126,7 @@ function exampleText(type: string, { example }: MediaType): string {
   return JSON.stringify(example, null, 2);
 }
 
-/** As the event goes over the wire. */
+/** The event as it is sent. */
 function frameOf(event: unknown): string {
   return Object.entries(Object(event))
     .map(([name, value]) => `${name}: ${typeof value === "object" ? JSON.stringify(value) : value}`)
@@ -157,14 +157,14 @@ function curlOf({ method: verb, path, parameters, requestBody, security }: Route
   return [`curl "$ROLLCALL_URL${filled}"`, ...options].join(" \\\n  ");
 }
 
-/** How a request shows what the scheme asks for. */
+/** The header for the scheme. */
 function shownBy(scheme: object): string[] {
   return Object.keys(scheme).map((name) => {
     return `-H "authorization: Bearer ${name === "bearer" ? "$ROLLCALL_API_KEY" : EXAMPLE.reportToken}"`;
   });
 }
 
-/** For a POSIX shell. */
+/** Quoted for a POSIX shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
@@ -173,7 +173,7 @@ function method({ method: verb }: Route): Html {
   return html`<span class="method ${verb}">${verb.toUpperCase()}</span> `;
 }
 
-/** Paragraphs set apart by empty lines, `code` in backticks. */
+/** Paragraphs are separated by empty lines, `code` is in backticks. */
 function prose(text: string): Html {
   return html`${text.split("\n\n").map((paragraph) => html`<p>${codeIn(paragraph)}</p>`)}`;
 }
@@ -187,7 +187,7 @@ function anchor(title: string): string {
   return `guide-${title.toLowerCase().replaceAll(/\W+/g, "-")}`;
 }
 
-/** The look of the reference page: the reader's own fonts, and their choice of light or dark. */
+/** The style of the reference page: the reader's own fonts, and their choice of light or dark. */
 const STYLE = `
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; --quiet: #6b7280; --link: #2563eb; }
 @media (prefers-color-scheme: dark) { :root { --quiet: #9ca3af; --link: #7aa7ff; } }

@@ -1,8 +1,8 @@
-/** A JSON Schema as a table people read: a row per field, those of nested objects below it with their whole path. */
+/** A JSON Schema as a table: one row for each field; fields of nested objects are below it, with their whole path. */
 import { html } from "hono/html";
 import { type JsonSchema, SCHEMAS } from "./json-schema.ts";
 
-/** Whatever is put into the template is escaped, unless it was made by the template itself. */
+/** Values in the template are escaped, unless the template itself made them. */
 export type Html = ReturnType<typeof html>;
 
 export interface Field {
@@ -27,7 +27,7 @@ function fieldTable(schema: JsonSchema): Html {
 <tbody>${rows}</tbody></table></div>`;
 }
 
-/** `prefix` ends before the name of a field: "", "report.", "turns[].". */
+/** `prefix`: the path before the name of a field: "", "report.", "turns[].". */
 export function fieldsOf(schema: JsonSchema, prefix: string): Field[] {
   const { properties = {}, required = [], items, additionalProperties } = schema;
   const branches = [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])];
@@ -61,7 +61,7 @@ function isUnion({ $ref, type, enum: choices, anyOf, oneOf }: JsonSchema): boole
   return [choices, anyOf, oneOf, type].some((one) => Array.isArray(one) && one.length > 1);
 }
 
-/** What there is to know of a field besides its type; a parameter is described beside its schema. */
+/** Everything about a field except its type. The description of a parameter is outside its schema. */
 export function notesOf(schema: JsonSchema, description = schema.description): Html {
   const { default: fallback } = schema;
   const notes = [
@@ -73,7 +73,7 @@ export function notesOf(schema: JsonSchema, description = schema.description): H
 }
 
 function boundsOf({ minimum, maximum, maxLength, exclusiveMinimum }: JsonSchema): string[] {
-  // zod writes the bounds of exact numbers on every integer; they tell a reader nothing.
+  // zod writes the bounds of exact numbers on every integer; they do not help a reader.
   const least = minimum === undefined || minimum <= Number.MIN_SAFE_INTEGER ? null : minimum;
   const most = maximum === undefined || maximum >= Number.MAX_SAFE_INTEGER ? null : maximum;
   const range = least !== null && most !== null ? [`${least} to ${most}`] : [];

@@ -1,6 +1,6 @@
 /**
- * Where a run's model is called, an endpoint or a fleet, and the endpoints of its judges, by name or given inline. Resolved
- * to ids when the run is accepted, so that a later change of a name moves no run elsewhere.
+ * Resolves where a run's model is called (an endpoint or a fleet) and the endpoints of its judges, by name or inline.
+ * They are resolved to ids when the run is accepted, so a later change of a name does not affect the run.
  */
 
 import type { EndpointCapabilities } from "../../../contract/endpoint.ts";
@@ -22,32 +22,32 @@ import { type Result, refuse } from "../../messages/refusal.ts";
 export interface RunEndpoint {
   readonly id: string;
   readonly shown: RunPlace;
-  /** Where it is, with its sealed key; null for a run that samples nothing. */
+  /** Its address and sealed key; null for a run that samples nothing. */
   readonly place: EndpointPlace | FleetPlace | null;
-  /** What is to be stored beside the run; null for an endpoint that is there already. */
+  /** The inline endpoint to store with the run; null for an endpoint that exists already. */
   readonly inline: InlineEndpointRow | null;
-  /** Rollouts at once it allows any run; null = as many as the run asks for. */
+  /** The most rollouts at once that it allows each run; null = no limit of its own. */
   readonly max_concurrent: number | null;
-  /** What it was seen to support; null where nobody looked. */
+  /** What a probe found that it supports; null if it was not probed. */
   readonly capabilities: EndpointCapabilities | null;
-  /** Null where nobody said what it costs. */
+  /** Null if its owner set no prices. */
   readonly prices: TokenPrices | null;
 }
 
 type EndpointPlace = { readonly kind: "endpoint" } & Pick<EndpointRow, "id" | "base_url" | "sealed_key" | "refuses">;
 
-/** What a run names where its model is to be called: one of the two (eval-request.ts). */
+/** Where a request says that its model is called: one of the two (eval-request.ts). */
 type Named = Pick<EvalRequest, "endpoint" | "fleet">;
 type EndpointGiven = NonNullable<Named["endpoint"]>;
 
-/** Named by the run, or where another run is; `called`: false for a run that samples nothing. */
+/** Named by the request, or the place of another run. `called`: false for a run that samples nothing. */
 export type PlaceWanted = Named | { readonly of: RunRecord; readonly called: boolean };
 
 /** How names are looked up. */
 export interface Lookup {
   /** Epoch milliseconds. */
   readonly now: number;
-  /** Begun by another run, which may name endpoints that belong to it by their ids. */
+  /** Another run starts this one, so it may name endpoints of that run by their ids. */
   readonly byRun: boolean;
 }
 
@@ -86,7 +86,7 @@ async function resolveFleet(env: Env, scope: Scope, nameOrId: string): Promise<R
   return { ok: true, value: { id, shown, place, inline: null, max_concurrent: null, capabilities: null, prices } };
 }
 
-/** Another training run has the fleet: its replicas serve the weights of one at a time. */
+/** Refuses, because another training run has the fleet: its replicas serve the weights of one run at a time. */
 export async function refuseTaken(env: Env, scope: Scope, fleetId: string): Promise<Result<never>> {
   const [other] = await trainingOn(env.DB, scope, fleetId).limit(1);
   const by = other === undefined ? "another training run" : `the training run ${other.id}`;
@@ -94,10 +94,10 @@ export async function refuseTaken(env: Env, scope: Scope, fleetId: string): Prom
   return refuse("conflict", message, "fleet");
 }
 
-/** One that is no fleet. */
+/** A place that is an endpoint, not a fleet. */
 type OneEndpoint = RunEndpoint & { readonly place: EndpointPlace };
 
-/** `param`: the field that names it, for whatever is wrong with it. */
+/** `param`: the field that names it, for error messages. */
 async function resolveNamed(
   env: Env,
   scope: Scope,
@@ -129,21 +129,21 @@ function endpointOf(row: Omit<EndpointRow, "org_id" | "project_id">): OneEndpoin
 }
 
 export interface JudgesWanted {
-  /** By the names that the rubric calls them. */
+  /** By their names in the rubric. */
   readonly judges: EvalRequest["judges"];
-  /** Judges of another run, and whether one whose endpoint was deleted since is refused. */
+  /** Judges of another run. `mustBeThere`: refuse if the endpoint of one was deleted since. */
   readonly kept?: { readonly judges: RunSpec["judges"]; readonly mustBeThere: boolean };
 }
 
 export interface RunJudges {
   readonly judges: Readonly<Record<string, ResolvedJudge>>;
-  /** Where they are asked; one that is kept and whose endpoint is gone is in none. */
+  /** Addresses of the judges. A kept judge whose endpoint is gone has no entry. */
   readonly places: Readonly<Record<string, { readonly base_url: string; readonly model: string }>>;
-  /** Endpoints that came with them, to be stored beside the run. */
+  /** Inline endpoints of judges, to be stored with the run. */
   readonly inline: readonly InlineEndpointRow[];
 }
 
-/** `asked`: the names of judges that the rubric asks. */
+/** `asked`: the names of the judges that the rubric calls. */
 export async function resolveJudges(
   env: Env,
   scope: Scope,
@@ -167,7 +167,7 @@ export async function resolveJudges(
   return { ok: true, value: { judges, places, inline } };
 }
 
-/** Those of another run that the rubric asks, and that the run does not name itself. */
+/** The judges of another run that the rubric calls and the request does not name. */
 async function keptJudges(
   env: Env,
   scope: Scope,
@@ -179,7 +179,7 @@ async function keptJudges(
   );
   const places: Record<string, { base_url: string; model: string }> = {};
   for (const [name, { endpoint_id, model }] of taken) {
-    // By id, for one that was given with a run has no name.
+    // By id, because an inline endpoint has no name.
     const found = await getEndpoint(env.DB, scope, endpoint_id);
     if (kept?.mustBeThere === true && (found === null || found.deleted_at !== null)) {
       return refuse("conflict", `the endpoint of the judge ${name} was deleted: set another`, `judges.${name}`);

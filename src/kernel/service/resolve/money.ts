@@ -1,6 +1,6 @@
 /**
- * What is paid for a run, pinned when it is created, and what keeps it from having a cap of its own: calls that have no bound,
- * and tokens that have no price. What the platform asks, the slice that charges says.
+ * The prices of a run, pinned when it is created, and the reasons why it cannot have a cost cap: calls without a bound,
+ * and tokens without a price. The slice that charges supplies the platform's own prices.
  */
 
 import type { EvalRequest } from "../../../contract/eval-request.ts";
@@ -29,16 +29,16 @@ export async function moneyOf(
   return { ...own, prices, addresses: { policy: policy?.base_url ?? null, judges: Object.fromEntries(asked) } };
 }
 
-/** Everything that is called, and what is known of it. */
+/** What the run calls, and what is known about it. */
 interface Called {
   readonly environment: AnyEnvironment;
   readonly endpoint: Pick<RunEndpoint, "shown" | "prices">;
   readonly judges: Readonly<Record<string, ResolvedJudge>>;
-  /** Null where the platform charges nothing. */
+  /** Null if the platform charges nothing. */
   readonly prices: Pick<PinnedPrices, "policy" | "judges"> | null;
 }
 
-/** Null for a run without a cap, and for one whose cap can be kept. */
+/** Null for a run without a cap, and for a run whose cap can be kept. */
 export function refuseCap(
   request: Pick<EvalRequest, "max_cost_micros" | "sampling" | "judges">,
   { environment, endpoint, judges, prices }: Called,
@@ -62,7 +62,7 @@ export function refuseCap(
   return null;
 }
 
-/** Null where a call has a bound. `what`: whom it is made for. */
+/** Null if a call has a bound. `what`: the purpose of the call, for the message. */
 function refuseSampling(sampling: Sampling, path: string, what: string): Result<never> | null {
   const field = unboundedField(sampling.extra_body ?? {});
   if (field !== null) {
@@ -76,7 +76,7 @@ function refuseSampling(sampling: Sampling, path: string, what: string): Result<
   return refuse("max_tokens_required", message, param);
 }
 
-/** `name`: of a fleet, or of an endpoint that was made before; null for one that came with the run. */
+/** `name`: of a fleet, or of an endpoint that exists already; null for an inline endpoint. */
 function unpriced(param: string, name: string | null): Result<never> {
   const what = param === "fleet" ? "fleet" : "endpoint";
   const how = name === null ? `${param}.prices` : `PATCH /v1/${what}s/${name}`;

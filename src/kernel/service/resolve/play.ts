@@ -1,6 +1,6 @@
 /**
- * What a run plays: the code of its environment with its arguments, the rows, how many rollouts come of them, and the names
- * of its judges. Nothing is stored here.
+ * Resolves what a run plays: the code of its environment with its arguments, the rows, the number of rollouts, and the
+ * names of its judges. Nothing is stored here.
  */
 
 import type { JsonObject } from "../../../contract/json.ts";
@@ -19,32 +19,32 @@ import { PROCESS_TURNS, stepsOfTask } from "../../kit/fair-turns.ts";
 import { type Result, refuse } from "../../messages/refusal.ts";
 import type { EnvironmentPin } from "../../messages/wire.ts";
 
-/** Members of a group that is scored as one: each may be a read, within one invocation's subrequests. */
+/** Members of a group that is scored as one. Each may need a read, within one invocation's subrequests. */
 const WHOLE_GROUP = 400;
 
 export interface PlayWanted {
-  /** An environment by its name (`id`, `id@version`), or the very code of another run, that was found to be here. */
+  /** An environment by name (`id`, `id@version`), or the code of another run, which was found already. */
   readonly code: { readonly named: string; readonly args: Readonly<Record<string, unknown>> } | Code;
   readonly rows: RowsWanted;
   /** -1: all. */
   readonly num_examples: number;
   readonly rollouts_per_example: number;
-  /** The field at fault where a group is too large to be scored as one. */
+  /** The field to name in the error if a group is too large to be scored as one. */
   readonly groupParam: string;
-  /** Whether groups are scored as one whatever the rubric is; by default the rubric says. */
+  /** Whether groups are scored as one, whatever the rubric says; by default the rubric decides. */
   readonly whole_groups?: boolean;
   readonly shuffle: boolean;
-  /** Who answers, by the names of judges. */
+  /** The endpoints of judges, by judge name. */
   readonly judges: Readonly<Record<string, unknown>>;
-  /** Those of another run: of them the ones that the rubric asks, and that `judges` does not name. */
+  /** Judges of another run. Those are used that the rubric calls and `judges` does not name. */
   readonly kept?: { readonly judges: Readonly<Record<string, unknown>> | undefined };
-  /** Null for a run that trains nothing: it plans all its tasks at once. */
+  /** Null for a run that is not a training run: it plans all its tasks at once. */
   readonly training: object | null;
 }
 
 /**
- * Rows that come with the run, a dataset by its name, or one that was looked up before; null: those that the environment
- * has. `taken`: of a run whose trajectories are taken over, so that none is read.
+ * Rows in the request, a dataset by name, or a dataset that was looked up before; null: the environment's own rows.
+ * `taken`: the rows of a run whose trajectories are taken over, so no row is read.
  */
 export type RowsWanted =
   | { readonly inline: readonly unknown[] }
@@ -56,9 +56,9 @@ export type RowsWanted =
 /** Where the rows of a run are. */
 export interface RunRows {
   readonly dataset: RunDataset;
-  /** Of an uploaded dataset. */
+  /** Id of an uploaded dataset. */
   readonly id: string | null;
-  /** Rows that came with the run, and are to be stored. */
+  /** Rows in the request that must be stored. */
   readonly inline: readonly unknown[] | null;
 }
 
@@ -95,7 +95,7 @@ export async function resolvePlay(env: Env, scope: Scope, wanted: PlayWanted): P
   return { ok: true, value: { ...code.value, rows: rows.value, num_examples: counted, whole_groups } };
 }
 
-/** The code, built with its arguments, and with all that it needs. */
+/** The code, built with its arguments, after a check that all its needs are met. */
 async function resolveCode(env: Env, scope: Scope, wanted: PlayWanted["code"]): Promise<Result<Code>> {
   if ("pin" in wanted) return { ok: true, value: wanted };
   const chosen = await chooseEnvironment(env, scope, wanted.named, wanted.args);
@@ -104,11 +104,11 @@ async function resolveCode(env: Env, scope: Scope, wanted: PlayWanted["code"]): 
   const needing = { named: registered.id, needs: environment.needs, param: "environment" };
   const unmet = await refuseNeeds(env, scope, { ...needing, args: wanted.args });
   if (unmet !== null) return unmet;
-  // They came through JSON.parse, so they are JSON.
+  // The arguments came through JSON.parse, so they are JSON.
   return { ok: true, value: { pin: pinOf(registered), args: wanted.args as JsonObject, environment } };
 }
 
-/** The judges of the rubric and those of the request must be the same: a misspelt one would judge nothing. */
+/** The judges of the rubric and of the request must be the same: a judge with a misspelt name would never be called. */
 function misnamedJudge({ judges, kept }: PlayWanted, { pin, environment: { rubric } }: Code): Result<never> | null {
   const named = { ...kept?.judges, ...judges };
   const missing = rubric.judges.find((name) => !Object.hasOwn(named, name));
@@ -147,7 +147,7 @@ async function resolveRows(
   return { ok: true, value: { dataset: { kind: "uploaded", key: null, length: inline.length }, id: null, inline } };
 }
 
-/** Tasks of an eval, all of which it plans at once; of a training run, those that there are. `length`: null for no end. */
+/** For an eval, the tasks that it plans; for a training run, all that exist. `length`: null for endless tasks. */
 function countTasks(
   { num_examples: asked, rollouts_per_example, training }: PlayWanted,
   { id }: EnvironmentPin,
@@ -165,7 +165,7 @@ function countTasks(
   return tasks === 0 ? refuse("invalid_request", `${id} has no rows`, "dataset") : tasks;
 }
 
-/** Every row is made a task before anything is stored: a bad one is named by its place. Others compute in between. */
+/** Builds a task from every row before anything is stored, so that an error names the row. Yields between rows. */
 async function firstBadRow(
   { orgId }: Scope,
   environment: AnyEnvironment,

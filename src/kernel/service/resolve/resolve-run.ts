@@ -1,9 +1,9 @@
 /**
- * The one step from what a run is to be to a run with nothing left to refuse: every name looked up, everything that can be
- * wrong with it said, and nothing stored. Runs, forks, rescores, previews, and the evals of training runs differ in what
- * they want (`RunWanted`), and in nothing that is done with it.
+ * The one step from a requested run to a run that cannot be refused any more: it looks up every name and makes every
+ * check, and stores nothing. Runs, forks, rescores, previews and the evals of training runs differ only in their input
+ * (`RunWanted`).
  *
- * Order: what it plays → where its model is called → what only training asks → judges → limits and prices → cap.
+ * Order: what it plays → where its model is called → checks of training → judges → limits and prices → cap.
  */
 import type { EvalRequest } from "../../../contract/eval-request.ts";
 import type { RunRequest } from "../../../contract/run.ts";
@@ -25,49 +25,49 @@ import { moneyOf, refuseCap } from "./money.ts";
 import { type Played, type PlayWanted, resolvePlay } from "./play.ts";
 import { refuseEngine, refuseTraining } from "./training.ts";
 
-/** How a run samples and scores: as it is asked, and as its spec keeps it. */
+/** How a run samples and scores, both in the request and in the spec. */
 type Settings = Pick<
   RunSpec,
   "model" | "sampling" | "limits" | "seed" | "shuffle" | "max_concurrent" | "min_scored" | "judge_cache"
 >;
 
-/** Which weights a run's calls are sampled by, where that is not all the same. */
+/** Which weights sample a run's calls, if that matters. */
 export type PlayedWeights = Pick<RunFleet, "weights_of" | "initial_weights">;
 
-/** What a run is to be: of a request (`wantedBy`), or of a run that it comes of. */
+/** The run to be resolved: from a request (`wantedBy`), or from a run that it is derived from. */
 export interface RunWanted extends Settings, Omit<PlayWanted, "judges" | "kept">, JudgesWanted {
   readonly place: PlaceWanted;
   readonly training: TrainingRequest | null;
   readonly max_cost_micros?: EvalRequest["max_cost_micros"];
-  /** Another run begins it: endpoints that came with that one may be named by their ids. */
+  /** Another run starts it, so endpoints of that run may be named by their ids. */
   readonly byRun?: boolean;
   /** The training run whose weights it plays, on the fleet of that run. */
   readonly weights?: PlayedWeights;
 }
 
-/** What a run that is begun by another one has of it. */
+/** What a run takes from the run that starts it. */
 export interface ByRun extends Pick<RunWanted, "byRun" | "weights"> {
-  /** The rows of the run that began it, where it plays those. */
+  /** The rows of the run that starts it, if it plays those. */
   readonly rows?: ResolvedDataset;
 }
 
-/** A run with every name in it resolved, and nothing left to refuse. */
+/** A run whose names are all resolved and that cannot be refused any more. */
 export interface ResolvedRun {
   readonly play: Played;
-  /** What stands in its spec as it was asked, within what its endpoint allows. */
+  /** The settings of the request, within the limits of its endpoint. */
   readonly settings: Settings & Pick<RunSpec, "rollouts_per_example">;
   readonly endpoint: RunEndpoint;
-  /** As its spec names the fleet; nothing for a run on an endpoint. */
+  /** The fleet field of its spec; empty for a run on an endpoint. */
   readonly fleet: Pick<RunSpec, "fleet">;
   readonly judges: RunJudges;
   readonly training: TrainingSpec | null;
-  /** What its organisation may use, and has. */
+  /** The limits of its organisation, and what it uses. */
   readonly standing: OrganizationStanding;
-  /** Prices and cap. Who pays is said when it begins. */
+  /** Prices and cap. The payer is set when the run starts. */
   readonly money: Omit<RunMoney, "payer">;
 }
 
-/** Everything that may be wrong with it is checked here, and nothing is stored. `now`: epoch milliseconds. */
+/** Makes every check of the run; stores nothing. `now`: epoch milliseconds. */
 export async function resolveRun(env: Env, scope: Scope, wanted: RunWanted, now: number): Promise<Result<ResolvedRun>> {
   const lookup = { now, byRun: wanted.byRun === true };
   const play = await resolvePlay(env, scope, wanted);
@@ -86,7 +86,7 @@ export async function resolveRun(env: Env, scope: Scope, wanted: RunWanted, now:
   if (!judges.ok) return judges;
   const standing = await limitsOf(env, scope.orgId, now);
   const { place, prices, max_concurrent: most } = endpoint.value;
-  // The platform offers no engine of a fleet: whoever has it pays for it.
+  // The platform does not provide the engines of a fleet: the owner pays for them, so they have no platform price.
   const base_url = place?.kind === "endpoint" ? place.base_url : null;
   const policy = place === null ? null : { base_url, model: wanted.model, prices };
   const money = await moneyOf(env, standing.billing, { policy, judges: judges.value.places }, now);
@@ -122,7 +122,7 @@ function fleetOf(
   return { fleet: { id, ...(location_hint !== null && { location_hint }), ...weights } };
 }
 
-/** What a request wants; `by`: what it has of the run that begins it. */
+/** The run that a request describes. `by`: what it takes from the run that starts it. */
 export function wantedBy(asked: RunRequest, { rows: found, byRun, weights }: ByRun = {}): RunWanted {
   const request = asked.kind === "training" ? asEval(asked) : asked;
   const { environment: named, environment_args: args, dataset, endpoint, fleet } = request;

@@ -1,6 +1,6 @@
 /**
- * What else can be wrong with a training run: how it samples, its trainer's address, its evals, the tasks it holds out,
- * and the engine behind its endpoint or fleet.
+ * The further checks of a training run: its sampling, its trainer's address, its evals, its held-out tasks, and the
+ * engine of its endpoint or fleet.
  */
 
 import type { EvalRequest } from "../../../contract/eval-request.ts";
@@ -19,9 +19,9 @@ import { HeldOut, keysHeldOut, rowsGiven, rowsOfRun, tasksToTrain } from "../../
 import type { RunEndpoint } from "./endpoint.ts";
 import { type Played, type PlayWanted, resolvePlay } from "./play.ts";
 
-/** Rows looked at, of as many as there are: where each is held out, there is nothing to train on. */
+/** How many rows are tried at most. If all of them are held out, there is nothing to train on. */
 const ROWS_TRIED = 16;
-/** Reads of the rows that are held out, which whoever starts rollouts makes once a run: each is of up to 1 MiB. */
+/** Reads of the held-out rows, made once for each run by the consumer that starts rollouts: each is up to 1 MiB. */
 const BLOCKS_HELD_OUT = 256;
 
 type Asked = Pick<EvalRequest, "sampling"> &
@@ -46,11 +46,11 @@ export async function refuseTraining(
   );
 }
 
-/** Trainers read `all` and an empty name as none, and `agg` is the series of all together. */
+/** Trainers read `all` and an empty name as no name, and `agg` is the series of all environments together. */
 const RESERVED = ["", "all", "agg"];
 const BENT = "changes the sampling distribution, so that trainers cannot compute its logprobs: remove it";
 
-/** What would play for ever and train nothing, or something else than was sampled. */
+/** Refuses settings that would train on nothing forever, or on something else than was sampled. */
 function neverTrains(
   { rollouts_per_example: size, sampling }: Asked,
   { min_group_size, advantage, zero_variance, curriculum }: TrainingSpec,
@@ -88,7 +88,7 @@ function neverTrains(
   return refuse("invalid_request", message, "environment");
 }
 
-/** An eval is resolved as it will be when the run begins it. The run's judges judge there, too, and its endpoint is called. */
+/** Resolves the eval as it will be resolved when the run starts it. It uses the run's judges and the run's endpoint. */
 async function refuseEval(
   env: Env,
   scope: Scope,
@@ -115,9 +115,9 @@ async function refuseEval(
   return refuse("invalid_request", message, "eval.num_examples");
 }
 
-/** By the fields of the training request that decide it. */
+/** Names the fields of the training request that decide it. */
 function asEvals({ code, message, param }: Refusal, environment: string): Refusal {
-  // The rows of the run and its judges were looked at before: here they do not fit the eval's environment.
+  // The run's rows and judges were checked before, so the fault is that they do not fit the eval's environment.
   if (param === "dataset") {
     const why = `${environment.split("@")[0]} has no rows of its own, and the run's rows are only for evals of the run's own environment`;
     return { code, message: why, param: "eval.environment" };
@@ -126,7 +126,7 @@ function asEvals({ code, message, param }: Refusal, environment: string): Refusa
   return { code, message, param: `eval.${isField ? param : "environment"}` };
 }
 
-/** Evals are played in the order the run was asked for, and there may be none of their rows. */
+/** Evals are played in the run's order, which does not exist if their rows are endless. */
 function refuseOrder(
   { shuffle }: Asked,
   { holdout, eval: asked }: TrainingSpec,
@@ -180,9 +180,9 @@ async function refuseHoldout(
 }
 
 /**
- * Whether a training run may train on what its endpoint samples: it is asked anew for each run, with the run's model and the fields that
- * the run sends, since a server may have been started with other flags since it was added. One that does not answer now is taken
- * for what it was last seen to be; where nobody has seen that, the run is refused.
+ * Whether a training run can train on what its endpoint samples. The endpoint is probed again for each run, with the
+ * run's model and the fields that it sends, because the server may have been restarted with other flags. If it does not
+ * answer now, the last probe counts; without one the run is refused.
  */
 export async function refuseEngine(
   env: Env,

@@ -1,4 +1,4 @@
-/** Everybody who may send a request: without a key, with one that is over, with each scope, role and token. */
+/** All kinds of callers: without a key, with an expired one, with each scope, role and token. */
 import { env } from "cloudflare:workers";
 import { PERMISSIONS, type Permission, ROLES } from "../../../../src/contract/identity.ts";
 import { mintToken } from "../../../../src/core/ids.ts";
@@ -12,19 +12,19 @@ export interface Asker {
   readonly name: string;
   /** Null: sends none. */
   readonly token: string | null;
-  /** Of a browser, which sends no key. */
+  /** The cookie of a browser, which sends no key. */
   readonly cookie?: string;
-  /** Null: is nobody. */
+  /** Null: the caller is unknown. */
   readonly may: readonly Permission[] | null;
-  /** The project the key is for; null: any of the organisation. */
+  /** The project that the key is for; null: any project of the organisation. */
   readonly bound: Project | null;
-  /** What it names in the header `Rollcall-Project`, by itself. */
+  /** The project that it always names in the header `Rollcall-Project`. */
   readonly names?: Project;
-  /** The run it trains. */
+  /** The run whose trainer it is. */
   readonly trains?: string;
 }
 
-/** Callers of the first project; the second is of the same organisation, the third of another. */
+/** Callers of the first project; the second is in the same organisation, the third in another. */
 export async function callersOf(own: Project, beside: Project): Promise<Asker[]> {
   const { scope } = own;
   const nobody = { may: null, bound: null };
@@ -62,7 +62,7 @@ export async function callersOf(own: Project, beside: Project): Promise<Asker[]>
   ];
 }
 
-/** Their sessions are looked up by another way than keys; what comes of it is the same for every key. */
+/** Sessions are looked up in another way than keys; the result is the same for every key. */
 async function browsers(
   key: (changes: Parameters<typeof admit>[1]) => Promise<string>,
   own: Project,

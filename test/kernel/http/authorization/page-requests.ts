@@ -1,4 +1,4 @@
-/** The same of signing in to the web page, and of what is shared by a link. */
+/** The same for signing in to the web page, and for shared links. */
 import { newCode, newReportLink, newSession } from "./page-things.ts";
 import type { Request } from "./requests.ts";
 
@@ -20,6 +20,6 @@ export const PAGE_REQUESTS: Readonly<Record<string, Request>> = {
     ask: ({ report_link }) => ({ path: `/v1/report-links/${report_link}` }),
     anew: ({ door, things }) => newReportLink(door, things.run),
   },
-  // The last of all: whoever came by a session has none any more.
+  // Last, because after it a caller with a session has none.
   deleteSession: { ask: () => ({ path: "/v1/session" }) },
 };

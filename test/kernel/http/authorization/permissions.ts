@@ -1,6 +1,6 @@
 /**
- * What each operation takes, written down by hand: a wrong declaration in src/kernel/http is noticed here, and not confirmed.
- * `anybody` needs no key and `caller` any key. Where several scopes are named, one of them is enough.
+ * The permission of each operation, written down by hand, so that a wrong declaration in src/kernel/http is noticed
+ * here. `anybody` needs no key and `caller` accepts any key. If several scopes are listed, one of them is enough.
  */
 import type { Permission } from "../../../../src/contract/identity.ts";
 
@@ -168,17 +168,17 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   deleteDataset: ["datasets:write"],
 };
 
-/** What these take besides: whose trigger begins runs must be allowed to begin them. */
+/** Further scopes that these need: the creator of a trigger must be allowed to start the runs that it starts. */
 export const TAKES_TOO: Readonly<Record<string, readonly Permission[]>> = { createTrigger: ["runs:write"] };
 
-/** What the token of a run's trainer is good for. */
+/** Operations that accept the token of a run's trainer. */
 export const FOR_TRAINERS: readonly string[] = [
   ...["registerTrainer", "leaseBatch", "heartbeatLease", "ackLease", "nackLease"],
   ...["getBatch", "getBatchObject", "getBatchCredits", "streamBatch"],
   ...["reportWeightVersion", "listWeightVersions"],
 ];
 
-/** What is not for a key of one project. */
+/** Operations that a key of one project may not use. */
 export const OF_ALL_PROJECTS: readonly string[] = [
   ...["updateOrganization", "createProject", "listPeople", "updatePerson", "deletePerson"],
   ...["createInvitation", "listInvitations", "deleteInvitation"],
@@ -188,26 +188,29 @@ export const OF_ALL_PROJECTS: readonly string[] = [
   "deleteOrganization",
 ];
 
-/** What is about a project, and not for a key of one project. */
+/** Operations about a project that a key of one project may not use. */
 export const BY_WHOLE_KEYS: readonly string[] = ["releaseLostCalls"];
 
-/** What is there only for whoever made it: another's is not, unless for whoever has one of these. */
+/** Operations on things that only their creator can see, and the scopes with which others can. */
 export const OTHERS_TAKE: Readonly<Record<string, readonly Permission[]>> = { revokeSession: ["admin"] };
 
-/** What a key of one project may not do to its own project. */
+/** Operations that a key of one project may not use on its own project. */
 export const NOT_TO_ITS_OWN: readonly string[] = ["deleteProject"];
 
-/** Of these an operator sees any organisation's. */
+/** For these, an operator sees the things of any organisation. */
 export const SHOWN_TO_OPERATORS: readonly string[] = ["getDeletion"];
 
-/** What is about every organisation. */
+/** Operations about every organisation. */
 export const OF_DEPLOYMENT: readonly string[] = [
   ...["createOrganization", "listOrganizations", "updateLimits", "resealValues", "scrapeMetrics"],
 
   ...["createPriceList", "createTopUp", "createAdjustment"],
 ];
 
-/** What takes no project from a header: of things of an organisation, a key of one project reaches those of its own. */
+/**
+ * Operations that ignore the project header. A key of one project reaches those things of the organisation that belong
+ * to its project.
+ */
 export const OF_ORGANIZATION: readonly string[] = [
   ...["listPrices", "receiveStripeEvent"],
   ...["createFirstOrganization", "acceptInvitation", "whoAmI", "listAuditLog", "getOrganization"],
@@ -219,11 +222,13 @@ export const OF_ORGANIZATION: readonly string[] = [
   ...OF_DEPLOYMENT,
 ];
 
-/** What a browser that is signed in may not do, though it asks as its key, and what only such a browser finds. */
+/**
+ * Operations that a signed-in browser may not use, although it acts as its key; and those that only a browser finds.
+ */
 export const NOT_BY_SESSION: readonly string[] = ["createSignInCode"];
 export const ONLY_BY_SESSION: readonly string[] = ["deleteSession"];
 
-/** What a person of the role may do, with a key that asks for everything. */
+/** What a person with the role may do, with a key that has all scopes. */
 export const MAY: Readonly<Record<"owner" | "developer" | "viewer", readonly Permission[]>> = {
   owner: ["admin"],
   developer: [
@@ -236,7 +241,7 @@ export const MAY: Readonly<Record<"owner" | "developer" | "viewer", readonly Per
   ],
 };
 
-/** Whoever writes may read; whoever starts runs reads what they are given and trains what they sample. */
+/** Write includes read; `runs:write` includes reading datasets and being the trainer of the runs. */
 const INCLUDED: Readonly<Record<string, readonly string[]>> = {
   "runs:write": ["runs:read", "rollouts:read", "datasets:read", "trainer"],
   "rollouts:write": ["rollouts:read"],
@@ -249,7 +254,7 @@ const INCLUDED: Readonly<Record<string, readonly string[]>> = {
   "billing:write": ["billing:read"],
 };
 
-/** `admin` is everything but what is about the deployment. */
+/** `admin` includes everything except operations about the deployment. */
 export function mayDo(held: readonly Permission[], takes: (typeof TAKES)[string]): boolean {
   if (typeof takes === "string") return true;
   return takes.some((needed) =>

@@ -1,6 +1,6 @@
 /**
- * A request of each operation, in an order in which each can be met: what ends a thing comes after what needs it. A new
- * operation is added here with the things it names, and in permissions.ts.
+ * A request of each operation, in an order in which each can succeed: deletions come after the operations that need the
+ * thing. A new operation is added here with the things it names, and in permissions.ts.
  */
 import { env } from "cloudflare:workers";
 import { rolloutAt } from "../../platform.ts";
@@ -31,19 +31,19 @@ export interface Asked {
   readonly path: string;
   /** JSON, or a text that is sent as lines. */
   readonly body?: unknown;
-  /** True: with an Idempotency-Key of its own. */
+  /** True: sent with its own Idempotency-Key. */
   readonly once?: true;
-  /** What proves it in the place of the caller's key. */
+  /** The token that proves it instead of the caller's key. */
   readonly bearer?: string;
 }
 
 export interface Request {
   readonly ask: (things: Things) => Asked;
-  /** For what can be done once only: a new thing for each caller who may. */
+  /** For operations that work only once: a new thing for each caller that may use them. */
   readonly anew?: (project: Project) => Promise<Partial<Things>>;
-  /** True: the thing that it names stands in its body, and not in its path. */
+  /** True: the thing that it names is in its body and not in its path. */
   readonly inBody?: true;
-  /** What a caller who may gets, where it is not what the operation documents first. */
+  /** The status for a caller that may use it, if that is not the operation's first documented one. */
   readonly status?: number;
 }
 
@@ -53,7 +53,7 @@ const JUDGED = { ...EXAM, environment: "judged-qa", dataset: [ASKED] };
 
 const thisMonth = () => new Date().toISOString().slice(0, 7);
 const unique = () => `n-${crypto.randomUUID()}`;
-/** So far away that no run of another test has these prices, and each a second after the one before. */
+/** Far in the future, so that no run of another test gets these prices. Each is a second after the previous one. */
 let farAway = Math.floor(Date.now() / 1000) + 250_000_000;
 const anotherKey = async ({ door }: Project) => ({ key: await newKey(door) });
 const going = async ({ door }: Project) => ({ going: await startGoing(door) });
@@ -204,7 +204,7 @@ const CHANGES: Readonly<Record<string, Request>> = {
   },
   updateTrigger: { ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}`, body: { disabled: true } }) },
   testTrigger: { ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}/test`, body: { payload: {} } }) },
-  // Nobody signed it, whoever asks.
+  // It is not signed, whoever sends it.
   receiveDelivery: { ask: ({ trigger }) => ({ path: `/hooks/${trigger}`, body: {} }), status: 401 },
   deleteTrigger: {
     ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}` }),
@@ -232,7 +232,7 @@ const TRAINING: Readonly<Record<string, Request>> = {
       return { path: `/v1/leases/${things.lease}/ack`, body };
     },
   },
-  // What was acknowledged cannot be given back.
+  // An acknowledged batch cannot be returned.
   nackLease: {
     ask: (things) => {
       const body = { ...leaseOf(things), reason: "oom", retryable: true };
@@ -245,22 +245,22 @@ const TRAINING: Readonly<Record<string, Request>> = {
       const body = { version: 1, state: "applied", replica: "gpu-0", epoch: 1 };
       return { path: `/v1/runs/${training}/weight-versions`, body };
     },
-    // An engine reports what it serves of versions that the trainer published.
+    // An engine reports that it serves versions which the trainer published.
     anew: async ({ door, things }) => {
       await door.post(`/v1/runs/${things.training}/weight-versions`, { version: 1, state: "published", epoch: 1 });
       return {};
     },
   },
-  // Two rotations end the token that the run's trainer is known by.
+  // Two rotations would end the token of the run's trainer.
   rotateTrainerToken: {
     ask: ({ training }) => ({ path: `/v1/runs/${training}/trainer/token` }),
     anew: async ({ door }) => ({ training: (await beginTraining(door)).id }),
   },
-  // Each registration ends the ones before it.
+  // Each registration ends the previous ones.
   registerTrainer: { ask: ({ training }) => ({ path: `/v1/runs/${training}/trainer/register`, body: TRAINER }) },
 };
 
-/** What names another's things behind the path, by the operation: a body or a query of the caller's own request. */
+/** Bodies and queries that name another owner's things, by operation. */
 export const NAMED_INSIDE: readonly (readonly [operation: string, ask: (own: Things, other: Things) => Asked])[] = [
   ["createRun", (_own, { endpoint }) => ({ path: "/v1/runs", body: { ...PLAYED, endpoint } })],
   ["previewRun", (_own, { endpoint }) => ({ path: "/v1/runs/preview", body: { ...PLAYED, endpoint } })],
@@ -319,7 +319,7 @@ const ACCOUNTS: Readonly<Record<string, Request>> = {
     ask: ({ project }) => ({ path: `/v1/projects/${project}` }),
     anew: async ({ door }) => ({ project: await newProject(door) }),
   },
-  // Under another name than its own.
+  // With a name that is not its own.
   deleteOrganization: { ask: () => ({ path: "/v1/organization", body: { confirm: "another" } }), status: 400 },
   listDeletions: { ask: () => ({ path: "/v1/deletions" }) },
   getDeletion: { ask: ({ deletion }) => ({ path: `/v1/deletions/${deletion}` }) },
@@ -363,7 +363,7 @@ const MONEY: Readonly<Record<string, Request>> = {
   createTopUp: {
     ask: ({ organization }) => ({ path: "/v1/top-ups", body: { organization, amount_micros: 1 }, once: true }),
   },
-  // What it is about is in no ledger.
+  // The source that it names is in no ledger.
   createAdjustment: {
     ask: ({ organization }) => {
       const body = { organization, kind: "correction", amount_micros: 1, source: "nothing", note: NAME };
@@ -380,7 +380,7 @@ const MONEY: Readonly<Record<string, Request>> = {
   getBudget: { ask: ({ budget }) => ({ path: `/v1/budgets/${budget}` }) },
   updateBudget: { ask: ({ budget }) => ({ path: `/v1/budgets/${budget}`, body: { limit_micros: 2 } }) },
   deleteBudget: { ask: ({ budget }) => ({ path: `/v1/budgets/${budget}` }), anew: anotherBudget },
-  // This deployment has no account at Stripe.
+  // This deployment has no Stripe account.
   createCheckout: {
     ask: () => ({ path: "/v1/checkouts", body: { amount_micros: 500_000, success_url: "https://example.com" } }),
     status: 404,

@@ -1,4 +1,4 @@
-/** A project with one of everything that a route can name, made through the Worker's own door. */
+/** A project with one of everything that a route can name, made through the Worker's HTTP interface. */
 import { env } from "cloudflare:workers";
 import { drizzle } from "drizzle-orm/d1";
 import { insertInvitation } from "../../../../src/accounts/queries/invitations.ts";
@@ -39,11 +39,11 @@ export interface Things {
   readonly object_sha256: string;
   readonly dataset: string;
   readonly endpoint: string;
-  /** With a replica under the name of all. */
+  /** With a replica; both have the name that all tenants use. */
   readonly fleet: string;
   readonly secret: string;
   readonly webhook: string;
-  /** A test that was sent to it. */
+  /** A test event that was sent to it. */
   readonly delivery: string;
   readonly trigger: string;
   readonly key: string;
@@ -51,13 +51,13 @@ export interface Things {
   readonly invitation: string;
   readonly invitation_token: string;
   readonly budget: string;
-  /** A browser that is signed in with the key, and a code that would sign another one in. */
+  /** A signed-in browser of the key, and a code that would sign in another one. */
   readonly session: string;
   readonly code: string;
-  /** To the report of the run. */
+  /** A link to the report of the run. */
   readonly report_link: string;
   readonly report_token: string;
-  /** Of a run that is gone. */
+  /** The deletion of a run that is gone. */
   readonly deletion: string;
 }
 
@@ -67,14 +67,14 @@ export interface Project {
   readonly things: Things;
 }
 
-/** What all tenants call theirs. */
+/** The name that all tenants give their things. */
 export const NAME = "SAME_NAME";
 export const ROWS = '{"question":"What is 2 + 2?","answer":"so it is #### 4"}\n';
 const WRONG = { tool_calls: [{ name: "guess", arguments: { number: 900 } }] };
 const GAME = { environment: "guess-number", environment_args: { max: 1000, max_turns: 2 }, num_examples: 1 };
 export const PLAYED = { ...GAME, model: script([WRONG, WRONG]) };
 
-/** `orgId`: of an organisation that is there already. Of its requests none is too many. */
+/** `orgId`: an existing organisation. Its requests are not limited. */
 export async function furnish(orgId?: string): Promise<Project> {
   const organization = orgId ?? `org_${crypto.randomUUID()}`;
   const unlimited = { requests_per_minute: null };
@@ -127,7 +127,7 @@ export function newSecret(door: Door, name: string): Promise<string> {
   return newThing(door, "/v1/secrets", { name, value: "a value of some length" });
 }
 
-/** It has been sent a test. */
+/** A test event has been sent to it. */
 export async function newWebhook(door: Door): Promise<Pick<Things, "webhook" | "delivery">> {
   const webhook = await newThing(door, "/v1/webhook-endpoints", {
     url: `${env.MODEL_URL}/hook`,
@@ -141,7 +141,7 @@ export function newTrigger(door: Door, name: string): Promise<string> {
   return newThing(door, "/v1/triggers", { name, verify, run: { ...PLAYED, endpoint: { base_url: env.MODEL_URL } } });
 }
 
-/** Of a person. */
+/** A budget of a person. */
 export async function newBudget({ scope }: Door, target_id: string): Promise<string> {
   const id = `bud_${crypto.randomUUID()}`;
   const times = { created_at: 0, updated_at: 0 };
@@ -149,7 +149,7 @@ export async function newBudget({ scope }: Door, target_id: string): Promise<str
   return id;
 }
 
-/** A program's key of the project. */
+/** A program's key for the project. */
 export function newKey(door: Door): Promise<string> {
   return newThing(door, "/v1/keys", { name: NAME, scopes: ["runs:read"], project: door.scope.projectId });
 }
@@ -204,7 +204,7 @@ async function newThing(door: Door, folder: string, body: object): Promise<strin
 
 export const TRAINER = { trainer_id: "t0", kind: "test", protocol: "rl.batch/1" };
 
-/** A training run of which nothing is played. */
+/** A training run that plays nothing. */
 export async function beginTraining(door: Door): Promise<CreatedRun> {
   const request = {
     ...{ kind: "training", environment: "calculator", group_size: 2, max_steps: 9 },
