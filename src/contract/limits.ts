@@ -46,9 +46,7 @@ export const LIMITS = {
   streamedBytes: 32 * MIB,
   /** How much is read of a reply that refuses a call. */
   refusalBytes: 64 * KIB,
-  /**
-   * Milliseconds between two pieces of a body that has begun; a request's body must bring so many bytes in that time.
-   */
+  /** Milliseconds between two pieces of a body; a request's body must bring so many bytes in that time. */
   bodyPauseMs: MINUTE,
   bodyProgressBytes: 32 * KIB,
   /** Of one reply of a model. A reply with more is unusable, and so is one that reports more tokens. */
@@ -72,9 +70,7 @@ export const LIMITS = {
    */
   repliesCharacters: 64 * MIB,
   repliesToEnd: 4,
-  /**
-   * Trajectories that scoring holds in memory at once, as JSON. A scoring group that alone exceeds this is held alone.
-   */
+  /** Trajectories that scoring holds in memory at once, as JSON. A larger scoring group is held alone. */
   scoringCharacters: 32 * MIB,
   /** Each text of an error, and all errors of one list together. Longer ones are cut, with a mark. */
   errorCharacters: 4096,
@@ -217,9 +213,7 @@ export const LIMITS = {
   /** Such pages made at once in one process, and how long another page waits for its turn. */
   pagesAtOnce: 4,
   pageWaitMs: 10_000,
-  /**
-   * Bytes of finished pages that wait for their readers, and after how long a page's memory may be given to another.
-   */
+  /** Bytes of finished pages that wait for readers, and after how long a page's memory may be reused. */
   unreadBytes: 32 * MIB,
   unreadMs: 5000,
   resultsPerPage: 1000,

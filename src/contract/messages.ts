@@ -8,9 +8,7 @@ import * as z from "zod";
 import { isRecord } from "./json.ts";
 import { Count } from "./primitives.ts";
 
-/**
- * Members that a server sent in addition to OpenAI's, as the text of a JSON object, so that numbers keep their digits.
- */
+/** A server's additional members, as the text of a JSON object, so that numbers keep their digits. */
 const ProviderFields = z.string().optional();
 
 const WireToolCall = z.object({

@@ -43,9 +43,7 @@ export const PriceVersion = z
   .string()
   .regex(/^[a-z0-9][a-z0-9.-]{0,30}$/, { error: "must be 1 to 31 lower-case letters, digits, dots or dashes" });
 
-/**
- * A list of prices never changes: another version replaces it at a given time. Runs keep the version they began with.
- */
+/** A list of prices never changes: another version replaces it at a given time. Runs keep their version. */
 export const PriceListRequest = namedInput("PriceListRequest", {
   version: PriceVersion.meta({ example: "2026-12" }),
   effective_from: Seconds.max(9_999_999_999)

@@ -12,9 +12,7 @@ export interface ReportFile {
   readonly run: RunView;
   /** By measure: `reward`, `turns`, …, and each metric by its name in a filter. */
   readonly histograms: Readonly<Record<string, Histogram>>;
-  /**
-   * The first rollout of each class that did not end well, by the filter that finds the class; null if it was deleted.
-   */
+  /** The first rollout of each class that ended badly, by the filter of the class; null if it was deleted. */
   readonly firsts: Readonly<Record<string, RolloutSummary | null>>;
   /** The first rollouts, in the order of dispatch. */
   readonly rollouts: readonly RolloutSummary[];

@@ -66,9 +66,7 @@ export interface RunFleet {
   readonly location_hint?: LocationHint;
   /** For an eval of a training run's weights: that training run. */
   readonly weights_of?: string;
-  /**
-   * Where version 0 of those weights is: the weights that engines were started with are not assumed to be version 0.
-   */
+  /** Where version 0 of those weights is: engines may have been started with other weights. */
   readonly initial_weights?: string;
 }
 

@@ -7,9 +7,7 @@ import { seededRandom } from "./random.ts";
 /** Fields that a run sets in other places. Servers that ignore case would also read `Model`. */
 const FIXED_FIELDS = ["model", "messages", "input", "stream"];
 
-/**
- * Whether a request field is not a sampling argument: `extra_body` must not have it, and it is never sent from there.
- */
+/** Whether a request field is not a sampling argument: `extra_body` must not have it, and never sends it. */
 export function isFixedField(field: string): boolean {
   return FIXED_FIELDS.includes(field.toLowerCase());
 }
@@ -91,9 +89,7 @@ export function cacheSalt({ run_id, generation, version }: PolicyWeights): strin
 
 /** The members of `extra_body` that a training run requests; a sample is made of the ids and logprobs. */
 const ASKED = { return_token_ids: true, repetition_penalty: 1 };
-/**
- * Every field is sent: for a missing field the server uses its default, which may be the model's own generation config.
- */
+/** Every field is sent: a missing one gets the server's default, which may be the model's generation config. */
 const NEUTRAL = {
   ...{ temperature: 1, top_p: 1, top_k: -1, min_p: 0, presence_penalty: 0, frequency_penalty: 0 },
   logprobs: true,

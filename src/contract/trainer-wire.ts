@@ -58,9 +58,7 @@ export const Registered = named("Registered", {
 });
 export type Registered = z.infer<typeof Registered>;
 
-/**
- * rl.batch/1: the contents of a batch. Immutable; `sha256` is over the raw digests of the objects, then of the credits.
- */
+/** rl.batch/1: the contents of a batch. Immutable; `sha256` is over the raw digests of objects, then credits. */
 export const BatchManifest = named("BatchManifest", {
   schema: z.literal("rl.batch/1"),
   run_id: RunId,

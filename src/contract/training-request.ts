@@ -168,9 +168,7 @@ export function evalsOwn(
   return environment === undefined || environment.split("@")[0] === id;
 }
 
-/**
- * What an eval of the training run `of` plays: by default its own environment, with its arguments and order of rows.
- */
+/** What an eval of the training run `of` plays: by default its environment, with its arguments and row order. */
 export function evalPlayed(
   { environment, environment_args, num_examples, rollouts_per_example }: NonNullable<TrainingSpec["eval"]>,
   of: {

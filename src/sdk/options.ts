@@ -176,9 +176,7 @@ export interface TurnsQuery extends PageQuery<number> {
 /** Turns after turn `after`: 1 to 5000 per page, default 1000. */
 export type OutlineQuery = PageQuery<number>;
 
-/**
- * Selects tokens of a turn. `after`: number of sampled ids to skip. `limit`: of each list, 1 to 10,000, default 2000.
- */
+/** Selects tokens of a turn. `after`: sampled ids to skip. `limit`: per list, 1 to 10,000, default 2000. */
 export interface TokensQuery extends PageQuery<number> {
   /** Number of ids of the prompt's suffix to skip. */
   readonly prompt_after?: number | undefined;

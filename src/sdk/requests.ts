@@ -10,9 +10,7 @@ export interface RowPage<T> {
   readonly next: string | null;
 }
 
-/**
- * Await it for one page, or iterate over it for every object from that page on; further pages are requested as needed.
- */
+/** Await it for one page, or iterate over it for every object from that page on, page after page. */
 export type PagePromise<T, P = Page<T>> = Promise<P> & AsyncIterable<T>;
 
 export interface ClientOptions extends TransportOptions {
@@ -120,9 +118,7 @@ async function readRows<T>(reply: Response): Promise<RowPage<T>> {
   };
 }
 
-/**
- * Only the link's query is used: a platform behind a proxy may not know its address, and the key must not go elsewhere.
- */
+/** Only the link's query is used: behind a proxy its address may be wrong, and the key must not go elsewhere. */
 export function withSearchOf(link: string, url: string): string {
   const next = new URL(url);
   next.search = new URL(link, url).search;

@@ -177,9 +177,7 @@ export class TrainerClient {
     });
   }
 
-  /**
-   * Throws `version_ahead` if `published` or `applied` is reported before the batch of that version is acknowledged.
-   */
+  /** Throws `version_ahead` if a version is `published` or `applied` before its batch is acknowledged. */
   reportVersion(report: WeightVersionReportInput, options: CallOptions = {}): Promise<WeightVersions> {
     return this.#requests.post(`${this.#run}/weight-versions`, report, options);
   }
@@ -197,9 +195,7 @@ export class TrainerClient {
   }
 }
 
-/**
- * `JSON.stringify` would turn a metric that is not finite into null; as a too large number the server counts it as not finite.
- */
+/** `JSON.stringify` would write a metric that is not finite as null; it is sent as a too large number. */
 function ackText({ metrics = {}, ...request }: AckRequestInput): string {
   const values = Object.entries(metrics).map(([name, value]) => {
     const isOdd = typeof value === "number" && !Number.isFinite(value);

@@ -121,9 +121,7 @@ export function wantedFor(prices: CostPrices, size: CallSize): Wanted {
 export interface CapBook {
   /** The cost of everything that has ended; lost calls count with their bounds. */
   readonly spent: number;
-  /**
-   * The sum of grants to running rollouts and to scoring groups whose judges are asked, including what they have spent.
-   */
+  /** Grants to running rollouts and to scoring groups whose judges are asked, including what they have spent. */
   readonly out: number;
   /** The part of `spent` that is reserved for lost calls. */
   readonly lost: LostCalls;

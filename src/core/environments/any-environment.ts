@@ -24,9 +24,7 @@ export interface AnyEnvironment {
   readonly players: readonly PlayedEnvironment[];
   /** Names of the playing members of a group, as reports and training series use them; empty for other environments. */
   readonly members: readonly string[];
-  /**
-   * The environment that plays a row, and the row as that environment sees it. Throws RangeError if no one plays it.
-   */
+  /** The environment that plays a row, and the row as it sees it. Throws RangeError if there is none. */
   route(row: RoutedRow): Route;
 }
 

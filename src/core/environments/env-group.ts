@@ -82,9 +82,7 @@ function nameIn(group: string, member: string | null): string {
   return member === null ? group : `${group}/${member}`;
 }
 
-/**
- * The route to a row's environment: `info.env_id`, a name, or in nested groups the names from the outermost group on.
- */
+/** The route to a row's environment: `info.env_id`, a name, or in nested groups names, the outermost first. */
 type EnvId = string | readonly string[];
 
 /**

@@ -30,9 +30,7 @@ const PATIENCE = { timeout: LIMITS.toolMs };
 
 const LIST_PAGES = 64;
 
-/**
- * The SDK's own schemas would refuse a result as a whole; ours parse it member by member: mcp-tools.ts, mcp-result.ts.
- */
+/** The SDK's schemas would refuse a result as a whole; mcp-tools.ts and mcp-result.ts parse it by member. */
 const AnyResult = z.looseObject({});
 const ToolPage = z.object({ tools: z.array(z.unknown()), nextCursor: z.string().nullish() });
 

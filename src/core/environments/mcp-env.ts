@@ -150,9 +150,7 @@ function runnable({ name, server, tool, parameters, ...rest }: McpTool, live: Mc
   return { name, description, idempotent, parameters: ANY_ARGUMENTS, hidden: [], takesRawNumbers: true, run };
 }
 
-/**
- * If our validator does not support the schema, or a check exceeds its work budget, the server checks the arguments.
- */
+/** If our validator cannot use the schema, or exceeds its work budget, the server checks the arguments. */
 function faultsIn(args: JsonObject, parameters: JsonObject): readonly string[] {
   try {
     return schemaChecker(parameters)(args);

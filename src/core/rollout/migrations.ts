@@ -20,9 +20,7 @@ export interface RolloutMigration {
 /** None yet: this is the first release. */
 export const ROLLOUT_MIGRATIONS: readonly RolloutMigration[] = [];
 
-/**
- * The rollout in this release's shape. Throws if a later release wrote it: such a rollout must wait for that release.
- */
+/** The rollout in this release's shape. Throws if a later release wrote it: it must wait for that release. */
 export function migrateRollout(
   stored: StoredRollout,
   { schema, steps } = { schema: ROLLOUT_SCHEMA, steps: ROLLOUT_MIGRATIONS },

@@ -32,9 +32,7 @@ function isPart(part: unknown): boolean {
   return isRecord(part) && typeof part["type"] === "string";
 }
 
-/**
- * "No calls" may be null, empty or false; a single call may come without a list, and several as an object by number.
- */
+/** "No calls" may be null, empty or false; one call may come without a list, several as an object by number. */
 export function callsOf(calls: unknown): readonly unknown[] {
   if (Array.isArray(calls)) return calls.filter((call) => call !== null);
   if (!calls) return [];

@@ -89,9 +89,7 @@ export interface Rollout extends RolloutTask {
   readonly failed_calls: readonly FailedCall[];
   readonly started_at: number;
   readonly ended_at: number | null;
-  /**
-   * Set if the turns up to this one were inherited from another rollout: their calls and usage are not counted here.
-   */
+  /** Set if the turns up to this one come from another rollout: their calls and usage are not counted here. */
   readonly forked_from?: ForkedFrom;
   /** Usage of replies that could not be used, as far as the endpoint reported it; absent if there were none. */
   readonly unusable_usage?: Usage;

@@ -32,9 +32,7 @@ export interface RubricOptions<Task = unknown, S = unknown, Objects extends obje
   readonly groupMetrics?: Readonly<Record<string, GroupReward<Task, S, NoInfer<Objects>>>>;
   /** The `parser` argument of the functions; the environment's own if absent. */
   readonly parser?: Parser;
-  /**
-   * Class objects: additional arguments of every function, by name. They have precedence over arguments of that name.
-   */
+  /** Class objects: additional arguments of every function, by name. They replace arguments of that name. */
   readonly objects?: Partial<Objects>;
   /** Score objects: created for each call of a function, and added last to its arguments, by name. */
   readonly provide?: ScoreProvider<Task, S, NoInfer<Objects>>;

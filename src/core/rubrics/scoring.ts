@@ -32,9 +32,7 @@ export interface Score {
 /** The result of scoring one rollout. */
 export interface Scored {
   readonly reward: number | null;
-  /**
-   * One entry per name. Several functions of one name: within a rubric the last one's score, across rubrics the sum.
-   */
+  /** One entry per name. If functions share it: within a rubric the last score, across rubrics the sum. */
   readonly scores: readonly Score[];
   readonly scoring_errors: readonly ScoringFailure[];
   /** Why there is no reward. */

@@ -1,6 +1,4 @@
-/**
- * The database of `can.sql`, an interface that both runtimes can offer, and one on `node:sqlite` for an author's tests.
- */
+/** The database of `can.sql`, as both runtimes can offer it, and one on `node:sqlite` for an author's tests. */
 import { LIMITS } from "../../contract/limits.ts";
 
 /** What is asked of a database, whichever runtime has it. */

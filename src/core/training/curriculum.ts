@@ -82,17 +82,13 @@ export class TaskPicker {
     return this.#nextUnseen(group);
   }
 
-  /**
-   * Number of unseen examples to draw from. For an endless dataset as many as have been seen, so that both are drawn.
-   */
+  /** Number of unseen examples to draw from. For an endless dataset as many as seen, so that both are drawn. */
   #unseen(): number {
     const { rows } = this.#choice;
     return rows === null ? Math.max(1, this.#places.size) : Math.max(0, rows - this.#places.size);
   }
 
-  /**
-   * The next unseen example after the group's own place, so that groups which are open together take different ones.
-   */
+  /** The next unseen example after the group's own place: groups that are open together take different ones. */
   #nextUnseen(group: number): number {
     const first = this.#inTurn(group);
     for (let example = first; this.#unseen() > 0; example = this.#inTurn(example + 1)) {

@@ -20,9 +20,7 @@ export interface RolloutSamples {
   readonly samples: readonly TokenSample[];
   /** Null if it can be trained on; otherwise there are no samples. */
   readonly untrainable: UntrainableCause | null;
-  /**
-   * Transitions between turns: the next one continued the ids, began a new sample, or overwrote the end of the answer.
-   */
+  /** Transitions between turns: the next continued the ids, began a sample, or overwrote the answer's end. */
   readonly transitions: {
     readonly clean: number;
     readonly forked: number;

@@ -85,9 +85,7 @@ export class TrainableCheck {
     this.#cause = error === null ? ended : "errored";
   }
 
-  /**
-   * Converts the next turn for samples; null once the rollout cannot be trained on. `at`: its index in `facts.stamped`.
-   */
+  /** Converts the next turn; null once the rollout cannot be trained on. `at`: its index in `facts.stamped`. */
   add(turn: TrainedTurn, at: number, facts: SamplingFacts): TurnArrays | null {
     if (this.#cause !== null) return null;
     const arrays = readTurn(turn, at, facts);

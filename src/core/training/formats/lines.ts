@@ -26,9 +26,7 @@ export function trlSample(credited: CreditedRow): object {
   };
 }
 
-/**
- * One entry of each list that a `rollout_func` of TRL's GRPOTrainer returns; the other fields are for reward functions.
- */
+/** One entry of each list of a `rollout_func` of TRL's GRPOTrainer; other fields are for reward functions. */
 export function trlRollout({ row, reward, advantage }: CreditedRow): object {
   const { prompt, response, mask, logprobs } = splitAtResponse(row);
   return {
