@@ -212,7 +212,7 @@ function causeOf(thrown: unknown): unknown {
   return readOr(undefined, () => (isError(thrown, Error) ? thrown.cause : undefined));
 }
 
-/** Reads from a value that may be anything: its getters are the code of whoever threw it, and may throw. */
+/** Reads from a value that may be anything: its getters may be environment code, and may throw. */
 function readOr<T>(otherwise: T, read: () => T): T {
   try {
     return read();

@@ -51,7 +51,7 @@ const INCLUDES: Readonly<Partial<Record<Permission, readonly Permission[]>>> = {
   "billing:write": ["billing:read"],
   operator: ["metrics"],
 };
-/** What `admin` does not include. */
+/** The permissions that `admin` does not include. */
 const OF_DEPLOYMENT: readonly Permission[] = ["operator", "metrics"];
 
 /** Whether a caller with the permissions `held` may do what needs `needed`. */

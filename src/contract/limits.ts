@@ -26,7 +26,7 @@ export const LIMITS = {
   webhookAttemptMs: 20_000,
   /** An environment's own state, as JSON, after each hook. */
   stateBytes: 256 * KIB,
-  /** One SQLite row or value. Production refuses 2 MB, the local runtime does not: we refuse earlier, everywhere. */
+  /** One SQLite row or value. Production refuses 2 MB, the local runtime does not: our limit is lower, in both. */
   rowBytes: 1_900_000,
   toolResultBytes: 256 * KIB,
   /**
@@ -55,7 +55,7 @@ export const LIMITS = {
   tokensPerCall: 1_000_000_000,
   /** JSON values in the parts of its content, and in its list of reasoning. */
   valuesPerReply: 10_000,
-  /** In one message of an MCP server. */
+  /** JSON values in one message of an MCP server. */
   valuesPerMessage: 100_000,
   /** Of one tool of an MCP server: its name and description, and its schema as JSON. A larger tool is left out. */
   mcpToolBytes: 64 * KIB,
@@ -65,7 +65,7 @@ export const LIMITS = {
   heldCharacters: 256 * MIB,
   /**
    * All large model replies of a process together, from their arrival until they are parsed; beyond it the reading of
-   * others pauses. So many replies may always finish, so that replies which hold memory never wait for each other
+   * others pauses. This many replies may always finish, so that those with memory never wait for each other
    * forever.
    */
   repliesCharacters: 64 * MIB,

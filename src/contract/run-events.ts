@@ -9,7 +9,7 @@ import { RolloutFinished, RUN_STATUSES, RunCounts, RunView } from "./run.ts";
 
 const Id = Count.describe("send as Last-Event-ID to resume after this event").meta({ example: 41 });
 
-/** At most one a second. */
+/** Sent at most once a second. */
 export const RunProgress = named("RunProgress", {
   counts: RunCounts,
   reward: RunReport.shape.reward,

@@ -72,9 +72,9 @@ export interface RunFleet {
 
 /** The payment terms of a run, pinned when it was created. */
 export interface RunMoney {
-  /** The platform's prices; null if the organisation is charged nothing. */
+  /** The key or person that began it: `key_…`, `per_…`. */
   readonly payer: string;
-  /** What the platform asks; null where its organisation is charged nothing. */
+  /** The platform's prices; null if the organisation is charged nothing. */
   readonly prices: PinnedPrices | null;
   /** The addresses for which prices were looked up: calls go nowhere else. Absent if nothing is charged. */
   readonly addresses?: PinnedAddresses;

@@ -37,7 +37,7 @@ export function allSeen(text: string): string {
   return text.replaceAll(EACH_HIDDEN, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** What a cut text ends with. */
+/** The end of a text that was cut. */
 export const CUT = "… [cut]";
 
 /** A text of any length, shortened for storage: at most so many UTF-16 units, including the mark of the cut. */

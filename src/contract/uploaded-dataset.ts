@@ -24,7 +24,7 @@ export const DatasetList = listOf(DatasetView, "DatasetList", EXAMPLE.dataset);
 export const DatasetRow = named("DatasetRow", { index: Count, row: AnyObject.meta({ example: EXAMPLE.row }) });
 export type DatasetRow = z.infer<typeof DatasetRow>;
 
-/** Where a run's rows come from. */
+/** The source of a run's rows. */
 export interface RunDataset {
   readonly kind: "uploaded" | "rows" | "generated";
   /** R2 key of the uploaded rows (JSONL); null if the environment contains or generates its rows. */

@@ -19,7 +19,7 @@ export interface Page<T> {
 
 /** Selects a page of a list. `Place`: the type of the cursor at which a page ended. */
 export interface PageQuery<Place = string> {
-  /** `last_id` of the previous page, unless the list says otherwise; default: from the start. */
+  /** `last_id` of the previous page, unless the list has another cursor; default: from the start. */
   readonly after?: Place | undefined;
   /** Objects per page: 1 to 100, default 20, unless the list has other limits. */
   readonly limit?: number | undefined;

@@ -26,7 +26,7 @@ export interface RolloutFields<Task> {
   readonly trajectory: readonly Turn[];
   /** Turns answered so far. */
   readonly turn: number;
-  /** Whether the prompt grew too long, or a turn was cut at its token limit; settled when the rollout stops. */
+  /** Whether the prompt grew too long, or a turn was cut at its token limit; set when the rollout stops. */
   readonly is_truncated: boolean;
   /** Null until it has stopped: it is set in `postRollout`, cleanup and scoring. */
   readonly stop_condition: string | null;

@@ -1,7 +1,7 @@
 /**
  * Orders stop conditions, cleanup and teardown handlers: priority descending, then name. They are named by the keys of
- * the record, so a minifier that renames functions changes nothing. Entries of a subclass replace those of its class,
- * and entries of an instance replace both; `null` removes an entry.
+ * the record, so a minifier that renames functions changes nothing. A subclass adds entries to those of its class. An
+ * instance's entry replaces one of the same name, and `null` removes it.
  */
 import { requireName } from "../../contract/shown-text.ts";
 import type { Awaitable, Cleanup, Stop } from "./contract.ts";

@@ -55,7 +55,7 @@ const STATUS_OF: ReadonlyMap<string, number> = new Map(
   }),
 );
 
-/** Codes of MiniMax's `base_resp`: platform.minimax.io/docs/api-reference/errorcode. Moderation has words. */
+/** Codes of MiniMax's `base_resp`, except moderation: platform.minimax.io/docs/api-reference/errorcode. */
 const STATUS_OF_MINIMAX: ReadonlyMap<unknown, number> = new Map([
   ...[1000, 1001, 1024, 1033].map((code) => [code, 500] as const),
   ...[1002, 1039, 1041, 2045, 2056].map((code) => [code, 429] as const),

@@ -61,7 +61,7 @@ export interface Judges {
 
 /** One question to a judge: all that determines the judgement, and what is recorded with it. */
 export interface JudgeAsk {
-  /** Hash of what decides the verdict. */
+  /** Hash of all that determines the judgement. */
   readonly key: string;
   readonly judge: string;
   /** The messages as they are sent, including the required form of the reply. */

@@ -162,7 +162,7 @@ function repairedObject(near: string, key: string): Fields | null {
   }
 }
 
-/** What may follow a value: the end of its object, a comma, a comment, or another key. */
+/** Text that may follow a value: the end of its object, a comma, a comment, or another key. */
 const AFTER_VALUE =
   /^0{0,20}[.;!]?["'”’`]{0,3}[.;!]?\s*(?:$|[}\])]|\/[/*]|```|~~~|,\s*(?:$|[}\])]|\/[/*])|,?\s*["'“‘`]?[\w -]{1,40}["'”’`]\s*:|,\s*\w{1,40}\s*:)/;
 

@@ -1,7 +1,7 @@
 /** The database of `can.sql`, as both runtimes can offer it, and one on `node:sqlite` for an author's tests. */
 import { LIMITS } from "../../contract/limits.ts";
 
-/** What is asked of a database, whichever runtime has it. */
+/** A parameter of a statement. */
 export type SqlValue = string | number | null;
 
 /** A database as both runtimes can offer it. Errors have SQLite's messages. */

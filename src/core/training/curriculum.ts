@@ -88,7 +88,7 @@ export class TaskPicker {
     return rows === null ? Math.max(1, this.#places.size) : Math.max(0, rows - this.#places.size);
   }
 
-  /** The next unseen example after the group's own place: groups that are open together take different ones. */
+  /** The first unseen example from the group's own place on: groups that are open together take different ones. */
   #nextUnseen(group: number): number {
     const first = this.#inTurn(group);
     for (let example = first; this.#unseen() > 0; example = this.#inTurn(example + 1)) {

@@ -210,7 +210,7 @@ class OpenSample {
     return at;
   }
 
-  /** Turns everything from `length` on into context. */
+  /** Removes everything from `length` on. */
   cutTo(length: number): void {
     this.#mask.fill(0, length, this.length);
     this.#logprobs.fill(0, length, this.length);

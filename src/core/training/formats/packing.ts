@@ -12,7 +12,7 @@ export interface PackingSizes {
   readonly openTokens: number;
 }
 
-/** Row numbers, pack by pack, in the order in which the packs become complete. A row has at least one token. */
+/** Row numbers, pack by pack, in the order of their last rows. A row has at least one token. */
 export function packRows(lengths: readonly number[], { seq_len, openTokens }: PackingSizes): number[][] {
   const packs: number[][] = [];
   const open = new OpenPacks(lengths.length);
