@@ -30,7 +30,7 @@ test("the best is paired with the worst, the second best with the second worst, 
   expect(places([])).toEqual([]);
 });
 
-test("two equal texts are not a pair; for older rollouts without recorded texts this is unknown", () => {
+test("two equal texts are not a pair; older rollouts without recorded texts are paired", () => {
   const same = members(1, 0).map((member) => ({ ...member, said: "a" }));
   expect(pairsOf(same)).toEqual([]);
   const older = members(1, 0).map((member) => ({ ...member, said: null }));

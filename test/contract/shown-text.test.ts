@@ -60,6 +60,6 @@ test("a quoted text is cut where it becomes unreadable", () => {
   expect(saidBack("x".repeat(1_000_000), 1000)).toBe(`${"x".repeat(100)}…`);
 });
 
-test("a long text without spaces is shown whole if all of it is to be seen", () => {
+test("a long text without spaces is shown whole, with invisible characters escaped", () => {
   expect(allSeen(`${"経".repeat(120)}\u202e`)).toBe(`${"経".repeat(120)}\\u202e`);
 });

@@ -240,7 +240,7 @@ test.each([
   expect(scorers.json_diff.score(reference, reference)).toBe(1);
 });
 
-describe("the model's output is limited in size", () => {
+describe("an output above the limits scores 0", () => {
   const long = "ab ".repeat(20_000);
   test.each<[Name, string]>([
     ["levenshtein", "ab"],
