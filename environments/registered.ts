@@ -1,4 +1,4 @@
-/** What registry.ts lists, with the versions and digests that `npm run generate` read from the packages. */
+/** The environments of registry.ts, with the versions and digests that `npm run generate` read from the packages. */
 import type { AnyEnvironment, Need } from "rollcall";
 import type * as z from "zod";
 import { DIGESTS, VERSIONS } from "./digests.ts";
@@ -6,17 +6,17 @@ import * as loaders from "./registry.ts";
 
 export interface RegisteredEnvironment {
   readonly id: string;
-  /** As in the package.json beside it. */
+  /** The version in its package.json. */
   readonly version: string;
-  /** Of its code; stale while `npm run check` says so. */
+  /** The digest of its code; `npm run check` fails if it is stale. */
   readonly digest: string;
   readonly args: z.ZodObject;
   readonly needs: readonly Need[];
-  /** Rejects with a ZodError when the arguments do not fit `args`. */
+  /** Rejects with a ZodError if the arguments do not match `args`. */
   readonly load: (args: unknown) => Promise<AnyEnvironment>;
 }
 
-/** In order of name. */
+/** Sorted by name. */
 export const ENVIRONMENTS: readonly RegisteredEnvironment[] = Object.entries(loaders)
   .map(([id, { args, needs, load }]) => ({
     ...{ id, version: VERSIONS[id] ?? "", digest: DIGESTS[id] ?? "" },

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/performance/noBarrelFile: the list is what it is for
-/** The environments a deployment bundles, a line each, in order of name. A package used from disk or from npm needs none. */
+/** The environments that a deployment bundles, one per line, sorted by name; not those from disk or npm. */
 export { loadEnvironment as "calculator" } from "./calculator/environment.ts";
 export { loadEnvironment as "graded-dataset" } from "./graded-dataset/environment.ts";
 export { loadEnvironment as "grid-walk" } from "./grid-walk/environment.ts";

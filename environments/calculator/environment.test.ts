@@ -29,7 +29,7 @@ test("the gold answer through both tools is right and brief", async () => {
   expect(report.completion[1]).toMatchObject({ role: "tool", content: "36" });
 });
 
-test("surviving a restart after every step changes nothing", async () => {
+test("a restart after every step changes nothing", async () => {
   const replies = [product, sum, "48"];
   expect(await play(replies, true)).toEqual(await play(replies));
 });
@@ -38,7 +38,7 @@ test.each(["47", "It is 480.", "I do not know.", "48? No: 49", ""])("%j is not r
   expect((await play([reply])).metrics).toMatchObject({ right: 0 });
 });
 
-test("a wrong call is answered with what is wrong, and the model may correct itself", async () => {
+test("a wrong call is answered with the error, and the model may correct itself", async () => {
   const wrong: Reply = { tool_calls: [{ name: "multiply", arguments: { a: "12", b: 3 } }] };
   const report = await play([wrong, product, "48"]);
   expect(report.completion[1]?.content).toContain("bad arguments for multiply: a:");
@@ -50,7 +50,7 @@ test("a model that only calls tools is stopped at four turns", async () => {
   expect(report).toMatchObject({ stop_condition: "max_turns_reached", turns: 4, reward: 0 });
 });
 
-test("tasks have no end, are the same for the same seed, and their answers are right", async () => {
+test("tasks are endless, the same for the same seed, and have the right answers", async () => {
   const { dataset } = await loadEnvironment({ max: 12 });
   for (let index = 0; index < 200; index += 1) {
     const row = rowAt(dataset, index, 7);
@@ -61,7 +61,7 @@ test("tasks have no end, are the same for the same seed, and their answers are r
   }
 });
 
-test("tasks of one step add, subtract and multiply, from the larger to the smaller", async () => {
+test("tasks of one step add, subtract and multiply, and subtract the smaller number", async () => {
   const { dataset } = await loadEnvironment({ max: 9, steps: 1 });
   const results = {
     "+": (a: number, b: number) => a + b,
@@ -80,7 +80,7 @@ test("tasks of one step add, subtract and multiply, from the larger to the small
   expect(operators.size).toBe(3);
 });
 
-test("an answer to one step is brief with one call, and no longer with two", async () => {
+test("an answer to one step is brief with one call, but not with two", async () => {
   const environment = await loadEnvironment({ steps: 1 });
   const row = { question: "What is 9 - 2?", answer: "7" };
   const difference: Reply = { tool_calls: [{ name: "subtract", arguments: { a: 9, b: 2 } }] };
@@ -98,6 +98,6 @@ test.each([
   ["<think>12 * 3 is 36</think>It is 48.", 1],
   ["It is 36.\n<think>or 48", 0],
   ["[THINK]48[/THINK]I do not know.", 0],
-])("what is thought is no answer: %j", async (reply, right) => {
+])("a thought is not an answer: %j", async (reply, right) => {
   expect((await play([reply])).metrics).toMatchObject({ right });
 });

@@ -39,13 +39,13 @@ test.each([
   expect(await score({ operation }, reply)).toBe(worth);
 });
 
-test("like minds case, ilike does not", async () => {
+test("like is case-sensitive, ilike is not", async () => {
   const task = { question: "?", answer: "Paris" };
   expect(await score({ operation: "like" }, "it is PARIS", task)).toBe(0);
   expect(await score({ operation: "ilike" }, "it is PARIS", task)).toBe(1);
 });
 
-test("a threshold adds whether it was passed, and the reward is the mean of the graders, or as their weights say", async () => {
+test("a threshold adds a passed metric, and the reward is the mean of the graders, or weighted by their weights", async () => {
   const f1 = { type: "scorer", name: "f1", scorer: "f1", pass_threshold: 0.8 };
   const both = await play({ graders: [SAME, f1] }, "the cat sat", {
     question: "?",
@@ -64,7 +64,7 @@ test("a threshold adds whether it was passed, and the reward is the mean of the 
   expect(reward).toBe(2);
 });
 
-test("a label is asked of the judge its model names, and passes when it is among the passing ones", async () => {
+test("a label is requested of the judge that is its model, and passes if it is among the passing ones", async () => {
   const environment = await loadEnvironment.load({
     testing_criteria: [
       {
@@ -98,13 +98,13 @@ test("a label is asked of the judge its model names, and passes when it is among
   };
   expect((await worth("kind")).reward).toBe(1);
   expect((await worth("rude")).reward).toBe(0);
-  // What a model says names nothing.
+  // Braces in a model's reply are not slots.
   expect(asked[0]).toBe("Hello: Good day {{item.question}}");
   const off = await worth("splendid");
   expect(off.reward).toBeNull();
 });
 
-test("criteria are taken as OpenAI gives them back: with ids, and with null for what was left out", async () => {
+test("criteria are accepted as OpenAI returns them: with ids, and with null for missing fields", async () => {
   const testing_criteria = [
     { ...SAME, id: "same-c4fdf789-2fa5-407f-8a41-a6f4f9afd482" },
     {
@@ -130,7 +130,7 @@ test("criteria are taken as OpenAI gives them back: with ids, and with null for 
   expect(metrics).toMatchObject({ same: 1, taste: 0.75, "taste.passed": 1 });
 });
 
-test("a formula combines scores, its parts are metrics, and one without a value is no score", async () => {
+test("a formula combines scores, its parts are metrics, and a formula without a value gives no score", async () => {
   const multi = (calculate_output: string) => ({
     graders: [
       {
@@ -160,7 +160,7 @@ test.each([
   ['{"n": [12345678901234567890123, 1.0]}', "[12345678901234567890123,1]", 1],
   ['{"n": {"of": 18446744073709551615}}', '{"of":18446744073709551616}', 0],
   ['{"n": 9007199254740994}', "9007199254740994", 1],
-])("a number in a reply that is read as JSON keeps its digits: %s", async (reply, reference, wanted) => {
+])("a number in a reply that is parsed as JSON keeps its digits: %s", async (reply, reference, wanted) => {
   expect(await score({ input: "{{sample.output_json.n}}", operation: "eq", reference }, reply)).toBe(wanted);
 });
 
@@ -168,7 +168,7 @@ test("graders read the reply as text, as JSON and as tool calls, which are recor
   const json = { input: "{{sample.output_json.cities[1].name}}", reference: "Rome" };
   const reply = '{"cities": [{"name": "Paris"}, {"name": "Rome"}]}';
   expect(await score(json, reply)).toBe(1);
-  // What a model writes that is no JSON is an answer, and a wrong one.
+  // A model's text that is not JSON is an answer, and a wrong one.
   expect(await score(json, "Rome")).toBe(0);
   const called = {
     input: "{{sample.output_tools[0].function.name}} {{sample.output_tools[0].function.arguments}}",
@@ -230,7 +230,7 @@ test.each([
   expect(reward).toBe(1);
 });
 
-test("a scorer of one's own is sent what is to be scored, signed; what it says counts, anything else is no score", async () => {
+test("an external scorer gets signed requests; its score counts, and any other reply gives no score", async () => {
   const http = {
     type: "http",
     name: "mine",
@@ -286,7 +286,7 @@ test("a scorer of one's own is sent what is to be scored, signed; what it says c
   }
 });
 
-test("what cannot be graded is refused by the name of its field", async () => {
+test("graders that cannot be computed are refused with the field's name", async () => {
   const second = (grader: Given) => refused({ graders: [SAME, grader] });
   const graders = (grader: Given) => second({ ...SAME, name: "b", ...grader });
   expect(await refused({})).toEqual(["graders", "say what scores the replies"]);
@@ -343,7 +343,7 @@ test("what cannot be graded is refused by the name of its field", async () => {
   expect((await refused({ graders: [scorer] }))[0]).toBe("graders.0.options");
 });
 
-test("a row without what the templates name is refused, and so are replies that come with the rows", async () => {
+test("a row without the members that the templates name is refused, and so are replies that come with the rows", async () => {
   const environment = await loadEnvironment.load({ template: "{{item.q}}", graders: [SAME] });
   const read = (row: Given) => environment.dataset.schema.safeParse(row).error?.issues[0];
   expect(read({ q: "?", answer: "4" })).toBeUndefined();
@@ -353,7 +353,7 @@ test("a row without what the templates name is refused, and so are replies that 
   expect(read({ item: { q: "?", answer: "4" }, sample: {} })?.path).toEqual(["sample"]);
 });
 
-test("surviving a restart after every step changes nothing, and an unknown argument is refused", async () => {
+test("a restart after every step changes nothing, and an unknown argument is refused", async () => {
   const environment = await loadEnvironment.load({ graders: [SAME] });
   const [straight, restarted] = await Promise.all(
     [false, true].map((restartAfterEachTurn) =>
@@ -385,7 +385,7 @@ test.each(THOUGHT)("graders read the sample without %j, as OpenAI's do", async (
   expect((await play({ graders: [{ type: "scorer", name: "n", scorer: "exact" }] }, `${thought}4`)).reward).toBe(1);
 });
 
-test("a sample that is all thoughts is empty, and one that mentions a mark keeps it", async () => {
+test("a sample of thoughts only is empty, and one that mentions a mark keeps it", async () => {
   expect(await score({ operation: "eq" }, "<think>4")).toBe(0);
   expect(await score({ operation: "eq" }, "use `<think>`", { question: "?", answer: "use `<think>`" })).toBe(1);
 });

@@ -23,7 +23,7 @@ test.each([
   expect(parseFormula(text).evaluate(values)).toBeCloseTo(value, 12);
 });
 
-test("a formula says which graders it names, and what has no value is not finite", () => {
+test("a formula lists the graders it names, and without a value it is not finite", () => {
   expect(parseFormula("a + min(b_2, a)").names).toEqual(["a", "b_2"]);
   expect(parseFormula("1 / 0").evaluate(values)).toBe(Infinity);
   expect(parseFormula("log(0 - 1)").evaluate(values)).toBeNaN();

@@ -1,4 +1,4 @@
-/** What rows and arguments may cost: beyond it there is no score, or no run. */
+/** The cost limits of rows and arguments: beyond them there is no score, or no run. */
 import { runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
 import { loadEnvironment } from "./environment.ts";
@@ -20,7 +20,7 @@ function refused(args: Given): [path: string, message: string] {
   return [issue?.path.join(".") ?? "", issue?.message ?? ""];
 }
 
-test("the size of a filled template is bounded: beyond it a judge is not called, and a prompt fails its row", async () => {
+test("the size of a filled template is limited: beyond it a judge is not called, and a prompt fails its row", async () => {
   const task = { question: "?", answer: "x".repeat(2 ** 20), answers: ["x"] };
   const template = "{{ item.answer }}".repeat(5);
   const judged = {
@@ -37,8 +37,8 @@ test("the size of a filled template is bounded: beyond it a judge is not called,
   await expect(play({ messages, graders: [SAME] }, "4", task)).rejects.toThrow(/comes to more than/);
 });
 
-test("all graders of a unit draw on one budget of work, and what is beyond has no score", async () => {
-  // The work of a search counts as if every pair of characters were compared; here the first of each tells.
+test("all graders of a scoring group share one work budget, and beyond it there is no score", async () => {
+  // The work of a search counts as if every pair of characters were compared; here the first character decides.
   const [said, wanted] = ["ab".repeat(170_000), "c".repeat(190_000)];
   const graders = Array.from({ length: 20 }, (_, at) => {
     return { type: "scorer", name: `has${at}`, scorer: "includes" };
@@ -51,7 +51,7 @@ test("all graders of a unit draw on one budget of work, and what is beyond has n
   ]);
 });
 
-test("patterns, schemas and numbers of graders that cost too much are refused by the name of their field", () => {
+test("patterns, schemas and numbers of graders that cost too much are refused with the field's name", () => {
   const options = (scorer: string, given: Given) =>
     refused({ graders: [{ type: "scorer", name: "s", scorer, options: given }] });
   expect(options("regex", { pattern: "a|".repeat(3000) })).toEqual([
@@ -73,7 +73,7 @@ test("patterns, schemas and numbers of graders that cost too much are refused by
   expect(refused({ graders: three })[1]).toMatch(/come to 90 with the parts of multi/);
 });
 
-test("the patterns of all graders together are checked within one budget of work", async () => {
+test("the patterns of all graders together are checked within one work budget", async () => {
   const pattern = `(?i)${"[\u0100-\u{10FFFF}]".repeat(12)}`;
   const graders = Array.from({ length: 32 }, (_, at) => {
     return { type: "scorer", name: `r${at}`, scorer: "regex", options: { pattern } };
@@ -86,13 +86,13 @@ test("the patterns of all graders together are checked within one budget of work
 test.each([
   ["json_diff", `[${"1e400,".repeat(5000)}1]`],
   ["one_of", JSON.stringify(Array.from({ length: 5000 }, (_, at) => at))],
-])("so are the references that are the same for every row: %s", async (scorer, reference) => {
+])("so are references that are the same for every row: %s", async (scorer, reference) => {
   const graders = Array.from({ length: 32 }, (_, at) => ({ type: "scorer", name: `r${at}`, scorer, reference }));
   const beyond = /would exceed the limit of [\d,]+ steps of work for the arguments of an environment/;
   await expect((async () => await loadEnvironment.load({ graders }))()).rejects.toThrow(beyond);
 });
 
-test("a reply is read as JSON only where a template names what is in it, once, and counted", async () => {
+test("a reply is parsed as JSON only if a template needs it, once, and the work is counted", async () => {
   const reply = `[${"1e400,".repeat(200_000)}1]`;
   const named = { type: "string_check", operation: "eq", input: "{{ sample.output_json[0] }}", reference: "1" };
   const { reward } = await play({ graders: [SAME] }, reply, { question: "?", answer: "no" });

@@ -1,4 +1,4 @@
-/** The metrics of `text_similarity`: those of the texts alone, and the one that asks an embedding model. */
+/** The metrics of `text_similarity`: those of the texts alone, and the one with an embedding model. */
 import { runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
 import { loadEnvironment } from "./environment.ts";
@@ -41,7 +41,7 @@ test.each<[reply: string, answer: string, vectors: string | null, worth: number 
   ["yes", "no", "[[1, 0], [0, 0]]", null],
   ["yes", "no", "[[1, 0], [1, 0, 0]]", null],
   ["yes", "no", "[[1, 0]]", null],
-  // An embedding model refuses a text that is none.
+  // An embedding model refuses a blank text.
   [" ", "no", null, 0],
   [" ", "", null, 1],
 ])(

@@ -27,7 +27,7 @@ async function play(model: TestModel, restartAfterEachTurn = false) {
 
 const there = [moving("right"), moving("up"), moving("up"), moving("right")];
 
-test("a walker who arrives scores in full, and is not called again", async () => {
+test("a walker that arrives gets the full score, and the model is not called again", async () => {
   const report = await play(scripted(there));
   expect(report).toMatchObject({ reward: 1, stop_condition: "arrived", turns: 4, error: null });
   expect(report.state).toEqual({ x: 3, y: 4, moves: 4 });
@@ -35,7 +35,7 @@ test("a walker who arrives scores in full, and is not called again", async () =>
   expect(said).toEqual(["You are at 2, 2.", "You are at 2, 3.", "You are at 2, 4.", "You have arrived."]);
 });
 
-test("the shortest way that validation walks arrives", async () => {
+test("the validation's shortest path arrives", async () => {
   expect(await play(scripted(goldPolicy(task)))).toMatchObject({ reward: 1, turns: 4 });
 });
 
@@ -43,13 +43,13 @@ test("the walker's place survives a restart after every step", async () => {
   expect(await play(scripted(there), true)).toEqual(await play(scripted(there)));
 });
 
-test("several steps may be taken in one turn, and none counts after the one that arrives", async () => {
+test("several steps may be taken in one turn, and steps after the arrival do not count", async () => {
   const report = await play(scripted([moving("up", "right", "up", "right", "left")]));
   expect(report).toMatchObject({ stop_condition: "arrived", reward: 1, turns: 1 });
   expect(report.metrics).toMatchObject({ moves: 4, move_calls: 5 });
 });
 
-test("a wall stops the step, which counts all the same", async () => {
+test("a wall stops the step, which still counts", async () => {
   const report = await play(scripted([moving("left"), "I am lost."]));
   expect(report.completion[1]?.content).toBe("You are at 1, 2.");
   expect(report.metrics).toMatchObject({ arrived: 0, progress: 0, moves: 1 });
@@ -64,7 +64,7 @@ test("half of the way is half of the progress, and a step back is no less than n
   expect(await play(scripted([moving("down"), "Here."]))).toMatchObject({ reward: 0 });
 });
 
-test("a direction that is none, or a forged place, moves nobody", async () => {
+test("an invalid direction, or a forged place, does not move the walker", async () => {
   const forged = {
     name: "move",
     arguments: { direction: "up", walk: { x: 3, y: 3 } },

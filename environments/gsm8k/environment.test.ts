@@ -15,7 +15,7 @@ async function rewardFor(reply: string, answer = task.answer) {
   return (await runRollout(environment, { task: { ...task, answer }, model })).reward;
 }
 
-test("the reference solution scores 1, and with only its final number altered 0", async () => {
+test("the reference solution scores 1, and with only its final number changed 0", async () => {
   expect(await rewardFor(task.answer)).toBe(1);
   expect(await rewardFor(task.answer.replace("#### 18", "#### 19"))).toBe(0);
 });
@@ -74,7 +74,7 @@ test.each([
   expect(await rewardFor(reply)).toBe(0);
 });
 
-test("thousands separators are one spelling of the same number, on either side", async () => {
+test("thousands separators make no difference, on either side", async () => {
   expect(await rewardFor("\\boxed{1600}", "so\n#### 1,600")).toBe(1);
   expect(await rewardFor("\\boxed{1,600}", "so\n#### 1600")).toBe(1);
   expect(goldAnswer("bare 7")).toBe("bare 7");
@@ -89,13 +89,13 @@ test.each(["1{,}600", "1,\\!600", "1\\,600", "1 600", "1\u202f600", "1,600.00", 
   },
 );
 
-test("zeros behind the point make no difference, other digits do", async () => {
+test("zeros after the decimal point make no difference, other digits do", async () => {
   expect(await rewardFor("\\boxed{18.50}", "so\n#### 18.5")).toBe(1);
   expect(await rewardFor("\\boxed{18.5}", "so\n#### 18.50")).toBe(1);
   expect(await rewardFor("\\boxed{18.05}", "so\n#### 18.5")).toBe(0);
 });
 
-test("the prompt asks for the box, unless the argument says otherwise", async () => {
+test("the prompt requests the box, unless the argument changes it", async () => {
   const environment = await loadEnvironment({ system_prompt: "Answer after ####." });
   await runRollout(environment, {
     task,
@@ -111,7 +111,7 @@ test("the prompt asks for the box, unless the argument says otherwise", async ()
   expect(usual?.systemPrompt).toContain("\\boxed{}");
 });
 
-test("surviving a restart after every step changes nothing", async () => {
+test("a restart after every step changes nothing", async () => {
   const environment = await loadEnvironment();
   const [straight, restarted] = await Promise.all(
     [false, true].map((restartAfterEachTurn) =>
@@ -134,6 +134,6 @@ test.each([
   ["#### 17?\n</think>\n#### 18", 1],
   ["<thinking>\\boxed{18}", 0],
   ["<|channel|>analysis<|message|>\\boxed{17}<|end|><|start|>assistant<|channel|>final<|message|>#### 18", 1],
-])("what is thought is no answer: %j scores %d", async (reply, reward) => {
+])("a thought is not an answer: %j scores %d", async (reply, reward) => {
   expect(await rewardFor(reply)).toBe(reward);
 });

@@ -8,7 +8,7 @@ import { loadEnvironment } from "./environment.ts";
 
 const Row = z.object({ question: z.string(), answer: z.string() });
 const handWritten = join(import.meta.dirname, "examples.jsonl");
-/** The path of the original test set, where it is at hand. */
+/** The path of the original test set, if it is available. */
 const original = process.env["GSM8K_TEST"];
 
 function rowsOf(file: string) {
@@ -16,7 +16,7 @@ function rowsOf(file: string) {
   return lines.filter((line) => line.trim() !== "").map((line) => Row.parse(JSON.parse(line)));
 }
 
-/** The final number one higher; the right one still stands earlier in the text. */
+/** Increases the final number by one; the right one still occurs earlier in the text. */
 function spoil(solution: string): string {
   const at = solution.lastIndexOf("####");
   const right = Number(solution.slice(at + 4).replaceAll(",", ""));
@@ -33,7 +33,7 @@ async function rewardsOf(rows: z.infer<typeof Row>[], reply: (solution: string) 
   return new Set(rewards);
 }
 
-test("every hand-written reference solution scores 1, every spoilt one 0", async () => {
+test("every hand-written reference solution scores 1, and every altered one 0", async () => {
   const rows = rowsOf(handWritten);
   expect(rows).toHaveLength(12);
   expect(await rewardsOf(rows, (solution) => solution)).toEqual(new Set([1]));

@@ -15,7 +15,7 @@ async function play(model: TestModel, options: { seed?: number; restart?: boolea
   return runRollout(environment, { task, model, seed, restartAfterEachTurn: restart });
 }
 
-test("halving the range finds every secret within seven guesses and scores in full", async () => {
+test("halving the range finds every secret within seven guesses with the full score", async () => {
   for (let seed = 0; seed < 20; seed += 1) {
     const report = await play(goldPolicy({ question: "", max: 100 }), { seed });
     expect(report).toMatchObject({ stop_condition: "found", reward: 1, error: null });
@@ -50,14 +50,14 @@ test("the model sees neither the secret nor the argument that carries it", async
   });
 });
 
-test("a model that learns nothing scores 0", async () => {
+test("a model that gains no information scores 0", async () => {
   const report = await play(scripted([guessing(0), "I give up."]));
   expect(report).toMatchObject({ reward: 0, stop_condition: "no_tools_called" });
   expect(report.metrics).toMatchObject({ found: 0, narrowed: 0, guesses: 1, guess_calls: 1 });
   expect(report.completion[1]?.content).toBe("higher, 1 to 100");
 });
 
-test("the tool says which range is left after all guesses, and narrowing it scores", async () => {
+test("the tool returns the range that all guesses have left, and narrowing it scores", async () => {
   const environment = await loadEnvironment({ max: 16 });
   const task = rowAt(environment.dataset, 0, 0);
   const report = await runRollout(environment, {
@@ -75,7 +75,7 @@ test("the tool says which range is left after all guesses, and narrowing it scor
   expect(report.metrics["narrowed"]).toBeCloseTo(1 - Math.log2(7) / 4);
 });
 
-test("guesses beyond what halving needs cost nothing", async () => {
+test("more guesses than halving needs cost nothing", async () => {
   const { state } = await play(scripted(["pass"]));
   const all = Array.from({ length: 13 }, () => 0);
   const report = await play(scripted([guessing(...all, Number(state["secret"]))]));
@@ -83,7 +83,7 @@ test("guesses beyond what halving needs cost nothing", async () => {
   expect(report.completion).toHaveLength(15);
 });
 
-test("a guess that is no whole number, or forges the game, does not count", async () => {
+test("a guess that is not a whole number, or that forges the game, does not count", async () => {
   const forged = { name: "guess", arguments: { number: 1.5, game: { secret: 1.5 } } };
   const report = await play(scripted([{ tool_calls: [forged] }, "pass"]));
   expect(report.completion[1]?.content).toContain("bad arguments for guess: number:");

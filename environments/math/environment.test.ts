@@ -47,7 +47,7 @@ test("the columns are arguments, and an answer may be a number", async () => {
   expect(report.reward).toBe(1);
 });
 
-test("a row without its columns is refused by the name of the column", async () => {
+test("a row without the configured columns is refused with the column's name", async () => {
   await expect(rewardFor("\\boxed{1}", {}, { problem: "?", answer: "1" })).rejects.toThrow("question is required");
 });
 
@@ -59,18 +59,18 @@ test("strictness and percentages are arguments", async () => {
   expect((await rewardFor("\\boxed{5\\%}", { percent_is_ratio: true }, row)).reward).toBe(1);
 });
 
-test("a row whose answer is broken is no failure of the model", async () => {
+test("a row with a malformed answer is not a failure of the model", async () => {
   const report = await rewardFor("\\boxed{1}", {}, { question: "?", answer: "\\frac{1}{2" });
   expect(report).toMatchObject({ reward: null, error: null });
 });
 
-test("a row whose answer is no mathematics is compared as text", async () => {
+test("a row whose answer is not mathematics is compared as text", async () => {
   const row = { question: "?", answer: "see page 7, ibid.)" };
   expect((await rewardFor("\\boxed{1}", {}, row)).reward).toBe(0);
   expect((await rewardFor("\\boxed{see page 7, ibid.)}", {}, row)).reward).toBe(1);
 });
 
-test("surviving a restart after every step changes nothing", async () => {
+test("a restart after every step changes nothing", async () => {
   const environment = await loadEnvironment();
   const [straight, restarted] = await Promise.all(
     [false, true].map((restartAfterEachTurn) =>

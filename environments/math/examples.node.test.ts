@@ -1,4 +1,4 @@
-/** The rows that come along. They are read from disk, so this runs in Node only. */
+/** The example rows. They are read from disk, so this runs in Node only. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { runRollout, scripted } from "rollcall/testing";

@@ -26,15 +26,15 @@ test.each([
   ["It is edcba", 0.625],
   ["zzz", 0],
   ["", 0],
-])("%j is wrong, and agrees with the answer by %d", async (reply, lcs) => {
+])("%j is wrong, and its likeness to the answer is %d", async (reply, lcs) => {
   expect(await play(reply)).toMatchObject({ reward: 0, metrics: { exact: 0, lcs } });
 });
 
-test("surviving a restart after every step changes nothing", async () => {
+test("a restart after every step changes nothing", async () => {
   expect(await play("edcba", true)).toEqual(await play("edcba"));
 });
 
-test("words have no end, are the same for the same seed, and their answers are right", async () => {
+test("words are endless, the same for the same seed, and have the right answers", async () => {
   const { dataset } = await loadEnvironment({ min_length: 2, max_length: 4 });
   const lengths = new Set<number>();
   for (let index = 0; index < 100; index += 1) {
@@ -48,7 +48,7 @@ test("words have no end, are the same for the same seed, and their answers are r
   expect([...lengths].sort()).toEqual([2, 3, 4]);
 });
 
-test("a shortest word longer than the longest is refused", async () => {
+test("a minimal length above the maximal length is refused", async () => {
   const args = { min_length: 5, max_length: 4 };
   await expect(loadEnvironment(args)).rejects.toThrow("max_length must be at least min_length");
 });

@@ -1,4 +1,4 @@
-/** On `node:sqlite`, which workerd has not; test/kernel/rollout/tool-sql.test.ts lets a model loose on the platform's. */
+/** On `node:sqlite`, which workerd does not have; test/kernel/rollout/tool-sql.test.ts tests the platform's SQLite. */
 import { DatabaseSync } from "node:sqlite";
 import { textOf } from "rollcall";
 import { type Reply, runRollout, scripted } from "rollcall/testing";
@@ -37,7 +37,7 @@ test("every kind of generated task is solved by its own statements, and not by d
   }
 });
 
-test("the database's final state is what counts; restarts change nothing", async () => {
+test("only the database's final state counts; restarts change nothing", async () => {
   const replies = [query("insert into a(x) values (2)", "select x from a"), "Done."];
   const { report, said } = await play(replies);
   expect(report).toMatchObject({ reward: 1, metrics: { final_state: 1, statements: 2 } });
@@ -45,7 +45,7 @@ test("the database's final state is what counts; restarts change nothing", async
   expect((await play(replies, task, { restartAfterEachTurn: true })).report).toEqual(report);
 });
 
-test("a model that drops the table, or empties it, has the wrong state: 0, and no failure", async () => {
+test("a model that drops or empties the table has the wrong state: score 0, and no failure", async () => {
   const dropped = await play([query("drop table a"), "Done."]);
   expect(dropped.report).toMatchObject({
     reward: 0,
@@ -77,7 +77,7 @@ test.each([
   expect(report.error).toBe(null);
 });
 
-test("what would be too much work is refused before it runs, and the model reads what it would be", async () => {
+test("a statement with too much work is refused before it runs, and the model gets the estimate", async () => {
   const values = Array.from({ length: 1000 }, (_, index) => `(${index})`).join(",");
   const filled = { ...task, seed_sql: `${task.seed_sql}; insert into a(x) values ${values}` };
   const { said } = await play(
@@ -106,13 +106,13 @@ const endless = "with recursive c(x) as (select 1 union all select x + 1 from c)
 test.each([
   ["seed_sql", { seed_sql: `${task.seed_sql}; ${endless} select count(*) from c` }],
   ["check_sql", { check_sql: `${endless} select count(*) from c` }],
-])("a row whose %s is too much fails by that name, and is no 0", async (field, more) => {
+])("a row whose %s is too much work fails with that name, and does not score 0", async (field, more) => {
   const { report } = await play(["Done."], { ...task, ...more });
   expect(report).toMatchObject({ reward: null, error: { error: "EnvError" } });
   expect(report.error?.message).toMatch(new RegExp(`^${field}: the statement may never end`));
 });
 
-test("a check that a model made too much is a wrong state; one of what the model makes is asked at the end", async () => {
+test("a check that becomes too much work because of the model is a wrong state; a check of its tables runs at the end", async () => {
   const heavy = { ...task, check_sql: "select count(*) as n from a p, a q, a r" };
   const more = query(
     "insert into a(x) with recursive c(x) as (select 1 union all select x + 1 from c limit 2000) select x from c",
@@ -127,13 +127,13 @@ test("a check that a model made too much is a wrong state; one of what the model
   expect((await play([query("create table b(x)"), "Done."], made)).report.reward).toBe(1);
 });
 
-test("twenty statements are enough: the next ends the rollout", async () => {
+test("twenty statements are the limit: the next one ends the rollout", async () => {
   const many = Array.from({ length: 21 }, () => "select 1 as one");
   const { report } = await play([query(...many), "Done?"]);
   expect(report).toMatchObject({ stop_condition: "too_many_statements", reward: 0 });
 });
 
-test("uploaded rows are taken as they are, and a judge is asked only where that is wanted", async () => {
+test("uploaded rows are used unchanged, and a judge is called only if configured", async () => {
   const environment = await loadEnvironment({ rows: "uploaded" });
   expect(() => rowAt(environment.dataset, 0, 0)).toThrow();
   const judged = await loadEnvironment({ explained: true });

@@ -24,11 +24,11 @@ test.each([
   expect(feedbackOn(guess, answer)).toBe(feedback);
 });
 
-test("partial credit is 0.2 a place and 0.1 a letter", () => {
+test("partial credit is 0.2 for a place and 0.1 for a letter", () => {
   expect(["XXGXG", "YYYYG", ""].map(lettersIn)).toEqual([0.4, expect.closeTo(0.6), 0]);
 });
 
-test("the right word ends the game at once and scores in full", async () => {
+test("the right word ends the game at once with the full score", async () => {
   const report = await play(scripted(goldPolicy(task)));
   expect(report).toMatchObject({
     stop_condition: "has_final_env_response",
@@ -40,7 +40,7 @@ test("the right word ends the game at once and scores in full", async () => {
   expect(textOf(report.completion.at(-1))).toBe("C R A N E\nG G G G G\n\nThat is the word.");
 });
 
-test("each guess is answered, and the bonus falls with their number; restarts change nothing", async () => {
+test("each guess is answered, and the bonus decreases with their number; restarts change nothing", async () => {
   const words = ["SLATE", "nacre", "crane"].map(say);
   const report = await play(scripted(words));
   expect(report.completion.filter(({ role }) => role !== "assistant").map(textOf)).toEqual([
@@ -52,7 +52,7 @@ test("each guess is answered, and the bonus falls with their number; restarts ch
   expect(await play(scripted(words), {}, true)).toEqual(report);
 });
 
-test("a game that is lost keeps the credit for its last guess, and tells the word", async () => {
+test("a lost game keeps the credit for its last guess, and the last reply has the word", async () => {
   const report = await play(scripted(["slate", "sauce"].map(say)), { max_guesses: 2 });
   expect(report).toMatchObject({ stop_condition: "has_final_env_response", turns: 2 });
   expect(report.metrics).toMatchObject({ correct_answer: 0, length_bonus: 0, guesses: 2 });
@@ -60,7 +60,7 @@ test("a game that is lost keeps the credit for its last guess, and tells the wor
   expect(textOf(report.completion.at(-1))).toMatch(/The word was crane\.$/);
 });
 
-test("a reply without a word costs a guess, is told so, and lowers the format reward", async () => {
+test("a reply without a word counts as a guess, gets a message about it, and lowers the format reward", async () => {
   const report = await play(scripted(["crane?", say("cranes"), say("crane")]));
   const replies = report.completion.filter(({ role }) => role !== "assistant").map(textOf);
   expect(replies[0]).toMatch(/^That is no guess: .*\n\nYou have 5 guesses left\.$/);
@@ -69,14 +69,14 @@ test("a reply without a word costs a guess, is told so, and lowers the format re
   expect(report.metrics["format_reward"]).toBeLessThan(1);
 });
 
-test("the model is never told the word before the end", async () => {
+test("the model does not see the word before the end", async () => {
   await play(({ messages, turn }) => {
     expect(JSON.stringify(messages)).not.toContain("crane");
     return turn < 5 ? say("plumb") : "I give up.";
   });
 });
 
-test("rows draw their words from the list, by seed and place alone", async () => {
+test("the words of rows are drawn from the list, by seed and index alone", async () => {
   const { dataset } = await loadEnvironment();
   const words = Array.from({ length: 40 }, (_, index) => rowAt(dataset, index, 1)["answer"]);
   expect(new Set(words).size).toBeGreaterThan(30);
@@ -84,13 +84,13 @@ test("rows draw their words from the list, by seed and place alone", async () =>
   expect(rowAt(dataset, 3, 1)).toEqual(rowAt(dataset, 3, 1));
 });
 
-test("the list holds a few hundred words of five letters, each once", () => {
+test("the list has a few hundred words of five letters, each once", () => {
   expect(WORDS.length).toBeGreaterThan(500);
   expect(new Set(WORDS).size).toBe(WORDS.length);
   expect(WORDS.every((word) => /^[a-z]{5}$/.test(word))).toBe(true);
 });
 
-test("a guess in the thoughts is none", async () => {
+test("a guess in the thoughts does not count", async () => {
   const report = await play(scripted([`<think>maybe ${say("slate")}</think>${say("crane")}`]));
   expect(report.metrics).toMatchObject({ correct_answer: 1, guesses: 1 });
 });

@@ -1,8 +1,8 @@
-/** What the API says when it refuses: a closed list of codes, in the envelope of OpenAI's errors. */
+/** The errors of the API: a closed list of codes, in the envelope of OpenAI's errors. */
 import * as z from "zod";
 import { MaybeText, named } from "./primitives.ts";
 
-/** Status and type of every code. 422 for a reused idempotency key, as its draft standard has it. */
+/** Status and type of every code. A reused idempotency key is 422, as the draft standard of that header has it. */
 export const STATUS_OF = {
   invalid_request: [400, "invalid_request_error"],
   invalid_row: [400, "invalid_request_error"],
@@ -59,7 +59,7 @@ export const ApiError = named("Error", {
   }),
 });
 export type ApiError = z.infer<typeof ApiError>;
-/** What an error says beside its sentence, for a program to go on with. */
+/** The fields of an error besides its message, for programs. */
 export type ErrorDetails = Pick<
   ApiError["error"],
   "next_step" | "published" | "epoch" | "shortfall_micros" | "budget_id"

@@ -1,13 +1,13 @@
 /**
- * The audit of a run: what four records say of it, each kept by another part of the platform, and where they differ.
- * `counters` are kept as the run goes; `run_rows` are counted anew from the run's rows; `d1` is the copy that lists of runs
- * are made of; `r2` holds the trajectories.
+ * The audit of a run: it compares four records of the run, each kept by another part of the platform. `counters` are
+ * kept while the run goes; `run_rows` are counted again from the run's rows; `d1` is the copy that lists of runs are
+ * read from; `r2` holds the trajectories.
  */
 import * as z from "zod";
 import { Count, named, RolloutId, RunId, Seconds } from "./primitives.ts";
 import { RunCounts } from "./run.ts";
 
-/** What may be broken, each a rule of its own. */
+/** The rules that may be broken. */
 export const AUDIT_RULES = [
   "object_missing",
   "accounting_law",
@@ -56,7 +56,7 @@ export const RunAudit = named("RunAudit", {
 });
 export type RunAudit = z.infer<typeof RunAudit>;
 
-/** Rules of the accounting law that these counts break. Pure arithmetic on one record. */
+/** The rules of the accounting law that these counts break. Pure arithmetic on one record. */
 export function brokenLaw(counts: RunCounts): AuditViolation[] {
   const { planned, pending, dispatched, in_flight } = counts;
   const ended = endedOf(counts);
@@ -70,7 +70,7 @@ export function brokenLaw(counts: RunCounts): AuditViolation[] {
   return broken;
 }
 
-/** Where two records that should say the same do not: `scored: 3, not 2`. What one of them lacks is 0. */
+/** Where two records that should be equal differ: `scored: 3, not 2`. A name that one of them lacks counts as 0. */
 export function differences(
   here: Readonly<Record<string, unknown>>,
   there: Readonly<Record<string, unknown>>,
@@ -82,7 +82,7 @@ export function differences(
   });
 }
 
-/** Counts as one flat record, so that every name can be compared: `failed.provider`. */
+/** Counts as one flat record, so that they can be compared name by name: `failed.provider`. */
 export function flatCounts(counts: OutcomeCounts | RunCounts): Record<string, number> {
   const flat: Record<string, number> = {};
   for (const [name, value] of Object.entries(counts)) {
@@ -119,7 +119,7 @@ function law(detail: string): AuditViolation {
 
 const Told = z.union([z.number(), z.string()]).nullable();
 
-/** A slice of a run's rollouts, each charged once more from its stored trajectory. */
+/** A slice of a run's rollouts, each charge computed again from the stored trajectory. */
 export const ChargeAudit = named("ChargeAudit", {
   object: z.literal("charge_audit"),
   run_id: RunId,

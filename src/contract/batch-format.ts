@@ -1,15 +1,15 @@
-/** The formats of trainers in which a batch can be read, and what a request says of them (docs/training-data.md). */
+/** The trainers' formats in which a batch can be read, and the query that selects one (docs/training-data.md). */
 import * as z from "zod";
 import { wholeNumber } from "./primitives.ts";
 
 export const BatchFormat = z.enum(["neutral", "prime-rl", "trl", "trl-rollout", "tinker", "slime", "verl", "skyrl"]);
 export type BatchFormat = z.infer<typeof BatchFormat>;
 
-/** Tokens of one packed sequence at most. */
+/** Maximum of tokens of one packed sequence. */
 const LONGEST_PACK = 1_048_576;
 const MOST_RANKS = 4096;
 
-/** Beside `format`; all but it are of prime-rl's packing. */
+/** The query of a batch in a format. All fields but `format` are for prime-rl's packing. */
 export const FORMAT_QUERY = {
   format: BatchFormat.optional().describe(
     "a trainer's own format: rows with advantages or rewards, instead of the manifest",
@@ -34,13 +34,13 @@ export interface PackingQuery {
   readonly seq_len: number;
   /** Data ranks of the trainer (1). */
   readonly ranks?: number | undefined;
-  /** Whose share of the packed sequences it is, from 0 (0). */
+  /** The data rank, from 0, whose packed sequences are returned (0). */
   readonly rank?: number | undefined;
-  /** Tokens of a packed sequence are a multiple of it (1). */
+  /** The length of a packed sequence in tokens is padded to a multiple of this (1). */
   readonly pad_to_multiple_of?: number | undefined;
 }
 
-/** What a batch is asked for as. */
+/** A parsed format query. */
 export type FormatQuery =
   | { readonly format: Exclude<BatchFormat, "prime-rl"> }
   | ({ readonly format: "prime-rl" } & PackingQuery);

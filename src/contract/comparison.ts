@@ -34,7 +34,7 @@ const Side = z.object({
   }),
 });
 
-/** Of the matched tasks, which are listed. */
+/** Which of the matched tasks are listed. */
 export const COMPARED_TASKS = ["flipped", "different", "worse", "better", "all"] as const;
 
 const ComparedTask = z

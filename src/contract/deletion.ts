@@ -1,4 +1,4 @@
-/** Deletions on the wire: jobs that take something away for good, and the receipts of what they took. */
+/** Deletions on the wire: jobs that delete something for good, and the receipts of what they deleted. */
 import * as z from "zod";
 import { CountsByName, EXAMPLE, listOf, named, Seconds } from "./primitives.ts";
 
@@ -6,7 +6,7 @@ export const DELETION_KINDS = ["run", "project", "organization"] as const;
 export type DeletionKind = (typeof DELETION_KINDS)[number];
 export const DELETION_STATES = ["queued", "running", "done"] as const;
 
-/** Days for which the storage below can be set back to an earlier moment, with what was deleted since. */
+/** For so many days the storage can be restored to an earlier moment, and deleted data with it. */
 const RECOVERY_DAYS = 30;
 const DAY_S = 24 * 3600;
 
@@ -29,12 +29,12 @@ export const DeletionView = named("Deletion", {
 export type DeletionView = z.infer<typeof DeletionView>;
 export const DeletionList = listOf(DeletionView, "DeletionList", EXAMPLE.deletion);
 
-/** Seconds since the epoch. */
+/** The time until which deleted data can be restored, in seconds since the epoch. */
 export function recoverableUntil(finishedAt: number): number {
   return finishedAt + RECOVERY_DAYS * DAY_S;
 }
 
-/** To be sent with the deletion of an organisation: its own name. */
+/** The body of the deletion of an organisation: its name, as a confirmation. */
 export const OrganizationDeletion = z
   .strictObject({ confirm: z.string().min(1).describe("the organisation's name").meta({ example: "Acme" }) })
   .meta({ id: "OrganizationDeletion" });

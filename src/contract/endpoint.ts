@@ -1,6 +1,6 @@
 /**
- * Endpoints and secrets on the wire. Keys and values go in and never come out: what is read back is at most the last
- * four characters.
+ * Endpoints and secrets on the wire. Keys and values are written and never read back: a reply has at most the last four
+ * characters of one.
  */
 import * as z from "zod";
 import { LIMITS } from "./limits.ts";
@@ -33,7 +33,7 @@ export const Prices = z.strictObject({
   output_per_mtok_micros: Micros.meta({ example: 600_000 }),
 });
 
-/** What an endpoint may refuse of a request. */
+/** The name of a request field that an endpoint may refuse. */
 export const RefusedName = z
   .string()
   .regex(/^(whole_replies|stream_options|tools\.strict|messages\.[a-z][a-z0-9_.-]{0,63})$/i, {
@@ -47,7 +47,7 @@ const Refuses = z
   )
   .meta({ example: ["tools.strict"] });
 
-/** An endpoint given with the run. The key is sealed before anything is stored and never read back. */
+/** An endpoint defined in the request of a run. The key is sealed before anything is stored and never read back. */
 export const InlineEndpoint = namedInput("InlineEndpoint", {
   base_url: BaseUrl.meta({ example: "https://gpu.example/v1" }),
   api_key: EndpointKey.optional().meta({ example: "sk-ab12cd34" }),
@@ -57,7 +57,7 @@ export const InlineEndpoint = namedInput("InlineEndpoint", {
 
 export const EndpointOrName = z.union([NonEmpty, InlineEndpoint]);
 
-/** As the endpoint calls it. */
+/** The model's name at the endpoint. */
 export const ModelName = ShownText.min(1).max(500);
 
 export const ResourceName = z
@@ -85,7 +85,7 @@ export const EndpointRequest = namedInput("EndpointRequest", {
 export type EndpointRequest = z.output<typeof EndpointRequest>;
 export type EndpointRequestInput = z.input<typeof EndpointRequest>;
 
-/** Only what is named changes. `api_key: null` removes the key. */
+/** Only the given fields change. `api_key: null` removes the key. */
 export const EndpointPatch = z
   .strictObject({
     name: ResourceName,
@@ -100,7 +100,7 @@ export const EndpointPatch = z
   .meta({ id: "EndpointPatch" });
 export type EndpointPatch = z.output<typeof EndpointPatch>;
 
-/** What of its logprobs and its sampling could be proven. */
+/** What a probe proved about the engine's logprobs and sampling. */
 const EngineExactness = named("EngineExactness", {
   one_logprob_a_token: z.boolean().meta({ example: true }),
   logprobs_mode: z
@@ -118,7 +118,7 @@ const EngineExactness = named("EngineExactness", {
 });
 export type EngineExactness = z.infer<typeof EngineExactness>;
 
-/** What one call to the endpoint showed. */
+/** What one probe call showed about the endpoint. */
 export const EndpointCapabilities = named("EndpointCapabilities", {
   models: z
     .array(z.string())
@@ -170,7 +170,7 @@ export const SecretRequest = namedInput("SecretRequest", {
 export type SecretRequest = z.output<typeof SecretRequest>;
 export const SecretPatch = namedInput("SecretPatch", { value: SecretRequest.shape.value });
 
-/** The value is written and never read back. */
+/** A secret. Its value is written and never read back. */
 export const SecretView = named("Secret", {
   object: z.literal("secret"),
   id: z.string().meta({ example: EXAMPLE.secret }),
@@ -181,6 +181,6 @@ export const SecretView = named("Secret", {
 export type SecretView = z.infer<typeof SecretView>;
 export const SecretList = listOf(SecretView, "SecretList", EXAMPLE.secret);
 
-/** What DELETE answers. */
+/** The reply to DELETE. */
 export const Deleted = named("Deleted", { object: z.string(), id: z.string(), deleted: z.literal(true) });
 export type Deleted = z.infer<typeof Deleted>;

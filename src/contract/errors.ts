@@ -1,12 +1,12 @@
 /**
- * What can go wrong in a rollout, by verifiers' class names, and how it is recorded.
- * A failed rollout is data: an error is serialised with its chain of causes and never becomes a score. Errors quote what
- * they met, which may be of any length: whatever is stored of one is cut here.
+ * The errors of a rollout, by verifiers' class names, and how they are recorded. A failed rollout is data: an error is
+ * serialised with its chain of causes and never becomes a score. An error may quote a text of any length: every stored
+ * text of it is cut here.
  */
 import { LIMITS } from "./limits.ts";
 import { shortText } from "./shown-text.ts";
 
-/** Base of every error of the library. `retryable` says whether the same rollout, run again, may well succeed. */
+/** Base of every error of the library. `retryable`: whether the same rollout, run again, may well succeed. */
 export class RolloutError extends Error {
   override readonly name: string = "RolloutError";
   readonly retryable: boolean;
@@ -27,15 +27,15 @@ export class InvalidModelResponseError extends ModelError {
 export class EmptyModelResponseError extends InvalidModelResponseError {
   override readonly name: string = "EmptyModelResponseError";
 }
-/** A policy of the endpoint (a content filter, a safety check) stopped the reply: another try would be stopped, too. */
+/** A policy of the endpoint (a content filter, a safety check) stopped the reply: a retry would be stopped, too. */
 export class PolicyRefusalError extends ModelError {
   override readonly name: string = "PolicyRefusalError";
 }
-/** The endpoint refused our credentials: it stops the run, since every rollout would fail alike. */
+/** The endpoint refused our credentials. It stops the run, since every rollout would fail in the same way. */
 export class AuthenticationError extends ModelError {
   override readonly name: string = "AuthenticationError";
 }
-/** The endpoint replied 403, and does not say whether our credentials or this prompt is refused. */
+/** The endpoint replied 403, which does not show whether our credentials or this prompt is refused. */
 export class PermissionDeniedError extends ModelError {
   override readonly name: string = "PermissionDeniedError";
 }
@@ -51,13 +51,14 @@ export class ToolParseError extends ToolError {
 export class ToolCallError extends ToolError {
   override readonly name: string = "ToolCallError";
 }
-/** A call of a tool that is not there. Python's name for it, which is how records of verifiers have it. */
+/** A call of a tool that does not exist. The name is Python's, as verifiers records it. */
 export class KeyError extends Error {
   override readonly name = "KeyError";
 }
 /**
- * Arguments of a call that are no JSON, or no object where hidden ones are added to them. Python's name for it; a listed one stands
- * for SyntaxError too, since what Python's decoder throws is a kind of it.
+ * The arguments of a call are not JSON, or not an object although hidden arguments are added to them. The name is
+ * Python's. Listed as a retried error, it includes SyntaxError, because the error of Python's JSON decoder is a
+ * ValueError.
  */
 export class ValueError extends Error {
   override readonly name = "ValueError";
@@ -66,22 +67,22 @@ export class InfraError extends RolloutError {
   override readonly name: string = "InfraError";
   override readonly retryable = true;
 }
-/** A container a tool works in was lost, or could not be reached. */
+/** The container that a tool works in was lost, or could not be reached. */
 export class SandboxError extends InfraError {
   override readonly name: string = "SandboxError";
 }
-/** The same of a browser. */
+/** The same for a browser. */
 export class BrowserSandboxError extends SandboxError {
   override readonly name: string = "BrowserSandboxError";
 }
-/** The way to a service inside a container broke. */
+/** The connection to a service inside a container broke. */
 export class TunnelError extends InfraError {
   override readonly name: string = "TunnelError";
 }
-/** The name of the error of a call that was not made because the endpoint was given another address. */
+/** The error name of a call that was not made because the endpoint's address was changed. */
 export const ENDPOINT_MOVED = "EndpointMoved";
 
-/** A stage of a rollout that took longer than it may. `whole`: what ended is not its own time but the rollout's. */
+/** A stage of a rollout exceeded its time. `whole`: the time of the whole rollout ended, not that of the stage. */
 export class StageTimeoutError extends RolloutError {
   override readonly name: string = "StageTimeoutError";
   override readonly retryable = true;
@@ -92,11 +93,11 @@ export class StageTimeoutError extends RolloutError {
     this.whole = whole;
   }
 }
-/** An exception from environment code, or a value from it that cannot be stored. */
+/** Environment code threw, or returned a value that cannot be stored. */
 export class EnvError extends RolloutError {
   override readonly name: string = "EnvError";
 }
-/** A statement of SQL that was not run, for what it would cost. */
+/** A SQL statement was not run because its estimated work exceeds the limit. */
 export class SqlWorkError extends EnvError {
   override readonly name: string = "SqlWorkError";
 }
@@ -120,7 +121,7 @@ export type FailureClass = (typeof FAILURE_CLASSES)[number];
 export const CANCEL_REASONS = ["stale", "overload", "user", "budget", "deadline", "version_reset"] as const;
 export type CancelReason = (typeof CANCEL_REASONS)[number];
 
-/** Why a rollout that ended well has no reward. */
+/** Why a completed rollout has no reward. */
 export const UNSCORED_CAUSES = ["judge", "scorer", "non_finite"] as const;
 export type UnscoredCause = (typeof UNSCORED_CAUSES)[number];
 
@@ -133,7 +134,7 @@ export interface SerializedError {
   readonly retryable: boolean;
 }
 
-/** Never throws, whatever was thrown. */
+/** Serialises any thrown value. Never throws. */
 export function serializeError(thrown: unknown): SerializedError {
   const chain = causesOf(thrown);
   const first = chain[0];
@@ -147,7 +148,7 @@ export function serializeError(thrown: unknown): SerializedError {
   });
 }
 
-/** The same with each of its texts cut to what is stored. */
+/** The same error with each text cut to its stored length. */
 export function shortError(serialized: SerializedError): SerializedError {
   const { error, message, error_chain_str, error_chain_repr, retryable } = serialized;
   const short = (text: string) => shortText(text, LIMITS.errorCharacters);
@@ -160,7 +161,7 @@ export function shortError(serialized: SerializedError): SerializedError {
   };
 }
 
-/** The first of them, as many as are stored; where that is not all, `rest` says so in place of the others. */
+/** The first errors, as many as are stored. If there are more, `rest` makes the one that stands for the others. */
 export function firstErrors<Listed>(errors: readonly Listed[], rest: (count: number) => Listed): readonly Listed[] {
   let left = LIMITS.errorListCharacters;
   const fits = errors.findIndex((error) => {
@@ -170,7 +171,7 @@ export function firstErrors<Listed>(errors: readonly Listed[], rest: (count: num
   return fits === -1 ? errors : [...errors.slice(0, fits), rest(errors.length - fits)];
 }
 
-/** `instanceof` for what environment code threw. Never throws: a proxy's trap does, and then it is not one of our errors. */
+/** `instanceof` for a value that environment code threw. Never throws: false if a proxy's trap throws. */
 export function isError<Kind extends Error>(
   thrown: unknown,
   kind: abstract new (...args: never[]) => Kind,
@@ -178,17 +179,17 @@ export function isError<Kind extends Error>(
   return readOr(false, () => thrown instanceof kind);
 }
 
-/** Whether it says that the time of the whole rollout is over. Never throws. */
+/** Whether the error ends the rollout because the time of the whole rollout is over. Never throws. */
 export function endsTheWhole(thrown: unknown): boolean {
   return isError(thrown, StageTimeoutError) && readOr(false, () => thrown.whole === true);
 }
 
-/** What a thrown value says. Never throws: it may be any value, with a text or without. */
+/** The message of a thrown value, which may be any value. Never throws. */
 export function messageOf(thrown: unknown): string {
   return saidBy(thrown) ?? `no message (${typeof thrown})`;
 }
 
-/** The same; null where nothing can be read, or an error's message is no text. Never throws. */
+/** The same; null if the value has no readable message, or an error's message is not a text. Never throws. */
 export function saidBy(thrown: unknown): string | null {
   return readOr(null, () => {
     if (!isError(thrown, Error)) return String(thrown);
@@ -197,12 +198,12 @@ export function saidBy(thrown: unknown): string | null {
   });
 }
 
-/** Where an error was thrown, in the words of the engine; empty where it does not say. Never throws. */
+/** The engine's stack of an error; "" if there is none. Never throws. */
 export function stackOf(thrown: unknown): string {
   return readOr("", () => (isError(thrown, Error) ? String(thrown.stack ?? "") : ""));
 }
 
-/** Never throws. */
+/** The name of an error, or the type of another value. Never throws. */
 export function nameOf(thrown: unknown): string {
   return readOr("Error", () => String(isError(thrown, Error) ? thrown.name : typeof thrown));
 }
@@ -211,7 +212,7 @@ function causeOf(thrown: unknown): unknown {
   return readOr(undefined, () => (isError(thrown, Error) ? thrown.cause : undefined));
 }
 
-/** What is read of a value that may be anything: its getters are the code of whoever threw it. */
+/** Reads from a value that may be anything: its getters may be environment code, and may throw. */
 function readOr<T>(otherwise: T, read: () => T): T {
   try {
     return read();
@@ -220,12 +221,12 @@ function readOr<T>(otherwise: T, read: () => T): T {
   }
 }
 
-/** The class of a rollout that ended with this error from its environment. */
+/** The failure class of a rollout that ended with this error of its environment. */
 export function environmentFailure({ error }: SerializedError): FailureClass {
   return error === "StageTimeoutError" ? "timeout" : "environment";
 }
 
-/** Wraps what environment code threw, unless it already is an error of the library. */
+/** Wraps an error of environment code, unless it already is an error of the library. */
 export function asEnvError(thrown: unknown, where: string): RolloutError {
   if (isError(thrown, RolloutError)) return thrown;
   return new EnvError(`${where}: ${messageOf(thrown)}`, { cause: thrown });
@@ -234,7 +235,7 @@ export function asEnvError(thrown: unknown, where: string): RolloutError {
 function causesOf(thrown: unknown): { name: string; message: string }[] {
   const chain: { name: string; message: string }[] = [];
   let link: unknown = thrown;
-  // A cycle of causes would never end; eight links tell any story worth telling.
+  // A cycle of causes would never end; eight links are enough to explain any error.
   while (link !== undefined && link !== null && chain.length < 8) {
     const message = shortText(messageOf(link), LIMITS.errorCharacters);
     chain.push({ name: shortText(nameOf(link), LIMITS.nameCharacters), message });

@@ -1,4 +1,4 @@
-/** What an eval is asked with, and what every run is: times are integer seconds, names are snake_case. */
+/** The request of an eval, and what it shares with every run: times are integer seconds, names are snake_case. */
 import * as z from "zod";
 import { EndpointOrName, ModelName } from "./endpoint.ts";
 import { FleetOrName } from "./fleet.ts";
@@ -12,7 +12,7 @@ const secondsUpTo = (most: number) => z.number().positive().max(most);
 /** An invocation may last 15 minutes, and a hook begins within the first 4. */
 const StageTimeout = secondsUpTo(600).optional();
 
-/** Seconds that one model call has, unless its run gives it less. */
+/** Seconds of one model call, unless its run sets less. */
 export const CALL_TIMEOUT_S = 600;
 
 export const RunLimits = z.strictObject({
@@ -42,13 +42,13 @@ export const Metadata = z
     error: `at most ${LIMITS.metadataPairs} pairs`,
   });
 
-/** Where the model of a run is called. */
+/** The part of a request that names where the model is called. */
 interface Called {
   readonly endpoint?: unknown;
   readonly fleet?: unknown;
 }
 
-/** A run is on one endpoint, or on one fleet. */
+/** Refuses a run that names both an endpoint and a fleet, or neither. */
 export function refusePlace(called: Called, context: z.RefinementCtx): void {
   refuseBothPlaces(called, context);
   if (called.endpoint !== undefined || called.fleet !== undefined) return;

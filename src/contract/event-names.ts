@@ -1,4 +1,4 @@
-/** The names of a run's events. Apart from their schemas: a client needs no more than these to follow a run. */
+/** The names of a run's events. They are kept apart from the schemas: a client needs only the names to follow a run. */
 export const EVENT_NAMES = [
   "run.progress",
   "rollout.finished",
@@ -16,7 +16,7 @@ export const EVENT_NAMES = [
 ] as const;
 export type EventName = (typeof EVENT_NAMES)[number];
 
-/** The event that says no more will follow. */
+/** Whether this event is the last one of its run. */
 export function isTerminalEvent(name: EventName): boolean {
   return name === "run.completed" || name === "run.failed" || name === "run.cancelled";
 }

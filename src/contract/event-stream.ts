@@ -1,26 +1,26 @@
 /**
- * Server-sent events out of the pieces of a text, as they arrive. Source: HTML, "Server-sent events", 9.2.6.
+ * Parses server-sent events from the pieces of a text, as they arrive. Source: HTML, "Server-sent events", 9.2.6.
  *
- * Invariants. An event is given once the empty line behind it is there, in the call that brought it, and never later:
- * its sender may say nothing more. Lines end with LF, CRLF or CR, wherever the pieces are cut. What a piece costs is
- * linear in its length. What is kept between two calls is the event that is not complete: its caller bounds the text.
+ * Invariants. The call that brings the empty line after an event returns that event, since the sender may send nothing
+ * more. Lines end with LF, CRLF or CR, wherever the pieces are cut. The cost of a piece is linear in its length. Only
+ * the incomplete event is kept between two calls: the caller bounds the text.
  */
 export interface ServerSentEvent {
-  /** `message` where the sender names none. */
+  /** `message` if the sender names none. */
   readonly name: string;
-  /** Its lines, with LF between them; "" where it has none. */
+  /** The data lines, joined by LF; "" if there are none. */
   readonly data: string;
   readonly id: string | null;
-  /** Milliseconds until the reader should come back, as they were sent. */
+  /** The reconnection time in milliseconds, as it was sent. */
   readonly retry: string | null;
 }
 
 const LINE_END = /\r\n|\n|\r/;
-/** Of HTML; all others are ignored, and a comment is a line whose field has no name. */
+/** The fields that HTML defines. All others are ignored; a comment is a line with an empty field name. */
 const FIELDS: ReadonlySet<string> = new Set(["event", "data", "id", "retry"]);
 
 export class EventReader {
-  /** The line that has not ended. */
+  /** The pieces of the line that has not ended. */
   #rest: string[] = [];
   #fields = new Map<string, string[]>();
   #endsInCr = false;
@@ -42,7 +42,7 @@ export class EventReader {
     return events;
   }
 
-  /** The event that the end of the text left without its empty line. HTML drops it; some servers leave the line out. */
+  /** The event that has no empty line at the end of the text. HTML drops it; some servers leave the empty line out. */
   end(): ServerSentEvent[] {
     return this.push("\n\n");
   }

@@ -1,10 +1,10 @@
 /**
- * JSON texts whose numbers a double cannot hold. `JSON.parse` rounds 9007199254740993 to 9007199254740992 without a
- * word; the readers here do not. Source: ECMA-262, "JSON.parse source text access".
+ * JSON texts whose numbers a double cannot hold. `JSON.parse` rounds 9007199254740993 to 9007199254740992 without an
+ * error; the parsers here keep the digits. Source: ECMA-262, "JSON.parse source text access".
  */
 import { saidBack } from "./shown-text.ts";
 
-/** A number as it was written. `JSON.stringify` writes it back with the same digits; it is no `number`. */
+/** A number as it was written. `JSON.stringify` writes it back with the same digits; its type is not `number`. */
 export interface RawNumber {
   readonly rawJSON: string;
 }
@@ -20,15 +20,15 @@ interface SourceAccess {
 }
 const { parse, rawJSON, isRawJSON }: SourceAccess = JSON as typeof JSON & SourceAccess;
 
-/** Sixteen digits, with a point or without, or an exponent: without either, a double holds each number of a text. */
+/** Sixteen digits, with or without a point, or an exponent. A double holds every number of a text that has neither. */
 const MAY_BE_INEXACT = /\d{16}|[\d.]{17}|\d[eE]/;
 
-/** Whether parsing this text may change one of its numbers. True for some texts whose numbers are all kept. */
+/** Whether parsing this text may change one of its numbers. Also true for some texts whose numbers are all kept. */
 export function mayBeInexact(text: string): boolean {
   return MAY_BE_INEXACT.test(text);
 }
 
-/** `JSON.parse`, except that numbers which JavaScript would write differently are kept as they were written. */
+/** `JSON.parse`, except that a number which JavaScript would write differently is kept as it was written. */
 export function parseExactJson(text: string): unknown {
   return parse(text, (_key, value, { source }) =>
     typeof value === "number" && source !== undefined && String(value) !== source ? rawJSON(source) : value,
@@ -36,9 +36,9 @@ export function parseExactJson(text: string): unknown {
 }
 
 /**
- * `JSON.parse`, except that a number that a double does not keep (`isKept`) is a raw one, with the digits it has in the
- * text, or those that `write` makes of them. Throws SyntaxError, too, where such a number stands in a text that is nested
- * too deep to be read so. Such a text is read twice, and the second time takes 1 µs a character.
+ * `JSON.parse`, except that a number that a double does not keep (`isKept`) becomes a raw number, with the digits of
+ * the text or those that `write` makes of them. Throws SyntaxError also if such a number is in a text that is nested
+ * too deeply to be parsed in this way. Such a text is parsed twice; the second time takes 1 µs a character.
  */
 export function parseKeepingNumbers(
   text: string,
@@ -58,12 +58,12 @@ export function parseKeepingNumbers(
   }
 }
 
-/** The same, for texts that are compared: equal numbers have one text, the digits where they are whole. */
+/** The same, for texts that are compared: equal numbers get one text, which is all digits for whole numbers. */
 export function parseDigits(text: string, beforeReadingAgain?: () => void): unknown {
   return parseKeepingNumbers(text, (source) => wholeOf(source) ?? decimalOf(source), beforeReadingAgain);
 }
 
-/** Whether a number in it is past 2^53, or raw. */
+/** Whether a number in the value is past 2^53, or raw. */
 export function holdsLarge(value: unknown): boolean {
   const open: unknown[] = [value];
   while (open.length > 0) {
@@ -75,8 +75,8 @@ export function holdsLarge(value: unknown): boolean {
 }
 
 /**
- * Whether JSON that is written with this double says the same number as `source`, which it was read from. Below 2^53 the
- * rounding of a fraction is no loss; from there on each digit counts: 9007199254740994 and 6.02e23 are kept,
+ * Whether JSON written from this double has the same number as `source`, from which it was parsed. Below 2^53 the
+ * rounding of a fraction is accepted; from there on each digit counts: 9007199254740994 and 6.02e23 are kept,
  * 9007199254740993, 9223372036854775808 (written back as 9223372036854776000) and 1e400 are not.
  */
 export function isKept(value: number, source: string): boolean {
@@ -84,17 +84,17 @@ export function isKept(value: number, source: string): boolean {
   return Number.isFinite(value) && decimalOf(String(value)) === decimalOf(source);
 }
 
-/** Digits of the longest whole number that is written out. */
+/** Longest whole number that is written out, in digits. */
 const MOST_DIGITS = 1000;
 
-/** The digits of a whole number, with its sign; null for one with a fraction, or with more digits than are written out. */
+/** The digits of a whole number, with its sign; null if it has a fraction, or more than `MOST_DIGITS` digits. */
 export function wholeOf(source: string): string | null {
   const [digits = "", power = "0"] = decimalOf(source).split("e");
   const zeros = Number(power);
   return zeros < 0 || digits.length + zeros > MOST_DIGITS ? null : digits + "0".repeat(zeros);
 }
 
-/** What is wrong with a number that is not kept. */
+/** The error text for a number that is not kept. */
 export function sayInexact(source: string): string {
   const number = /^-?\d+(\.0*)?$/.test(source) ? "the whole number" : "the number";
   const why = Number.isFinite(Number(source))
@@ -103,7 +103,7 @@ export function sayInexact(source: string): string {
   return `${number} ${saidBack(source, 60)} ${why}`;
 }
 
-/** The first raw number in a value, as `findOddity` finds what is odd. `depth`: to which it is looked for. */
+/** The first raw number in a value, with its path as `findOddity` writes it. Searches down to `depth` levels. */
 export function findRawNumber(value: unknown, path: string, depth = 100): { path: string; source: string } | null {
   if (isRawNumber(value)) return { path, source: value.rawJSON };
   if (typeof value !== "object" || value === null || depth === 0) return null;
@@ -116,10 +116,10 @@ export function findRawNumber(value: unknown, path: string, depth = 100): { path
   return null;
 }
 
-/** Digits of an exponent that is worked with: reading one takes the square of its length. A longer one stays as it is. */
+/** Longest exponent that is computed with, in digits: parsing one takes the square of its length. Longer ones stay. */
 const MOST_EXPONENT = 20;
 
-/** The number in one form of its own: equal numbers have equal texts, however many zeros and which exponent they have. */
+/** A canonical form: equal numbers have equal texts, whatever their zeros and exponents. */
 export function decimalOf(source: string): string {
   const negative = source.startsWith("-");
   const [mantissa = "", exponent = "0"] = source
@@ -138,7 +138,7 @@ export function decimalOf(source: string): string {
   return `${negative ? "-" : ""}${digits.slice(from, to)}e${power}`;
 }
 
-/** Throws SyntaxError for a text that is no number of JSON. */
+/** Throws SyntaxError if the text is not a JSON number. */
 export function rawNumber(source: string): RawNumber {
   return rawJSON(source);
 }

@@ -1,10 +1,10 @@
 /**
- * What a run leaves for training: rows in chat format, made of its rollouts.
+ * Exports a run's rollouts as rows for training, in chat format.
  *
- * Invariants. A rollout that failed or has no score is in no row of `sft` or `dpo`. Messages are OpenAI's, but that the
- * arguments of a call are an object; the tools that were offered stand beside them. What cannot be such a row is left out
- * and told, never altered. Every row says which rollout it is of, what made it and what it was worth. A pair is of one task,
- * and its two rewards differ.
+ * Invariants. A rollout that failed or has no score is in no row of `sft` or `dpo`. Messages are OpenAI's, except that
+ * the arguments of a call are an object; a row also lists the tools that were offered. A rollout that cannot be such a
+ * row is left out and reported, never altered. Every row has its rollout's id, its origin and its reward. A pair is of
+ * one task, and its two rewards differ.
  * Source: TRL's conversational datasets, https://huggingface.co/docs/trl/dataset_formats.
  */
 import * as z from "zod";
@@ -36,7 +36,7 @@ export const CALL_FAULTS = {
 
 export type CallFault = keyof typeof CALL_FAULTS;
 
-/** A call with its arguments as an object. */
+/** A tool call with its arguments as an object. */
 export interface DecodedCall {
   readonly id: string;
   readonly type: "function";
@@ -105,7 +105,7 @@ export const DpoRow = named("DpoRow", {
 });
 export type DpoRow = z.infer<typeof DpoRow>;
 
-/** One line of `format=verifiers`: what stands in its `results.jsonl`, and where it is from. */
+/** One line of `format=verifiers`: a line of verifiers' `results.jsonl`, and its origin. */
 export const VerifiersRow = z
   .looseObject({
     prompt: z.array(WireMessage),
@@ -117,33 +117,33 @@ export const VerifiersRow = z
   .meta({ id: "VerifiersRow" });
 export type VerifiersRow = z.infer<typeof VerifiersRow>;
 
-/** What made the rollouts of a run. */
+/** Which run, environment and model made the rollouts. */
 export interface Origin {
   readonly run_id: string;
   readonly environment: string;
   readonly model: string;
 }
 
-/** A scored rollout, and what it left. */
+/** A scored rollout and its trajectory. */
 export interface Worth {
   readonly trajectory: Trajectory;
   readonly reward: number;
 }
 
-/** Why a rollout, or a pair, is no row. */
+/** Why a rollout, or a pair, is not exported. */
 export const LEFT_OUT = {
   ...CALL_FAULTS,
   prompts_differ: "the two rollouts of a pair have different prompts",
 } as const;
 export type LeftOutReason = keyof typeof LEFT_OUT;
 
-/** A row that is missing, by the rollout that is the reason; of a pair one of the two. */
+/** A row that is left out, named by the rollout that is the reason; for a pair by one of the two. */
 export interface LeftOut {
   readonly rollout_id: string;
   readonly reason: LeftOutReason;
 }
 
-/** What a page of rows says of those it left out, as JSON in its header `x-left-out`. */
+/** The rows that a page left out, as JSON in its header `x-left-out`. */
 export const LeftOutNote = z.object({
   rows: z.int().positive(),
   reasons: z.record(z.string(), z.int().positive()).describe("rows by reason"),
@@ -151,7 +151,7 @@ export const LeftOutNote = z.object({
 });
 export type LeftOutNote = z.infer<typeof LeftOutNote>;
 
-/** Null where nothing was left out. */
+/** Null if nothing was left out. */
 export function leftOutNote(all: readonly LeftOut[]): LeftOutNote | null {
   if (all.length === 0) return null;
   const byReason = Map.groupBy(all, ({ reason }) => reason);
@@ -180,7 +180,7 @@ export function sftRow(origin: Origin, { trajectory, reward }: Worth): Made<SftR
   };
 }
 
-/** Left out, too, where the two do not begin alike: there is no prompt of which one answer is the better. */
+/** Also left out if the two do not begin with the same prompt: then one is not a better answer than the other. */
 export function dpoRow(origin: Origin, chosen: Worth, rejected: Worth): Made<DpoRow> {
   const [better, worse] = [halfOf(chosen), halfOf(rejected)];
   if ("left_out" in better) return better;
@@ -204,8 +204,8 @@ export function dpoRow(origin: Origin, chosen: Worth, rejected: Worth): Made<Dpo
 }
 
 /**
- * Pairs of one task's rollouts, given best first: the best with the worst, the second best with the second worst, and so
- * on while their rewards differ. So none is in two pairs, and there are never more than half as many as rollouts.
+ * Pairs of one task's rollouts, given best first: the best with the worst, the second best with the second worst, and
+ * so on while their rewards differ. A rollout is in at most one pair.
  */
 export function pairsOf<Member extends { readonly reward: number; readonly said: string | null }>(
   members: readonly Member[],
@@ -215,7 +215,7 @@ export function pairsOf<Member extends { readonly reward: number; readonly said:
     const rejected = members.at(-1 - at);
     if (rejected === undefined || rejected.reward >= chosen.reward) return [];
     if (isSameScore(chosen.reward, rejected.reward)) return [];
-    // The same words, scored apart by chance: there is nothing to prefer.
+    // The texts are equal and only the scores differ, by chance: there is nothing to prefer.
     const same = chosen.said !== null && chosen.said === rejected.said;
     return same ? [] : [[chosen, rejected]];
   });
@@ -245,7 +245,7 @@ function halfOf({ trajectory }: Worth): Half | { readonly left_out: LeftOut } {
   return { rollout_id, prompt, completion };
 }
 
-/** `text` is a role of ours for a bare text; endpoints are sent it as `user`, and so it stands here. */
+/** Our role `text` marks a bare text. It is sent to endpoints as `user`, and exported as `user`. */
 function chat(messages: Messages): Chat | CallFault {
   const rows: Chat = [];
   for (const { tool_calls, ...message } of messages.map(publicMessage)) {
@@ -259,14 +259,15 @@ function chat(messages: Messages): Chat | CallFault {
 }
 
 /**
- * Tool calls as rows for training carry them: the arguments an object, as chat templates and TRL take them, where
- * OpenAI's wire has a text.
+ * Tool calls as rows for training have them: the arguments are an object, as chat templates and TRL take them. OpenAI's
+ * wire has a text instead.
  *
- * Invariant. What a reader of the row gets is what the model wrote, or there is no row: a text that is no object, or that an
- * object could hold only in part, is told with its reason and never repaired. A number is its value: 10.0 is written 10.
+ * Invariant. A row has exactly what the model wrote, or there is no row: if a text is not an object, or an object could
+ * hold only part of it, the reason is reported and the text is never repaired. A number is its value: 10.0 is written
+ * 10.
  */
 
-/** The call, or why its arguments cannot stand in a row. */
+/** The call, or why its arguments cannot be exported. */
 export function decodeCall(call: ToolCall): DecodedCall | CallFault {
   const { name, arguments: text } = call.function;
   const decoded = decode(text);
@@ -277,7 +278,7 @@ export function decodeCall(call: ToolCall): DecodedCall | CallFault {
 function decode(text: string): JsonObject | CallFault {
   let exact = true;
   let unicode = true;
-  // The third argument of a reviver is what stood in the text; engines without it leave it out.
+  // The third argument of a reviver has the source text; engines without that feature leave it out.
   const look = (key: string, value: Json, context?: { readonly source?: string }): Json => {
     if (typeof value === "number") exact &&= isExact(value, context?.source ?? "");
     unicode &&= key.isWellFormed() && (typeof value !== "string" || value.isWellFormed());
@@ -288,7 +289,7 @@ function decode(text: string): JsonObject | CallFault {
     value = JSON.parse(text, look) as Json;
   } catch (error) {
     if (error instanceof SyntaxError) return "invalid_json";
-    // Nested deeper than the parser goes.
+    // The text is nested deeper than the parser can go.
     if (error instanceof RangeError) return "too_deep";
     throw error;
   }
@@ -302,7 +303,7 @@ function isObject(value: Json): value is JsonObject {
   return isRecord(value);
 }
 
-/** Whether every reader of the number as we write it has what the text says. */
+/** Whether the number, as we write it, has the value of the text for every reader. */
 function isExact(value: number, source: string): boolean {
   const fraction = /[.eE]/.test(source);
   return fraction ? Number.isFinite(value) : Number.isSafeInteger(value);

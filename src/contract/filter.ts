@@ -1,16 +1,16 @@
 /**
- * The filter language of a run's rollouts: one for pages, addresses, the API and the command line. docs/filter.md.
+ * The filter language for a run's rollouts, used by pages, URLs, the API and the command line. docs/filter.md.
  *
  *     reward<0.5 stop:max_turns_reached error:provider|timeout -truncated:true "division by zero"
  *
- * Terms stand side by side and all of them must hold; `-` or `not` before a term turns it round; `a|b` are alternatives.
- * A name that is no field is the name of a score. Pure, and bounded: `LIMITS.filterCharacters`, `filterTerms`,
- * `filterValues`.
+ * Terms are separated by spaces and all of them must hold; `-` or `not` before a term negates it; `a|b` are
+ * alternatives. A name that is not a field is the name of a score. Pure, and bounded by `LIMITS.filterCharacters`,
+ * `filterTerms` and `filterValues`.
  */
 import { LIMITS } from "./limits.ts";
 import { OUTCOMES } from "./run.ts";
 
-/** Fields with a number, or null where a rollout has none. `duration` is in milliseconds here. */
+/** Fields with a number, or null if a rollout has none. `duration` is in milliseconds. */
 export const NUMBER_FIELDS = [
   "reward",
   "turns",
@@ -24,23 +24,23 @@ export const NUMBER_FIELDS = [
   "step",
 ] as const;
 export type NumberField = (typeof NUMBER_FIELDS)[number];
-/** Fields with a word, or null; those of `PREFIX_FIELDS` hold for everything that begins with it. */
+/** Fields with a word, or null. A field of `PREFIX_FIELDS` matches every value that begins with the word. */
 export const WORD_FIELDS = ["outcome", "status", "error", "stop", "task", "member", "id"] as const;
 export type WordField = (typeof WORD_FIELDS)[number];
 export const PREFIX_FIELDS: readonly WordField[] = ["task", "id"];
 export const FLAG_FIELDS = ["truncated", "judged", "superseded", "cancelling"] as const;
 export type FlagField = (typeof FLAG_FIELDS)[number];
-/** Other names by which fields are found. */
+/** Other names of fields. */
 export const FIELD_ALIASES: Readonly<Record<string, NumberField | WordField>> = {
   latency: "duration",
   reason: "error",
 };
-/** What a rollout that was dispatched can be; one that was not is in no list. */
+/** The status of a dispatched rollout. Rollouts that were not dispatched are in no list. */
 export const LISTED_STATUSES = ["running", "scoring", "done"] as const;
 const WORDS: { readonly [Field in WordField]?: readonly string[] } = { outcome: OUTCOMES, status: LISTED_STATUSES };
 
 export type Comparison = "=" | "<" | "<=" | ">" | ">=";
-/** What numbers are compared with: several only with `=`; null only with `=`. */
+/** A comparison with numbers: several numbers, or null, only with `=`. */
 interface Compared {
   readonly op: Comparison;
   readonly values: readonly (number | null)[];
@@ -53,18 +53,18 @@ export type FilterTerm = { readonly negated: boolean } & (
   | { readonly kind: "text"; readonly text: string }
 );
 
-/** Where a text is no filter: `at` counts its UTF-16 units from 0, `length` those that are wrong, 0 at its end. */
+/** An error in a filter text: `at` counts UTF-16 units from 0; `length` is 0 if the error is at the end of the text. */
 export interface FilterError {
   readonly at: number;
   readonly length: number;
-  /** One sentence, the place included. */
+  /** One sentence with the position. */
   readonly message: string;
 }
 export type ParsedFilter =
   | { readonly ok: true; readonly terms: readonly FilterTerm[] }
   | { readonly ok: false; readonly error: FilterError };
 
-/** What `"text"` is looked for in, and how, as people are told. */
+/** Where `"text"` is searched, and how, in words for users. */
 export const TEXT_SEARCHES =
   "the errors of a rollout, the key and text of its task, and the start of its first prompt; case does not matter";
 
@@ -78,7 +78,7 @@ const PLAIN_NUMBER = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i;
 const DURATION = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/;
 const MS_OF = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const;
 
-/** The empty text is the filter that everything passes. */
+/** The empty text is the filter that matches every rollout. */
 export function parseFilter(text: string): ParsedFilter {
   const reader = new Reader(text);
   try {
@@ -202,7 +202,7 @@ class Reader {
     return value;
   }
 
-  /** In quotes, or as `bare` has it. */
+  /** A quoted word, or one that `bare` matches. */
   #word(bare: RegExp): Word | null {
     const at = this.#at;
     const quoted = this.#take(QUOTED);
@@ -233,7 +233,7 @@ function numberOf(field: NumberField | null, text: string): number | null {
   if (field === "duration") {
     const [, digits, unit = "s"] = DURATION.exec(text) ?? [];
     if (digits === undefined) return null;
-    // A multiple of a microsecond, as it was written: 0.29s is 290 ms, not 290.00000000000006.
+    // Rounded to a microsecond, so that the value is as it was written: 0.29s is 290 ms, not 290.00000000000006.
     return Math.round(Number(digits) * MS_OF[unit as keyof typeof MS_OF] * 1000) / 1000;
   }
   const number = PLAIN_NUMBER.test(text) ? Number(text) : Number.NaN;
@@ -244,7 +244,7 @@ function oneOf(words: readonly string[]): string {
   return `one of ${words.join(", ")}`;
 }
 
-/** The same filter as one text, in the form that is one for all ways to write it. */
+/** The filter in its canonical form: the same for all ways to write it. */
 export function printFilter(terms: readonly FilterTerm[]): string {
   return terms.map(printTerm).join(" ");
 }
@@ -271,7 +271,7 @@ function printDuration(ms: number): string {
   return ms % 1000 === 0 ? `${decimal(ms / 1000)}s` : `${decimal(ms)}ms`;
 }
 
-/** Without an exponent, which durations are not written with. */
+/** A number without an exponent, because durations have none. */
 function decimal(value: number): string {
   return value < 1e21 ? String(value) : BigInt(value).toString();
 }
@@ -281,7 +281,7 @@ function printWord(value: string | null): string {
   return value !== "null" && matches(BARE_VALUE, value) ? value : quote(value);
 }
 
-/** The name of a score as a filter or a sort has it: in quotes where it would be read as something else. */
+/** The name of a score as filters and sorts write it: in quotes if it would be read as something else. */
 export function printName(name: string): string {
   return matches(BARE_NAME, name) && !isReserved(name) ? name : quote(name);
 }
@@ -300,7 +300,7 @@ function quote(text: string): string {
   return `"${text.replaceAll(/["\\]/g, "\\$&")}"`;
 }
 
-/** By what a list of rollouts is sorted, beside scores by their names; the first is the order of their dispatch. */
+/** The fields that a list of rollouts is sorted by, besides scores by name. The first is the order of dispatch. */
 export const ROLLOUT_SORTS = [
   "dispatched",
   "started",
@@ -313,13 +313,13 @@ export const ROLLOUT_SORTS = [
   "group",
 ] as const;
 export type RolloutSort = (typeof ROLLOUT_SORTS)[number];
-/** What a rollout can be measured by: a field, or a score by its name. */
+/** A measure of a rollout: a field, or a score by its name. */
 export type Measure<Field extends string> =
   | { readonly kind: "field"; readonly field: Field }
   | { readonly kind: "score"; readonly name: string };
 export type Sorting = { readonly by: Measure<RolloutSort>; readonly descending: boolean };
 
-/** `reward`, `-reward`, `-correct_answer`, `"turns"` (a score of that name). Null for what is none of these. */
+/** Parses `reward`, `-reward`, `-correct_answer`, `"turns"` (a score of that name). Null if it is none of these. */
 export function parseSort(text: string): Sorting | null {
   const descending = text.startsWith("-");
   const by = parseMeasure(descending ? text.slice(1) : text, ROLLOUT_SORTS);
@@ -330,7 +330,7 @@ export function printSort({ by, descending }: Sorting): string {
   return (descending ? "-" : "") + (by.kind === "field" ? by.field : printName(by.name));
 }
 
-/** One of the fields, else the name of a score; null for what is no name. */
+/** One of the fields, else the name of a score; null if the text is not a name. */
 export function parseMeasure<Field extends string>(text: string, fields: readonly Field[]): Measure<Field> | null {
   if (text.length > LIMITS.nameCharacters * 2 + 2) return null;
   const known = fields.find((one) => one === (FIELD_ALIASES[text] ?? text));

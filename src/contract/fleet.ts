@@ -1,28 +1,28 @@
 /**
- * What runs and tables know of fleets: how new weights get onto the engines of one, and what an engine can do. The rest of
- * their wire is that of the slice (src/fleets/wire.ts).
+ * The part of a fleet that runs and tables use: how new weights get onto its engines, and what an engine can do. The
+ * rest of the wire is in src/fleets/wire.ts.
  */
 import * as z from "zod";
 import { EndpointCapabilities, ModelName, ResourceName } from "./endpoint.ts";
 import { MaybeText, named, namedInput } from "./primitives.ts";
 
-/** As Cloudflare names its regions. */
+/** Cloudflare's names of its regions. */
 export const LOCATION_HINTS = ["wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr", "me"] as const;
 export const LocationHint = z.enum(LOCATION_HINTS);
 export type LocationHint = z.infer<typeof LocationHint>;
 
 /**
  * How weights get onto a replica.
- * - `lora_versioned`: a LoRA adapter a version, `<name>@<step>`, which calls name as their model.
- * - `reload`: vLLM's development routes; the engine reads a checkpoint from a path (`collective_rpc reload_weights`).
+ * - `lora_versioned`: one LoRA adapter per version, `<name>@<step>`, which calls name as their model.
+ * - `reload`: vLLM's development routes; the engine loads a checkpoint from a path (`collective_rpc reload_weights`).
  * - `prime_rl`: prime-rl's own server, `POST /update_weights {"weight_dir"}`.
- * - `reported`: somebody else does it, and reports `pending` and `applied` for each replica.
+ * - `reported`: another program does it, and reports `pending` and `applied` for each replica.
  */
 export const UPDATE_MODES = ["lora_versioned", "reload", "prime_rl", "reported"] as const;
 export const UpdateMode = z.enum(UPDATE_MODES);
 export type UpdateMode = z.infer<typeof UpdateMode>;
 
-/** Less than an alarm may take. */
+/** Less than the time limit of an alarm. */
 const PhaseSeconds = z.number().positive().max(780);
 export const FleetUpdate = namedInput("FleetUpdate", {
   mode: UpdateMode.default("reported"),
@@ -34,7 +34,7 @@ export const FleetUpdate = namedInput("FleetUpdate", {
 });
 export type FleetUpdate = z.output<typeof FleetUpdate>;
 
-/** What one engine was seen to be able to do: routes it has, found out and never taken from its version. */
+/** What an engine can do, found by probing its routes and never derived from its version. */
 export const ReplicaCapabilities = named("ReplicaCapabilities", {
   ...EndpointCapabilities.shape,
   version: MaybeText.describe("reply of GET /version").meta({ example: "0.32.0" }),

@@ -1,6 +1,6 @@
 /**
- * What the platform shares with the programs beside it, `rollcall/helpers`: values of JSON, media types and seeded random
- * numbers. It loads no schema, so it costs a program no time to start.
+ * What the platform shares with other programs, as `rollcall/helpers`: JSON values, media types and seeded random
+ * numbers. It loads no schema, so a program that imports it starts fast.
  */
 
 export { isRecord } from "./json.ts";

@@ -1,10 +1,11 @@
-/** Organisations, their projects, people and keys: who asks, and what they may. */
+/** Organisations, their projects, people and keys: the caller of a request, and its permissions. */
 import * as z from "zod";
 
 /**
- * What a caller may do; on the wire a key's `scopes`. `x:write` includes `x:read`, and `runs:write` more (`INCLUDES`). `admin` includes everything inside the
- * key's reach but what is about the deployment: `operator` makes organisations and sets their limits, and sees
- * nothing of theirs; `metrics`, which it includes, reads counts. `trainer` is what a training run's trainer does, `engine` what a server of weights reports.
+ * What a caller may do; on the wire a key's `scopes`. `x:write` includes `x:read`, and `runs:write` more (`INCLUDES`).
+ * `admin` includes everything within the key's reach, except the permissions of the deployment: `operator` makes
+ * organisations and sets their limits, and sees none of their data; `metrics`, which it includes, reads counts.
+ * `trainer` is for the trainer of a training run, `engine` for a weights server that reports versions.
  */
 export const PERMISSIONS = [
   "runs:read",
@@ -35,8 +36,9 @@ export const Permission = z.enum(PERMISSIONS);
 export type Permission = z.infer<typeof Permission>;
 
 /**
- * What includes other permissions. Whoever starts runs names their endpoint, and with that reads whatever a run is given:
- * rows of datasets, and rollouts that it forks or scores again; and is shown the token of its trainer.
+ * Permissions that include others. A caller that starts runs names their endpoint, and so can read everything that a
+ * run is given: rows of datasets, and rollouts that it forks or scores again. It also gets the token of the run's
+ * trainer.
  */
 const INCLUDES: Readonly<Partial<Record<Permission, readonly Permission[]>>> = {
   "runs:write": ["runs:read", "rollouts:read", "datasets:read", "trainer"],
@@ -49,25 +51,25 @@ const INCLUDES: Readonly<Partial<Record<Permission, readonly Permission[]>>> = {
   "billing:write": ["billing:read"],
   operator: ["metrics"],
 };
-/** What `admin` does not include. */
+/** The permissions that `admin` does not include. */
 const OF_DEPLOYMENT: readonly Permission[] = ["operator", "metrics"];
 
-/** True if whoever has `held` may do what `needed` names. */
+/** Whether a caller with the permissions `held` may do what needs `needed`. */
 export function permits(held: readonly Permission[], needed: Permission): boolean {
   if (held.includes(needed) || held.some((one) => INCLUDES[one]?.includes(needed))) return true;
   return held.includes("admin") && !OF_DEPLOYMENT.includes(needed);
 }
 
-/** From the one that may most to the one that may least. */
+/** From the role with the most permissions to the one with the fewest. */
 export const ROLES = ["owner", "developer", "viewer"] as const;
 export const Role = z.enum(ROLES);
 export type Role = z.infer<typeof Role>;
 
 const READS = PERMISSIONS.filter((one) => one.endsWith(":read"));
-/** Budgets are the owners'. */
+/** Only owners change budgets. */
 const WRITES = PERMISSIONS.filter((one) => one.endsWith(":write") && one !== "billing:write");
 
-/** What members of an organisation may, in each of its projects. */
+/** The permissions of an organisation's members, in each of its projects. */
 export const PERMISSIONS_OF: Readonly<Record<Role, readonly Permission[]>> = {
   owner: ["admin"],
   developer: [...READS.filter((one) => one !== "audit:read"), ...WRITES, "trainer"],
@@ -76,7 +78,7 @@ export const PERMISSIONS_OF: Readonly<Record<Role, readonly Permission[]>> = {
 
 const Limit = z.int().min(0).max(1_000_000_000_000_000);
 
-/** What an organisation may use at once. Null: no limit. */
+/** Limits of an organisation. Null: no limit. */
 export const OrganizationLimits = z.strictObject({
   requests_per_minute: Limit.nullable(),
   runs_in_flight: Limit.nullable(),
@@ -96,7 +98,7 @@ export const DEFAULT_LIMITS: OrganizationLimits = {
 
 const Days = z.int().min(1).max(36_500);
 
-/** How many days a project keeps what it made; null: until it is deleted. */
+/** For how many days a project keeps its results; null: until they are deleted. */
 export const Retention = z.strictObject({
   runs_days: Days.nullable(),
   datasets_days: Days.nullable(),
@@ -112,33 +114,36 @@ export const DEFAULT_RETENTION: Retention = {
   idempotency_keys_days: 2,
 };
 
-/** Who is behind a request. */
+/** The caller of a request. */
 export interface Caller {
   readonly orgId: string;
-  /** The one project it may touch; null: any of the organisation. */
+  /** The only project it may access; null: any project of the organisation. */
   readonly projectId: string | null;
   readonly permissions: readonly Permission[];
-  /** For the audit log: `key_…`, `per_…`, or the run whose trainer it is. */
+  /** For the audit log: `key_…`, `per_…`, or the run that the trainer's token is for. */
   readonly who: string;
-  /** The one run a trainer's token is for; null for anybody else. */
+  /** The only run that a trainer's token may access; null for every other caller. */
   readonly runId: string | null;
   /** Epoch milliseconds; null: never. */
   readonly expiresAt: number | null;
-  /** The browser's session that it comes by, and when that ends (epoch milliseconds); absent: it shows the key itself. */
+  /**
+   * The browser session of the request, and when it ends (epoch milliseconds); absent if the request has the key
+   * itself.
+   */
   readonly session?: { readonly id: string; readonly expiresAt: number };
-  /** Limits on requests a minute: its own, and what its organisation has for all. Null: none. */
+  /** Requests per minute: the key's own limit, and the organisation's. Null: no limit. */
   readonly perMinute: { readonly own: number | null; readonly organization: number | null };
 }
 
-/** The roles that may do all of these. */
+/** The roles that have all of these permissions. */
 export function rolesWith(scopes: readonly Permission[]): Role[] {
   return ROLES.filter((role) => scopes.every((one) => permits(PERMISSIONS_OF[role], one)));
 }
 
-/** What may be done by who is allowed both: a person's key never does more than the person. */
+/** The permissions that are in both lists: a person's key never may do more than the person. */
 export function inBoth(one: readonly Permission[], other: readonly Permission[]): Permission[] {
   return PERMISSIONS.filter((permission) => permits(one, permission) && permits(other, permission));
 }
 
-/** The name of the project that an organisation begins with, and of the one that is meant where none is named. */
+/** The name of an organisation's first project, which is used if a request names none. */
 export const DEFAULT_PROJECT = "default";

@@ -1,16 +1,16 @@
-/** What can be stored: JSON, and nothing else. */
+/** The values that can be stored: JSON. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 
 export type JsonObject = { readonly [key: string]: Json };
 
-/** An object that is no list. */
+/** Whether the value is an object and not a list. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /**
- * Where a value stops being JSON: the path and what stands there, or null when all of it is JSON.
- * `undefined` members of an object are allowed and vanish, as they do in `JSON.stringify`.
+ * The first part of a value that is not JSON, with its path, or null if all of it is JSON. `undefined` members of an
+ * object are allowed and dropped, as in `JSON.stringify`.
  */
 export function findNonJson(value: unknown, path: string, depth = 0): { path: string; found: string } | null {
   if (value === null || typeof value === "string" || typeof value === "boolean") return null;
@@ -18,7 +18,7 @@ export function findNonJson(value: unknown, path: string, depth = 0): { path: st
     return Number.isFinite(value) ? null : { path, found: String(value) };
   }
   if (typeof value !== "object") return { path, found: `a ${typeof value}` };
-  // A value that holds itself has no end.
+  // A value that contains itself has no end.
   if (depth > DEEPEST_STORED) return { path: path.slice(0, 100), found: "endless nesting" };
   if (Array.isArray(value)) {
     return firstOf(value, (item, index) => findNonJson(item ?? null, `${path}[${index}]`, depth + 1));
@@ -36,8 +36,8 @@ const DEEPEST = 100;
 const DEEPEST_STORED = 1000;
 
 /**
- * What JSON allows and nobody means: nesting no reader survives, and the one name that vanishes from an object. The
- * path of the first such thing and what is wrong with it, or null.
+ * The path of the first thing that JSON allows but that is surely a mistake, and what is wrong with it, or null:
+ * nesting that readers cannot parse, and the member name that is lost from an object (`__proto__`).
  */
 export function findOddity(
   value: Json,
@@ -49,7 +49,7 @@ export function findOddity(
     const message = `is nested more than ${DEEPEST} deep`;
     return { path: path.slice(0, 100), oddity: "too_deep", message };
   }
-  // A value may hold millions of numbers: only what holds something itself has a path made for it.
+  // A value may hold millions of numbers: a path is only made for lists and objects.
   if (Array.isArray(value)) {
     return firstOf(value, (item: Json, at) => (isPlain(item) ? null : findOddity(item, `${path}[${at}]`, depth + 1)));
   }
@@ -67,7 +67,7 @@ function isPlain(value: Json): boolean {
   return value === null || typeof value !== "object";
 }
 
-/** JSON with the keys of every object in code-unit order: equal values give equal text. */
+/** JSON with the keys of every object in code-unit order: equal values have equal texts. */
 export function canonicalJson(value: Json): string {
   if (value === null || typeof value !== "object") return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item)).join(",")}]`;
@@ -91,7 +91,7 @@ export function deepFreeze<T>(value: T): T {
   return value;
 }
 
-/** What a list or an object holds. `Object.values` takes three times as long where an object has 100,000 names. */
+/** The items of a list, or the values of an object. `Object.values` takes three times as long for 100,000 names. */
 export function membersOf(value: object): readonly unknown[] {
   return Array.isArray(value) ? value : Object.keys(value).map((name) => Reflect.get(value, name));
 }

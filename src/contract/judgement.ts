@@ -1,8 +1,8 @@
 /**
- * Judges on the wire: who answers for one, what it said of a rollout, and what that cost.
+ * Judges on the wire: which endpoint answers for a judge, what it replied about a rollout, and what that cost.
  *
- * Money is in whole micro-dollars. A cost that nobody can know (an endpoint without prices, a reply without usage) is null,
- * never 0, and so is a sum that such a one is in.
+ * Money is in whole micro-dollars. An unknown cost (an endpoint without prices, a reply without usage) is null, never
+ * 0, and so is every sum that includes one.
  */
 import * as z from "zod";
 import { EndpointOrName, ModelName } from "./endpoint.ts";
@@ -11,17 +11,17 @@ import { Count, MaybeText, named } from "./primitives.ts";
 import { Sampling } from "./sampling.ts";
 import { ShownText } from "./shown-text.ts";
 
-/** As the rubric calls it. */
+/** The judge's name in the rubric. */
 export const JudgeName = ShownText;
 
-/** Who answers for a judge of a rubric: an endpoint and a model of its own, never the policy's by default. */
+/** The endpoint and model of a judge of the rubric. The policy's are never used by default. */
 export const JudgeTarget = z.strictObject({
   endpoint: EndpointOrName.describe("an endpoint by name or id, or defined inline"),
   model: ModelName,
   sampling: Sampling.default({}),
 });
 
-/** The endpoint by its id, with its prices when the run was accepted; absent where it had none. */
+/** The endpoint by its id, and its prices when the run was accepted; without prices if it had none. */
 export interface ResolvedJudge {
   readonly endpoint_id: string;
   readonly model: string;
@@ -29,13 +29,13 @@ export interface ResolvedJudge {
   readonly prices?: TokenPrices;
 }
 
-/** Of an endpoint, in micro-dollars per million tokens. */
+/** Prices of an endpoint, in micro-dollars per million tokens. */
 export interface TokenPrices {
   readonly input_per_mtok_micros: number;
   readonly output_per_mtok_micros: number;
 }
 
-/** What was spent on something. */
+/** What a rollout or a run cost, by part. */
 export const Cost = z.object({
   policy_micros: Count.nullable()
     .describe(
@@ -75,17 +75,17 @@ export const Judgement = named("Judgement", {
 });
 export type Judgement = z.infer<typeof Judgement>;
 
-/** The same in a row of results, by its words. */
+/** The same in a row of results, with the field names used there. */
 export const JudgeTokens = z
   .object({ input_tokens: Count, output_tokens: Count, calls: Count, cost_micros: JudgeMicros })
   .describe("of the rubric's judges; absent if none was called");
 export type JudgeTokens = z.infer<typeof JudgeTokens>;
 
-/** What judges cost, apart from the policy. */
+/** What judges used and cost, apart from the policy. */
 export const JudgeUsage = Usage.extend({ calls: Count, cost_micros: JudgeMicros });
 export type JudgeUsage = z.infer<typeof JudgeUsage>;
 
-/** What was spent, by what is reported of it. */
+/** Costs computed from the reported usage. */
 export function costOfUsage({
   judge,
   cost_micros = null,
@@ -101,7 +101,7 @@ export function costOfUsage({
 
 const TOKENS_PRICED = 1_000_000;
 
-/** To the nearest micro-dollar; of each reply by itself, so that sums of sums agree. */
+/** Rounded to the nearest micro-dollar for each reply, so that sums of sums agree. */
 export function tokenCost(
   prices: TokenPrices | undefined,
   { prompt_tokens, completion_tokens }: { prompt_tokens: number; completion_tokens: number },

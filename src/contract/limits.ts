@@ -1,106 +1,110 @@
-/** Every size, count and time the platform refuses beyond, in one place. Bytes unless the name says otherwise. */
+/** The limits of the platform: sizes, counts and times. In bytes, unless the name has another unit. */
 const KIB = 1024;
 const MIB = 1024 * KIB;
 const MINUTE = 60_000;
 
 export const LIMITS = {
-  /** Of one project, those that were deleted aside. */
+  /** Of one project, without deleted fleets. */
   fleetsPerProject: 100,
   /** Replicas of one fleet. */
   fleetReplicas: 64,
-  /** Addresses that are told of a project's events; names that one wants; how long two secrets sign. */
+  /** Webhook endpoints of a project; event names of one; how long two of its secrets sign. */
   webhooksPerProject: 20,
   webhookEvents: 32,
   webhookOverlapSeconds: 7 * 86_400,
   webhookSecrets: 5,
-  /** A longer body of an event has no more than ids and where the rest is read. */
+  /** A longer body of an event is replaced by ids and the address to read the rest from. */
   webhookBodyBytes: 20_000,
-  /** Deliveries that wait for one address: beyond either the oldest are dropped. */
+  /** Deliveries that wait for one webhook endpoint: above either limit the oldest are dropped. */
   webhookBacklog: 10_000,
   webhookBacklogBytes: 16 * MIB,
-  /** Deliveries that came to an end and are still in an address's log. */
+  /** Finished deliveries that stay in the log of a webhook endpoint. */
   webhookLog: 1000,
-  /** What is read of an answer, and kept of it. */
+  /** How much of a reply to a delivery is read, and how much is kept. */
   webhookAnswerBytes: 64 * KIB,
   webhookAnswerCharacters: 500,
   webhookAttemptMs: 20_000,
   /** An environment's own state, as JSON, after each hook. */
   stateBytes: 256 * KIB,
-  /** One SQLite row or value. Production refuses 2 MB, the local runtime does not: we refuse earlier, everywhere. */
+  /** One SQLite row or value. Production refuses 2 MB, the local runtime does not: our limit is lower, in both. */
   rowBytes: 1_900_000,
   toolResultBytes: 256 * KIB,
-  /** A finished trajectory up to this travels with the report and waits in its run to be folded; a larger one is an R2 object of its own. */
+  /**
+   * A finished trajectory up to this size travels with the report and stays in its run until it is compacted; a larger
+   * one is an R2 object of its own.
+   */
   inlineTrajectoryBytes: 32 * KIB,
-  /** Inline trajectories one answer between objects may carry. */
+  /** Inline trajectories in one reply between objects. */
   inlinePageBytes: 8 * MIB,
   taskRowBytes: 4 * MIB,
   taskRowValues: 100_000,
   /** One reply of a model, a judge or an embedding model: its body, inflated. */
   completionBytes: 4 * MIB,
-  /** Of what an endpoint refuses, by name. */
+  /** Names of request fields that an endpoint refuses. */
   refusedNames: 16,
-  /** The same of a streamed reply, in which each token has a JSON object of its own. */
+  /** The same for a streamed reply, in which each token has its own JSON object. */
   streamedBytes: 32 * MIB,
-  /** What is read of a reply that refuses a call. */
+  /** How much is read of a reply that refuses a call. */
   refusalBytes: 64 * KIB,
-  /** Milliseconds between two pieces of a body that has begun; of a request's body so many bytes must come in that time. */
+  /** Milliseconds between two pieces of a body; a request's body must bring so many bytes in that time. */
   bodyPauseMs: MINUTE,
   bodyProgressBytes: 32 * KIB,
-  /** In one reply of a model; more is an unusable reply, as is one that says it took more tokens. */
+  /** Of one reply of a model. A reply with more is unusable, and so is one that reports more tokens. */
   toolCallsPerReply: 128,
   choicesPerReply: 128,
   tokensPerCall: 1_000_000_000,
   /** JSON values in the parts of its content, and in its list of reasoning. */
   valuesPerReply: 10_000,
-  /** In one message of an MCP server. */
+  /** JSON values in one message of an MCP server. */
   valuesPerMessage: 100_000,
-  /** Of one tool of an MCP server: its name and description, and its schema as JSON; a larger one is left out. */
+  /** Of one tool of an MCP server: its name and description, and its schema as JSON. A larger tool is left out. */
   mcpToolBytes: 64 * KIB,
-  /** What the turns of a rollout hold, as JSON in UTF-16 units; with more it is truncated, and scored. */
+  /** The turns of a rollout, as JSON in UTF-16 units. A rollout with more is truncated, and scored. */
   rolloutCharacters: 16 * MIB,
-  /** All running rollouts of a process together: their rows, prompts and turns. Others wait. */
+  /** All running rollouts of a process together: their rows, prompts and turns. Other rollouts wait. */
   heldCharacters: 256 * MIB,
   /**
-   * All large model replies of a process together, from their arrival until they are parsed; reading of others pauses. And
-   * replies that may always finish, so that those which hold memory never wait for each other for good.
+   * All large model replies of a process together, from their arrival until they are parsed; beyond it the reading of
+   * others pauses. This many replies may always finish, so that those with memory never wait for each other
+   * forever.
    */
   repliesCharacters: 64 * MIB,
   repliesToEnd: 4,
-  /** Of trajectories that whoever scores holds at once, as JSON; one unit more than that is held by itself. */
+  /** Trajectories that scoring holds in memory at once, as JSON. A larger scoring group is held alone. */
   scoringCharacters: 32 * MIB,
-  /** Each text of an error, and the errors of one list together: more is cut, and says so. */
+  /** Each text of an error, and all errors of one list together. Longer ones are cut, with a mark. */
   errorCharacters: 4096,
   errorListCharacters: 16 * KIB,
-  /** Of a score, a metric, a stop condition, a handler. */
+  /** Name of a score, a metric, a stop condition or a handler. */
   nameCharacters: 200,
-  /** Environments of a group, those of the groups in it included: each has figures of its own in every report and step. */
+  /** Environments of a group, including those of nested groups: each has its own figures in every report and step. */
   groupMembers: 64,
-  /** Scores of a rollout, and what they say of its turns, as JSON. */
+  /** The scores of a rollout, and their notes on its turns, as JSON. */
   scoresCharacters: 64 * KIB,
   stepsCharacters: 512 * KIB,
-  /** A judge's reply that is its verdict as it stands. */
+  /** A judge's reply that is used as its judgement without extraction. */
   verdictCharacters: 32 * KIB,
   requestBodyBytes: 1 * MIB,
   /**
-   * Memory of one process for such bodies while they come, and for the first 4 KiB of each; an organisation waits so long
-   * for its part of that.
+   * Memory of one process for request bodies while they arrive, and for the first 4 KiB of each; so long an
+   * organisation waits for its part of that memory.
    */
   bodiesBytes: 24 * MIB,
   bodyBeginningsBytes: 8 * MIB,
   bodyWaitMs: 10_000,
-  /** In a JSON body. */
+  /** JSON values in a request body. */
   valuesPerRequest: 100_000,
   datasetBytes: 1024 * MIB,
-  /** A multipart upload's parts, all but the last; R2 wants them of one size. */
+  /** Size of all parts of a multipart upload but the last: R2 requires parts of equal size. */
   datasetPartBytes: 8 * MIB,
-  /** At once in one process: each holds a part in memory. */
+  /** Uploads at once in one process: each holds a part in memory. */
   uploadsAtOnce: 10,
-  /** An uploaded file is read in blocks of whole rows, by one ranged get: at most so many rows, */
+  /** An uploaded file is read in blocks of whole rows, each by one ranged get: at most so many rows, */
   datasetBlockRows: 256,
-  /** and so many bytes, unless it is one longer row. */
+  /** and so many bytes, unless one row is longer. */
   datasetBlockBytes: 1 * MIB,
   secretCharacters: 8192,
-  /** A reply to `can.fetch`, and the milliseconds it may take at most, whatever its caller says. */
+  /** A reply to `can.fetch`, and its maximal time in milliseconds, whatever timeout its caller sets. */
   fetchedBytes: 4 * MIB,
   fetchMs: 10 * MINUTE,
   /** One call of `can.sql`: its text, its parameters and its rows, the latter two as JSON. */
@@ -108,12 +112,12 @@ export const LIMITS = {
   sqlParameterBytes: 256 * KIB,
   sqlResultBytes: 256 * KIB,
   sqlRows: 1000,
-  /** Calls of one hook, which are kept until its outcome is stored. */
+  /** SQL calls of one hook: they are kept until the hook's outcome is stored. */
   sqlCallsPerHook: 1000,
-  /** Work of a statement, estimated before it runs: a step is some 10 ns at most. Nobody else is answered meanwhile. */
+  /** Estimated work of a statement, before it runs: a step takes at most 10 ns. The process is blocked meanwhile. */
   sqlStepsPerCall: 30_000_000,
   sqlStepsPerHook: 100_000_000,
-  /** What SQLite itself refuses on the platform, and so in an author's tests: a value, a pattern of `like`, */
+  /** SQLite's own limits on the platform, which an author's tests apply, too: a value, a pattern of `like`, */
   sqlValueBytes: 9_000_000,
   sqlPatternBytes: 50,
   /** a program, columns, the depth of an expression, the parts of a union, the parameters, triggers in triggers. */
@@ -123,55 +127,61 @@ export const LIMITS = {
   sqlUnions: 5,
   sqlParameters: 100,
   sqlTriggerDepth: 10,
-  /** A rollout's database, the platform's own table included. */
+  /** A rollout's database, including the platform's own table. */
   sqlDatabaseBytes: 64 * MIB,
-  /** Failed model calls a rollout lists; the oldest go. */
+  /** Failed model calls that a rollout lists; the oldest are dropped. */
   failedCallsListed: 100,
-  /** Milliseconds environment code may take before its rollout ends: what a run may set itself is its default. */
+  /** Milliseconds of environment code before its rollout ends. What a run may set is its default. */
   setupMs: 5 * MINUTE,
-  /** For whoever waits for an environment to be built; no run sets it, since a build is every run's of its arguments. */
+  /**
+   * How long a caller waits until an environment is built. No run sets it, since all runs with its arguments share a
+   * build.
+   */
   buildMs: MINUTE,
   turnMs: 5 * MINUTE,
   toolMs: 2 * MINUTE,
   cleanupMs: 2 * MINUTE,
-  /** All of what closes a rollout: whatever is left then has a second each. */
+  /** All closing work of a rollout together: after it, each handler that is left has one second. */
   closingMs: 10 * MINUTE,
-  /** How long one call waits for an endpoint that is down, before it spends the tries it has left. */
+  /** How long one call waits for an endpoint that is down, before it uses its remaining attempts. */
   endpointWaitMs: 15 * MINUTE,
-  /** Verdicts the functions of one rollout may ask for. */
+  /** Judgements that the functions of one rollout may request. */
   judgeAsksPerRollout: 64,
-  /** One question to a judge: all its messages, or the two texts to compare. A longer one is not sent: the score is null. */
+  /**
+   * One question to a judge: all its messages, or the two texts to compare. A longer question is not sent: the score is
+   * null.
+   */
   askCharacters: 4 * MIB,
-  /** All questions of one unit that are open at once; it asks the rest once those are answered. */
+  /** All open questions of one scoring group; it sends the next ones after those are answered. */
   unitAskCharacters: 16 * MIB,
-  /** All open questions of a process; others wait. */
+  /** All open questions of a process; other questions wait. */
   askedCharacters: 64 * MIB,
-  /** Less than a run waits before it sends a unit again. */
+  /** Time to score a group; less than a run waits before it sends the group again. */
   scoringMs: 20_000,
-  /** Of one organisation: hosts it lists, projects, members, keys that work, invitations that wait, budgets. */
+  /** Of one organisation: allowed hosts, projects, members, active keys, open invitations, budgets. */
   allowedHosts: 100,
   projects: 1000,
   members: 1000,
   keys: 1000,
   openInvitations: 1000,
-  /** Of one key or person: browsers that are signed in, and codes that wait; where there are more, the oldest end. */
+  /** Of one key or person: signed-in browsers, and unused sign-in codes. Above the limit, the oldest end. */
   sessionsPerCaller: 50,
   signInCodesPerCaller: 20,
   /** Links to the report of one run. */
   reportLinksPerRun: 100,
   budgets: 1000,
-  /** Lists of prices that are to come. */
+  /** Lists of prices with a future start. */
   comingPrices: 100,
-  /** Keys and invitations of it that have ended and are still shown; those that ended first go. */
+  /** Ended keys and invitations that are still shown; those that ended first are dropped. */
   endedAccounts: 1000,
   maxConcurrent: 10_000,
   groupSize: 1024,
-  /** Of a training run: a group is scored, credited and stored as one. */
+  /** Rollouts of a training run's group: it is scored, credited and stored as one. */
   trainingGroup: 400,
   batchRollouts: 65_536,
   holdoutTasks: 10_000,
   rolloutsPerRun: 1_000_000,
-  /** A million dollars: every sum of it is exact. */
+  /** A million dollars: all sums up to it are exact. */
   maxCostMicros: 1_000_000_000_000,
   metadataPairs: 16,
   metadataKeyCharacters: 64,
@@ -180,76 +190,85 @@ export const LIMITS = {
   subrequests: 500,
   /** Connections one invocation may hold open at once (production stops at 6). */
   parallelFetches: 6,
-  /** Rollouts one object plays at a time, as many as it may have connections; and in its life, since it keeps what they left. */
+  /**
+   * Rollouts that one shard plays at a time, as many as it may have connections; and in its whole life, since it keeps
+   * their results.
+   */
   rolloutsPerHost: 6,
   rolloutsPerHostInAll: 100,
-  /** Objects one invocation may address, and rows or keys it may touch, before it yields to the next slice. */
+  /**
+   * Objects that one invocation may address, and rows or keys that it may read or write, before it continues in the
+   * next slice.
+   */
   sliceObjects: 250,
   sliceRows: 1000,
   eventsPerRun: 10_000,
-  /** Streams of events at once in one process. */
+  /** Event streams at once in one process. */
   streamsAtOnce: 1000,
-  /** Changes an organisation's audit log keeps; the oldest go. About 0.5 kB each, indexes included. */
+  /** Entries of an organisation's audit log; the oldest are dropped. About 0.5 kB each, including indexes. */
   auditEntries: 5_000_000,
   segmentRollouts: 100,
-  /** Stored bytes of the trajectories on one page of results or exported rows, unless it is one longer row. */
+  /** Stored bytes of the trajectories on one page of results or exported rows, unless one row is longer. */
   pageBytes: 16 * MIB,
-  /** Such pages being made at once in one process, and how long another waits to be. */
+  /** Such pages made at once in one process, and how long another page waits for its turn. */
   pagesAtOnce: 4,
   pageWaitMs: 10_000,
-  /** Bytes of made pages that wait for their readers, and how long a page does so before another may take its room. */
+  /** Bytes of finished pages that wait for readers, and after how long a page's memory may be reused. */
   unreadBytes: 32 * MIB,
   unreadMs: 5000,
   resultsPerPage: 1000,
-  /** Of one project. */
+  /** Triggers of one project. */
   triggersPerProject: 100,
-  /** The run that a trigger begins, and its conditions, as JSON: pages of triggers show them whole. */
+  /** The run that a trigger creates, and its conditions, as JSON: pages of triggers show them whole. */
   triggerRunCharacters: 64 * KIB,
   triggerWhenCharacters: 16 * KIB,
-  /** Turns on one page, and stored bytes of them, unless it is one longer turn; the same of a page of an outline. */
+  /** Turns on one page, and their stored bytes, unless one turn is longer; the same for a page of an outline. */
   turnsPerPage: 100,
   turnPageBytes: 4 * MIB,
   outlinePerPage: 5000,
   outlinePageBytes: 8 * MIB,
-  /** What a page of turns shows of each text (UTF-16 units), and of each list in a turn. */
+  /** How much of each text (UTF-16 units), and of each list in a turn, a page of turns shows. */
   shownCharacters: 10_000,
   shownItems: 100,
-  /** Ids of one page of a turn's tokens. */
+  /** Token ids on one page of a turn's tokens. */
   tokensPerPage: 10_000,
-  /** A filter over a run's rollouts: its text, its terms, and the values in all of them. */
+  /** A filter over a run's rollouts: its text, its terms, and the values in all terms. */
   filterCharacters: 500,
   filterTerms: 20,
   filterValues: 40,
-  /** Of a run's lists; each summary is of some kilobytes at most. */
+  /** Pages of a run's lists; each summary has a few kilobytes at most. */
   rolloutsPerPage: 500,
   groupsPerPage: 200,
   histogramBins: 30,
   histogramSteps: 500,
   groupMembersShown: 1024,
-  /** Of a group's first prompt, what a search looks in, and the groups of a run whose prompt is kept for that. */
+  /** How much of a group's first prompt is searched, and for how many groups of a run that prompt is kept. */
   searchedCharacters: 500,
   searchedGroups: 100_000,
   /** Paths in a trigger's map, conditions in its `when`, values allowed by one of those. */
   triggerPaths: 32,
-  /** Deliveries of a trigger that wait for the run before them. */
+  /** Deliveries of a trigger that wait for the previous run to end. */
   triggerWaiting: 100,
-  /** Deliveries in a trigger's log, up to 50 more for a while; and beside them those that nobody signed. */
+  /** Deliveries in a trigger's log (up to 50 more for a while), and besides them those without a valid signature. */
   deliveriesLogged: 1000,
   unsignedLogged: 100,
-  /** How long, and how many, ids of deliveries are known again. */
+  /** How long, and how many, delivery ids are remembered to detect repeats. */
   deliveryIdMs: 7 * 24 * 60 * MINUTE,
   deliveryIds: 100_000,
-  /** Rollouts that the header of a page of exported rows names. */
+  /** Rollouts that the header of a page of exported rows lists as left out. */
   leftOutNamed: 20,
-  /** Tokens of a batch, and of one of its objects, that are given in a trainer's own format; and bytes of one row, unzipped. */
+  /**
+   * Tokens of a batch, and of one of its objects, that can be read in a trainer's own format; and bytes of one row,
+   * unzipped.
+   */
   formattedTokens: 16 * MIB,
   formattedObjectTokens: 4 * MIB,
   formattedRowBytes: 32 * MIB,
-  /** Credits that are held while a batch is given in a format. */
+  /** Credits held in memory while a batch is written in a format. */
   formattedCreditBytes: 16 * MIB,
-  /** Tokens of packed sequences that are begun and not whole. */
+  /** Tokens of packed sequences that are not yet full. */
   packedTokens: 1 * MIB,
-  /** Of a training run's series. */
+  /** Pages of a training run's series. */
   stepsPerPage: 1000,
   comparedPerPage: 1000,
 } as const;

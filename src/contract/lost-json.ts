@@ -1,9 +1,9 @@
 /**
- * What `JSON.parse` loses of a text: the digits of a number that no double has, and all but the last of the members of an
- * object that share a name. A reader that keeps what it was sent refuses both by their place.
+ * Finds what `JSON.parse` loses of a text: the digits of a number that no double has, and all but the last of several
+ * members of an object with the same name. A reader that must keep its input refuses both, with their place.
  *
- * The work is linear in the length of the text. Most texts need no second look: the value has no large number, and as
- * many names as the text.
+ * The work is linear in the length of the text. Most texts are not scanned: the value has no large number, and as many
+ * names as the text.
  */
 import { isKept, sayInexact } from "./exact-json.ts";
 import { membersOf } from "./json.ts";
@@ -12,29 +12,32 @@ import { saidBack } from "./shown-text.ts";
 export interface Lost {
   /** As `findOddity` writes it: `info.ids[2]`. */
   readonly path: string;
-  /** Begins with the path, where there is one. */
+  /** Begins with the path, if there is one. */
   readonly message: string;
 }
 
 const [SPACE, QUOTE] = [32, 34];
 const [MINUS, POINT, BACKSLASH] = [45, 46, 92];
-/** Digits of 2^53. */
+/** The number of digits of 2^53. */
 const LARGE = 16;
-/** Deeper values are looked at in their text, which takes no stack. */
+/** Deeper values are scanned in their text, which needs no stack. */
 const DEEPEST = 100;
 const SHOWN_PATH = 200;
 
-/** The first thing that was lost when `JSON.parse` made `value` of the text, or null. `name`: what the value is called. */
+/**
+ * The first thing that was lost when `JSON.parse` made `value` of the text, or null. `name`: the name of the value in
+ * paths.
+ */
 export function findLost(text: string, value: unknown, name = ""): Lost | null {
   return mayHaveLost(text, value) ? new Scanner(text, name).scan() : null;
 }
 
-/** The same place as the end of a longer path: `.answer`, `[2]`. */
+/** The path as the end of a longer path: `.answer`, `[2]`. */
 export function within({ path }: Lost): string {
   return path === "" || path.startsWith("[") ? path : `.${path}`;
 }
 
-/** False only where nothing was lost: no number is past 2^53, and the text holds no more names than the value has. */
+/** False only if nothing was lost: no number is past 2^53, and the text has no more names than the value. */
 function mayHaveLost(text: string, value: unknown): boolean {
   const names = namesIn([value]);
   let found = 0;
@@ -44,14 +47,14 @@ function mayHaveLost(text: string, value: unknown): boolean {
   return found > names;
 }
 
-/** Whether a quote, or white space, stands there. A quote behind a single backslash ends no text. */
+/** Whether the character there is a quote or white space. A quote after a single backslash ends no text. */
 function mayEndName(text: string, at: number): boolean {
   const code = text.charCodeAt(at);
   if (code !== QUOTE) return code <= SPACE;
   return text.charCodeAt(at - 1) !== BACKSLASH || text.charCodeAt(at - 2) === BACKSLASH;
 }
 
-/** How many members the objects in a value have together; less than 0 where a number is past 2^53 or nesting too deep. */
+/** The number of members of all objects in a value; less than 0 if a number is past 2^53 or the nesting is too deep. */
 function namesIn(value: object, depth = 0): number {
   if (depth > DEEPEST) return Number.NEGATIVE_INFINITY;
   const members = membersOf(value);
@@ -64,7 +67,7 @@ function namesIn(value: object, depth = 0): number {
   return names;
 }
 
-/** An object or a list that is open where the scanner stands. `key`, `index`: of the member that it is in. */
+/** An object or a list that is open at the scanner's position. `key`, `index`: of its current member. */
 interface Open {
   readonly list: boolean;
   readonly keys: Set<string>;
@@ -72,7 +75,7 @@ interface Open {
   index: number;
 }
 
-/** Goes through a text that is known to be JSON. */
+/** Scans a text that is known to be valid JSON. */
 class Scanner {
   readonly #text: string;
   readonly #open: Open[];
@@ -136,7 +139,7 @@ class Scanner {
   }
 }
 
-/** Where the number with its first digit at `from` ends; its text where it may be past 2^53. */
+/** The end of the number whose first digit is at `from`; and its text if it may be past 2^53. */
 function largeNumber(text: string, from: number): { readonly end: number; readonly source: string | null } {
   const whole = endOfDigits(text, from);
   let end = text.charCodeAt(whole) === POINT ? endOfDigits(text, whole + 1) : whole;
@@ -147,7 +150,7 @@ function largeNumber(text: string, from: number): { readonly end: number; readon
   return { end, source: text.slice(start, end) };
 }
 
-/** Where the text that opens at `from` ends: at a quote with an even number of backslashes before it. */
+/** The end of the text that opens at `from`: a quote with an even number of backslashes before it. */
 function closingQuote(text: string, from: number): number {
   for (let at = text.indexOf('"', from + 1); at !== -1; at = text.indexOf('"', at + 1)) {
     let before = at;

@@ -1,8 +1,8 @@
 /**
- * Media types as they are compared: without case, parameters and surrounding space. Source: RFC 9110, 8.3.1.
+ * Normalises media types for comparison: lower case, without parameters and surrounding space. Source: RFC 9110, 8.3.1.
  */
 
-/** Of a content-type header, or a MIME type in a document; "" where there is none. */
+/** The media type of a content-type header, or of a MIME type in a document; "" if there is none. */
 export function mediaTypeOf(contentType: string | null | undefined): string {
   return (contentType ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
 }

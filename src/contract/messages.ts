@@ -1,14 +1,14 @@
 /**
  * Messages, tools, usage and finish reasons in OpenAI's chat-completion wire shape.
- * Source: the chat-completion objects of the OpenAI API. Three readings are ours, all verifiers': the role `developer`
- * is read as `system`, the role `text` is a bare string (a prompt or an environment's reply), sent as `user`, and a tool
- * call may be written flat, or in OpenAI's shape without an id or with its arguments as an object.
+ * Source: the chat-completion objects of the OpenAI API. Three additions follow verifiers: the role `developer` is read
+ * as `system`; the role `text` is a bare string (a prompt or an environment's reply), sent as `user`; a tool call may
+ * be written flat, or in OpenAI's shape without an id or with its arguments as an object.
  */
 import * as z from "zod";
 import { isRecord } from "./json.ts";
 import { Count } from "./primitives.ts";
 
-/** Members that a server sent beside those of OpenAI: the text of a JSON object, so that numbers keep their digits. */
+/** A server's additional members, as the text of a JSON object, so that numbers keep their digits. */
 const ProviderFields = z.string().optional();
 
 const WireToolCall = z.object({
@@ -20,7 +20,7 @@ const WireToolCall = z.object({
 export const ToolCall = z.preprocess(asWireCall, WireToolCall);
 export type ToolCall = Readonly<z.infer<typeof WireToolCall>>;
 
-/** One part of a message that is more than text. Fields beyond OpenAI's are kept as they are. */
+/** One part of a message that is not only text. Fields beyond OpenAI's are kept as they are. */
 export type ContentPart =
   | { readonly type: "text"; readonly text: string }
   | {
@@ -34,7 +34,7 @@ export type ContentPart =
   | { readonly type: string; readonly [field: string]: unknown };
 export type Content = string | readonly ContentPart[] | null;
 
-/** What the parts OpenAI names must hold. A part of another type is passed on: endpoints know more than we do. */
+/** The members that OpenAI's parts must have. A part of another type is passed on: the endpoint may support it. */
 const KNOWN_PARTS: ReadonlyMap<string, z.ZodType> = new Map<string, z.ZodType>([
   ["text", z.looseObject({ text: z.string() })],
   ["image_url", z.looseObject({ image_url: z.looseObject({ url: z.string() }) })],
@@ -72,25 +72,25 @@ const WireMessage = z.object({
   tool_calls: z.array(ToolCall).optional(),
   tool_call_id: z.string().optional(),
 });
-/** Rows and SDKs often write a field they do not use as null. */
+/** A message. Null fields are dropped: rows and SDKs often write an unused field as null. */
 export const Message = z.preprocess(withoutNulls, WireMessage);
 export interface Message {
   readonly role: (typeof ROLES)[number];
   readonly content: Content;
   readonly name?: string | undefined;
   readonly reasoning_content?: string | undefined;
-  /** The member in which the server sent `reasoning_content`, and gets it back; absent: that name. */
+  /** The member name under which the server sent `reasoning_content`, and gets it back; absent: that name. */
   readonly reasoning_name?: string | undefined;
-  /** What the server sent beside the members above, and gets back: the text of a JSON object. */
+  /** Members that the server sent in addition to those above, and gets back: the text of a JSON object. */
   readonly provider_fields?: string | undefined;
-  /** What a model thought, in its provider's own form: kept, never sent. */
+  /** The model's reasoning in its provider's own form: kept, never sent. */
   readonly thinking_blocks?: readonly { readonly [field: string]: unknown }[] | undefined;
   readonly tool_calls?: readonly ToolCall[] | undefined;
   readonly tool_call_id?: string | undefined;
 }
 export type Messages = readonly Message[];
 
-/** From an author: what a role needs must be there. What is stored is read more leniently. */
+/** Messages from an author: the fields that a role needs are required. Stored messages are parsed more leniently. */
 export const Messages = z.array(
   Message.superRefine((message, context) => {
     for (const [field, why] of lacksOf(message)) {
@@ -131,16 +131,16 @@ export const Usage = z.object({
 });
 export type Usage = Readonly<z.infer<typeof Usage>>;
 
-/** Anything an endpoint says beyond these three is kept as null, as verifiers does; `abort` is vLLM's, kept apart. */
+/** Any other reason of an endpoint is kept as null, as in verifiers; `abort` is vLLM's, and kept apart. */
 export const FinishReason = z.enum(["stop", "length", "tool_calls", "abort"]).nullable();
 export type FinishReason = z.infer<typeof FinishReason>;
 
-/** Parts that a text continues behind: another piece of it, or what it quotes (Mistral). */
+/** Types of parts that belong to the text around them: a piece of the text, or a quotation in it (Mistral). */
 const WITHIN_A_TEXT: ReadonlySet<string> = new Set(["text", "reference"]);
 
 /**
- * The text of a message: its text parts joined and trimmed; "" where there is none, or no message. A model's parts are
- * pieces of one text, as its server cut it, unless something else stands between them; others are joined by a space each.
+ * The text of a message: its text parts joined and trimmed; "" if there is no text or no message. A model's adjacent
+ * text parts are pieces of one text, cut by its server; other parts are joined with a space.
  */
 export function textOf(message: (Pick<Message, "content"> & Partial<Pick<Message, "role">>) | undefined): string {
   const content = message?.content ?? "";
@@ -156,8 +156,8 @@ export function textOf(message: (Pick<Message, "content"> & Partial<Pick<Message
 }
 
 /**
- * Messages of unknown origin (a row, an environment) as they are kept: one way to write a tool call, one word for a
- * role. Throws TypeError that names what is wrong.
+ * Normalises messages of unknown origin (a row, an environment) for storage: one form of tool calls, one name per role.
+ * Throws TypeError with what is wrong.
  */
 export function normalizeMessages(value: unknown): Messages {
   if (typeof value === "string") return asMessages(value);
@@ -167,14 +167,17 @@ export function normalizeMessages(value: unknown): Messages {
   throw new TypeError(`not a list of messages: ${path.join(".")}: ${message}`);
 }
 
-/** A bare string is one message of role `text`. Throws TypeError for what is neither: authors are not always typed. */
+/**
+ * Makes a bare string one message of role `text`. Throws TypeError for anything else, since authors may write
+ * JavaScript.
+ */
 export function asMessages(value: Messages | string): Messages {
   if (typeof value === "string") return [{ role: "text", content: value }];
   if (Array.isArray(value)) return value;
   throw new TypeError("neither a text nor a list of messages");
 }
 
-/** How many messages two histories share from the start. */
+/** How many messages two histories have in common from the start. */
 export function commonPrefix(a: Messages, b: Messages): number {
   const limit = Math.min(a.length, b.length);
   let shared = 0;
@@ -187,8 +190,8 @@ function sameMessage(a: Message | undefined, b: Message | undefined): boolean {
 }
 
 /**
- * Flat calls (`{id, name, arguments}`, the arguments as text) and OpenAI's, whose id may be left out and whose arguments may
- * be an object. What is no call is left to the schema.
+ * Converts flat calls (`{id, name, arguments}`, the arguments as text) and OpenAI's calls, whose id may be missing and
+ * whose arguments may be an object. Anything else is left to the schema.
  */
 function asWireCall(call: unknown): unknown {
   if (!isRecord(call)) return call;
@@ -203,7 +206,7 @@ function asWireCall(call: unknown): unknown {
   return { id: typeof id === "string" ? id : name, type, function: { name, arguments: text }, provider_fields };
 }
 
-/** A message without what only its server needs back. */
+/** A message without the fields that only its server needs back. */
 export function publicMessage({ provider_fields: _, reasoning_name: __, ...message }: Message): Message {
   if (message.tool_calls?.some(({ provider_fields }) => provider_fields !== undefined) !== true) return message;
   return { ...message, tool_calls: message.tool_calls.map(({ provider_fields: ___, ...call }) => call) };

@@ -1,10 +1,10 @@
 /**
- * Money: what the platform asks for, by versioned lists of prices, and how what is charged is named.
+ * Money: what the platform charges, by versioned lists of prices, and the names of charges.
  *
- * All amounts are whole micro-dollars. What is charged for one thing is rounded to the nearest one line by line, so sums of
- * sums agree. Tokens of endpoints that the platform does not offer are the business of whoever brought them: they cost
- * nothing here. What their owners ask (`prices` of an endpoint) is shown as `policy_micros` and `judge_micros`, and
- * counts towards `max_cost_micros`.
+ * All amounts are whole micro-dollars. Each charge is rounded to the nearest micro-dollar line by line, so sums of sums
+ * agree. Tokens of endpoints that the platform does not offer are paid by the customer elsewhere: they cost nothing
+ * here. Their prices (`prices` of an endpoint) are shown as `policy_micros` and `judge_micros`, and count towards
+ * `max_cost_micros`.
  */
 import * as z from "zod";
 import { Count, EXAMPLE, listOf, MaybeText, named, namedInput, Seconds } from "./primitives.ts";
@@ -13,7 +13,7 @@ import { WebAddress } from "./shown-text.ts";
 /** The highest price of anything: a thousand dollars. */
 const Price = z.int().min(0).max(1_000_000_000);
 
-/** Of a model that the platform offers, in micro-dollars per million tokens. */
+/** The prices of a model that the platform offers, in micro-dollars per million tokens. */
 export const ModelPrice = z.strictObject({
   base_url: WebAddress.describe("of the endpoint; runs on other endpoints pay nothing for tokens"),
   model: z.string().min(1).max(500),
@@ -22,12 +22,12 @@ export const ModelPrice = z.strictObject({
   output_per_mtok_micros: Price,
 });
 export type ModelPrice = z.infer<typeof ModelPrice>;
-/** What the platform asks for tokens of a model that it offers. */
+/** The platform's prices for tokens of a model that it offers. */
 export type OfferedTokens = Omit<ModelPrice, "base_url" | "model">;
 
 export const MODEL_PRICES_MAX = 200;
 
-/** What the platform asks for its own work. */
+/** The platform's prices for its own work. */
 export const Fees = z.strictObject({
   rollout_micros: Price.describe("per started rollout").meta({ example: 240 }),
   thousand_turns_micros: Price.describe("per 1,000 turns").meta({ example: 12_000 }),
@@ -43,7 +43,7 @@ export const PriceVersion = z
   .string()
   .regex(/^[a-z0-9][a-z0-9.-]{0,30}$/, { error: "must be 1 to 31 lower-case letters, digits, dots or dashes" });
 
-/** A list of prices never changes: another version takes its place from a time on. Runs keep the one they began with. */
+/** A list of prices never changes: another version replaces it at a given time. Runs keep their version. */
 export const PriceListRequest = namedInput("PriceListRequest", {
   version: PriceVersion.meta({ example: "2026-12" }),
   effective_from: Seconds.max(9_999_999_999)
@@ -65,14 +65,14 @@ export const PriceList = named("PriceList", {
 });
 export type PriceList = z.infer<typeof PriceList>;
 
-/** The list in force comes first, then those that are to come. */
+/** The list in force comes first, then those with a future start. */
 export const PriceLists = named("PriceLists", {
   object: z.literal("list"),
   data: z.array(PriceList).meta({ example: [{}] }),
 });
 export type PriceLists = z.infer<typeof PriceLists>;
 
-/** What a charge is made of. */
+/** The lines of a charge. */
 export const CHARGE_LINES = [
   "rollout",
   "turns",
@@ -85,10 +85,10 @@ export const CHARGE_LINES = [
   "storage",
 ] as const;
 export type ChargeLine = (typeof CHARGE_LINES)[number];
-/** Micro-dollars by line; those of nothing are left out. */
+/** Micro-dollars by line; lines with 0 are left out. */
 export type ChargeLines = Readonly<Partial<Record<ChargeLine, number>>>;
 
-/** What an entry of the ledger is about. With `source_id` and `period` it names one thing that is posted once. */
+/** The kind of a journal entry of the ledger. Kind, `source_id` and `period` identify a thing that is posted once. */
 export const ENTRY_KINDS = [
   "rollout",
   "rescore",
@@ -101,17 +101,20 @@ export const ENTRY_KINDS = [
 ] as const;
 export type EntryKind = (typeof ENTRY_KINDS)[number];
 
-/** `off`: nothing is charged. `prepaid`: runs go on while the balance lasts. `postpaid`: it may fall to −`credit_limit`. */
+/**
+ * `off`: nothing is charged. `prepaid`: runs continue while the balance lasts. `postpaid`: it may fall to
+ * −`credit_limit`.
+ */
 export const BILLING_MODES = ["off", "prepaid", "postpaid"] as const;
 export type BillingMode = (typeof BILLING_MODES)[number];
 export const Billing = z.enum(BILLING_MODES);
 
-/** Ten million dollars: more than that nobody means at once. */
+/** Ten million dollars: a larger amount is surely a mistake. */
 export const MOST_MICROS = 10_000_000_000_000;
-/** How far a balance may fall below 0; null: any. */
+/** How far a balance may fall below 0; null: without a limit. */
 export const CreditLimit = z.int().min(0).max(MOST_MICROS).nullable();
 
-/** Signed: what an organisation has is positive, what it owes negative. */
+/** Signed: a positive balance is credit of the organisation, a negative one is debt. */
 export const SignedMicros = z.int();
 
 export const LedgerEntry = named("LedgerEntry", {

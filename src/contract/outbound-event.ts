@@ -1,4 +1,4 @@
-/** Names of the events that leave the platform. Those of runs are the stream's, without the ones that come often. */
+/** Names of the events that webhooks deliver. For runs they are the stream's events, except the frequent ones. */
 export const OUTBOUND_EVENTS = [
   "run.completed",
   "run.failed",

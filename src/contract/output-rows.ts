@@ -1,9 +1,12 @@
-/** Rows of a results file: which environment each is of, and what of an eval is still to be run (verifiers' rules of resuming). */
+/**
+ * Rows of a results file: the environment of each row, and which inputs of an eval are still to be run (verifiers'
+ * rules of resuming).
+ */
 
 /**
- * The ids of `inputs` still owed, example by example in the order in which they first come. Each example has `attempts`
- * places; a finished row fills one of its example's, and the first inputs of that example take what is left. Surplus rows
- * and ids that are not asked for change nothing.
+ * The ids of `inputs` still to be run, example by example in the order of their first occurrence. Each example has
+ * `attempts` places; a finished row fills one place of its example, and the first inputs of that example fill the rest.
+ * Surplus rows and ids outside `inputs` change nothing.
  */
 export function remainingInputs(inputs: readonly number[], finished: readonly number[], attempts: number): number[] {
   const places = new Map<number, number>();
@@ -18,8 +21,9 @@ export function remainingInputs(inputs: readonly number[], finished: readonly nu
 }
 
 /**
- * Which environment of a mixture a row is of: `info.env_id` (a route joined by "/"), else `env_id`, else "default". The
- * label is verifiers', so an `env_id` of null is "None". Throws SyntaxError where `info` is a text that is not JSON.
+ * The environment of a mixture that a row belongs to: `info.env_id` (a route joined by "/"), else `env_id`, else
+ * "default". The label is verifiers', so an `env_id` of null is "None". Throws SyntaxError if `info` is a text that is
+ * not JSON.
  */
 export function environmentLabel(row: { readonly info?: unknown; readonly env_id?: unknown }): string {
   const info: unknown = typeof row.info === "string" && row.info !== "" ? JSON.parse(row.info) : row.info;
@@ -29,7 +33,7 @@ export function environmentLabel(row: { readonly info?: unknown; readonly env_id
   return row.env_id === undefined ? "default" : pythonText(row.env_id);
 }
 
-/** As Python's `str` writes a value of JSON that is no list and no object. */
+/** Writes a JSON value that is neither a list nor an object as Python's `str` does. */
 function pythonText(value: unknown): string {
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";

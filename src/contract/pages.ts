@@ -1,6 +1,6 @@
 /**
- * The paths of the pages that people look at. The Worker answers each with the same HTML, whose program (src/web) shows
- * what the path names; whoever prints a link makes it here.
+ * The paths of the web pages. The Worker replies to each path with the same HTML, whose program (src/web) shows what
+ * the path names. All links to pages are made here.
  */
 export const PAGES = [
   ...["/", "/sign-in", "/runs/new", "/runs/:id", "/runs/:id/rollouts", "/runs/:id/groups/:group", "/rollouts/:id"],
@@ -9,11 +9,11 @@ export const PAGES = [
   "/shared",
 ] as const;
 
-/** The token stays in the browser: what stands behind the `#` is sent to nobody. */
+/** The token stays in the browser: the part after the `#` is never sent. */
 export const sharedPage = (token: string): string => `/shared#${token}`;
 export const runPage = (id: string): string => `/runs/${encodeURIComponent(id)}`;
 
-/** `turn`: the one to open at, from 0. */
+/** `turn`: the turn to show first, from 0. */
 export function rolloutPage(id: string, turn?: number): string {
   return `/rollouts/${encodeURIComponent(id)}${turn === undefined ? "" : `?turn=${turn}`}`;
 }

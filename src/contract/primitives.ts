@@ -1,11 +1,11 @@
 /**
- * What more than one schema of the wire is made of, and numbers as a query, a path or a header writes them. One number has
- * one way to be written: what JavaScript would read as a number as well (`0x10`, ` 10`, `+5`, for a whole number also `1e2`)
- * is refused, since its sender meant something else.
+ * Parts that several schemas of the wire share, and the format of numbers in a query, a path or a header. A number has
+ * one spelling: others that JavaScript would also parse (`0x10`, ` 10`, `+5`, for a whole number also `1e2`) are
+ * refused, since the sender probably meant something else.
  */
 import * as z from "zod";
 
-/** What the examples of several schemas have in common: one run of one task, and its first rollout. */
+/** Values that the examples of several schemas share: one run of one task, and its first rollout. */
 export const EXAMPLE = {
   run: "run_01ks2h9q4e7mxw3f0tbn8vc5za2k7p4mxq",
   rollout: "ro_01ks2h9q4e7mxw3f0tbn8vc5za_0_0_0_h3v6t2wd",
@@ -44,9 +44,9 @@ export const Count = z.int().nonnegative();
 export const CountsByName = z.record(z.string(), Count);
 export const Seconds = z.int().describe("seconds since the epoch").meta({ example: 1_792_000_000 });
 export const Positive = z.int().min(1);
-/** Of a training run, from 1. */
+/** A step of a training run, from 1. */
 export const Step = z.int().min(1);
-/** Of the policy's weights, from 0. */
+/** A version of the policy's weights, from 0. */
 export const Version = z.int().nonnegative();
 export const Share = z.number().min(0).max(1);
 export const NonEmpty = z.string().min(1);
@@ -57,20 +57,20 @@ export const Interval = z.tuple([z.number(), z.number()]).nullable();
 export const RunId = z.string().meta({ example: EXAMPLE.run });
 export const RolloutId = z.string().meta({ example: EXAMPLE.rollout });
 export const TaskKey = z.string().meta({ example: EXAMPLE.task });
-/** What people call a task by: of rollouts that ended before there were such texts nobody knows it. */
+/** The text by which people recognise a task. Rollouts that ended before this field existed have none. */
 export const TaskText = MaybeText.describe(
   "the task in short: the last user message of its prompt, on one line of at most 120 characters; null if it is unknown or has no text",
 ).meta({ example: EXAMPLE.row.question });
-/** Which versions of the weights replicas serve: the oldest, the newest, each. */
+/** The versions of the weights that replicas serve: the oldest, the newest, and that of each replica. */
 export const Applied = z.object({ min: Version, max: Version, by_replica: z.record(z.string(), Version) });
-/** An object whose members are not ours to name. */
+/** An object with any members. */
 export const AnyObject = z.record(z.string(), z.unknown());
-/** The same of so many characters at most, as JSON. `otherwise`: what to do with a longer one. */
+/** The same with a maximal length as JSON, in characters. `otherwise`: the advice for a longer object. */
 export function shortObject(characters: number, otherwise: string) {
   const error = `must be at most ${characters} characters of JSON: ${otherwise}`;
   return AnyObject.refine((value) => JSON.stringify(value).length <= characters, { error });
 }
-/** Which build of an environment it is. */
+/** The build of an environment. */
 export const BuiltEnvironment = z.object({
   id: z.string().meta({ example: "gsm8k" }),
   version: z.string().meta({ example: "1.0.0" }),
@@ -78,7 +78,7 @@ export const BuiltEnvironment = z.object({
 });
 
 const WHOLE = /^(0|[1-9]\d*)$/;
-/** As JSON has it. */
+/** A number in JSON's spelling. */
 const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?$/i;
 
 export function wholeNumber(least: number, most?: number) {
@@ -87,12 +87,12 @@ export function wholeNumber(least: number, most?: number) {
   return z.preprocess((text) => read(text, WHOLE), most === undefined ? number : number.max(most));
 }
 
-/** How many objects a page of a list has. */
+/** Maximal number of objects on a page of a list. */
 export const PageLimit = wholeNumber(1, 100).default(20);
 
 export const PlainNumber = z.preprocess((text) => read(text, NUMBER), z.number({ error: "must be a number" }));
 
-/** Query parameters are text. */
+/** A boolean in a query, as text. */
 export const Flag = z
   .enum(["true", "false"])
   .default("false")
@@ -102,17 +102,20 @@ function read(text: unknown, form: RegExp): unknown {
   return typeof text === "string" && form.test(text) ? Number(text) : text;
 }
 
-/** An object that the OpenAPI document names. */
+/** An object schema with a name in the OpenAPI document. */
 export function named<Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape) {
   return z.object(shape).meta({ id });
 }
 
-/** The same of what is sent to us: a member that nobody reads is refused. */
+/** The same for requests: unknown members are refused. */
 export function namedInput<Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape) {
   return z.strictObject(shape).meta({ id });
 }
 
-/** The envelope every list of the API comes in, as OpenAI's do: the cursor of the next page is `last_id`; `cursor` is the example of one. */
+/**
+ * The envelope of every list of the API, as in OpenAI's: the cursor of the next page is `last_id`. `cursor`: an example
+ * of one.
+ */
 export function listOf<Item extends z.ZodType>(item: Item, id: string, cursor: string) {
   return z
     .object({

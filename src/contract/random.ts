@@ -2,13 +2,13 @@
  * Random numbers that are the same on every machine and after every restart.
  *
  * Generator: xoshiro128** 1.1 (Blackman and Vigna, public domain): four 32-bit words of state, period 2^128 − 1.
- * Seeding: cyrb128 (bryc, public domain) over the JSON text of the parts, so ("a", 1) and ("a1") do not meet, and a
- * million streams of one run are told apart by 128 bits, not by 32.
+ * Seeding: cyrb128 (bryc, public domain) over the JSON text of the parts, so ("a", 1) and ("a1") differ, and a million
+ * streams of one run are distinguished by 128 bits, not by 32.
  */
 
 export type Words = readonly [number, number, number, number];
 
-/** A stream of unsigned 32-bit words, decided by `parts` alone: name the purpose first, then the seed. */
+/** A stream of unsigned 32-bit words that depends only on `parts`: the purpose first, then the seed. */
 export function seededWords(...parts: readonly (string | number)[]): () => number {
   return xoshiro128(hashWords(JSON.stringify(parts)));
 }

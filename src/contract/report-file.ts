@@ -1,6 +1,6 @@
 /**
- * A run's report as one HTML file, which opens from disk with the network off: what is in it, and how it is put into the
- * template that the build of the page makes (src/web/report-file.tsx).
+ * A run's report as one HTML file that works offline: its data, and how the data is put into the template that the
+ * build of the page makes (src/web/report-file.tsx).
  */
 import type { Histogram, RolloutSummary } from "./rollout-list.ts";
 import type { RunView } from "./run.ts";
@@ -10,20 +10,20 @@ export interface ReportFile {
   /** Epoch seconds. */
   readonly exported_at: number;
   readonly run: RunView;
-  /** By what they are of: `reward`, `turns`, …, and each metric by its name in a filter. */
+  /** By measure: `reward`, `turns`, …, and each metric by its name in a filter. */
   readonly histograms: Readonly<Record<string, Histogram>>;
-  /** The first rollout of each class that did not end well, by the filter that finds them; null where none is left. */
+  /** The first rollout of each class that ended badly, by the filter of the class; null if it was deleted. */
   readonly firsts: Readonly<Record<string, RolloutSummary | null>>;
-  /** The first of them, in the order they were dispatched. */
+  /** The first rollouts, in the order of dispatch. */
   readonly rollouts: readonly RolloutSummary[];
-  /** How many more the run has. */
+  /** How many more rollouts the run has. */
   readonly left_out: number;
 }
 
-/** Where the report's data stands in the template. */
+/** The placeholder for the report's data in the template. */
 export const DATA_PLACE = "{{rollcall-report}}";
 
-/** The file. No text of the report can end the element it stands in. */
+/** Fills the template. No text of the report can close the HTML element around it. */
 export function fillReportFile(template: string, report: ReportFile): string {
   const [before, after, ...more] = template.split(DATA_PLACE);
   if (before === undefined || after === undefined || more.length > 0) {

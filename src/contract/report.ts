@@ -1,4 +1,4 @@
-/** The report of a run on the wire: how its rewards and metrics came out, and what they rest on. */
+/** The report of a run on the wire: the distribution of its rewards and metrics, and the numbers behind it. */
 import * as z from "zod";
 import { JudgeUsage } from "./judgement.ts";
 import { Usage } from "./messages.ts";
@@ -31,7 +31,7 @@ const Reward = z.object({
 });
 const Metrics = z.record(z.string(), Estimate);
 
-/** Of a kill, a timeout, a connection that broke, a reply without usage. */
+/** Calls without usage after a kill, a timeout, a broken connection, or a reply without usage. */
 export const LostUsage = z.object({
   calls: Count,
   micros: Count.nullable().describe("the most that they can have cost; null for a run without a cap"),

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { Count, EXAMPLE, named } from "./primitives.ts";
 
-/** What is kept sealed, in the order in which it is looked at. */
+/** The kinds of sealed values, in the order in which they are processed. */
 export const SEALED_KINDS = [
   ...["endpoint", "replica", "replica_control", "secret", "push_secret", "webhook_secret", "trigger"],
 ] as const;

@@ -1,4 +1,4 @@
-/** Lists over a run's rollouts on the wire: the rollouts themselves, their groups, and how a number of them is spread. */
+/** Lists over a run's rollouts on the wire: the rollouts themselves, their groups, and the distribution of a number. */
 import * as z from "zod";
 import { LISTED_STATUSES, parseFilter, parseMeasure, parseSort, TEXT_SEARCHES } from "./filter.ts";
 import { Cost } from "./judgement.ts";
@@ -21,7 +21,7 @@ import {
 } from "./primitives.ts";
 import { OUTCOMES } from "./run.ts";
 
-/** As a query has it: the text, once it is known to be a filter. */
+/** The filter in a query: its text, after it was parsed successfully. */
 export const FilterText = z
   .string()
   .superRefine((text, context) => {
@@ -42,7 +42,7 @@ const SortText = z
   .describe("sort key; a leading `-` sorts the largest first; rows without the value always come last")
   .meta({ example: "-reward" });
 
-/** Where a page begins: `last_id` of the previous page, which no one but the platform reads. */
+/** Where a page begins: `last_id` of the previous page. Opaque to clients. */
 const Cursor = z.string().regex(/^[\w-]{1,1200}$/, { error: "is not the last_id of a page" });
 
 export const RolloutQuery = z.strictObject({
@@ -56,7 +56,7 @@ export type RolloutQuery = z.infer<typeof RolloutQuery>;
 
 const ScoreShown = z.object({ name: z.string(), score: MaybeNumber, weight: z.number() });
 
-/** One rollout of a list, in flight or ended, as its run knows it. */
+/** One rollout of a list, in flight or ended, with what its run stores of it. */
 export const RolloutSummary = named("RolloutSummary", {
   object: z.literal("rollout_summary"),
   id: RolloutId,
@@ -137,7 +137,7 @@ export const GroupQuery = z.strictObject({
 });
 export type GroupQuery = z.infer<typeof GroupQuery>;
 
-/** Of the attempts that count. */
+/** A group's numbers, over the attempts that count. */
 export const GroupSummary = named("GroupSummary", {
   object: z.literal("group_summary"),
   run_id: RunId,
@@ -193,7 +193,7 @@ export const GroupSummaryList = named("GroupSummaryList", {
 });
 export type GroupSummaryList = z.infer<typeof GroupSummaryList>;
 
-/** One group whole: its numbers, and every attempt of every slot. */
+/** One group with its numbers and every attempt of every slot. */
 export const GroupView = GroupSummary.extend({
   object: z.literal("group"),
   batch: z
@@ -236,7 +236,7 @@ export const HistogramQuery = z.strictObject({
 });
 export type HistogramQuery = z.infer<typeof HistogramQuery>;
 
-/** Of the attempts that count and pass the filter. */
+/** The distribution of a measure, over the attempts that count and match the filter. */
 export const Histogram = named("Histogram", {
   object: z.literal("histogram"),
   of: z.string().meta({ example: "reward" }),

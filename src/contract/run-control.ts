@@ -1,4 +1,4 @@
-/** What changes a run or takes it further, on the wire: settings, another attempt, another run from the middle of one. */
+/** Changes of a run on the wire: its settings, another attempt of rollouts, and forks from the middle of a rollout. */
 import * as z from "zod";
 import { EndpointOrName, ModelName } from "./endpoint.ts";
 import { CANCEL_REASONS, FAILURE_CLASSES, UNSCORED_CAUSES } from "./errors.ts";
@@ -9,7 +9,7 @@ import { LIMITS } from "./limits.ts";
 import { AnyObject, Count, Positive, Share } from "./primitives.ts";
 import { Sampling } from "./sampling.ts";
 
-/** Only what is named changes. */
+/** Only the given fields change. */
 export const RunPatch = z.strictObject({
   name: RunName.nullable().optional(),
   metadata: Metadata.optional()

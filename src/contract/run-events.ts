@@ -1,4 +1,7 @@
-/** The events of a run, as the stream carries them: a name, an id that only grows, and data of the name's own shape. */
+/**
+ * The events of a run, as the stream sends them: a name, an id that only grows, and data whose shape depends on the
+ * name.
+ */
 import * as z from "zod";
 import { Count, named, Step, Version } from "./primitives.ts";
 import { RunReport } from "./report.ts";
@@ -6,7 +9,7 @@ import { RolloutFinished, RUN_STATUSES, RunCounts, RunView } from "./run.ts";
 
 const Id = Count.describe("send as Last-Event-ID to resume after this event").meta({ example: 41 });
 
-/** At most one a second. */
+/** Sent at most once a second. */
 export const RunProgress = named("RunProgress", {
   counts: RunCounts,
   reward: RunReport.shape.reward,
@@ -15,7 +18,7 @@ export const RunProgress = named("RunProgress", {
 });
 export type RunProgress = z.infer<typeof RunProgress>;
 
-/** Dispatch was stopped, or goes on. */
+/** Dispatch was stopped or resumed. */
 export const RunPaused = named("RunPaused", {
   status: z.enum(RUN_STATUSES),
   reason: z
@@ -24,7 +27,7 @@ export const RunPaused = named("RunPaused", {
 });
 export type RunPaused = z.infer<typeof RunPaused>;
 
-/** The last event of a run, whichever of the three it is. */
+/** The last event of a run, under each of its three names. */
 export const RunEnded = named("RunEnded", {
   status: z.enum(["completed", "failed", "cancelled"]),
   error: RunView.shape.error,
@@ -33,7 +36,7 @@ export type RunEnded = z.infer<typeof RunEnded>;
 
 const Batch = { step: Step, batch_id: z.string() };
 
-/** A training run's batch may be leased; */
+/** A batch of a training run is ready to be leased. */
 export const BatchReady = named("BatchReady", {
   ...Batch,
   generation: Count,
@@ -41,13 +44,13 @@ export const BatchReady = named("BatchReady", {
   samples: Count,
   tokens: Count,
 });
-/** its trainer has trained it; */
+/** The trainer acknowledged the batch after training on it. */
 export const BatchAcked = named("BatchAcked", {
   ...Batch,
   produced_version: Version,
   not_finite: z.array(z.string()).optional().describe("metrics sent as NaN or an infinity"),
 });
-/** or every attempt came to nothing, and the run is paused. */
+/** All delivery attempts of a batch failed, and the run is paused. */
 export const BatchDead = named("BatchDead", { ...Batch, reason: z.string() });
 
 export const WeightsPublished = named("WeightsPublished", { version: Version });
@@ -56,11 +59,11 @@ export const WeightsApplied = named("WeightsApplied", {
   by_replica: z.record(z.string(), Version),
 });
 
-/** Stands in for events older than those that are kept. */
+/** Replaces events that are too old to be kept. */
 export const RunSnapshot = named("RunSnapshot", { status: z.enum(RUN_STATUSES), counts: RunCounts });
 export type RunSnapshot = z.infer<typeof RunSnapshot>;
 
-/** One event: its `id` and `event` fields, and its `data` field read as JSON. */
+/** One event: its `id` and `event` fields, and its `data` field parsed as JSON. */
 export const RunEvent = z
   .discriminatedUnion("event", [
     named("RunProgressEvent", { id: Id, event: z.literal("run.progress"), data: RunProgress }),

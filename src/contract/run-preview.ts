@@ -1,4 +1,4 @@
-/** What a run would probably cost, said before it is begun. */
+/** The estimated cost of a run, before it is created. */
 import * as z from "zod";
 import { BuiltEnvironment, Count, MaybeText, named } from "./primitives.ts";
 

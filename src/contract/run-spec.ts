@@ -1,4 +1,4 @@
-/** What a run was asked to do, with every name in it resolved. Kept as it is in the run's row and in its object. */
+/** The specification of a run, with every name in it resolved. The run's row and its object keep it unchanged. */
 import type { RunLimits } from "./eval-request.ts";
 import type { LocationHint } from "./fleet.ts";
 import type { JsonObject } from "./json.ts";
@@ -10,14 +10,14 @@ import type { Scope } from "./scope.ts";
 import type { StoredTrainer, TrainingSpec } from "./training-request.ts";
 import type { RunDataset } from "./uploaded-dataset.ts";
 
-/** The code a run plays. */
+/** The environment build that a run plays. */
 export interface EnvironmentPin {
   readonly id: string;
   readonly version: string;
   readonly digest: string;
 }
 
-/** Immutable, but for `max_concurrent` in the row. */
+/** Immutable, except `max_concurrent` in the row. */
 export interface RunSpec {
   readonly scope: Scope;
   readonly run_id: string;
@@ -25,7 +25,7 @@ export interface RunSpec {
   readonly environment_args: JsonObject;
   readonly dataset: RunDataset;
   readonly model: string;
-  /** Where the model is called: an endpoint, or the fleet of `fleet`. */
+  /** Where the model is called: an endpoint, or the fleet in `fleet`. */
   readonly endpoint_id: string;
   /** Set for a run on a fleet. */
   readonly fleet?: RunFleet;
@@ -38,74 +38,74 @@ export interface RunSpec {
   readonly rollouts_per_example: number;
   readonly max_concurrent: number;
   readonly min_scored: number;
-  /** True when the rubric looks at whole groups: they are then scored as one unit. */
+  /** True if the rubric needs whole groups: each group is then scored as one scoring group. */
   readonly whole_groups: boolean;
   readonly created_at: number;
-  /** Who answers for each judge of the rubric; absent for a run that needs none. */
+  /** The endpoint and model of each judge of the rubric; absent if the rubric has none. */
   readonly judges?: Readonly<Record<string, ResolvedJudge>>;
-  /** False: every judgement is requested again, whatever was said to the same question before. */
+  /** False: every judgement is requested again, even if the same question was answered before. */
   readonly judge_cache?: boolean;
-  /** Set for a run whose rollouts go on behind a turn of another one. */
+  /** Set for a run whose rollouts continue after a turn of another rollout. */
   readonly fork?: ForkOrigin;
-  /** Set for a run that samples nothing: it scores what the rollouts of another one left behind. */
+  /** Set for a run that samples nothing: it scores the stored rollouts of another run. */
   readonly rescore?: { readonly run_id: string };
   /** Set for a training run: `rollouts_per_example` is then its group's size, and groups open one by one. */
   readonly training?: TrainingSpec;
-  /** What was made for the trainer of a training run. */
+  /** What was created for the trainer of a training run. */
   readonly trainer?: StoredTrainer;
-  /** Who pays, and what; absent for a run from before there were prices. */
+  /** Who pays, and the prices; absent for a run created before prices existed. */
   readonly money?: RunMoney;
-  /** Of the platform, as whoever began the run addressed it: what others are told is read there. */
+  /** The platform's origin in the request that created the run: the base of links in messages to others. */
   readonly origin?: string;
 }
 
 /** The fleet that a run calls. */
 export interface RunFleet {
   readonly id: string;
-  /** Where its objects are to live, as the fleet said when the run was created. */
+  /** Where the run's objects are placed, as the fleet was configured when the run was created. */
   readonly location_hint?: LocationHint;
-  /** Of an eval that a training run began: that run, whose weights it plays. */
+  /** For an eval of a training run's weights: that training run. */
   readonly weights_of?: string;
-  /** Where version 0 of those weights is: what engines were started with is not taken for it. */
+  /** Where version 0 of those weights is: engines may have been started with other weights. */
   readonly initial_weights?: string;
 }
 
-/** What a run pays, pinned when it was created. */
+/** The payment terms of a run, pinned when it was created. */
 export interface RunMoney {
   /** The key or person that began it: `key_…`, `per_…`. */
   readonly payer: string;
-  /** What the platform asks; null where its organisation is charged nothing. */
+  /** The platform's prices; null if the organisation is charged nothing. */
   readonly prices: PinnedPrices | null;
-  /** Where that was found out: calls go nowhere else. Absent where nothing is charged. */
+  /** The addresses for which prices were looked up: calls go nowhere else. Absent if nothing is charged. */
   readonly addresses?: PinnedAddresses;
-  /** What the owner of the policy's endpoint asks; null where nobody said. Of judges it stands in `judges`. */
+  /** The prices of the policy's endpoint; null if none are set. Those of judges are in `judges`. */
   readonly policy: TokenPrices | null;
-  /** What the run may cost in all: the platform's charges, and tokens by the prices of their endpoints. */
+  /** Maximum of the run's total cost: the platform's charges, and tokens by the prices of their endpoints. */
   readonly max_cost_micros?: number;
 }
 
-/** Of the policy (null where nothing is sampled), and of each judge by its name. */
+/** Address of the policy (null if nothing is sampled), and of each judge by its name. */
 export interface PinnedAddresses {
   readonly policy: string | null;
   readonly judges: Readonly<Record<string, string>>;
 }
 
-/** What the run needs of one version of the list of prices. */
+/** The part of one version of the price list that the run needs. */
 export interface PinnedPrices {
   readonly version: string;
   readonly fees: Fees;
-  /** Null where the policy's endpoint is not one that the platform offers: its tokens are not charged. */
+  /** Null if the platform does not offer the policy's endpoint: then its tokens are not charged. */
   readonly policy: OfferedTokens | null;
-  /** By the name of the judge; those of endpoints that the platform does not offer are left out. */
+  /** By the name of the judge; without judges whose endpoints the platform does not offer. */
   readonly judges: Readonly<Record<string, OfferedTokens>>;
 }
 
-/** The turn rollouts go on behind, and where what they begin with is kept (R2). */
+/** The turn after which rollouts continue, and the R2 key of the data they begin with. */
 export interface ForkOrigin extends ForkedFrom {
   readonly key: string;
 }
 
-/** Rollouts that a run plans when it begins: a training run plans its groups one by one. */
+/** Rollouts that are planned when a run begins: a training run plans its groups one by one. */
 export function plannedAtFirst({ training, num_examples, rollouts_per_example }: RunSpec): number {
   return training === undefined ? num_examples * rollouts_per_example : 0;
 }

@@ -1,7 +1,8 @@
 /**
- * On the wire: what creates a run, and a run, a rollout, a row of results and an environment as they are read. The API
- * parses with these schemas, the OpenAPI page is made from them, and the client is typed by them. Wire names are
- * snake_case; times are integer seconds since the epoch, but for verifiers' `timing`; money is integer micro-dollars.
+ * The wire schemas of runs: the requests that create a run, and a run, a rollout, a row of results and an environment
+ * as they are read. The API parses with these schemas, the OpenAPI page is made from them, and the client's types are
+ * theirs. Wire names are snake_case; times are integer seconds since the epoch, except verifiers' `timing`; money is
+ * integer micro-dollars.
  */
 import * as z from "zod";
 import { EvalRequest, RunLimits } from "./eval-request.ts";
@@ -34,8 +35,8 @@ export const ROLLOUT_STATUSES = ["queued", "running", "scoring", "done"] as cons
 export type RolloutStatus = (typeof ROLLOUT_STATUSES)[number];
 
 /**
- * A body is held against the schema that its `kind` names, and errors are of that one alone. Without a `kind` it is an
- * eval.
+ * A body is parsed by the schema that its `kind` names, and only that schema's errors are returned. Without a `kind` it
+ * is an eval.
  */
 export const RunRequest = z.discriminatedUnion("kind", [
   EvalRequest.meta({ id: "EvalRequest" }),
@@ -75,7 +76,7 @@ export const FLOW_STATES = [
   "draining",
 ] as const;
 
-/** A rollout, and the last of its turns that another rollout begins with. */
+/** A rollout, and the last of its turns that the forked rollout begins with. */
 export const ForkedFrom = z.object({ rollout_id: RolloutId, turn: Count });
 export type ForkedFrom = z.infer<typeof ForkedFrom>;
 
@@ -138,7 +139,7 @@ export const RunView = named("Run", {
 export type RunView = z.infer<typeof RunView>;
 export const RunList = listOf(RunView, "RunList", EXAMPLE.run);
 
-/** The reply that creates a run: a training run's says once what its trainer authenticates with. */
+/** The reply that creates a run. For a training run it has the trainer's credentials, which are shown only once. */
 export const CreatedRun = RunView.extend({
   trainer: TrainerSecrets.nullish().describe(
     "of a training run; null in a reply that is replayed by its Idempotency-Key",
@@ -196,7 +197,7 @@ const Advantage = z
 
 const ToolFailed = z.array(z.boolean().nullable()).meta({ example: [false, true] });
 
-/** One rollout, read whole. Before it is done, turns hold what is stored so far. */
+/** One rollout with all its turns. Before it is done, the turns are those stored so far. */
 export const RolloutView = named("Rollout", {
   object: z.literal("rollout"),
   id: RolloutId,

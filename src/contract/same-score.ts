@@ -3,7 +3,7 @@
  * 0.3), and such a difference says nothing about the rollouts.
  */
 
-/** The most by which equal scores differ: this share of the larger one, and as much where both are below 1. */
+/** The maximal difference of equal scores: relative to the larger one, absolute if both are below 1. */
 export const SCORE_TOLERANCE = 1e-12;
 
 export function isSameScore(first: number, second: number): boolean {

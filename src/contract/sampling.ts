@@ -1,13 +1,13 @@
-/** How the model is to sample: the same words on the wire of the API and of the endpoint. */
+/** Sampling arguments of a model. The API and the endpoint's wire use the same names. */
 import * as z from "zod";
 import { isRecord } from "./json.ts";
 import { AnyObject, Count, Share } from "./primitives.ts";
 import { seededRandom } from "./random.ts";
 
-/** What a run names elsewhere. Servers that read names in any case would take `Model` as well. */
+/** Fields that a run sets in other places. Servers that ignore case would also read `Model`. */
 const FIXED_FIELDS = ["model", "messages", "input", "stream"];
 
-/** Whether a field of a request is none of its sampling: `extra_body` must not hold it, and it is never sent from there. */
+/** Whether a request field is not a sampling argument: `extra_body` must not have it, and never sends it. */
 export function isFixedField(field: string): boolean {
   return FIXED_FIELDS.includes(field.toLowerCase());
 }
@@ -20,8 +20,8 @@ const ExtraBody = AnyObject.superRefine((given, context) => {
 });
 
 /**
- * Sampling arguments as OpenAI and vLLM spell them; whatever else the endpoint takes goes into `extra_body`. A null is not
- * sent: it takes back what the environment asks for.
+ * Sampling arguments with the names of OpenAI and vLLM; all other arguments go into `extra_body`. A null is not sent:
+ * it removes the environment's value.
  */
 export const Sampling = z.strictObject({
   temperature: z.number().min(0).nullish(),
@@ -42,12 +42,15 @@ export const Sampling = z.strictObject({
 });
 export type Sampling = z.infer<typeof Sampling>;
 
-/** The run's arguments over the environment's, objects such as `extra_body` member by member (a list is one value). */
+/**
+ * The run's arguments merged over the environment's; objects such as `extra_body` member by member (a list is one
+ * value).
+ */
 export function mergeSampling(environment: Sampling, run: Sampling): Sampling {
   return merged(environment, run) as Sampling;
 }
 
-/** Which call of a run it is. */
+/** The position of a call in its run. */
 export interface CallPlace {
   readonly group: number;
   readonly slot: number;
@@ -55,12 +58,12 @@ export interface CallPlace {
   readonly turn: number;
 }
 
-/** Seeds below this are taken by every engine: some read 32 bits, some with a sign. */
+/** Every engine accepts seeds below this: some read 32 bits, some with a sign. */
 const SEEDS = 2 ** 31;
 
 /**
- * What is asked of one call. With one seed for all of them, rollouts of the same prompt would be one rollout, and others
- * tied to each other: so each place has a seed of its own, the same whenever the run is asked for again.
+ * The sampling arguments of one call. With one seed for all calls, rollouts of the same prompt would be identical, and
+ * others correlated. So each place has its own seed, the same whenever the run is repeated.
  */
 export function withCallSeed({ seed, ...sampling }: Sampling, { group, slot, attempt, turn }: CallPlace): Sampling {
   if (seed === undefined || seed === null) return { ...sampling, ...(seed === null && { seed }) };
@@ -68,34 +71,34 @@ export function withCallSeed({ seed, ...sampling }: Sampling, { group, slot, att
   return { ...sampling, seed: Math.floor(draw() * SEEDS) };
 }
 
-/** Which weights a training run's call is for. */
+/** The weights that a training run's call is for. */
 export interface PolicyWeights {
   readonly run_id: string;
-  /** Resets of the run so far: the same number names other weights after each. */
+  /** Resets of the run so far: after each reset the same version number means other weights. */
   readonly generation: number;
   readonly version: number;
 }
 
 /**
- * What an engine keeps its prefix cache apart by, so that no call reads what other weights left in it. The number of a version
- * alone would not do: another run counts from 0 as well, and so does a run that went back.
+ * The salt of the engine's prefix cache, so that no call reads entries of other weights. The version number alone is
+ * not enough: other runs count from 0, too, and so does a run after a reset.
  */
 export function cacheSalt({ run_id, generation, version }: PolicyWeights): string {
   return [run_id, generation, version].join(".");
 }
 
-/** Of `extra_body`, what a training run asks; the ids and logprobs are what a sample is made of. */
+/** The members of `extra_body` that a training run requests; a sample is made of the ids and logprobs. */
 const ASKED = { return_token_ids: true, repetition_penalty: 1 };
-/** Every field is sent: one that is left out takes the default of the server, which may be the model's own generation config. */
+/** Every field is sent: a missing one gets the server's default, which may be the model's generation config. */
 const NEUTRAL = {
   ...{ temperature: 1, top_p: 1, top_k: -1, min_p: 0, presence_penalty: 0, frequency_penalty: 0 },
   logprobs: true,
 };
 
 /**
- * What a training run asks: beneath the environment's and the run's own arguments those that leave the distribution as the
- * weights give it, the ids and logprobs a sample is made of, and the `salt` (null: none). A null takes any of them back, for an
- * endpoint that refuses it.
+ * The sampling of a training run. Under the environment's and the run's own arguments it sets those that leave the
+ * weights' distribution unchanged, requests the ids and logprobs that samples are made of, and sets the `salt` (null:
+ * none). A null removes any of them, for an endpoint that refuses it.
  */
 export function trainingSampling(environment: Sampling, run: Sampling, salt: string | null): Sampling {
   const extra_body = { ...ASKED, ...(salt !== null && { cache_salt: salt }) };
@@ -104,7 +107,8 @@ export function trainingSampling(environment: Sampling, run: Sampling, salt: str
 }
 
 /**
- * The fields that every call of a training run has, short of those that `run` takes back: at their neutral values, whatever it asks.
+ * The fields that every call of a training run has at their neutral values, whatever it requests, except those that
+ * `run` removes.
  */
 export function neutralFields(run: Sampling, salt: string): Readonly<Record<string, unknown>> {
   const asked: Record<string, unknown> = { ...NEUTRAL, ...ASKED, cache_salt: salt };
@@ -112,15 +116,15 @@ export function neutralFields(run: Sampling, salt: string): Readonly<Record<stri
   return Object.fromEntries(Object.entries(asked).filter(([name]) => given[name] !== null));
 }
 
-/** Of `extra_body`, what holds the reply to a form, and so takes tokens out of the distribution. */
+/** Members of `extra_body` that constrain the reply's form, and so remove tokens from the distribution. */
 const FORMS = [
   ...["response_format", "structured_outputs", "guided_json", "guided_regex", "guided_choice"],
   ...["guided_grammar", "logit_bias", "bad_words", "allowed_token_ids"],
 ];
 
 /**
- * The first field that has an engine sample from a distribution no trainer can compute: a penalty, a form, or no parallel calls,
- * which vLLM brings about by a grammar. Null where there is none.
+ * The first field that makes an engine sample from a distribution that no trainer can compute: a penalty, a form, or
+ * disabled parallel calls, which vLLM enforces with a grammar. Null if there is none.
  */
 export function bentBy(asked: Sampling): string | null {
   const { presence_penalty, frequency_penalty, parallel_tool_calls, extra_body } = asked;
@@ -137,14 +141,17 @@ export function bentBy(asked: Sampling): string | null {
 }
 
 /**
- * What an eval of a training run's own weights asks: what any eval of it would, and the salt of those weights, since it plays
- * the same tasks on the same endpoint again and again.
+ * The sampling of an eval of a training run's own weights: that of any eval, and the salt of those weights, since it
+ * plays the same tasks on the same endpoint repeatedly.
  */
 export function evalSampling(run: Sampling, salt: string): Sampling {
   return withoutTakenBack(mergeSampling({ extra_body: { cache_salt: salt } }, run));
 }
 
-/** Members of `extra_body` are sent as they are, null as well: those that a training run asks for are left out instead. */
+/**
+ * Members of `extra_body` are sent as they are, null included: so those that a training run sets and a null removes are
+ * left out.
+ */
 function withoutTakenBack({ extra_body, ...sampling }: Sampling): Sampling {
   const kept = Object.entries(extra_body ?? {}).filter(
     ([name, value]) => value !== null || !(Object.hasOwn(ASKED, name) || name === "cache_salt"),

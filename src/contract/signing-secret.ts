@@ -1,9 +1,9 @@
 /**
- * The secrets that senders of webhooks sign with, as people write them. Source: Standard Webhooks 1.0.0, "Signature
- * scheme", and its libraries; Supabase's Auth Hooks, which write `v1,whsec_…` and `|` between several.
+ * The secrets that senders of webhooks sign with, in the notations of their senders. Source: Standard Webhooks 1.0.0,
+ * "Signature scheme", and its libraries; Supabase's Auth Hooks, which write `v1,whsec_…` and `|` between several.
  *
- * Invariants. A secret that looks like one of Standard Webhooks is understood or refused, and never taken for a plain
- * text: nobody could sign with that, and its deliveries would be refused for ever.
+ * Invariants. A secret that looks like one of Standard Webhooks is parsed or refused, and never taken for a plain text:
+ * with that, the signature of every delivery would be wrong.
  */
 /** Either the base64 of one or more keys, or a text. */
 export type SigningSecret = { readonly base64: readonly string[] } | { readonly text: string };
@@ -13,7 +13,7 @@ const MOST_KEYS = 8;
 const VISIBLE = /^[\x21-\x7e]+$/;
 const ENCODED = /^(?:v1,)?whsec_/;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
-/** Anywhere in it: another case, quotation marks, a name before it. */
+/** Searched anywhere in the secret, in any case: it may have quotation marks or a name around it. */
 const LOOKS_ENCODED = /whsec|^v\d+[a-z]?,/i;
 const ASYMMETRIC = /wh[sp]k_|^v1a,/i;
 
@@ -24,7 +24,7 @@ export function readSigningSecret(secret: string): SigningSecret {
   return { base64: parts.map((part) => part.replace(ENCODED, "")) };
 }
 
-/** What is wrong with a secret that a sender of this scheme (`TriggerScheme`) is to sign with; null where nothing is. */
+/** What is wrong with a sender's secret for this scheme (`TriggerScheme`); null if nothing is wrong. */
 export function faultInSecret(scheme: string, secret: string): string | null {
   if (scheme !== "standard") return faultInText(secret);
   const read = readSigningSecret(secret);
@@ -44,7 +44,7 @@ function formFault(text: string): string | null {
   return null;
 }
 
-/** No base64 has one character more than a multiple of four. */
+/** The length of base64 is never one more than a multiple of four. */
 function isLongKey(base64: string): boolean {
   const characters = base64.replace(/=+$/, "").length;
   return BASE64.test(base64) && characters % 4 !== 1 && Math.floor((characters * 3) / 4) >= SHORTEST;

@@ -1,6 +1,6 @@
 /**
- * What a trainer and the platform say to each other over HTTP: registration, leases, acknowledgements, weight versions.
- * Steps count from 1, policy versions from 0: batch n trains version n-1 into version n. Times are integer seconds.
+ * The wire between a trainer and the platform: registration, leases, acknowledgements, weight versions. Steps count
+ * from 1, policy versions from 0: batch n trains version n-1 into version n. Times are integer seconds.
  */
 import * as z from "zod";
 import {
@@ -58,7 +58,7 @@ export const Registered = named("Registered", {
 });
 export type Registered = z.infer<typeof Registered>;
 
-/** rl.batch/1: what a batch is made of. Immutable; `sha256` is over the raw digests of the objects, then of the credits. */
+/** rl.batch/1: the contents of a batch. Immutable; `sha256` is over the raw digests of objects, then credits. */
 export const BatchManifest = named("BatchManifest", {
   schema: z.literal("rl.batch/1"),
   run_id: RunId,
@@ -132,7 +132,7 @@ export const HeartbeatRequest = namedInput("HeartbeatRequest", {
     .meta({ example: { phase: "train", done: 1, total: 2 } }),
 });
 export type HeartbeatRequestInput = z.input<typeof HeartbeatRequest>;
-/** What may be said of weights that are out. */
+/** A report that weights are published. */
 export const WeightsOut = z.strictObject({
   label: Label.optional().describe("the engine's own name of the weights: stored, never parsed"),
   location: ShownText.max(2048).optional(),
@@ -182,7 +182,7 @@ export const WeightVersionReport = namedInput("WeightVersionReport", {
   ...WeightsOut.shape,
 });
 export type WeightVersionReportInput = z.input<typeof WeightVersionReport>;
-/** Which versions there are, and who serves which. */
+/** The published versions, and which replica serves which. */
 export const WeightVersions = named("WeightVersions", {
   published: Version.meta({ example: 1 }),
   applied: Applied.meta({ example: { min: 1, max: 1, by_replica: { "gpu-0": 1 } } }),
@@ -222,7 +222,7 @@ export const BatchOffer = named("BatchOffer", {
 });
 export type BatchOffer = z.infer<typeof BatchOffer>;
 
-/** What a trainer answers, with 200, that has trained a batch before it answers its offer. */
+/** The reply, with status 200, of a trainer that has already trained the offered batch. */
 export const OfferAcked = z.object({
   acked: z.literal(true),
   sha256: BatchSha256,

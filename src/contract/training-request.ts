@@ -1,5 +1,5 @@
 /**
- * What a training run is asked with. Its rollouts are grouped by task, scored, credited against their group and cut into
+ * The request of a training run. Its rollouts are grouped by task, scored, credited against their group and cut into
  * batches for an external trainer, which reports weight versions back (docs/training.md).
  */
 import * as z from "zod";
@@ -45,7 +45,10 @@ export const Curriculum = z.discriminatedUnion("name", [
 ]);
 export type Curriculum = z.output<typeof Curriculum>;
 
-/** Shares of the group's mean reward taken off for length; `r' = r - mean * (output*o/max(o) + input*i/max(i) + turns*t/max(t))`. */
+/**
+ * Fractions of the group's mean reward subtracted for length; `r' = r - mean * (output*o/max(o) + input*i/max(i) +
+ * turns*t/max(t))`.
+ */
 export const LengthPenalty = z.strictObject({
   output: z.number().min(0).default(0.25),
   input: z.number().min(0).default(0.1),
@@ -127,7 +130,7 @@ export const TrainingRequest = TrainingFields.superRefine(refusePlace).superRefi
 export type TrainingRequest = z.output<typeof TrainingRequest>;
 export type TrainingRequestInput = z.input<typeof TrainingRequest>;
 
-/** What a training run was asked beside what every run is asked: part of its spec. */
+/** The fields of a training run's request that other runs do not have: part of its spec. */
 export interface TrainingSpec
   extends Pick<
     TrainingRequest,
@@ -145,19 +148,19 @@ export interface TrainingSpec
   readonly zero_variance: TrainingRequest["filters"]["zero_variance"];
   readonly eval: TrainingRequest["eval"] | null;
   readonly initial_weights?: NonNullable<TrainingRequest["initial_weights"]>;
-  /** What calls are made with, short of the version's salt: as batches tell it. */
+  /** The sampling arguments of its calls, without the version's salt, as reported in batches. */
   readonly sampling?: Sampling;
 }
 
-/** What acceptance made for a run's trainer, as it is kept with the run. */
+/** What was created for the run's trainer when the run was accepted, as the run stores it. */
 export interface StoredTrainer {
-  /** The platform's own address, as whoever created the run saw it: what is offered says where to fetch it. */
+  /** The platform's address in the request that created the run: offers tell the trainer to fetch from it. */
   readonly base_url: string;
 }
 
 type Players = readonly { readonly sampling: Sampling }[];
 
-/** Whether evals are of the run's own environment: then they are asked as the run was, with its rows in its order. */
+/** Whether evals use the run's own environment: then they have the run's arguments, and its rows in its order. */
 export function evalsOwn(
   { environment }: Pick<NonNullable<TrainingSpec["eval"]>, "environment">,
   { id }: { readonly id: string },
@@ -165,7 +168,7 @@ export function evalsOwn(
   return environment === undefined || environment.split("@")[0] === id;
 }
 
-/** What an eval of the training run `of` plays: its own environment by default, with its arguments and in its order. */
+/** What an eval of the training run `of` plays: by default its environment, with its arguments and row order. */
 export function evalPlayed(
   { environment, environment_args, num_examples, rollouts_per_example }: NonNullable<TrainingSpec["eval"]>,
   of: {
@@ -197,7 +200,10 @@ export function trainingSpecOf(asked: TrainingRequest, players: Players): Traini
   };
 }
 
-/** What is asked of the model, by the run and by the environments that play its rows, where all of those ask the same. */
+/**
+ * The sampling arguments of the run and of the environments that play its rows, if those environments all have the
+ * same.
+ */
 function samplingOf(players: Players, run: Sampling): Sampling {
   const [first, ...others] = players.map(({ sampling }) => sampling);
   const asked = JSON.stringify(first);
@@ -205,7 +211,10 @@ function samplingOf(players: Players, run: Sampling): Sampling {
   return trainingSampling(alike ? (first ?? {}) : {}, run, null);
 }
 
-/** What every run is asked: a group is a task, its members the task's rollouts, and no share of scores ends it. */
+/**
+ * The part of the request that every run has: a group is a task, its members are the task's rollouts, and no share of
+ * scores ends it.
+ */
 export function asEval(asked: TrainingRequest): EvalRequest {
   const { name, environment, environment_args, dataset, model, endpoint, fleet, judges } = asked;
   const { judge_cache, sampling, shuffle, seed, max_concurrent, limits, metadata } = asked;

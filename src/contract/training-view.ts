@@ -1,4 +1,4 @@
-/** How a training run stands, as it is read back. Steps count from 1, policy versions from 0. */
+/** The state of a training run, as the API returns it. Steps count from 1, policy versions from 0. */
 import * as z from "zod";
 import {
   Applied,
@@ -88,7 +88,7 @@ export const TrainingView = named("Training", {
 });
 export type TrainingView = z.infer<typeof TrainingView>;
 
-/** One step of the series; a name that was not measured is absent. */
+/** One step of the series; metrics that were not measured are absent. */
 export const StepMetrics = z.object({
   step: Count.meta({ example: 42 }),
   at: Seconds.meta({ example: 1_792_000_300 }),

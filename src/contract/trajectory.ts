@@ -1,11 +1,12 @@
 /**
- * What a rollout leaves behind: its turns, its states, how it stopped.
+ * The result of a rollout: its turns, its states, how it stopped.
  *
- * Invariants. A turn's prompt is the first `keep` messages of the previous turn's prompt + completion, then `append`:
- * histories that grow cost nothing twice, histories that a hook rewrote lose nothing. A turn's tokens keep only the
- * suffix of prompt ids beyond the previous turn's ids (`forked` when they are no continuation). States are stored as
- * top-level changes against the turn before, whole every `WHOLE_STATE_EVERY` turns (an RFC 7396 merge patch cannot set
- * a member to null, so removed keys are listed instead). Everything here is JSON and carries the schema's number.
+ * Invariants. A turn's prompt is the first `keep` messages of the previous turn's prompt + completion, then `append`: a
+ * history that only grows is stored once, and a history that a hook rewrote is stored completely. A turn's tokens keep
+ * only the suffix of prompt ids beyond the previous turn's ids (`forked` if they are not a continuation). States are
+ * stored as top-level changes against the previous turn, whole every `WHOLE_STATE_EVERY` turns (an RFC 7396 merge patch
+ * cannot set a member to null, so removed keys are listed instead). Everything here is JSON and has the schema's
+ * number.
  */
 import type { CancelReason, FailureClass, SerializedError } from "./errors.ts";
 import { canonicalJson, type Json, type JsonObject } from "./json.ts";
@@ -18,48 +19,48 @@ const WHOLE_STATE_EVERY = 8;
 
 /** The tokens of one turn, verbatim from the engine. Blobs are base64 of little-endian arrays. */
 export interface TurnTokens {
-  /** int32: prompt ids beyond the previous turn's prompt + completion ids, or all of them when `forked`. */
+  /** int32: prompt ids beyond the previous turn's prompt + completion ids, or all of them if `forked`. */
   readonly prompt_suffix_ids: string;
   readonly forked: boolean;
   /** int32: the sampled ids. */
   readonly completion_ids: string;
-  /** float32: natural-log probabilities, one per sampled id; null when the engine sent none. */
+  /** float32: natural-log probabilities, one per sampled id; null if the engine sent none. */
   readonly completion_logprobs: string | null;
   /** Lengths, so that a reader can allocate and a checker can compare. */
   readonly prompt_length: number;
   readonly completion_length: number;
 }
 
-/** What one call of the model gave, as the client hands it over. */
+/** The response of one model call, as the client returns it. */
 export interface ModelResponse {
   readonly id: string | null;
   readonly model: string | null;
   readonly message: Message;
   readonly finish_reason: FinishReason;
-  /** The server's word for why the reply ended, where it is none of `FinishReason`. */
+  /** The server's own finish reason, if it is not a `FinishReason`. */
   readonly finish_word?: string;
   readonly usage: Usage | null;
   readonly prompt_ids: readonly number[] | null;
   readonly completion_ids: readonly number[] | null;
   readonly completion_logprobs: readonly number[] | null;
-  /** True where its ids were cut to the environment's `maxSeqLen`. */
+  /** True if its ids were cut to the environment's `maxSeqLen`. */
   readonly tokens_cut?: boolean;
-  /** The label of the weights, where the engine sent one. */
+  /** The label of the weights, if the engine sent one. */
   readonly policy_version: string | null;
-  /** Of the weights that sampled the first token, where other weights sampled the last. */
+  /** The label of the weights that sampled the first token, if other weights sampled the last. */
   readonly first_policy_version?: string;
   readonly latency_ms: number;
 }
 
-/** The call of a turn on a fleet, as the fleet's object numbered it (src/fleets/rpc.ts). */
+/** The call of a turn on a fleet, with the sequence numbers of the fleet's object (src/fleets/rpc.ts). */
 export interface FleetCallNote {
   readonly replica_id: string;
   readonly number: number;
-  /** Null where its end was never numbered: then nobody can say which weights sampled it. */
+  /** Null if its end was never numbered: then it is unknown which weights sampled it. */
   readonly end: number | null;
-  /** The model it was asked by. */
+  /** The model name in the call. */
   readonly model: string;
-  /** Of the weights when it left, where the run's own are served there. */
+  /** The version of the weights when the call was sent, if the run's own weights are served there. */
   readonly version?: number;
 }
 
@@ -68,25 +69,25 @@ export interface Turn {
   readonly prompt: { readonly keep: number; readonly append: Messages };
   readonly completion: Message;
   readonly finish_reason: FinishReason;
-  /** The server's word for why the reply ended, where it is none of `FinishReason`. */
+  /** The server's own finish reason, if it is not a `FinishReason`. */
   readonly finish_word?: string;
   readonly usage: Usage | null;
   readonly tokens: TurnTokens | null;
   readonly is_truncated: boolean;
-  /** Calls sent for this turn: 1, plus one for every retry and every re-send after a restart. */
+  /** Calls sent for this turn: 1, plus one for every retry and for every call sent again after a restart. */
   readonly calls: number;
   readonly latency_ms: number;
   readonly response_id: string | null;
   readonly model: string | null;
   readonly policy_version: string | null;
   readonly first_policy_version?: string;
-  /** Of a training run: the version its group was dispatched by. */
+  /** In a training run: the version with which its group was dispatched. */
   readonly dispatch_version?: number;
-  /** Likewise: when the call that was answered left (epoch milliseconds). */
+  /** In a training run: when the answered call was sent (epoch milliseconds). */
   readonly sent_at?: number;
-  /** Of a run on a fleet. */
+  /** In a run on a fleet. */
   readonly fleet_call?: FleetCallNote;
-  /** What the call took beside `latency_ms`, in milliseconds, without hooks and waits for permits. */
+  /** Time of the call in addition to `latency_ms`, in milliseconds, without hooks and waits for leases. */
   readonly platform_ms?: number;
   readonly answered_at: number;
   /** The environment's own state after its reply to this turn; null until it has replied. */
@@ -95,21 +96,21 @@ export interface Turn {
 }
 
 /**
- * Of each tool call, in order: whether it failed, as was recorded when it was answered; null where none of the library's
- * environments with tools answered it. Absent where it answered none.
+ * Whether each tool call failed, in the order of the calls, as recorded when it was answered; null if it was not
+ * answered by one of the library's environments with tools. Absent if none of the calls was.
  */
 export type ToolFailed = readonly (boolean | null)[];
 
-/** A turn while it is scored: functions may say what it was worth; else it is worth what the rollout is. */
+/** A turn while it is scored: functions may set its reward and advantage; otherwise the rollout's are used. */
 export interface CreditedTurn extends Turn {
   reward?: number | null;
   advantage?: number | null;
 }
 
-/** A model call that came to nothing. */
+/** A model call that failed. */
 export interface FailedCall {
   readonly turn: number;
-  /** Which of the turn's calls, from 1. */
+  /** The number of the call within the turn, from 1. */
   readonly call: number;
   /** Epoch milliseconds. */
   readonly at: number;
@@ -117,15 +118,15 @@ export interface FailedCall {
   /** The error's class. */
   readonly error: string;
   readonly message: string;
-  /** Of the reply that refused the call; absent where none came or one could not be used. */
+  /** HTTP status of the reply that refused the call; absent if no reply came or it could not be used. */
   readonly status?: number;
-  /** The replica of the fleet that failed it. */
+  /** The fleet's replica that failed the call. */
   readonly replica?: string;
 }
 
-/** How a rollout ended, before anyone scored it. */
+/** A rollout that has ended and is not scored yet. */
 export interface Trajectory {
-  /** That of the release that wrote it. */
+  /** The schema of the release that wrote it. */
   readonly schema: number;
   readonly rollout_id: string;
   readonly task_key: string;
@@ -145,13 +146,13 @@ export interface Trajectory {
   readonly cleanup_errors: readonly SerializedError[];
   readonly failed_calls: readonly FailedCall[];
   readonly cancelled: CancelReason | null;
-  /** What the model was offered; absent where that was nothing. */
+  /** The tools that the model was offered; absent if there were none. */
   readonly tools?: readonly ToolDefinition[];
-  /** Of its own turns: what was inherited was paid for where it was made. */
+  /** Usage of its own turns: inherited turns were paid for in the rollout that made them. */
   readonly usage: Usage;
   readonly calls: number;
   readonly forked_from?: ForkedFrom;
-  /** The rollout that sampled it: this one took it over to be scored anew. */
+  /** The rollout that sampled it: this rollout copies it to be scored again. */
   readonly rescored_from?: string;
   /** Milliseconds since the epoch. */
   readonly started_at: number;
@@ -178,7 +179,7 @@ export function unpackState(before: JsonObject, patch: StatePatch): JsonObject {
   return { ...Object.fromEntries(kept), ...patch.set };
 }
 
-/** Stored turns from live ones; `unpackTurns` is its inverse. */
+/** Packs turns for storage; `unpackTurns` is its inverse. */
 export function packTurns(initial: JsonObject, turns: readonly Turn[]): StoredTurn[] {
   let before = initial;
   return turns.map((turn) => {
@@ -199,12 +200,12 @@ export function unpackTurns(initial: JsonObject, turns: readonly StoredTurn[]): 
   });
 }
 
-/** The whole history a turn was sampled from: `previous` is the prompt + completion of the turn before. */
+/** The whole history that a turn was sampled from: `previous` is the prompt + completion of the previous turn. */
 export function promptOf(previous: Messages, turn: Pick<Turn, "prompt">): Messages {
   return [...previous.slice(0, turn.prompt.keep), ...turn.prompt.append];
 }
 
-/** Prompt + completion of the last of `turns`; empty when there is none. */
+/** Prompt + completion of the last of `turns`; empty if there is none. */
 export function historyOf(turns: readonly Pick<Turn, "prompt" | "completion">[]): Messages {
   return turns.reduce<Messages>((previous, turn) => [...promptOf(previous, turn), turn.completion], []);
 }
@@ -221,13 +222,13 @@ export function addUsage(turns: readonly Pick<Turn, "usage">[]): Usage {
   return { ...total, ...(cached_tokens > 0 && { cached_tokens }) };
 }
 
-/** Tokens of a rollout in verifiers' words. */
+/** Tokens of a rollout with verifiers' field names. */
 export interface TokenUsage {
   readonly input_tokens: number;
   readonly output_tokens: number;
 }
 
-/** Null where no turn was counted. */
+/** Null if no turn has a usage. */
 export function tokenUsage(turns: readonly Pick<Turn, "usage">[]): TokenUsage | null {
   if (turns.every(({ usage }) => usage === null)) return null;
   const { prompt_tokens, completion_tokens } = addUsage(turns);

@@ -1,7 +1,7 @@
 /**
- * A rollout a piece at a time, for whoever looks at a long one: its head, its turns by pages, an outline of all turns, the
- * tokens of one. What is shown of a text is its beginning, at most `LIMITS.shownCharacters` UTF-16 units, with the length of
- * the whole; the whole is read turn by turn.
+ * Reads a long rollout in pieces: its head, its turns by pages, an outline of all turns, the tokens of one turn. Of a
+ * text its beginning is shown, at most `LIMITS.shownCharacters` UTF-16 units, with the length of the whole; single
+ * turns can be read whole.
  */
 import * as z from "zod";
 import { LIMITS } from "./limits.ts";
@@ -10,7 +10,7 @@ import { Count, EXAMPLE, listOf, MaybeText, named, TaskText } from "./primitives
 import { RolloutView } from "./run.ts";
 import { cutBefore } from "./shown-text.ts";
 
-/** The beginning of a text: cut where `text` is shorter than `length`. */
+/** The beginning of a text. The text was cut if `length` is larger than the length of `text`. */
 const Beginning = z.object({
   text: z.string().describe("its beginning").meta({ example: EXAMPLE.completion.content }),
   length: Count.describe("of the full text, in UTF-16 units").meta({ example: EXAMPLE.completion.content.length }),
@@ -71,7 +71,7 @@ const shown = {
     .describe("number of stored token ids; forked: its prompt does not continue the ids of the previous turn"),
 };
 
-/** One turn as a page of them has it. */
+/** One turn on a page of turns. */
 export const ShownTurn = named("ShownTurn", {
   ...shown,
   prompt: z.object({
@@ -121,7 +121,7 @@ export const Outline = listOf(OutlineTurn, "Outline", "0").extend({
 });
 export type Outline = z.infer<typeof Outline>;
 
-/** What was sampled in one turn, a page of it. */
+/** A page of the tokens sampled in one turn. */
 export const TurnTokenPage = named("TurnTokenPage", {
   object: z.literal("turn_tokens"),
   rollout_id: RolloutView.shape.id,

@@ -1,4 +1,4 @@
-/** Uploaded datasets on the wire: rows as JSON lines, kept once, named by any number of runs. */
+/** Uploaded datasets on the wire: rows as JSON lines, stored once, used by any number of runs. */
 import * as z from "zod";
 import { AnyObject, BuiltEnvironment, Count, EXAMPLE, listOf, MaybeText, named, Seconds } from "./primitives.ts";
 
@@ -20,17 +20,17 @@ export const DatasetView = named("Dataset", {
 export type DatasetView = z.infer<typeof DatasetView>;
 export const DatasetList = listOf(DatasetView, "DatasetList", EXAMPLE.dataset);
 
-/** One row as it is read back, with the place errors name it by (0-based). */
+/** One row, with the index by which errors name it (from 0). */
 export const DatasetRow = named("DatasetRow", { index: Count, row: AnyObject.meta({ example: EXAMPLE.row }) });
 export type DatasetRow = z.infer<typeof DatasetRow>;
 
-/** Where a run's rows come from. */
+/** The source of a run's rows. */
 export interface RunDataset {
   readonly kind: "uploaded" | "rows" | "generated";
-  /** R2 key of the uploaded rows (JSONL); null for an environment that holds or makes its own. */
+  /** R2 key of the uploaded rows (JSONL); null if the environment contains or generates its rows. */
   readonly key: string | null;
-  /** R2 key of the index beside them; absent for rows that came with the run, which are read whole. */
+  /** R2 key of the rows' index; absent for rows that came with the run, which are read whole. */
   readonly index_key?: string;
-  /** Rows in all; null when there is no end of them. */
+  /** Number of rows; null if they are endless. */
   readonly length: number | null;
 }

@@ -1,4 +1,4 @@
-/** What an author of an environment imports from `rollcall`. */
+/** The exports of `rollcall` for authors of environments. */
 
 export { extractBoxedAnswer, extractMarkedAnswer, extractToldNumber, readNumber } from "@rollcall/math-equivalence";
 export {

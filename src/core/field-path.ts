@@ -1,4 +1,4 @@
-/** Names of fields as a caller would write them: of a place in a request, and of the options of a constructor. */
+/** Names of fields as a caller would write them: of places in a request, and of options of a constructor. */
 
 /** `sampling.temperature`, `rows[16].question`, `metadata["a b"]`. */
 export function formatPath(path: readonly PropertyKey[]): string {
@@ -10,7 +10,7 @@ export function formatPath(path: readonly PropertyKey[]): string {
   }, "");
 }
 
-/** Where a text stands in a value; null where it does not. */
+/** The path of a text in a value; null if it is not there. */
 export function pathTo(value: unknown, text: string): readonly PropertyKey[] | null {
   if (value === text) return [];
   if (value === null || typeof value !== "object") return null;
@@ -21,7 +21,7 @@ export function pathTo(value: unknown, text: string): readonly PropertyKey[] | n
   return null;
 }
 
-/** What stands there; undefined where nothing does. */
+/** The value at the path; undefined if there is none. */
 export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>(
     (inner, key) => (inner !== null && typeof inner === "object" ? Reflect.get(inner, key) : undefined),
@@ -29,7 +29,7 @@ export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   );
 }
 
-/** A misspelt option must not be ignored: constructors refuse what they do not know, by name. */
+/** Throws for unknown options of a constructor, with their names: a misspelt option must not be ignored. */
 export function refuseUnknownOptions(owner: string, options: object, known: readonly string[]): void {
   const unknown = Object.keys(options).filter((key) => !known.includes(key));
   if (unknown.length === 0) return;

@@ -1,11 +1,11 @@
 /**
- * Ids: `run_` + time + randomness + a short code only we can make. Whoever guesses an id is turned away by arithmetic,
- * before any object or table is touched.
+ * Ids: `run_` + time + randomness + a short code that only the platform can make. Guessed ids are rejected by
+ * arithmetic, before any object or table is accessed.
  *
  * Invariants. The time is first and big-endian in an alphabet in ASCII order, so ids sort by age. A rollout's id is
- * derived from its run's id and place (group, slot, attempt): minted twice it is the same. The code covers everything
- * before it, the prefix included, so an id of one kind never passes as another. `mac` is a keyed hash (HMAC-SHA256)
- * that gives at least `CODE_LENGTH` characters of 0-9a-z.
+ * derived from its run's id and place (group, slot, attempt), so it is the same each time. The code covers all text
+ * before it, including the prefix, so an id of one kind is never valid as another. `mac` is a keyed hash (HMAC-SHA256)
+ * that returns at least `CODE_LENGTH` characters of 0-9a-z.
  */
 
 /** A keyed hash of a text, as lower-case base32. */
@@ -14,7 +14,7 @@ export type Mac = (text: string) => string;
 export interface Minting {
   /** Epoch milliseconds. */
   readonly now: number;
-  /** That many bytes nobody can foresee. */
+  /** Returns that many unpredictable bytes. */
   readonly random: (bytes: number) => Uint8Array;
   readonly mac: Mac;
 }
@@ -55,7 +55,7 @@ const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 const TIME_LENGTH = 10;
 /** 5 bits of each random byte: 80 in all. */
 const RANDOM_LENGTH = 16;
-/** 40 bits: a guess passes once in 10^12. */
+/** 40 bits: one guess in 10^12 is valid. */
 const CODE_LENGTH = 8;
 const RUN = /^run_([0-9a-hjkmnp-tv-z]{26})[0-9a-z]{8}$/;
 const PLAIN = /^([a-z]+)_[0-9a-hjkmnp-tv-z]{26}([0-9a-z]{8})$/;
@@ -78,7 +78,7 @@ const PLAIN_KINDS: ReadonlyMap<string, PlainKind> = new Map([
   ["ses", "session"],
   ["rl", "report_link"],
 ]);
-/** Places in base 36, each written in one way only: no leading zeros, at most seven digits. */
+/** Places in base 36, each with only one spelling: no leading zeros, at most seven digits. */
 const ROLLOUT =
   /^ro_([0-9a-hjkmnp-tv-z]{26})_(0|[1-9a-z][0-9a-z]{0,6})_(0|[1-9a-z][0-9a-z]{0,6})_(0|[1-9a-z][0-9a-z]{0,6})_([0-9a-z]{8})$/;
 const LEASE = /^ls_([0-9a-hjkmnp-tv-z]{26})_(0|[1-9a-z][0-9a-z]{0,6})_([0-9a-z]{8})$/;
@@ -98,8 +98,8 @@ export function mintId(prefix: string, { now, random, mac }: Minting): string {
 }
 
 /**
- * What a key (`rk_`), the trainer of a run (`rct_`), an invited person (`rki_`), a browser that signs in (`rkc_`) or is
- * signed in (`rks_`), or a reader of a shared report (`rkr_`) shows: known to nobody else.
+ * The secret token of a key (`rk_`), the trainer of a run (`rct_`), an invited person (`rki_`), a browser that signs in
+ * (`rkc_`) or is signed in (`rks_`), or a reader of a shared report (`rkr_`).
  */
 export type TokenKind = "rk" | "rct" | "rki" | "rkc" | "rks" | "rkr";
 
@@ -108,24 +108,24 @@ export function mintToken(kind: TokenKind, { random, mac }: Omit<Minting, "now">
   return `${text}${codeOf(text, mac)}`;
 }
 
-/** The kind of a token that was minted under this hash; null for anything else, which nobody needs to look up. */
+/** The kind of a token made with this hash; null for any other text, which needs no lookup. */
 export function tokenKind(token: string, mac: Mac): TokenKind | null {
   const [, kind, , code] = TOKEN.exec(token) ?? [];
   if (kind === undefined || !passes(token.slice(0, -CODE_LENGTH), code, mac)) return null;
   return kind as TokenKind;
 }
 
-/** The id of one attempt at one slot of a group; the same whenever it is asked. */
+/** The id of one attempt at one slot of a group; always the same. */
 export function rolloutId(runId: string, place: RolloutPlace, mac: Mac): string {
   return idWithin("ro", runId, [place.group, place.slot, place.attempt], mac);
 }
 
-/** The id of a lease of a batch, by its number among the leases of the run. */
+/** The id of a lease of a batch, by its serial number among the run's leases. */
 export function leaseId(runId: string, serial: number, mac: Mac): string {
   return idWithin("ls", runId, [serial], mac);
 }
 
-/** The id of something in a run: whoever reads it knows which run, without looking anything up. */
+/** The id of a thing in a run. It contains the run's id, so no lookup is needed to find the run. */
 function idWithin(prefix: string, runId: string, places: readonly number[], mac: Mac): string {
   const core = RUN.exec(runId)?.[1];
   if (core === undefined) throw new TypeError("not the id of a run");
@@ -133,7 +133,7 @@ function idWithin(prefix: string, runId: string, places: readonly number[], mac:
   return `${text}_${codeOf(text, mac)}`;
 }
 
-/** What an id we minted stands for; null for anything else. Never throws for a text. */
+/** What a valid id stands for; null for any other text. Never throws for a text. */
 export function parseId(text: string, mac: Mac): ParsedId | null {
   const plain = PLAIN.exec(text);
   if (plain !== null) {
@@ -166,7 +166,7 @@ function codeOf(text: string, mac: Mac): string {
   return code;
 }
 
-/** Looks at every character whatever the first ones say: how long it takes tells a guesser nothing. */
+/** Compares all characters whatever the first ones are, so that the time reveals nothing about the code. */
 function passes(text: string, code = "", mac: Mac): boolean {
   const expected = codeOf(text, mac);
   let difference = expected.length ^ code.length;

@@ -1,14 +1,14 @@
 /**
- * Whether a host of a URL is one that anybody may be sent to. What a tenant names is called from the platform's
- * network, where loopback, private ranges and a cloud's metadata address answer to whoever asks.
+ * Whether the host of a URL is on the public internet. Addresses given by tenants are called from the platform's
+ * network, where loopback, private ranges and a cloud's metadata address reply to every caller.
  *
- * Invariants. Takes the host as a URL parser writes it: lower case, IPv4 as four decimal numbers whatever form it was
- * given in, IPv6 in brackets. Refuses what it does not know for public. It reads the name only: where a public name
- * leads is for the network to decide.
+ * Invariants. Takes the host as a URL parser writes it: lower case, IPv4 as four decimal numbers whatever its input
+ * form, IPv6 in brackets. Refuses every host that is not known to be public. It only checks the name: it does not
+ * resolve it.
  */
 
 /**
- * First addresses of ranges that are not the public internet's, and their prefix lengths: IANA's special registry, and
+ * First addresses of ranges outside of the public internet, and their prefix lengths: from IANA's special registry, and
  * Azure's.
  */
 const SPECIAL_V4: readonly (readonly [first: string, bits: number])[] = [
@@ -16,7 +16,7 @@ const SPECIAL_V4: readonly (readonly [first: string, bits: number])[] = [
   ["10.0.0.0", 8],
   ["100.64.0.0", 10],
   ["127.0.0.0", 8],
-  // Azure: public by its number, and answered by the host a machine runs on.
+  // Azure: in a public range, but answered by the machine's host.
   ["168.63.129.16", 32],
   ["169.254.0.0", 16],
   ["172.16.0.0", 12],
@@ -29,19 +29,19 @@ const SPECIAL_V4: readonly (readonly [first: string, bits: number])[] = [
   ["203.0.113.0", 24],
   ["224.0.0.0", 3],
 ];
-/** Names that lead nowhere outside a network of one's own, a cluster's included; so does a name without a dot. */
+/** Names that resolve only inside private networks and clusters. A name without a dot does, too. */
 const PRIVATE_NAMES =
   /(^|\.)(localhost|localdomain|local|internal|intranet|private|corp|home|lan|home\.arpa|svc|pod|consul|test|invalid)$/;
-/** What a cloud's metadata service is called under a name that is public. */
+/** Names of cloud metadata services that look public. */
 const METADATA_NAMES = /(^|\.)metadata\.(goog|tencentyun\.com)$/;
 
-/** Whether a host is one of these, or below one of those that begin with `*.`. */
+/** Whether a host is in the list, or below an entry that begins with `*.`. */
 export function isAmong(hosts: readonly string[], host: string): boolean {
   const name = plain(host);
   return hosts.map(plain).some((one) => (one.startsWith("*.") ? name.endsWith(one.slice(1)) : name === one));
 }
 
-/** Names are the same in upper case, and with the dot of the root. */
+/** Host names are compared in lower case, without the final dot of the root. */
 function plain(host: string): string {
   return host.toLowerCase().replace(/\.+$/, "");
 }
@@ -65,10 +65,7 @@ function numberOf(address: string): number {
   return address.split(".").reduce((value, part) => value * 256 + Number(part), 0);
 }
 
-/**
- * Global unicast is 2000::/3; of it, documentation and the tunnels that carry an IPv4 address of their own are left
- * out.
- */
+/** Global unicast is 2000::/3, without documentation addresses and the tunnels that embed an IPv4 address. */
 function isPublicV6(address: string): boolean {
   const [first = 0, second = 0] = address.split(":").map((group) => Number.parseInt(group, 16) || 0);
   if (first < 0x2000 || first > 0x3fff) return false;

@@ -1,20 +1,20 @@
 /**
- * Takes secrets out of what environment code hands back: state, messages, errors. An environment may use a secret, but
- * what is stored, shown and logged must not hold it, whatever a service it called repeated to it.
+ * Removes secrets from everything that environment code returns: state, messages, errors. An environment may use a
+ * secret, but stored, shown and logged data must not contain it, even if a called service repeats it.
  */
 
 import { CUT } from "../contract/shown-text.ts";
 
-/** Shorter ones are left: they would be found in texts that have nothing to do with them. */
+/** Shorter secrets are not removed: they would be found in unrelated texts. */
 export const SHORTEST = 6;
-/** What a cut that says so left of a secret is found in such texts, too. */
+/** Shortest rest of a secret that is removed before the mark of a cut. */
 const SHORTEST_BEGINNING = 4;
 
 const MARK = "[secret]";
-/** A shorter text was not cut anywhere. */
+/** Texts shorter than this were not cut. */
 const CUT_FROM = 200;
 
-/** Gives the JSON with "[secret]" wherever a text holds one of the secrets, and the value itself when it holds none. */
+/** Returns the JSON with "[secret]" for every occurrence of a secret, and the value itself if it has none. */
 export function redact<T>(value: T, secrets: readonly string[]): T {
   const found = secrets.filter((secret) => secret.length >= SHORTEST);
   if (found.length === 0) return value;
@@ -22,21 +22,24 @@ export function redact<T>(value: T, secrets: readonly string[]): T {
   return mapTexts(withoutForms(value, forms, MARK), (text) => withoutCut(text, found)) as T;
 }
 
-/** What a parser of JSON quotes of a text that begins with the secret: V8 says `"sk-1234567"... is not valid JSON`. */
+/** Beginnings of a secret that a JSON parser quotes in its error: V8 writes `"sk-1234567"... is not valid JSON`. */
 function quotedBegins(secret: string): string[] {
   const lengths = Array.from({ length: 8 }, (_, more) => SHORTEST + more);
   return lengths.map((length) => `${secret.slice(0, length)}"...`);
 }
 
-/** A secret as it is, and as it stands inside a JSON text: a tool's result is one. */
+/** A secret as it is, and as it is escaped in JSON text: a tool's result may be JSON. */
 export function formsOf(secret: string): readonly string[] {
   const written = JSON.stringify(secret).slice(1, -1);
   return written === secret ? [secret] : [written, secret];
 }
 
-/** Gives the JSON with `mark` in place of each of these texts, in texts and in names. What holds none is not copied. */
+/**
+ * Returns the JSON with `mark` for each occurrence of these texts, in texts and in names. Parts without any are not
+ * copied.
+ */
 export function withoutForms<T>(value: T, forms: readonly string[], mark: string): T {
-  // The longest first: one that is part of another would leave the rest of it.
+  // The longest first: replacing a part of a longer one would leave the rest of it.
   const sorted = forms.toSorted((one, other) => other.length - one.length);
   const shortest = sorted.at(-1)?.length ?? 0;
   const marked = (text: string) =>
@@ -57,10 +60,10 @@ function mapTexts(value: unknown, map: (text: string) => string): unknown {
   return same ? value : Object.fromEntries(after);
 }
 
-/** A text is cut before secrets are taken out of it: where the cut went through one, its beginning goes as well. */
+/** A text is cut before secrets are removed: if the cut went through a secret, its beginning is removed as well. */
 function withoutCut(text: string, secrets: readonly string[]): string {
   const [end = "", ...before] = text.split(CUT).toReversed();
-  // Whoever cuts by himself leaves no mark.
+  // Environment code may cut a text without leaving a mark.
   const last = text.length < CUT_FROM ? end : withoutBeginning(end, secrets, SHORTEST);
   const pieces = before.map((piece) => withoutBeginning(piece, secrets, SHORTEST_BEGINNING));
   return [last, ...pieces].toReversed().join(CUT);
@@ -71,7 +74,7 @@ function withoutBeginning(text: string, secrets: readonly string[], least: numbe
   return most < least ? text : `${text.slice(0, text.length - most)}${MARK}`;
 }
 
-/** How much of the beginning of the secret the text ends with. */
+/** The length of the beginning of the secret with which the text ends. */
 function endsWithBeginning(text: string, secret: string): number {
   let length = secret.length - 1;
   while (length > 0 && !text.endsWith(secret.slice(0, length))) length -= 1;

@@ -1,15 +1,15 @@
 /**
- * A seeded shuffle that is never written down: where each position goes is computed on its own, in constant memory.
+ * A seeded shuffle that is never stored: each position is computed on its own, in constant memory.
  *
- * A Feistel network permutes the smallest domain of 4^b numbers that holds `length`; a number that lands beyond
- * `length` is sent through again until it lands inside (cycle walking: fewer than four passes on average). A Feistel
- * network is a bijection whatever its round function, so every seed gives a permutation of 0..length−1.
+ * A Feistel network permutes the smallest domain of 4^b numbers that includes `length`; a result outside of `length` is
+ * permuted again until it is inside (cycle walking: fewer than four passes on average). A Feistel network is a
+ * bijection whatever its round function, so every seed gives a permutation of 0..length−1.
  */
 import { seededRandom } from "../contract/random.ts";
 
 const ROUNDS = 6;
 
-/** The place in [0, length) that `position` of the shuffled order holds. `length` is at most 2^52. */
+/** The number in [0, length) at `position` of the shuffled order. `length` is at most 2^52. */
 export function permute(position: number, length: number, seed: number): number {
   const bits = halfBits(length);
   const random = seededRandom("shuffle", seed, length);
@@ -46,11 +46,11 @@ function mix(word: number): number {
   return (mixed ^ (mixed >>> 16)) >>> 0;
 }
 
-// An order of a few things, by chance: Fisher and Yates' shuffle. Every order is as likely as any other, as far as the
-// words it draws from are; for places of a dataset, which are never all written down, see `permute`.
+// A random order of a few items: Fisher and Yates' shuffle. Every order is equally likely, as far as the given random
+// words are uniform. For rows of a dataset, whose order is never stored, see `permute`.
 
 /**
- * The numbers 0..length−1 in the order that `word` decides, a stream of unsigned 32-bit words. `length` is below 2^32.
+ * The numbers 0..length−1 in an order determined by `word`, a stream of unsigned 32-bit words. `length` is below 2^32.
  */
 export function shuffledOrder(length: number, word: () => number): number[] {
   const order = Array.from({ length }, (_, at) => at);
@@ -61,7 +61,7 @@ export function shuffledOrder(length: number, word: () => number): number[] {
   return order;
 }
 
-/** Words that would make the small numbers likelier are drawn again: one in two at most. */
+/** Words that would make small numbers more likely are drawn again: at most one in two. */
 function drawnBelow(bound: number, word: () => number): number {
   const most = 2 ** 32 - (2 ** 32 % bound);
   for (;;) {

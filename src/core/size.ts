@@ -1,9 +1,9 @@
-/** What texts and rollouts take: bytes of UTF-8, and UTF-16 units of JSON. */
+/** Sizes of texts and rollouts: bytes of UTF-8, and UTF-16 units of JSON. */
 import type { JsonObject } from "../contract/json.ts";
 import type { Messages } from "../contract/messages.ts";
 import { packState, type Turn } from "../contract/trajectory.ts";
 
-/** How many bytes a text takes as UTF-8. Counted by hand: core has no TextEncoder. */
+/** The size of a text in bytes of UTF-8. Counted by hand: core has no TextEncoder. */
 export function utf8Bytes(text: string): number {
   let bytes = 0;
   for (const character of text) {
@@ -15,20 +15,20 @@ export function utf8Bytes(text: string): number {
   return bytes;
 }
 
-/** Whether a text takes more than `limit` bytes; most are settled by their length alone. */
+/** Whether a text has more than `limit` bytes of UTF-8; the length alone decides for most texts. */
 export function exceedsUtf8(text: string, limit: number): boolean {
   return text.length > limit || (text.length * 3 > limit && utf8Bytes(text) > limit);
 }
 
 /**
- * What a rollout's turns take in storage, counted as they come: UTF-16 units of their JSON. Whoever plays, stores,
- * folds or scores a rollout holds all of it at once, so it has a most (`LIMITS.rolloutCharacters`).
+ * The storage size of a rollout's turns, counted as they come: UTF-16 units of their JSON. Code that plays, stores,
+ * compacts or scores a rollout has all of it in memory, so the size is limited (`LIMITS.rolloutCharacters`).
  */
 export function sizeOf(value: object): number {
   return JSON.stringify(value).length;
 }
 
-/** What messages take, about: a long text is not made JSON of for it. */
+/** The approximate size of messages, without converting long texts to JSON. */
 export function charactersOf(messages: Messages): number {
   const sizes = messages.map((message) =>
     typeof message.content === "string" ? message.content.length : sizeOf(message),
@@ -36,7 +36,7 @@ export function charactersOf(messages: Messages): number {
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-/** What the state after the last turn takes, as a trajectory keeps it. */
+/** The size of the state after the last turn, as a trajectory stores it. */
 export function stateSize(
   { turns, initial_state }: { readonly turns: readonly Turn[]; readonly initial_state: JsonObject },
   state: JsonObject,

@@ -1,6 +1,6 @@
 /**
- * Runs one rollout in this process, for the tests of an environment: no platform, no network, no model but a script.
- * The loop is the platform's own, in play.ts.
+ * Runs one rollout in this process, for the tests of an environment: without platform and network, with a scripted
+ * model. The loop is the platform's own, in play.ts.
  */
 import type { AnyEnvironment } from "./environments/any-environment.ts";
 import { type PlayOptions, playTask, type Reply, type RolloutReport, type TestModel } from "./rollout/play.ts";
@@ -17,13 +17,11 @@ export {
 } from "./rubrics/score-states.ts";
 
 export interface RolloutOptions extends Omit<PlayOptions, "secondInstance"> {
-  /** One row of the environment's dataset, before its schema has read it. */
+  /** One row of the environment's dataset, before its schema parses it. */
   readonly task: unknown;
 }
 
-/**
- * A model that gives these replies, one a call. Throws, and so fails the test, when it is called once more.
- */
+/** A model that gives these replies, one per call. Throws, and so fails the test, if it is called once more. */
 export function scripted(replies: readonly Reply[]): TestModel {
   let calls = 0;
   return () => {
@@ -36,7 +34,7 @@ export function scripted(replies: readonly Reply[]): TestModel {
   };
 }
 
-/** Throws when the task does not fit the dataset's schema, or the model throws; anything else is in the report. */
+/** Throws if the task does not match the dataset's schema, or the model throws; all other errors are in the report. */
 export async function runRollout(environment: AnyEnvironment, options: RolloutOptions): Promise<RolloutReport> {
   const row = parseRow(environment.dataset, options.task, 0);
   return playTask(environment, buildTask(environment, row, 0), options);

@@ -1,4 +1,4 @@
-/** What was changed in the organisation. */
+/** The changes that were made in the organisation. */
 import type { AuditEntry, AuditList } from "../accounts/wire.ts";
 import type { AuditLogQuery, CallOptions } from "./options.ts";
 import type { PagePromise } from "./requests.ts";

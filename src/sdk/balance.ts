@@ -1,4 +1,4 @@
-/** The money that an organisation has. */
+/** The balance of an organisation. */
 import type { BalanceView } from "../billing/wire.ts";
 import type { CallOptions, OrganizationQuery } from "./options.ts";
 import { search } from "./requests.ts";

@@ -1,12 +1,12 @@
 /**
- * A typed client of the HTTP API, on `fetch` alone: it runs in Node, in browsers and in Workers.
+ * A typed client of the HTTP API. It only needs `fetch`, so it runs in Node, in browsers and in Workers.
  *
- * Invariants. One method for each route, in the resource of its noun. Every POST carries an Idempotency-Key, so a call
- * is made again by itself where that may help (transport.ts). Replies are typed by the schemas the server writes them
- * by, and not validated again: a newer server may say more than these types know.
+ * Invariants. Each route has one method, in the resource of its noun. Every POST has an Idempotency-Key, so the client
+ * can retry calls by itself where that may help (transport.ts). Replies have the types of the server's schemas, but are
+ * not validated again: a newer server may send fields that these types do not have.
  *
- * Every method throws ApiRequestError when the API refuses, a TypeError when the platform cannot be reached, a
- * DOMException named TimeoutError when it stays silent, and the reason of `signal` when that aborts.
+ * Every method throws ApiRequestError if the API refuses the call, a TypeError if the platform cannot be reached, a
+ * DOMException named TimeoutError if it does not answer in time, and the reason of `signal` if that aborts.
  */
 
 import type { WhoAmI } from "../accounts/wire.ts";
@@ -139,7 +139,7 @@ export class RollcallClient extends Resource {
     super(new Requests(options));
   }
 
-  /** Whom the key is for, and what it may do. */
+  /** The owner and the permissions of the key. */
   whoAmI(options: CallOptions = {}): Promise<WhoAmI> {
     return this.requests.json("/whoami", options);
   }

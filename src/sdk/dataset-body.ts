@@ -1,11 +1,11 @@
-/** What a caller may upload as a dataset, made into the body of a request: JSON lines. */
+/** Makes the body of an upload, as JSON lines, from all forms of a dataset. */
 
-/** One task row; what must be in it is the environment's to say. */
+/** One task row. Its required fields depend on the environment. */
 export type TaskRow = Readonly<Record<string, unknown>>;
 
 /**
- * JSONL as text, bytes, a file or a stream; or the rows themselves. Chunks of an iterable that are text or bytes are
- * sent as they are, anything else as one row.
+ * JSONL as text, bytes, a file or a stream; or the rows themselves. Chunks of an iterable are sent as they are if they
+ * are text or bytes; anything else is one row.
  */
 export type DatasetSource =
   | string
@@ -17,7 +17,7 @@ export type DatasetSource =
 
 export interface DatasetBody {
   readonly body: BodyInit;
-  /** It can be read once: an upload that breaks off cannot be sent again. */
+  /** It can only be read once: an interrupted upload cannot be sent again. */
   readonly once: boolean;
 }
 
@@ -34,7 +34,7 @@ function isRows(source: object): source is readonly TaskRow[] {
   return Array.isArray(source);
 }
 
-/** Asks for a chunk only when there is room for it; a request that ends early ends the iteration. */
+/** Requests a chunk only when the stream has room for it; a request that ends early ends the iteration. */
 function streamOf(chunks: AsyncIterable<TaskRow | Uint8Array | string>): ReadableStream<Uint8Array> {
   const iterator = chunks[Symbol.asyncIterator]();
   const encoder = new TextEncoder();

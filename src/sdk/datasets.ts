@@ -11,7 +11,7 @@ export class Datasets extends Readable<DatasetView> {
 
   /**
    * Uploads rows as a dataset. An upload has no timeout unless `timeoutMs` is given. A stream or an async iterable is
-   * read as it is sent and never sent twice; browsers send one over HTTP/2 only, and want a Blob otherwise.
+   * read while it is sent and never sent twice; browsers support that over HTTP/2 only, otherwise use a Blob.
    */
   upload(source: DatasetSource, options: DatasetOptions = {}): Promise<DatasetView> {
     const { name, environment, environmentArgs } = options;
@@ -35,7 +35,7 @@ export class Datasets extends Readable<DatasetView> {
     return this.requests.rows(`${this.at(idOrName)}/rows${search(query)}`, options);
   }
 
-  /** Throws `conflict` while an unfinished run names the dataset. */
+  /** Throws `conflict` while an unfinished run uses the dataset. */
   delete(idOrName: string, options: CallOptions = {}): Promise<Deleted> {
     return this.requests.delete(this.at(idOrName), options);
   }

@@ -1,4 +1,4 @@
-/** The environments that a run may name. */
+/** The environments that runs can use. */
 import type { EnvironmentView } from "../contract/run.ts";
 import type { CallOptions } from "./options.ts";
 import { type PagePromise, pathTo } from "./requests.ts";

@@ -1,8 +1,8 @@
 /**
- * A run's events over as many connections as it takes.
+ * Follows a run's events over as many connections as necessary.
  *
- * Invariant. Every event comes once and in order: a connection that breaks off, falls silent or ends is opened again
- * behind the last whole event, and the server's ids only grow.
+ * Invariant. Every event comes once and in order: if a connection breaks, is silent or ends, a new one starts after the
+ * last complete event. The server's ids only grow.
  */
 import { isTerminalEvent } from "../contract/event-names.ts";
 import { EventReader, type ServerSentEvent } from "../contract/event-stream.ts";
@@ -11,26 +11,29 @@ import { ApiRequestError } from "./request-error.ts";
 import { isBrokenConnection, type Transport } from "./transport.ts";
 
 export interface FollowOptions {
-  /** Id of the last event already seen; a run's `last_event` begins where that run was read. Absent: from the first one. */
+  /**
+   * Id of the last event already seen; a run's `last_event` is the one when the run was read. Absent: from the first
+   * one.
+   */
   readonly after?: number | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** How long the stream may stay silent before it is opened again; the server says something every 15 s. */
+  /** Maximal silence before the stream is opened again; the server sends something every 15 s. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** Where a followed run stands between two connections. */
+/** The state of a followed run between two connections. */
 interface Standing {
   /** Id of the last event seen. */
   last: number | undefined;
-  /** How long the server wants us to wait before we come back. */
+  /** The server's reconnection delay. */
   retryMs: number;
   ended: boolean;
 }
 
 const FIRST_RETRY_MS = 1000;
-/** The server's way to say that the run has ended and every event of it was read. */
+/** The server's status if the run has ended and all its events were read. */
 const NOTHING_MORE = 204;
-/** The stream gives up after this many connections in a row that brought nothing. */
+/** The stream ends with an error after this many consecutive connections without an event. */
 const FRUITLESS_CONNECTIONS = 30;
 
 export async function* followEvents(
@@ -50,7 +53,7 @@ export async function* followEvents(
   throw new DOMException(`the event stream ${url} sent nothing`, "TimeoutError");
 }
 
-/** The events of one connection, which may break off; `standing` says how far it came. */
+/** The events of one connection, which may break; `standing` records its progress. */
 async function* connection(
   transport: Transport,
   url: string,
@@ -83,13 +86,13 @@ function headersOf({ last }: Standing): Record<string, string> {
   return last === undefined ? accept : { ...accept, "last-event-id": String(last) };
 }
 
-/** A platform that restarts answers 5xx for a moment, and a busy one 429. */
+/** Whether a retry may help: a restarting platform replies 5xx for a moment, a busy one 429. */
 function mayComeBack(error: unknown): boolean {
   if (!(error instanceof ApiRequestError)) return isBrokenConnection(error);
   return error.status >= 500 || error.status === 429;
 }
 
-/** The events of one connection. One cut off by the end of the stream is dropped: it comes again. */
+/** The events of one connection. An incomplete event at the end of the stream is dropped: the server sends it again. */
 async function* serverSentEvents(reply: Response, heard?: () => void): AsyncGenerator<ServerSentEvent> {
   if (reply.body === null) return;
   const reader = reply.body.getReader();
@@ -99,12 +102,12 @@ async function* serverSentEvents(reply: Response, heard?: () => void): AsyncGene
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      // Comments too: they keep the connection alive and say nothing.
+      // Also for comments, which only keep the connection alive.
       heard?.();
       yield* events.push(decoder.decode(value, { stream: true }));
     }
   } finally {
-    // Also when the reader of the events leaves early: an open stream would hold the connection.
+    // Also if the reader stops early: an open stream would keep the connection.
     await reader.cancel();
   }
 }

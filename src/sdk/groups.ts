@@ -5,7 +5,7 @@ import { filtered, type PagePromise, pathTo } from "./requests.ts";
 import { Resource } from "./resource.ts";
 
 export class Groups extends Resource {
-  /** With a filter: the groups that have a member which passes it. */
+  /** With a filter: the groups with a member that matches it. */
   list(
     runId: string,
     query: GroupListQuery = {},

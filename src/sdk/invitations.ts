@@ -13,12 +13,12 @@ import { Collection } from "./resource.ts";
 export class Invitations extends Collection<InvitationView> {
   protected readonly path = "/invitations";
 
-  /** `token` is what the person accepts with. It is shown only here, and null in the answer to a repeated call. */
+  /** The person accepts with `token`. It is shown only here, and null in the answer to a repeated call. */
   create(request: InvitationRequest, options: PostOptions = {}): Promise<CreatedInvitation> {
     return this.requests.post(this.path, request, options);
   }
 
-  /** Makes whoever has the token a member; no key is needed. The answer shows their own key, only here. */
+  /** Makes the holder of the token a member; no key is needed. The answer shows their own key, only here. */
   accept(request: AcceptRequestInput, options: PostOptions = {}): Promise<AcceptedInvitation> {
     return this.requests.post("/invitations/accept", request, options);
   }

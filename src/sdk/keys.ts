@@ -1,4 +1,4 @@
-/** API keys. Keys that have ended stay in the list. */
+/** API keys. Ended keys stay in the list. */
 import type { ApiKeyView, CreatedKey, KeyPatch, KeyRequestInput, RotateRequestInput } from "../accounts/wire.ts";
 import type { CallOptions, PostOptions } from "./options.ts";
 import { Readable } from "./resource.ts";
@@ -7,7 +7,7 @@ export class Keys extends Readable<ApiKeyView> {
   protected readonly path = "/keys";
 
   /**
-   * `key` of the answer is the key, shown only here. It is null where the first answer was lost and the call was sent
+   * `key` of the answer is the key, shown only here. It is null if the first answer was lost and the call was sent
    * again: rotate that key then.
    */
   create(request: KeyRequestInput, options: PostOptions = {}): Promise<CreatedKey> {
@@ -19,7 +19,10 @@ export class Keys extends Readable<ApiKeyView> {
     return this.requests.patch(this.at(id), patch, options);
   }
 
-  /** A new key in place of this one, which works for an hour more, or `overlap_s` seconds. `key` is as in `create`. */
+  /**
+   * Replaces this key by a new one; the old one works for one more hour, or `overlap_s` seconds. `key` is as in
+   * `create`.
+   */
   rotate(id: string, request: RotateRequestInput = {}, options: PostOptions = {}): Promise<CreatedKey> {
     return this.requests.post(`${this.at(id)}/rotate`, request, options);
   }

@@ -5,11 +5,11 @@ import type { CallOptions, LedgerQuery, OrganizationQuery, PostOptions } from ".
 import { search } from "./requests.ts";
 import { Collection } from "./resource.ts";
 
-/** `list` gives the newest entries first. A page may be empty and not the last; `has_more` says so. */
+/** `list` returns the newest journal entries first. A page may be empty although there are more; `has_more` tells. */
 export class Ledger extends Collection<LedgerEntry, LedgerQuery> {
   protected readonly path = "/ledger";
 
-  /** Adds the ledger up again. Operators may name any `organization`. */
+  /** Computes the sums of the ledger again. Operators may name any `organization`. */
   verify(query: OrganizationQuery = {}, options: CallOptions = {}): Promise<LedgerVerification> {
     return this.requests.json(`/ledger/verification${search(query)}`, options);
   }

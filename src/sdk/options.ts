@@ -1,4 +1,4 @@
-/** What the client's methods take beside the bodies of their requests. */
+/** The parameters of the client's methods besides request bodies. */
 
 import type { BucketWidth, UsageGroup } from "../billing/wire.ts";
 import type { CompareQuery } from "../contract/comparison.ts";
@@ -17,11 +17,11 @@ export interface Page<T> {
   readonly has_more: boolean;
 }
 
-/** Which page of a list; `Place`: how the list names the place at which a page ended. */
+/** Selects a page of a list. `Place`: the type of the cursor at which a page ended. */
 export interface PageQuery<Place = string> {
-  /** `last_id` of the previous page, unless the list says otherwise; default: from the start. */
+  /** `last_id` of the previous page, unless the list has another cursor; default: from the start. */
   readonly after?: Place | undefined;
-  /** How many a page: 1 to 100, default 20, unless the list says otherwise. */
+  /** Objects per page: 1 to 100, default 20, unless the list has other limits. */
   readonly limit?: number | undefined;
 }
 
@@ -31,14 +31,14 @@ export interface ListQuery extends PageQuery {
 }
 
 export interface UsageQuery {
-  /** Seconds since the epoch; default: so that one page ends with now. */
+  /** Seconds since the epoch; default: one page before now. */
   readonly start_time?: number | undefined;
   /** Default: now. */
   readonly end_time?: number | undefined;
   /** Default: days. Buckets are whole hours or days of UTC. */
   readonly bucket_width?: BucketWidth | undefined;
   readonly group_by?: readonly UsageGroup[] | undefined;
-  /** Buckets a page. */
+  /** Buckets per page. */
   readonly limit?: number | undefined;
   /** `next_page` of the previous page. */
   readonly page?: number | undefined;
@@ -49,17 +49,17 @@ export interface DeliveryQuery extends PageQuery {
   readonly state?: DeliveryState | undefined;
 }
 
-/** What is left out is not asked about. Newest first. */
+/** Absent fields do not restrict the list. Newest first. */
 export interface AuditLogQuery extends PageQuery {
-  /** The key or the person who changed something. */
+  /** The key or the person that made the change. */
   readonly who?: string | undefined;
   /** Id of the operation: `cancelRun`. */
   readonly action?: string | undefined;
-  /** What was changed or made. */
+  /** The id of the changed or created object. */
   readonly target?: string | undefined;
 }
 
-/** What is left out is not asked about. Newest first. */
+/** Absent fields do not restrict the list. Newest first. */
 export interface LedgerQuery extends PageQuery {
   readonly kind?: EntryKind | undefined;
   readonly run_id?: string | undefined;
@@ -73,12 +73,12 @@ export interface OrganizationQuery {
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
-  /** How long the call may go without an answer, in milliseconds. Default: the client's. */
+  /** Maximal wait for an answer, in milliseconds. Default: the client's. */
   readonly timeoutMs?: number | undefined;
 }
 
 export interface PostOptions extends CallOptions {
-  /** Default: a random one for each call. Give your own to make a call that survives your process. */
+  /** Default: a random one per call. Set your own to repeat a call after your process has restarted. */
   readonly idempotencyKey?: string | undefined;
 }
 
@@ -87,11 +87,11 @@ export interface RunQuery extends ListQuery {
   readonly status?: RunStatus | undefined;
   /** `id`, or `id@version`; version 1 includes 1.0.2. */
   readonly environment?: string | undefined;
-  /** Pairs that must be there. */
+  /** Metadata pairs that a run must have. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
 
-/** `after` is the `next` of the page of tasks before. */
+/** `after`: `next` of the previous page of tasks. */
 export interface CompareRunsQuery extends PageQuery {
   /** Id of the run to compare with. */
   readonly baseline: string;
@@ -104,26 +104,26 @@ export interface CompareRunsQuery extends PageQuery {
 export interface MetricsQuery {
   /** Steps after this one; default: from the first. */
   readonly after_step?: number | undefined;
-  /** Steps a page: 1 to 1,000, default 100. */
+  /** Steps per page: 1 to 1,000, default 100. */
   readonly limit?: number | undefined;
 }
 
-/** `after`: as the link to the page has it. `limit`: rows read at once, 1 to 1,000, default 100. */
+/** `after`: as in the link to the next page. `limit`: rows per request, 1 to 1,000, default 100. */
 export type RowQuery = PageQuery<number>;
 
-/** Rollouts a page: 1 to 500, default 100. */
+/** Rollouts per page: 1 to 500, default 100. */
 export interface RolloutListQuery extends PageQuery {
-  /** As docs/filter.md has it; default: all. */
+  /** See docs/filter.md; default: all. */
   readonly filter?: string | undefined;
-  /** `dispatched` unless it says otherwise; `-reward`: the largest first. */
+  /** Default `dispatched`; `-reward`: the largest first. */
   readonly sort?: string | undefined;
-  /** True: count all that match. */
+  /** True: count all matches. */
   readonly matched?: boolean | undefined;
 }
 
-/** Groups a page: 1 to 200, default 50. */
+/** Groups per page: 1 to 200, default 50. */
 export interface GroupListQuery extends PageQuery {
-  /** Groups with a member that passes it. */
+  /** Only groups with a member that matches. */
   readonly filter?: string | undefined;
   readonly sort?: GroupSort | `-${GroupSort}` | undefined;
 }
@@ -134,7 +134,7 @@ export interface HistogramQuery {
   /** 1 to 30, default 20. */
   readonly bins?: number | undefined;
   readonly filter?: string | undefined;
-  /** Of a training run: by the step that shipped them, too. */
+  /** For a training run: also by the step that shipped the rollouts. */
   readonly by?: "step" | undefined;
   readonly after_step?: number | undefined;
 }
@@ -144,12 +144,12 @@ export interface ExportRunQuery<Format extends ExportFormat = ExportFormat> {
   readonly min_reward?: number | undefined;
   readonly best_of_group?: boolean | undefined;
   readonly dedupe?: boolean | undefined;
-  /** Rows read at once. */
+  /** Rows per request. */
   readonly limit?: number | undefined;
 }
 
 export interface ExportOptions extends CallOptions {
-  /** Called for each page that left rows out: how many, why, and the first of them. */
+  /** Called for each page that left rows out: their number, the reasons, and the first of them. */
   readonly onLeftOut?: ((note: LeftOutNote) => void) | undefined;
 }
 
@@ -167,17 +167,17 @@ export interface DatasetOptions extends PostOptions {
   readonly environmentArgs?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Which turns of a rollout: those behind turn `after`. */
+/** Selects turns of a rollout: those after turn `after`. */
 export interface TurnsQuery extends PageQuery<number> {
-  /** Turns before this one; without `after` the last of them. */
+  /** Turns before this one; without `after`, the last of those. */
   readonly before?: number | undefined;
 }
 
-/** Turns behind turn `after`: 1 to 5000 a page, default 1000. */
+/** Turns after turn `after`: 1 to 5000 per page, default 1000. */
 export type OutlineQuery = PageQuery<number>;
 
-/** Which tokens of a turn. `after`: sampled ids that are passed over. `limit`, of each: 1 to 10,000, default 2000. */
+/** Selects tokens of a turn. `after`: sampled ids to skip. `limit`: per list, 1 to 10,000, default 2000. */
 export interface TokensQuery extends PageQuery<number> {
-  /** Ids of the prompt's suffix that are passed over. */
+  /** Number of ids of the prompt's suffix to skip. */
   readonly prompt_after?: number | undefined;
 }

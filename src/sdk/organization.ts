@@ -14,7 +14,7 @@ export class Organization extends Resource {
     return this.requests.patch("/organization", patch, options);
   }
 
-  /** Starts a job that deletes the organisation and everything in it, this key too. `confirm`: its name. */
+  /** Starts a job that deletes the organisation and everything in it, including this key. `confirm`: its name. */
   delete(confirm: string, options: CallOptions = {}): Promise<DeletionView> {
     const headers = { "content-type": "application/json" };
     const body = JSON.stringify({ confirm });

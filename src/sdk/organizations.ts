@@ -11,7 +11,10 @@ import { Collection } from "./resource.ts";
 export class Organizations extends Collection<ListedOrganization> {
   protected readonly path = "/organizations";
 
-  /** A deployment's first organisation, once: `apiKey` is its ROLLCALL_BOOTSTRAP_TOKEN. Its key is shown only here. */
+  /**
+   * Creates a deployment's first organisation, once: `apiKey` is its ROLLCALL_BOOTSTRAP_TOKEN. The key is shown only
+   * here.
+   */
   bootstrap(request: { readonly name: string }, options: PostOptions = {}): Promise<CreatedOrganization> {
     return this.requests.post("/bootstrap", request, options);
   }
@@ -21,7 +24,7 @@ export class Organizations extends Collection<ListedOrganization> {
     return this.requests.post(this.path, request, options);
   }
 
-  /** Changes only the fields that are given, in `limits` too; null lifts a limit. */
+  /** Changes only the fields that are given, also within `limits`; null removes a limit. */
   update(id: string, patch: LimitsRequest, options: CallOptions = {}): Promise<ListedOrganization> {
     return this.requests.patch(this.at(id), patch, options);
   }

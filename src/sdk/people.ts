@@ -7,7 +7,7 @@ import { Collection } from "./resource.ts";
 export class People extends Collection<PersonView> {
   protected readonly path = "/people";
 
-  /** Gives the person another role, which their keys follow. */
+  /** Changes the person's role; the permissions of their keys follow it. */
   update(id: string, patch: PersonPatch, options: CallOptions = {}): Promise<PersonView> {
     return this.requests.patch(this.at(id), patch, options);
   }

@@ -5,7 +5,7 @@ import type { PagePromise } from "./requests.ts";
 import { Resource } from "./resource.ts";
 
 export class Prices extends Resource {
-  /** The list in force, then those that come into force later, all on one page; with `version` that one alone. */
+  /** The list in force, then those that come into force later, all on one page; with `version` only that one. */
   list(
     query: { readonly version?: string | undefined } = {},
     options: CallOptions = {},

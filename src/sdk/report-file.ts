@@ -1,4 +1,4 @@
-/** Reads what a run's report as one file holds. */
+/** Reads the contents of a run's report file. */
 import { printFilter, printName } from "../contract/filter.ts";
 import type { ReportFile } from "../contract/report-file.ts";
 import { HISTOGRAM_FIELDS, type Histogram, type RolloutSummary } from "../contract/rollout-list.ts";
@@ -6,13 +6,13 @@ import type { RunView } from "../contract/run.ts";
 import type { RollcallClient } from "./client.ts";
 import type { CallOptions } from "./options.ts";
 
-/** Rollouts that a file holds. */
+/** Maximal number of rollouts in a file. */
 const ROLLOUTS = 2000;
 const A_PAGE = 500;
-/** Metrics whose histograms it holds. */
+/** Maximal number of metrics with a histogram. */
 const METRICS = 50;
 
-/** `now`: epoch seconds. Calls are made one after the other: a run with many metrics floods nobody. */
+/** `now`: epoch seconds. Calls are sequential, so that a run with many metrics does not flood the platform. */
 export async function readReportFile(
   client: RollcallClient,
   runId: string,
@@ -36,12 +36,12 @@ export async function readReportFile(
   return { format: "rollcall.report/1", exported_at: now, run, histograms, firsts, rollouts, left_out };
 }
 
-/** The file is for anybody, and says nothing about what was asked. */
+/** The file may be passed to anybody, so it has no text of the prompt. */
 function withoutPrompt(rollout: RolloutSummary): RolloutSummary {
   return { ...rollout, task_text: null };
 }
 
-/** What its histograms may be of, as a filter writes it. */
+/** The measures of its histograms, in the spelling of filters. */
 export function measuresOf({ report }: Pick<RunView, "report">): readonly string[] {
   return [...HISTOGRAM_FIELDS, ...Object.keys(report.metrics).slice(0, METRICS).map(printName)];
 }
@@ -52,11 +52,11 @@ export interface BadEnd {
   readonly outcome: (typeof BADLY)[number];
   readonly reason: string;
   readonly n: number;
-  /** Finds them, by the attempts that count. */
+  /** Matches them, among the attempts that count. */
   readonly filter: string;
 }
 
-/** Each class of ends that are no score, with how many there are. */
+/** Each class of rollouts that ended without a score, with their number. */
 export function badEndsOf({ counts }: Pick<RunView, "counts">): readonly BadEnd[] {
   return BADLY.flatMap((outcome) =>
     Object.entries(counts[outcome]).flatMap(([reason, n]) => {

@@ -1,4 +1,4 @@
-/** Links by which anybody reads the report of a run. */
+/** Links with which anybody can read the report of a run. */
 import type { Deleted } from "../contract/endpoint.ts";
 import type { CreatedReportLink, ReportLinkRequestInput, ReportLinkView, SharedReport } from "../sharing/wire.ts";
 import type { CallOptions, ListQuery, PostOptions } from "./options.ts";
@@ -15,14 +15,14 @@ export class ReportLinks extends Resource {
     return this.requests.list(pathTo`/runs/${runId}/report-links`, query, options);
   }
 
-  /** Within 5 seconds the link leads nowhere. */
+  /** Within 5 seconds the link stops working. */
   delete(id: string, options: CallOptions = {}): Promise<Deleted> {
     return this.requests.delete(pathTo`/report-links/${id}`, options);
   }
 
-  /** The report that a link leads to; no key is needed. `token` is the part of the link behind the `#`. */
+  /** The report of a link; no key is needed. `token` is the part of the link after the `#`. */
   read(token: string, options: CallOptions = {}): Promise<SharedReport> {
-    // Encoded, since a token that somebody mistyped may hold characters that a header cannot.
+    // Encoded, since a mistyped token may have characters that a header cannot have.
     const headers = { authorization: `Bearer ${encodeURIComponent(token)}` };
     return this.requests.json("/shared-report", { ...options, headers });
   }

@@ -1,24 +1,24 @@
-/** Replies: as JSON, and what the API said when it refused, as an exception. */
+/** Parses replies as JSON, and errors of the API as exceptions. */
 import type { ApiError, ErrorCode, ErrorDetails } from "../contract/api-error.ts";
 
-/** Characters of a reply nobody can read that are shown. */
+/** Maximal characters of an unreadable reply in an error. */
 const QUOTED = 200;
 
 type Refusal = Omit<ApiError["error"], "code"> & { readonly code: ErrorCode | "unreadable" };
 
-/** The API answered with an error. `code` is `unreadable` when the reply was none of the API's own. */
+/** The API replied with an error. `code` is `unreadable` if the reply did not come from the API. */
 export class ApiRequestError extends Error {
   override readonly name = "ApiRequestError";
   readonly status: number;
   readonly code: ErrorCode | "unreadable";
-  /** The field at fault, as a path; null when no single one is. */
+  /** The path of the field at fault; null if there is no single one. */
   readonly param: string | null;
   readonly type: string;
-  /** What a program may go on with: the step to ask for, the version that is published, the money that is missing. */
+  /** Data for programs: the step to request, the published version, the missing money. */
   readonly details: ErrorDetails;
-  /** What to quote when you ask whoever runs the platform. */
+  /** Quote it in questions to the operator of the platform. */
   readonly requestId: string | null;
-  /** How long the server asked us to stay away; null when it did not say. */
+  /** The wait that the server requested; null if it requested none. */
   readonly retryAfterMs: number | null;
 
   constructor(status: number, refusal: Refusal, reply: { requestId: string | null; retryAfterMs: number | null }) {
@@ -40,7 +40,7 @@ export class ApiRequestError extends Error {
   }
 }
 
-/** Reads the body of a reply that is no success. */
+/** Reads the body of a reply whose status is not a success. */
 export async function requestErrorOf(reply: Response): Promise<ApiRequestError> {
   return new ApiRequestError(reply.status, refusalOf(reply.status, await reply.text()), {
     requestId: reply.headers.get("x-request-id"),
@@ -48,7 +48,7 @@ export async function requestErrorOf(reply: Response): Promise<ApiRequestError> 
   });
 }
 
-/** A reply of status 2xx that is not what the API writes: whoever answers is no Rollcall platform. */
+/** A reply of status 2xx that the API cannot have written: another server answered. */
 export function unreadableReply(reply: Response, text: string): ApiRequestError {
   const message = `the reply is not from Rollcall: ${text.slice(0, QUOTED)}`;
   const refusal = { code: "unreadable", message, param: null, type: "api_error" } as const;
@@ -67,14 +67,14 @@ function refusalOf(status: number, text: string): Refusal {
   return { code: "unreadable", message, param: null, type: "api_error" };
 }
 
-/** The header holds seconds, or the date to wait for. */
+/** The header has seconds, or the date to wait for. */
 function retryAfterMs(header: string | null): number | null {
   if (header === null) return null;
   const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now();
   return Number.isNaN(ms) ? null : Math.max(0, ms);
 }
 
-/** A reply as JSON. Text that is none comes from something else that listens there. */
+/** Parses a reply as JSON. If that fails, another server answered. */
 export async function readJson<T>(reply: Response): Promise<T> {
   const text = await reply.text();
   return parsed<T>(text, reply);

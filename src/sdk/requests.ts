@@ -1,4 +1,4 @@
-/** What every method of the client is made of: the platform's address, and a request of each kind. */
+/** The basis of all methods of the client: the platform's address, and each kind of request. */
 import type { Deleted } from "../contract/endpoint.ts";
 import type { CallOptions, Page, PageQuery, PostOptions } from "./options.ts";
 import { parsed, readJson } from "./request-error.ts";
@@ -10,7 +10,7 @@ export interface RowPage<T> {
   readonly next: string | null;
 }
 
-/** Awaited, it is one page. Iterated over, it is every object from that page on; further pages are asked for as needed. */
+/** Await it for one page, or iterate over it for every object from that page on, page after page. */
 export type PagePromise<T, P = Page<T>> = Promise<P> & AsyncIterable<T>;
 
 export interface ClientOptions extends TransportOptions {
@@ -48,12 +48,12 @@ export class Requests extends Transport {
     return this.read(path, call, (reply) => reply.text());
   }
 
-  /** What `read` makes of the reply. */
+  /** Sends a request and returns what `read` makes of the reply. */
   read<T>(path: string, call: Call, read: Read<T>): Promise<T> {
     return this.request(this.base + path, call, read);
   }
 
-  /** A list whose next page is asked for by the `last_id` of the previous page. */
+  /** A list whose next page is selected by the `last_id` of the previous page. */
   list<T, P extends Page<T> = Page<T>>(
     path: string,
     query: PageQuery<unknown>,
@@ -64,7 +64,7 @@ export class Requests extends Transport {
     });
   }
 
-  /** `next`: the part of the query that asks for the page after this one; null after the last one. */
+  /** `next`: the query fields that select the next page; null after the last one. */
   pages<T, P extends { readonly data: readonly T[] }>(
     path: string,
     query: object,
@@ -85,7 +85,10 @@ export class Requests extends Transport {
     });
   }
 
-  /** The rows of every page from this one on. A page is read whole before its rows are given: it can be read again. */
+  /**
+   * The rows of every page from this one on. A page is read completely before its rows are given, so that it can be
+   * read again.
+   */
   async *rows<T>(path: string, options: CallOptions, onHeaders?: (headers: Headers) => void): AsyncGenerator<T> {
     for (let url: string | null = this.base + path; url !== null; ) {
       const page: RowPage<T> = await this.request(url, options, readRows<T>);
@@ -105,7 +108,7 @@ export function headersOf(contentType: string, idempotencyKey: string = crypto.r
 }
 
 async function readRows<T>(reply: Response): Promise<RowPage<T>> {
-  // Not text(): workerd warns of a content type it does not know to be text.
+  // Not text(): workerd warns about content types that it does not recognise as text.
   const lines = new TextDecoder().decode(await reply.arrayBuffer()).split("\n");
   if (lines.pop() !== "") throw new TypeError("the page of rows is incomplete");
   return {
@@ -115,7 +118,7 @@ async function readRows<T>(reply: Response): Promise<RowPage<T>> {
   };
 }
 
-/** Only the link's query counts: a platform behind a proxy may not know its own address, and the key goes to no other. */
+/** Only the link's query is used: behind a proxy its address may be wrong, and the key must not go elsewhere. */
 export function withSearchOf(link: string, url: string): string {
   const next = new URL(url);
   next.search = new URL(link, url).search;
@@ -132,7 +135,7 @@ export function filtered<Q extends { readonly filter?: string | undefined }>(que
   return { ...query, filter: query.filter || undefined };
 }
 
-/** `?a=1&metadata[branch]=main`; empty when nothing is asked. */
+/** `?a=1&metadata[branch]=main`; empty if there are no parameters. */
 export function search(query: object): string {
   const pairs = Object.entries(query).flatMap(([name, value]) => pairsOf(name, value));
   return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs)}`;

@@ -1,6 +1,6 @@
 /**
- * What the client's resources share. A resource is one noun of the API, and each of its methods calls one route. Most
- * nouns are listed, read, created, changed and deleted in the same way, which is written here once.
+ * The base classes of the client's resources. A resource is one noun of the API, and each of its methods calls one
+ * route. Most nouns are listed, read, created, changed and deleted in the same way; that is implemented here once.
  */
 import type { Deleted } from "../contract/endpoint.ts";
 import type { CallOptions, ListQuery, PageQuery, PostOptions } from "./options.ts";
@@ -29,15 +29,15 @@ export abstract class Collection<View, Query extends PageQuery = ListQuery> exte
 }
 
 export abstract class Readable<View, Query extends PageQuery = ListQuery> extends Collection<View, Query> {
-  /** By id; by name too, where the object has one. */
+  /** By id, or by name if the object has one. */
   get(idOrName: string, options: CallOptions = {}): Promise<View> {
     return this.requests.json(this.at(idOrName), options);
   }
 }
 
 /**
- * `Created`: what `create` answers where that has more than `View`, such as a secret that is shown only once.
- * `Removed`: what `delete` answers; a job where there is much to delete.
+ * `Created`: the reply of `create` if it has more than `View`, such as a secret that is shown only once. `Removed`: the
+ * reply of `delete`; a job if there is much to delete.
  */
 export abstract class Editable<
   View,
@@ -56,7 +56,7 @@ export abstract class Editable<
     return this.requests.patch(this.at(idOrName), patch, options);
   }
 
-  /** A delete whose reply was lost is sent again and may then throw `not_found`. */
+  /** If the reply to a delete was lost, it is sent again and may then throw `not_found`. */
   delete(idOrName: string, options: CallOptions = {}): Promise<Removed> {
     return this.requests.delete(this.at(idOrName), options);
   }

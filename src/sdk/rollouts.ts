@@ -1,4 +1,4 @@
-/** Rollouts: one attempt at a task each. */
+/** Rollouts: each is one attempt at a task. */
 import type { RolloutSummary, RolloutSummaryList } from "../contract/rollout-list.ts";
 import type { RolloutView, RunView } from "../contract/run.ts";
 import type { ForkRequestInput } from "../contract/run-control.ts";
@@ -11,7 +11,7 @@ import { Turns } from "./turns.ts";
 export class Rollouts extends Resource {
   readonly turns: Turns = new Turns(this.requests);
 
-  /** A run's rollouts, in flight or ended: those that pass the filter, in the order of `sort`. */
+  /** A run's rollouts, in flight or ended: those that match the filter, in the order of `sort`. */
   list(
     runId: string,
     query: RolloutListQuery = {},
@@ -20,7 +20,7 @@ export class Rollouts extends Resource {
     return this.requests.list(pathTo`/runs/${runId}/rollouts`, filtered(query), options);
   }
 
-  /** The whole rollout; before it has ended, what is stored of it so far. */
+  /** The whole rollout; before it has ended, what is stored so far. */
   get(rolloutId: string, options: CallOptions = {}): Promise<RolloutView> {
     return this.requests.json(pathTo`/rollouts/${rolloutId}`, options);
   }

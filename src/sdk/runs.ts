@@ -28,20 +28,20 @@ import { filtered, pathTo, search } from "./requests.ts";
 import { Editable } from "./resource.ts";
 
 /**
- * `create` starts a run, which continues by itself; its answer is the only one with the secrets of a training run's
- * trainer. `update` of `max_concurrent` takes effect at once. `delete` starts a job that deletes the run and everything
- * it left; called again, it answers with the same deletion.
+ * `create` starts a run, which continues by itself; only its reply has the secrets of a training run's trainer.
+ * `update` of `max_concurrent` takes effect at once. `delete` starts a job that deletes the run and all its results;
+ * called again, it returns the same deletion.
  */
 export class Runs extends Editable<RunView, RunRequestInput, RunPatch, CreatedRun, DeletionView, RunQuery> {
   protected readonly path = "/runs";
   readonly groups: Groups = new Groups(this.requests);
 
-  /** What a run would probably cost. Starts nothing. */
+  /** Estimates the cost of a run. Starts nothing. */
   preview(request: RunRequestInput, options: PostOptions = {}): Promise<RunPreview> {
     return this.requests.post("/runs/preview", request, options);
   }
 
-  /** Ends a run early. A run that has ended is left as it is. */
+  /** Ends a run early. A run that has ended is not changed. */
   cancel(runId: string, options: PostOptions = {}): Promise<RunView> {
     return this.requests.post(pathTo`/runs/${runId}/cancel`, {}, options);
   }
@@ -55,7 +55,7 @@ export class Runs extends Editable<RunView, RunRequestInput, RunPatch, CreatedRu
     return this.requests.post(pathTo`/runs/${runId}/resume`, {}, options);
   }
 
-  /** Another attempt for each rollout that failed or has no score. Throws `conflict` for a cancelled run. */
+  /** Starts another attempt for each rollout that failed or has no score. Throws `conflict` for a cancelled run. */
   retry(runId: string, request: RetryRequest = {}, options: PostOptions = {}): Promise<RunView> {
     return this.requests.post(pathTo`/runs/${runId}/retry`, request, options);
   }
@@ -66,21 +66,20 @@ export class Runs extends Editable<RunView, RunRequestInput, RunPatch, CreatedRu
   }
 
   /**
-   * Releases what the run's cap holds for lost calls. For owners: it takes a key of the whole organisation with
-   * `billing:write`.
+   * Releases the part of the run's cap that is reserved for lost calls. For owners: it needs a key of the whole
+   * organisation with `billing:write`.
    */
   releaseLostCalls(runId: string, options: PostOptions = {}): Promise<RunView> {
     return this.requests.post(pathTo`/runs/${runId}/release-lost-calls`, {}, options);
   }
 
-  /** What four records say of the run, and where they differ. */
+  /** Compares four records of the run. */
   audit(runId: string, options: CallOptions = {}): Promise<RunAudit> {
     return this.requests.json(pathTo`/runs/${runId}/audit`, options);
   }
 
   /**
-   * Compares a slice of what a run was charged with what is stored of its rollouts. `next` of a slice is `after` of the
-   * following one.
+   * Compares a slice of the run's charges with its stored rollouts. `next` of a slice is `after` of the following one.
    */
   auditCharges(
     runId: string,
@@ -92,15 +91,15 @@ export class Runs extends Editable<RunView, RunRequestInput, RunPatch, CreatedRu
 
   /**
    * The paired difference between a run and a baseline, with one page of the tasks that flipped, or of others. Throws
-   * `conflict` where no task is scored in both.
+   * `conflict` if no task is scored in both.
    */
   compare(runId: string, query: CompareRunsQuery, options: CallOptions = {}): Promise<RunComparison> {
     return this.requests.json(pathTo`/runs/${runId}/compare` + search(query), options);
   }
 
   /**
-   * A run's events after `after` (default: all), until the one that ends the run. A stream that breaks off or ends is
-   * opened again behind the last event seen; 30 connections in a row that bring nothing end it with a TimeoutError.
+   * A run's events after `after` (default: all), until the one that ends the run. A stream that breaks or ends is
+   * opened again after the last event seen; after 30 consecutive connections without an event it throws a TimeoutError.
    */
   events(runId: string, options: FollowOptions = {}): AsyncGenerator<RunEvent> {
     return followEvents(this.requests, this.requests.base + pathTo`/runs/${runId}/events`, options);
@@ -115,7 +114,7 @@ export class Runs extends Editable<RunView, RunRequestInput, RunPatch, CreatedRu
     return this.requests.rows(pathTo`/runs/${runId}/results` + search(query), options);
   }
 
-  /** Rows for training, made of what had ended when the first page was asked for; page after page. */
+  /** Rows for training, from the rollouts that had ended when the first page was requested; page after page. */
   export<Format extends ExportFormat = "sft">(
     runId: string,
     query: ExportRunQuery<Format> = {},
@@ -127,17 +126,17 @@ export class Runs extends Editable<RunView, RunRequestInput, RunPatch, CreatedRu
     });
   }
 
-  /** How a number of the run's rollouts is distributed: the reward, unless `of` names another. */
+  /** The distribution of a measure of the run's rollouts: the reward, unless `of` names another. */
   histogram(runId: string, query: HistogramQuery = {}, options: CallOptions = {}): Promise<Histogram> {
     return this.requests.json(pathTo`/runs/${runId}/histogram` + search(filtered(query)), options);
   }
 
-  /** One page of the series of a training run by step. `last_id` is `after_step` of the next page. */
+  /** One page of a training run's metrics by step. `last_id` is `after_step` of the next page. */
   metrics(runId: string, query: MetricsQuery = {}, options: CallOptions = {}): Promise<Page<StepMetrics>> {
     return this.requests.json(pathTo`/runs/${runId}/metrics` + search(query), options);
   }
 
-  /** A new token for a training run's trainer; the old one works for an hour more, or `overlap_s` seconds. */
+  /** Creates a new token for a training run's trainer; the old one works for one more hour, or `overlap_s` seconds. */
   rotateTrainerToken(
     runId: string,
     { overlap_s, ...options }: PostOptions & { readonly overlap_s?: number } = {},

@@ -15,8 +15,8 @@ export class Secrets extends Editable<SecretView, SecretRequest, Pick<SecretRequ
   protected readonly path = "/secrets";
 
   /**
-   * For operators: seals stored values under the current ROLLCALL_SECRET, a slice in each call. `next` of the answer is
-   * `after` of the following call.
+   * For operators: seals stored values under the current ROLLCALL_SECRET, one slice per call. `next` of the reply is
+   * `after` of the next call.
    */
   reseal(query: { readonly after?: string | undefined } = {}, options: PostOptions = {}): Promise<Resealed> {
     return this.requests.post(`/reseal${search(query)}`, {}, options);

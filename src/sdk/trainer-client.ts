@@ -1,9 +1,9 @@
 /**
- * A trainer's side of a training run, on `fetch` alone: what docs/training.md tells, typed.
+ * The client of a training run's trainer, on `fetch` alone: the typed protocol of docs/training.md.
  *
- * Invariants. Every call may be made twice, so one that was lost on the way is made again (transport.ts). A refusal is
- * an ApiRequestError: `code` says what it is (`epoch_fenced`, `step_mismatch`, `lease_lost`, `wrong_lease_token`,
- * `wrong_batch`, `version_ahead`, `conflict`, and `run_finished` once nothing is left to train), `details` what to go on with.
+ * Invariants. Every call may be repeated, so a call whose reply was lost is sent again (transport.ts). A refusal is an
+ * ApiRequestError with a `code` (`epoch_fenced`, `step_mismatch`, `lease_lost`, `wrong_lease_token`, `wrong_batch`,
+ * `version_ahead`, `conflict`, and `run_finished` once nothing is left to train) and `details` for the next action.
  */
 import type { FormatQuery } from "../contract/batch-format.ts";
 import { BATCH_SHA256_HEADER, CUT_ROWS_HEADER } from "../contract/batch-headers.ts";
@@ -37,22 +37,22 @@ export type LeaseAnswer =
   | {
       readonly leased: null;
       readonly state: "waiting_for_rollouts" | "paused" | "draining";
-      /** How long to stay away, where the request itself does not wait. */
+      /** The wait before the next request, if the request itself does not wait. */
       readonly retryAfterMs: number;
     };
 
 export interface BatchInFormat {
   readonly body: ReadableStream<Uint8Array>;
-  /** Of the batch's manifest. */
+  /** The digest of the batch's manifest. */
   readonly sha256: string;
-  /** Rows that `seq_len` cut; null for a format that cuts none. */
+  /** Number of rows that were cut to `seq_len`; null for a format that cuts none. */
   readonly cut_rows: number | null;
 }
 
-/** Beyond what a lease itself waits. */
+/** Time in addition to the lease's own wait. */
 const PATIENCE_MS = 20_000;
 const LEASE_WAIT_S = 30;
-/** JSON whose value no number holds. */
+/** A JSON number that is too large for a double. */
 const TOO_LARGE = "1e999";
 
 export class TrainerClient {
@@ -64,7 +64,7 @@ export class TrainerClient {
     this.#run = `/runs/${encodeURIComponent(runId)}`;
   }
 
-  /** Takes over: whoever registered before is fenced off. */
+  /** Takes over the run: a trainer that registered earlier is fenced off. */
   register(request: RegisterRequestInput, options: CallOptions = {}): Promise<Registered> {
     return this.#requests.post(`${this.#run}/trainer/register`, request, options);
   }
@@ -76,7 +76,7 @@ export class TrainerClient {
     return this.#requests.read(`${this.#run}/trainer/lease`, call, leaseAnswer);
   }
 
-  /** Keeps a lease. `lease_lost`: it has ended. */
+  /** Renews a lease. It has ended if the error is `lease_lost`. */
   heartbeat(
     leaseId: string,
     request: HeartbeatRequestInput,
@@ -86,8 +86,8 @@ export class TrainerClient {
   }
 
   /**
-   * Said again under the same lease, it is answered the same. A metric that is NaN or infinite is null to the platform, and
-   * `not_finite` of the reply names it.
+   * Acknowledges a batch. A repetition under the same lease gets the same reply. A metric that is NaN or infinite is
+   * stored as null, and listed in the reply's `not_finite`.
    */
   ack(leaseId: string, request: AckRequestInput, options: CallOptions = {}): Promise<Acked> {
     const call = { ...posted(request), body: ackText(request), ...options };
@@ -99,8 +99,8 @@ export class TrainerClient {
   }
 
   /**
-   * What the batch of a step is made of, leased or not. Waits up to `maxWaitS` (0) for one that is not there yet:
-   * `not_found`, or `batch_void` where the run went back and has not cut it anew.
+   * The manifest of a step's batch, leased or not. Waits up to `maxWaitS` (0) if it does not exist yet; then throws
+   * `not_found`, or `batch_void` if the run was rewound and the batch is not made again yet.
    */
   manifest(
     step: number,
@@ -110,7 +110,7 @@ export class TrainerClient {
     return this.#requests.json(`${this.#batch(step)}?max_wait_s=${maxWaitS}`, call);
   }
 
-  /** One object, gzipped. Without `format` these are the bytes its digest is of. */
+  /** One object, gzipped. Without `format` these are the bytes of its digest. */
   object(
     step: number,
     sha256: string,
@@ -122,13 +122,13 @@ export class TrainerClient {
   }
 
   /**
-   * Every object of a batch, gzipped, in the manifest's order: in one request, or one by one where they are too many for
-   * that. Throws BatchDigestError where the bytes are not those the manifest names.
+   * Every object of a batch, gzipped, in the manifest's order: in one request, or one by one if they are too many for
+   * that. Throws BatchDigestError if the bytes do not match the manifest.
    */
   async objects(manifest: BatchManifest, options: CallOptions = {}): Promise<Uint8Array<ArrayBuffer>[]> {
     const { step, objects } = manifest;
     try {
-      // Read to its end here: what breaks off is asked for again.
+      // Read to its end here, so that an interrupted reply is requested again.
       return await splitObjects(manifest, await this.#requests.read(`${this.#batch(step)}/stream`, options, bytesOf));
     } catch (error) {
       if (!(error instanceof ApiRequestError && error.code === "too_large")) throw error;
@@ -142,12 +142,12 @@ export class TrainerClient {
     return parts;
   }
 
-  /** Lines of rl.credit/1, one for each row, in the order of the manifest. */
+  /** Lines of rl.credit/1, one per row, in the order of the manifest. */
   credits(step: number, options: CallOptions = {}): Promise<string> {
     return this.#requests.read(`${this.#batch(step)}/credits`, options, (reply) => reply.text());
   }
 
-  /** All objects of a batch one after another: one gzip stream. */
+  /** All objects of a batch concatenated: one gzip stream. */
   stream(step: number, options: CallOptions = {}): Promise<ReadableStream<Uint8Array>> {
     return this.#requests.read(`${this.#batch(step)}/stream`, options, async (reply) => {
       if (reply.body === null) throw unreadableReply(reply, "");
@@ -156,8 +156,8 @@ export class TrainerClient {
   }
 
   /**
-   * A batch in a trainer's own format: lines of JSON, or msgpack for `prime-rl`. Whoever has a lease holds `sha256` against
-   * its manifest's.
+   * A batch in a trainer's own format: lines of JSON, or msgpack for `prime-rl`. A trainer with a lease compares
+   * `sha256` with the `sha256` of its manifest.
    */
   batchAs(
     step: number,
@@ -177,7 +177,7 @@ export class TrainerClient {
     });
   }
 
-  /** `published` or `applied` before the batch of that version is acknowledged is `version_ahead`. */
+  /** Throws `version_ahead` if a version is `published` or `applied` before its batch is acknowledged. */
   reportVersion(report: WeightVersionReportInput, options: CallOptions = {}): Promise<WeightVersions> {
     return this.#requests.post(`${this.#run}/weight-versions`, report, options);
   }
@@ -195,7 +195,7 @@ export class TrainerClient {
   }
 }
 
-/** `JSON.stringify` would make null of a metric that is no finite number: sent so that it is known to be none. */
+/** `JSON.stringify` would write a metric that is not finite as null; it is sent as a too large number. */
 function ackText({ metrics = {}, ...request }: AckRequestInput): string {
   const values = Object.entries(metrics).map(([name, value]) => {
     const isOdd = typeof value === "number" && !Number.isFinite(value);
@@ -216,12 +216,12 @@ async function leaseAnswer(reply: Response): Promise<LeaseAnswer> {
   return { leased: null, state: "waiting_for_rollouts", retryAfterMs };
 }
 
-/** Bytes that are not those the manifest names. */
+/** The bytes do not match the manifest's digest. */
 export class BatchDigestError extends Error {
   override readonly name = "BatchDigestError";
 }
 
-/** `joined`: every object, one after another, in the manifest's order. Throws BatchDigestError. */
+/** `joined`: all objects concatenated, in the manifest's order. Throws BatchDigestError. */
 export async function splitObjects(
   { objects }: Pick<BatchManifest, "objects">,
   joined: Uint8Array<ArrayBuffer>,

@@ -1,25 +1,25 @@
 /**
- * One call over HTTP, made again where that is safe.
+ * Sends one HTTP call, and retries it if that is safe.
  *
- * Invariants. Every POST carries an Idempotency-Key, and every other method does the same when done twice: so a call is
- * made again after a broken connection, a timeout, 429, 502, 503, 504, and when the API says `in_progress`. A body that
- * can be read only once is never sent again. Nothing else is retried: an error is the caller's to judge.
+ * Invariants. Every POST has an Idempotency-Key, and all other methods are idempotent. So a call is retried after a
+ * broken connection, a timeout, 429, 502, 503, 504, and the API's error `in_progress`. A body that can be read only
+ * once is never sent again. Nothing else is retried: the caller decides about other errors.
  */
 import { ApiRequestError, requestErrorOf } from "./request-error.ts";
 
 export interface TransportOptions {
-  /** Without one a call carries the session that a browser holds for the platform's own pages. */
+  /** Without a key, a call has the session of a browser on the platform's own pages. */
   readonly apiKey?: string | undefined;
   /** Id or name of the project, for a key of a whole organisation. */
   readonly project?: string | undefined;
   readonly fetch?: typeof fetch | undefined;
-  /** How often a call is made again; default 2. */
+  /** Maximal number of retries of a call; default 2. */
   readonly maxRetries?: number | undefined;
-  /** How long a call may go without an answer, in milliseconds; default 60,000. */
+  /** Maximal wait for an answer, in milliseconds; default 60,000. */
   readonly timeoutMs?: number | undefined;
-  /** How waits are waited; rejects with the signal's reason when it aborts. Default: a timer. */
+  /** Waits; rejects with the signal's reason if it aborts. Default: a timer. */
   readonly pause?: ((ms: number, signal?: AbortSignal) => Promise<void>) | undefined;
-  /** From 0 up to 1, for the jitter of waits; default `Math.random`. */
+  /** Returns numbers from 0 up to 1, for the jitter of waits; default `Math.random`. */
   readonly random?: (() => number) | undefined;
 }
 
@@ -27,10 +27,10 @@ export interface Call {
   readonly method?: "GET" | "POST" | "PATCH" | "DELETE";
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: BodyInit;
-  /** The body is a stream: it can be sent once. */
+  /** The body is a stream, which can be sent only once. */
   readonly once?: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** Null: as long as it takes. Default: the client's. */
+  /** Null: no limit. Default: the client's. */
   readonly timeoutMs?: number | null | undefined;
 }
 
@@ -40,13 +40,13 @@ const TIMEOUT_MS = 60_000;
 const MAX_RETRIES = 2;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 8000;
-/** A server that wants us away for longer gets its error passed on: whether to wait is the caller's decision. */
+/** If a server requests a longer wait, its error is thrown: the caller decides whether to wait. */
 const LONGEST_RETRY_AFTER_MS = 60_000;
 const RETRYABLE = new Set([429, 502, 503, 504]);
 
 /**
- * A body that is a stream. Node's fetch keeps a copy of all that it sends, for a redirect, unless it may neither follow
- * one nor ask a window; a Worker's fetch does not know that way of refusing one, and keeps no copy.
+ * A body that is a stream. Node's fetch keeps a copy of everything it sends, for redirects, unless redirects are errors
+ * and there is no window; a Worker's fetch does not support that setting, and keeps no copy.
  */
 const STREAMED: RequestInit & { readonly duplex: "half" } = {
   duplex: "half",
@@ -69,7 +69,10 @@ export class Transport {
     this.#options = options;
   }
 
-  /** What `read` makes of a reply of status 2xx, else ApiRequestError; a broken connection throws as `fetch` does. */
+  /**
+   * Returns what `read` makes of a reply of status 2xx, else throws ApiRequestError; a broken connection throws as in
+   * `fetch`.
+   */
   async request<T>(url: string, call: Call, read: Read<T>): Promise<T> {
     for (let retries = 0; ; retries += 1) {
       try {
@@ -82,7 +85,7 @@ export class Transport {
     }
   }
 
-  /** One attempt: a reply of status 2xx with its body unread. `patience` still holds while that is read. */
+  /** One attempt: a reply of status 2xx with its body unread. `patience` also limits the reading. */
   async open(url: string, call: Call, patience: Patience): Promise<Response> {
     const { method = "GET", headers, body } = call;
     const { apiKey, project, fetch: send = fetch } = this.#options;
@@ -119,7 +122,7 @@ export class Transport {
     }
   }
 
-  /** Milliseconds until the next attempt; null when there is to be none. */
+  /** Milliseconds until the next attempt; null if there is none. */
   #waitAfter(error: unknown, retries: number, call: Call): number | null {
     const { maxRetries = MAX_RETRIES, random = Math.random } = this.#options;
     if (call.once || retries >= maxRetries || !isPassing(error)) return null;
@@ -130,19 +133,19 @@ export class Transport {
   }
 }
 
-/** Asking again may well help. */
+/** Whether a retry may help. */
 function isPassing(error: unknown): boolean {
   if (!(error instanceof ApiRequestError)) return isBrokenConnection(error);
   return RETRYABLE.has(error.status) || error.code === "in_progress";
 }
 
-/** `fetch` and a body cut short throw TypeErrors; our own patience ends with a TimeoutError. */
+/** `fetch` and an incomplete body throw TypeErrors; our own timeout is a TimeoutError. */
 export function isBrokenConnection(error: unknown): boolean {
   if (error instanceof TypeError) return true;
   return error instanceof DOMException && error.name === "TimeoutError";
 }
 
-/** Aborts once nothing was heard for `ms` (no limit when null), or when the caller's own signal does. */
+/** Aborts if nothing arrives for `ms` (no limit if null), or if the caller's own signal aborts. */
 export class Patience {
   readonly signal: AbortSignal;
   readonly #ms: number | null;
@@ -156,7 +159,7 @@ export class Patience {
     this.heard();
   }
 
-  /** Something came: the wait starts anew. */
+  /** Something arrived: restarts the timeout. */
   heard(): void {
     this.end();
     const ms = this.#ms;
@@ -169,7 +172,7 @@ export class Patience {
   }
 }
 
-/** Resolves after `ms`; rejects with the signal's reason when that comes first. */
+/** Resolves after `ms`; rejects with the signal's reason if that comes first. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {

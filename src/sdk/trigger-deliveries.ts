@@ -1,4 +1,4 @@
-/** What arrived at a trigger. */
+/** The deliveries that arrived at a trigger. */
 import type { TriggerDelivery } from "../triggers/wire.ts";
 import type { CallOptions, PageQuery } from "./options.ts";
 import { type PagePromise, pathTo } from "./requests.ts";

@@ -12,8 +12,8 @@ import { Editable } from "./resource.ts";
 import { TriggerDeliveries } from "./trigger-deliveries.ts";
 
 /**
- * Where you give no signing secret, `create` makes one and shows it only in its answer. After `delete` no waiting
- * delivery starts a run; runs that were started continue.
+ * If you give no signing secret, `create` makes one and shows it only in its reply. After `delete` no waiting delivery
+ * starts a run; runs that were started continue.
  */
 export class Triggers extends Editable<TriggerView, TriggerRequestInput, TriggerPatch, CreatedTrigger> {
   protected readonly path = "/triggers";

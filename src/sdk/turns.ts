@@ -1,4 +1,4 @@
-/** The turns of a rollout, so that a long one is read in pieces. */
+/** The turns of a rollout, to read a long one in pieces. */
 import type { ShownTurn, TurnPage, TurnTokenPage, WholeTurn } from "../contract/turns.ts";
 import type { CallOptions, TokensQuery, TurnsQuery } from "./options.ts";
 import { type PagePromise, pathTo, search } from "./requests.ts";
@@ -18,7 +18,7 @@ export class Turns extends Resource {
     return this.requests.json(pathTo`/rollouts/${rolloutId}/turns/${turn}`, options);
   }
 
-  /** One page of a turn's token ids and logprobs. Throws `conflict` where the engine sent no ids. */
+  /** One page of a turn's token ids and logprobs. Throws `conflict` if the engine sent no ids. */
   tokens(rolloutId: string, turn: number, query: TokensQuery = {}, options: CallOptions = {}): Promise<TurnTokenPage> {
     return this.requests.json(pathTo`/rollouts/${rolloutId}/turns/${turn}/tokens` + search(query), options);
   }

@@ -1,4 +1,4 @@
-/** What was used, in buckets of hours or days. */
+/** Usage in buckets of hours or days. */
 import type { UsageBucket, UsagePage } from "../billing/wire.ts";
 import type { CallOptions, UsageQuery } from "./options.ts";
 import { type PagePromise, search } from "./requests.ts";
@@ -12,7 +12,7 @@ export class Usage extends Resource {
     });
   }
 
-  /** The page that `list` gives, as CSV. */
+  /** The page that `list` returns, as CSV. */
   csv(query: UsageQuery = {}, options: CallOptions = {}): Promise<string> {
     return this.requests.text(`/usage/csv${search(joined(query))}`, options);
   }

@@ -1,4 +1,4 @@
-/** What was delivered to a webhook endpoint. */
+/** The deliveries to a webhook endpoint. */
 import type { WebhookDelivery } from "../webhooks/wire.ts";
 import type { CallOptions, DeliveryQuery, PostOptions } from "./options.ts";
 import { type PagePromise, pathTo } from "./requests.ts";

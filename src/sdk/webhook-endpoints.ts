@@ -17,7 +17,7 @@ export class WebhookEndpoints extends Editable<WebhookView, WebhookRequestInput,
   protected readonly path = "/webhook-endpoints";
   readonly deliveries: WebhookDeliveries = new WebhookDeliveries(this.requests);
 
-  /** A new signing secret, shown only here; the old one signs as well for `overlap_s` seconds. */
+  /** Creates a new signing secret, shown only here; the old one also signs for `overlap_s` seconds. */
   rotateSecret(
     id: string,
     request: { readonly overlap_s?: number } = {},
@@ -26,7 +26,7 @@ export class WebhookEndpoints extends Editable<WebhookView, WebhookRequestInput,
     return this.requests.post(`${this.at(id)}/rotate-secret`, request, options);
   }
 
-  /** Sends every delivery again that ended between these seconds; by default those that were given up. */
+  /** Sends every delivery again that ended in the given interval (seconds); by default those that were given up. */
   replay(id: string, request: ReplayRequestInput, options: PostOptions = {}): Promise<Replayed> {
     return this.requests.post(`${this.at(id)}/replay`, request, options);
   }

@@ -1,9 +1,9 @@
-/** What is shown whole on pages of a hundred is short. */
+/** Fields that are shown whole on pages of a hundred objects have a small maximal size. */
 import { expect, test } from "vitest";
 import { LIMITS } from "../../src/contract/limits.ts";
 import { TriggerPatch } from "../../src/triggers/wire.ts";
 
-/** An object of exactly so many characters of JSON. */
+/** An object with exactly so many characters of JSON. */
 function objectOf(characters: number) {
   return { a: "x".repeat(characters - '{"a":""}'.length) };
 }
@@ -12,12 +12,12 @@ const SIZED = [
   ["a trigger's run", LIMITS.triggerRunCharacters, (run: object) => TriggerPatch.safeParse({ run })],
 ] as const;
 
-test.each(SIZED)("%s has so many characters of JSON, and not one more", (_what, most, parse) => {
+test.each(SIZED)("%s has a maximal size in characters of JSON", (_what, most, parse) => {
   expect(parse(objectOf(most)).success).toBe(true);
   expect(parse(objectOf(most + 1)).error?.issues[0]?.message).toContain(`at most ${most} characters`);
 });
 
-test("a trigger's conditions are short together", () => {
+test("a trigger's conditions have a maximal size together", () => {
   const when = (conditions: number) => {
     const values = Array.from({ length: 16 }, (_, at) => `${at}${"x".repeat(500)}`);
     return TriggerPatch.safeParse({

@@ -13,7 +13,7 @@ import { redact } from "../../src/core/redact.ts";
 
 const TEXTS = ["message", "error_chain_repr", "error_chain_str"] as const;
 
-test("each text of an error is cut to what is stored, and says so; what fits stays as it is", () => {
+test("each text of an error is cut to its stored length, with a mark; a shorter one is unchanged", () => {
   const long = new EnvError("a".repeat(5_000_000), { cause: new TypeError("why") });
   const serialized = serializeError(long);
   for (const text of TEXTS) expect(serialized[text].length).toBeLessThanOrEqual(LIMITS.errorCharacters);
@@ -24,7 +24,7 @@ test("each text of an error is cut to what is stored, and says so; what fits sta
   expect(serializeError(new Error(fits)).message).toBe(fits);
 });
 
-test("a chain of long causes and an error with a long name are cut as well", () => {
+test("a chain of long causes and an error with a long name are cut, too", () => {
   const named = (cause: unknown) => Object.assign(new Error("m", { cause }), { name: "N".repeat(5000) });
   const serialized = serializeError(named(named(named(null))));
   expect(serialized.error.length).toBe(LIMITS.nameCharacters);
@@ -40,7 +40,7 @@ test("no cut goes between the halves of a surrogate pair", () => {
   }
 });
 
-test("whatever is thrown has a text, and serialising it throws nothing", () => {
+test("every thrown value has a text, and serialising it never throws", () => {
   const odd = [Object.create(null), Symbol("s"), undefined, { toString: null }, new Proxy({}, {})];
   for (const thrown of odd) expect(serializeError(thrown).message).not.toBe("");
   const named = Object.defineProperty(new Error("m"), "message", {
@@ -51,7 +51,7 @@ test("whatever is thrown has a text, and serialising it throws nothing", () => {
   expect(serializeError(named).message).toBe("no message (object)");
 });
 
-test("an error of which nothing can be read is serialised, whatever of it throws", () => {
+test("an unreadable error is serialised, whatever access to it throws", () => {
   const get = () => {
     throw new Error("a getter");
   };
@@ -70,7 +70,7 @@ test("an error of which nothing can be read is serialised, whatever of it throws
   });
 });
 
-test("of a list the first errors are kept, and one in place of the rest says how many", () => {
+test("of a list the first errors are kept, and one more has the number of the others", () => {
   const errors = Array.from({ length: 100 }, (_, at) => `${at} ${"e".repeat(1000)}`);
   const kept = firstErrors(errors, (rest) => `${rest} more`);
   expect(kept.slice(0, -1)).toEqual(errors.slice(0, kept.length - 1));
@@ -79,7 +79,7 @@ test("of a list the first errors are kept, and one in place of the rest says how
   expect(firstErrors(errors.slice(0, 3), () => "more")).toEqual(errors.slice(0, 3));
 });
 
-test("a secret that the cut went through is taken out with the rest of it", () => {
+test("a secret that was cut is removed with its rest", () => {
   const secret = "sk-1234567890";
   const room = LIMITS.errorCharacters - CUT.length;
   for (const kept of [4, 6, 12]) {

@@ -7,12 +7,12 @@ function dataBy(pieces: readonly string[]): string[][] {
   return pieces.map((piece) => reader.push(piece).map(({ data }) => data));
 }
 
-test.each(["\n", "\r\n", "\r"])("an event is there with its empty line, whatever ends the lines: %j", (end) => {
+test.each(["\n", "\r\n", "\r"])("an event is returned with its empty line, whatever ends the lines: %j", (end) => {
   const text = [": hello", "event: message", "id: 7", "retry: 10", "data: one", "data:two", ""].join(end) + end;
   expect(new EventReader().push(text)).toEqual([{ name: "message", data: "one\ntwo", id: "7", retry: "10" }]);
 });
 
-test("wherever a text is cut, the same events come, each in the piece that completes it", () => {
+test("wherever a text is cut, the same events come, each with the piece that completes it", () => {
   const text = "data: a\r\n\r\n: alive\r\n\r\nevent: ping\r\ndata\r\n\r\ndata: b\r\ndata:  c\r\n\r\n";
   for (let first = 0; first <= text.length; first += 1) {
     for (const second of [first, first + 1, first + 2]) {
@@ -23,14 +23,14 @@ test("wherever a text is cut, the same events come, each in the piece that compl
   expect(dataBy(["data: a\r", "\n\r", "\ndata: b", "\r\r", "\n"])).toEqual([[], ["a"], [], ["b"], []]);
 });
 
-test("comments, unknown fields and empty lines are no events, and the end completes what is begun", () => {
+test("comments, unknown fields and empty lines are not events, and the end completes an open event", () => {
   const reader = new EventReader();
   expect(reader.push(": a\n\n\n\nfoo: bar\n\n:\n\ndata: last")).toEqual([]);
   expect(reader.end()).toEqual([{ name: "message", data: "last", id: null, retry: null }]);
   expect(reader.end()).toEqual([]);
 });
 
-test("a long line in many pieces costs no more than its length", () => {
+test("the cost of a long line is linear in its length, however many pieces it has", () => {
   const reader = new EventReader();
   reader.push("data: ");
   for (let piece = 0; piece < 100_000; piece += 1) reader.push("x".repeat(40));

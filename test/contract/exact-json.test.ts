@@ -13,7 +13,7 @@ test("numbers that a double would change are written back with their own digits"
   expect(JSON.stringify(parseExactJson(text))).toBe(text);
 });
 
-test("numbers that a double holds stay numbers", () => {
+test("numbers that a double can hold stay numbers", () => {
   const value = parseExactJson('{"a":9007199254740991,"b":-0.5,"c":"9007199254740993"}');
   expect(value).toEqual({ a: 9007199254740991, b: -0.5, c: "9007199254740993" });
 });
@@ -27,7 +27,7 @@ test("a text with a whole number past 2^53 may be inexact, however it is written
   expect(isRawNumber(parseExactJson("1"))).toBe(false);
 });
 
-test("an exponent of any length is read in linear work", () => {
+test("an exponent of any length is parsed in linear work", () => {
   const nines = "9".repeat(4_000_000);
   for (const exponent of [nines, `-${nines}`, `+${"0".repeat(4_000_000)}5`]) {
     expect(() => parseDigits(`[1e${exponent}]`)).not.toThrow();
@@ -35,7 +35,7 @@ test("an exponent of any length is read in linear work", () => {
   expect(isRawNumber(parseDigits(`1e${nines}`))).toBe(true);
 });
 
-test("equal numbers have one decimal form, whatever their exponent looks like", () => {
+test("equal numbers have one decimal form, whatever their exponent", () => {
   expect(decimalOf("10e0005")).toBe(decimalOf("1E+6"));
   expect(decimalOf("0.1e-01")).toBe(decimalOf("1e-2"));
   expect(decimalOf("1e+99999999999999999999999")).toBe("1e99999999999999999999999");

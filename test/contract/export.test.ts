@@ -13,7 +13,7 @@ function worth(reward: number, more: Partial<Trajectory> = {}) {
 const members = (...rewards: number[]) => rewards.map((reward, at) => ({ reward, said: `words ${at}`, at }));
 const places = (of: ReturnType<typeof members>) => pairsOf(of).map(([chosen, rejected]) => [chosen.at, rejected.at]);
 
-test("the best is paired with the worst, the second best with the second worst, while they differ", () => {
+test("the best is paired with the worst, the second best with the second worst, while their rewards differ", () => {
   expect(places(members(3, 2, 1, 0))).toEqual([
     [0, 3],
     [1, 2],
@@ -30,14 +30,14 @@ test("the best is paired with the worst, the second best with the second worst, 
   expect(places([])).toEqual([]);
 });
 
-test("two that say the same are no pair; of those before words were recorded nobody knows", () => {
+test("two equal texts are not a pair; older rollouts without recorded texts are paired", () => {
   const same = members(1, 0).map((member) => ({ ...member, said: "a" }));
   expect(pairsOf(same)).toEqual([]);
   const older = members(1, 0).map((member) => ({ ...member, said: null }));
   expect(pairsOf(older).length).toBe(1);
 });
 
-test("a bare text is what a user said, tools stand beside the messages, and nothing else is changed", () => {
+test("a bare text becomes a user message, tools are next to the messages, and nothing else is changed", () => {
   const tool = {
     type: "function",
     function: { name: "f", description: "", parameters: {} },
@@ -64,7 +64,7 @@ function said(...texts: string[]): Partial<Trajectory> {
   return { completion: [{ role: "assistant", content: null, tool_calls }] };
 }
 
-test("the arguments of a call are the object that the model wrote, as every reader has it", () => {
+test("the arguments of a call are the object that the model wrote, the same for every reader", () => {
   const written = {
     text: "1",
     json: '{"x":1}',
@@ -98,7 +98,7 @@ test.each([
   ['{"\\udc00":1}', "no_unicode"],
   [`${'{"a":'.repeat(101)}{}${"}".repeat(101)}`, "too_deep"],
   ['{"__proto__":{"a":1}}', "too_deep"],
-])("a rollout whose call has the arguments %s is no row: %s", (text, reason) => {
+])("a rollout whose call has the arguments %s is left out: %s", (text, reason) => {
   const bad = worth(1, { ...said("{}", text), rollout_id: "ro_bad" });
   const left_out = { rollout_id: "ro_bad", reason };
   expect(sftRow(ORIGIN, bad)).toEqual({ left_out });
@@ -106,7 +106,7 @@ test.each([
   expect(dpoRow(ORIGIN, worth(2), bad)).toEqual({ left_out });
 });
 
-test("what was left out is counted by reason, and the first of it named", () => {
+test("left-out rows are counted by reason, and the first is named", () => {
   expect(leftOutNote([])).toBeNull();
   const left = Array.from({ length: 30 }, (_, at): LeftOut => {
     return { rollout_id: `ro_${at}`, reason: at < 10 ? "invalid_json" : "prompts_differ" };
@@ -118,7 +118,7 @@ test("what was left out is counted by reason, and the first of it named", () => 
   });
 });
 
-test("there is no pair of two that do not begin alike", () => {
+test("two rollouts with different prompts are not a pair", () => {
   const other = worth(0, { prompt: [{ role: "user", content: "another" }] });
   const { rollout_id } = worth(1).trajectory;
   expect(dpoRow(ORIGIN, worth(1), other)).toEqual({
@@ -129,7 +129,7 @@ test("there is no pair of two that do not begin alike", () => {
   });
 });
 
-test("flags of a query are the words true and false", () => {
+test("flags in a query are the words true and false", () => {
   const query = ExportQuery.parse({ dedupe: "true", best_of_group: "false" });
   expect(query).toMatchObject({ format: "sft", dedupe: true, best_of_group: false, limit: 1000 });
   expect(ExportQuery.safeParse({ dedupe: "1" }).success).toBe(false);

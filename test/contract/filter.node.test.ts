@@ -1,4 +1,4 @@
-/** The filter language: what a text means, that it can be written and read again, and where it is said to be wrong. */
+/** The filter language: the meaning of a text, printing and parsing, and the positions of errors. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
@@ -14,7 +14,7 @@ import {
   type Sorting,
 } from "../../src/contract/filter.ts";
 
-/** As it is printed, or where and how it is wrong. */
+/** The printed form, or the place and the error. */
 function read(text: string): string | readonly [number, string] {
   const parsed = parseFilter(text);
   return parsed.ok ? printFilter(parsed.terms) : [parsed.error.at, parsed.error.message];
@@ -55,11 +55,11 @@ test.each([
   ["- reward<1", 1, "expected a field as in reward<0.5"],
   ["--reward<1", 1, "expected a field"],
   ["not", 3, "expected one of"],
-])("%s is wrong at %i, and what was expected is said", (text, at, message) => {
+])("%s is wrong at %i, and the error names what was expected", (text, at, message) => {
   expect(read(text)).toEqual([at, expect.stringContaining(message)]);
 });
 
-test("a filter has so many characters, terms and values, and one more is refused at its place", () => {
+test("a filter has maximal numbers of characters, terms and values, and the first one above is refused at its place", () => {
   const most = Array.from({ length: 20 }, () => "slot:0");
   expect(read(most.join(" "))).toBe(most.map(() => "slot=0").join(" "));
   expect(read([...most, "slot:0"].join(" "))).toEqual([140, expect.stringContaining("at most 20 terms")]);
@@ -96,7 +96,7 @@ const Term: fc.Arbitrary<FilterTerm> = fc
   )
   .chain((term) => fc.boolean().map((negated) => ({ ...term, negated }) as FilterTerm));
 
-test("what is printed is read as the same terms", () => {
+test("a printed filter is parsed as the same terms", () => {
   fc.assert(
     fc.property(fc.array(Term, { maxLength: 3 }), (terms) => {
       const text = printFilter(terms);
@@ -106,7 +106,7 @@ test("what is printed is read as the same terms", () => {
   );
 });
 
-test("any text is read, or refused at a place within it", () => {
+test("any text is parsed, or refused at a place within it", () => {
   const parts = fc.constantFrom("reward", "-", "not ", "<", ":", "|", '"', "\\", " ", "1", "null", "x", "true", "é");
   fc.assert(
     fc.property(
@@ -134,7 +134,7 @@ const Sort: fc.Arbitrary<Sorting> = fc.record({
   ),
 });
 
-test("a sort is read as it is printed; a name that means another field is no score unless it is quoted", () => {
+test("a printed sort is parsed as the same sort; a score with a field's name must be quoted", () => {
   fc.assert(
     fc.property(Sort, (sort) => {
       expect(parseSort(printSort(sort))).toEqual(sort);

@@ -21,12 +21,12 @@ test.each([
   ['{"n":-1E+400}', "n", "the number -1E+400 is too large"],
   ["9007199254740993", "", "the whole number 9007199254740993 has"],
   [`{"n":1${"0".repeat(400)}}`, "n", "is too large to be stored"],
-])("a number that no double keeps is found with its place: %s", (text, path, message) => {
+])("a number that no double holds is found with its place: %s", (text, path, message) => {
   expect(lostIn(text)).toEqual({ path, message: expect.stringContaining(message) });
   expect(lostIn(text)?.message.endsWith(": send it as a string")).toBe(true);
 });
 
-test("a number that is written back as the same number is kept, however it is written", () => {
+test("a number that is written back as an equal number is accepted, however it is written", () => {
   for (const kept of [
     ...[
       "9007199254740991",
@@ -48,17 +48,17 @@ test.each([
   ['{"info":{"a":1,"b":{"c":1,"c":1}}}', "info.b.c", 'info.b: the key "c" appears twice'],
   ['[{"a":1},{"a":1,"b":[],"a":[]}]', "[1].a", '[1]: the key "a" appears twice'],
   ['{"a" :1, "b": 2, "a"\t: 3}', "a", 'the key "a" appears twice'],
-  // The same name written in two ways.
+  // The same name in two spellings.
   ['{"\\u0061":1,"a":2}', "a", 'the key "a" appears twice'],
   ['{"q\\"":1,"q\\"":2}', 'q"', 'the key "q\\"" appears twice'],
   ['{"x\\\\":1,"x\\\\":2}', "x\\", 'the key "x\\\\" appears twice'],
   ['{"":1,"":2}', "", 'the key "" appears twice'],
   ['{"a":{"b":1},"c":"\\":\\":","a":1}', "a", 'the key "a" appears twice'],
-])("a name that stands twice in one object is found: %s", (text, path, message) => {
+])("a name that occurs twice in one object is found: %s", (text, path, message) => {
   expect(lostIn(text)).toEqual({ path, message });
 });
 
-test("names that stand in different objects, or in texts, do not repeat", () => {
+test("names in different objects, or in texts, are not repetitions", () => {
   for (const text of [
     '{"a":{"a":{"a":1}},"b":[{"a":1},{"a":2}]}',
     '{"a":"\\"a\\":1,\\"a\\":2","b":":","c":": a"}',
@@ -71,21 +71,21 @@ test("names that stand in different objects, or in texts, do not repeat", () => 
   }
 });
 
-test("the place begins with the name of what is read, and stays short", () => {
+test("the place begins with the name of the value, and stays short", () => {
   expect(lostIn('{"n":[1e999]}', "info")?.path).toBe("info.n[0]");
   const long = "k".repeat(100_000);
   expect(lostIn(`{"${long}":1,"${long}":2}`)?.message.length).toBeLessThan(500);
   expect(lostIn(`{"a":${"9".repeat(100_000)}}`)?.message.length).toBeLessThan(500);
 });
 
-test("what is found is what parsing and writing would change, in texts made by chance", () => {
+test("in random texts it finds exactly what parsing and writing would change", () => {
   let state = 1;
   const below = (n: number) => {
     state = (state * 48271) % 2147483647;
     return state % n;
   };
   const numbers = ["1", "9007199254740993", "9007199254740992", "1e3", "-2.50", "1e400", '":"', '"\\":"', '"a\\\\"'];
-  // Without escapes: V8 may read a name with one, where it stands twice, as another name.
+  // Without escapes: V8 may parse a repeated name with an escape as another name.
   const names = ['"a"', '"b"', '"c:"', '" :"', '""'];
   const make = (depth: number): { text: string; lost: boolean } => {
     const kind = depth > 3 ? 0 : below(4);
@@ -106,7 +106,7 @@ test("what is found is what parsing and writing would change, in texts made by c
   }
 });
 
-test("a reader that keeps numbers gives raw ones for those alone that a double would change", () => {
+test("a parser that keeps numbers returns raw ones only for those that a double would change", () => {
   const value = parseKeepingNumbers('{"a":9007199254740993,"b":1.0,"c":[1e400],"d":9007199254740994}');
   expect(JSON.stringify(value)).toBe('{"a":9007199254740993,"b":1,"c":[1e400],"d":9007199254740994}');
   expect(isRawNumber(parseKeepingNumbers("1e400"))).toBe(true);

@@ -13,7 +13,7 @@ test.each([
   expect(mediaTypeOf(header)).toBe(type);
 });
 
-test("JSON is told by its type or its suffix, in any case", () => {
+test("JSON is recognised by its type or its suffix, in any case", () => {
   for (const type of ["Application/Json; charset=utf-8", "application/problem+JSON"])
     expect(isJsonType(type)).toBe(true);
   for (const type of ["text/json-like", "application/jsonl", "application/x-json", ""]) {

@@ -14,7 +14,7 @@ test("the text of a message is its string, or its text parts with a space betwee
   }
 });
 
-test("parts in OpenAI's shape are kept with whatever else they hold, and so are parts of other types", () => {
+test("parts in OpenAI's shape keep additional members, and parts of other types are kept", () => {
   const content = [
     { type: "text", text: "look", cache_control: { type: "ephemeral" } },
     image,
@@ -30,12 +30,12 @@ test.each([
   [{ type: "input_audio", input_audio: { data: "UklGRg==" } }, "0.content"],
   [{ text: "no type" }, "0.content"],
   [{ type: "text", text: "x", at: new Date(0) }, "0.content"],
-])("a part that holds not what its type says is refused: %j", (part, path) => {
+])("a part without the members of its type is refused: %j", (part, path) => {
   const messages = [{ role: "user", content: [part] }];
   expect(() => normalizeMessages(messages)).toThrow(`not a list of messages: ${path}`);
 });
 
-test("tool calls are read flat or as OpenAI's: there no id is the name, objects are JSON, null is {}", () => {
+test("tool calls are read flat or as OpenAI's: a missing id becomes the name, objects become JSON, null becomes {}", () => {
   const calls = [
     { id: "a", name: "f", arguments: '{"x":1}' },
     { id: 7, function: { name: "g", arguments: { x: [1] } } },
@@ -65,11 +65,11 @@ test.each([
     { role: "assistant", tool_calls: [{ id: "a", name: "f", arguments: { x: 1 } }] },
     "0.tool_calls.0.function.arguments",
   ],
-])("what verifiers refuses is refused by its field: %j", (message, path) => {
+])("what verifiers refuses is refused with the field: %j", (message, path) => {
   expect(() => normalizeMessages([message])).toThrow(`not a list of messages: ${path}: `);
 });
 
-test("a name and blocks of thought are kept, and an assistant needs no content", () => {
+test("a name and thinking blocks are kept, and an assistant message needs no content", () => {
   const thinking_blocks = [{ type: "thinking", thinking: "so", signature: "s" }];
   const messages = [
     { role: "user", content: "hi", name: "ann" },
@@ -84,7 +84,7 @@ test("a bare text is one message of role text; developer is read as system", () 
   expect(message).toEqual({ role: "system", content: "be brief" });
 });
 
-test("a role that is none is refused by name, a missing one too", () => {
+test("an unknown role is refused by name, and so is a missing one", () => {
   const refused = (message: object) => () => normalizeMessages([message]);
   expect(refused({ role: "king", content: "x" })).toThrow(/0.role: unknown role "king": use one of/);
   expect(refused({ content: "x" })).toThrow(/0.role: /);
@@ -92,7 +92,7 @@ test("a role that is none is refused by name, a missing one too", () => {
   expect(() => normalizeMessages(7)).toThrow(/not a list of messages/);
 });
 
-test("fields that are null are left out, and content that is left out is null", () => {
+test("fields that are null are left out, and missing content is null", () => {
   const raw = { role: "tool", content: null, tool_calls: null, tool_call_id: null, name: "x" };
   expect(Object.entries(Message.parse(raw))).toEqual([
     ["role", "tool"],
@@ -101,7 +101,7 @@ test("fields that are null are left out, and content that is left out is null", 
   ]);
 });
 
-test("A12: a message keeps the fields of OpenAI's shape and what a model thought, and drops any other", () => {
+test("A12: a message keeps the fields of OpenAI's shape and the model's thoughts, and drops all others", () => {
   const thought = {
     reasoning_content: "hm",
     thinking_blocks: [{ type: "thinking", thinking: "hm" }],
@@ -117,7 +117,7 @@ test("A12: a message keeps the fields of OpenAI's shape and what a model thought
   expect(normalizeMessages(raw)).toEqual(kept);
 });
 
-test("two histories share what is equal from the start, and never more than either holds", () => {
+test("two histories share the equal messages from the start, at most the length of the shorter", () => {
   const [a, b] = [
     { role: "user", content: "a" },
     { role: "assistant", content: "b" },

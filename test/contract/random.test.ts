@@ -11,15 +11,15 @@ test("xoshiro128** gives its published words for the state 1, 2, 3, 4", () => {
   ]);
 });
 
-test("a stream is fixed for ever by its parts", () => {
+test("a stream depends only on its parts, and never changes", () => {
   expect(take(seededRandom("row", 7, 0), 3)).toEqual([0.5452382450483706, 0.8193181444404621, 0.7734283365722175]);
 });
 
-test("a stream begun again goes the same way", () => {
+test("a stream started again is the same", () => {
   expect(take(seededRandom("row", 7), 50)).toEqual(take(seededRandom("row", 7), 50));
 });
 
-test("parts are kept apart: no two ways of splitting a text give one stream", () => {
+test("two different lists of parts never give the same stream", () => {
   const streams = [seededRandom("a", 1), seededRandom("a1"), seededRandom("a", "1")];
   expect(new Set(streams.map((random) => random())).size).toBe(3);
 });
@@ -29,17 +29,17 @@ test("ten thousand neighbouring seeds begin differently", () => {
   expect(new Set(firsts).size).toBe(10_000);
 });
 
-test("numbers are spread evenly over [0, 1)", () => {
+test("numbers are distributed evenly over [0, 1)", () => {
   const numbers = take(seededRandom("uniform"), 20_000);
   expect(numbers.every((value) => value >= 0 && value < 1)).toBe(true);
   const bins = new Array<number>(10).fill(0);
   for (const value of numbers) bins[Math.floor(value * 10)] = (bins[Math.floor(value * 10)] ?? 0) + 1;
   const chiSquare = bins.reduce((sum, count) => sum + (count - 2000) ** 2 / 2000, 0);
-  // 27.9 is passed once in a thousand streams; this one is fixed.
+  // One stream in a thousand exceeds 27.9; this one is fixed.
   expect(chiSquare).toBeLessThan(27.9);
 });
 
-test("first numbers of neighbouring seeds are spread evenly too", () => {
+test("first numbers of neighbouring seeds are distributed evenly, too", () => {
   const firsts = Array.from({ length: 20_000 }, (_, seed) => seededRandom("seed", seed)());
   const mean = firsts.reduce((sum, value) => sum + value, 0) / firsts.length;
   expect(Math.abs(mean - 0.5)).toBeLessThan(0.01);

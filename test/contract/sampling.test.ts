@@ -9,7 +9,7 @@ import {
   withCallSeed,
 } from "../../src/contract/sampling.ts";
 
-test("R-gen-12, D9: the run's sampling arguments go over the environment's, objects member by member", () => {
+test("R-gen-12, D9: the run's sampling arguments are merged over the environment's, objects member by member", () => {
   const environment = { temperature: 1, extra_body: { x: 1, deep: { a: 1, b: [1, 2] } } };
   const run = { temperature: 0.5, extra_body: { y: 2, deep: { b: [3] } } };
   expect(mergeSampling(environment, run)).toEqual({
@@ -19,14 +19,14 @@ test("R-gen-12, D9: the run's sampling arguments go over the environment's, obje
   expect(environment.extra_body).toEqual({ x: 1, deep: { a: 1, b: [1, 2] } });
 });
 
-test("a null of the run takes back what the environment asks for", () => {
+test("a null of the run removes the environment's value", () => {
   const run = Sampling.parse({ temperature: null, extra_body: { x: null } });
   const merged = mergeSampling({ temperature: 1, top_p: 0.9, extra_body: { x: { deep: 1 } } }, run);
   expect(merged).toEqual({ temperature: null, top_p: 0.9, extra_body: { x: null } });
 });
 
 test.each(["model", "Messages", "input", "stream"])(
-  "extra_body cannot hold %s, which a run names elsewhere",
+  "extra_body cannot have %s, which a run sets in another place",
   (field) => {
     const refused = Sampling.safeParse({ extra_body: { [field]: "x" } });
     expect(refused.error?.issues.map(({ path }) => path)).toEqual([["extra_body", field]]);
@@ -38,14 +38,14 @@ const NEUTRAL = {
   logprobs: true,
 };
 
-test("a training run asks for ids and logprobs, and leaves the distribution as the weights give it", () => {
+test("a training run requests ids and logprobs, and leaves the weights' distribution unchanged", () => {
   expect(trainingSampling({}, { max_tokens: 64 }, "s")).toEqual({
     ...{ ...NEUTRAL, max_tokens: 64 },
     extra_body: { return_token_ids: true, repetition_penalty: 1, cache_salt: "s" },
   });
 });
 
-test("what environment and run ask of a training run goes over that, and a null takes it back", () => {
+test("the arguments of environment and run have precedence over those of a training run, and a null removes one", () => {
   const taken = { cache_salt: null, repetition_penalty: null, own: null };
   const run = Sampling.parse({ temperature: 0.7, min_p: null, extra_body: taken });
   expect(trainingSampling({ temperature: 0.5, top_p: 0.9 }, run, "s")).toEqual({
@@ -54,13 +54,13 @@ test("what environment and run ask of a training run goes over that, and a null 
   });
 });
 
-test("what a batch says of its sampling names no salt", () => {
+test("the sampling in a batch has no salt", () => {
   expect(trainingSampling({}, {}, null).extra_body).toEqual({
     ...{ return_token_ids: true, repetition_penalty: 1 },
   });
 });
 
-test("no run, no reset and no step shares its salt with another", () => {
+test("different runs, resets and versions have different salts", () => {
   const weights = [
     { run_id: "run_a", generation: 0, version: 11 },
     { run_id: "run_a", generation: 1, version: 11 },
@@ -74,7 +74,7 @@ test("no run, no reset and no step shares its salt with another", () => {
   expect(salts[0]).toBe("run_a.0.11");
 });
 
-test("an eval of a training run asks what an eval asks, and the salt of its weights", () => {
+test("an eval of a training run has an eval's sampling, and the salt of its weights", () => {
   expect(evalSampling({ max_tokens: 8, extra_body: { own: 1 } }, "s")).toEqual({
     max_tokens: 8,
     extra_body: { own: 1, cache_salt: "s" },
@@ -85,7 +85,7 @@ test("an eval of a training run asks what an eval asks, and the salt of its weig
 
 const PLACE = { group: 3, slot: 1, attempt: 0, turn: 2 };
 
-test("each call has a seed of its own, the same for the same place, which any engine takes", () => {
+test("each call has its own seed, the same for the same place, which any engine accepts", () => {
   const seedAt = (change: object, seed = 7) => withCallSeed({ seed }, { ...PLACE, ...change }).seed;
   expect(seedAt({})).toBe(seedAt({}));
   const others = [{ group: 4 }, { slot: 2 }, { attempt: 1 }, { turn: 3 }, { group: 1, slot: 3 }];
@@ -95,13 +95,13 @@ test("each call has a seed of its own, the same for the same place, which any en
   expect(many.every((seed) => Number.isInteger(seed) && seed >= 0 && seed < 2 ** 31)).toBe(true);
 });
 
-test("without a seed none is sent, and one in extra_body is sent as it is", () => {
+test("without a seed none is sent, and one in extra_body is sent unchanged", () => {
   const asked = { temperature: 1, extra_body: { seed: 5 } };
   expect(withCallSeed(asked, PLACE)).toEqual(asked);
   expect(withCallSeed({ seed: null }, PLACE)).toEqual({ seed: null });
 });
 
-test("what an engine draws first in different places is spread evenly, and one place says nothing about the next", () => {
+test("an engine's first numbers in different places are evenly distributed and independent", () => {
   const firsts = Array.from({ length: 10_000 }, (_, at) => {
     const { seed } = withCallSeed({ seed: 11 }, { ...PLACE, group: at >> 3, slot: at & 7 });
     return seededRandom("sample", seed ?? -1)();
@@ -109,7 +109,7 @@ test("what an engine draws first in different places is spread evenly, and one p
   const mean = firsts.reduce((sum, draw) => sum + draw, 0) / firsts.length;
   const products = firsts.slice(1).map((draw, at) => (draw - 0.5) * ((firsts[at] ?? 0) - 0.5));
   const correlation = (12 * products.reduce((sum, one) => sum + one, 0)) / products.length;
-  // Four standard errors of each.
+  // Four standard errors.
   expect(Math.abs(mean - 0.5)).toBeLessThan((4 * Math.sqrt(1 / 12)) / 100);
   expect(Math.abs(correlation)).toBeLessThan(4 / 100);
 });

@@ -16,13 +16,13 @@ test.each([
   "\u202e",
   "\u2029",
   "\u2069",
-])("%j is in no text that people are shown", (mark) => {
+])("%j is refused in texts that people are shown", (mark) => {
   expect(ShownText.safeParse(`a${mark}b`).success).toBe(false);
   expect(WebAddress.safeParse(`http://gpu.example/a${mark}b`).success).toBe(false);
   expect(saidBack(`a${mark}b`, 100)).toMatch(/^a\\u[0-9a-f]{4}[ -~]*b$/);
 });
 
-test("every script and its joiners are text", () => {
+test("every script and its joiners are accepted", () => {
   for (const text of ["", "naïve №1", "経験", "سلام", "क्‍ष", "👩‍🔬", "a\u00a0b"]) {
     expect(ShownText.parse(text)).toBe(text);
     expect(saidBack(text, 100)).toBe(text);
@@ -50,16 +50,16 @@ test.each([
   "http://gpu.example\\@10.0.0.1/",
   "javascript:alert(1)",
   "http://[::1",
-])("%j is none", (address) => {
+])("%j is not an address", (address) => {
   expect(WebAddress.safeParse(address).success).toBe(false);
 });
 
-test("what is said back is cut where nobody reads on", () => {
+test("a quoted text is cut where it becomes unreadable", () => {
   expect(saidBack(`no ${"x".repeat(101)} there`, 1000)).toBe(`no ${"x".repeat(100)}… there`);
   expect(saidBack("word ".repeat(100), 20)).toBe("word word word word …");
   expect(saidBack("x".repeat(1_000_000), 1000)).toBe(`${"x".repeat(100)}…`);
 });
 
-test("a long text in which there is no space is whole where all of it is to be seen", () => {
+test("a long text without spaces is shown whole, with invisible characters escaped", () => {
   expect(allSeen(`${"経".repeat(120)}\u202e`)).toBe(`${"経".repeat(120)}\\u202e`);
 });

@@ -35,7 +35,7 @@ function turn(index: number, change: Partial<Turn> = {}): Turn {
   };
 }
 
-test("a state is stored as what changed, what is gone is listed, and null is a value like any other", () => {
+test("a state is stored as its changes, removed keys are listed, and null is a value like any other", () => {
   const before = { a: 1, b: [1, 2], c: { d: null } };
   const after = { b: [1, 2], c: null, e: "new" };
   expect(packState(before, after, 0)).toEqual({ set: { c: null, e: "new" }, unset: ["a"] });
@@ -58,7 +58,7 @@ test("every eighth state is stored whole", () => {
   expect(packed[1]?.state_after).toEqual({ set: { n: 1 } });
 });
 
-test("unpacking turns gives back what was packed, a turn without a state included", () => {
+test("unpacking turns gives the packed turns, including one without a state", () => {
   const turns = Array.from({ length: 20 }, (_, n) =>
     turn(n, { state_after: n === 19 ? null : { n, [`only_${n % 3}`]: true } }),
   );
@@ -66,7 +66,7 @@ test("unpacking turns gives back what was packed, a turn without a state include
   expect(unpackTurns({ start: 1 }, packed)).toEqual(turns);
 });
 
-test("a history that grows shares what came before; one that was rewritten loses nothing", () => {
+test("a growing history shares the earlier messages; a rewritten one loses nothing", () => {
   const grown = [
     turn(0, { prompt: { keep: 0, append: [user("q")] } }),
     turn(1, { prompt: { keep: 2, append: [user("more")] } }),
@@ -77,7 +77,7 @@ test("a history that grows shares what came before; one that was rewritten loses
   expect(historyOf([])).toEqual([]);
 });
 
-test("usage adds up over the turns that reported any", () => {
+test("usage is added over the turns that have it", () => {
   const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
   expect(addUsage([turn(0, { usage }), turn(1), turn(2, { usage })])).toEqual({
     prompt_tokens: 6,

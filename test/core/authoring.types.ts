@@ -1,6 +1,6 @@
 /**
- * What the compiler must infer, and must refuse, for an author who writes no type annotation. Nothing here runs: the
- * type check of the whole project is the test, and an `@ts-expect-error` that no longer finds its error fails it.
+ * What the compiler must infer, and must refuse, for an author without type annotations. Nothing here runs: the type
+ * check of the project is the test, and an `@ts-expect-error` without an error fails it.
  */
 import {
   dataset,
@@ -23,7 +23,7 @@ import * as z from "zod";
 import { loadEnvironment as loadCalculator } from "../../environments/calculator/environment.ts";
 import { loadEnvironment as loadGsm8k } from "../../environments/gsm8k/environment.ts";
 
-/** A database of the rollout's own, a hidden argument, a judge: everything inferred from `dataset` and the hooks. */
+/** The rollout's own database, a hidden argument, a judge: everything is inferred from `dataset` and the hooks. */
 const SqlTask = z.object({
   question: z.string(),
   answer: z.string(),
@@ -99,7 +99,7 @@ export const hooks = new MultiTurnEnv({
   rubric: { rewards: { r: ({ state }) => state.n } },
 });
 
-/** Columns of the row are arguments by their names; class objects are what the rubric was given. */
+/** Columns of the row are arguments by name; class objects are those given to the rubric. */
 export const named = new SingleTurnEnv({
   dataset: rows,
   rubric: [
@@ -111,7 +111,7 @@ export const named = new SingleTurnEnv({
   ],
 });
 
-/** The porting path: methods need annotations, options of the same environment stay inferred. */
+/** For ported environments: methods need annotations, options of the same environment are still inferred. */
 class Game extends MultiTurnEnv<Task, { guesses: number }> {
   override setupState() {
     return { guesses: 0 };
@@ -128,7 +128,7 @@ export const game = new Game({
   rubric: { rewards: { won: ({ state }) => state.guesses < 3 } },
 });
 
-/** A prompt of the task's own, sampling, a lazy dataset, a budget, entries that are added and taken away. */
+/** A prompt made of the task, sampling, a lazy dataset, a budget, added and removed entries. */
 export const tuned = new MultiTurnEnv({
   dataset: dataset(Task, { length: 3, row: (index) => ({ question: `q${index}` }) }),
   evalDataset: dataset(Task, { rows: () => [{ question: "q" }] }),

@@ -1,6 +1,6 @@
 /**
- * Where we do otherwise than verifiers on purpose (docs/verifiers.md), rule by rule, through the doors an author has. What
- * only a running platform shows is in test/kernel (divergences, run-retry, permits).
+ * The intended differences from verifiers (docs/verifiers.md), rule by rule, through an author's interfaces. Those that
+ * need a running platform are in test/kernel (divergences, run-retry, permits).
  */
 import {
   dataset,
@@ -43,7 +43,7 @@ function throwing(message: string) {
   };
 }
 
-/** What a model reads of one call of a tool, and how the rollout ended. */
+/** The model's input after one call of a tool, and how the rollout ended. */
 async function answerTo(run: () => unknown, args: string, more: object = {}) {
   const only = tool({
     name: "only",
@@ -57,8 +57,8 @@ async function answerTo(run: () => unknown, args: string, more: object = {}) {
   return { report, content: report.completion.find(({ role }) => role === "tool")?.content };
 }
 
-describe("what is different on purpose", () => {
-  test("D1: a score that was not produced is null with its error, and so is a reward that needed it", async () => {
+describe("intended differences", () => {
+  test("D1: a missing score is null with its error, and so is a reward that needed it", async () => {
     const scored = await scoreState(
       new Rubric({
         rewards: { good: () => 1, bad: throwing("broken") },
@@ -100,7 +100,7 @@ describe("what is different on purpose", () => {
     expect(timedOut).toMatchObject({ reward: 1, stop_condition: "timeout_reached", turns: 0 });
   });
 
-  test("D3: what environment code throws is an EnvError of its rollout, and cleanup still runs", async () => {
+  test("D3: an error of environment code is an EnvError of its rollout, and cleanup still runs", async () => {
     const cleaned: string[] = [];
     const environment = new MultiTurnEnv({
       dataset: rows,
@@ -124,7 +124,7 @@ describe("what is different on purpose", () => {
     ]);
   });
 
-  test("D4: every cleanup handler runs, and none that fails hides another or the result", async () => {
+  test("D4: every cleanup handler runs, and a failing one hides neither another nor the result", async () => {
     const ran: string[] = [];
     const environment = new MultiTurnEnv({
       dataset: rows,
@@ -154,7 +154,7 @@ describe("what is different on purpose", () => {
     expect(report).toMatchObject({ stop_condition: "has_error", error: { error: "EnvError" } });
   });
 
-  test("D6: the advantage is computed once, from the final rewards that are there", async () => {
+  test("D6: the advantage is computed once, from the final rewards that exist", async () => {
     const scoreOf = (args: object) => Reflect.get(args, "first");
     const group = new RubricGroup([
       new Rubric({ rewards: { first: scoreOf } }),
@@ -171,7 +171,7 @@ describe("what is different on purpose", () => {
     ]);
   });
 
-  test("D7: NaN and infinity are no scores, alone or as a sum", async () => {
+  test("D7: NaN and infinity are not scores, alone or as a sum", async () => {
     for (const value of [Number.NaN, Number.POSITIVE_INFINITY]) {
       const scored = await scoreState(new Rubric({ rewards: { odd: () => value } }), { ...state });
       expect(scored).toMatchObject({ reward: null, metrics: { odd: null } });
@@ -182,12 +182,12 @@ describe("what is different on purpose", () => {
     expect(scored).toMatchObject({ reward: null, scoring_errors: [{ function: "reward" }] });
   });
 
-  test("D8: a metric of a field's name leaves the field of a flat row alone", () => {
+  test("D8: a metric with a field's name does not change the field of a flat row", () => {
     const row = verifiersRow(finishedRow({ reward: 1, metrics: { reward: 0.25, exact: 1 } }));
     expect(row).toMatchObject({ reward: 1, exact: 1, metrics: { reward: 0.25, exact: 1 } });
   });
 
-  test("D9: sampling arguments are merged member by member, and a null takes one back", () => {
+  test("D9: sampling arguments are merged member by member, and a null removes one", () => {
     const under = { temperature: 1, max_tokens: 9, extra_body: { x: 1, deep: { a: 1, b: 1 } } };
     const over = { temperature: 0.5, max_tokens: null, extra_body: { y: 2, deep: { b: 2 } } };
     expect(mergeSampling(under, over)).toEqual({
@@ -197,7 +197,7 @@ describe("what is different on purpose", () => {
     });
   });
 
-  test("D10: an option nobody knows is an error that names it", async () => {
+  test("D10: an unknown option is an error with its name", async () => {
     const odd = { dataset: rows, rubric: {}, maxTruns: 3 };
     expect(() => new MultiTurnEnv(odd)).toThrow(/maxTruns/);
     expect(() => new Rubric(JSON.parse('{"wieghts": [1]}'))).toThrow(/wieghts/);
@@ -227,15 +227,15 @@ describe("what is different on purpose", () => {
     expect(asked[0]).not.toMatch(/None|null|undefined/);
   });
 
-  test("D13: a tag is literal text, and an open one before much else is looked at once", () => {
+  test("D13: a tag is literal text, and an unclosed one before a long text is scanned once", () => {
     expect(new XMLParser(["a.b"]).parse("<axb>1</axb>")).toEqual({ "a.b": null });
     const spaces = " ".repeat(50_000);
-    // Cubic work would be 10^14 steps: this line would not end.
+    // Cubic work would be 10^14 steps: the test would not end.
     const completion = [{ role: "assistant", content: `<answer>${spaces}` }] as const;
     expect(new XMLParser(["answer"]).formatReward(completion)).toBeCloseTo(0.4, 12);
   });
 
-  test("D14: what the model sends for a hidden argument is dropped before updateToolArgs", async () => {
+  test("D14: the model's value for a hidden argument is dropped before updateToolArgs", async () => {
     const seen: object[] = [];
     const peek = tool({
       name: "peek",
@@ -274,7 +274,7 @@ describe("what is different on purpose", () => {
     }
   });
 
-  test("D16: results are texts, parts or JSON, and what went wrong is said in our words", async () => {
+  test("D16: results are texts, parts or JSON, and errors have our own messages", async () => {
     const said = async (value: unknown) => (await answerTo(() => value, "{}")).content;
     expect(await said("as it is")).toBe("as it is");
     expect(await said([1, 2, 3])).toBe("[1,2,3]");
@@ -290,7 +290,7 @@ describe("what is different on purpose", () => {
   });
 });
 
-describe("what a language or a platform makes different", () => {
+describe("differences due to the language or the platform", () => {
   test("A1: the role developer is read as system; any other unknown role is an error that names it", () => {
     const [message] = normalizeMessages([{ role: "developer", content: "x" }]);
     expect(message).toMatchObject({ role: "system", content: "x" });
@@ -298,7 +298,7 @@ describe("what a language or a platform makes different", () => {
     expect(() => normalizeMessages([{ content: "x" }])).toThrow(/role/);
   });
 
-  test("A2: functions take one object, and a group function says that it is one", async () => {
+  test("A2: functions take one object, and a group function is marked as one", async () => {
     const seen = new Set<string>();
     const look = (args: object) => {
       for (const key of Object.keys(args)) seen.add(key);
@@ -316,7 +316,7 @@ describe("what a language or a platform makes different", () => {
     expect([...seen]).toEqual(expect.arrayContaining(named));
   });
 
-  test("A4: a completion loses nothing when a hook shortened the history", async () => {
+  test("A4: a completion loses nothing if a hook shortened the history", async () => {
     class Forgetful extends MultiTurnEnv<z.infer<typeof Task>> {
       override async getPromptMessages(given: Parameters<MultiTurnEnv<z.infer<typeof Task>>["getPromptMessages"]>[0]) {
         const whole = await super.getPromptMessages(given);
@@ -337,7 +337,7 @@ describe("what a language or a platform makes different", () => {
     expect(() => new XMLParser([])).toThrow(/at least one field/);
   });
 
-  test("A6: white space is what trim takes away", () => {
+  test("A6: white space is what trim removes", () => {
     const kept = ["\u200b", "\u001c", "\u001f", "\u0085"];
     const taken = [" ", "\t", "\n", "\u00a0", "\ufeff"];
     const parsed = (space: string) => new XMLParser(["a"]).parse(`<a>${space}x${space}</a>`)["a"];
@@ -346,7 +346,7 @@ describe("what a language or a platform makes different", () => {
     expect(new MaybeThinkParser().parse("</think>\ufeff b")).toBe("b");
   });
 
-  test("A7: a tool is declared with a schema, and the model is sent verifiers' shape of it", () => {
+  test("A7: a tool is declared with a schema, and sent in verifiers' shape", () => {
     const search = tool({
       name: "search",
       description: "Finds things.",
@@ -376,9 +376,9 @@ describe("what a language or a platform makes different", () => {
     });
   });
 
-  test("A8: a score is a finite number, a boolean or a decimal text; anything else is none", async () => {
+  test("A8: a score is a finite number, a boolean or a decimal text; any other value is invalid", async () => {
     const scoreOf = async (value: unknown) => {
-      // As from an author without types.
+      // The author's code may have no types.
       const rubric = new Rubric({ rewards: { it: () => value as number } });
       return (await scoreState(rubric, { ...state })).reward;
     };

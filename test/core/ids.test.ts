@@ -22,7 +22,7 @@ const place = fc.record({
   attempt: fc.nat(20),
 });
 
-test("the form of an id is fixed", () => {
+test("the format of an id never changes", () => {
   const zeros = (bytes: number) => new Uint8Array(bytes);
   const run = mintRunId({ now: 1_763_719_200_000, random: zeros, mac: () => "abcdefgh" });
   expect(run).toBe("run_01kajxpf800000000000000000abcdefgh");
@@ -35,7 +35,7 @@ test("a run's id is recognised", () => {
   expect(parseId(id, mac)).toEqual({ kind: "run", id });
 });
 
-test("a rollout's id gives back its run and its place, and is the same whenever derived", () => {
+test("a rollout's id has its run and its place, and is always the same", () => {
   fc.assert(
     fc.property(place, fc.nat(2 ** 31), (where, now) => {
       const runId = runAt(now);
@@ -54,7 +54,7 @@ test("ids sort by age", () => {
   );
 });
 
-test("any one character changed makes an id unknown", () => {
+test("an id with any changed character is unknown", () => {
   const run = runAt(1_763_719_200_000);
   const rollout = rolloutId(run, { group: 12, slot: 3, attempt: 1 }, mac);
   const tampering = fc.record({
@@ -71,12 +71,12 @@ test("any one character changed makes an id unknown", () => {
   );
 });
 
-test("an id another secret made is unknown", () => {
+test("an id made with another secret is unknown", () => {
   const foreign = mintRunId({ now: 1, random: randomBytes, mac: keyed("another") });
   expect(parseId(foreign, mac)).toBeNull();
 });
 
-test("the code of a run does not pass for a rollout of it, nor the other way", () => {
+test("the code of a run is not valid for a rollout of it, and vice versa", () => {
   const run = runAt(1);
   const [core, code] = [run.slice(4, -8), run.slice(-8)];
   expect(parseId(`ro_${core}_0_0_0_${code}`, mac)).toBeNull();
@@ -84,7 +84,7 @@ test("the code of a run does not pass for a rollout of it, nor the other way", (
   expect(parseId(`run_${core}${rollout.slice(-8)}`, mac)).toBeNull();
 });
 
-test("anything else is null and never throws", () => {
+test("any other text is null and never throws", () => {
   fc.assert(
     fc.property(fc.string(), (text) => {
       expect(parseId(text, mac)).toBeNull();
@@ -98,7 +98,7 @@ test("anything else is null and never throws", () => {
   }
 });
 
-test("a place has one spelling: leading zeros are no id, even with a right code", () => {
+test("a place has one spelling: leading zeros are invalid, even with a right code", () => {
   const text = `ro_${runAt(1).slice(4, -8)}_00_0_0`;
   expect(parseId(`${text}_${mac(text).slice(0, 8)}`, mac)).toBeNull();
 });
@@ -107,20 +107,20 @@ test.each([
   ["ds", "dataset"],
   ["ep", "endpoint"],
   ["sec", "secret"],
-])("an id of the kind %s is minted in the same form and recognised as a %s", (prefix, kind) => {
+])("an id of the kind %s is minted in the same format and recognised as a %s", (prefix, kind) => {
   const id = mintId(prefix, { now: 1, random: randomBytes, mac });
   expect(id).toMatch(new RegExp(`^${prefix}_[0-9a-z]{34}$`));
   expect(parseId(id, mac)).toEqual({ kind, id });
   expect(parseId(id.replace(prefix, "run"), mac)).toBe(null);
 });
 
-test("an id of a kind that is never looked up stands for nothing", () => {
+test("an id of a kind that is never looked up is null", () => {
   const id = mintId("aud", { now: 1, random: randomBytes, mac });
   expect(id).toMatch(/^aud_[0-9a-z]{34}$/);
   expect(parseId(id, mac)).toBe(null);
 });
 
-test("a place that is no count, and a run that is no run, are programming errors", () => {
+test("an invalid place, and an invalid run, are programming errors", () => {
   const run = runAt(1);
   for (const group of [-1, 0.5, 36 ** 7, Number.NaN]) {
     expect(() => rolloutId(run, { group, slot: 0, attempt: 0 }, mac)).toThrow(RangeError);
@@ -132,7 +132,7 @@ test("a keyed hash that is too short is refused", () => {
   expect(() => mintRunId({ now: 1, random: randomBytes, mac: () => "short" })).toThrow(RangeError);
 });
 
-test("the id of a lease names its run and its number, and is the same whenever it is made", () => {
+test("the id of a lease has its run and its number, and is always the same", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 10 ** 9 }), (serial) => {
       const runId = runAt(1_763_719_200_000);

@@ -6,7 +6,7 @@ function order(length: number, seed: number): number[] {
   return Array.from({ length }, (_, position) => permute(position, length, seed));
 }
 
-test("any seed and length give every place exactly once", () => {
+test("for any seed and length every place comes exactly once", () => {
   const lengths = fc.integer({ min: 1, max: 300 });
   const seeds = fc.integer({ min: 0, max: 0xffff_ffff });
   fc.assert(
@@ -18,7 +18,7 @@ test("any seed and length give every place exactly once", () => {
   );
 });
 
-test("the order is fixed for ever by length and seed", () => {
+test("the order depends only on length and seed, and never changes", () => {
   expect(order(8, 7)).toEqual([6, 0, 7, 4, 3, 5, 1, 2]);
 });
 
@@ -36,7 +36,7 @@ test("every place is about equally likely at the first position", () => {
   expect(Math.max(...counts)).toBeLessThan(1150);
 });
 
-test("a place of a very long order is found without making the order", () => {
+test("a place of a very long order is computed without the whole order", () => {
   const length = 2 ** 40 + 1;
   const places = Array.from({ length: 500 }, (_, position) => permute(position, length, 3));
   expect(new Set(places).size).toBe(500);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { isAmong, isPublicHost } from "../../src/core/public-host.ts";
 
-/** The host as the URL parser hands it on. */
+/** The host as the URL parser writes it. */
 const hostOf = (url: string) => new URL(url).hostname;
 
 test.each([
@@ -37,7 +37,7 @@ test.each([
   "http://metadata.goog/v1",
   "http://METADATA.GOOG./v1",
   "http://metadata.tencentyun.com/v1",
-  // Azure's host, in every way to write it.
+  // Azure's host, in every spelling.
   "http://168.63.129.16/v1",
   "http://2822734096/v1",
   "http://0xa83f8110/v1",
@@ -47,7 +47,7 @@ test.each([
   "http://１６８。６３。１２９。１６/v1",
   "http://[::ffff:168.63.129.16]/v1",
   "http://[64:ff9b::a83f:8110]/v1",
-  // Alibaba's, Oracle's, AWS's containers and IPv6.
+  // Alibaba's, Oracle's, and AWS's for containers and IPv6.
   "http://100.100.100.200/v1",
   "http://0x646464c8/v1",
   "http://192.0.0.192/v1",
@@ -81,7 +81,7 @@ test.each([
   "http://[2001:db8::1]/v1",
   "http://[2001::1]/v1",
   "http://[2002:7f00:1::]/v1",
-  // Trailing dots, short forms, every base, and the digits that Unicode has beside ours.
+  // Trailing dots, short forms, every base, and Unicode's other digits.
   "http://127.0.0.1./v1",
   "http://127.65530/v1",
   "http://127.0.1/v1",
@@ -125,7 +125,7 @@ test.each([
   "http://[fec0::1]/v1",
   "http://[febf::1]/v1",
   "http://[FD00::1]/v1",
-])("%s is not", (url) => {
+])("%s is not public", (url) => {
   expect(isPublicHost(hostOf(url))).toBe(false);
 });
 
@@ -135,7 +135,7 @@ test.each([
   "http://256.0.0.1/",
   "http://127.0.0.1.5/",
   "http://0x/",
-])("%s is no address, or none that is called", (url) => {
+])("%s is not an address, or not one that may be called", (url) => {
   const parsed = URL.parse(url);
   expect(parsed === null || !isPublicHost(parsed.hostname)).toBe(true);
 });

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { CUT } from "../../src/contract/shown-text.ts";
 import { redact } from "../../src/core/redact.ts";
 
-test("a secret is taken out of every text, however deep, and out of names", () => {
+test("a secret is removed from every text, however deep, and from names", () => {
   const value = {
     a: ["the key sk-123456", { "sk-123456": null }],
     error: { message: "sk-123456!" },
@@ -13,13 +13,13 @@ test("a secret is taken out of every text, however deep, and out of names", () =
   });
 });
 
-test("what holds no secret stays as it is, and so does everything when there are none", () => {
+test("a value without secrets is unchanged, and so is everything if there are no secrets", () => {
   const value = { n: 1, b: true, none: null, text: "plain" };
   expect(redact(value, ["sk-123456"])).toEqual(value);
   expect(redact(value, [])).toBe(value);
 });
 
-test("a secret that JSON writes in another way is taken out of a JSON text too", () => {
+test("a secret is also removed from JSON text, where it is escaped", () => {
   const secret = 'line 1\n"line 2"';
   const state = { told: JSON.stringify({ secret }), plain: `a ${secret} b` };
   expect(redact(state, [secret])).toEqual({
@@ -33,11 +33,11 @@ test("a secret that begins like another leaves no rest of it", () => {
   expect(redact("sk-123456-admin, sk-123456", secrets)).toBe("[secret], [secret]");
 });
 
-test("a secret too short to be told from ordinary text is left alone", () => {
+test("a secret too short to be told from ordinary text is not removed", () => {
   expect(redact("a cat", ["a"])).toBe("a cat");
 });
 
-test("what a parser quotes of a body that begins with the secret is taken out", () => {
+test("the beginning of a secret that a parser quotes from a body is removed", () => {
   const secret = "rk_abc1234567890";
   const long = ` ${"and more ".repeat(10)}`;
   for (const body of [secret, `${secret}${long}`, `{"error": ${secret}}${long}`]) {
@@ -54,7 +54,7 @@ function saidOf(body: string): string {
   }
 }
 
-test("a text that was cut in the middle of the secret keeps no begin of it", () => {
+test("a text that was cut in the middle of the secret keeps no part of it", () => {
   const secret = "rk_abc1234567890";
   const text = `${"x".repeat(200)} ${secret}`;
   for (const length of [6, 9, 15]) {

@@ -3,10 +3,13 @@ import { seededWords } from "../../src/contract/random.ts";
 import { permute, shuffledOrder } from "../../src/core/shuffle.ts";
 
 const DRAWS = 20_000;
-/** Of the standard normal distribution: one in 10,000 is beyond it. */
+/** Quantile of the standard normal distribution: one value in 10,000 is beyond it. */
 const Z = 3.719;
 
-/** What a chi-square of so many degrees of freedom exceeds once in 10,000 times: Wilson and Hilferty's approximation. */
+/**
+ * The value that a chi-square with so many degrees of freedom exceeds once in 10,000: Wilson and Hilferty's
+ * approximation.
+ */
 function critical(freedom: number): number {
   const spread = 2 / (9 * freedom);
   return freedom * (1 - spread + Z * Math.sqrt(spread)) ** 3;
@@ -20,7 +23,7 @@ type Draw = (length: number, seed: number) => readonly number[];
 const product: Draw = (length, seed) => shuffledOrder(length, seededWords("test", seed));
 const ofADataset: Draw = (length, seed) => Array.from({ length }, (_, position) => permute(position, length, seed));
 
-/** Of every item at every position. Rows and columns add up, which leaves (n − 1)² degrees of freedom. */
+/** Chi-square of every item at every position. The sums of rows and columns are fixed: (n − 1)² degrees of freedom. */
 function cells(length: number) {
   const counts = new Array<number>(length * length).fill(0);
   for (let seed = 0; seed < DRAWS; seed += 1) {
@@ -34,7 +37,7 @@ function cells(length: number) {
   return { statistic, least: critical((length - 1) ** 2) };
 }
 
-/** How many orders came up, and whether as often as each other. */
+/** How many different orders were drawn, and whether equally often. */
 function ordersOf(length: number, draw: Draw): { orders: number; even: boolean } {
   const counts = new Map<string, number>();
   for (let seed = 0; seed < DRAWS; seed += 1) {
@@ -47,7 +50,7 @@ function ordersOf(length: number, draw: Draw): { orders: number; even: boolean }
   return { orders: counts.size, even: statistic < critical(orders - 1) };
 }
 
-test.each([2, 3, 4, 5, 6, 7, 8])("of %i things each is equally likely at every position", (length) => {
+test.each([2, 3, 4, 5, 6, 7, 8])("with %i items, each is equally likely at every position", (length) => {
   const { statistic, least } = cells(length);
   expect(statistic).toBeLessThan(least);
 });
@@ -58,15 +61,15 @@ test.each([
   [4, 24],
   [5, 120],
   [6, 720],
-])("of %i things each of the %i orders is equally likely", (length, orders) => {
+])("with %i items, each of the %i orders is equally likely", (length, orders) => {
   expect(ordersOf(length, product)).toEqual({ orders, even: true });
 });
 
-test("the same test finds that the order of a dataset, which is never written down, is not even for few", () => {
+test("the same test finds that the computed order of a dataset is not uniform for few rows", () => {
   expect(ordersOf(5, ofADataset).even).toBe(false);
 });
 
-test("an order is a permutation, decided by the words it is drawn from", () => {
+test("an order is a permutation that depends only on the drawn words", () => {
   expect(product(8, 7)).toEqual(product(8, 7));
   expect([...product(400, 1)].sort((a, b) => a - b)).toEqual(Array.from({ length: 400 }, (_, at) => at));
   expect(product(1, 3)).toEqual([0]);

@@ -1,4 +1,4 @@
-/** The objects of a batch as a trainer's client gives them: from one stream, or one by one, and never other bytes. */
+/** The objects of a batch from the trainer's client: from one stream or one by one, and never with other bytes. */
 import { expect, test } from "vitest";
 import type { BatchManifest } from "../../src/contract/trainer-wire.ts";
 import { TrainerClient } from "../../src/sdk/trainer-client.ts";
@@ -27,7 +27,7 @@ async function manifest(): Promise<BatchManifest> {
   };
 }
 
-/** A client of a platform that answers these paths. */
+/** A client of a platform that replies to these paths. */
 function clientOf(answer: (path: string) => Response) {
   const asked: string[] = [];
   const client = new TrainerClient({
@@ -43,13 +43,13 @@ function clientOf(answer: (path: string) => Response) {
 
 const joined = Uint8Array.from(PARTS.flatMap((part) => Array.from(part)));
 
-test("every object comes in one request, in the manifest's order", async () => {
+test("all objects come in one request, in the manifest's order", async () => {
   const { client, asked } = clientOf(() => new Response(joined));
   expect(await client.objects(await manifest())).toEqual(PARTS);
   expect(asked).toEqual(["stream"]);
 });
 
-test("objects that are too many for one stream are asked for one by one", async () => {
+test("objects that are too many for one stream are requested one by one", async () => {
   const asked = await manifest();
   const { client, asked: paths } = clientOf((path) => {
     const at = asked.objects.findIndex(({ sha256 }) => path === `objects/${sha256}`);
@@ -60,7 +60,7 @@ test("objects that are too many for one stream are asked for one by one", async 
   expect(paths).toHaveLength(4);
 });
 
-test("bytes that are not those the manifest names are no batch: changed, too few, or too many", async () => {
+test("bytes that do not match the manifest are refused: changed, too few, or too many", async () => {
   for (const other of [joined.with(4, 0), joined.slice(1), Uint8Array.of(...joined, 7)]) {
     const { client } = clientOf(() => new Response(other));
     await expect(client.objects(await manifest())).rejects.toMatchObject({

@@ -13,7 +13,7 @@ afterEach(async () => {
   }
 });
 
-/** A client of a server on loopback that does as told. */
+/** A client of a scripted server on loopback. */
 async function serve(listener: RequestListener): Promise<RollcallClient> {
   const server = createServer(listener);
   servers.push(server);
@@ -34,7 +34,7 @@ const text = async (request: IncomingMessage) => {
   return Buffer.concat(parts).toString();
 };
 
-test("a run is created with the key, the body and an idempotency key of its own", async () => {
+test("a run is created with the key, the body and its own idempotency key", async () => {
   const seen: unknown[] = [];
   const client = await serve(async (request, response) => {
     const { authorization, "idempotency-key": idempotency } = request.headers;
@@ -51,7 +51,7 @@ test("a run is created with the key, the body and an idempotency key of its own"
   ]);
 });
 
-test("a shared report is asked for by its link's token alone, which no address holds", async () => {
+test("a shared report is requested with its link's token only, which is not in the URL", async () => {
   const seen: unknown[] = [];
   const client = await serve((request, response) => {
     seen.push([request.url, request.headers.authorization]);
@@ -65,7 +65,7 @@ test("a shared report is asked for by its link's token alone, which no address h
   ]);
 });
 
-test("an error of the API carries its code, field and status", async () => {
+test("an error of the API has its code, field and status", async () => {
   const client = await serve((_request, response) => {
     const error = {
       code: "invalid_row",
@@ -85,7 +85,7 @@ test("an error of the API carries its code, field and status", async () => {
   });
 });
 
-test("an error that is no JSON still says its status", async () => {
+test("an error that is not JSON still has its status", async () => {
   const client = await serve((_request, response) => {
     response.writeHead(502).end("<h1>bad gateway</h1>");
   });
@@ -96,7 +96,7 @@ test("an error that is no JSON still says its status", async () => {
   });
 });
 
-test("an event stream cut in the middle of an event goes on behind the last whole one", async () => {
+test("an event stream cut in the middle of an event continues after the last complete one", async () => {
   const asked: (string | undefined)[] = [];
   const client = await serve((request, response) => {
     const after = request.headers["last-event-id"];
@@ -118,12 +118,12 @@ test("an event stream cut in the middle of an event goes on behind the last whol
   expect(asked).toEqual([undefined, "1"]);
 });
 
-test("a stream with nothing more to come ends at once", async () => {
+test("a stream without further events ends at once", async () => {
   const client = await serve((_request, response) => response.writeHead(204).end());
   expect(await collect(client.runs.events("run_1", { after: 9 }))).toEqual([]);
 });
 
-test("a run that is not there ends the stream with its error, without a second try", async () => {
+test("a stream of an unknown run ends with the error, without a retry", async () => {
   let asked = 0;
   const client = await serve((_request, response) => {
     asked += 1;
@@ -143,7 +143,7 @@ test("an aborted stream throws the reason of the abort", async () => {
   await expect(events).rejects.toThrow("enough");
 });
 
-test("results go on over every page", async () => {
+test("results continue over every page", async () => {
   const client = await serve((request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? "", "http://x");
     expect([pathname, searchParams.get("outcome")]).toEqual(["/v1/runs/run_1/results", "scored"]);
@@ -158,14 +158,14 @@ test("results go on over every page", async () => {
 
 const MIB = 1024 * 1024;
 
-/** Of array buffers that something still holds on to. */
+/** Bytes of the array buffers that are still referenced. */
 function heldBytes(): number {
   setFlagsFromString("--expose-gc");
   runInNewContext("gc")();
   return process.memoryUsage().arrayBuffers;
 }
 
-test("a file is sent as it is read, and what was sent is not kept", async () => {
+test("a file is read while it is sent, and sent parts are not kept in memory", async () => {
   const client = await serve((request, response) => {
     request.resume().on("end", () => response.writeHead(201).end('{"id":"ds_1"}'));
   });
@@ -177,7 +177,7 @@ test("a file is sent as it is read, and what was sent is not kept", async () => 
     }
   }
   expect(await client.datasets.upload(file())).toEqual({ id: "ds_1" });
-  // Kept, it would be 8 MiB more at every look; what else lives in this process comes and goes.
+  // If sent parts were kept, memory would grow by 8 MiB at every measurement; other objects of the process vary.
   const grown = held.slice(1).map((bytes, at) => bytes - (held[at] ?? 0));
   expect(grown).toHaveLength(7);
   expect(Math.min(...grown)).toBeLessThan(4 * MIB);

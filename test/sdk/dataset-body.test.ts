@@ -18,7 +18,7 @@ test.each<[string, DatasetSource]>([
   ["rows", [{ question: "ü" }, { question: "b" }]],
   ["a stream", new Blob([LINES]).stream()],
   ["rows, text and bytes one after the other", mixed()],
-])("%s goes up as JSON lines", async (_what, source) => {
+])("%s is uploaded as JSON lines", async (_what, source) => {
   const { client, asked } = recorded(() => Response.json({ id: "ds_1" }, { status: 201 }));
   const environmentArgs = { split: "test" };
   await client.datasets.upload(source, { name: "n", environment: "e@1", environmentArgs });
@@ -30,7 +30,7 @@ test.each<[string, DatasetSource]>([
   );
 });
 
-test("an upload that ends early ends the iteration it was read from", async () => {
+test("an upload that ends early ends the iteration of its source", async () => {
   let ended = false;
   async function* endless() {
     try {
@@ -49,7 +49,7 @@ test("an upload that ends early ends the iteration it was read from", async () =
   expect(ended).toBe(true);
 });
 
-test("an upload that is aborted throws the reason", async () => {
+test("an aborted upload throws the reason", async () => {
   const controller = new AbortController();
   const { client } = recorded(({ signal }) => {
     controller.abort(new Error("enough"));

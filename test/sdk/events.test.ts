@@ -1,4 +1,4 @@
-/** Event streams cut anywhere: what the client gives has nothing missing and nothing twice. */
+/** Event streams that are cut at any place: the client misses no event and repeats none. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type EventFeed, framesOf } from "../../src/kernel/http/events.ts";
@@ -17,14 +17,14 @@ const FINISHED = {
   stop_condition: null,
 };
 
-/** A run of so many events; it keeps the newest `kept`, as a run's object does. */
+/** A run with so many events; it keeps the newest `kept`, as a run's object does. */
 function runOf(count: number, kept = count) {
   const events: SentEvent[] = Array.from({ length: count }, (_, index) =>
     index === count - 1
       ? { id: count, event: "run.completed", data: { status: "completed", error: null } }
       : { id: index + 1, event: "rollout.finished", data: { ...FINISHED, turns: index } },
   );
-  /** What follows `after` once `happened` events have happened. */
+  /** The events after `after`, once `happened` events have happened. */
   const after = (seen: number, happened: number): SentEvent[] => {
     const oldest = Math.max(1, happened - kept + 1);
     const rest = events.slice(Math.max(seen, oldest - 1), happened);
@@ -35,7 +35,7 @@ function runOf(count: number, kept = count) {
   return { events, after };
 }
 
-/** The bytes one connection carries, by the server's own code, when so many events have happened and no more come. */
+/** The bytes of one connection, by the server's own code, if so many events have happened and no more come. */
 async function wireOf(rest: SentEvent[], ended: boolean): Promise<Uint8Array> {
   const [head, tail] = [rest.slice(0, 5), rest.slice(5)];
   const batches = [{ events: tail, ended }];
@@ -51,7 +51,7 @@ async function wireOf(rest: SentEvent[], ended: boolean): Promise<Uint8Array> {
   return new TextEncoder().encode(text);
 }
 
-/** A body that carries these bytes in pieces of that size, then ends: well, or as a broken connection does. */
+/** A body with these bytes in pieces of this size, which then ends regularly or as a broken connection. */
 function bodyOf(bytes: Uint8Array, piece: number, breaks: boolean): ReadableStream<Uint8Array> {
   let sent = 0;
   return new ReadableStream({
@@ -66,7 +66,7 @@ function bodyOf(bytes: Uint8Array, piece: number, breaks: boolean): ReadableStre
 
 const lastSeen = (headers: Headers) => Number(headers.get("last-event-id") ?? 0);
 
-test("a stream cut at any byte, broken or ended, goes on behind the last whole event", async () => {
+test("a stream cut at any byte, broken or ended, continues after the last complete event", async () => {
   const { events, after } = runOf(3);
   const wires = await Promise.all([0, 1, 2].map((seen) => wireOf(after(seen, 3), true)));
   const whole = wires[0] ?? new Uint8Array();
@@ -80,7 +80,7 @@ test("a stream cut at any byte, broken or ended, goes on behind the last whole e
   }
 });
 
-/** What becomes of one connection. `grows`: events that happened since the one before. */
+/** The behaviour of one connection. `grows`: events since the previous one. */
 const Connection = fc.record({
   grows: fc.nat({ max: 60 }),
   share: fc.double({ min: 0, max: 1, noNaN: true }),
@@ -88,7 +88,7 @@ const Connection = fc.record({
   end: fc.constantFrom("breaks", "ends", "refused", "unreachable", "silent"),
 });
 
-test("whatever becomes of the connections to a run under way, every event comes once and in order", async () => {
+test("whatever happens to the connections, every event of a running run comes once and in order", async () => {
   const property = fc.asyncProperty(
     fc.array(Connection, { maxLength: 25 }),
     fc.integer({ min: 2, max: 400 }),
@@ -107,7 +107,7 @@ test("whatever becomes of the connections to a run under way, every event comes 
   await fc.assert(property, { numRuns: 60, seed: 20_261_121 });
 });
 
-test("a client further behind than what is kept gets a snapshot for what it missed, and then every event", async () => {
+test("a client that is further behind than the kept events gets a snapshot, and then every event", async () => {
   const property = fc.asyncProperty(
     fc.array(Connection, { maxLength: 20 }),
     fc.integer({ min: 50, max: 300 }),
@@ -146,7 +146,7 @@ async function answerOf(
   return new Response(bodyOf(cut, plan.piece, plan.end === "breaks"));
 }
 
-test("a stream that falls silent is opened again", async () => {
+test("a silent stream is opened again", async () => {
   const { events, after } = runOf(3);
   const wire = await wireOf(after(0, 2), false);
   const silent: Answer = ({ signal }) => {
@@ -167,7 +167,7 @@ test("a stream that falls silent is opened again", async () => {
   expect(asked.map(({ headers }) => lastSeen(headers))).toEqual([0, 2]);
 });
 
-test("the wait before the next connection is the one the server asks for", async () => {
+test("the wait before the next connection is the one that the server requests", async () => {
   const { client, waits } = recorded((_asked, index) =>
     index === 0
       ? new Response(": here\n\nretry: 40\n\n")
@@ -177,7 +177,7 @@ test("the wait before the next connection is the one the server asks for", async
   expect(waits).toEqual([40]);
 });
 
-test("a platform that brings nothing for 30 connections is given up", async () => {
+test("after 30 connections without an event the client gives up", async () => {
   const { client, asked } = recorded(() => {
     throw new TypeError("fetch failed");
   });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { collect, recorded } from "./recording-fetch.ts";
 
-/** A server with seven of each, that gives two at a time. */
+/** A server with seven objects per list, and two per page. */
 const IDS = ["a", "b", "c", "d", "e", "f", "g"];
 const paged = () =>
   recorded(({ path }) => {
@@ -19,7 +19,7 @@ const paged = () =>
     });
   });
 
-test("an iterator goes on over every page, and keeps what it was asked", async () => {
+test("an iterator continues over every page, and keeps the query", async () => {
   const { client, asked } = paged();
   const runs = await collect(client.runs.list({ status: "running", metadata: { branch: "a b" } }));
   expect(runs.map(({ id }) => id)).toEqual(IDS);
@@ -28,7 +28,7 @@ test("an iterator goes on over every page, and keeps what it was asked", async (
   expect(queries.map((query) => query.get("metadata[branch]"))).toEqual(Array(4).fill("a b"));
 });
 
-test("an iterator goes on behind a page that is empty and not the last", async () => {
+test("an iterator continues after an empty page that is not the last", async () => {
   const pages = [
     { data: [{ number: 900 }], last_id: "900", has_more: true },
     { data: [], last_id: "500", has_more: true },
@@ -41,7 +41,7 @@ test("an iterator goes on behind a page that is empty and not the last", async (
   expect(afters).toEqual([null, "900", "500"]);
 });
 
-test("an iteration that ends early reads no further page", async () => {
+test("an iteration that ends early requests no further page", async () => {
   const { client, asked } = paged();
   for await (const { id } of client.runs.list()) {
     if (id === "c") break;
@@ -49,7 +49,7 @@ test("an iteration that ends early reads no further page", async () => {
   expect(asked.map(({ path }) => path)).toEqual(["/v1/runs", "/v1/runs?after=b"]);
 });
 
-test("a list can be awaited for its first page and then iterated over from there, in one request a page", async () => {
+test("a list can be awaited for its first page and then iterated from there, with one request per page", async () => {
   const { client, asked } = paged();
   const list = client.datasets.list({ after: "c" });
   expect((await list).data).toEqual([{ id: "d" }, { id: "e" }]);
@@ -57,14 +57,14 @@ test("a list can be awaited for its first page and then iterated over from there
   expect(asked.map(({ path }) => path)).toEqual(["/v1/datasets?after=c", "/v1/datasets?after=e"]);
 });
 
-test("an iteration throws what the API refused", async () => {
+test("an iteration throws the API's error", async () => {
   const { client } = recorded(() => {
     return Response.json({ error: { code: "not_found", message: "no such run" } }, { status: 404 });
   });
   await expect(collect(client.runs.groups.list("r"))).rejects.toMatchObject({ code: "not_found" });
 });
 
-test("statements go on behind the last month of a page", async () => {
+test("statements continue after the last month of a page", async () => {
   const pages = [
     { data: [{ month: "2026-10" }, { month: "2026-09" }], has_more: true },
     { data: [{ month: "2026-08" }], has_more: false },
@@ -75,7 +75,7 @@ test("statements go on behind the last month of a page", async () => {
   expect(asked.map(({ path }) => path)).toEqual(["/v1/statements?limit=2", "/v1/statements?limit=2&after=2026-09"]);
 });
 
-test("the last turns before one are a single page, and turns behind one go on", async () => {
+test("the last turns before one are a single page, and turns after one continue", async () => {
   const { client, asked } = recorded(({ path }) => {
     const has_more = path.includes("before") || !path.includes("after=3");
     return Response.json({ object: "list", data: [{ index: 3 }], first_id: "3", last_id: "3", has_more });
@@ -89,14 +89,14 @@ test("the last turns before one are a single page, and turns behind one go on", 
   ]);
 });
 
-test("an iterator starts where it is told, and one page is read by itself", async () => {
+test("an iterator starts at the given cursor, and one page can be read alone", async () => {
   const { client, asked } = paged();
   expect(await collect(client.datasets.list({ after: "e" }))).toEqual([{ id: "f" }, { id: "g" }]);
   expect(await client.endpoints.list({ limit: 2, order: "asc" })).toMatchObject({ has_more: true });
   expect(asked.at(-1)?.path).toBe("/v1/endpoints?limit=2&order=asc");
 });
 
-test("an export goes on over a page that holds nothing", async () => {
+test("an export continues after an empty page", async () => {
   const { client, asked } = recorded(({ path }) => {
     const { searchParams } = new URL(path, "http://x");
     if (searchParams.has("after")) return new Response('{"reward":1}\n');
@@ -112,7 +112,7 @@ test("an export goes on over a page that holds nothing", async () => {
   ]);
 });
 
-test("an export tells of each page what it left out", async () => {
+test("an export reports what each page left out", async () => {
   const note = { rows: 1, reasons: { invalid_json: 1 }, rollouts: ["ro_1"] };
   const { client } = recorded(({ path }) => {
     if (path.includes("after")) return new Response("{}\n");
@@ -128,7 +128,7 @@ test("an export tells of each page what it left out", async () => {
 const rowsOf = (...indexes: number[]) =>
   indexes.map((index) => `${JSON.stringify({ index, row: { text: "ü" } })}\n`).join("");
 
-test("rows go on by the link, whose query alone counts: the key goes to no other address", async () => {
+test("rows continue with the link's query only: the key goes to no other address", async () => {
   const { client, asked } = recorded(({ path }) => {
     const more = !path.includes("after");
     const link = '<http://elsewhere.test/v1/datasets/d/rows?after=1&limit=2>; rel="next"';
@@ -140,7 +140,7 @@ test("rows go on by the link, whose query alone counts: the key goes to no other
   expect(asked.map(({ path }) => path)).toEqual(["/v1/datasets/d/rows?limit=2", "/v1/datasets/d/rows?after=1&limit=2"]);
 });
 
-test("a page of rows that is cut short is read again, and no row comes twice", async () => {
+test("an incomplete page of rows is read again, and no row comes twice", async () => {
   const { client } = recorded((_asked, index) =>
     index === 0 ? new Response(rowsOf(0, 1).slice(0, -5)) : new Response(rowsOf(0, 1)),
   );

@@ -1,4 +1,4 @@
-/** A `fetch` that answers as a test says, keeps what it was asked, and waits for nothing. */
+/** A `fetch` with scripted replies, which records its requests and never waits. */
 import { type ClientOptions, RollcallClient } from "../../src/sdk/client.ts";
 
 export interface Asked {
@@ -15,7 +15,7 @@ export type Answer = (asked: Asked, index: number) => Response | Promise<Respons
 export interface Recorded {
   readonly client: RollcallClient;
   readonly asked: Asked[];
-  /** Milliseconds of each wait between two attempts; none was waited. */
+  /** Milliseconds of each wait between two attempts; the waits are skipped. */
   readonly waits: number[];
 }
 

@@ -5,7 +5,7 @@ import { recorded } from "./recording-fetch.ts";
 const ASKED = "What is it that nobody else may read?";
 const COUNTS = { dispatched: 2, unscored: {}, failed: { provider: 1 }, cancelled: {} };
 
-test("the report as one file says nothing about what was asked, in its list or of the first that failed", async () => {
+test("the report as one file has no text of the prompts, neither in its list nor in the first failed rollouts", async () => {
   const { client, asked } = recorded(({ path }) => {
     if (path.includes("/histogram")) return Response.json({ object: "histogram" });
     if (!path.includes("/rollouts")) return Response.json({ id: "run_1", counts: COUNTS, report: { metrics: {} } });

@@ -1,4 +1,4 @@
-/** The client against the list of routes: each has a method, and none is made up. */
+/** Compares the client with the list of routes: each route has a method, and no method is without a route. */
 import { expect, test } from "vitest";
 import type { RollcallClient } from "../../src/sdk/client.ts";
 import { OPERATIONS } from "../../src/slices.ts";
@@ -152,14 +152,14 @@ function answer(path: string): Response {
   return Response.json({ data: [] });
 }
 
-test("the client has a method for every route of /v1 but those of a trainer, which has a client of its own, and Stripe's", () => {
+test("the client has a method for every route of /v1, except a trainer's, which have a client of their own, and Stripe's", () => {
   const theirs = ["receiveStripeEvent"];
   const ours = OPERATIONS.filter(({ id, route, trainer }) => / \/v1\//.test(route) && !trainer && !theirs.includes(id));
   const routes = ours.map(({ id }) => id);
   expect(Object.keys(CALLS).sort()).toEqual(routes.sort());
 });
 
-test.each(Object.entries(CALLS))("%s asks its route, as its route wants to be asked", async (id, call) => {
+test.each(Object.entries(CALLS))("%s calls its route in the right form", async (id, call) => {
   const operation = OPERATIONS.find((known) => known.id === id);
   const { client, asked } = recorded(({ path }) => answer(path));
   await call(client);

@@ -1,4 +1,4 @@
-/** The program in docs/sdk.md, run as it stands there, by a process of its own, against a platform and a model. */
+/** Runs the program in docs/sdk.md unchanged, in a process of its own, against a platform and a model. */
 import { execFile } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -48,7 +48,7 @@ test("the program of the page runs an eval over an uploaded dataset and prints i
   }
 });
 
-/** `runs.create`, `runs.groups.list`, …: what the resources of a client, and those within them, can be asked. */
+/** The methods of the client's resources and of nested resources: `runs.create`, `runs.groups.list`, …. */
 function methodsOf(resource: Resource, prefix = ""): string[] {
   const within = Object.entries(resource).flatMap(([name, value]) => {
     return value instanceof Resource ? methodsOf(value, `${prefix}${name}.`) : [];
@@ -62,7 +62,7 @@ function methodsOf(resource: Resource, prefix = ""): string[] {
   return [...methods.map((name) => prefix + name), ...within];
 }
 
-test("the page names every method of the client, and no other", () => {
+test("the page lists every method of the client, and no other", () => {
   const methods = methodsOf(new RollcallClient({ baseUrl: "http://rollcall.test" }));
   const [, table = ""] = /## Methods\n[\s\S]*?\n(\|[\s\S]*?)\n\n/.exec(PAGE) ?? [];
   const rows = Array.from(table.matchAll(/^\| `client\.?([\w.]*)` \| (.*) \|$/gm));

@@ -1,9 +1,9 @@
-/** What a trainer's client puts on the wire. */
+/** The requests of a trainer's client. */
 import { expect, test } from "vitest";
 import { readMetrics } from "../../src/core/training/read-metrics.ts";
 import { TrainerClient } from "../../src/sdk/trainer-client.ts";
 
-test("a metric that is no finite number is sent as one that is none, and everything else as it is", async () => {
+test("a metric that is not finite is sent as a number too large for a double, and everything else unchanged", async () => {
   const sent: string[] = [];
   const client = new TrainerClient({
     baseUrl: "https://rollcall.test",

@@ -7,7 +7,7 @@ const broken = () => {
   throw new TypeError("fetch failed");
 };
 const run = () => Response.json({ id: "run_1" });
-/** The first attempts go as listed, every later one well. */
+/** The first attempts have the listed outcomes, every later one succeeds. */
 const first =
   (...answers: Answer[]): Answer =>
   (asked, index) =>
@@ -24,7 +24,7 @@ test.each<[string, Answer]>([
     "a body that is cut short",
     () => new Response(new ReadableStream({ pull: (to) => to.error(new TypeError("terminated")) })),
   ],
-])("after %s a call is made again", async (_what, answer) => {
+])("after %s a call is sent again", async (_what, answer) => {
   const { client, asked, waits } = recorded(first(answer));
   expect(await client.runs.get("run_1")).toEqual({ id: "run_1" });
   expect(asked.length).toBe(2);
@@ -44,18 +44,18 @@ test.each([
   expect(asked.length).toBe(1);
 });
 
-test.each(["<h1>hello</h1>\n", ""])("a reply that is no JSON (%j) is unreadable", async (text) => {
+test.each(["<h1>hello</h1>\n", ""])("a reply that is not JSON (%j) is unreadable", async (text) => {
   const { client, asked } = recorded(() => new Response(text));
   await expect(client.runs.get("run_1")).rejects.toMatchObject({ status: 200, code: "unreadable" });
   expect(asked.length).toBe(1);
 });
 
-test("a line of results that is no JSON is unreadable", async () => {
+test("a line of results that is not JSON is unreadable", async () => {
   const { client } = recorded(() => new Response("<h1>hello</h1>\n"));
   await expect(client.runs.results("run_1").next()).rejects.toMatchObject({ code: "unreadable" });
 });
 
-test("waits double, are spread by chance, and end with the error of the last attempt", async () => {
+test("waits double, have a random part, and end with the error of the last attempt", async () => {
   const options = { maxRetries: 6, random: () => 0.5 };
   const { client, asked, waits } = recorded(() => refusal(503, "internal"), options);
   await expect(client.runs.get("run_1")).rejects.toMatchObject({ status: 503 });
@@ -63,13 +63,13 @@ test("waits double, are spread by chance, and end with the error of the last att
   expect(asked.length).toBe(7);
 });
 
-test("a client that may not try again does not", async () => {
+test("a client without retries does not retry", async () => {
   const { client, asked } = recorded(broken, { maxRetries: 0 });
   await expect(client.runs.get("run_1")).rejects.toThrow("fetch failed");
   expect(asked.length).toBe(1);
 });
 
-test("the wait the server asks for is the wait, in seconds or to a date", async () => {
+test("the server's requested wait is used, in seconds or as a date", async () => {
   const inTwoMinutes = new Date(Date.now() + 120_000).toUTCString();
   const soon = recorded(first(() => refusal(429, "rate_limited", { "retry-after": "7" })));
   await soon.client.runs.get("run_1");
@@ -93,7 +93,7 @@ test("a POST is sent again with the same key and the same body", async () => {
   expect(new Set(asked.map(({ body }) => body))).toEqual(new Set([JSON.stringify(REQUEST)]));
 });
 
-test("an upload from a stream is not sent again, one from text is", async () => {
+test("an upload from a stream is not sent again, but one from text is", async () => {
   async function* rows() {
     yield { question: "?" };
   }
@@ -105,7 +105,7 @@ test("an upload from a stream is not sent again, one from text is", async () => 
   expect(text.asked.map(({ body }) => body)).toEqual(Array(2).fill('{"question":"?"}\n'));
 });
 
-test("a platform that stays silent ends the call with a TimeoutError, after it was tried again", async () => {
+test("a silent platform ends the call with a TimeoutError, after retries", async () => {
   const silent: Answer = ({ signal }) =>
     new Promise((_resolve, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
   const { client, asked } = recorded(silent, { maxRetries: 1 });
@@ -114,7 +114,7 @@ test("a platform that stays silent ends the call with a TimeoutError, after it w
   expect(asked.length).toBe(2);
 });
 
-test("the caller's signal ends a call under way, and the wait before the next attempt", async () => {
+test("the caller's signal ends a running call, and the wait before the next attempt", async () => {
   const controller = new AbortController();
   const { signal } = controller;
   const open = recorded(({ signal: given }) => {
@@ -135,7 +135,7 @@ test("the caller's signal ends a call under way, and the wait before the next at
   expect(waiting.asked.length).toBe(1);
 });
 
-test("an error names the request, for whoever runs the platform", async () => {
+test("an error has the request's id, for questions to the operator", async () => {
   const { client } = recorded(() => refusal(404, "not_found", { "x-request-id": "ci-42" }));
   await expect(client.runs.get("run_1")).rejects.toMatchObject({ requestId: "ci-42" });
 });

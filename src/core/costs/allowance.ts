@@ -1,28 +1,29 @@
 /**
- * What a run with `max_cost_micros` may still spend: bounds of calls, the purses they are paid from, and what the run lets
- * out. Pure. All amounts are whole micro-dollars; tokens are rounded up call by call, so no sum is below what was used.
+ * What a run with `max_cost_micros` may still spend: upper bounds of calls, the budgets they are paid from, and how
+ * much of the cap the run has granted. Pure. All amounts are whole micro-dollars; tokens are rounded up call by call,
+ * so no sum is below the actual use.
  *
- * Invariants. Σ spent + Σ let out ≤ cap after every function here, as long as no call takes more than its bound. A call
- * leaves only while its bound is within its purse. A call of which nobody knows what it took has taken its bound.
+ * Invariants. Σ spent + Σ granted ≤ cap after every function here, as long as no call costs more than its bound. A call
+ * is only sent if its bound fits into its budget. A call of unknown cost counts with its bound.
  */
 
-/** What tokens and calls count for against the cap: the owner's prices and the platform's together. */
+/** The prices that count against the cap: the endpoint owner's and the platform's together. */
 export interface CostPrices {
   /** Micro-dollars for a million tokens. */
   readonly input: number;
   readonly output: number;
-  /** Micro-dollars of each call that is answered. */
+  /** Micro-dollars per answered call. */
   readonly call: number;
 }
 
-/** What a call can take at most, in tokens. */
+/** The maximal size of a call, in tokens. */
 export interface CallSize {
   readonly prompt_tokens: number;
-  /** Tokens it may be answered with; null where nobody limits them. */
+  /** Maximal tokens of the answer; null if there is no limit. */
   readonly most_tokens: number | null;
 }
 
-/** The bound of a call without one: no purse covers it. */
+/** The bound of a call without a limit: no budget covers it. */
 const NO_BOUND = Number.MAX_SAFE_INTEGER;
 const MILLION = 1_000_000n;
 
@@ -41,20 +42,20 @@ export function callBound(prices: CostPrices, { prompt_tokens, most_tokens }: Ca
   return Math.min(NO_BOUND, callCost(prices, { prompt_tokens, completion_tokens: most_tokens }));
 }
 
-/** Calls of which nobody knows what they took. `micros`: their bounds. */
+/** Calls of unknown cost. `micros`: the sum of their bounds. */
 export interface LostCalls {
   readonly calls: number;
   readonly micros: number;
 }
 export const NO_CALLS: LostCalls = { calls: 0, micros: 0 };
 
-/** What one rollout, or one unit while its judges are asked, may spend and has spent. */
+/** The budget of one rollout, or of one scoring group while its judges are asked. */
 export interface Purse {
-  /** What the run has let it spend in all. It grows, and falls only to what is spent. */
+  /** The total that the run has granted so far. It grows, and is only reduced down to what is spent. */
   readonly ceiling: number;
-  /** Calls whose end is known, and lost ones. */
+  /** The cost of finished calls, and the bounds of lost ones. */
   readonly spent: number;
-  /** Bounds of the calls under way, and how many those are. */
+  /** The reserved bounds of open calls, and the number of those calls. */
   readonly held: number;
   readonly open: number;
   readonly lost: LostCalls;
@@ -64,28 +65,28 @@ export function newPurse(ceiling: number, spent = 0): Purse {
   return { ceiling, spent, held: 0, open: 0, lost: NO_CALLS };
 }
 
-/** Whether another call may leave. */
+/** Whether the budget covers another call. */
 export function covers({ ceiling, spent, held }: Purse, bound: number): boolean {
   return spent + held + bound <= ceiling;
 }
 
-/** A call leaves: to be written before it does. */
+/** Reserves the bound of a call: to be stored before the call is sent. */
 export function holdCall(purse: Purse, bound: number): Purse {
   return { ...purse, held: purse.held + bound, open: purse.open + 1 };
 }
 
-/** A call came to its end, and `cost` is what it took: 0 for one that was refused. */
+/** A call has finished and cost `cost`: 0 if it was refused. */
 export function settleCall(purse: Purse, bound: number, cost: number): Purse {
   return { ...purse, spent: purse.spent + cost, held: purse.held - bound, open: purse.open - 1 };
 }
 
-/** Nobody saw what came of a call. */
+/** The outcome of a call is unknown. */
 export function loseCall(purse: Purse, bound: number): Purse {
   const lost = withCalls(purse.lost, { calls: 1, micros: bound });
   return { ...settleCall(purse, bound, bound), lost };
 }
 
-/** The same of all that are under way: their process ended, or nobody waits for them any more. */
+/** The same for all open calls: their process ended, or nothing waits for them any longer. */
 export function loseOpen(purse: Purse): Purse {
   const { held, open, lost } = purse;
   if (open === 0) return purse;
@@ -93,12 +94,12 @@ export function loseOpen(purse: Purse): Purse {
   return { ...purse, spent: purse.spent + held, held: 0, open: 0, lost: all };
 }
 
-/** Turns that one ask is to be enough for, while the run has that much. */
+/** One request for a grant asks for so many turns, if the run has enough left. */
 export const TURNS_PER_ASK = 4;
-/** Bytes of a token, mostly: by so much prompts grow from turn to turn. */
+/** Typical bytes of a token: the estimate by which prompts grow from turn to turn. */
 const BYTES_PER_TOKEN = 4;
 
-/** What a rollout asks its run for: `need` for the next call, `wish` for some more. */
+/** A rollout's request to its run: `need` for the next call, `wish` for some more. */
 export interface Wanted {
   readonly need: number;
   readonly wish: number;
@@ -116,55 +117,58 @@ export function wantedFor(prices: CostPrices, size: CallSize): Wanted {
   return { need, wish: Math.min(NO_BOUND, wish) };
 }
 
-/** What a run has counted so far. */
+/** The accounting of a run's cap. */
 export interface CapBook {
-  /** What is known of everything that has ended, lost calls at their bounds. */
+  /** The cost of everything that has ended; lost calls count with their bounds. */
   readonly spent: number;
-  /** What is let out: to rollouts that run and units whose judges are asked, what they have spent included. */
+  /** Grants to running rollouts and to scoring groups whose judges are asked, including what they have spent. */
   readonly out: number;
-  /** Of what is spent, what is held for lost calls. */
+  /** The part of `spent` that is reserved for lost calls. */
   readonly lost: LostCalls;
-  /** What was held for lost calls until it was released: it counts no more. */
+  /** The reservations for lost calls that were released: they no longer count. */
   readonly released: LostCalls;
 }
 export const NEW_CAP: CapBook = { spent: 0, out: 0, lost: NO_CALLS, released: NO_CALLS };
 
-/** What may still be let out. Below 0 where calls took more than their bounds, or what was released was used after all. */
+/**
+ * What may still be granted. Below 0 if calls cost more than their bounds, or if released calls cost something after
+ * all.
+ */
 export function capRoom(cap: number, { spent, out }: CapBook): number {
   return cap - spent - out;
 }
 
-/** `by` more is let out; less than 0: given back. */
+/** Grants `by` more; a negative number returns it. */
 export function letOut(book: CapBook, by: number): CapBook {
   return { ...book, out: book.out + by };
 }
 
-/** What something took out of a run's cap. */
+/** What a rollout or a scoring group used of a run's cap. */
 export interface Spending {
   /** In micro-dollars, lost calls at their bounds; 0 in a run without a cap. */
   readonly micros: number;
   readonly lost: LostCalls;
 }
 
-/** What was let out has ended: what was spent of it is gone, the rest is there again. */
+/** A grant has ended: the spent part stays spent, the rest is available again. */
 export function closeAllowance(book: CapBook, ceiling: number, { micros, lost }: Spending): CapBook {
   return { ...book, spent: book.spent + micros, out: book.out - ceiling, lost: withCalls(book.lost, lost) };
 }
 
-/** Lost calls count no more; those of whoever is still let out something are not among them. */
+/** Releases the reservations for lost calls, except those of grants that are still open. */
 export function releaseHolds(book: CapBook): CapBook {
   const { spent, lost, released } = book;
   return { ...book, spent: spent - lost.micros, lost: NO_CALLS, released: withCalls(released, lost) };
 }
 
-/** What is held for somebody of whom nobody has heard. */
+/** The reservation for a rollout or scoring group that has not reported its spending. */
 export interface LostHold extends LostCalls {
   readonly released: boolean;
 }
 
 /**
- * Somebody of whom nobody had heard says what was spent, in place of what is held for it. Behind a release that is added,
- * though it may be more than is left: but not the bounds of its own lost calls, which were released with the hold.
+ * A late report of spending replaces the reservation. If the reservation was released, the spending is added, even if
+ * it is more than what is left, but without the bounds of its own lost calls, which were released with the reservation.
  */
 export function replaceHold(book: CapBook, hold: LostHold, { micros, lost }: Spending): CapBook {
   if (hold.released) return { ...book, spent: book.spent + micros - lost.micros };
@@ -177,13 +181,14 @@ export function withCalls(some: LostCalls, more: LostCalls): LostCalls {
 }
 
 export interface CeilingAsk extends Wanted {
-  /** What the asker has spent so far, lost calls included. Nothing of its is under way. */
+  /** What the requester has spent so far, including lost calls. It has no open call. */
   readonly spent: number;
 }
 
 /**
- * The ceiling of whoever asks. One whose next call does not fit gives back what it has not spent, and waits: others may end
- * with it. `sharers`: how many the rest is to be enough for; nobody gets more than its share beyond its next call.
+ * The new total grant of a requester. If its next call does not fit, it returns what it has not spent, and waits:
+ * others may be able to finish with that. `sharers`: the rest is divided by so many; beyond its next call none gets
+ * more than its part.
  */
 export function ceilingFor(
   room: number,

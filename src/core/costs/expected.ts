@@ -1,24 +1,24 @@
-/** What a run would probably cost, from what runs before it have used. Pure. */
+/** Estimates the cost of a run from the usage of earlier runs. Pure. */
 import type { TokenPrices } from "../../contract/judgement.ts";
 import type { ExpectedMicros } from "../../contract/run-preview.ts";
 import type { TokensUsed } from "./run-costs.ts";
 
-/** A run that has ended, in sums over its rollouts; its own tokens are those of the model that was sampled. */
+/** A run that has ended, in sums over its rollouts; its own tokens are those of the sampled model. */
 export interface PastRun extends TokensUsed {
   readonly rollouts: number;
   readonly scored: number;
   readonly turns: number;
   /** Tokens of all its judges together. */
   readonly judged: TokensUsed;
-  /** What they cost by the prices of their endpoints. Null where it cannot be known. */
+  /** Their cost by the prices of their endpoints. Null if it is unknown. */
   readonly judge_micros: number | null;
 }
 
 const MILLION = 1_000_000;
 
 /**
- * Micro-dollars that so many rollouts would take; null where their number is not known, or nothing of a past run is.
- * `microsOf` says what all rollouts of a past run took; null where that cannot be known. One run alone shows no range.
+ * The estimated micro-dollars of so many rollouts; null if their number or the cost of every past run is unknown.
+ * `microsOf` returns the cost of all rollouts of a past run; null if it is unknown. A single past run gives no range.
  */
 export function expectedOf(
   past: readonly PastRun[],
@@ -41,7 +41,7 @@ export function expectedOf(
   };
 }
 
-/** By the prices of the endpoint's owner, who names none for tokens from a cache. */
+/** By the prices of the endpoint's owner, who has none for cached tokens. */
 export function tokenMicros(prices: TokenPrices, run: PastRun): number {
   const { input_per_mtok_micros: input, output_per_mtok_micros: output } = prices;
   return (run.prompt_tokens * input + run.completion_tokens * output) / MILLION;

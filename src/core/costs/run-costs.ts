@@ -1,10 +1,10 @@
-/** What a run's own cap counts by: the prices of its endpoints, and what the platform charges at most. Pure. */
+/** The prices that a run's own cap counts: those of its endpoints, and the maximum the platform charges. Pure. */
 import type { TokenPrices } from "../../contract/judgement.ts";
 import type { ChargeLines, OfferedTokens } from "../../contract/money.ts";
 import type { RunSpec } from "../../contract/run-spec.ts";
 import type { CostPrices } from "./allowance.ts";
 
-/** Tokens of calls whose replies were seen. `cached_tokens` are among `prompt_tokens`. */
+/** Tokens of calls whose replies were received. `cached_tokens` are included in `prompt_tokens`. */
 export interface TokensUsed {
   readonly prompt_tokens: number;
   readonly cached_tokens?: number | undefined;
@@ -26,7 +26,7 @@ export function judgeCosts({ money, judges }: Pick<RunSpec, "money" | "judges">,
   return costsOf(judges?.[judge]?.prices, money?.prices?.judges[judge], 0);
 }
 
-/** What a rollout counts for whatever it does. `carried`: it takes over a trajectory, and is only scored. */
+/** The fixed cost of a rollout. `carried`: it takes over a trajectory, and is only scored. */
 export function baseCost({ money }: Pick<RunSpec, "money">, carried: boolean): number {
   const { rollout_micros = 0, scoring_micros = 0 } = money?.prices?.fees ?? {};
   return scoring_micros + (carried ? 0 : rollout_micros);

@@ -1,4 +1,4 @@
-/** An environment as whoever runs it sees it: hooks and limits, without the types only its author knows. */
+/** The interface of an environment for the code that runs it: hooks and limits, without the types of its author. */
 
 import { asEnvError, type SerializedError, serializeError } from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/json.ts";
@@ -11,7 +11,7 @@ import type { Dataset } from "./dataset.ts";
 import type { HookState } from "./hook-state.ts";
 import { type CleanupHandler, inOrder, type StopCondition } from "./stops.ts";
 
-/** What a run is of: one environment, or several behind one dataset (`EnvGroup`). */
+/** The environment of a run: a single one, or several with one dataset (`EnvGroup`). */
 export interface AnyEnvironment {
   readonly types: readonly [unknown, unknown];
   readonly dataset: Dataset<unknown>;
@@ -20,27 +20,28 @@ export interface AnyEnvironment {
   /** Set by `defineEnvironment`. */
   needs: readonly Need[];
   forkable: boolean;
-  /** The environments that play rollouts: itself, or the members of a group and of the groups in it. */
+  /** The environments that play rollouts: itself, or the members of a group, including those of nested groups. */
   readonly players: readonly PlayedEnvironment[];
-  /** Names of the members of a group that play, as its report and its training series name them; none of any other. */
+  /** Names of the playing members of a group, as reports and training series use them; empty for other environments. */
   readonly members: readonly string[];
-  /** Who plays a row, and the row as that environment knows it. Throws RangeError for a row that is nobody's. */
+  /** The environment that plays a row, and the row as it sees it. Throws RangeError if there is none. */
   route(row: RoutedRow): Route;
 }
 
 export interface Route extends RoutedRow {
   readonly environment: PlayedEnvironment;
-  /** Its name as one of `members`; null where no group is on the way. */
+  /** Its name in `members`; null if it is not in a group. */
   readonly member: string | null;
 }
 
-// Methods, not function properties: their parameters are compared both ways, so that an environment with a task and a
-// state of its own fits. The harness hands every hook a state made from the very rollout its environment set up.
+// Methods, not function properties: their parameters are compared bivariantly, so that an environment with its own task
+// and state types is assignable. The harness gives every hook a state made from the rollout that its environment set
+// up.
 export interface PlayedEnvironment extends AnyEnvironment {
   readonly systemPrompt?: string;
   readonly fewShot?: Messages;
   readonly parser: Parser;
-  /** The run's own arguments are merged over these. */
+  /** Defaults, over which the run's own arguments are merged. */
   readonly sampling: Sampling;
   readonly scoreRollouts: boolean;
   readonly maxTurns: number;
@@ -50,7 +51,7 @@ export interface PlayedEnvironment extends AnyEnvironment {
   readonly cleanupHandlers: readonly CleanupHandler<HookState>[];
   readonly teardownHandlers: readonly CleanupHandler<void>[];
   readonly toolDefinitions: readonly ToolDefinition[];
-  /** What one rollout is offered, by its own stored state: `toolDefinitions`, unless tools come to light at set-up. */
+  /** The tools of one rollout, by its stored state: `toolDefinitions`, unless tools are found during set-up. */
   toolDefinitionsOf(state: JsonObject): readonly ToolDefinition[];
   makePrompt(task: unknown): Messages | string | null;
   setupState(state: RolloutFields<unknown>, can: Capabilities): Awaitable<object>;
@@ -61,8 +62,8 @@ export interface PlayedEnvironment extends AnyEnvironment {
 }
 
 /**
- * Retires an instance: its teardown handlers run, those of its rubrics included, whatever fails. Returns what did.
- * Nothing is built or played with it any more.
+ * Retires an instance: runs all teardown handlers, including its rubrics', even if some fail. Returns the errors. The
+ * instance must not be used afterwards.
  */
 export async function tearDown(environment: AnyEnvironment): Promise<SerializedError[]> {
   const faults: SerializedError[] = [];
@@ -76,7 +77,7 @@ export async function tearDown(environment: AnyEnvironment): Promise<SerializedE
   return faults;
 }
 
-/** Whether anything is to be done for it when it is retired. */
+/** Whether the environment has teardown handlers. */
 export function holdsSomething({ players }: AnyEnvironment): boolean {
   return players.some((player) => handlersOf(player).length > 0);
 }

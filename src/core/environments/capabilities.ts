@@ -1,11 +1,11 @@
 /**
- * The door to the outside world. A capability that was not declared in `needs`, or that this platform does not offer,
- * is an error the moment it is touched: an environment cannot come to depend on what its manifest hides.
+ * The interface to the outside world. Using a capability that `needs` does not declare, or that this platform does not
+ * offer, throws at the first access: so an environment cannot depend on something that its manifest hides.
  */
 import { EnvError } from "../../contract/errors.ts";
 import type { Capabilities, Need, ScoringCapabilities } from "./contract.ts";
 
-/** Randomness and the clock are always there. */
+/** Randomness and the clock are always available. */
 export type OfferedCapabilities = Partial<Capabilities> & Pick<Capabilities, "random" | "now">;
 export type OfferedForScoring = Partial<ScoringCapabilities> & Pick<ScoringCapabilities, "now">;
 
@@ -25,7 +25,7 @@ export function gateCapabilities(needs: readonly Need[], offered: OfferedCapabil
   };
 }
 
-/** Gates the capabilities of scoring, which has neither a database nor chance. */
+/** Gates the capabilities of scoring, which has neither a database nor randomness. */
 export function gateForScoring(needs: readonly Need[], offered: OfferedForScoring): ScoringCapabilities {
   return {
     get fetch() {
@@ -36,7 +36,7 @@ export function gateForScoring(needs: readonly Need[], offered: OfferedForScorin
   };
 }
 
-/** The addresses that `needs` name one by one. */
+/** The addresses in `needs`. */
 export function addressesNeeded(needs: readonly string[]): string[] {
   return needs.filter((need) => need.startsWith(ADDRESS)).map((need) => need.slice(ADDRESS.length));
 }

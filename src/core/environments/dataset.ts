@@ -1,16 +1,16 @@
 /**
- * Where rows come from.
+ * Datasets: the sources of rows.
  *
- * Invariants. A dataset is lazy: no row is made or parsed before it is asked for, and a generated one never ends.
+ * Invariant. A dataset is lazy: a row is made or parsed only when it is needed, and a generated dataset may be endless.
  */
 import type * as z from "zod";
 
 export interface Dataset<Task> {
   readonly schema: z.ZodType<Task>;
   readonly kind: "uploaded" | "rows" | "generated";
-  /** Rows; null when it never ends, or when they come with the run. */
+  /** Number of rows; null if it is endless, or if rows come with the run. */
   readonly length: number | null;
-  /** Row `index` before the schema has read it. Throws RangeError where rows come with the run. */
+  /** Row `index` before the schema parses it. Throws RangeError if rows come with the run. */
   readonly make: (index: number, random: () => number) => unknown;
 }
 
@@ -19,14 +19,14 @@ type RowSource<Row> =
   | "uploaded"
   | readonly Row[]
   | RowMaker<Row>
-  /** Rows with an end that are made one by one, when they are asked for. */
+  /** A finite number of rows, each made when it is needed. */
   | { readonly length: number; readonly row: RowMaker<Row> }
-  /** Rows that are all made when the first one is asked for, once. */
+  /** Rows that are all made together, once, when the first one is needed. */
   | { readonly rows: () => readonly Row[] };
 
 /**
- * Rows that come with the run ("uploaded"), rows given here, a function that makes row i without end, or, lazily,
- * `{ length, row }` or `{ rows }`.
+ * Rows that come with the run ("uploaded"), a list of rows, a function that makes row i of an endless dataset, or,
+ * lazily, `{ length, row }` or `{ rows }`.
  */
 export function dataset<Task, Row>(schema: z.ZodType<Task, Row>, source: RowSource<NoInfer<Row>>): Dataset<Task> {
   if (source === "uploaded") {

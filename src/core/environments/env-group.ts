@@ -1,10 +1,10 @@
 /**
- * Several environments behind one dataset: each row says by `info.env_id` whose it is, and that environment sets it up,
- * plays and scores it.
+ * Several environments with one dataset: `info.env_id` of each row names the environment that sets it up, plays and
+ * scores it.
  *
- * Invariants. A group has no turns of its own. Its route is taken off a row, one level a group, before an environment
- * sees it, so that it plays its rows as it would alone; what is stored keeps the whole route. A member is known by one
- * name throughout the group, in nested groups by the names on its way, joined by "/".
+ * Invariants. A group has no turns of its own. Each group removes its level of the route before an environment sees the
+ * row, so that the environment plays its rows as it would alone; the stored row keeps the whole route. A member has one
+ * name in the whole group; in nested groups it is the names on its route, joined by "/".
  */
 
 import * as z from "zod";
@@ -17,13 +17,13 @@ import { type Dataset, dataset } from "./dataset.ts";
 import { InfoError, readRoutedInfo } from "./row-info.ts";
 
 export class EnvGroup implements AnyEnvironment {
-  /** Never there at run time. */
+  /** Exists only as a type. */
   declare readonly types: readonly [unknown, unknown];
   readonly dataset: Dataset<unknown>;
   readonly evalDataset: Dataset<unknown> | null;
   /**
-   * What a run of the group may ask of its judges, and whether it scores whole groups. It scores a row as its
-   * environment does, and gives every other environment's metrics as 0; a row that is nobody's scores 0 throughout.
+   * The judges that a run of the group may use, and whether whole groups are scored. A row is scored by its
+   * environment's rubric, and has 0 for the metrics of all others; a row of no member scores 0 throughout.
    */
   readonly rubric: RubricGroup;
   readonly members: readonly string[];
@@ -32,7 +32,8 @@ export class EnvGroup implements AnyEnvironment {
   readonly #environments: ReadonlyMap<string, AnyEnvironment>;
 
   /**
-   * `environments` are given by name. Throws RangeError when there is none, too many, or when two would share a name.
+   * `environments` are given by name. Throws RangeError if there is none, if there are too many, or if two have the
+   * same name.
    */
   constructor(environments: Readonly<Record<string, AnyEnvironment>>) {
     const members = Object.entries(environments);
@@ -81,12 +82,12 @@ function nameIn(group: string, member: string | null): string {
   return member === null ? group : `${group}/${member}`;
 }
 
-/** The way to a row's environment: `info.env_id`, a name, or in nested groups the names from the outermost group on. */
+/** The route to a row's environment: `info.env_id`, a name, or in nested groups names, the outermost first. */
 type EnvId = string | readonly string[];
 
 /**
- * The member whose row it is, and the row as that member knows it. Without a route it is the only member's. Throws
- * RangeError where that is not clear, or nobody has the name.
+ * The member that plays a row, and the row as that member sees it. A row without a route belongs to the only member.
+ * Throws RangeError if there are several members, or none has the name.
  */
 function takeRoute<Member>(
   members: ReadonlyMap<string, Member>,
@@ -101,7 +102,7 @@ function takeRoute<Member>(
   return { name, member, inner: { task: withoutRoute(task, rest), info: strip(info, rest) } };
 }
 
-/** The row of member `name` as the group carries it. */
+/** A row of the member `name` as the group stores it. */
 function addRoute(name: string, row: JsonObject): JsonObject {
   const info = readRoutedInfo(row["info"]);
   const env_id: EnvId = [name, ...routeOf(info)];
@@ -116,7 +117,7 @@ function routeOf(info: Json): readonly string[] {
   throw new RangeError("info.env_id must be a name or a list of names");
 }
 
-/** `info` goes with the route when nothing else is in it: it was there for the route alone. */
+/** Removes `info` together with the route if it has nothing else: then only the group added it. */
 function withoutRoute(task: JsonObject, rest: readonly string[]): JsonObject {
   if (task["info"] === undefined) return task;
   const { info, ...columns } = task;
@@ -131,11 +132,11 @@ function strip(info: Json, rest: readonly string[]): JsonObject {
 }
 
 /**
- * The rows of several datasets as one, each with the name of its own.
+ * The rows of several datasets as one, each with the name of its dataset.
  *
- * Invariants. A row is parsed by the schema of the dataset it belongs to, without its route, and carries the route
- * again afterwards. Datasets that end stand one after the other. Where one does not end, they take turns, and one that
- * ends begins again. Where the rows of one come with the run, all of them do, and say whose they are.
+ * Invariants. A row is parsed by the schema of its dataset, without its route, and gets the route again afterwards.
+ * Finite datasets follow one after the other. If one is endless, the datasets alternate, and a finite one starts again
+ * at its end. If the rows of one come with the run, the rows of all do, and name their member.
  */
 type Member = readonly [name: string, rows: Dataset<unknown>];
 type MemberRow = { readonly name: string; readonly rows: Dataset<unknown>; readonly index: number };
@@ -178,7 +179,7 @@ function routeRow(name: string, row: unknown): JsonObject {
   return addRoute(name, row);
 }
 
-/** Any object on the way in; which one it must be follows from its route. */
+/** Accepts any object as input; the schema that applies depends on its route. */
 function schemaOfMembers(members: ReadonlyMap<string, Dataset<unknown>>): z.ZodType<unknown, JsonObject> {
   const names = [...members.keys()].join(", ");
   return z
@@ -209,18 +210,18 @@ function routeTaken(members: ReadonlyMap<string, Dataset<unknown>>, row: JsonObj
   }
 }
 
-/** What it holds is checked with every other row, once it is parsed. */
+/** The content of the row is checked later, like that of every parsed row. */
 function isRow(row: unknown): row is JsonObject {
   return isRecord(row);
 }
 
 /**
- * The rubrics of several environments as one. A function scores the rows of its own environment, and gives 0 for those
- * of every other: so a row has its environment's reward, and all metrics.
+ * The rubrics of several environments as one. A function scores the rows of its own environment, and gives 0 for all
+ * others. So a row has its environment's reward, and all metrics.
  */
 type Args = RewardArgs<unknown, unknown>;
 type State = Args["state"];
-/** The state as one environment knows it; null for a row of another. */
+/** The state as one environment sees it; null for a row of another. */
 type OwnState = (state: State) => State | null;
 
 function groupRubric(environments: ReadonlyMap<string, AnyEnvironment>): RubricGroup {
@@ -265,7 +266,7 @@ class MemberRubric extends Rubric {
       };
       return { name, weight, group: false, score };
     }
-    // All members of a unit are rollouts of one row.
+    // All members of a scoring group are rollouts of one row.
     const score = (group: readonly Args[], shared: GroupArgs) => {
       const own = group.map((args) => ownArgs(args, this.#own)).filter((args) => args !== null);
       return own.length === 0 ? group.map(() => 0) : fn.score(own, shared);
@@ -291,7 +292,7 @@ function ownCleanup({ cleanupHandlers }: AnyRubric, own: OwnState): Readonly<Rec
   return Object.fromEntries(handlers);
 }
 
-/** One inner state for each, so that a function reads what another wrote. */
+/** Keeps one inner state for each state, so that a function reads what an earlier one wrote. */
 function ownStates(members: ReadonlyMap<string, AnyEnvironment>, name: string): OwnState {
   const known = new WeakMap<object, State | null>();
   return (state) => {
@@ -309,7 +310,7 @@ function ownRow(members: ReadonlyMap<string, AnyEnvironment>, name: string, { ta
     const taken = takeRoute(members, { task: task as TaskRow, info });
     return taken.name === name ? taken.inner : null;
   } catch (thrown) {
-    // A row that is nobody's scores 0 throughout.
+    // A row of no member scores 0 throughout.
     if (thrown instanceof RangeError) return null;
     throw thrown;
   }

@@ -1,8 +1,8 @@
 /**
- * The root of the hierarchy: a taskset, how its rows become prompts, and how rollouts of them are sampled and scored.
+ * The base class of environments: a taskset, how prompts are made of its rows, and how rollouts are sampled and scored.
  *
- * Invariants. Options are closed: a misspelt one is an error at construction, never a setting that quietly does
- * nothing. The rubric is always a group, because every kind of environment adds metrics of its own.
+ * Invariants. Options are closed: a misspelt one is an error at construction, and is never ignored silently. The rubric
+ * is always a group, because every class of environment adds metrics of its own.
  */
 
 import { EnvError } from "../../contract/errors.ts";
@@ -39,14 +39,14 @@ export interface EnvironmentOptions<Task, S> {
   readonly evalDataset?: Dataset<Task>;
   readonly systemPrompt?: string;
   readonly fewShot?: Messages;
-  /** The prompt of a task, in place of its `prompt` or `question`; the system prompt still goes before it. */
+  /** Makes the prompt of a task instead of its `prompt` or `question`; the system prompt still goes before it. */
   readonly prompt?: (task: NoInfer<Task>) => Messages | string;
   readonly parser?: Parser;
-  /** Sampling arguments under those of the run, which are merged over them member by member; a null takes one back. */
+  /** Default sampling arguments. The run's are merged over them member by member; a null removes a default. */
   readonly sampling?: Sampling;
-  /** Tokens of prompt and completion that a turn keeps; what is beyond is cut off and the turn is truncated. */
+  /** Tokens of prompt and completion that a turn keeps; tokens beyond are cut off, and the turn is truncated. */
   readonly maxSeqLen?: number;
-  /** False: nothing is scored, every reward is 0. For rollouts whose scores are made elsewhere. */
+  /** False: nothing is scored, every reward is 0. For rollouts that are scored elsewhere. */
   readonly scoreRollouts?: boolean;
   readonly rubric: RubricLike<NoInfer<Task>, NoInfer<S>>;
 }
@@ -64,15 +64,15 @@ const ENVIRONMENT_OPTIONS = [
   "rubric",
 ] as const;
 
-/** What a class of environment adds for all its instances. */
+/** The additions of an environment class for all its instances. */
 export interface EnvironmentKind {
   readonly options: readonly string[];
-  /** Metrics of the kind itself, computed after the author's rubrics. */
+  /** Metrics of the class itself, computed after the author's rubrics. */
   readonly monitors: readonly AnyRubric[];
 }
 
 export abstract class Environment<Task, S> {
-  /** Never there at run time: it carries the types to whoever infers them. */
+  /** Exists only as a type, for inference. */
   declare readonly types: readonly [Task, S];
   readonly dataset: Dataset<Task>;
   readonly evalDataset: Dataset<Task> | null;
@@ -83,13 +83,13 @@ export abstract class Environment<Task, S> {
   readonly maxSeqLen: number | null;
   readonly scoreRollouts: boolean;
   readonly rubric: RubricGroup;
-  /** What it may use of the outside world; set by `defineEnvironment`. */
+  /** The capabilities it needs; set by `defineEnvironment`. */
   needs: readonly Need[] = [];
-  /** Whether a rollout can be taken up in the middle; set likewise. */
+  /** Whether a rollout can be forked; set by `defineEnvironment`. */
   forkable = true;
   readonly #prompt: EnvironmentOptions<Task, S>["prompt"];
 
-  /** Throws TypeError for an unknown option, ZodError for sampling arguments that are none. */
+  /** Throws TypeError for an unknown option, ZodError for invalid sampling arguments. */
   constructor(options: EnvironmentOptions<Task, S>, kind: EnvironmentKind) {
     refuseUnknownOptions(new.target.name, options, kind.options);
     this.dataset = options.dataset;
@@ -107,46 +107,45 @@ export abstract class Environment<Task, S> {
     );
   }
 
-  /** The prompt of a task by the environment's own rule; null where its row says it. */
+  /** The prompt of a task by the environment's own `prompt` option; null if the row determines it. */
   makePrompt(task: Task): Messages | string | null {
     return this.#prompt?.(task) ?? null;
   }
 }
 
-// An environment of several turns: hooks around a loop that is not its own.
-//
-// Invariants. There is no loop to override: the state machine of a rollout decides what happens next, and whoever runs
-// it calls these hooks. Each hook is an option first; the method of the same name calls the option, so a subclass may
-// override it. A hook may run again after a restart: what it must remember stands in the state it returns or writes.
+// An environment of several turns: hooks, called by a loop outside of it.  Invariants. There is no loop to override:
+// the state machine of a rollout decides what happens next, and the code that runs it calls these hooks. Each hook is
+// an option first; the method of the same name calls the option, so a subclass may override it. A hook may run again
+// after a restart: what it must remember belongs in the state.
 
-/** A hook's state as options see it: what `setupState` and `openLive` gave is known, not inferred again. */
+/** A hook's state in options: its types come from `setupState` and `openLive`, and are not inferred again. */
 type HookArgument<Task, S, Live> = LiveState<NoInfer<Task>, NoInfer<S>, NoInfer<Live>>;
 
 export interface RolloutHooks<Task, S, Live> {
-  /** Returns the environment's own fields: JSON, and no name of ours. */
+  /** Returns the environment's own fields: JSON, with no name of a library field. */
   readonly setupState?: (state: RolloutFields<NoInfer<Task>>, can: Capabilities) => Awaitable<S>;
-  /** Returns handles. Called again after every restart; what it writes on the state is not kept. */
+  /** Returns handles. Called again after every restart; changes of the state are not kept. */
   readonly openLive?: (state: State<NoInfer<Task>, NoInfer<S>>, can: Capabilities) => Awaitable<Live>;
-  /** Closes the handles, and only those: it also runs when a rollout merely moves to another process. */
+  /** Closes only the handles: it also runs when a rollout moves to another process. */
   readonly closeLive?: (state: HookArgument<Task, S, Live>) => Awaitable<void>;
-  /** Puts what scoring needs into the state; runs for truncated, timed-out and failed rollouts too. */
+  /** Writes what scoring needs into the state; also runs for truncated, timed-out and failed rollouts. */
   readonly postRollout?: (state: HookArgument<Task, S, Live>) => Awaitable<void>;
   readonly stops?: StopOptions<HookArgument<Task, S, Live>>;
   readonly cleanup?: CleanupOptions<HookArgument<Task, S, Live>>;
-  /** Run when this instance is retired: what it holds for all its rollouts is freed. */
+  /** Run when this instance is retired, to free what it holds for all its rollouts. */
   readonly teardown?: CleanupOptions<void>;
-  /** Model calls at most; 0 or less = no limit (the default of MultiTurnEnv). */
+  /** Maximal number of model calls; 0 or less = no limit (the default of MultiTurnEnv). */
   readonly maxTurns?: number;
   /**
-   * Completion tokens of all turns, as the endpoint counts them: no further call once so many are reached. 0 or less =
-   * no limit, the default. Where the endpoint counts nothing, nothing is reached.
+   * Maximal number of completion tokens of all turns, as the endpoint counts them: once it is reached, no further call
+   * is made. 0 or less = no limit, the default. Without counts of the endpoint there is no limit.
    */
   readonly maxTotalCompletionTokens?: number;
   readonly timeoutMs?: number;
 }
 
 export interface MultiTurnOptions<Task, S, Live> extends EnvironmentOptions<Task, S>, RolloutHooks<Task, S, Live> {
-  /** What the environment says to the last completion; `messages` is the whole history. */
+  /** Returns the environment's reply to the last completion; `messages` is the whole history. */
   readonly envResponse?: (messages: Messages, state: HookArgument<Task, S, Live>) => Awaitable<Messages | string>;
 }
 
@@ -164,7 +163,7 @@ export const HOOK_OPTIONS = [
   "timeoutMs",
 ] as const;
 
-/** What a subclass of the library adds: further options and metrics, another default. */
+/** The additions of a library subclass: further options and metrics, another default. */
 export interface MultiTurnKind extends EnvironmentKind {
   readonly maxTurns: number;
 }
@@ -184,7 +183,7 @@ export class MultiTurnEnv<Task, S extends OwnState<S> = object, Live = undefined
   readonly teardownHandlers: readonly CleanupHandler<void>[];
   readonly #hooks: MultiTurnOptions<Task, S, Live>;
 
-  /** Throws TypeError naming an unknown option. `kind` is for subclasses that bring options of their own. */
+  /** Throws TypeError naming an unknown option. `kind` is for subclasses with options of their own. */
   constructor(options: MultiTurnOptions<Task, S, Live>, kind: MultiTurnKind = MULTI_TURN) {
     const turns = new Rubric({ metrics: { num_turns: countTurns } });
     super(options, { options: kind.options, monitors: [turns, ...kind.monitors] });
@@ -198,7 +197,7 @@ export class MultiTurnEnv<Task, S extends OwnState<S> = object, Live = undefined
     this.teardownHandlers = cleanupHandlers(this.teardownEntries(), teardown, "teardown");
   }
 
-  /** It plays its rows itself. */
+  /** The environment itself plays all its rows. */
   get players(): readonly this[] {
     return [this];
   }
@@ -220,8 +219,8 @@ export class MultiTurnEnv<Task, S extends OwnState<S> = object, Live = undefined
   }
 
   /**
-   * The stop conditions of the class. A subclass overrides it, spreads `super.stopEntries()` and adds its own; `null`
-   * takes one away. Asked once, in the constructor: what a condition reads of `this` it must read when it is called.
+   * The stop conditions of the class. A subclass overrides this, spreads `super.stopEntries()` and adds its own; `null`
+   * removes one. Called once, in the constructor: a condition must read fields of `this` only when it is called.
    */
   protected stopEntries(): StopOptions<LiveState<Task, S, Live>> {
     return {
@@ -231,12 +230,12 @@ export class MultiTurnEnv<Task, S extends OwnState<S> = object, Live = undefined
     };
   }
 
-  /** The cleanup handlers of the class; likewise. */
+  /** The cleanup handlers of the class, overridden in the same way. */
   protected cleanupEntries(): CleanupOptions<LiveState<Task, S, Live>> {
     return {};
   }
 
-  /** The teardown handlers of the class; likewise. */
+  /** The teardown handlers of the class, overridden in the same way. */
   protected teardownEntries(): CleanupOptions<void> {
     return {};
   }
@@ -265,7 +264,7 @@ export class MultiTurnEnv<Task, S extends OwnState<S> = object, Live = undefined
     return this.#hooks.envResponse(messages, state);
   }
 
-  /** The whole prompt of the next call: the task's, then everything said, then the environment's reply. */
+  /** The whole prompt of the next call: the task's prompt, all messages since, then the environment's reply. */
   async getPromptMessages(state: LiveState<Task, S, Live>): Promise<Messages | string> {
     if (state.turn === 0) return state.prompt;
     const history = historyOf(state.trajectory);
@@ -282,7 +281,7 @@ function countTurns({ state }: { readonly state: { readonly turn: number } }): n
   return state.turn;
 }
 
-/** One question, one answer: the environment has nothing to say, and is never asked. */
+/** One question, one answer: the environment never replies. */
 export class SingleTurnEnv<Task> extends MultiTurnEnv<Task> {
   constructor(options: EnvironmentOptions<Task, object>) {
     super(options, { options: ENVIRONMENT_OPTIONS, monitors: [], maxTurns: 1 });

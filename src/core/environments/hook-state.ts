@@ -1,9 +1,9 @@
 /**
- * The state a hook is handed, made afresh from the rollout for every effect, and what is stored of it afterwards.
+ * Makes the state that a hook gets, from the rollout and newly for every effect, and reads from it what is stored.
  *
- * Invariants. Our fields are getters, so a hook that assigns one fails loudly; `final_env_response` alone is theirs to
- * set. Everything else on the object is the environment's own, must be JSON and is copied on the way in and out, so
- * nothing a hook keeps hold of can change what was stored.
+ * Invariants. Library fields are getters, so a hook that assigns one gets an error; it may only set
+ * `final_env_response`. All other fields are the environment's own, must be JSON and are copied on the way in and out,
+ * so that a reference that a hook keeps cannot change what was stored.
  */
 import { EnvError } from "../../contract/errors.ts";
 import { cloneJson, findNonJson, type JsonObject } from "../../contract/json.ts";
@@ -14,19 +14,19 @@ import { completionOf, type Rollout } from "../rollout/rollout.ts";
 import { exceedsUtf8, utf8Bytes } from "../size.ts";
 import type { Awaitable, LiveState, RoutedRow } from "./contract.ts";
 
-/** A state whose task, own fields and handles nobody here needs to know. */
+/** A state of unknown task, own fields and handles. */
 export type HookState = LiveState<unknown, object, unknown>;
 
-/** What hooks may need of the attempt around them, and must not store. */
+/** Data about the attempt that hooks use and must not store. */
 export interface HookContext {
   readonly rolloutId: string;
   readonly signal: { readonly aborted: boolean };
   readonly limit: StageLimit;
-  /** Told of a tool that must not run twice, right before it runs. */
+  /** Called right before a tool runs that must not run twice. */
   readonly unrepeatable: (tool: string) => void;
-  /** Told of every tool call that is answered; `key`: which of the turn's it is (tool-call.ts). */
+  /** Called for every answered tool call; `key` identifies the call within the turn (tool-call.ts). */
   readonly toolAnswered: (key: string, failed: boolean) => void;
-  /** What hooks see as task and info, where that is not as the rollout carries them. */
+  /** The task and info that hooks see, if they differ from the rollout's. */
   readonly row?: RoutedRow;
 }
 
@@ -46,7 +46,7 @@ const RESERVED: ReadonlySet<string> = new Set([
   "live",
 ]);
 
-// Beside the states and not on them: a context is no data, and hooks should not meet it.
+// Kept outside of the states: a context is not data, and hooks should not see it.
 const contexts = new WeakMap<object, HookContext>();
 
 export function openState(rollout: Rollout, live: unknown, context: HookContext): HookState {
@@ -104,7 +104,10 @@ export function contextOf(state: object): HookContext {
   return context;
 }
 
-/** Adds the fields `setupState` returned. Throws EnvError when they are no fields, or one takes a name of ours. */
+/**
+ * Adds the fields returned by `setupState`. Throws EnvError if they are not an object, or one has a library field's
+ * name.
+ */
 export function addOwn(state: HookState, fields: unknown): void {
   if (typeof fields !== "object" || fields === null || Array.isArray(fields)) {
     throw new EnvError("setupState must return an object of fields");
@@ -116,7 +119,7 @@ export function addOwn(state: HookState, fields: unknown): void {
   Object.assign(state, fields);
 }
 
-/** The environment's own fields, as they are stored. Throws EnvError when they are not JSON, or too large. */
+/** The environment's own fields, for storage. Throws EnvError if they are not JSON, or too large. */
 export function ownState(state: HookState): JsonObject {
   const members = Object.entries(Object.getOwnPropertyDescriptors(state))
     .filter(([key]) => !RESERVED.has(key))
@@ -139,17 +142,17 @@ function requireStorable(key: string, value: unknown): void {
 }
 
 /**
- * The parts of a rollout that run environment code. `setup`: setupState, and openLive whenever handles are opened.
- * `turn`: the stop conditions and the environment's reply. `tool`: one tool call of it. `cleanup`: postRollout, each
- * cleanup handler and closeLive, and handles opened for them.
+ * The stages of a rollout that run environment code. `setup`: setupState, and openLive whenever handles are opened.
+ * `turn`: the stop conditions and the environment's reply. `tool`: one tool call. `cleanup`: postRollout, each cleanup
+ * handler and closeLive, and opening handles for them.
  */
 export type Stage = "setup" | "turn" | "tool" | "cleanup";
 
 /**
- * What `work` gives, or a rejection with StageTimeoutError once the stage's time is over. `what` names the code in the
- * error. The work itself goes on: nothing can stop it.
+ * Returns the result of `work`, or rejects with StageTimeoutError when the stage's time is over. `what` names the code
+ * in the error. The work itself continues: nothing can stop it.
  */
 export type StageLimit = <T>(stage: Stage, what: string, work: Awaitable<T>) => Promise<T>;
 
-/** Core has no timers: without a limit from whoever runs a rollout, as in an author's tests, nothing is cut short. */
+/** Core has no timers: unless the caller sets a limit, as in an author's tests, there is none. */
 export const unlimited: StageLimit = async (_stage, _what, work) => await work;

@@ -1,9 +1,9 @@
 /**
- * One rollout's conversation with one MCP server, held by the official SDK's client.
+ * The connection of one rollout to one MCP server, with the official SDK's client.
  *
- * Invariants. Nothing is asked of a server before something is wanted of it. A session that was begun is gone on with,
- * after a restart too; only `end` ends it. What the server says of a call is the model's to read (ToolCallError); a
- * server that does not answer, or has forgotten the session, is an InfraError.
+ * Invariants. A server gets no request before its first use. A session is continued, also after a restart; only `end`
+ * ends it. An error that the server returns for a call is for the model to read (ToolCallError); a server that does not
+ * answer, or has lost the session, is an InfraError.
  */
 import { Client, ProtocolError } from "@modelcontextprotocol/client";
 import * as z from "zod";
@@ -16,7 +16,7 @@ import { FetchTransport, type McpSession } from "./mcp-transport.ts";
 
 export interface McpServer {
   readonly url: string;
-  /** Sent with every request; a function where they hold secrets. */
+  /** Sent with every request; a function if they contain secrets. */
   readonly headers?: Readonly<Record<string, string>> | ((can: Capabilities) => Readonly<Record<string, string>>);
 }
 
@@ -25,12 +25,12 @@ interface Open {
   readonly transport: FetchTransport;
 }
 
-/** The stage of whoever calls ends sooner, unless it was given more. */
+/** The maximal wait. The caller's stage usually ends earlier. */
 const PATIENCE = { timeout: LIMITS.toolMs };
 
 const LIST_PAGES = 64;
 
-/** What the SDK's own schemas would refuse as a whole is read member by member: mcp-tools.ts, mcp-result.ts. */
+/** The SDK's schemas would refuse a result as a whole; mcp-tools.ts and mcp-result.ts parse it by member. */
 const AnyResult = z.looseObject({});
 const ToolPage = z.object({ tools: z.array(z.unknown()), nextCursor: z.string().nullish() });
 
@@ -55,7 +55,7 @@ export class McpConnection {
   readonly #session: McpSession | null;
   #open: Promise<Open> | null = null;
 
-  /** `session`: one to go on with. */
+  /** `session`: the one to continue, if any. */
   constructor(name: string, server: McpServer, can: Capabilities, session: McpSession | null) {
     this.#name = name;
     this.#server = server;
@@ -63,7 +63,7 @@ export class McpConnection {
     this.#session = session;
   }
 
-  /** The tools as they came: which of them can be used is not the server's answer to fail by. */
+  /** The unparsed tools: an unusable tool must not fail the whole list. */
   async list(): Promise<{ readonly tools: readonly unknown[]; readonly session: McpSession }> {
     return await this.#asking(async ({ client, transport }) => {
       const tools = client.getServerCapabilities()?.tools === undefined ? [] : await listPages(client);
@@ -76,13 +76,13 @@ export class McpConnection {
     return await this.#asking(({ client }) => client.request(request, AnyResult, PATIENCE));
   }
 
-  /** Tells the server that nobody will go on with the session. */
+  /** Tells the server that the session has ended. */
   async end(): Promise<void> {
     if (this.#open === null && (this.#session?.id ?? null) === null) return;
     await this.#asking(({ transport }) => transport.end());
   }
 
-  /** The session stays. */
+  /** Closes the connection and keeps the session. */
   async close(): Promise<void> {
     const open = this.#open;
     this.#open = null;

@@ -1,10 +1,10 @@
 /**
- * An environment whose tools are those of MCP servers, spoken to over streamable HTTP (`needs: ["fetch"]`).
+ * An environment with the tools of MCP servers, over streamable HTTP (`needs: ["fetch"]`).
  *
  * Invariants. Tools are listed once, at set-up, and kept in the rollout's state (`state.mcp`) with the servers'
- * sessions: a restart offers the model the same tools and goes on with the same sessions. Arguments are checked against
- * a tool's own JSON Schema before its server sees them. A server that does not answer ends the rollout, which may be
- * retried; what a tool says, errors included, is the model's to read.
+ * sessions: after a restart the model is offered the same tools and the sessions continue. Arguments are checked
+ * against a tool's own JSON Schema before they are sent to its server. A server that does not answer ends the rollout,
+ * which may be retried; the model reads a tool's results, including errors.
  */
 
 import * as z from "zod";
@@ -24,16 +24,16 @@ import { badArguments } from "./tool-call.ts";
 import { TOOL_OPTIONS, ToolEnv, type ToolOptions } from "./tool-env.ts";
 
 export interface McpLive {
-  /** Calls a tool by its server's own name for it; what it gives is what the model would read. */
+  /** Calls a tool by its name at the server; returns the content that the model would read. */
   readonly mcp: { call(server: string, tool: string, args: JsonObject): Promise<Content> };
 }
 
 type Errors = Required<Pick<ToolOptions<unknown, object, McpLive>, "stopErrors" | "formatError">>;
 
 export interface McpOptions<Task, S> extends EnvironmentOptions<Task, S>, RolloutHooks<Task, S, McpLive> {
-  /** Each server has a name, which stands before a tool's own where two servers share it. */
+  /** Servers by name. The name is put before a tool's own if two servers have a tool of that name. */
   readonly servers: Readonly<Record<string, McpServer>>;
-  /** Tools of the environment's own, beside the servers'. */
+  /** The environment's own tools, in addition to the servers'. */
   readonly tools?: readonly AnyTool[];
   readonly stopErrors?: Errors["stopErrors"];
   readonly formatError?: Errors["formatError"];
@@ -42,7 +42,7 @@ export interface McpOptions<Task, S> extends EnvironmentOptions<Task, S>, Rollou
   readonly closeLive?: never;
 }
 
-/** What stands in the state under `mcp`. */
+/** The value of `mcp` in the state. */
 interface McpState extends OfferedTools {
   readonly sessions: Readonly<Record<string, McpSession>>;
 }
@@ -150,7 +150,7 @@ function runnable({ name, server, tool, parameters, ...rest }: McpTool, live: Mc
   return { name, description, idempotent, parameters: ANY_ARGUMENTS, hidden: [], takesRawNumbers: true, run };
 }
 
-/** A schema that we cannot follow, or not within the work of one check, is left to the server that wrote it. */
+/** If our validator cannot use the schema, or exceeds its work budget, the server checks the arguments. */
 function faultsIn(args: JsonObject, parameters: JsonObject): readonly string[] {
   try {
     return schemaChecker(parameters)(args);
@@ -160,7 +160,7 @@ function faultsIn(args: JsonObject, parameters: JsonObject): readonly string[] {
   }
 }
 
-/** Absent before set-up. */
+/** Undefined before set-up. */
 function mcpOf(state: object): McpState | undefined {
   return (state as { readonly mcp?: McpState }).mcp;
 }

@@ -1,8 +1,9 @@
 /**
- * The result of an MCP tool as the model reads it. Source: Model Context Protocol, 2025-11-25, "Tools", tool result.
+ * Converts the result of an MCP tool to content for the model. Source: Model Context Protocol, 2025-11-25, "Tools",
+ * tool result.
  *
- * Invariants. What a server says reaches the model, whichever member it stands in and whatever kind of block it is: what is
- * no text, and no image, is told as text. An empty text stands nowhere for something that was said.
+ * Invariants. Everything that a server returns reaches the model, in whichever member or type of block it is: blocks
+ * that are neither text nor image become text. A result with content never becomes an empty text.
  */
 import { ToolCallError } from "../../contract/errors.ts";
 import { isRecord } from "../../contract/json.ts";
@@ -14,8 +15,8 @@ export type McpResult = Readonly<Record<string, unknown>>;
 type Block = Readonly<Record<string, unknown>>;
 
 /**
- * The text where there is nothing else, joined by newlines, or parts. Throws ToolCallError with the text of a result
- * that says it is an error.
+ * Text parts joined by newlines if there is nothing else, or a list of parts. Throws ToolCallError with the text of a
+ * result that is marked as an error.
  */
 export function contentOf(result: McpResult): Content {
   const parts = blocksOf(result["content"]).map(partOf);
@@ -30,13 +31,13 @@ export function contentOf(result: McpResult): Content {
   return beside ?? (text || "no result");
 }
 
-/** A list, or one block that stands by itself. */
+/** The blocks: a list, or a single block without a list. */
 function blocksOf(content: unknown): readonly unknown[] {
   if (Array.isArray(content)) return content;
   return content === undefined || content === null ? [] : [content];
 }
 
-/** `structuredContent`, or the members that a server of another version has in its place; null where there is nothing. */
+/** `structuredContent`, or the members that other versions of the protocol use instead; null if there are none. */
 function besideContent({ content: _, isError: _error, _meta, resultType: _type, ...rest }: McpResult): string | null {
   const { structuredContent, ...others } = rest;
   const value = structuredContent ?? (Object.keys(others).length > 0 ? others : null);
@@ -50,7 +51,7 @@ function partOf(block: unknown): ContentPart {
   return knownPart(block) ?? asText(JSON.stringify(block));
 }
 
-/** Null for a block of a type that is not known, or without what its type has. */
+/** Null for a block of an unknown type, or without the members of its type. */
 function knownPart(block: Block): ContentPart | null {
   const { type, text, data, mimeType, resource } = block;
   switch (type) {

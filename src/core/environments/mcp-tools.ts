@@ -1,11 +1,11 @@
 /**
- * Tools of MCP servers as the model sees them: which can be offered, and by what names.
+ * Selects and names the tools of MCP servers that the model is offered.
  *
- * Invariants. What was offered is data and stays as it was listed, so a rollout taken up again offers the same. A tool
- * that no endpoint would take, or no call would reach, is left out with the reason; it never fails the others. A name
- * is what endpoints accept, and no two tools have one: where servers share a name, the server's own comes before it,
- * and where that is not enough, or too long, a hash of both comes behind it. A name depends on which tools there are,
- * not on their order.
+ * Invariants. The offered tools are stored as they were listed, so a continued rollout offers the same ones. A tool
+ * that no endpoint would accept, or no call could reach, is left out with the reason; it never fails the others. A name
+ * has only characters that endpoints accept, and is unique: if servers share a name, the server's name is put before
+ * it, and if that is not enough, or too long, a hash of both is appended. A name depends on the set of tools, not on
+ * their order.
  */
 import * as z from "zod";
 import { InfraError } from "../../contract/errors.ts";
@@ -17,27 +17,27 @@ import { shortText } from "../../contract/shown-text.ts";
 import { usableSchema } from "../schema/usable-schema.ts";
 import { exceedsUtf8 } from "../size.ts";
 
-/** A tool as it is kept in a rollout's state. */
+/** A tool in a rollout's state. */
 export interface McpTool {
-  /** What the model calls it. */
+  /** Its name for the model. */
   readonly name: string;
   readonly server: string;
-  /** What its server calls it. */
+  /** Its name at the server. */
   readonly tool: string;
   readonly description: string;
   readonly parameters: JsonObject;
   readonly idempotent: boolean;
 }
 
-/** A tool that its server listed and the model is not offered. */
+/** A listed tool that the model is not offered. */
 export interface LeftOutTool {
   readonly server: string;
-  /** Its name; where it has none, its place in the list: `#3`. */
+  /** Its name; without a name, its place in the list: `#3`. */
   readonly tool: string;
   readonly why: string;
 }
 
-/** What one server listed, as it came. */
+/** The unparsed list of one server. */
 export interface ListedTools {
   readonly server: string;
   readonly tools: readonly unknown[];
@@ -45,19 +45,19 @@ export interface ListedTools {
 
 export interface OfferedTools {
   readonly tools: readonly McpTool[];
-  /** At most `NAMED` of them, and one more that counts the rest. Absent where every tool is offered. */
+  /** At most `NAMED` of them, and one more with the number of the others. Absent if every tool is offered. */
   readonly left_out?: readonly LeftOutTool[];
 }
 
 const NAMED = 100;
 const REASON_CHARACTERS = 200;
 
-/** Endpoints take 64 of these characters. */
+/** Endpoints accept names of at most 64 of the other characters. */
 const UNFIT = /[^A-Za-z0-9_-]/g;
 const LONGEST_NAME = 64;
 const HASH_CHARACTERS = 8;
 
-/** `taken`: names that are not to be given. Throws InfraError where tools were listed and none can be offered. */
+/** `taken`: names that are already used. Throws InfraError if tools were listed but none can be offered. */
 export function offerTools(listed: readonly ListedTools[], taken: readonly string[]): OfferedTools {
   const read = listed.flatMap(({ server, tools }) => readTools(server, tools));
   const usable = read.flatMap((one) => ("why" in one ? [] : [one]));
@@ -102,7 +102,7 @@ function readTools(server: string, tools: readonly unknown[]): (Unnamed | LeftOu
   });
 }
 
-/** What stands beside name and schema is read where it is what it should be. Throws TypeError with what is wrong. */
+/** Optional members are used only if they have the right type. Throws TypeError with what is wrong. */
 function readTool(server: string, tool: string, given: Readonly<Record<string, unknown>>): Unnamed {
   const { annotations, description, title } = Beside.parse(given);
   const { inputSchema } = given;
@@ -133,7 +133,7 @@ function schemaOf(inputSchema: unknown): JsonObject {
   }
 }
 
-/** As its server says. One that says nothing is taken for repeatable, like any tool. */
+/** By the server's hints. Without hints a tool counts as repeatable, as everywhere. */
 function mayRunTwice({ readOnlyHint, idempotentHint, destructiveHint }: z.infer<typeof Annotations>): boolean {
   if (readOnlyHint === true || idempotentHint === true) return true;
   return idempotentHint === undefined && destructiveHint !== true;
@@ -157,7 +157,7 @@ function nameTools(tools: readonly Unnamed[], taken: readonly string[]): string[
   });
 }
 
-/** Ends: each try is another name, and no more are given than there are tools. */
+/** Terminates: each attempt makes another name, and no more names are given than there are tools. */
 function withHash(name: string, server: string, tool: string, given: ReadonlySet<string>): string {
   const beginning = name.slice(0, LONGEST_NAME - HASH_CHARACTERS - 1);
   for (let salt = 0; ; salt += 1) {

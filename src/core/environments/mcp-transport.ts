@@ -1,10 +1,11 @@
 /**
- * MCP's streamable HTTP for the official SDK's client, over `can.fetch`: each message is one POST. The SDK's own transport
- * wants streams and a URL, which core has not. Source: Model Context Protocol, 2025-11-25, "Transports".
+ * MCP's streamable HTTP transport for the official SDK's client, over `can.fetch`: each message is one POST. The SDK's
+ * own transport needs streams and URL, which core does not have. Source: Model Context Protocol, 2025-11-25,
+ * "Transports".
  *
- * Invariants. No connection is held between calls, so a session is a header, and whoever knows it goes on with it.
- * A server may ask something only in its reply to a request: no stream is opened for that. A reply is read until the
- * answer is there; a request whose reply ends without its answer fails, and is never waited for.
+ * Invariants. No connection is open between calls, so a session is a header, and any process that has its id can
+ * continue it. A server can send requests only in its reply to a request: no other stream is opened. A reply is read
+ * until the answer is there; a request fails if its reply ends without the answer.
  */
 import { type JSONRPCMessage, parseJSONRPCMessage, type Transport } from "@modelcontextprotocol/client";
 import { EventReader } from "../../contract/event-stream.ts";
@@ -16,9 +17,9 @@ import { shortText } from "../../contract/shown-text.ts";
 import { holdsMore } from "../schema/bounded-lists.ts";
 import type { Capabilities, FetchOptions, FetchReply } from "./contract.ts";
 
-/** What a server knows a conversation by, once the handshake is done. */
+/** What identifies a session at the server, after the handshake. */
 export interface McpSession {
-  /** Null: the server keeps none. */
+  /** Null: the server has no sessions. */
   readonly id: string | null;
   readonly version: string;
 }
@@ -39,7 +40,7 @@ export class FetchTransport implements Transport {
   onclose?: (() => void) | undefined;
   onerror?: ((error: Error) => void) | undefined;
   onmessage?: Transport["onmessage"];
-  /** The client shakes hands unless it is there. */
+  /** If it is undefined, the client starts with the handshake. */
   sessionId: string | undefined;
   readonly #parts: TransportParts;
   #version: string | undefined;
@@ -66,7 +67,7 @@ export class FetchTransport implements Transport {
     this.#version = version;
   }
 
-  /** Throws for a status that is none of success, and for a reply without the answer. */
+  /** Throws for a status that is not a success, and for a reply without the answer. */
   async send(message: JSONRPCMessage): Promise<void> {
     const request = "method" in message && "id" in message ? message : null;
     const listener = new ReplyListener(request, (heard) => this.onmessage?.(heard));
@@ -84,7 +85,7 @@ export class FetchTransport implements Transport {
     this.onmessage?.(answer);
   }
 
-  /** Tells the server that the session is over; servers that do not want to hear of it say 405. */
+  /** Ends the session at the server; servers that do not support this reply 405. */
   async end(): Promise<void> {
     if (this.sessionId === undefined) return;
     const { status } = await this.#ask("DELETE", {});
@@ -101,7 +102,7 @@ export class FetchTransport implements Transport {
       ...(this.sessionId !== undefined && { "mcp-session-id": this.sessionId }),
       ...(this.#version !== undefined && { "mcp-protocol-version": this.#version }),
     };
-    // Nobody waits for an answer any longer (mcp-connection.ts): a stream that stays silent holds no connection then.
+    // After this time the caller has stopped waiting (mcp-connection.ts), so a silent stream is closed.
     return await fetch(url, { method, headers: sent, timeoutMs: LIMITS.toolMs, ...message });
   }
 }
@@ -115,9 +116,9 @@ function typeOf({ headers }: Head): string {
 }
 
 /**
- * Finds the answer to one request in its reply. What else comes in an event stream (notifications, a server's ping) is
- * handed on as it comes: a server may wait for its ping to be answered. A message that cannot be read is passed over,
- * and is the reason given where no answer comes.
+ * Finds the answer to one request in its reply. Other messages of an event stream (notifications, a server's ping) are
+ * passed on as they arrive: a server may wait for the answer to its ping. An unreadable message is skipped; it is the
+ * reason in the error if no answer comes.
  */
 class ReplyListener {
   readonly #request: MessageRequest | null;
@@ -127,13 +128,13 @@ class ReplyListener {
   #answer: JSONRPCMessage | null = null;
   #fault: Error | null = null;
 
-  /** `request`: null for a message that has no answer; nothing of its reply is wanted. */
+  /** `request`: null for a message without an answer, of whose reply nothing is needed. */
   constructor(request: MessageRequest | null, handOn: (message: JSONRPCMessage) => void) {
     this.#request = request;
     this.#handOn = handOn;
   }
 
-  /** True when nothing more of the reply is wanted. What is no event stream ends by itself. */
+  /** True if no more of the reply is needed. A reply that is not an event stream is read to its end. */
   hear(piece: string, head: Head): boolean {
     if (!isSuccess(head) || typeOf(head) !== EVENT_STREAM) return false;
     if (this.#request === null) return true;
@@ -142,14 +143,14 @@ class ReplyListener {
     return this.#answer !== null;
   }
 
-  /** `text`: the whole of what came. Throws where the answer is not in it. */
+  /** `text`: the whole reply so far. Throws if the answer is not in it. */
   answerIn(text: string, head: Head): JSONRPCMessage {
     const type = typeOf(head);
     if (type === EVENT_STREAM) {
       if (!this.#heard) this.hear(text, head);
       this.#take(this.#events.end());
     } else if (isJsonType(type) || /^\s*[[{]/.test(text)) {
-      // Nothing at all is no message, whatever type it is said to have.
+      // An empty text is not a message, whatever its media type.
       if (text.trim() !== "") this.#read(text);
     }
     if (this.#answer !== null) return this.#answer;
@@ -167,7 +168,7 @@ class ReplyListener {
       const value = jsonOf(text);
       const most = LIMITS.valuesPerMessage;
       if (holdsMore(value, most)) throw new Error(`a message has more than ${most} values`);
-      // Servers of 2025-03-26 may send several in a list.
+      // Servers of 2025-03-26 may send several messages in a list.
       for (const message of Array.isArray(value) ? value : [value]) this.#sort(message);
     } catch (thrown) {
       this.#fault ??= thrown instanceof Error ? thrown : new Error(String(thrown));
@@ -182,8 +183,8 @@ class ReplyListener {
 }
 
 /**
- * The answer to a request, where a message is that; null where it is another. Read leniently: an id as a text, an error
- * without a code or with a null result beside it, an error that names no request. Throws for an answer that says nothing.
+ * The answer to a request, if the message is one; null otherwise. Parsed leniently: an id as a text, an error without a
+ * code or with a null result next to it, an error without an id. Throws for an answer without result and error.
  */
 function answerTo({ id, method }: MessageRequest, message: unknown): JSONRPCMessage | null {
   if (!isRecord(message) || typeof message["method"] === "string") return null;
@@ -205,12 +206,12 @@ function errorOf(error: unknown): { code: number; message: string; data?: unknow
   };
 }
 
-/** Of JSON-RPC 2.0. */
+/** The code of JSON-RPC 2.0 for an internal error. */
 const INTERNAL_ERROR = -32_603;
 
 /**
- * Only what a double does not keep is a raw number: an id may be 1.0. What the parser says of a text that is no JSON quotes
- * it: a server may repeat the key of a header.
+ * Parses JSON. Only numbers that a double cannot hold become raw: an id may be 1.0. The parser's own error message is
+ * not used, because it quotes the text, in which a server may repeat the key of a header.
  */
 function jsonOf(text: string): unknown {
   try {

@@ -1,12 +1,12 @@
 /**
- * `can.sql`: a SQLite database of the rollout's own, the same in the platform and in an author's test.
+ * `can.sql`: a SQLite database for one rollout, the same on the platform and in an author's test.
  *
- * Invariants. Nothing of the platform's is in that database: whatever a query does to it, it does to its own rollout. A
- * call is known by the effect it belongs to and its number there, and is applied exactly once: its effect and its
- * journal entry are written together, and whoever asks again after a restart gets what the first asking gave, an error
- * included. All statements of a call happen or none does. Whatever is returned is JSON within the limits. No statement
- * runs whose work is estimated at more than what its call, and all calls of its effect, may take: the estimate is in
- * the journal too, so that a restart gives none back.
+ * Invariants. The database has no data of the platform, so a query can only affect its own rollout. A call is
+ * identified by its effect and its number in that effect, and is applied exactly once: its changes and its journal
+ * entry are written together, and a call that is repeated after a restart returns the first result, including an error.
+ * Of a call, all statements are applied or none. Results are JSON within the limits. A statement does not run if its
+ * estimated work exceeds what is left for its call, or for all calls of its effect: the estimate is in the journal,
+ * too, so that a restart does not reset it.
  */
 import { EnvError, SqlWorkError } from "../../contract/errors.ts";
 import { findNonJson, type Json } from "../../contract/json.ts";
@@ -20,41 +20,39 @@ import type { Awaitable } from "./contract.ts";
 export type { SqlValue };
 export type SqlRow = Readonly<Record<string, Json>>;
 
-/** Which call of the rollout: what the environment was doing, and how many calls that made before. */
+/** Identifies a call of the rollout: the current effect, and the number of calls that it made before. */
 export interface SqlPlace {
   readonly effect: string;
   readonly call: number;
 }
-/** `work`: refused for what it would cost. */
+/** `work`: refused because of its estimated work. */
 export type SqlOutcome = { readonly rows: readonly SqlRow[] } | { readonly error: string; readonly work?: true };
 export interface SqlEntry extends SqlPlace {
   readonly query: string;
   readonly params: readonly SqlValue[];
   readonly outcome: SqlOutcome;
-  /** What this call and those before it in its effect were counted to take. */
+  /** Counted work of this call and of those before it in its effect. */
   readonly steps?: number;
 }
 
-/** The results of calls, since the rollout was last stored: only those can be asked again. */
+/** The results of calls since the rollout was last stored: only those calls can be repeated. */
 export interface SqlJournal {
   find(place: SqlPlace): SqlEntry | null;
   add(entry: SqlEntry): void;
 }
 
-/**
- * Who runs the calls of one rollout. Throws EnvError for what was wrong with a call, anything else for what was not.
- */
+/** Runs the calls of one rollout. Throws EnvError if the call is wrong, and other errors for other failures. */
 export interface SqlRunner {
   exec(place: SqlPlace, query: string, params: readonly SqlValue[]): Awaitable<readonly SqlRow[]>;
 }
 
-/** For a process whose rollouts do not outlive it. */
+/** For a process that does not outlive its rollouts. */
 export const NO_JOURNAL: SqlJournal = { find: () => null, add: () => undefined };
 
 export class RolloutSql implements SqlRunner {
   readonly #database: SqlDatabase;
   readonly #journal: SqlJournal;
-  /** Where nothing is journaled, this is all that is known of the calls before. */
+  /** The previous call: used if there is no journal. */
   #last: SqlPlace & { readonly steps: number } = { effect: "", call: 0, steps: 0 };
   #taken = 0;
 
@@ -63,12 +61,12 @@ export class RolloutSql implements SqlRunner {
     this.#journal = journal;
   }
 
-  /** Steps of all calls that were made of it, without what was only replayed. */
+  /** Steps of all calls so far, without replayed ones. */
   get stepsTaken(): number {
     return this.#taken;
   }
 
-  /** Throws EnvError for a refused query, a limit, or what SQLite says. */
+  /** Throws EnvError for a refused query, an exceeded limit, or an error of SQLite. */
   exec(place: SqlPlace, query: string, params: readonly SqlValue[]): readonly SqlRow[] {
     const known = this.#journal.find(place);
     if (known !== null) return rowsOf(replay(known, query, params));
@@ -97,7 +95,7 @@ export class RolloutSql implements SqlRunner {
         return outcome;
       });
     } catch (thrown) {
-      // An error is an answer like any other: another asking may find a database in which it would not happen.
+      // An error is stored like any other result: a repeated call might otherwise find a database in which it succeeds.
       const work = thrown instanceof SqlWorkError ? { work: true as const } : {};
       const outcome = { error: messageOf(thrown), ...work };
       this.#journal.add({ ...call, outcome, steps: meter.steps });
@@ -116,14 +114,14 @@ export class RolloutSql implements SqlRunner {
     const statements = statementsOf(query);
     for (const statement of statements) requireOffered(statement);
     const last = statements.at(-1);
-    // Nothing but spaces and comments: SQLite says what it makes of that.
+    // Only spaces and comments: SQLite reports the error.
     if (last === undefined) return this.#read(query, params);
     for (const statement of statements.slice(0, -1)) this.#finish(statement, meter);
     meter.take(workOf(this.#database, last, params));
     return this.#read(last.text, params);
   }
 
-  /** A statement whose rows nobody wants. */
+  /** Runs a statement and ignores its rows. */
   #finish(statement: Statement, meter: Meter): void {
     meter.take(workOf(this.#database, statement, []));
     const rows = this.#database.rows(statement.text, [])[Symbol.iterator]();
@@ -155,7 +153,7 @@ export class RolloutSql implements SqlRunner {
 
 type SqlCall = Omit<SqlEntry, "outcome" | "steps">;
 
-/** The work of one call, after that of the calls before it. */
+/** Counts the work of one call, in addition to that of the calls before it. */
 class Meter {
   readonly #before: number;
   steps: number;
@@ -182,7 +180,7 @@ function tooMuch(what: string, steps: number, most: number): SqlWorkError {
   );
 }
 
-/** Hooks are deterministic given the state; where one is not, no stored result can be the right one. */
+/** Hooks are deterministic given the state; if one is not, a stored result cannot be right, and this throws. */
 function replay(known: SqlEntry, query: string, params: readonly SqlValue[]): SqlOutcome {
   const same = known.query === query && JSON.stringify(known.params) === JSON.stringify(params);
   if (same) return known.outcome;
@@ -208,7 +206,7 @@ function jsonRow(row: Readonly<Record<string, unknown>>): SqlRow {
   throw new EnvError(`column ${bad.path.slice(1)} is ${advice}`);
 }
 
-/** SQLite's own words; the code that one runtime adds says nothing more. */
+/** SQLite's message, without the code that one runtime appends. */
 function messageOf(thrown: unknown): string {
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   return message.replace(/: SQLITE_\w+$/, "");

@@ -1,9 +1,9 @@
-/** The `info` of a row. It may be a JSON text: rows of one file whose objects differ in shape are often stored so. */
+/** Reads the `info` of a row. It may be a JSON text, because files whose rows differ in shape often store it so. */
 import { messageOf } from "../../contract/errors.ts";
 import { findOddity, isRecord, type Json, type JsonObject } from "../../contract/json.ts";
 import { findLost } from "../../contract/lost-json.ts";
 
-/** `info` cannot be read. `path` is the field, and begins with `info`. */
+/** `info` cannot be read. `path` names the field, and begins with `info`. */
 export class InfoError extends RangeError {
   override readonly name = "InfoError";
   readonly path: string;
@@ -14,7 +14,7 @@ export class InfoError extends RangeError {
   }
 }
 
-/** What `info` holds; `{}` where a row has none. Throws `InfoError`. */
+/** The parsed `info`; `{}` if a row has none. Throws `InfoError`. */
 export function readInfo(info: Json | undefined): Json {
   if (typeof info !== "string") return info ?? {};
   const read = parseInfo(info);
@@ -25,7 +25,7 @@ export function readInfo(info: Json | undefined): Json {
   return read;
 }
 
-/** The same of a row in a group of environments, whose `info` also says whose it is. Throws `InfoError`. */
+/** The same for a row in a group of environments, whose `info` also has the route. Throws `InfoError`. */
 export function readRoutedInfo(info: Json | undefined): JsonObject {
   const read = readInfo(info);
   if (isRecord(read)) return read;

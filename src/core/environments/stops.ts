@@ -1,7 +1,7 @@
 /**
- * Stop conditions, cleanup and teardown handlers, in the order they run: priority descending, then name. The names of
- * the record are the names in reports, so a minifier that renames functions changes nothing. A class has entries, its
- * subclasses have those and more, and an instance goes before both: `null` takes an entry away.
+ * Orders stop conditions, cleanup and teardown handlers: priority descending, then name. They are named by the keys of
+ * the record, so a minifier that renames functions changes nothing. A subclass adds entries to those of its class. An
+ * instance's entry replaces one of the same name, and `null` removes it.
  */
 import { requireName } from "../../contract/shown-text.ts";
 import type { Awaitable, Cleanup, Stop } from "./contract.ts";
@@ -20,15 +20,15 @@ export interface CleanupHandler<St> {
 export type StopOptions<St> = { readonly [name: string]: Stop<St> | null };
 export type CleanupOptions<St> = { readonly [name: string]: Cleanup<St> | null };
 
-/** Raised by the state machine itself, before any condition is asked: they have a place here but no say. */
+/** Raised by the state machine itself, before any condition is checked: they only have a place in the order. */
 const MACHINE_STOPS = [
   { name: "has_error", priority: 100 },
   { name: "prompt_too_long", priority: 0 },
 ] as const;
 
 /**
- * Throws TypeError when a `null` names nothing that `ofClass` has, or what the state machine raises, and for a long
- * name.
+ * Throws TypeError if a `null` names no entry of `ofClass`, if an entry has a name of the state machine, and if a name
+ * is too long.
  */
 export function stopConditions<St>(ofClass: StopOptions<St>, given: StopOptions<St>): StopCondition<St>[] {
   const fixed = Object.keys({ ...ofClass, ...given }).find((name) => isMachineStop(name));
@@ -40,7 +40,7 @@ export function stopConditions<St>(ofClass: StopOptions<St>, given: StopOptions<
   return [...machine, ...stops].sort(inOrder);
 }
 
-/** Throws TypeError when a `null` names nothing that `ofClass` has. */
+/** Throws TypeError if a `null` names no entry of `ofClass`. */
 export function cleanupHandlers<St>(
   ofClass: CleanupOptions<St>,
   given: CleanupOptions<St> = {},

@@ -1,9 +1,9 @@
 /**
- * One tool call, from the text a model sent to the text it gets back: decode, then check and run.
+ * Runs one tool call, from the text that the model sent to the content it gets back: decodes, checks and runs.
  *
- * Invariants. Whatever is wrong with a call is thrown as one error of one of the two stages; the environment decides
- * whether the model reads about it or the rollout ends. A result is a string as it is, a list of text and image parts
- * as it is, undefined as null, and everything else as its JSON.
+ * Invariants. Every fault of a call is thrown as one error of one of the two stages; the environment decides whether
+ * the model reads it or the rollout ends. A result that is a string, or a list of text and image parts, is used as it
+ * is; undefined becomes null, and everything else its JSON.
  */
 import type * as z from "zod";
 import { EnvError, ToolCallError } from "../../contract/errors.ts";
@@ -18,8 +18,8 @@ import type { AnyTool, Call, ToolArgs } from "./contract.ts";
 import type { HookContext } from "./hook-state.ts";
 
 /**
- * What a model sent as the arguments of a call, whatever it is, with raw numbers where a double would change one. Many
- * servers send an empty text or null where a call has no arguments. Throws SyntaxError for text that is no JSON.
+ * The decoded arguments of a call, of any type, with raw numbers where a double would change one. Many servers send an
+ * empty text or null for a call without arguments. Throws SyntaxError if the text is not JSON.
  */
 export function decodeArguments(call: ToolCall): Json {
   const text = call.function.arguments.trim();
@@ -27,8 +27,8 @@ export function decodeArguments(call: ToolCall): Json {
 }
 
 /**
- * The arguments with bigints for the numbers that a double would change; as they are for a tool that takes raw ones. No
- * tool runs with a rounded number: throws ToolCallError, which names the field, where its parameters take no bigint.
+ * The arguments with bigints for numbers that a double would change; unchanged for a tool that takes raw numbers. A
+ * tool never runs with a rounded number: throws ToolCallError with the field if its parameters do not accept a bigint.
  */
 export function withExactNumbers(tool: AnyTool | undefined, args: ToolArgs): ToolArgs {
   if (tool?.takesRawNumbers === true || !holdsRaw(args)) return args;
@@ -80,13 +80,13 @@ export function isObject(sent: Json): sent is ToolArgs {
   return isRecord(sent);
 }
 
-/** Says what stands where an object of arguments should. */
+/** The error text for arguments that are not an object. */
 export function noObject(name: string, sent: Json): string {
   const found = sent === null ? "null" : Array.isArray(sent) ? "an array" : `a ${typeof sent}`;
   return `the arguments of ${name} must be an object, not ${found}`;
 }
 
-/** Calls of one turn by their ids, told apart: some models give two of them the same one. */
+/** Keys of a turn's calls by id, made unique: some models give two calls the same id. */
 export function keysOf(ids: readonly string[]): string[] {
   const seen = new Map<string, number>();
   return ids.map((id) => {
@@ -96,14 +96,14 @@ export function keysOf(ids: readonly string[]): string[] {
   });
 }
 
-/** What Python calls a TypeError: a call that does not fit the tool. */
+/** A call that does not match the tool's parameters: Python raises TypeError for it. */
 export function badArguments(message: string): ToolCallError {
   return new ToolCallError(message, { cause: new TypeError(message) });
 }
 
 /**
- * Checks the arguments and runs the tool, within its time. Throws ToolCallError for bad arguments, or what the tool
- * threw.
+ * Checks the arguments and runs the tool within its time. Throws ToolCallError for bad arguments, or the tool's own
+ * error.
  */
 export async function runTool(
   tool: AnyTool,
@@ -122,7 +122,7 @@ export async function runTool(
   return resultContent(tool.name, result);
 }
 
-/** Throws EnvError when the environment left out a hidden argument: that is its bug, not the model's. */
+/** Throws EnvError if the environment did not provide a hidden argument: that is its bug, not the model's. */
 export function requireHidden(tool: AnyTool, args: Readonly<Record<string, unknown>>): void {
   const missing = tool.hidden.find((name) => args[name] === undefined);
   if (missing === undefined) return;
@@ -138,12 +138,12 @@ function resultContent(name: string, result: unknown): Content {
   return parts ?? text;
 }
 
-/** A tool may give back the bigint that it was given. */
+/** A tool may return the bigint that it was given. */
 function writeBigint(_key: string, value: unknown): unknown {
   return typeof value === "bigint" ? rawNumber(String(value)) : value;
 }
 
-/** The list itself when all of it is text and images, which tool messages may hold; an empty one too. */
+/** The list itself if it is empty or all of it is text and images, which tool messages may hold; else null. */
 function contentParts(result: unknown): readonly ContentPart[] | null {
   if (!Array.isArray(result)) return null;
   const { data } = Content.safeParse(result);
@@ -154,12 +154,12 @@ function contentParts(result: unknown): readonly ContentPart[] | null {
 /**
  * A call's arguments, checked against the tool's parameters.
  *
- * Invariants. Under a strict schema a model leaves a parameter out by a null (tool.ts), at any depth: a null that the
- * parameters refuse, where they take nothing at all, is taken for that. Every other null stays, and is refused as what
- * was sent. The work is that of three checks.
+ * Invariants. Under a strict schema a model omits a parameter by sending null (tool.ts), at any depth. So a null is
+ * treated as omitted if the parameters refuse it but accept the member's absence. Every other null stays, and is
+ * refused as sent. The work is that of three checks.
  */
 type Path = readonly PropertyKey[];
-/** Places below a value, by their next step; one without steps is meant itself. */
+/** Places below a value, by their next step; an entry without steps marks its own place. */
 type Places = Map<PropertyKey, Places>;
 
 export function parseArguments<P extends z.ZodObject>(
@@ -177,7 +177,7 @@ export function parseArguments<P extends z.ZodObject>(
   return parameters.safeParse(without(args, placesOf(omitted)));
 }
 
-/** Where issues are, those of each alternative of a union among them. */
+/** The paths of issues, including those of each alternative of a union. */
 function pathsOf(issues: readonly z.core.$ZodIssue[], base: Path = []): Path[] {
   return issues.flatMap((issue) => {
     const path = [...base, ...issue.path];
@@ -203,7 +203,7 @@ function placesOf(paths: readonly Path[]): Places {
   return root;
 }
 
-/** A copy without these members of objects; an item of a list stays. */
+/** A copy without these members of objects; items of lists stay. */
 function without(value: unknown, places: Places): unknown {
   if (places.size === 0) return value;
   if (Array.isArray(value)) {

@@ -1,10 +1,10 @@
 /**
- * An environment that answers with what its tools return, and ends when the model calls none.
+ * An environment that replies with the results of its tools, and ends when the model calls none.
  *
  * Invariants. The calls of one turn run one after the other, in order, each answered by one tool message. A call that
- * fails is answered with the error's text and the next one goes on, unless `stopErrors` lists its class or it is an
- * InfraError, or its time is over: then the rollout ends with that error and the results of the turn are lost. A turn
- * may run again after a restart, so tools are repeatable unless they say otherwise, and each call carries a key that
+ * fails is answered with the error's text and the next one runs, unless `stopErrors` lists its class, it is an
+ * InfraError or its time is over: then the rollout ends with that error and the results of the turn are lost. A turn
+ * may run again after a restart, so tools count as repeatable unless declared otherwise, and each call has a key that
  * stays the same. One instance serves many rollouts: tools are added and removed while it is built, not by hooks.
  */
 import {
@@ -54,10 +54,10 @@ export interface ToolOptions<Task, S, Live> extends EnvironmentOptions<Task, S>,
   readonly tools: readonly AnyTool[];
   /**
    * Errors of these classes end the rollout, as ToolParseError or ToolCallError with the original as cause: `KeyError`
-   * for a tool that is not there, `TypeError` for bad arguments, `ValueError` for arguments that cannot be decoded.
+   * for a tool that does not exist, `TypeError` for bad arguments, `ValueError` for arguments that cannot be decoded.
    */
   readonly stopErrors?: readonly ErrorClass[];
-  /** The text the model reads of a failed call; by default the error's message. */
+  /** The text of a failed call for the model; by default the error's message. */
   readonly formatError?: (error: Error) => string;
 }
 
@@ -66,7 +66,7 @@ type ErrorClass = new (...args: never[]) => Error;
 export const TOOL_OPTIONS = [...HOOK_OPTIONS, "tools", "stopErrors", "formatError"] as const;
 const DEFAULT_MAX_TURNS = 10;
 
-/** What a subclass of the library adds: further options, and whether it provides hidden arguments. */
+/** The additions of a library subclass: further options, and whether it provides hidden arguments. */
 export interface ToolKind {
   readonly options: readonly string[];
   readonly providesHidden: boolean;
@@ -78,7 +78,7 @@ interface OfferedTool {
   readonly definition: ToolDefinition;
 }
 
-/** What the model reads of a call, and whether the call failed. */
+/** A call's content for the model, and whether the call failed. */
 interface Answer {
   readonly content: Content;
   readonly failed: boolean;
@@ -90,7 +90,7 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
   readonly #stopErrors: NonNullable<ToolOptions<Task, S, Live>["stopErrors"]>;
   readonly #formatError: (error: Error) => string;
 
-  /** Throws TypeError for an unknown option, for two tools of one name, and for hidden arguments nobody provides. */
+  /** Throws TypeError for an unknown option, for two tools of one name, and for hidden arguments without a provider. */
   constructor(options: ToolOptions<Task, S, Live>, kind: ToolKind = STATELESS) {
     const tools = byName(options.tools);
     super(options, {
@@ -109,13 +109,13 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
     return [...this.#tools.values()].map(({ definition }) => definition);
   }
 
-  /** One of a name that is there already takes its place. Throws TypeError for hidden arguments nobody provides. */
+  /** A tool of the same name is replaced. Throws TypeError for hidden arguments without a provider. */
   addTool(tool: AnyTool): void {
     this.#refuseHidden(tool);
     this.#tools.set(tool.name, offerTool(tool));
   }
 
-  /** Its definition and its metric go with it. Throws TypeError when there is none of this name. */
+  /** Also removes its definition and its metric. Throws TypeError if there is no tool of this name. */
   removeTool(name: string): void {
     if (!this.#tools.delete(name)) throw new TypeError(`there is no tool named ${name} to remove`);
   }
@@ -137,7 +137,7 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
     return replies;
   }
 
-  /** What a tool is given, made of what the model sent. An error here ends the rollout. */
+  /** Makes a tool's arguments from those the model sent. An error here ends the rollout. */
   protected prepareArguments(
     _name: string,
     args: ToolArgs,
@@ -184,7 +184,7 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
     }
   }
 
-  /** The text the model reads of an error, unless the error ends the rollout. */
+  /** The text of an error for the model. Throws instead if the error ends the rollout. */
   #describe(name: string, thrown: unknown, stage: typeof ToolParseError | typeof ToolCallError): Answer {
     if (isError(thrown, InfraError) || isError(thrown, StageTimeoutError)) throw thrown;
     const error = readable(name, thrown);
@@ -196,7 +196,7 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
   }
 }
 
-/** What was thrown, as an error whose message is a text. */
+/** The thrown value as an error whose message is a text. */
 function readable(name: string, thrown: unknown): Error {
   const said = saidBy(thrown);
   if (said === null) return new Error(`the tool ${name} threw an error without a readable message`);
@@ -209,20 +209,20 @@ function unknownTool(name: string): ToolCallError {
 }
 
 /**
- * Where hidden arguments are added, what is no object cannot even be read; elsewhere it is a call that does not fit.
+ * With hidden arguments, arguments that are not an object cannot be decoded at all; otherwise they are bad arguments.
  */
 function undecodable(message: string): ToolParseError {
   return new ToolParseError(message, { cause: new ValueError(message) });
 }
 
-/** What is wrong with a call by itself goes by its cause, too. */
+/** Whether an error or its cause is of this class. */
 function isOf(error: Error, kind: ErrorClass): boolean {
   const cause = error instanceof ToolError ? error.cause : null;
   const kinds: readonly ErrorClass[] = kind === ValueError ? [kind, SyntaxError] : [kind];
   return [error, cause].some((link) => kinds.some((one) => isError(link, one)));
 }
 
-/** After the first turn: the model's last message calls no tool. */
+/** True after the first turn if the model's last message calls no tool. */
 function callsNoTool({ trajectory }: RolloutFields<unknown>): boolean {
   const last = trajectory.at(-1);
   return last !== undefined && (last.completion.tool_calls ?? []).length === 0;
@@ -237,7 +237,7 @@ function byName(tools: readonly AnyTool[]): Map<string, OfferedTool> {
   return map;
 }
 
-/** Throws what zod throws for parameters that have no JSON Schema. */
+/** Throws zod's error for parameters that have no JSON Schema. */
 function offerTool(tool: AnyTool): OfferedTool {
   return { tool, definition: toolDefinition(tool) };
 }
@@ -248,8 +248,8 @@ function callOf(state: RolloutFields<unknown>, { id }: ToolCall, key: string): C
 }
 
 /**
- * `total_tool_calls`, and `<tool>_calls` for each tool there is when a rollout is scored. Attempts count, failed ones
- * included; a call of an unknown tool counts in the total only.
+ * `total_tool_calls`, and `<tool>_calls` for each tool that exists when a rollout is scored. Attempts count, including
+ * failed ones; a call of an unknown tool counts only in the total.
  */
 class ToolMonitor extends Rubric {
   readonly #names: () => Iterable<string>;
@@ -274,8 +274,8 @@ function callsIn({ completion }: Pick<ScoringArgs<unknown, unknown>, "completion
 }
 
 /**
- * Tools with arguments the model neither sees nor sets: each call's arguments pass through `updateToolArgs`, which adds
- * what belongs to this rollout. Values the model sends under a hidden name are dropped first.
+ * Tools with arguments that the model neither sees nor sets: each call's arguments pass through `updateToolArgs`, which
+ * adds those of this rollout. Values that the model sends under a hidden name are dropped first.
  */
 export interface StatefulToolOptions<Task, S, Live> extends ToolOptions<Task, S, Live> {
   readonly setupState: (state: RolloutFields<NoInfer<Task>>, can: Capabilities) => Awaitable<S>;

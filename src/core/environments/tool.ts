@@ -1,4 +1,4 @@
-/** Tools: a name, a schema for what the model sends, and a function. Hidden arguments never reach the model. */
+/** Tools: a name, a schema for the model's arguments, and a function. Hidden arguments are not shown to the model. */
 import * as z from "zod";
 import { isRecord } from "../../contract/json.ts";
 import type { ToolDefinition } from "../../contract/messages.ts";
@@ -8,14 +8,14 @@ export interface ToolSpec<P extends z.ZodObject, H extends Record<string, Inject
   readonly name: string;
   readonly description: string;
   readonly parameters: P;
-  /** Arguments that `updateToolArgs` provides, each declared with `inject<Type>()`. */
+  /** Arguments provided by `updateToolArgs`, each declared with `inject<Type>()`. */
   readonly hidden?: H;
-  /** False when a second run would do harm; the default is true. */
+  /** False if a second run would do harm; the default is true. */
   readonly idempotent?: boolean;
   readonly run: (args: z.infer<P> & { [K in keyof H]: H[K]["__inject"] }, call: Call) => Awaitable<unknown>;
 }
 
-/** Throws TypeError when a hidden argument is also a parameter. */
+/** Throws TypeError if a hidden argument is also a parameter. */
 export function tool<P extends z.ZodObject, H extends Record<string, Injected<unknown>> = Record<never, never>>(
   spec: ToolSpec<P, H>,
 ): AnyTool {
@@ -25,7 +25,7 @@ export function tool<P extends z.ZodObject, H extends Record<string, Injected<un
   return {
     name: spec.name,
     description: spec.description,
-    // The schema tells the model that nothing else is taken; what it sends nevertheless is an error, not ignored.
+    // The schema forbids other arguments; if the model sends one, it is an error and not ignored.
     parameters: spec.parameters.strict(),
     hidden,
     idempotent: spec.idempotent ?? true,
@@ -33,12 +33,12 @@ export function tool<P extends z.ZodObject, H extends Record<string, Injected<un
   };
 }
 
-/** Declares the type of a hidden argument; there is nothing behind it at run time. */
+/** Declares the type of a hidden argument; it has no value at run time. */
 export function inject<T>(): Injected<T> {
   return {} as Injected<T>;
 }
 
-/** What is sent to the model. */
+/** The definition that is sent to the model. */
 export function toolDefinition(tool: AnyTool): ToolDefinition {
   return {
     type: "function",
@@ -51,31 +51,31 @@ export function toolDefinition(tool: AnyTool): ToolDefinition {
 }
 
 /**
- * The JSON Schema a tool's arguments are advertised with. How they are read: tool-call.ts.
+ * Makes the JSON Schema that advertises a tool's arguments. How arguments are parsed: tool-call.ts.
  *
- * Invariants. A strict schema is one that endpoints can constrain decoding to: every object in it is closed and
- * requires each of its properties, and no keyword in it is one they do not know. What may be left out takes null there,
- * which is how a model under such a schema leaves it out. A schema that cannot be written so goes out as it is, and not
- * as strict. Titles are written as pydantic writes them, defaults are kept, and an integer carries no bounds but its
- * author's. Sources: OpenAI, "Structured model outputs", supported schemas; the Agents SDK's
- * `ensure_strict_json_schema`, which verifiers uses.
+ * Invariants. A strict schema is one to which endpoints can constrain decoding: every object in it is closed and
+ * requires all its properties, and it has only keywords that they support. An optional property accepts null there,
+ * which is how a model omits it under such a schema. A schema that cannot be made strict is sent as it is, not marked
+ * strict. Titles are written as pydantic writes them, defaults are kept, and an integer has only its author's bounds.
+ * Sources: OpenAI, "Structured model outputs", supported schemas; the Agents SDK's `ensure_strict_json_schema`, which
+ * verifiers uses.
  */
 interface SchemaNode {
   readonly [key: string]: unknown;
 }
 
-/** What an endpoint is sent of a tool's parameters. */
+/** A tool's parameters as they are sent to an endpoint. */
 export interface ToolSchema {
   readonly parameters: SchemaNode;
   readonly strict: boolean;
 }
 
-/** Marks, while a schema is written, what a model may leave out. */
+/** Marks, while a schema is made, what a model may omit. */
 const OMISSIBLE = "x-omissible";
 
-/** Keywords whose members are schemas under names of the author's. */
+/** Keywords whose members are schemas under the author's names. */
 const NAMED: ReadonlySet<string> = new Set(["properties", "$defs"]);
-/** Keywords that hold schemas, or a list of them. */
+/** Keywords that hold a schema, or a list of schemas. */
 const INNER: ReadonlySet<string> = new Set([
   ...["items", "prefixItems", "additionalProperties", "propertyNames"],
   ...["anyOf", "oneOf", "allOf", "not"],
@@ -94,13 +94,13 @@ const STRICT_FORMATS: ReadonlySet<unknown> = new Set([
 
 const LOOKAROUND = /\(\?<?[=!]/;
 
-/** Throws what zod throws for a type that has no JSON Schema (a date). */
+/** Throws zod's error for a type that has no JSON Schema (a date). */
 export function toolSchema(name: string, parameters: z.ZodObject): ToolSchema {
   const { $schema: _dialect, ...written } = z.toJSONSchema(parameters, {
     io: "input",
-    // A bigint is an integer for a model, and for JSON.
+    // A bigint is an integer for the model, and in JSON.
     unrepresentable: ({ zodSchema }) => (zodSchema._zod.def.type === "bigint" ? { type: "integer" } : "throw"),
-    // What stands within an optional one is written into the same node, its mark included.
+    // The schema inside an optional one is written into the same node, including its mark.
     override: ({ zodSchema, jsonSchema: node }) => {
       if (mayBeLeftOut(zodSchema)) node[OMISSIBLE] = true;
       else delete node[OMISSIBLE];
@@ -111,7 +111,7 @@ export function toolSchema(name: string, parameters: z.ZodObject): ToolSchema {
   return { parameters: eachNode(strict ? eachNode(schema, closeObject) : schema, removeMark), strict };
 }
 
-/** Optional or defaulted, and not asking for null itself. */
+/** Whether a parameter is optional or has a default, and does not accept null itself. */
 function mayBeLeftOut(parameter: z.core.$ZodType): boolean {
   return parameter._zod.optin === "optional" && !takesNull(parameter);
 }
@@ -120,12 +120,12 @@ function takesNull(parameter: z.core.$ZodType): boolean {
   try {
     return z.safeParse(parameter, null).success;
   } catch {
-    // An author's preprocessing or check that cannot do with null.
+    // An author's preprocessing or check throws for null.
     return false;
   }
 }
 
-/** The schema with each of its nodes changed, the inner ones first. */
+/** The schema with a change applied to each of its nodes, inner nodes first. */
 function eachNode(node: SchemaNode, change: (node: SchemaNode) => SchemaNode): SchemaNode {
   const inner = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(inner);
@@ -150,7 +150,7 @@ function everyNode(node: SchemaNode, holds: (node: SchemaNode) => boolean): bool
   return all;
 }
 
-/** As pydantic would write it. */
+/** Rewrites a node as pydantic would write it. */
 function tidy({ readOnly: _, ...node }: SchemaNode): SchemaNode {
   const { properties } = node;
   return {
@@ -159,7 +159,7 @@ function tidy({ readOnly: _, ...node }: SchemaNode): SchemaNode {
   };
 }
 
-/** A reference is left without a title, which endpoints would take for a keyword beside it. */
+/** A reference gets no title, because endpoints would refuse a keyword next to it. */
 function addTitles(properties: SchemaNode): SchemaNode {
   const members = Object.entries(properties).map(([name, node]) =>
     isRecord(node) && !("$ref" in node) ? [name, { title: titleCase(name), ...node }] : [name, node],
@@ -167,7 +167,7 @@ function addTitles(properties: SchemaNode): SchemaNode {
   return Object.fromEntries(members);
 }
 
-/** zod writes the numbers that JavaScript can tell apart as bounds of every integer. */
+/** zod gives every integer the bounds of JavaScript's safe integers; they are removed. */
 function withoutSafeBounds(node: SchemaNode): SchemaNode {
   if (node["type"] !== "integer") return node;
   const { minimum, maximum, ...rest } = node;
@@ -178,7 +178,7 @@ function withoutSafeBounds(node: SchemaNode): SchemaNode {
   };
 }
 
-/** Whole numbers are integers; values of several types have a list of them. */
+/** Whole numbers get the type integer; values of several types get a list of types. */
 function withLiteralType(node: SchemaNode): SchemaNode {
   const values: unknown = "const" in node ? [node["const"]] : node["enum"];
   if (!Array.isArray(values) || values.length === 0) return node;
@@ -192,7 +192,7 @@ function typeOf(value: unknown): string {
   return Number.isInteger(value) ? "integer" : typeof value;
 }
 
-/** zod writes `type: ["string", "null"]` where pydantic writes an alternative. */
+/** zod writes `type: ["string", "null"]`; pydantic writes alternatives. */
 function withNullApart(node: SchemaNode): SchemaNode {
   const types: unknown = node["type"];
   if (!Array.isArray(types) || !types.includes("null") || "enum" in node) return node;
@@ -211,7 +211,7 @@ function orNull({ title, description, default: fallback, ...type }: SchemaNode):
   };
 }
 
-/** Whether endpoints could hold a model to this node, once it is closed. */
+/** Whether endpoints could constrain a model to this node, once it is closed. */
 function canBeStrict(node: SchemaNode): boolean {
   const { type, items, format, pattern, additionalProperties: others } = node;
   if (!Object.keys(node).every((keyword) => STRICT_KEYWORDS.has(keyword))) return false;
@@ -224,7 +224,7 @@ function canBeStrict(node: SchemaNode): boolean {
 
 function closeObject({ $ref, oneOf, default: fallback, ...rest }: SchemaNode): SchemaNode {
   const node = { ...rest, ...(fallback != null && { default: fallback }) };
-  // Beside a reference endpoints take no keyword, and of alternatives no count.
+  // Endpoints accept no keyword next to a reference, and no `oneOf`.
   if (oneOf !== undefined) return { ...node, anyOf: oneOf };
   if ($ref !== undefined) {
     return Object.keys(removeMark(node)).length === 0 ? { ...node, $ref } : { ...node, anyOf: [{ $ref }] };
@@ -239,7 +239,7 @@ function closeObject({ $ref, oneOf, default: fallback, ...rest }: SchemaNode): S
   };
 }
 
-/** A property that is always there: one that may be left out can be null, unless it has a default. */
+/** Makes an optional property required: it may be null instead, unless it has a default. */
 function presentOrNull(property: unknown): unknown {
   const leftOut = isRecord(property) && property[OMISSIBLE] === true && !("default" in property);
   return leftOut ? orNull(property) : property;

@@ -1,11 +1,11 @@
 /**
- * Whether a mark in a text is meant, or only mentioned.
+ * Decides whether a mark in a text is meant, or only mentioned.
  *
- * The rule. A mark is a mention where it stands alone in quotation marks, backticks or brackets (`"<think>"`), or inside
- * a text of JSON (`{"reason": "no </think> here"}`): everywhere. Outside of thoughts, also inside a code span, inside a
- * fenced block that closes, and where it is called by what it is ("the </think> tag", "the tag <think>"). An opening
- * mark that nothing closes is a mention where it stands in a sentence as a word does ("write <think> first"). In all
- * other cases it is meant: a draft must not win over the answer.
+ * The rule. Everywhere, a mark is a mention if it is alone in quotation marks, backticks or brackets (`"<think>"`), or
+ * inside a JSON string (`{"reason": "no </think> here"}`). Outside of thoughts it is also a mention inside a code span,
+ * inside a fenced block that closes, and if it is named as a tag ("the </think> tag", "the tag <think>"). An opening
+ * mark without a closing one is a mention if it is used as a word in a sentence ("write <think> first"). In all other
+ * cases it is meant: a draft must not win over the answer.
  */
 
 export interface Span {
@@ -14,9 +14,9 @@ export interface Span {
 }
 
 interface Block extends Span {
-  /** Behind the line of the opening fence. */
+  /** The index after the line of the opening fence. */
   readonly body: number;
-  /** It names no language. */
+  /** The fence names no language. */
   readonly plain: boolean;
 }
 
@@ -46,13 +46,13 @@ const LINE_END = /\n/g;
 const FENCE = /^[ \t]*(`{3,}|~{3,})([^\n]*)$/gm;
 const BEFORE_STRING = /[{[,:]\s*$/;
 const BEHIND_STRING = /^\s*[}\],:]/;
-/** Characters looked at on either side: for words, and for the signs around a text of JSON. */
+/** How many characters on either side are searched: for words, and for the signs around a JSON string. */
 const NEAR = 32;
 const INDENT = 100;
 
 export class Mentions {
   readonly #text: string;
-  /** Where something stands, in order; each list is made when it is asked for. */
+  /** The sorted places of each pattern; each list is made at its first use. */
   readonly #places = new Map<RegExp, readonly number[]>();
   readonly #ends = new Map<RegExp, Map<number, number>>();
   #blocks: { readonly all: readonly Block[]; readonly bodies: readonly number[] } | null = null;
@@ -61,20 +61,20 @@ export class Mentions {
     this.#text = text;
   }
 
-  /** Alone between two quotation marks, or inside a text of JSON. */
+  /** Whether it is alone between two quotation marks, or inside a JSON string. */
   isQuoted({ start, end }: Span): boolean {
     return this.#isWrapped(start, end) || this.#isInString(start, end);
   }
 
   /**
-   * In a code span or a fenced block, or called by its kind. `closes`: alone on its line it may end a thought that left
-   * its block open.
+   * Whether it is in a code span or a fenced block, or named by its kind. `closes`: a closing mark alone on its line
+   * may end a thought that left its block open.
    */
   isCode({ start, end }: Span, closes: boolean): boolean {
     return this.#isNamed(start, end) || this.#isInSpan(start, end) || this.#isInBlock(start, end, closes);
   }
 
-  /** As a word in the middle of a sentence. */
+  /** Whether it is used as a word in the middle of a sentence. */
   isWord({ start, end }: Span): boolean {
     const [before, behind] = this.#around(start, end);
     return LETTER_BEFORE.test(before) && NO_WORD_BEHIND.test(behind);
@@ -126,7 +126,7 @@ export class Mentions {
       const [begin, stop] = this.#lineAround(start);
       return this.#endOf(NO_WORDS, begin) < start || this.#endOf(BLANK, end) < stop;
     }
-    // A reply that stands in a block as a whole may begin with its thoughts: the block is of no language.
+    // A reply that is a fenced block as a whole may begin with its thoughts; then the block has no language.
     return !block.plain || this.#endOf(BLANK, 0) < block.start || this.#endOf(BLANK, block.body) < start;
   }
 
@@ -136,7 +136,7 @@ export class Mentions {
     return [(lines[line - 1] ?? -1) + 1, lines[line] ?? this.#text.length];
   }
 
-  /** Where a run of such characters ends that begins at `start`. A run is read once, however many marks follow it. */
+  /** The end of a sequence of such characters that begins at `start`. Cached, so that a sequence is read only once. */
   #endOf(run: RegExp, start: number): number {
     const ends = this.#ends.get(run) ?? new Map<number, number>();
     this.#ends.set(run, ends);
@@ -158,7 +158,7 @@ export class Mentions {
   }
 }
 
-/** How many of the numbers, which ascend, are less than `limit`. */
+/** How many of the ascending numbers are less than `limit`. */
 function countBelow(ascending: readonly number[], limit: number): number {
   let [low, high] = [0, ascending.length];
   while (low < high) {
@@ -169,7 +169,7 @@ function countBelow(ascending: readonly number[], limit: number): number {
   return low;
 }
 
-/** Those that close: a closing fence is at least as long as the opening one, and nothing else stands on its line. */
+/** Blocks that close: a closing fence is at least as long as the opening one, and alone on its line. */
 function fencedBlocks(text: string): { readonly all: readonly Block[]; readonly bodies: readonly number[] } {
   const blocks: Block[] = [];
   let open: (Omit<Block, "end"> & { readonly fence: string }) | null = null;

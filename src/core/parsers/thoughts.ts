@@ -1,23 +1,23 @@
 /**
- * Removes a model's thoughts from a text, so that a score reads the answer alone: what a server sends as `content` when
- * it takes the thoughts out by itself.
+ * Removes a model's thoughts (its reasoning) from a text, so that a score reads only the answer: the `content` of a
+ * server that separates the reasoning itself.
  *
- * Invariants. A thought runs from its opening mark to its closing one; marks of different spellings close each other,
- * and they nest. A closing mark without an opening one ends a thought that the chat template began, so all before it is
- * thought. A thought that never ends leaves no answer behind it. A mark that is only mentioned counts for nothing
- * (mentions.ts). A text without marks comes back unchanged; otherwise white space at the ends is removed. Time is
- * linear in the text.
- * Sources: the reasoning parsers of vLLM and SGLang, the chat formats of llama.cpp, OpenAI's harmony format.
+ * Invariants. A thought goes from its opening mark to its closing one; marks of different spellings close each other,
+ * and they nest. A closing mark without an opening one ends a thought that the chat template began, so all text before
+ * it is thought. There is no answer after a thought that never ends. A mark that is only mentioned is ignored
+ * (mentions.ts). A text without marks is returned unchanged; otherwise white space at the ends is removed. Time is
+ * linear in the text. Sources: the reasoning parsers of vLLM and SGLang, the chat formats of llama.cpp, OpenAI's
+ * harmony format.
  */
 import { Mentions, type Span } from "./mentions.ts";
 
-/** The answer in a text; "" when there are only thoughts. */
+/** The answer in a text; "" if there are only thoughts. */
 export function withoutThoughts(text: string): string {
   const answer = outsideMarks(finalMessages(afterAnnounced(text)));
   return answer === text ? text : answer.trim();
 }
 
-/** Whether a tag of this name holds thoughts. */
+/** Whether a tag of this name contains thoughts. */
 export function isThoughtTag(name: string): boolean {
   return THOUGHT_TAG.test(name);
 }
@@ -51,7 +51,7 @@ const CLOSE = [
   "<channel\\|>",
   "<unused95>",
 ];
-/** Marks that hold no thought and are no part of an answer. */
+/** Marks that contain no thought and do not belong to an answer. */
 const FRAME = [`<${TAG}\\s{0,3}/>`, "<\\|(?:START|END)_RESPONSE\\|>", "<\\|(?:begin|end)_of_solution\\|>", "<turn\\|>"];
 const MARK = new RegExp(`(${OPEN.join("|")})|(${CLOSE.join("|")})|(?:${FRAME.join("|")})`, "gi");
 
@@ -69,7 +69,7 @@ function marksMeant(text: string, found: readonly Mark[]): Mark[] {
   const marks: Mark[] = [];
   let depth = 0;
   for (const mark of found) {
-    // A thought may leave its code open: there only a quoted mark is a mention.
+    // A thought may leave its code block open: for its closing mark, only a quoted mark is a mention.
     const ends = mark.kind === "close" && depth > 0;
     if (mentions.isQuoted(mark) || (!ends && mentions.isCode(mark, mark.kind === "close"))) continue;
     marks.push(mark);
@@ -86,7 +86,7 @@ function marksMeant(text: string, found: readonly Mark[]): Mark[] {
   });
 }
 
-/** Places in the list of the opening marks that nothing closes. */
+/** Indices in the list of the opening marks without a closing one. */
 function neverClosed(marks: readonly Mark[]): number[] {
   const open: number[] = [];
   for (const [at, { kind }] of marks.entries()) {
@@ -114,7 +114,7 @@ function thoughtsBetween(text: string, marks: readonly Mark[]): Span[] {
   return [...spans, ...thoughtsLeft(text, marks, open[0])];
 }
 
-/** All before the mark was thought; or the mark is too much, where thoughts have ended and no words follow it. */
+/** All text before the mark was thought. But if thoughts have ended and no words follow, only the mark is removed. */
 function endBegun(spans: Span[], mark: Span, isLast: boolean): Span[] {
   return isLast && spans.length > 0 ? append(spans, mark) : [{ start: 0, end: mark.end }];
 }
@@ -124,18 +124,18 @@ function append(spans: Span[], span: Span): Span[] {
   return spans;
 }
 
-/** From an opening mark that nothing closes. */
+/** The thought from an opening mark without a closing one. */
 function thoughtsLeft(text: string, marks: readonly Mark[], open: Mark | undefined): Span[] {
   if (open === undefined) return [];
   const closed = marks.findLast(({ kind }) => kind === "close");
   if (closed === undefined || closed.start < open.start) return [{ start: open.start, end: text.length }];
-  // One opening mark too many: the last closing mark ended this thought. What is opened behind it never ends.
+  // There is one opening mark too many: the last closing mark ended this thought. A mark opened after it never closes.
   const again = marks.find(({ kind, start }) => kind === "open" && start > closed.start);
   const left = again === undefined ? [] : [{ start: again.start, end: text.length }];
   return [{ start: open.start, end: closed.end }, ...left];
 }
 
-/** Where the last words end that no closing mark follows, and where only marks and white space come behind. */
+/** The end of the last words that no closing mark follows; only marks and white space come after it. */
 function endOfSpeech(text: string, marks: readonly Mark[]): number {
   let end = text.length;
   for (const mark of marks.toReversed()) {
@@ -150,7 +150,7 @@ function textOutside(text: string, spans: readonly Span[]): string {
   let from = 0;
   for (const { start, end } of [...spans, { start: text.length, end: text.length }]) {
     const piece = text.slice(from, start);
-    // Words on both sides of a thought do not become one.
+    // Words on both sides of a thought must not become one word.
     const joins = kept.length > 0 && /\S$/.test(kept.at(-1) ?? "") && /^\S/.test(piece);
     if (piece !== "") kept.push(joins ? `\n${piece}` : piece);
     from = end;
@@ -162,7 +162,7 @@ function isBlank(text: string, start: number, end: number): boolean {
   return text.slice(start, end).trim() === "";
 }
 
-/** Signs of harmony (gpt-oss), and of Solar Open, whose `begin`, `think` and `content` do the same. */
+/** Signs of harmony (gpt-oss), and of Solar Open, whose `begin`, `think` and `content` mean the same. */
 const SIGN = /<\|(start|begin|channel|think|message|content|end|return|call)\|>/gi;
 
 const HEADS = ["start", "begin", "channel"];
@@ -176,7 +176,7 @@ interface Sign extends Span {
 }
 
 /**
- * What the messages of the channel `final` hold; without one, what is said outside of channels. A text that has no
+ * The content of the messages in the channel `final`; without any, the text outside of channels. A text without
  * messages only loses the signs at its end.
  */
 function finalMessages(text: string): string {
@@ -212,7 +212,7 @@ function signsIn(text: string): Sign[] {
   return found.filter((sign) => !mentions.isQuoted(sign) && !mentions.isCode(sign, false));
 }
 
-/** Those that end the only message of a text. */
+/** The signs that end the only message of a text. */
 function signsAtEnd(text: string, signs: readonly Sign[]): Span[] {
   let end = text.length;
   const last: Span[] = [];
@@ -224,7 +224,7 @@ function signsAtEnd(text: string, signs: readonly Sign[]): Span[] {
   return last.reverse();
 }
 
-/** Of a header, as in `commentary to=functions.add <|constrain|>json`. */
+/** The channel in a header such as `commentary to=functions.add <|constrain|>json`. */
 function channelIn(header: string): Channel {
   const name = /^\s*(?:assistant\s*)?([a-z]{0,20})/i.exec(header.slice(0, 100))?.[1]?.toLowerCase();
   if (name === "final") return "final";
@@ -232,8 +232,8 @@ function channelIn(header: string): Channel {
 }
 
 /**
- * Forms that words begin. Granite's announcements; harmony whose signs the server took out, as in
- * `analysisWe need…assistantfinalParis`.
+ * Formats that begin with words. Granite's announcements; harmony after the server removed the signs: `analysisWe
+ * need…assistantfinalParis`.
  */
 const GRANITE = [/^\s*here(?:'s| is) my thought process:/i, /here(?:'s| is) my response:/gi] as const;
 const BARE_HARMONY = [/^\s*(?:assistant)?analysis|[.!?]assistantfinal/, /assistantfinal/g] as const;

@@ -1,8 +1,8 @@
 /**
- * Replies made of tagged fields: `<reasoning>…</reasoning><answer>…</answer>`.
+ * Parses replies of tagged fields: `<reasoning>…</reasoning><answer>…</answer>`.
  *
- * Invariants. A field is one tag, or several alternatives of which the first is its canonical name. Tags are literal
- * text, exactly spelt: `<a >` is no tag, `a.b` is no pattern, nothing nests. A match runs from an opening tag to the
+ * Invariants. A field is one tag, or several alternatives, of which the first is its canonical name. Tags are literal
+ * text: `<a >` is not a tag, `a.b` is not a pattern, and tags do not nest. A match goes from an opening tag to the
  * first closing tag after it and is trimmed. The scan only goes forward, so time is linear in the text.
  */
 import type { Messages } from "../../contract/messages.ts";
@@ -10,14 +10,14 @@ import { assistantTexts, meanOverReplies, Parser } from "./parser.ts";
 import { isThoughtTag, withoutThoughts } from "./thoughts.ts";
 
 export type XMLField = string | readonly string[];
-/** Each tag's content: null when absent, "" when empty. */
+/** Each tag's content: null if absent, "" if empty. */
 export type XMLFields = Readonly<Record<string, string | null>>;
 
 export class XMLParser extends Parser {
   readonly #fields: readonly (readonly [string, ...string[]])[];
   readonly #answerField: string;
 
-  /** Throws when there is no field, a field is empty or no text, or two fields share a canonical name. */
+  /** Throws if there is no field, a field is empty or not a text, or two fields share a canonical name. */
   constructor(fields: readonly XMLField[], answerField = "answer") {
     super();
     this.#fields = checkFields(fields);
@@ -36,8 +36,8 @@ export class XMLParser extends Parser {
   }
 
   /**
-   * In a string the last match; in messages the first match of the newest reply that has one. A draft in the thoughts is
-   * no answer, unless the field is the thoughts.
+   * Of a string the last match; of messages the first match of the newest reply that has one. A draft in the thoughts
+   * is not an answer, unless the field itself is the thoughts.
    */
   override parseAnswer(completion: Messages | string): string | null {
     const tag = this.#answerField;
@@ -51,7 +51,7 @@ export class XMLParser extends Parser {
     return null;
   }
 
-  /** Renders values under their canonical tags. A field's canonical key goes before its alternatives. */
+  /** Writes values under their canonical tags. A field's canonical key has precedence over its alternatives. */
   format(values: Readonly<Record<string, string | number | boolean | null>>): string {
     return this.#fields
       .map((names) => {
@@ -65,7 +65,7 @@ export class XMLParser extends Parser {
       .join("\n");
   }
 
-  /** The expected form, for a prompt: `...` in place of each value, alternatives as `[ a | b ]`. */
+  /** The expected format for a prompt: `...` for each value, alternatives as `[ a | b ]`. */
   formatDescription(): string {
     return this.#fields
       .map((names) => element(names.length === 1 ? names[0] : `[ ${names.join(" | ")} ]`, "..."))
@@ -73,7 +73,7 @@ export class XMLParser extends Parser {
   }
 
   /**
-   * The mean over replies of: 0.4 × share of fields present (if any field parses) + 0.2 for starting with the first
+   * The mean over replies of: 0.4 × fraction of fields present (if any field parses) + 0.2 for starting with the first
    * field + 0.2 for ending with the last + 0.2 always. The constant is verifiers': its spacing check cannot fail.
    */
   override formatReward(completion: Messages | string): number {

@@ -1,15 +1,16 @@
 /**
- * A chat completion as servers send it, read into what a turn keeps.
+ * Reads a chat completion, as servers send it, into the response that a turn keeps.
  *
- * One rule: only the content and the tool calls of a choice can make a reply unusable. Everything beside them is optional;
- * what cannot be read of it counts as absent. Members that are not OpenAI's are kept and go back to the server.
+ * Invariants. Only the content and the tool calls of a choice can make a reply unusable. All other fields are optional:
+ * one that cannot be parsed counts as absent. Members that are not OpenAI's are kept and sent back to the server.
  *
- * A reply that is no chat completion, has no choice or several, was broken off or holds nothing at all is an error of the
- * library (retryable: another try may be answered properly); one that a policy stopped is an error that no other try mends.
- * Token ids, logprobs and the weights' label are kept verbatim when present. Sources: OpenAI's chat-completion object;
- * vLLM's protocol for the extra fields; verifiers' response check for what counts as empty; docs/endpoints.md for the
- * members of other servers. What a reply may cost to be read is bounded by counting: lists before their items, the values
- * of its content before they are looked at.
+ * A reply is an error of the library if it is not a chat completion, has no choice or several, was broken off or is
+ * empty. Such an error is retryable. A reply that a policy stopped is an error that is not retryable. Token ids,
+ * logprobs and the weights' label are kept verbatim if present. The work of parsing is bounded by counting: lists are
+ * counted before their items are parsed, and the values of the content before it is examined.
+ *
+ * Sources: OpenAI's chat-completion object; vLLM's protocol for the extra fields; verifiers' response check for which
+ * replies are empty; docs/endpoints.md for the members of other servers.
  */
 import * as z from "zod";
 import {
@@ -50,7 +51,7 @@ const FewLevels = z
 const CalledFunction = z.looseObject({ name: z.string(), arguments: z.unknown().optional() });
 const WireCall = z
   .looseObject({ function: CalledFunction.optional() })
-  // A call of another kind of tool (OpenAI's `custom`) has no function.
+  // A call of another type of tool (OpenAI's `custom`) has no function.
   .refine(({ type, function: called }) => called !== undefined || (type ?? "function") !== "function");
 const WireMessage = z.looseObject({
   content: FewLevels.optional().transform(contentOf).pipe(Content),
@@ -69,7 +70,7 @@ const WireChoice = z.looseObject({
     .nullish()
     .catch(null),
 });
-/** Engines name their weights, and servers their replies, by texts or numbers. */
+/** Labels of weights and names of replies: engines and servers send texts or numbers. */
 const Label = z.union([z.string(), z.number()]).nullish().catch(null);
 const WireResponse = z.object({
   id: Label,
@@ -82,8 +83,8 @@ const WireResponse = z.object({
 });
 
 /**
- * `latency_ms` is the caller's: core has no clock. `usedIds`: of the tool calls in the request, which none of the reply's
- * may repeat. Throws `InvalidModelResponseError`, `EmptyModelResponseError` or `PolicyRefusalError`.
+ * `latency_ms` comes from the caller: core has no clock. `usedIds`: the ids of the request's tool calls, which the
+ * reply's must not repeat. Throws `InvalidModelResponseError`, `EmptyModelResponseError` or `PolicyRefusalError`.
  */
 export function readChatCompletion(
   body: unknown,
@@ -104,8 +105,8 @@ export function readChatCompletion(
     throw new InvalidModelResponseError(`the reply has ${choices?.length} choices, not 1`);
   }
   const ended = readEnding(choice);
-  // An engine that tells which tokens it sampled has answered, if only by the end of its turn. One that came to its limit
-  // has thought.
+  // A reply with sampled token ids is not empty: the model may have sampled only its end token. The same holds for a
+  // reply that only reasoned until its token limit.
   const sampled = (choice.token_ids?.length ?? 0) > 0;
   const thought = (wireUsage?.completion_tokens_details?.reasoning_tokens ?? 0) > 0;
   const mayBeEmpty = sampled || thought || ended.finish_reason === "length";
@@ -127,7 +128,7 @@ export function readChatCompletion(
   };
 }
 
-/** Gemini and Azure leave out the choices where they refuse the prompt, and say so beside them. */
+/** The error of a reply without choices. Gemini and Azure omit them if they refuse the prompt, and send a reason. */
 function withoutChoice(body: unknown): RolloutError {
   const { prompt_feedback: feedback, promptFeedback = feedback } = isRecord(body) ? body : {};
   const { block_reason: reason, blockReason = reason } = isRecord(promptFeedback) ? promptFeedback : {};
@@ -140,7 +141,7 @@ function labelOf(label: z.infer<typeof Label>): string | null {
   return label == null ? null : shortText(String(label), LIMITS.nameCharacters);
 }
 
-/** Throws for a reply that is none: its server gave up in the middle of it, or stopped it by a policy. */
+/** Reads how the reply ended. Throws if the server broke the reply off, or stopped it by a policy. */
 function readEnding(choice: Readonly<Record<string, unknown>>): Pick<ModelResponse, "finish_reason" | "finish_word"> {
   const word = finishWord(choice["finish_reason"]);
   const failure = errorWords(choice["error"]);
@@ -158,7 +159,7 @@ function readEnding(choice: Readonly<Record<string, unknown>>): Pick<ModelRespon
   return { finish_reason: null, ...(word !== null && { finish_word: word }) };
 }
 
-/** `mayBeEmpty`: tokens are known to have been sampled, whatever is left of them to read. */
+/** `mayBeEmpty`: tokens are known to have been sampled, even if no text is left of them. */
 function readMessage(wire: WireMessage, mayBeEmpty: boolean, usedIds: ReadonlySet<string>): Message {
   const { reasoning, ...thoughts } = readReasoning(wire);
   const refusal = typeof wire["refusal"] === "string" ? wire["refusal"] : undefined;
@@ -168,7 +169,7 @@ function readMessage(wire: WireMessage, mayBeEmpty: boolean, usedIds: ReadonlySe
   const calls = wire.tool_calls.length === 0 ? before : wire.tool_calls;
   const tool_calls = withOwnIds(calls.flatMap(readCall), usedIds);
   const characters = textLength(content);
-  // A call of another kind of tool cannot be answered and is dropped; it was made all the same.
+  // A call of another type of tool cannot be answered and is dropped, but it makes the reply not empty.
   const empty = characters === 0 && !reasoning && calls.length === 0;
   if (empty && !mayBeEmpty) {
     throw new EmptyModelResponseError("the reply has no text, tool call or reasoning");
@@ -176,7 +177,7 @@ function readMessage(wire: WireMessage, mayBeEmpty: boolean, usedIds: ReadonlySe
   const called = tool_calls.reduce((sum, call) => sum + call.function.name.length + call.function.arguments.length, 0);
   let room = LIMITS.completionBytes - characters - reasoning.length - called;
   if (room < 0) throw new InvalidModelResponseError(`the reply is longer than ${LIMITS.completionBytes} bytes`);
-  /** What the server added is kept as long as the reply is not too long with it. */
+  /** Keeps additional members only while the reply with them stays within the limit. */
   const within = (fields: string | null | undefined) => {
     room -= fields?.length ?? 0;
     return fields != null && room >= 0 ? { provider_fields: fields } : {};
@@ -196,14 +197,14 @@ function readMessage(wire: WireMessage, mayBeEmpty: boolean, usedIds: ReadonlySe
 const READ_OF_MESSAGE: ReadonlySet<string> = new Set(["role", "content", "tool_calls", "function_call"]);
 const READ_OF_CALL: ReadonlySet<string> = new Set(["id", "type", "function", "index"]);
 const READ_OF_FUNCTION: ReadonlySet<string> = new Set(["name", "arguments"]);
-/** OpenAI's members of a message, which servers send as null, or empty, where they say nothing. */
+/** OpenAI's members of a message that servers often send as null or empty. */
 const OFTEN_EMPTY: ReadonlySet<string> = new Set([
   ...["refusal", "annotations", "audio", "reasoning", "reasoning_content", "reasoning_details", "name", "tool_call_id"],
 ]);
-/** Where servers write what a model thought, the first that is used first (verifiers). */
+/** The members in which servers send reasoning. The first one with a value is used (verifiers). */
 export const REASONING = ["reasoning", "reasoning_content", "reasoning_details"] as const;
 
-/** `taken`: the one member that holds just this text; where there are several, all of them are kept as they came. */
+/** `taken`: the only member that has exactly this text; if there are several, all members are kept as they came. */
 function readReasoning(wire: Readonly<Record<string, unknown>>): { reasoning: string; taken?: string } {
   const given = REASONING.filter((name) => !isNothing(wire[name]));
   const texts = given.map((name) => reasoningText(wire[name]));
@@ -217,7 +218,7 @@ function isNothing(value: unknown): boolean {
   return value === undefined || value === null || value === "" || (Array.isArray(value) && value.length === 0);
 }
 
-/** A text, an object with one, or a list of both; encrypted parts have none. */
+/** Reads a text, an object with a text, or a list of both; encrypted parts have no text. */
 function reasoningText(value: unknown): string {
   if (typeof value === "string") return value;
   const items = Array.isArray(value) ? value : [value];
@@ -231,20 +232,20 @@ function textIn(item: unknown): string {
   return texts.find((text) => typeof text === "string") ?? "";
 }
 
-/** A choice of a chunk, sent as a whole reply, has its message in `delta`. */
+/** A chunk that is sent as a whole reply has its message in `delta`. */
 function fromChunk(choice: unknown): unknown {
   if (!isRecord(choice) || isRecord(choice["message"]) || !isRecord(choice["delta"])) return choice;
   return { ...choice, message: choice["delta"] };
 }
 
-/** Flat calls (`{id, name, arguments}`) are read as OpenAI's. */
+/** Converts flat calls (`{id, name, arguments}`) to OpenAI's shape. */
 function fromFlatCall(call: unknown): unknown {
   if (!isRecord(call) || call["function"] !== undefined || typeof call["name"] !== "string") return call;
   const { name, arguments: args, ...rest } = call;
   return { ...rest, type: "function", function: { name, arguments: args } };
 }
 
-/** A call without its own id yet. None for a call of another kind of tool. */
+/** Reads a call; its id may be missing until `withOwnIds`. Returns nothing for a call of another type of tool. */
 function readCall(call: Readonly<Record<string, unknown>> & { function?: z.infer<typeof CalledFunction> | undefined }) {
   const { function: called, id } = call;
   if (called === undefined) return [];
@@ -261,20 +262,20 @@ function readCall(call: Readonly<Record<string, unknown>> & { function?: z.infer
   ];
 }
 
-/** Empty where there is none. Mistral writes "null" then. */
+/** "" if there is no id. Mistral writes "null" for that. */
 function idOf(id: unknown): string {
   return id === "null" || (typeof id !== "string" && typeof id !== "number") ? "" : String(id);
 }
 
-/** Arguments as OpenAI writes them, a text of JSON; no arguments are those of a tool that takes none. */
+/** Arguments as JSON text, as OpenAI writes them. Missing arguments are those of a tool without parameters. */
 function argumentsText(args: unknown): string {
   if (typeof args === "string") return /^\s*(null\s*)?$/.test(args) ? "{}" : args;
   return args === undefined || args === null ? "{}" : JSON.stringify(args);
 }
 
 /**
- * Ids that are missing, empty or used before are replaced, since the server tells by them which result is whose. New ones
- * have nine letters and digits: Mistral takes no others.
+ * Replaces ids that are missing, empty or already used, since the server matches results to calls by id. A new id has
+ * nine letters and digits, the only form that Mistral accepts.
  */
 function withOwnIds(calls: readonly ToolCall[], usedIds: ReadonlySet<string>): ToolCall[] {
   const taken = new Set(usedIds);
@@ -290,13 +291,13 @@ function withOwnIds(calls: readonly ToolCall[], usedIds: ReadonlySet<string>): T
   });
 }
 
-/** The members that no other part of a message has, as JSON text; null for none. */
+/** The members that are not read into another field, as JSON text; null if there are none. */
 function fieldsText(object: Readonly<Record<string, unknown>>, isRead: (name: string) => boolean): string | null {
   const fields = fieldsOf(object, isRead);
   return Object.keys(fields).length === 0 ? null : JSON.stringify(fields);
 }
 
-/** One that holds too much, or is nested too deeply, is left out. */
+/** Additional members. One that is too large, or nested too deeply, is left out. */
 function fieldsOf(
   object: Readonly<Record<string, unknown>>,
   isRead: (name: string) => boolean,
@@ -308,19 +309,19 @@ function fieldsOf(
   return Object.fromEntries(fields);
 }
 
-/** Characters of a reply, parts as their JSON. */
+/** The characters of a reply's content; parts count as their JSON. */
 function textLength(content: Message["content"] | undefined): number {
   if (content === null || content === undefined || content.length === 0) return 0;
   return typeof content === "string" ? content.length : JSON.stringify(content).length;
 }
 
-/** What a reply took as its server counted it, also where the reply cannot be used; null where it does not say. */
+/** The usage that the server reports, also of a reply that cannot be used; null if it reports none. */
 export function usageIn(body: unknown): Usage | null {
   const { data } = WireUsage.safeParse(isRecord(body) ? body["usage"] : null);
   return readUsage(data);
 }
 
-/** Null where one of both counts is missing: then it is not known what the call took. */
+/** Null if one of the two counts is missing: then the usage of the call is unknown. */
 function readUsage(wire: z.infer<typeof WireUsage> | null | undefined): Usage | null {
   const prompt_tokens = wire?.prompt_tokens ?? wire?.input_tokens;
   const completion_tokens = wire?.completion_tokens ?? wire?.output_tokens;

@@ -1,6 +1,6 @@
 /**
- * Why a reply ended, in the words of many servers. Only four things matter: it is whole, it was cut at a limit of tokens, it
- * was broken off, or a policy stopped it. Each word was read in the documentation or the source of the server named beside it.
+ * Maps the finish reasons of many servers to four endings: the reply is whole, was cut at a token limit, was broken
+ * off, or was stopped by a policy. Each word comes from the documentation or source of the server named next to it.
  */
 import { isRecord } from "../../contract/json.ts";
 import { shortText } from "../../contract/shown-text.ts";
@@ -46,7 +46,7 @@ const ENDING_OF: ReadonlyMap<string, Ending> = new Map(
 
 const LONGEST_REASON = 100;
 
-/** Words that nobody has listed, by what they are made of: of a policy first, since `content_filter_error` is both. */
+/** Patterns for words that are not listed. Policy words are tested first, since `content_filter_error` matches both. */
 const SOUNDS_LIKE: readonly (readonly [Ending, RegExp])[] = [
   [
     "refused_by_policy",
@@ -58,7 +58,7 @@ const SOUNDS_LIKE: readonly (readonly [Ending, RegExp])[] = [
   ],
 ];
 
-/** The server's own word; null where it gave none, or a word for none. Some write an object or a list around it. */
+/** The server's own word; null if it sent none, or a word for "none". Some servers wrap it in an object or a list. */
 export function finishWord(reason: unknown): string | null {
   const one: unknown = Array.isArray(reason) ? reason[0] : reason;
   const given = isRecord(one) ? (one["type"] ?? one["reason"] ?? one["name"]) : one;
@@ -67,7 +67,7 @@ export function finishWord(reason: unknown): string | null {
   return /^(?:null|none|)$/i.test(word) ? null : word;
 }
 
-/** `FinishReason.MAX_TOKENS`, `FINISH_REASON_MAX_TOKENS` and `max-tokens` are the same word. */
+/** Normalises first: `FinishReason.MAX_TOKENS`, `FINISH_REASON_MAX_TOKENS` and `max-tokens` are the same word. */
 export function endingOf(word: string | null): Ending {
   if (word === null) return "unknown";
   const plain = word
@@ -77,7 +77,7 @@ export function endingOf(word: string | null): Ending {
     .replace(/^finish_?reason[._:]+/, "");
   const known = ENDING_OF.get(plain);
   if (known !== undefined) return known;
-  // Gemini's compatibility writes `content_filter: PROHIBITED_CONTENT`.
+  // Gemini's OpenAI-compatible API writes `content_filter: PROHIBITED_CONTENT`.
   const parts = plain.split(/[:;,/|]/).map((part) => ENDING_OF.get(part.replaceAll(/^_+|_+$/g, "")));
   const listed = parts.find((part) => part === "refused_by_policy" || part === "broken_off");
   return listed ?? SOUNDS_LIKE.find(([, words]) => words.test(plain))?.[0] ?? "unknown";

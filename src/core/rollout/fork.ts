@@ -1,9 +1,9 @@
 /**
- * Going on from the middle of a rollout: what another one begins with when it is to follow turn k of this one.
+ * Forks a rollout: makes the data with which another rollout continues after turn k of this one.
  *
- * Invariants. The turns up to k, their states and the environment's reply to turn k are taken as they are stored: no
- * environment code runs again for them, and the first thing that happens is the call of turn k + 1. Inherited turns are
- * shown and counted by stop conditions; their calls and their usage stay those of the rollout they were made in.
+ * Invariants. The turns up to k, their states and the environment's reply to turn k are copied from storage: no
+ * environment code runs again for them, and the first new action is the call of turn k + 1. Inherited turns are shown
+ * and counted by stop conditions; their calls and usage belong to the rollout that made them.
  */
 
 import { type Trajectory, unpackTurns } from "../../contract/trajectory.ts";
@@ -11,10 +11,7 @@ import { sizeOf } from "../size.ts";
 import { newRollout, type Rollout, type RolloutTask } from "./rollout.ts";
 import { lastIds } from "./tokens.ts";
 
-/**
- * The part of a trajectory that rollouts going on behind `turn` need: its turns to that one, and the prompt of the
- * next.
- */
+/** The part of a trajectory that a fork after `turn` needs: the turns up to that one, and the next prompt. */
 export interface ForkPoint
   extends Pick<
     Trajectory,
@@ -32,12 +29,12 @@ export interface ForkPoint
   readonly turn: number;
 }
 
-/** Turns a rollout can be forked behind: all but its last, since nothing was said after that. */
+/** How many turns a rollout can be forked after: all but the last, which has no reply of the environment. */
 export function forkableTurns({ turns }: Pick<Trajectory, "turns">): number {
   return Math.max(0, turns.length - 1);
 }
 
-/** What is kept for the rollouts that go on behind `turn`, which must be below `forkableTurns`. */
+/** The stored data of forks after `turn`, which must be below `forkableTurns`. */
 export function forkPoint(trajectory: Trajectory, turn: number): ForkPoint {
   const { schema, rollout_id, task_key, example_id, task, prompt, answer, info } = trajectory;
   const { initial_state, turns } = trajectory;
@@ -45,7 +42,7 @@ export function forkPoint(trajectory: Trajectory, turn: number): ForkPoint {
   return { ...frozen, initial_state, turns: turns.slice(0, turn + 2), turn };
 }
 
-/** The rollout `id`, ready to make its first call of its own. `at`: epoch milliseconds. */
+/** The rollout `id`, before its first own call. `at`: epoch milliseconds. */
 export function forkedRollout(id: string, point: ForkPoint, at: number): Rollout {
   const { task_key, example_id, task, prompt, answer, info, initial_state, turn } = point;
   const frozen: RolloutTask = { id, task_key, example_id, task, prompt, answer, info };

@@ -1,11 +1,11 @@
 /**
- * Runs one rollout's environment hooks, one effect of the state machine at a time.
+ * Runs the environment hooks of one rollout, one effect of the state machine at a time.
  *
- * Invariants. `perform` never throws: what environment code throws comes back as a `failed` event, or, while closing,
- * among the errors of `closed`. Between effects a harness holds nothing but open handles, so it may be dropped at any
- * time and a fresh one goes on from the stored rollout. Randomness is drawn from a stream seeded by the rollout and the
- * effect, and sql calls are counted per effect, so an effect that runs again after a restart draws the same numbers and
- * makes the same calls.
+ * Invariants. `perform` never throws: an error of environment code becomes a `failed` event, or, while closing, one of
+ * the errors of `closed`. Between effects a harness holds only open handles, so it may be dropped at any time, and a
+ * new one continues from the stored rollout. Randomness comes from a stream seeded by the rollout and the effect, and
+ * sql calls are counted per effect, so an effect that runs again after a restart draws the same numbers and makes the
+ * same calls.
  */
 
 import {
@@ -49,34 +49,31 @@ import { redact } from "../redact.ts";
 import type { Effect, Event, Rollout } from "./rollout.ts";
 import { rowTools } from "./task.ts";
 
-/** The effects an environment answers; the model answers `sample`. */
+/** The effects that the environment performs; the model performs `sample`. */
 export type HookEffect = Extract<Effect, { kind: "setup" | "reply" | "close" }>;
 
 export interface HarnessOptions {
   readonly rolloutId: string;
-  /** The row as the environment knows it, where that is not as the rollout carries it. */
+  /** The row as the environment sees it, if it differs from the rollout's row. */
   readonly row?: RoutedRow;
-  /** What the environment may use; by default what it says itself. */
+  /** What the environment may use; by default its own declaration. */
   readonly needs?: readonly Need[];
-  /** What the platform has to offer; the environment gets what it declared. `now` is epoch milliseconds. */
+  /** The platform's capabilities; the environment gets those it declared. `now` is epoch milliseconds. */
   readonly capabilities: Omit<OfferedCapabilities, "random" | "sql">;
-  /** The rollout's own database, where there is one to offer. */
+  /** The rollout's own database, if it has one. */
   readonly sql?: SqlRunner | undefined;
-  /**
-   * Made of the run's seed and the rollout's place in it, so that the same run draws the same when it is asked for
-   * again.
-   */
+  /** Made of the run's seed and the rollout's place in the run, so that a repeated run draws the same numbers. */
   readonly seed: number | string;
   readonly signal?: { readonly aborted: boolean };
-  /** Values of the secrets among the capabilities: they come back out of no hook. */
+  /** Values of the secrets among the capabilities: they are removed from everything that hooks return. */
   readonly secrets?: readonly string[];
-  /** How long environment code may take; without it, as long as it likes. */
+  /** Time limits of environment code; absent: no limits. */
   readonly limit?: StageLimit;
-  /** Told of a tool that must not run twice, right before it runs. */
+  /** Called right before a tool runs that must not run twice. */
   readonly unrepeatable?: (tool: string) => void;
 }
 
-/** What one effect uses up: the same from its beginning, whenever it runs again. */
+/** Per-effect resources. They start from the same point whenever the effect runs again. */
 interface Draws {
   readonly random: () => number;
   readonly effect: string;
@@ -85,10 +82,13 @@ interface Draws {
 
 type Tools = readonly ToolDefinition[];
 
-/** What each environment has said of a state: what reaches a report or a call was asked under the limits of a hook. */
+/**
+ * The tools that each environment returned for a state: reports and calls use the result obtained under a hook's
+ * limits.
+ */
 const said = new WeakMap<PlayedEnvironment, WeakMap<JsonObject, Tools | SerializedError>>();
 
-/** What goes to the model with a rollout's next call; empty = send none. Never throws: the environment says it. */
+/** The tools sent with a rollout's next call; empty: none. Never throws: an error of the environment is returned. */
 export function offeredTools(environment: AnyEnvironment, rollout: Rollout): Tools | SerializedError {
   const { environment: player, info } = environment.route(rollout);
   return toolsOf(player, info, rollout.state);
@@ -114,14 +114,14 @@ function askTools(player: PlayedEnvironment, info: Json, state: JsonObject): Too
   }
 }
 
-/** A harness for the environment that plays this rollout. Throws RangeError where none does. */
+/** A harness for the environment that plays this rollout. Throws RangeError if none does. */
 export function openHarness(
   environment: AnyEnvironment,
   rollout: Rollout,
   options: Omit<HarnessOptions, "row" | "needs">,
 ): Harness {
   const { environment: player, ...row } = environment.route(rollout);
-  // What may be used is declared by whoever a run names.
+  // The run's own environment declares the needs, also for the members of a group.
   return new Harness(player, { ...options, row, needs: environment.needs });
 }
 
@@ -133,7 +133,7 @@ export class Harness {
   readonly #can: Capabilities;
   readonly #secrets: readonly string[];
   #draws: Draws;
-  /** Tool calls that the effect answered, and whether they failed. */
+  /** The tool calls that the effect answered, and whether they failed. */
   readonly #answered = new Map<string, boolean>();
   #live: { readonly value: unknown; readonly rollout: Rollout } | null = null;
 
@@ -154,11 +154,11 @@ export class Harness {
     });
   }
 
-  /** One effect, one event. Never throws. */
+  /** Performs one effect and returns one event. Never throws. */
   async perform(effect: HookEffect, rollout: Rollout): Promise<Event> {
     const event = redact(await this.#runEffect(effect, rollout), this.#secrets);
     if (event.type !== "replied" && event.type !== "closed") return event;
-    // With the hook, whose state it is about: no other code of the environment runs between two hooks.
+    // Asked right after the hook, about the state it left: no other environment code runs between two hooks.
     const tools = toolsOf(this.#environment, (this.#context.row ?? rollout).info, event.state);
     if (event.type === "closed" || event.final_env_response !== null) return event;
     if (!("error" in tools)) return event;
@@ -189,7 +189,7 @@ export class Harness {
     return { type: "closed", state, error, cleanup_errors, at: this.#now() };
   }
 
-  /** Closes what is open, without ending the rollout. Returns what went wrong instead of throwing. */
+  /** Closes the open handles, without ending the rollout. Returns an error instead of throwing it. */
   async dispose(): Promise<SerializedError | null> {
     const live = this.#live;
     if (live === null) return null;
@@ -243,7 +243,7 @@ export class Harness {
     return tool_failed.every((failed) => failed === null) ? {} : { tool_failed };
   }
 
-  /** Whatever fails, the rest still runs: a failed hook must not leak what another would have released. */
+  /** Runs every step even if one fails: a failed hook must not leak what another step would release. */
   async #close(rollout: Rollout): Promise<Event> {
     const environment = this.#environment;
     const unopened = await faultOf("openLive", () => this.#openLive(rollout, "cleanup"));
@@ -270,7 +270,7 @@ export class Harness {
     );
   }
 
-  /** A state for hooks that may use handles; opens them when this harness has not yet. */
+  /** A state for hooks that may use handles. Opens the handles if this harness has not done so. */
   async #openLive(rollout: Rollout, stage: Stage): Promise<HookState> {
     const value = this.#live === null ? await this.#openHandles(rollout, stage) : this.#live.value;
     this.#live = { value, rollout };
@@ -279,7 +279,7 @@ export class Harness {
 
   async #openHandles(rollout: Rollout, stage: Stage): Promise<unknown> {
     const effect = this.#draws;
-    // Draws of its own: whether handles are reopened here must not shift what the effect itself draws.
+    // A separate stream: whether handles are reopened here must not change the effect's own numbers.
     this.#draws = this.#drawsFor("live", rollout);
     const before = Object.freeze(openState(rollout, undefined, this.#context));
     try {
@@ -306,7 +306,7 @@ export class Harness {
     };
   }
 
-  /** Environment code under the limit of its stage; `where` names it. */
+  /** Runs environment code under the limit of its stage; `where` is its name in the error. */
   async #withinLimit<T>(stage: Stage, where: string, run: () => Awaitable<T>): Promise<T> {
     return await this.#context.limit(stage, where, run());
   }
@@ -316,15 +316,16 @@ export class Harness {
   }
 }
 
-/** What the environment adds to the history is checked like anything else from outside. */
+/** Checks the messages that the environment adds to the history, like any outside input. */
 function checkPrompt(prompt: Messages, rollout: Rollout): Messages {
   const history = historyOf(rollout.turns);
   const kept = commonPrefix(history, prompt);
-  // What it handed back unchanged is taken from here: its own objects may say something else when they are read again.
+  // Unchanged messages are taken from our own copy: the environment's objects may return something else when read
+  // again.
   return [...history.slice(0, kept), ...checkMessages(prompt.slice(kept))];
 }
 
-/** An empty text is no message: the rollout ends with nothing more said. */
+/** An empty text is not a message: the rollout ends without a final message. */
 function finalMessages(final: Messages | string): Messages {
   return final === "" ? [] : checkMessages(final);
 }

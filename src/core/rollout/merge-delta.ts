@@ -1,8 +1,8 @@
 /**
- * The pieces of a streamed message, put together. Texts are joined, tool calls are told apart by index, id or name, and of
- * what a server adds of its own the last value counts, lists being joined.
+ * Merges the pieces of a streamed message. Texts are joined, tool calls are distinguished by index, id or name, and of
+ * a server's additional members the last value is kept; lists are joined.
  *
- * Invariant. Nothing that was put together before is copied for another piece: the time is linear in the stream.
+ * Invariant. Text that was already merged is not copied for the next piece: the time is linear in the stream.
  */
 import { isRecord } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
@@ -11,29 +11,29 @@ import { callsOf, contentOf } from "./reply-shapes.ts";
 export type Members = Readonly<Record<string, unknown>>;
 type Mutable = Record<string, unknown>;
 
-/** Members of a message, or of a part of one, whose pieces follow each other as text. */
+/** Members of a message, or of a part, whose pieces are joined as text. */
 const TEXTS: ReadonlySet<string> = new Set(["reasoning", "reasoning_content", "refusal", "thinking"]);
 const PIECES: ReadonlySet<string> = new Set(["text", "summary", "data", "thinking", "reasoning"]);
-/** How the arguments of a call came: what each new piece is compared with, so that their whole is never searched. */
+/** How the arguments of a call arrived: new pieces are compared with this, so that the whole text is never searched. */
 interface Pieces {
   readonly first: string;
   readonly last: string;
   readonly count: number;
-  /** Each piece begins with the one before. */
+  /** Each piece begins with the previous one. */
   readonly grows: boolean;
 }
 const PIECES_OF = new WeakMap<object, Pieces>();
 
-/** Parts that are streamed in pieces without a number. */
+/** Types of parts that are streamed in pieces without an index. */
 const UNNUMBERED: ReadonlySet<unknown> = new Set(["text", "thinking", "reasoning.text", "reasoning.summary"]);
-/** What a message, a call or a part may have; more is left out. */
+/** Maximal number of members of a message, a call or a part; others are left out. */
 const MOST_MEMBERS = 100;
 
-/** `message` takes what `delta` adds. */
+/** Merges `delta` into `message`. */
 export function mergeDelta(message: Mutable, delta: Members): void {
   for (const [name, value] of Object.entries(delta)) {
     if (!isTaken(message, name, value)) continue;
-    // A null says that the piece adds nothing; it stays where nothing else comes.
+    // A null adds nothing; it is kept only if no other value comes.
     if (value === null) message[name] ??= null;
     else if (name === "content") message[name] = joinedContent(message[name], contentOf(value));
     else if (name === "tool_calls") message[name] = mergeCalls(message[name], value);
@@ -53,7 +53,7 @@ function joined(name: string, before: unknown, value: unknown): unknown {
   return value;
 }
 
-/** Mistral's models that think stream parts first and plain texts behind them. */
+/** Mistral's reasoning models stream parts first and plain texts after them. */
 function joinedContent(before: unknown, value: unknown): unknown {
   if (before === undefined || before === null) return Array.isArray(value) ? joinedList([], value) : value;
   if (typeof before === "string" && typeof value === "string") return before + value;
@@ -75,7 +75,7 @@ function joinedList(before: unknown[], items: readonly unknown[]): unknown[] {
   return before;
 }
 
-/** A piece of the part before it: of the same number, or of a kind that comes in pieces. */
+/** Whether a piece continues the previous part: it has the same index, or a type that is streamed in pieces. */
 function isSamePart(one: Members, other: Members): boolean {
   const { type, index, id } = other;
   if (typeof type !== "string" || one["type"] !== type || one["index"] !== index) return false;
@@ -98,14 +98,14 @@ function mergeCalls(before: unknown, pieces: unknown): unknown[] {
   for (const piece of callsOf(pieces)) {
     if (!isRecord(piece)) continue;
     const call = callOf(calls, piece) ?? {};
-    // One call more than a reply may hold: it is refused as a whole one would be.
+    // One call above the limit is kept, so that the reply is refused as a whole reply would be.
     if (!calls.includes(call) && calls.length <= LIMITS.toolCallsPerReply) calls.push(call);
     mergeCall(call, piece);
   }
   return calls;
 }
 
-/** The call that a piece goes on with; null where it begins another. */
+/** The call that a piece continues; null if it begins another call. */
 function callOf(calls: readonly Mutable[], piece: Members): Mutable | null {
   const { id, index } = piece;
   const numbered = index !== undefined && index !== null;
@@ -114,13 +114,13 @@ function callOf(calls: readonly Mutable[], piece: Members): Mutable | null {
   const { name = "" } = functionOf(piece);
   if (typeof id === "string" && id !== "") {
     if (call["id"] === id || typeof call["id"] !== "string" || call["id"] === "") return call;
-    // GLM sends another id with every piece of a call: only a name begins one.
+    // GLM sends another id with every piece of a call: only a name begins a new call.
     return numbered && !name ? call : (calls.findLast((one) => one["id"] === id) ?? null);
   }
   return name && beginsAnother(call, piece, numbered) ? null : call;
 }
 
-/** Without ids a whole call behind another is one of its own: Gemini numbers all of them 0. */
+/** Without ids a whole call after another is a new call: Gemini gives all calls the index 0. */
 function beginsAnother(call: Members, piece: Members, numbered: boolean): boolean {
   if (!numbered && functionOf(call)["name"] !== functionOf(piece)["name"]) return true;
   return isWholeCall(piece) && looksWhole(call);
@@ -133,7 +133,7 @@ function looksWhole(call: Members): boolean {
   return first.startsWith("{") && last.endsWith("}");
 }
 
-/** It has all of its arguments. */
+/** Whether the piece has all arguments of its call. */
 function isWholeCall(piece: Members): boolean {
   const { arguments: args } = functionOf(piece);
   return typeof args === "string" ? isWholeObject(args) : args !== undefined && args !== null;
@@ -144,8 +144,9 @@ function isWholeObject(args: string): boolean {
 }
 
 /**
- * The arguments of all calls, at the end of their stream. Some servers send the whole so far with each piece, the whole once
- * more at the end, or `{}` before the pieces: put together these are no JSON, and then what was meant is taken.
+ * Completes the arguments of all calls at the end of the stream. Some servers send all arguments so far with each
+ * piece, or all of them once more at the end, or `{}` before the pieces. If the joined text is not JSON, the intended
+ * one is used.
  */
 export function settleCalls({ tool_calls: calls }: Members): void {
   for (const call of Array.isArray(calls) ? calls.filter(isRecord) : []) {
@@ -183,7 +184,7 @@ function mergeCall(call: Mutable, piece: Members): void {
   }
 }
 
-/** The name comes once, or again with every piece; the arguments in pieces, or whole. */
+/** The name comes once, or with every piece; the arguments in pieces, or whole. */
 function mergeFunction(called: Mutable, piece: Members): void {
   for (const [name, value] of Object.entries(piece)) {
     if (value === null || !isTaken(called, name, value)) continue;
@@ -204,12 +205,12 @@ function joinedArguments(called: Mutable, known: unknown, piece: string): unknow
   return typeof known === "string" ? known + piece : piece;
 }
 
-/** What is the same is said again; what differs before any arguments is the rest of it. */
+/** An equal name is a repetition; a different one before any arguments is the rest of the name. */
 function joinedName({ arguments: args = "" }: Members, known: string, piece: string): string {
   return piece !== known && args === "" ? known + piece : known;
 }
 
-/** The object under a name, made if it is not there. */
+/** The object under a name, created if it is missing. */
 function ownMembers(object: Mutable, name: string): Mutable {
   const own = object[name];
   if (isRecord(own)) return own;

@@ -1,26 +1,26 @@
 /**
- * Rollouts stored by earlier releases, brought up to the shape of this one. Each step has a name and raises the schema
- * by one; none is ever edited once landed, since what it was written for is on disks we do not see.
+ * Migrates rollouts that earlier releases stored to the current shape. Each step has a name and raises the schema by
+ * one. A step is never edited after release, since stored rollouts depend on it.
  */
 import { RolloutError } from "../../contract/errors.ts";
 import { ROLLOUT_SCHEMA } from "../../contract/trajectory.ts";
 
-/** A stored rollout, or the part of one that is kept in one piece, of whatever schema. */
+/** A stored rollout of any schema, or the part of one that is stored in one piece. */
 export interface StoredRollout {
   readonly schema: number;
 }
 
 export interface RolloutMigration {
   readonly name: string;
-  /** The schema it starts from. */
+  /** The schema before the step. */
   readonly from: number;
   readonly change: <Stored extends StoredRollout>(stored: Stored) => StoredRollout;
 }
 
-/** None yet: this is the first release. */
+/** There are none yet: this is the first release. */
 export const ROLLOUT_MIGRATIONS: readonly RolloutMigration[] = [];
 
-/** The same rollout in this release's shape. Throws for one that a later release wrote: it is to wait for that. */
+/** The rollout in this release's shape. Throws if a later release wrote it: it must wait for that release. */
 export function migrateRollout(
   stored: StoredRollout,
   { schema, steps } = { schema: ROLLOUT_SCHEMA, steps: ROLLOUT_MIGRATIONS },

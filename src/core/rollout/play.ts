@@ -1,8 +1,8 @@
 /**
- * Plays one rollout in this process: no platform, no network, no model but a function.
+ * Plays one rollout in this process, without platform and network; the model is a function.
  *
- * Invariants. The loop is the platform's own: the same state machine, the same harness, the same scoring. Nothing here
- * decides anything about a rollout. The model is the outside world, so a restart does not touch it.
+ * Invariants. The loop is the platform's: the same state machine, the same harness, the same scoring. This module makes
+ * no decision about a rollout. The model is outside of the rollout, so a restart does not affect it.
  */
 import { OverlongPromptError, RolloutError, type SerializedError, serializeError } from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/json.ts";
@@ -36,38 +36,34 @@ import {
 
 export interface PlayOptions {
   readonly model: TestModel;
-  /** Stores the rollout, drops the harness and its handles, and goes on afresh after every step. */
+  /** After every step: stores the rollout, drops the harness and its handles, and continues with a new one. */
   readonly restartAfterEachTurn?: boolean;
   /**
-   * A second copy of the environment: restarts alternate between the two, and it scores, so what one keeps to itself is
-   * not found again.
+   * A second instance of the environment. Restarts alternate between the two, and it scores, so that state kept on one
+   * instance instead of the rollout shows up as a difference.
    */
   readonly secondInstance?: AnyEnvironment;
   readonly seed?: number;
-  /**
-   * What the platform would offer, as far as the environment declares it. `now` is epoch milliseconds; 0 by default.
-   */
+  /** The platform's capabilities; the environment gets those it declares. `now` is epoch milliseconds; 0 by default. */
   readonly capabilities?: Partial<Omit<Capabilities, "random" | "sql">>;
-  /** Resolves at that time (epoch milliseconds): what ends a call that never answers, where there is a time limit. */
+  /** Resolves at that time (epoch milliseconds). It ends a call that never answers, if there is a time limit. */
   readonly until?: (at: number) => Promise<void>;
-  /**
-   * Answers for the rubric's judge; or, where it has several, one for each name. Without it a judge gives no verdict.
-   */
+  /** Answers for the rubric's judge; for several judges, one function per name. Without it judges give no judgement. */
   readonly judge?: TestJudges;
   /**
-   * An empty database for the rollout, where the environment needs sql: `() => new DatabaseSync(":memory:")` of
+   * Opens an empty database for the rollout if the environment needs sql: `() => new DatabaseSync(":memory:")` of
    * node:sqlite.
    */
   readonly openSqlite?: () => SqliteHandle;
 }
 
 export interface RolloutReport {
-  /** Null when the rollout failed or a reward function gave no score. */
+  /** Null if the rollout failed or a reward function gave no score. */
   readonly reward: number | null;
   /** Every score by name, rewards and metrics alike. */
   readonly metrics: Readonly<Record<string, number | null>>;
   readonly scoring_errors: ScoreRecord["scoring_errors"];
-  /** The environment's own fields, at the end. */
+  /** The environment's own fields, at the end of the rollout. */
   readonly state: JsonObject;
   readonly completion: Messages;
   readonly stop_condition: string | null;
@@ -76,11 +72,11 @@ export interface RolloutReport {
   readonly cleanup_errors: readonly SerializedError[];
   /** Model calls answered. */
   readonly turns: number;
-  /** All that the rollout leaves behind, as the platform would store it. */
+  /** The whole result of the rollout, as the platform would store it. */
   readonly trajectory: Trajectory;
 }
 
-/** Throws what the model throws, and when handles cannot be closed at a restart; anything else is in the report. */
+/** Throws what the model throws, and if handles cannot be closed at a restart; all other errors are in the report. */
 export async function playTask(
   environment: AnyEnvironment,
   task: Omit<RolloutTask, "id" | "task_key">,
@@ -119,14 +115,14 @@ async function drive(environment: AnyEnvironment, started: Rollout, options: Pla
     const fault = await harness.dispose();
     if (fault !== null) throw new Error(`closeLive failed at a restart: ${fault.message}`);
     rollout = JSON.parse(JSON.stringify(rollout)) as Rollout;
-    // Every other hook, not every other step: of those half are the model's.
+    // The instances alternate after every hook and not after every step, since half of the steps are the model's.
     if (hooked) [current, other] = [other, current];
     harness = newHarness(current, rollout, { ...options, sql });
   }
   return rollout;
 }
 
-/** Outlives a restart, as the platform's does. */
+/** The database outlives a restart, as the platform's does. */
 function openSql({ needs }: AnyEnvironment, { openSqlite }: PlayOptions): RolloutSql | undefined {
   if (!needs.includes("sql") || openSqlite === undefined) return undefined;
   return new RolloutSql(databaseOf(openSqlite()), NO_JOURNAL);
@@ -156,7 +152,7 @@ async function step(
   }
 }
 
-/** What the platform makes of a call: an answer, an endpoint's error, or the end of the rollout's time. */
+/** The event of a call, as on the platform: an answer, an error of the endpoint, or the end of the rollout's time. */
 async function askModel(environment: AnyEnvironment, rollout: Rollout, options: PlayOptions): Promise<Event> {
   const turn = rollout.turns.length;
   const tools = offeredTools(environment, rollout);
@@ -173,7 +169,7 @@ async function askModel(environment: AnyEnvironment, rollout: Rollout, options: 
   }
 }
 
-/** Null when the rollout's time was over first. */
+/** Null if the rollout's time ended first. */
 async function inTime(
   answer: ReturnType<TestModel>,
   environment: AnyEnvironment,
@@ -245,12 +241,12 @@ function messageOf(reply: Reply, turn: number): Message {
   return { role: "assistant", content, tool_calls };
 }
 
-// Scores a rollout that was played in this process, with judges that are functions too.
+// Scores a rollout that was played in this process. Its judges are functions, too.
 
-/** One for the judge `default`, or one for each name. */
+/** One function for the judge `default`, or one per name. */
 export type TestJudges = TestModel | Readonly<Record<string, TestModel>>;
 
-/** Throws what a judge throws, unless that is an error of the library: then there is no verdict. */
+/** Throws what a judge throws, unless it is an error of the library: then there is no judgement. */
 async function scorePlayed(
   environment: Scorable,
   trajectory: Trajectory,
@@ -287,7 +283,7 @@ function textOfReply(reply: Reply): string {
   return typeof reply === "string" ? reply : textOf({ content: reply.content ?? null });
 }
 
-/** A model that is a function: what it is asked, and what it may say. */
+/** The request to a model that is a function. */
 export interface ModelRequest {
   readonly messages: Messages;
   readonly tools: readonly ToolDefinition[];
@@ -295,7 +291,7 @@ export interface ModelRequest {
   readonly turn: number;
 }
 
-/** What a model says: a text, or a text and tool calls. An object as arguments is sent as its JSON. */
+/** A model's reply: a text, or a text and tool calls. If arguments are an object, they are sent as its JSON. */
 export type Reply =
   | string
   | {
@@ -307,10 +303,10 @@ export type Reply =
       }[];
       /** The default follows from the reply: "tool_calls" or "stop". "length" marks the turn as truncated. */
       readonly finish_reason?: FinishReason;
-      /** None by default, as from an endpoint that does not count. */
+      /** Absent by default, as from an endpoint that does not count tokens. */
       readonly usage?: { readonly prompt_tokens: number; readonly completion_tokens: number };
     };
 /**
- * An error of the library that it throws is what the endpoint would have failed with; any other is a bug of the test.
+ * A model. An error of the library that it throws stands for an error of the endpoint; any other is a bug of the test.
  */
 export type TestModel = (request: ModelRequest) => Reply | Promise<Reply>;

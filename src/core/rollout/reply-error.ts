@@ -1,23 +1,23 @@
 /**
- * Errors that servers put into a reply of status 200: OpenRouter and TGI do, any server does in the middle of a stream, and
- * some platforms do for every error. Shapes: OpenAI's `error`, a text as `error` (TGI), a list of one (Gemini), `detail`
- * (FastAPI), `message` with `code` (vLLM before 0.10, DashScope), `error_msg` (Baidu), `base_resp` (MiniMax), `errors`
- * (Cloudflare). Sources: docs/endpoints.md.
+ * Reads errors in replies of status 200: OpenRouter and TGI send them, any server does so in the middle of a stream,
+ * and some platforms do so for every error. Shapes: OpenAI's `error`, a text as `error` (TGI), a list of one (Gemini),
+ * `detail` (FastAPI), `message` with `code` (vLLM before 0.10, DashScope), `error_msg` (Baidu), `base_resp` (MiniMax),
+ * `errors` (Cloudflare). Sources: docs/endpoints.md.
  */
 import { isRecord } from "../../contract/json.ts";
 import { shortText } from "../../contract/shown-text.ts";
 
 export interface ReplyError {
-  /** The status that the error would have come with; null where it names none. */
+  /** The HTTP status that fits the error; null if the error names none. */
   readonly status: number | null;
-  /** In OpenAI's shape, as a refusal would hold it. */
+  /** The error in OpenAI's shape, as a refused call would have it. */
   readonly error: Readonly<Record<string, unknown>> & { readonly message: string };
 }
 
 const LONGEST_WORDS = 4000;
 type Members = Readonly<Record<string, unknown>>;
 
-/** Statuses of errors that say what they are by a word only. Sources: OpenAI's and Anthropic's error types; gRPC's codes. */
+/** Statuses of errors that have only a word. Sources: OpenAI's and Anthropic's error types; gRPC's codes. */
 const STATUS_OF: ReadonlyMap<string, number> = new Map(
   Object.entries({
     invalid_request_error: 400,
@@ -44,7 +44,7 @@ const STATUS_OF: ReadonlyMap<string, number> = new Map(
     server_error: 500,
     api_error: 500,
     internal: 500,
-    // DashScope: help.aliyun.com/zh/model-studio/error-code. What stands behind a point is the kind of a kind.
+    // DashScope: help.aliyun.com/zh/model-studio/error-code. The part after a point is a subtype.
     invalidapikey: 401,
     accessdenied: 403,
     modelnotfound: 404,
@@ -55,7 +55,7 @@ const STATUS_OF: ReadonlyMap<string, number> = new Map(
   }),
 );
 
-/** Codes of MiniMax's `base_resp`: platform.minimax.io/docs/api-reference/errorcode. Those of moderation say so in words. */
+/** Codes of MiniMax's `base_resp`, except moderation: platform.minimax.io/docs/api-reference/errorcode. */
 const STATUS_OF_MINIMAX: ReadonlyMap<unknown, number> = new Map([
   ...[1000, 1001, 1024, 1033].map((code) => [code, 500] as const),
   ...[1002, 1039, 1041, 2045, 2056].map((code) => [code, 429] as const),
@@ -64,7 +64,7 @@ const STATUS_OF_MINIMAX: ReadonlyMap<unknown, number> = new Map([
   [2013, 400],
 ]);
 
-/** What a reply of status 200 says went wrong; null for one that says no such thing. */
+/** The error in a reply of status 200; null if there is none. */
 export function errorIn(body: unknown): ReplyError | null {
   const reply = Array.isArray(body) && body.length === 1 ? body[0] : body;
   if (!isRecord(reply)) return null;
@@ -73,7 +73,7 @@ export function errorIn(body: unknown): ReplyError | null {
   return { status: statusOf(found, reply), error: { ...found, message: errorWords(found) ?? "no reason given" } };
 }
 
-/** The words of an error, whichever shape it has; null where there is no error. */
+/** The message of an error of any shape; null if there is no error. */
 export function errorWords(error: unknown): string | null {
   if (Array.isArray(error)) return errorWords(error.find((one) => errorWords(one) !== null));
   if (!isRecord(error)) return isWell(error) ? null : shortText(String(error), LONGEST_WORDS);
@@ -81,14 +81,14 @@ export function errorWords(error: unknown): string | null {
   const words = ["message", "msg", "error_msg", "status_msg", "detail", "error", "reason"].map((name) => error[name]);
   const said = words.find((word) => typeof word === "string" && word.trim() !== "");
   const { metadata } = error;
-  // OpenRouter's own words are the same for every error of a provider, whose words stand here.
+  // OpenRouter's own message is the same for every error of a provider; the provider's message is in `raw`.
   const raw = isRecord(metadata) && typeof metadata["raw"] === "string" ? `: ${metadata["raw"]}` : "";
   return shortText(typeof said === "string" ? said + raw : JSON.stringify(error), LONGEST_WORDS);
 }
 
 const ALL_IS_WELL = /^(?:0|200|ok|success|succeeded|none|null|)$/i;
 
-/** Some servers send an error with every reply: an empty one, or one that says that all is well. */
+/** Some servers send an error with every reply: an empty one, or one that reports success. */
 function saysNothing(error: Members): boolean {
   const { code, message } = error;
   return (code !== undefined && isWell(code) && isWell(message)) || Object.values(error).every(isWell);
@@ -98,7 +98,7 @@ function isWell(value: unknown): boolean {
   return !value || ALL_IS_WELL.test(String(value).trim());
 }
 
-/** `error` decides by itself; the other shapes only where there are no choices. */
+/** `error` is enough by itself; the other shapes count only in a reply without choices. */
 function errorOf(reply: Members): Members | null {
   const { error, choices } = reply;
   const listed: unknown = Array.isArray(error) ? error.find((one) => errorWords(one) !== null) : error;
@@ -108,7 +108,7 @@ function errorOf(reply: Members): Members | null {
   return Array.isArray(choices) && choices.length > 0 ? null : errorInPlace(reply);
 }
 
-/** In a reply that has nothing else. */
+/** An error of the other shapes, in a reply that has nothing else. */
 function errorInPlace(reply: Members): Members | null {
   const { errors, detail, base_resp: base } = reply;
   if (isRecord(base) && base["status_code"] !== 0) return { ...base, code: STATUS_OF_MINIMAX.get(base["status_code"]) };
@@ -131,7 +131,7 @@ function statusOf(error: Members, reply: Members): number | null {
   return null;
 }
 
-/** A number, or a text that begins with one: `429 Too Many Requests`. */
+/** A number, or the number at the start of a text: `429 Too Many Requests`. */
 function statusIn(code: unknown): number {
   return Number(/^\d{3}(?!\d)/.exec(String(code))?.[0] ?? Number.NaN);
 }

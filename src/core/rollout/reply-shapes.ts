@@ -1,12 +1,12 @@
 /**
- * The content and the tool calls of a reply in the shapes that servers give them, as OpenAI's. Content beside a text and a
- * list of parts: parts of OpenAI's other APIs (`output_text`, a text as `{value}`), parts without a type, texts as parts, one
- * part without its list, a number or an object where the server parsed the JSON that a model wrote.
+ * Converts the content and the tool calls of a reply to OpenAI's shapes. Besides a text and a list of parts, content
+ * may be: parts of OpenAI's other APIs (`output_text`, a text as `{value}`), parts without a type, texts as parts, one
+ * part without its list, or a number or an object, if the server parsed JSON that the model wrote.
  */
 import { isRawNumber } from "../../contract/exact-json.ts";
 import { isRecord } from "../../contract/json.ts";
 
-/** What has none of these shapes is given back as it is. */
+/** Content of any other shape is returned unchanged. */
 export function contentOf(content: unknown): unknown {
   if (typeof content === "string") return content;
   if (content === undefined || content === null) return null;
@@ -32,7 +32,7 @@ function isPart(part: unknown): boolean {
   return isRecord(part) && typeof part["type"] === "string";
 }
 
-/** No calls are null, empty or false; one call may come without a list around it, and several under their numbers. */
+/** "No calls" may be null, empty or false; one call may come without a list, several as an object by number. */
 export function callsOf(calls: unknown): readonly unknown[] {
   if (Array.isArray(calls)) return calls.filter((call) => call !== null);
   if (!calls) return [];

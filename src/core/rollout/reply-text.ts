@@ -1,11 +1,11 @@
 /**
- * The text of a reply, whole or streamed, as one chat completion. A stream is server-sent events of chunks (OpenAI's
- * `chat.completion.chunk`); what they say is put together into the completion that the same server would have sent whole.
- * Which of the two a text is, it shows itself: comment lines and blank ones may stand before either.
+ * Reads the text of a reply, whole or streamed, as one chat completion. A stream consists of server-sent events with
+ * chunks (OpenAI's `chat.completion.chunk`), which are merged into the completion that the same server would have sent
+ * whole. The text itself shows which of the two it is; comment lines and blank lines may precede both.
  *
- * Numbers that a double cannot hold keep their digits in the members of a message beside its content, which go back to
- * their server. Sources: the HTML standard on server-sent events; OpenAI's streaming reference; docs/endpoints.md for what
- * other servers do.
+ * Numbers that a double cannot hold keep their digits in the members of a message besides its content, because those
+ * are sent back to the server. Sources: the HTML standard on server-sent events; OpenAI's streaming reference;
+ * docs/endpoints.md for the behaviour of other servers.
  */
 import { mayBeInexact, parseExactJson } from "../../contract/exact-json.ts";
 import { isRecord } from "../../contract/json.ts";
@@ -16,7 +16,7 @@ import { endingOf, finishWord } from "./finish-reason.ts";
 import { type Members, mergeDelta, settleCalls } from "./merge-delta.ts";
 import { errorIn, errorWords } from "./reply-error.ts";
 
-/** The completion in a text. Throws SyntaxError and RangeError as `ReplyReader` does. */
+/** The completion in a text. Throws SyntaxError and RangeError like `ReplyReader`. */
 export function readReplyText(text: string): unknown {
   const reader = new ReplyReader();
   reader.take(text);
@@ -27,7 +27,7 @@ function parseReply(text: string): unknown {
   try {
     return parsePlain(text);
   } catch (thrown) {
-    // A text that was cut needs no second look.
+    // A text that was cut off is not parsed a second time.
     if (!(thrown instanceof SyntaxError) || !/[}\]]\s*$/.test(text.slice(-100)) || !/NaN|Infinity/.test(text))
       throw thrown;
     return parsePlain(text.replaceAll(STRING_OR_WORD, (found) => (found.startsWith('"') ? found : "null")));
@@ -35,8 +35,8 @@ function parseReply(text: string): unknown {
 }
 
 /**
- * Python writes a number that JSON has no form for as a word: of a logprob, a time or a count. Strings are passed over; one
- * without an end reaches to the end of the text, so that none of it is looked at twice.
+ * Python writes numbers that JSON cannot express (in logprobs, times or counts) as words. The pattern also matches
+ * strings, to skip them; an unterminated string matches to the end of the text, so that no part is scanned twice.
  */
 const STRING_OR_WORD = /"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)|-?\b(?:NaN|Infinity)\b/gs;
 
@@ -56,13 +56,13 @@ function withExactMessages(choices: readonly unknown[], exact: unknown): readonl
     const name = isRecord(choice["message"]) ? "message" : "delta";
     const [plain, kept] = [choice[name], other[name]];
     if (!isRecord(plain) || !isRecord(kept)) return choice;
-    // Parts are kept as values, and a text has no digits to lose; a number or an object becomes its text.
+    // Parts are kept as values, and a text has no numbers to lose; a number or an object as content becomes its text.
     const plainContent = typeof plain["content"] === "string" || Array.isArray(plain["content"]);
     return { ...choice, [name]: { ...kept, ...(plainContent && { content: plain["content"] }) } };
   });
 }
 
-/** Within as much of it as is read at all. */
+/** Whether a value has a number, within the number of values that is read at all. */
 function holdsNumber(value: unknown): boolean {
   const open: unknown[] = [value];
   for (let count = 0; open.length > 0 && count < LIMITS.valuesPerReply; count += 1) {
@@ -75,13 +75,13 @@ function holdsNumber(value: unknown): boolean {
   return false;
 }
 
-/** What the chunks say of a choice beside its message. */
+/** A choice, merged from its chunks. */
 interface Choice {
   readonly message: Record<string, unknown>;
   readonly rest: Record<string, unknown>;
 }
 
-/** Of vLLM: each chunk has those of its own tokens. */
+/** vLLM's lists: each chunk has the ids of its own tokens. */
 const ID_LISTS: ReadonlySet<string> = new Set(["token_ids", "prompt_token_ids"]);
 
 const FIELDS: ReadonlySet<string> = new Set(["data", "event", "error", "id", "retry"]);
@@ -89,23 +89,23 @@ const MOST_MEMBERS = 100;
 
 /** Takes the pieces of a body as they arrive. */
 export class ReplyReader {
-  /** The line that has begun. */
+  /** The line that has not ended. */
   #line: string[] = [];
-  /** The last piece ended in a carriage return, to which a line feed may belong. */
+  /** The last piece ended in a carriage return; a line feed at the start of the next belongs to it. */
   #afterReturn = false;
-  /** Lines of no event: those of a reply that is no stream. */
+  /** Lines outside of events: those of a reply that is not a stream. */
   #plain: string[] = [];
   #data: string[] = [];
   #event = "";
   #streamed = false;
   #done = false;
   #error: unknown = null;
-  /** Why an event cannot be read. */
+  /** Why an event cannot be parsed. */
   #broken: SyntaxError | RangeError | null = null;
   readonly #reply: Record<string, unknown> = {};
   readonly #choices = new Map<number, Choice>();
 
-  /** What was taken, where it is no stream; null where it is one. */
+  /** The text so far if it is not a stream; null if it is one. */
   get plainText(): string | null {
     return this.#streamed ? null : this.#plain.join("\n");
   }
@@ -122,8 +122,8 @@ export class ReplyReader {
   }
 
   /**
-   * The completion. Of a stream that broke off, the choice has an error: it is half a reply. Throws SyntaxError for what
-   * is neither JSON nor a stream of JSON, RangeError for what is nested too deep.
+   * The completion. If the stream broke off, the choice gets an error, because the reply is incomplete. Throws
+   * SyntaxError if the text is neither JSON nor a stream of JSON, RangeError if it is nested too deeply.
    */
   end(): unknown {
     this.#takeLine(this.#line.join(""));
@@ -136,7 +136,7 @@ export class ReplyReader {
     return { ...this.#reply, choices: [...this.#choices.values()].map((choice) => this.#wholeChoice(choice)) };
   }
 
-  /** Comments begin with a colon; some servers send them, and blank lines, to keep a connection open. */
+  /** Comments begin with a colon; some servers send comments and blank lines to keep a connection open. */
   #takeLine(line: string): void {
     if (line.trim() === "") {
       this.#dispatch();
@@ -150,7 +150,7 @@ export class ReplyReader {
     }
     const value = colon === -1 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1);
     if (field === "event") this.#event = value;
-    // A failed stream of llama.cpp of 2025 has its error as a field.
+    // llama.cpp of 2025 sends the error of a failed stream as a field of its own.
     if (field === "error") this.#event = field;
     if (field !== "data" && field !== "error") return;
     this.#data.push(value);
@@ -163,7 +163,7 @@ export class ReplyReader {
     return { message, ...(!ended && { error: "the stream ended before the reply did" }), ...rest };
   }
 
-  /** A line that is no part of the stream may be the error that ended it. */
+  /** A line outside of the stream's fields may be the error that ended it. */
   #takeStray(line: string): void {
     if (!line.trimStart().startsWith("{")) return;
     try {
@@ -173,7 +173,7 @@ export class ReplyReader {
     }
   }
 
-  /** Some servers end an event with one line feed, and so each line may be an event of its own. */
+  /** Some servers end an event with one line feed, so each line may be an event of its own. */
   #dispatch(): void {
     const [lines, event] = [this.#data, this.#event];
     if (lines.length === 0) return;
@@ -189,7 +189,7 @@ export class ReplyReader {
     if (data === "[DONE]") this.#done = true;
     const isJson = /^[[{"]/.test(data) && data !== "[DONE]";
     if (event === "error" && !isJson) this.#error ??= { message: data };
-    // What is no JSON keeps the connection open.
+    // Data that is not JSON is a keep-alive.
     if (this.#broken !== null || !isJson) return;
     try {
       const parsed = parseReply(data);
@@ -211,9 +211,9 @@ export class ReplyReader {
     for (const [name, value] of Object.entries(chunk)) {
       if (value !== null && isTaken(this.#reply, name)) this.#reply[name] ??= value;
     }
-    // Groq says in a member of its own what a call took, Moonshot in the choice.
+    // Groq sends the usage in a member of its own, Moonshot in the choice.
     this.#count(usage ?? (isRecord(groq) ? groq["usage"] : null));
-    // The first weights are those of the first chunk, and the last are what counts.
+    // The first weights are in the first chunk; the last ones count as the reply's.
     if (chunk["weight_version"] != null) this.#reply["weight_version"] = chunk["weight_version"];
     if (!Array.isArray(choices)) return;
     for (const choice of choices.slice(0, LIMITS.choicesPerReply)) if (isRecord(choice)) this.#takeChoice(choice);
@@ -236,7 +236,7 @@ export class ReplyReader {
     for (const [name, value] of Object.entries(chunk)) {
       if (value === null || !isTaken(choice.rest, name)) continue;
       const before = choice.rest[name];
-      // A reply that was broken off or refused stays so, whatever its server says behind that.
+      // A reply that was broken off or refused stays so, whatever the server sends after that.
       if (name === "finish_reason" && isLost(before)) continue;
       choice.rest[name] = ID_LISTS.has(name) ? joinedList(before, value) : value;
     }
@@ -249,7 +249,7 @@ function takeMessage(choice: Choice, delta: unknown, message: unknown): void {
     mergeDelta(choice.message, piece);
     if (errorWords(error) !== null) choice.rest["error"] ??= error;
   }
-  // Some servers end with the whole message, behind its pieces or in their place.
+  // Some servers end with the whole message, after its pieces or instead of them.
   const { content, tool_calls: calls } = choice.message;
   if (isRecord(message) && isNothing(content) && isNothing(calls)) mergeDelta(choice.message, message);
 }
@@ -263,17 +263,17 @@ function isLost(reason: unknown): boolean {
   return ending === "broken_off" || ending === "refused_by_policy";
 }
 
-/** The last count of what the call took that says so. */
+/** Whether this is a complete usage. The last complete one counts. */
 function isCount(usage: unknown): boolean {
   return usageIn({ usage }) !== null;
 }
 
-/** Members beside those of OpenAI are kept up to a number. */
+/** The number of members besides OpenAI's is limited. */
 function isTaken(object: Members, name: string): boolean {
   return name !== "__proto__" && (name in object || Object.keys(object).length < MOST_MEMBERS);
 }
 
-/** Whether a line of data is JSON by itself, as far as its ends show. */
+/** Whether a line of data looks like a whole JSON value, by its first and last character. */
 function endsObject(line: string): boolean {
   const text = line.trim();
   return text === "[DONE]" || (text.startsWith("{") && text.endsWith("}"));

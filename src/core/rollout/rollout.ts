@@ -1,14 +1,15 @@
 /**
- * The rollout as a pure state machine. `nextEffect` says what must happen next; `advance` takes what came of it.
+ * The rollout as a pure state machine. `nextEffect` returns the next action; `advance` applies its outcome.
  *
- * Invariants. Both functions are total and pure: clocks, ids and outcomes arrive as arguments. A state is JSON, so it
- * survives a restart, and replaying the events that led to it gives it again. Only `closed` ends a rollout, and an
- * ended rollout answers every event with itself. Exactly one call is outstanding at a time, and its index is the number
- * of turns answered so far: a turn once answered is never sampled again.
+ * Invariants. Both functions are total and pure: clocks, ids and outcomes are arguments. A state is JSON, so it
+ * survives a restart, and replaying the events that led to it gives the same state. Only `closed` ends a rollout, and
+ * an ended rollout ignores every event. Exactly one call is outstanding at a time, and its index is the number of
+ * answered turns: an answered turn is never sampled again.
  *
- * The order of one turn (verifiers' loop): stop conditions → environment's reply → model call. Stops are asked before
- * every call, the first included, so a condition true from the start makes no call at all. A rollout whose turns would
- * hold more than `LIMITS.rolloutCharacters` calls no more: it is truncated, as where a context is full.
+ * The order of one turn (verifiers' loop): stop conditions → environment's reply → model call. Stop conditions are
+ * checked before every call, also the first, so a condition that is true from the start prevents any call. A rollout
+ * whose turns would exceed `LIMITS.rolloutCharacters` makes no further call: it is truncated, as if the context were
+ * full.
  */
 import {
   type CancelReason,
@@ -36,7 +37,7 @@ import {
 import { sizeOf, stateSize } from "../size.ts";
 import { packTokens } from "./tokens.ts";
 
-/** What a rollout is started with; frozen for its whole life. */
+/** The input of a rollout; it never changes. */
 export interface RolloutTask {
   readonly id: string;
   readonly task_key: string;
@@ -47,19 +48,19 @@ export interface RolloutTask {
   readonly info: Json;
 }
 
-/** A call the model still owes an answer to. */
+/** A model call that is not answered yet. */
 export interface Intent {
   readonly keep: number;
   readonly append: Messages;
   /** Calls sent so far for this turn. */
   readonly calls: number;
-  /** Failures so far, of the kind that may be retried. */
+  /** Failures so far that may be retried. */
   readonly failures: number;
-  /** Epoch milliseconds before which the next call must not leave; 0 = at once. */
+  /** Epoch milliseconds before which the next call must not be sent; 0 = at once. */
   readonly not_before: number;
-  /** When the last call left (epoch milliseconds), where that is to be kept with its turn. */
+  /** When the last call was sent (epoch milliseconds), if that is kept with its turn. */
   readonly sent_at?: number;
-  /** Set once it waited for an endpoint that is down: epoch milliseconds after which it waits for that no more. */
+  /** Set once it waited for an endpoint that is down: epoch milliseconds after which it no longer waits. */
   readonly held_until?: number;
 }
 
@@ -67,10 +68,13 @@ export interface Rollout extends RolloutTask {
   readonly schema: typeof ROLLOUT_SCHEMA;
   readonly phase: "setup" | "reply" | "sample" | "close" | "done";
   readonly initial_state: JsonObject;
-  /** The environment's own fields, as its last hook left them. */
+  /** The environment's own fields after its last hook. */
   readonly state: JsonObject;
   readonly turns: readonly Turn[];
-  /** Ids of the last turn (prompt, then completion), to store the next turn's as a suffix. Not needed once done. */
+  /**
+   * Ids of the last turn (prompt, then completion), because the next turn's are stored as a suffix. Not needed once
+   * done.
+   */
   readonly last_ids: readonly number[];
   readonly intent: Intent | null;
   readonly final_env_response: Messages | null;
@@ -81,17 +85,17 @@ export interface Rollout extends RolloutTask {
   readonly failure: FailureClass | null;
   readonly cancelled: CancelReason | null;
   readonly cleanup_errors: readonly SerializedError[];
-  /** Model calls that came to nothing, oldest first: those that were tried again, and the one that ended it. */
+  /** Failed model calls, oldest first: those that were retried, and the one that ended the rollout. */
   readonly failed_calls: readonly FailedCall[];
   readonly started_at: number;
   readonly ended_at: number | null;
-  /** Set where the first turns, up to this one, are another rollout's: their calls and usage are not ours. */
+  /** Set if the turns up to this one come from another rollout: their calls and usage are not counted here. */
   readonly forked_from?: ForkedFrom;
-  /** What replies took that could not be used, as far as their endpoint counted it; absent where there were none. */
+  /** Usage of replies that could not be used, as far as the endpoint reported it; absent if there were none. */
   readonly unusable_usage?: Usage;
-  /** Replies that could not be used and did not say what they took; absent where there were none. */
+  /** Number of unusable replies without usage; absent if there were none. */
   readonly unmetered?: number;
-  /** What its turns take, in UTF-16 units; absent where nothing was counted yet. */
+  /** Size of its turns in UTF-16 units; absent if nothing was counted yet. */
   readonly held?: number;
 }
 
@@ -99,7 +103,8 @@ export type Effect =
   /** Run the environment's setup; answer with `set_up` or `failed`. */
   | { readonly kind: "setup" }
   /**
-   * Ask the stop conditions, then the environment for the next prompt; answer with `stopped`, `replied` or `failed`.
+   * Check the stop conditions, then ask the environment for the next prompt; answer with `stopped`, `replied` or
+   * `failed`.
    */
   | { readonly kind: "reply" }
   /** Call the model, not before `not_before`; first `sent`, then `answered`, `call_failed` or `failed`. */
@@ -119,28 +124,28 @@ export type Event =
       readonly final_env_response: Messages | null;
       readonly tool_failed?: ToolFailed;
     }
-  /** The call leaves. `at` (epoch milliseconds): to be kept with its turn. */
+  /** The call is sent. `at` (epoch milliseconds): to be kept with its turn. */
   | { readonly type: "sent"; readonly at?: number }
   | {
       readonly type: "answered";
       readonly response: ModelResponse;
       readonly at: number;
       readonly dispatch_version?: number;
-      /** Kept with its turn, as they come. */
+      /** Kept unchanged with the turn. */
       readonly fleet_call?: FleetCallNote;
       readonly platform_ms?: number;
     }
   | {
       readonly type: "call_failed";
       readonly not_before: number;
-      /** How; kept on the rollout. */
+      /** Details of the failure; kept on the rollout. */
       readonly as?: Omit<FailedCall, "turn" | "call">;
-      /** True where the next call is none of those that `max_retries` counts. */
+      /** True if the next call does not count towards `max_retries`. */
       readonly free?: boolean;
-      /** What its reply took, where one came that could not be used; null where that does not say. */
+      /** Usage of an unusable reply; null if the reply has no usage. */
       readonly usage?: Usage | null;
     }
-  /** The endpoint is down: the next call waits, and none of those that `max_retries` counts is spent. */
+  /** The endpoint is down: the next call waits, and does not count towards `max_retries`. */
   | { readonly type: "held"; readonly not_before: number; readonly until: number }
   | { readonly type: "prompt_too_long" }
   | { readonly type: "timed_out" }
@@ -194,7 +199,7 @@ export function nextEffect(rollout: Rollout): Effect {
   }
 }
 
-/** The state after an event. An event that does not belong to the phase (late, doubled) changes nothing. */
+/** The state after an event. An event that does not fit the phase (late or repeated) changes nothing. */
 export function advance(rollout: Rollout, event: Event): Rollout {
   if (rollout.phase === "done") return rollout;
   switch (event.type) {
@@ -235,9 +240,7 @@ export function advance(rollout: Rollout, event: Event): Rollout {
   }
 }
 
-/**
- * Everything said after the prompt (verifiers): the last history + final reply, minus what it shares with the prompt.
- */
+/** All messages after the prompt (verifiers): the last history + final reply, without the part equal to the prompt. */
 export function completionOf(rollout: Pick<Rollout, "turns" | "prompt" | "final_env_response">): Messages {
   if (rollout.turns.length === 0) return [];
   const history = [...historyOf(rollout.turns), ...(rollout.final_env_response ?? [])];
@@ -249,7 +252,7 @@ export function outstandingPrompt(rollout: Rollout): Messages {
   return rollout.intent === null ? rollout.prompt : promptOf(historyOf(rollout.turns), { prompt: rollout.intent });
 }
 
-/** What a done rollout leaves. `tools`: those the model was offered. */
+/** The trajectory of a done rollout. `tools`: those the model was offered. */
 export function trajectoryOf(rollout: Rollout, tools: readonly ToolDefinition[] = []): Trajectory {
   return {
     schema: ROLLOUT_SCHEMA,
@@ -280,18 +283,18 @@ export function trajectoryOf(rollout: Rollout, tools: readonly ToolDefinition[] 
   };
 }
 
-/** Turns it made itself: all but those it was forked with. */
+/** The turns that it made itself, without those inherited by a fork. */
 export function ownTurns({ turns, forked_from }: Rollout): readonly Turn[] {
   return forked_from === undefined ? turns : turns.slice(forked_from.turn + 1);
 }
 
-/** Of its own turns, and of replies that could not be used. */
+/** Usage of its own turns, and of replies that could not be used. */
 export function usageOf(rollout: Rollout): Usage {
   const { unusable_usage: usage = null } = rollout;
   return addUsage([...ownTurns(rollout), { usage }]);
 }
 
-/** Calls sent in all, the outstanding turn's included: calls − turns is what restarts and retries cost. */
+/** All calls sent, including the outstanding turn's: calls − turns is the cost of restarts and retries. */
 export function callsOf(rollout: Rollout): number {
   const answered = ownTurns(rollout).reduce((sum, turn) => sum + turn.calls, 0);
   return answered + (rollout.intent?.calls ?? 0);
@@ -308,13 +311,13 @@ function reply(rollout: Rollout, event: Extract<Event, { type: "replied" }>): Ro
   }
   const turns = withFailures(rollout.turns, event.tool_failed);
   const settled = settleState({ ...rollout, turns, state: event.state, final_env_response: final, held });
-  // A final reply goes back to the stop conditions (`has_final_env_response`) without another call.
+  // A final reply is passed to the stop conditions (`has_final_env_response`) without another call.
   if (final !== null) return settled;
   const intent = { keep, append, calls: 0, failures: 0, not_before: 0 };
   return { ...settled, phase: "sample", intent };
 }
 
-/** What became of the last turn's tool calls. */
+/** Records which tool calls of the last turn failed. */
 function withFailures(turns: readonly Turn[], tool_failed?: ToolFailed): readonly Turn[] {
   const last = turns.at(-1);
   if (last === undefined || tool_failed === undefined) return turns;
@@ -355,13 +358,13 @@ function answer(rollout: Rollout, event: Extract<Event, { type: "answered" }>): 
   return { ...rollout, phase: "reply", turns, last_ids, intent: null, held };
 }
 
-/** Stops in an orderly way: whether any turn was cut short is settled here, and the environment gets to close. */
+/** Stops regularly: sets whether any turn was truncated; the environment may still close. */
 function stop(rollout: Rollout, condition: string): Rollout {
   const truncated = rollout.is_truncated || rollout.turns.some((turn) => turn.is_truncated);
   return settleState({ ...rollout, phase: "close", stop_condition: condition, is_truncated: truncated });
 }
 
-/** Stops from outside the loop (limits, cancelling): a rollout that already closes is left to it. */
+/** Stops from outside the loop (limits, cancelling). A rollout that is already closing is left to close. */
 function stopNow(rollout: Rollout, condition: string | null): Rollout {
   if (rollout.phase === "close") return rollout;
   return settleState({ ...rollout, phase: "close", stop_condition: condition });
@@ -382,7 +385,7 @@ function close(rollout: Rollout, event: Extract<Event, { type: "closed" }>): Rol
   });
 }
 
-/** Writes the environment's state into the last turn, where readers and forks look for it. */
+/** Writes the environment's state into the last turn, where readers and forks expect it. */
 function settleState(rollout: Rollout): Rollout {
   const last = rollout.turns.at(-1);
   if (last === undefined || last.state_after === rollout.state) return rollout;

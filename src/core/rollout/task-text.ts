@@ -1,13 +1,13 @@
-/** What a task is called among people: the beginning of what it asks. */
+/** The text by which people recognise a task: the beginning of its question. */
 import { type Messages, textOf } from "../../contract/messages.ts";
 import { cutBefore } from "../../contract/shown-text.ts";
 
-/** UTF-16 units, the mark of a cut included: each rollout of a run has one in its row. */
+/** UTF-16 units, including the mark of a cut: each rollout of a run has this text in its row. */
 const MOST = 120;
 
 /**
- * The last thing a user says in the prompt (what comes before may be the same in every task), on one line. Null where no
- * user says anything in words. Words are read until there are enough: a prompt may be megabytes.
+ * The last user message of the prompt (earlier ones may be the same in every task), on one line. Null if no user
+ * message has words. Stops reading once there are enough words: a prompt may have megabytes.
  */
 export function taskText(prompt: Messages): string | null {
   const asked = prompt.findLast(({ role }) => role === "user" || role === "text");

@@ -1,8 +1,8 @@
 /**
- * Tasks: a dataset's rows, read, and what a rollout is started with.
+ * Reads the rows of a dataset, and makes tasks of them: the input of rollouts.
  *
- * Invariants. A generated row depends on the seed and its index alone. A parsed row is JSON, deep-frozen, and shares
- * nothing with what it was parsed from. The shuffled order is computed per position and never stored.
+ * Invariants. A generated row depends only on the seed and its index. A parsed row is JSON, deep-frozen, and shares
+ * nothing with its input. The shuffled order is computed per position and never stored.
  */
 import * as z from "zod";
 import { isError, messageOf } from "../../contract/errors.ts";
@@ -16,7 +16,7 @@ import { valueAt } from "../field-path.ts";
 import { permute } from "../shuffle.ts";
 import type { RolloutTask } from "./rollout.ts";
 
-/** A row that cannot be a task. `path` is the field as a request would name it: `rows[16].question`. */
+/** A row that cannot be a task. `path` names the field as in the request: `rows[16].question`. */
 export class RowError extends Error {
   override readonly name = "RowError";
   readonly index: number;
@@ -29,7 +29,7 @@ export class RowError extends Error {
   }
 }
 
-/** The task in a row. Throws `RowError` when the schema refuses it or it is no JSON object. */
+/** The task in a row. Throws `RowError` if the schema refuses it or it is not a JSON object. */
 export function parseRow<Task>({ schema }: Pick<Dataset<Task>, "schema">, row: unknown, index: number): Task & TaskRow {
   const task = aboutRow(index, "its schema threw an error", () => {
     const parsed = schema.safeParse(row);
@@ -42,7 +42,7 @@ export function parseRow<Task>({ schema }: Pick<Dataset<Task>, "schema">, row: u
   return deepFreeze(task);
 }
 
-/** Row `index` of a dataset that has its rows. Throws `RowError`, or `RangeError` beyond the end. */
+/** Row `index` of a dataset with rows of its own. Throws `RowError`, or `RangeError` beyond the end. */
 export function rowAt<Task>(from: Dataset<Task>, index: number, seed: number): Task & TaskRow {
   const { kind, length } = from;
   if (kind === "uploaded") throw new RangeError("uploaded rows come with the run");
@@ -56,8 +56,8 @@ function madeRow({ make }: Pick<Dataset<unknown>, "make">, index: number, seed: 
 }
 
 /**
- * What `read` gives, or a `RowError`: a refinement, a transform, a prompt, a row's own getters are the author's code,
- * and may throw anything.
+ * Returns the value of `read`, or throws `RowError`: refinements, transforms, prompts and getters of a row are the
+ * author's code and may throw anything.
  */
 function aboutRow<T>(index: number, failed: string, read: () => T): T {
   try {
@@ -68,7 +68,7 @@ function aboutRow<T>(index: number, failed: string, read: () => T): T {
   }
 }
 
-/** Which example stands at `position` of a run's order. An endless dataset (`length: null`) cannot be shuffled. */
+/** The index of the example at `position` of a run's order. An endless dataset (`length: null`) cannot be shuffled. */
 export function exampleAt(
   position: number,
   order: { readonly length: number | null; readonly shuffle: boolean; readonly seed: number },
@@ -82,7 +82,7 @@ export function exampleAt(
   return permute(position, length, seed);
 }
 
-/** What a prompt is made with: an environment, or, of rows that are held to none, nothing. */
+/** The source of a prompt: an environment, or nothing for rows without one. */
 interface PromptMaker {
   readonly systemPrompt?: string | undefined;
   readonly fewShot?: Messages | undefined;
@@ -91,10 +91,10 @@ interface PromptMaker {
 }
 
 /**
- * What a rollout starts with, from a parsed row. With a `prompt` column (messages, or a text of role `text`) the
- * few-shot messages are not used and the system prompt goes before it, unless it has its own. Without one the prompt is
- * system prompt, few-shot messages, `question`. A row that has a whole number as `example_id` is known by it, any other
- * by `index`; an id of another kind is found again as `src_id`. Throws `RowError`.
+ * The input of a rollout, from a parsed row. With a `prompt` column (messages, or a text of role `text`) the few-shot
+ * messages are not used, and the system prompt goes first unless the column has its own. Without that column the prompt
+ * is system prompt, few-shot messages, `question`. The example id is the row's `example_id` if that is a whole number,
+ * else `index`; an id of another type is kept as `src_id`. Throws `RowError`.
  */
 export function buildTask(environment: PromptMaker, row: TaskRow, index: number): Omit<RolloutTask, "id" | "task_key"> {
   const info = infoOf(row["info"], index);
@@ -165,7 +165,7 @@ function ownPrompt(prompt: unknown, system: Messages, index: number): Messages {
   return parsed.data[0]?.role === "system" ? parsed.data : [...system, ...parsed.data];
 }
 
-/** Text as it is; nothing as ""; anything else as its JSON. */
+/** A text as it is; undefined or null as ""; anything else as its JSON. */
 function asText(answer: Json | undefined): string {
   if (answer === undefined || answer === null) return "";
   return typeof answer === "string" ? answer : JSON.stringify(answer);
@@ -194,15 +194,14 @@ function segment(key: PropertyKey): string {
   return typeof key === "number" ? `[${key}]` : `.${String(key)}`;
 }
 
-/** Only asked of what `findNonJson` has passed. */
+/** Only called with values that passed `findNonJson`. */
 function isTaskRow(value: unknown): value is TaskRow {
   return isRecord(value);
 }
 
 /**
- * Tools that a row brings along (`info.tool_defs`): what the model is offered for that row in place of the
- * environment's own definitions. Source: verifiers' tool definition, `{name, description, parameters, strict?}`. Its
- * older shapes are refused, as there.
+ * Tools of a row (`info.tool_defs`): the model is offered these instead of the environment's own. Source: verifiers'
+ * tool definition, `{name, description, parameters, strict?}`. Its older shapes are refused, as in verifiers.
  */
 const RowTools = z.array(
   z.strictObject({
@@ -213,7 +212,7 @@ const RowTools = z.array(
   }),
 );
 
-/** Null where the row brings none. Throws TypeError for a shape that is not this one. */
+/** Null if the row has no tools. Throws TypeError for any other shape. */
 export function rowTools(info: Json): readonly ToolDefinition[] | null {
   if (!isRecord(info)) return null;
   if (info["oai_tools"] !== undefined) {

@@ -10,8 +10,8 @@ for (let value = 0; value < BASE64.length; value += 1) DIGITS[BASE64.charCodeAt(
 type ResponseTokens = Pick<ModelResponse, "prompt_ids" | "completion_ids" | "completion_logprobs">;
 
 /**
- * The ids that fit into `maxLength` in all; null: no limit. A prompt that is longer is cut and leaves no room for a
- * completion (`overlong_prompt`), a completion gets what the prompt leaves. Without ids there is nothing to cut.
+ * Cuts the ids to `maxLength` in total; null: no limit. A longer prompt is cut and gets no completion
+ * (`overlong_prompt`); a completion is cut to what the prompt leaves. Without ids nothing is cut.
  */
 export function cutTokens(
   { prompt_ids, completion_ids, completion_logprobs }: ResponseTokens,
@@ -29,16 +29,14 @@ export function cutTokens(
   };
 }
 
-/** A response as it is kept: its ids cut, and marked where something was cut off. */
+/** A response as it is stored: its ids cut, with a mark if something was cut off. */
 export function cutResponse(response: ModelResponse, maxLength: number | null): ModelResponse {
   if (maxLength === null) return response;
   const { overlong_prompt: _, is_truncated, ...ids } = cutTokens(response, maxLength);
   return { ...response, ...ids, ...(is_truncated && { tokens_cut: true }) };
 }
 
-/**
- * `previous` is the ids of the turn before (prompt, then completion); null packs nothing when the engine sent no ids.
- */
+/** `previous`: the ids of the previous turn (prompt, then completion). Null if the engine sent no ids. */
 export function packTokens(previous: readonly number[], response: ModelResponse): TurnTokens | null {
   const { prompt_ids, completion_ids, completion_logprobs } = response;
   if (prompt_ids === null || completion_ids === null) return null;
@@ -55,7 +53,7 @@ export function packTokens(previous: readonly number[], response: ModelResponse)
   };
 }
 
-/** Every turn's ids, whole again, in order: prompt ids, sampled ids, logprobs. */
+/** The unpacked ids of every turn, in order: prompt ids, sampled ids, logprobs. */
 export function unpackTokens(
   turns: readonly { readonly tokens: TurnTokens | null }[],
 ): ({ prompt_ids: number[]; completion_ids: number[]; logprobs: number[] | null } | null)[] {
@@ -78,7 +76,7 @@ export function unpackTokens(
   });
 }
 
-/** Prompt and sampled ids of the last turn: what the next turn's ids are stored as a suffix of. */
+/** Prompt and sampled ids of the last turn: the next turn's ids are stored as a suffix of them. */
 export function lastIds(turns: readonly { readonly tokens: TurnTokens | null }[]): number[] {
   const last = unpackTokens(turns).at(-1);
   return last ? [...last.prompt_ids, ...last.completion_ids] : [];
@@ -94,7 +92,7 @@ export function float32s(blob: string): Float32Array<ArrayBuffer> {
   return new Float32Array(bytes(blob).buffer);
 }
 
-/** Bytes written at once: a text that grows digit by digit holds every step of it. */
+/** Bytes encoded at once: a string that grows digit by digit would keep every intermediate string. */
 const BLOCK_BYTES = 3 * 4096;
 const PAD = "=".charCodeAt(0);
 
@@ -108,7 +106,7 @@ function base64(data: Uint8Array): string {
   return blocks.join("");
 }
 
-/** Writes the digits of `data` and says how many they are. */
+/** Writes the base64 digits of `data` and returns their number. */
 function writeDigits(data: Uint8Array, digits: Uint16Array): number {
   let written = 0;
   for (let at = 0; at < data.length; at += 3) {

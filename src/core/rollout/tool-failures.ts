@@ -1,15 +1,15 @@
-/** Which results of a rollout's completion are those of tool calls that failed, as its turns have recorded it. */
+/** Tells which tool results of a rollout's completion are from failed calls, as recorded in its turns. */
 import type { Messages } from "../../contract/messages.ts";
 import type { ToolFailed, Trajectory, Turn } from "../../contract/trajectory.ts";
 import { keysOf } from "../environments/tool-call.ts";
 
 type Recorded = Pick<Turn, "completion" | "tool_failed">;
-/** One for each message: whether the call that it answers failed; undefined for one that answers none. */
+/** One per message: whether the call it answers failed; undefined if it answers no call. */
 type Marks = (boolean | null | undefined)[];
 
 /**
- * One for each tool message of the completion, in order: null where its call's failure was not recorded, or where nobody can
- * say which call it answers. Null where nothing was recorded at all.
+ * One per tool message of the completion, in order: null if the failure of its call was not recorded, or if it is
+ * unclear which call it answers. Null if nothing was recorded at all.
  */
 export function failuresIn({
   turns,
@@ -23,11 +23,11 @@ export function failuresIn({
     marks.push(...marksOf(turn.prompt.append, turns[index - 1]), undefined);
   }
   marks.push(...marksOf(final_env_response ?? [], turns.at(-1)));
-  // What was said after the prompt is the end of the history.
+  // The messages after the prompt are the end of the history.
   return marks.slice(marks.length - completion.length).filter((mark) => mark !== undefined);
 }
 
-/** By the ids of the calls: where one comes oftener than its calls, a hook repeats results of earlier turns there. */
+/** By call id. If an id has more results than calls, a hook repeated results of earlier turns. */
 function marksOf(messages: Messages, turn: Recorded | undefined): Marks {
   const { tool_failed = [], completion: { tool_calls = [] } = {} } = turn ?? {};
   const calls = tool_calls.map(({ id }) => id);

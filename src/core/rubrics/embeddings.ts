@@ -1,7 +1,7 @@
 /**
- * A reply of POST /embeddings, and what two of its vectors say of their texts. A reply that is no list of as many
- * vectors as there were texts is an error of the library (retryable: another try may be answered properly). Source:
- * OpenAI's embeddings object; https://developers.openai.com/api/docs/api-reference/embeddings.
+ * Reads a reply of POST /embeddings, and compares two of its vectors. A reply without exactly one vector per text is an
+ * error of the library (retryable). Source: OpenAI's embeddings object;
+ * https://developers.openai.com/api/docs/api-reference/embeddings.
  */
 import * as z from "zod";
 import { InvalidModelResponseError } from "../../contract/errors.ts";
@@ -12,20 +12,20 @@ import { listOf, Numbers } from "../schema/bounded-lists.ts";
 export type Vector = readonly number[];
 
 export interface Embeddings {
-  /** One for each text, in the order of the texts. */
+  /** One per text, in the order of the texts. */
   readonly vectors: readonly Vector[];
   readonly usage: Usage | null;
 }
 
 const Count = z.int().nonnegative();
-/** Nobody asks for more at once: a cosine is of two. */
+/** Enough for every request: a cosine needs two texts. */
 const MOST_TEXTS = 64;
 const WireEmbeddings = z.object({
   data: listOf(z.object({ index: Count, embedding: Numbers }), MOST_TEXTS),
   usage: z.object({ prompt_tokens: Count.max(LIMITS.tokensPerCall) }).nullish(),
 });
 
-/** `texts`: how many were sent. Throws `InvalidModelResponseError`. */
+/** `texts`: the number of texts sent. Throws `InvalidModelResponseError`. */
 export function readEmbeddings(body: unknown, texts: number): Embeddings {
   const parsed = WireEmbeddings.safeParse(body);
   if (!parsed.success) {
@@ -46,7 +46,7 @@ function inputOnly(prompt_tokens: number): Usage {
   return { prompt_tokens, completion_tokens: 0, total_tokens: prompt_tokens };
 }
 
-/** From 0 to 1, opposite directions being 0; null where it is not defined: other lengths, or a vector without one. */
+/** From 0 to 1, with 0 for opposite directions; null if it is undefined: different lengths, or a zero vector. */
 export function cosineOf(a: Vector, b: Vector): number | null {
   if (a.length !== b.length) return null;
   let [shared, ofA, ofB] = [0, 0, 0];

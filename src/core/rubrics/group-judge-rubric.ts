@@ -1,15 +1,15 @@
 /**
- * A rubric that ranks the rollouts of one task against each other by a model's verdict: RULER's idea (OpenPipe's ART),
- * with its weaknesses mended.
+ * A rubric that ranks the rollouts of one task against each other by a model's judgement: RULER's idea (OpenPipe's
+ * ART), without its weaknesses.
  *
- * Invariants. One call shows all members; scores are matched by ids that are drawn anew, in an order that is shuffled
- * anew, for every pass; the seed is recorded. A score is the mean of two passes at least, and of more while the passes
- * rank differently. Members that said the same are shown once and score the same; when all did, nobody is asked. What
- * the judge sees holds no reward, no id and nothing else the platform knows. A reply that is off the form is no
- * verdict.
+ * Invariants. One call shows all members. Every pass draws new ids and a new order, and scores are matched by those
+ * ids; the seed is recorded. A score is the mean of at least two passes, and of more if the passes rank differently.
+ * Members with equal transcripts are shown once and get the same score; if all are equal, no judge is called. The judge
+ * sees no reward, no id and no other data of the platform. A reply that does not have the required form is not a
+ * judgement.
  *
- * These scores mean something inside their group only: they belong into advantages. As a mean over an eval they say
- * nothing; there, give the rubric the weight 0.
+ * These scores are only comparable within their group, so use them for advantages. Their mean over an eval is
+ * meaningless: give the rubric the weight 0 there.
  */
 
 import { commonPrefix, type Messages } from "../../contract/messages.ts";
@@ -27,15 +27,15 @@ export interface GroupJudgeOptions {
   readonly weight?: number;
   /** What makes one attempt better than another. */
   readonly criteria: string;
-  /** Which of the run's judges answers; `default` when left out. */
+  /** Which of the run's judges answers; `default` if absent. */
   readonly judge?: string;
-  /** Calls, each with an order of its own; 2 at least, and when left out. */
+  /** Number of calls, each with its own order; at least 2, and 2 if absent. */
   readonly passes?: number;
-  /** Calls at most, when the passes rank differently; 4 when left out. */
+  /** Maximal number of calls if the passes rank differently; 4 if absent. */
   readonly maxPasses?: number;
   /**
-   * The most that all transcripts of a group may hold together, in even parts; the rest is cut out of their middles.
-   * 200,000 when left out.
+   * Maximal length of all transcripts of a group together, in equal parts; the rest is cut out of their middles.
+   * 200,000 if absent.
    */
   readonly maxCharacters?: number;
 }
@@ -45,7 +45,7 @@ const FEWEST_PASSES = 2;
 const MOST_PASSES = 4;
 const MAX_CHARACTERS = 200_000;
 const RANGE = [0, 1] as const;
-/** All said the same: none is better, whatever that is worth. */
+/** The score if all transcripts are equal: none is better than another. */
 const NO_DIFFERENCE = 0.5;
 const LETTERS = "bcdfghjklmnpqrstvwxz";
 const ID_LETTERS = 6;
@@ -53,11 +53,11 @@ const ID_LETTERS = 6;
 type Args = ScoringArgs<unknown, unknown>;
 type Scores = Readonly<Record<string, number>>;
 
-/** What a group is asked about: each different attempt once, in an order that does not depend on who made it. */
+/** The question about a group: each different attempt once, in an order that does not depend on who made it. */
 interface Contest {
   readonly context: string;
   readonly attempts: readonly string[];
-  /** Which attempt each member made. */
+  /** For each member, the index of its attempt. */
   readonly made: readonly number[];
   readonly leftOut: number;
 }
@@ -74,11 +74,11 @@ export class GroupJudgeRubric<Task = unknown, S = unknown> extends Rubric<Task, 
     super({ judges: [judge] });
     this.#options = all;
     this.#add(all.name, weight, mean);
-    // Beside the score, for whoever wants to know how sure the judge was.
+    // An additional metric that shows how consistent the judge was.
     this.#add(`${all.name}_spread`, 0, spread);
   }
 
-  /** All functions ask the same, so that all of them together cost one contest. */
+  /** All functions ask the same questions, so they share the judgements of one contest. */
   #add(name: string, weight: number, of: (scores: readonly number[]) => number): void {
     const score = async (group: readonly Args[], { judge }: { readonly judge: Judge }) => {
       const contest = contestOf(group, this.#options.maxCharacters);
@@ -89,7 +89,7 @@ export class GroupJudgeRubric<Task = unknown, S = unknown> extends Rubric<Task, 
     this.addGroupRewardFunc(name, score, weight);
   }
 
-  /** A list of scores for each pass, in the order of the attempts. */
+  /** For each pass a list of scores, in the order of the attempts. */
   async #passes(judge: Judge, contest: Contest): Promise<(readonly number[])[]> {
     const { passes, maxPasses } = this.#options;
     const first = Array.from({ length: passes }, (_, pass) => this.#ask(judge, contest, pass));
@@ -126,7 +126,7 @@ function contestOf(group: readonly Args[], maxCharacters: number): Contest {
   const histories = group.map(({ prompt, completion }) => [...prompt, ...completion]);
   const shared = sharedPrefix(histories);
   const told = histories.map((history) => transcriptOf(history.slice(shared)));
-  // In the order of their texts: whoever made which attempt, the judge is asked the same.
+  // Sorted by text, so that the question does not depend on which member made which attempt.
   const different = [...new Set(told)].sort((a, b) => (a < b ? -1 : 1));
   const share = Math.max(1, Math.floor(maxCharacters / (different.length + 1)));
   const context = cutMiddle(transcriptOf((histories[0] ?? []).slice(0, shared)), share);
@@ -139,16 +139,16 @@ function contestOf(group: readonly Args[], maxCharacters: number): Contest {
   };
 }
 
-/** Messages with which every history begins. */
+/** The number of messages with which every history begins. */
 function sharedPrefix(histories: readonly Messages[]): number {
   const [first = [], ...others] = histories;
   return others.reduce((shared, other) => Math.min(shared, commonPrefix(first, other)), first.length);
 }
 
 /**
- * The number in the purpose is that of the way to draw an order: with another way comes another, so that a recorded
- * seed never stands for two orders. A verdict belongs to what was asked, order and ids included: one of an earlier way
- * is none of a later one.
+ * The seed of a pass. The number in the purpose is the version of the drawing algorithm: it changes with the algorithm,
+ * so that a recorded seed never stands for two orders. A stored judgement belongs to its exact question, including
+ * order and ids, so one of an earlier version is not reused.
  */
 function seedOf(name: string, { context, attempts }: Contest, pass: number): number {
   return Math.floor(seededRandom("group judge order 2", name, pass, context, ...attempts)() * 2 ** 32);
@@ -163,7 +163,7 @@ function drawIds(count: number, random: () => number): string[] {
   return [...ids];
 }
 
-/** Whether one pass puts two attempts the other way round than another pass. */
+/** Whether a pass ranks two attempts in the opposite order of another pass. */
 function ranksDiffer(passes: readonly (readonly number[])[]): boolean {
   const [first = []] = passes;
   return first.some((_, a) =>
@@ -178,7 +178,7 @@ function mean(scores: readonly number[]): number {
   return scores.reduce((sum, score) => sum + score, 0) / scores.length;
 }
 
-/** From the least to the most that a member got. */
+/** The highest score that a member got minus the lowest. */
 function spread(scores: readonly number[]): number {
   return Math.max(...scores) - Math.min(...scores);
 }

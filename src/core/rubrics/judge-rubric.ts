@@ -1,10 +1,10 @@
 /**
- * A rubric whose score is a model's verdict.
+ * A rubric whose score is a model's judgement.
  *
- * Invariants. The judge is named here and given by the run (`judges`); it is never the policy. The verdict is one of a
- * closed set of labels. The prompt is filled in one pass, so braces in the template that name no slot, and braces in
- * the text that is judged, stay as they are. What the policy wrote stands in a fence it cannot close, and is cut in the
- * middle when it is too long; what it thought is left out. A verdict that is missing is a null score, never 0.
+ * Invariants. The judge is named here, and the run says which model it is (`judges`); it is never the policy. The
+ * judgement is one of a closed set of labels. The prompt is filled in one pass, so braces in the template that name no
+ * slot, and braces in the judged text, stay as they are. The policy's text is in a fence that it cannot close, and is
+ * cut in the middle if it is too long; its reasoning is left out. A missing judgement is a null score, never 0.
  */
 import { type Messages, textOf } from "../../contract/messages.ts";
 import type { ScoringArgs } from "../environments/contract.ts";
@@ -19,16 +19,16 @@ export interface JudgeOptions<Task, S> {
   readonly weight?: number;
   /** With the slots {question}, {answer}, {response} and those of `slots`. {response} and `slots` are fenced. */
   readonly prompt: string;
-  /** Each label a verdict may have, and its score; worst first. */
+  /** Each possible label and its score; worst first. */
   readonly choices: Readonly<Record<string, number>>;
   readonly slots?: (args: ScoringArgs<Task, S>) => Readonly<Record<string, string>>;
-  /** Which of the run's judges answers; `default` when left out. */
+  /** Which of the run's judges answers; `default` if absent. */
   readonly judge?: string;
-  /** Finds {response} in the completion; the environment's own when left out. */
+  /** Finds {response} in the completion; the environment's own parser if absent. */
   readonly parser?: Parser;
-  /** Verdicts asked for, each on its own; the score is their mean. 1 when left out. */
+  /** Number of independent judgements; the score is their mean. 1 if absent. */
   readonly passes?: number;
-  /** The most that each fenced text may hold; the rest is cut out of its middle. 100,000 when left out. */
+  /** Maximal length of each fenced text; the rest is cut out of its middle. 100,000 if absent. */
   readonly maxCharacters?: number;
 }
 
@@ -58,7 +58,7 @@ export class JudgeRubric<Task = unknown, S = unknown> extends Rubric<Task, S> {
     return this.#options.choices;
   }
 
-  /** What the judge is asked about one rollout. */
+  /** The prompt of the judge for one rollout. */
   render(args: ScoringArgs<Task, S>): string {
     return this.#rendered(args).prompt;
   }
@@ -111,12 +111,12 @@ function checkOptions<Task, S>(options: JudgeOptions<Task, S>): void {
 }
 
 /**
- * Text that is judged, made fit for a judge's prompt: it is not trusted, so it is fenced; it may be long, so it is cut.
+ * Prepares judged text for a judge's prompt: it is fenced, because it is not trusted, and cut, because it may be long.
  */
 const BACKTICKS = /`+/g;
 const SHORTEST_FENCE = 3;
 
-/** Between two lines of backticks, more of them than stand anywhere inside in a row: it cannot end its own fence. */
+/** Puts the text between two lines of more backticks than it has in a row, so that it cannot close its own fence. */
 export function fenced(text: string): string {
   const runs = text.match(BACKTICKS) ?? [];
   const longest = runs.reduce((most, run) => Math.max(most, run.length), SHORTEST_FENCE - 1);
@@ -126,11 +126,11 @@ export function fenced(text: string): string {
 
 export interface Cut {
   readonly text: string;
-  /** Characters that are not in it. */
+  /** The number of characters that were cut out. */
   readonly leftOut: number;
 }
 
-/** At most `most` characters of it, the first and the last ones, and between them a line that says what is missing. */
+/** At most `most` characters of the text: the first and the last ones, and between them a line with the number cut. */
 export function cutMiddle(text: string, most: number): Cut {
   if (text.length <= most) return { text, leftOut: 0 };
   const head = untilCharacter(text, Math.ceil(most / 2));
@@ -140,7 +140,7 @@ export function cutMiddle(text: string, most: number): Cut {
   return { text: `${text.slice(0, head)}${marker}${text.slice(tail)}`, leftOut };
 }
 
-/** A conversation as a judge reads it: who said what, which tools were called with what. No thoughts, ids or rewards. */
+/** A conversation for a judge: each role's text, and tool calls with arguments. No reasoning, ids or rewards. */
 export function transcriptOf(messages: Messages): string {
   return messages
     .map((message) => {
@@ -153,7 +153,7 @@ export function transcriptOf(messages: Messages): string {
     .join("\n\n");
 }
 
-/** The nearest place before `at` that does not split a surrogate pair. */
+/** The nearest index up to `at` that does not split a surrogate pair. */
 function untilCharacter(text: string, at: number): number {
   const unit = text.charCodeAt(at);
   return unit >= 0xdc00 && unit <= 0xdfff ? at - 1 : at;

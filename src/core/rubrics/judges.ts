@@ -1,12 +1,13 @@
 /**
- * How a scoring function asks a judge, and how its verdicts outlive the isolate that asked for them.
+ * The interface with which a scoring function asks a judge, and the collector of its questions.
  *
- * Invariants. A function does not wait for a model: it asks, and what is not known yet is collected while its promise
- * rejects. Whoever scores gets those verdicts, keeps them, and runs the functions again; a verdict that is known is
- * answered at once. So functions may run several times, and must ask the same again: an ask is known by its content
- * (judge, messages, menu, sampling, pass), and two that are alike are one. A verdict that failed rejects, and so the
- * score is null, never 0. The policy's endpoint is no judge. Asks are held until they are answered, so they have a size, one
- * by one (`LIMITS.askCharacters`) and together: what would be more is asked in a later pass.
+ * Invariants. A function does not wait for a model. If a judgement is not known yet, the question is collected and the
+ * function's promise rejects. The caller of the scoring gets the judgements, stores them, and runs the functions again;
+ * then a known judgement is returned at once. So functions may run several times, and must ask the same questions
+ * again: a question is identified by its content (judge, messages, menu, sampling, pass), and equal questions are one.
+ * A failed judgement rejects, so the score is null, never 0. The policy's endpoint is not a judge. Open questions are
+ * held in memory, so their size is limited, singly (`LIMITS.askCharacters`) and together: the rest is asked in a later
+ * pass.
  */
 import { cloneJson } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
@@ -17,19 +18,19 @@ import { NoScoreError } from "./score-value.ts";
 import { askedMessages, type Menu, type Prompt, type VerdictValue } from "./verdict.ts";
 
 export interface AskOptions {
-  /** Which of the run's judges; `default` when left out. The rubric lists it in its `judges`. */
+  /** Which of the run's judges; `default` if absent. The rubric lists it in its `judges`. */
   readonly judge?: string;
-  /** Over what the run says for this judge. */
+  /** Merged over the run's sampling for this judge. */
   readonly sampling?: Sampling;
-  /** Another number asks for another verdict on the same text; 0 when left out. */
+  /** Another number requests another judgement of the same text; 0 if absent. */
   readonly pass?: number;
-  /** Characters of the evidence that were left out. Recorded with the verdict. */
+  /** Characters of the evidence that were cut out. Recorded with the judgement. */
   readonly leftOut?: number;
-  /** What an order was drawn from. Recorded with the verdict. */
+  /** The seed of the order. Recorded with the judgement. */
   readonly seed?: number;
 }
 
-/** Asks a judge. Rejects with `NoScoreError` when there is no verdict, and then there is no score. */
+/** Asks a judge. Rejects with `NoScoreError` if there is no judgement; then there is no score. */
 export interface Judge {
   /** A score for each id, within the range. */
   (
@@ -43,43 +44,43 @@ export interface Judge {
   ): Promise<Label>;
   /** A number within the range, both ends included. */
   (prompt: string | Messages, options: AskOptions & { readonly range: Range }): Promise<number>;
-  /** How alike an embedding model finds two texts: the cosine of their embeddings, 0 where it is negative. */
+  /** The similarity of two texts for an embedding model: the cosine of their embeddings, 0 if it is negative. */
   (texts: readonly [string, string], options: AskOptions & { readonly cosine: true }): Promise<number>;
-  /** The reply as it is. */
+  /** The unparsed reply. */
   (prompt: string | Messages, options?: AskOptions): Promise<string>;
 }
 
 type Range = readonly [least: number, most: number];
 
-/** Where scoring functions get their judges. Null: what is asked is about the group, not one rollout of it. */
+/** The source of judges for scoring functions. Null: the question is about the group, not one rollout of it. */
 export interface Judges {
   of(rolloutId: string | null): Judge;
-  /** Verdicts that are still to come: with any, what was scored so far is void. */
+  /** Judgements that are still missing: if there are any, the scores of this pass are void. */
   readonly pending: readonly JudgeAsk[];
 }
 
-/** One question to a judge: all that decides the verdict, and what is recorded with it. */
+/** One question to a judge: all that determines the judgement, and what is recorded with it. */
 export interface JudgeAsk {
-  /** Hash of what decides the verdict. */
+  /** Hash of all that determines the judgement. */
   readonly key: string;
   readonly judge: string;
-  /** As they are sent, the form of the reply included. */
+  /** The messages as they are sent, including the required form of the reply. */
   readonly messages: Messages;
   readonly menu: Menu;
   readonly sampling: Sampling;
   readonly pass: number;
-  /** Whose cost it is; null = the whole group's. */
+  /** The rollout to which its cost is charged; null = the whole group. */
   readonly rollout_id: string | null;
   readonly left_out: number;
   readonly seed: number | null;
 }
 
-/** What came of an ask, in the end. */
+/** The final result of a question. */
 export type JudgeResult =
   | { readonly value: VerdictValue; readonly reason: string | null }
   | { readonly value: null; readonly error: string; readonly retryable: boolean };
 
-/** A judge that gave no verdict, after its retries. */
+/** A judge gave no judgement, after its retries. */
 class UnjudgedError extends NoScoreError {
   override readonly retryable: boolean;
 
@@ -91,19 +92,19 @@ class UnjudgedError extends NoScoreError {
 
 export interface AskCollectorOptions {
   readonly known: ReadonlyMap<string, JudgeResult>;
-  /** Judges that may be asked. */
+  /** The judges that may be asked. */
   readonly named: readonly string[];
   /** Gives the same key for the same text. */
   readonly hash: (text: string) => string;
-  /** Verdicts one unit may ask for; a function that never asks the same again would ask for ever. */
+  /** Judgements that one scoring group may request: a function that asks a new question each time would never end. */
   readonly most: number;
 }
 
-/** The judges of one scoring pass. When `pending` is not empty after it, the scores of the pass are void. */
+/** The judges of one scoring pass. If `pending` is not empty after it, the scores of the pass are void. */
 export class AskCollector implements Judges {
   readonly #options: AskCollectorOptions;
   readonly #pending = new Map<string, JudgeAsk>();
-  /** Of those that are pending. */
+  /** Characters of the pending questions. */
   #characters = 0;
 
   constructor(options: AskCollectorOptions) {
@@ -114,7 +115,7 @@ export class AskCollector implements Judges {
     return [...this.#pending.values()];
   }
 
-  /** What those that are pending take (UTF-16 units). */
+  /** The size of the pending questions (UTF-16 units). */
   get characters(): number {
     return this.#characters;
   }
@@ -144,7 +145,7 @@ export class AskCollector implements Judges {
     return verdict.value;
   }
 
-  /** One for which no room is left is asked in a later pass: this one is void. */
+  /** Keeps the question if it fits. Otherwise it is asked in a later pass, and this pass is void. */
   #keep(ask: JudgeAsk): void {
     const characters = this.#characters + charactersOf(ask.messages);
     const fits = characters <= LIMITS.unitAskCharacters || this.#pending.size === 0;
@@ -154,7 +155,7 @@ export class AskCollector implements Judges {
   }
 }
 
-/** For scoring without judges: whoever asks gets no score, and learns why. */
+/** For scoring without judges: every question rejects with the reason. */
 export const NO_JUDGES: Judges = {
   pending: [],
   of: () =>
@@ -173,11 +174,11 @@ interface AnyAskOptions extends AskOptions {
 
 type Asking = (prompt: Prompt, options: AnyAskOptions) => Promise<VerdictValue>;
 
-/** One function with the four faces of `Judge`: what the menu asks for is what the verdict was read as. */
+/** One function for the forms of `Judge`: the judgement was parsed as the type that the menu requests. */
 function judgeThat(ask: Asking): Judge {
   function judge<Value extends VerdictValue>(prompt: Prompt, options: AnyAskOptions = {}): Promise<Value> {
     const verdict = ask(prompt, options) as Promise<Value>;
-    // A function may ask and never wait; the rejection is kept for whoever does.
+    // A function may ask and never await; then the rejection must not count as unhandled.
     verdict.catch(() => undefined);
     return verdict;
   }
@@ -199,8 +200,7 @@ function askOf(
     const most = `the limit is ${LIMITS.askCharacters}`;
     throw new UnjudgedError(`the question to the judge "${judge}" has ${characters} characters; ${most}`, false);
   }
-  // A copy, as it will be stored: what the function hands over is its own, and may say something else when it is read
-  // again.
+  // A copy, as it will be stored: the function may change its own object before it is read again.
   const asked = cloneJson({
     ...{ judge, messages, menu, sampling, pass },
     ...{ left_out: leftOut, seed },

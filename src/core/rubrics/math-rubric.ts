@@ -1,9 +1,10 @@
 /**
- * A rubric whose score is whether the answer is the row's, as mathematics.
+ * A rubric whose score is whether the answer equals the row's, as mathematics.
  *
- * 1 or 0: an answer that is missing, unreadable or longer than 50,000 characters is wrong, and so is one that no rule
- * proves equal; the metric `undecided` counts the last kind. A row's answer that is empty or whose braces do not close
- * (`MalformedTargetError`) and a comparison beyond its budget of work (`WorkBudgetError`) give no score.
+ * The score is 1 or 0. An answer that is missing, unreadable or longer than 50,000 characters is wrong, and so is one
+ * that no rule proves equal; the metric `undecided` counts the last kind. There is no score if the row's answer is
+ * empty or has unbalanced braces (`MalformedTargetError`), or if the comparison exceeds its work budget
+ * (`WorkBudgetError`).
  */
 
 import {
@@ -27,24 +28,24 @@ import { scorer } from "./scorers/scorer.ts";
 import { scoreWork, type Work, WorkBudgetError } from "./work.ts";
 
 export interface MathOptions<Task, S> {
-  /** The name of the score; `correct_answer` when left out. */
+  /** The name of the score; `correct_answer` if absent. */
   readonly name?: string;
   readonly weight?: number;
-  /** The target, where it is not the row's `answer`. A solution that ends in `\boxed{…}` or `#### …` is read for it. */
+  /** The target, if it is not the row's `answer`. Of a solution, the final `\boxed{…}` or `#### …` is used. */
   readonly answer?: (args: ScoringArgs<Task, S>) => Awaitable<string>;
-  /** Only what stands in `\boxed{…}` is an answer. */
+  /** Only the content of `\boxed{…}` is an answer. */
   readonly strict?: boolean;
-  /** Reads 5 % as 0.05; otherwise a percentage equals percentages only. */
+  /** Reads 5 % as 0.05; otherwise a percentage only equals percentages. */
   readonly percentIsRatio?: boolean;
-  /** Characters of an answer above which it is wrong. */
+  /** An answer with more characters is wrong. */
   readonly maxCharacters?: number;
-  /** Finds the answer in a reply, in place of the usual places. */
+  /** Finds the answer in a reply, instead of the usual rules. */
   readonly parser?: Parser;
 }
 
 const OPTIONS = ["name", "weight", "answer", "strict", "percentIsRatio", "maxCharacters", "parser"];
 
-/** The metric of answers that no rule proves equal to the row's, nor different: 1 or 0. Their score is 0. */
+/** The metric for answers that no rule proves equal to the row's or different: 1 or 0. Their score is 0. */
 const UNDECIDED = "undecided";
 
 export class MathRubric<Task = unknown, S = unknown> extends Rubric<Task, S> {
@@ -54,7 +55,7 @@ export class MathRubric<Task = unknown, S = unknown> extends Rubric<Task, S> {
     const reader = (question: string) =>
       options.parser ?? new Parser((text) => extractMathAnswer(withoutThoughts(text), strict, question));
     super({ parser: reader("") });
-    // Between the score of a rollout and its metric: both get the same state.
+    // Links the score of a rollout with its metric: both get the same state.
     const undecided = new WeakSet<object>();
     const fn = async (args: ScoringArgs<Task, S>) => {
       const target = extractMathTarget(await answer(args));
@@ -71,10 +72,10 @@ function rowAnswer({ answer }: ScoringArgs<unknown, unknown>): string {
   return answer;
 }
 
-/** 1 when output and reference are the same mathematics, by the rules of `MathRubric`. */
+/** 1 if output and reference are equal as mathematics, by the rules of `MathRubric`. */
 export const math = scorer(
   z.strictObject({
-    /** Only what stands in `\boxed{…}` is an answer. */
+    /** Only the content of `\boxed{…}` is an answer. */
     strict: z.boolean().default(false),
     /** Reads 5 % as 0.05. */
     percent_is_ratio: z.boolean().default(false),
@@ -87,12 +88,12 @@ export const math = scorer(
     },
 );
 
-/** Steps of a score's budget that one step of a comparison takes. */
+/** One step of a comparison counts as so many steps of a score's budget. */
 const SCORE_STEPS = 60;
-/** For each character of the two texts; those that are too long are not read as expressions. */
+/** Steps per character of the two texts; texts that are too long are not parsed as expressions. */
 const READ_STEPS = 20;
 
-/** A comparison without a verdict is no score. The error keeps the name of what was wrong. */
+/** A comparison without a result gives no score. The error keeps the name of its cause. */
 class UncomparedError extends NoScoreError {
   override readonly name: string;
 
@@ -103,8 +104,8 @@ class UncomparedError extends NoScoreError {
 }
 
 /**
- * Compares two texts within the budget of a score. Throws `WorkBudgetError` beyond it, and a `NoScoreError` of the name
- * `MalformedTargetError` where the target is none.
+ * Compares two texts within the budget of a score. Throws `WorkBudgetError` beyond it, and a `NoScoreError` with the
+ * name `MalformedTargetError` if the target is malformed.
  */
 function isSameMathematics(
   answer: string,

@@ -1,9 +1,9 @@
 /**
- * A rubric: named, weighted functions that judge a finished rollout.
+ * A rubric: named, weighted functions that score a finished rollout.
  *
- * Invariants. Functions are an ordered list and run in that order; the record form is its short spelling. A weight of 0
- * makes a metric: reported, never part of the reward. Names are given, never read off a function, because a minifier
- * renames functions. A rubric holds no results: one serves any number of rollouts at once.
+ * Invariants. Functions are an ordered list and run in that order; the record form is an abbreviation of it. A weight
+ * of 0 makes a metric: reported, never part of the reward. Names are given and never taken from a function, because a
+ * minifier renames functions. A rubric stores no results: one serves any number of rollouts at once.
  */
 
 import { requireName } from "../../contract/shown-text.ts";
@@ -25,20 +25,20 @@ import type { Parser } from "../parsers/parser.ts";
 export interface RubricOptions<Task = unknown, S = unknown, Objects extends object = object> {
   /** Weight 1 unless given as `{ fn, weight }`. */
   readonly rewards?: Readonly<Record<string, Weighted<Reward<Task, S, NoInfer<Objects>>>>>;
-  /** Called once with all members of a group that ended well; a score for each, in their order. */
+  /** Called once with all members of a group that ended well; returns a score per member, in their order. */
   readonly groupRewards?: Readonly<Record<string, Weighted<GroupReward<Task, S, NoInfer<Objects>>>>>;
   /** Weight 0. */
   readonly metrics?: Readonly<Record<string, Reward<Task, S, NoInfer<Objects>>>>;
   readonly groupMetrics?: Readonly<Record<string, GroupReward<Task, S, NoInfer<Objects>>>>;
-  /** What the functions get as `parser`; the environment's own when left out. */
+  /** The `parser` argument of the functions; the environment's own if absent. */
   readonly parser?: Parser;
-  /** Class objects: what every function gets beside its arguments, by name; one goes before an argument of its name. */
+  /** Class objects: additional arguments of every function, by name. They replace arguments of that name. */
   readonly objects?: Partial<Objects>;
-  /** Score objects: made anew for each call of a function, which gets them last of all, by name. */
+  /** Score objects: created for each call of a function, and added last to its arguments, by name. */
   readonly provide?: ScoreProvider<Task, S, NoInfer<Objects>>;
-  /** Judges that functions ask with `judge`: a run must name them. */
+  /** Judges that functions call with `judge`: a run must configure them. */
   readonly judges?: readonly string[];
-  /** Run for each rollout once it is scored, by priority, then name. One that fails is noted and hides no score. */
+  /** Run for each rollout after scoring, by priority, then name. An error in one is recorded and removes no score. */
   readonly cleanup?: Readonly<Record<string, Cleanup<State<Task, S>>>>;
   /** Run when an instance of the environment is retired, by priority, then name. */
   readonly teardown?: Readonly<Record<string, Cleanup<void>>>;
@@ -60,9 +60,9 @@ const OPTIONS: readonly (keyof RubricOptions)[] = [
 /** Named objects for one call of a scoring function. */
 export type ScoreProvider<Task, S, Objects = object> = (args: ScoringArgs<Task, S>) => Awaitable<Partial<Objects>>;
 
-// `score` is a method, not a function property: its parameters are compared both ways, so that a rubric written for one
-// task and state fits wherever rubrics are handled without knowing them. A stored row was parsed by the environment's
-// own schema and the state was left by its own hooks, so a function does get the types it was written with.
+// `score` is a method, not a function property: its parameters are compared bivariantly, so that a rubric for one task
+// and state type is assignable where the types are unknown. A stored row was parsed by the environment's own schema and
+// the state was written by its own hooks, so a function does get the types it was written with.
 export type ScoreFunction<Task = unknown, S = unknown> =
   | {
       readonly name: string;
@@ -77,11 +77,11 @@ export type ScoreFunction<Task = unknown, S = unknown> =
       score(group: readonly RewardArgs<Task, S>[], shared: GroupArgs): ReturnType<GroupReward<Task, S>>;
     };
 
-/** A rubric as whoever scores with it sees it. */
+/** The interface of a rubric for the code that scores with it. */
 export interface AnyRubric<Task = unknown, S = unknown> {
-  /** What the functions get as `parser`; undefined: the environment's own. */
+  /** The `parser` argument of the functions; undefined: the environment's own. */
   readonly parser: Parser | undefined;
-  /** Judges a run must name for this rubric to score. */
+  /** Judges that a run must configure for this rubric. */
   readonly judges: readonly string[];
   /** In the order in which they run. */
   readonly functions: readonly ScoreFunction<Task, S>[];
@@ -94,7 +94,7 @@ export interface AnyRubric<Task = unknown, S = unknown> {
 }
 
 type RubricEntry<Task, S> = AnyRubric<Task, S> | RubricOptions<Task, S>;
-/** What an environment takes: a rubric, its options, or a list of them. */
+/** The `rubric` option of an environment: a rubric, its options, or a list of them. */
 export type RubricLike<Task, S> = RubricEntry<Task, S> | readonly RubricEntry<Task, S>[];
 
 /** An entry of the list form; `group: true` marks a function of the whole group. */
@@ -102,7 +102,7 @@ type ListedFunction<Task, S> =
   | { readonly name: string; readonly fn: Reward<Task, S>; readonly group?: false }
   | { readonly name: string; readonly fn: GroupReward<Task, S>; readonly group: true };
 
-/** `Objects`: what functions get beside their arguments, by name: class objects, and what providers give. */
+/** `Objects`: additional arguments of the functions, by name: class objects, and those of providers. */
 export class Rubric<Task = unknown, S = unknown, Objects extends object = object> implements AnyRubric<Task, S> {
   readonly parser: Parser | undefined;
   readonly judges: readonly string[];
@@ -134,7 +134,7 @@ export class Rubric<Task = unknown, S = unknown, Objects extends object = object
     }
   }
 
-  /** The list form: functions that may share a name, and a weight for each (1 when `weights` is left out or empty). */
+  /** The list form: functions that may share a name, and a weight for each (1 if `weights` is absent or empty). */
   static fromLists<Task, S>(lists: {
     readonly funcs: readonly ListedFunction<Task, S>[];
     readonly weights?: readonly number[];
@@ -177,12 +177,12 @@ export class Rubric<Task = unknown, S = unknown, Objects extends object = object
     this.addGroupRewardFunc(name, fn, 0);
   }
 
-  /** Where two objects share a name, the later one stays. */
+  /** If two objects have the same name, the later one replaces the earlier. */
   addClassObject(name: string, object: unknown): void {
     Object.assign(this.#objects, { [name]: object });
   }
 
-  /** Where two providers give the same name, the later one is taken. */
+  /** If two providers give the same name, the later one is used. */
   addScoreProvider(provide: ScoreProvider<Task, S, Objects>): void {
     this.#providers.push(provide);
   }
@@ -205,8 +205,8 @@ function checkFunction(name: string, fn: unknown, weight: number): void {
 }
 
 /**
- * Rubrics that score the same rollout together, one after the other. Their rewards are summed, and so are metrics of
- * one name from different rubrics. There is always at least one, and a group inside a group is its rubrics.
+ * Rubrics that score the same rollout together, one after the other. Their rewards are added, and so are metrics of the
+ * same name from different rubrics. There is always at least one rubric; a group inside a group is flattened.
  */
 export class RubricGroup {
   readonly rubrics: readonly AnyRubric[];
@@ -216,17 +216,17 @@ export class RubricGroup {
     this.rubrics = rubrics.flatMap((entry) => (entry instanceof RubricGroup ? entry.rubrics : [entry]));
   }
 
-  /** Judges a run must name, each once. */
+  /** Judges that a run must configure, each once. */
   get judges(): readonly string[] {
     return [...new Set(this.rubrics.flatMap((rubric) => rubric.judges))];
   }
 
-  /** Whether the members of a group must be scored together. */
+  /** Whether all members of a group must be scored together. */
   get hasGroupFunctions(): boolean {
     return this.rubrics.some((rubric) => rubric.functions.some((fn) => fn.group));
   }
 
-  /** The handlers of all rubrics, in one order. */
+  /** The cleanup handlers of all rubrics, in one order. */
   get cleanupHandlers(): readonly CleanupHandler<State<unknown>>[] {
     return this.rubrics.flatMap((rubric) => rubric.cleanupHandlers).sort(inOrder);
   }
@@ -235,38 +235,38 @@ export class RubricGroup {
     return this.rubrics.flatMap((rubric) => rubric.teardownHandlers).sort(inOrder);
   }
 
-  /** These rubrics, then another. */
+  /** This group with another rubric at the end. */
   with(rubric: AnyRubric): RubricGroup {
     return new RubricGroup([...this.rubrics, rubric]);
   }
 
-  /** To the first rubric. */
+  /** Adds to the first rubric. */
   addRewardFunc(name: string, fn: Reward<unknown, unknown>, weight?: number): void {
     this.#own[0]?.addRewardFunc(name, fn, weight);
   }
 
-  /** To the first rubric. */
+  /** Adds to the first rubric. */
   addMetric(name: string, fn: Reward<unknown, unknown>): void {
     this.#own[0]?.addMetric(name, fn);
   }
 
-  /** To the first rubric. */
+  /** Adds to the first rubric. */
   addClassObject(name: string, object: unknown): void {
     this.#own[0]?.addClassObject(name, object);
   }
 
-  /** To every rubric. */
+  /** Adds to every rubric. */
   addScoreProvider(provide: ScoreProvider<unknown, unknown>): void {
     for (const rubric of this.#own) rubric.addScoreProvider(provide);
   }
 
-  /** As what can be added to; every rubric is one. */
+  /** The rubrics of the class `Rubric`, which can be extended; all are. */
   get #own(): Rubric[] {
     return this.rubrics.filter((rubric) => rubric instanceof Rubric);
   }
 }
 
-/** A group from whatever an environment was given. Options without a parser of their own get `parser`. */
+/** Makes a group from any form of the `rubric` option. Options without a parser get `parser`. */
 export function asRubric<Task, S>(like: RubricLike<Task, S> | RubricGroup, parser?: Parser): RubricGroup {
   if (like instanceof RubricGroup) return like;
   const entries = isList(like) ? like : [like];

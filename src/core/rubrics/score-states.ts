@@ -1,5 +1,5 @@
 /**
- * Scores states that no platform made: what an author tests a rubric with, by the very functions that score runs.
+ * Scores states that were not made by a platform: for an author's tests of a rubric, with the platform's own functions.
  */
 
 import type { Json } from "../../contract/json.ts";
@@ -18,7 +18,7 @@ import {
   settle,
 } from "./scoring.ts";
 
-/** A finished rollout as far as the rubric looks at it. Functions write on this very object. */
+/** The parts of a finished rollout that the rubric reads. Functions write to this object itself. */
 export interface StateToScore {
   readonly completion: Messages;
   readonly prompt?: Messages;
@@ -26,7 +26,7 @@ export interface StateToScore {
   readonly info?: Json;
   readonly task?: unknown;
   readonly trajectory?: readonly Partial<StepCredit>[];
-  /** Columns of its row, and fields of the environment's own. */
+  /** Columns of its row, and the environment's own fields. */
   readonly [column: string]: unknown;
 }
 
@@ -39,11 +39,11 @@ export interface ScoredState {
 
 export interface ScoredMember extends ScoredState {
   readonly advantage: number | null;
-  /** What each step of its trajectory is worth. */
+  /** The reward and advantage of each step of its trajectory. */
   readonly steps: readonly StepCredit[];
 }
 
-/** Throws RangeError for a rubric that must see a whole group: `scoreGroup` has it. */
+/** Throws RangeError for a rubric that needs a whole group: use `scoreGroup`. */
 export async function scoreState(rubric: AnyRubric | RubricGroup, state: StateToScore): Promise<ScoredState> {
   const rubrics = new RubricGroup([rubric]);
   if (rubrics.hasGroupFunctions) {
@@ -94,6 +94,6 @@ function contextOf(given: StateToScore, index: number): ScoringContext {
   const end = { is_truncated: false, stop_condition: null, error: null, usage: null };
   const ours = { prompt, answer, info, task, trajectory, turn, final_env_response: null };
   const state: Omit<State, "trajectory"> = Object.assign(given, { ...end, ...given }, ours);
-  // The author's functions know what their own steps hold.
+  // The author's functions are responsible for the type of their own steps.
   return { rollout_id: `rollout_${index}`, columns: given, state: state as State, functionScores: [] };
 }

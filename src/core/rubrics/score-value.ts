@@ -1,7 +1,7 @@
-/** What counts as a score. A score that was not produced is null with a reason, never 0. */
+/** Converts values to scores. A missing score is null with a reason, never 0. */
 import { isError, ScoringError, type UnscoredCause } from "../../contract/errors.ts";
 
-/** Why a function gave no score, where the platform knows it. */
+/** The reason why a function gave no score, if the platform knows it. */
 export class NoScoreError extends ScoringError {
   override readonly name: string = "NoScoreError";
   readonly unscored: UnscoredCause;
@@ -12,7 +12,7 @@ export class NoScoreError extends ScoringError {
   }
 }
 
-/** One finite decimal number, white space around it aside. */
+/** One finite decimal number, possibly with white space around it. */
 const DECIMAL = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
 
 /** Finite numbers, booleans as 1 and 0, decimal text. Throws `NoScoreError` for anything else. */

@@ -1,9 +1,9 @@
 /**
- * Scores one unit: a rollout, or all members of a group.
+ * Scores one scoring group: a rollout, or all members of a group.
  *
- * Invariants. A failed or cancelled member is not scored and no function sees it. How scores come about stands in
- * rubrics/scoring.ts. Cleanup handlers of the rubrics run once a unit is scored, on the state its functions left; one
- * that fails is noted among the scoring errors and hides no score.
+ * Invariants. A failed or cancelled member is not scored, and functions do not see it. The scores are computed in
+ * rubrics/scoring.ts. Cleanup handlers of the rubrics run after scoring, on the state that the functions left; an error
+ * in one is recorded among the scoring errors and removes no score.
  */
 import { firstErrors, isError, messageOf, ScoringError } from "../../contract/errors.ts";
 import { cloneJson, deepFreeze } from "../../contract/json.ts";
@@ -28,35 +28,35 @@ import type { Work } from "./work.ts";
 
 export interface ScoreRecord extends Scored {
   readonly rollout_id: string;
-  /** What single turns are worth, where scoring functions wrote it on them. */
+  /** The rewards and advantages of single turns, if scoring functions set them. */
   readonly steps?: readonly StepCredit[];
 }
 
-/** What scoring needs of an environment. */
+/** The parts of an environment that scoring needs. */
 export interface Scorable {
   readonly rubric: RubricGroup;
   readonly parser?: Parser | undefined;
   readonly needs?: readonly Need[];
   /** False: nothing is scored, and every rollout that ended well has reward 0. */
   readonly scoreRollouts?: boolean;
-  /** Whose rubric scores a row; without it, this one's. */
+  /** The environment whose rubric scores a row; if absent, this one. */
   route?(row: RoutedRow): Route;
 }
 
 export interface ScoringOffer {
   readonly judges?: Judges;
-  /** What the platform has to offer; functions get what the environment declared. */
+  /** The platform's capabilities; functions get those that the environment declared. */
   readonly capabilities?: OfferedForScoring;
-  /** What all scores of the unit may take together; without it `WORK_LIMITS.unitSteps`. */
+  /** The work budget of all scores of the scoring group; if absent `WORK_LIMITS.unitSteps`. */
   readonly work?: Work;
   /** See `ScoringTools`. */
   readonly pause?: ScoringTools["pause"];
-  /** What `work` gives, or a rejection once its time is over; without it functions take as long as they like. */
+  /** Returns the result of `work`, or rejects when its time is over; if absent there is no time limit. */
   readonly limit?: ScoringLimit;
 }
 export type ScoringLimit = <T>(what: "scoring" | "cleanup", work: Promise<T>) => Promise<T>;
 
-/** A record for each member, in their order. Never throws for what a scoring function does. */
+/** Returns a record per member, in their order. Never throws because of a scoring function. */
 export async function scoreUnit(
   environment: Scorable,
   members: readonly Trajectory[],
@@ -74,7 +74,7 @@ export async function scoreUnit(
   });
 }
 
-/** The state is the functions' to write, its trajectory included: what they left there may be anything. */
+/** Functions may write anything to the state, including its trajectory, so reading it may throw. */
 function recordOf(rollout_id: string, context: ScoringContext, scored: Scored): ScoreRecord {
   try {
     return storable({ rollout_id, ...scored, ...stepsOf(context) });
@@ -86,8 +86,8 @@ function recordOf(rollout_id: string, context: ScoringContext, scored: Scored): 
 }
 
 /**
- * What a function may make too long to be stored is void by name: a record that cannot be stored would be made for
- * ever.
+ * Voids by name what a function made too long to be stored: a record that cannot be stored would be computed again and
+ * again.
  */
 function storable(record: ScoreRecord): ScoreRecord {
   const { rollout_id, scores, steps = [] } = record;
@@ -134,7 +134,7 @@ async function scoreOpen(
     pause,
   };
   const scored = await inTime(contexts, limit("scoring", scoreContexts(rubric, contexts, tools)));
-  // With a verdict still to come these are no scores yet, and the unit is scored once more.
+  // If a judgement is missing, these scores are void, and the group is scored again.
   if (judges.pending.length > 0) return scored;
   const faults = await cleanUp(rubric, contexts, limit);
   return new Map(
@@ -145,7 +145,7 @@ async function scoreOpen(
   );
 }
 
-/** Without a score each, when the time was over first. */
+/** Returns no scores if the time ended first. */
 async function inTime(contexts: readonly ScoringContext[], work: Promise<void>): Promise<Map<ScoringContext, Scored>> {
   try {
     await work;
@@ -156,7 +156,7 @@ async function inTime(contexts: readonly ScoringContext[], work: Promise<void>):
   }
 }
 
-/** What went wrong in the handlers of each member. */
+/** The errors of the handlers, per member. */
 async function cleanUp(
   { cleanupHandlers }: RubricGroup,
   contexts: readonly ScoringContext[],
@@ -197,7 +197,7 @@ interface RoutedMember {
   readonly member: Trajectory;
 }
 
-/** Each member that ended well as the environment that played it knows it. An error where a row is nobody's. */
+/** For each member that ended well, the environment that played it and its row there. An error if a row has none. */
 function routesOf(environment: Scorable, members: readonly Trajectory[]): (RoutedMember | null)[] | RangeError {
   try {
     const routes = members.map((member) => {
@@ -225,7 +225,7 @@ function unroutedRecord(member: Trajectory, error: RangeError): ScoreRecord {
   return { rollout_id, ...NOT_SCORED, scoring_errors, unscored: "scorer" };
 }
 
-/** With the needs of what the run is of: whoever runs it was told of those. */
+/** The needs are those of the run's own environment: only these were declared to the platform. */
 function scorerOf(environment: Scorable, routes: readonly (RoutedMember | null)[]): Scorable {
   const { scorer = environment } = routes.find((route) => route !== null) ?? {};
   const { rubric, parser, scoreRollouts = true } = scorer;
@@ -249,13 +249,13 @@ function newScoringContext(member: Trajectory): ScoringContext {
   return { rollout_id, columns: task, state: { ...own, ...said, ...end }, functionScores: [] };
 }
 
-/** What one step was worth; null where nobody has said. */
+/** The reward and advantage of one step; null if not set. */
 export interface StepCredit {
   readonly reward: number | null;
   readonly advantage: number | null;
 }
 
-/** A step's own numbers, and the rollout's for those it has not. */
+/** A step's own numbers, or the rollout's if it has none. */
 export function creditOf(step: Partial<StepCredit>, rollout: StepCredit): StepCredit {
   return {
     reward: step.reward ?? rollout.reward,
@@ -264,25 +264,25 @@ export function creditOf(step: Partial<StepCredit>, rollout: StepCredit): StepCr
 }
 
 /**
- * Scores a unit whose rubric asks judges: the functions run, what they asked for is got, and they run again, until
- * nothing is pending. Whoever gets the verdicts keeps them, so that being cut off costs none twice.
+ * Scores a group whose rubric asks judges: the functions run, their questions are answered, and they run again, until
+ * no question is pending. The caller stores judgements, so that an interruption does not pay for one twice.
  */
 export interface JudgeCalls {
-  /** Verdicts there are, by key; those that `ask` gives are added. */
+  /** Known judgements by key; those that `ask` returns are added. */
   readonly known: Map<string, JudgeResult>;
   /** Judges that may be asked. */
   readonly named: readonly string[];
   readonly hash: (text: string) => string;
   /**
-   * Verdicts for asks, by key. What is left out is not to be had now. Null: there was no room to hold them, and another pass
-   * makes them anew. `characters`: what they take.
+   * Returns judgements by key. One that is left out is not available now. Null: there was not enough memory to hold the
+   * questions, and another pass makes them again. `characters`: their size.
    */
   readonly ask: (pending: readonly JudgeAsk[], characters: number) => Promise<ReadonlyMap<string, JudgeResult> | null>;
 }
 
 export type JudgedScore =
   | { readonly kind: "scored"; readonly records: ScoreRecord[] }
-  /** Without these verdicts there are no scores. */
+  /** These judgements are missing, so there are no scores. */
   | { readonly kind: "pending"; readonly pending: readonly JudgeAsk[] };
 
 /** The judges of one pass over `members` rollouts. */
@@ -290,7 +290,7 @@ export function newAskCollector({ known, named, hash }: Omit<JudgeCalls, "ask">,
   return new AskCollector({ known, named, hash, most: LIMITS.judgeAsksPerRollout * members });
 }
 
-/** `score`: one pass of the rubric over the unit's `members` rollouts. */
+/** `score`: runs the rubric once over the group's `members` rollouts. */
 export async function scoreJudged(
   calls: JudgeCalls,
   members: number,

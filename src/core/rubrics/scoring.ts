@@ -1,11 +1,11 @@
 /**
- * Runs the functions of rubrics over the members of one unit.
+ * Runs the functions of rubrics over the members of one scoring group.
  *
  * Invariants. The functions of one rollout run one after another, in the rubric's order, on one mutable copy of the
- * final state: a later one reads what an earlier one wrote. Members go side by side. A score that was not produced is
- * null with its error, and then so is the reward, if the function has weight. A group function that throws, or leaves
- * one member without a usable score, is void for the whole group: its scores mean something only together. Nothing here
- * throws for what a scoring function does. All ready scorers of a unit share one budget of work (core/rubrics/work.ts).
+ * final state: a later one reads what an earlier one wrote. Members are scored concurrently. A missing score is null
+ * with its error, and then so is the reward, if the function has weight. A group function that throws, or gives one
+ * member no usable score, is void for the whole group: its scores are only meaningful together. Nothing here throws
+ * because of a scoring function. All built-in scorers of a scoring group share one work budget (core/rubrics/work.ts).
  */
 
 import { serializeError, type UnscoredCause } from "../../contract/errors.ts";
@@ -17,7 +17,7 @@ import { causeOf, NoScoreError, toScore } from "./score-value.ts";
 import { unitWork, WORK, type Work } from "./work.ts";
 
 export interface ScoringFailure {
-  /** The score's name; `reward` when the sum itself is not finite, `cleanup` where a handler failed. */
+  /** The score's name; `reward` if the sum itself is not finite, `cleanup` if a handler failed. */
   readonly function: string;
   readonly error: string;
   readonly retryable: boolean;
@@ -29,10 +29,10 @@ export interface Score {
   readonly weight: number;
 }
 
-/** What came of scoring one rollout. */
+/** The result of scoring one rollout. */
 export interface Scored {
   readonly reward: number | null;
-  /** One entry a name. Functions of one name: within a rubric the last one's score, across rubrics the sum. */
+  /** One entry per name. If functions share it: within a rubric the last score, across rubrics the sum. */
   readonly scores: readonly Score[];
   readonly scoring_errors: readonly ScoringFailure[];
   /** Why there is no reward. */
@@ -41,29 +41,29 @@ export interface Scored {
 
 export type AnyRewardArgs = RewardArgs<unknown, unknown>;
 
-/** One member of a unit while it is scored. */
+/** One member of a scoring group during scoring. */
 export interface ScoringContext {
   readonly rollout_id: string;
-  /** Columns of its row: arguments by their names, where no field of ours has the name. */
+  /** Columns of its row: arguments by name, unless a library field has that name. */
   readonly columns: object;
-  /** The state that functions share, written by any of them. */
+  /** The state that all functions share and may write. */
   readonly state: AnyRewardArgs["state"];
   readonly functionScores: FunctionScore[];
 }
 
-/** What functions are offered beside the rollout itself. */
+/** The arguments of functions in addition to the rollout's. */
 export interface ScoringTools {
   /** The environment's parser, for rubrics without one of their own. */
   readonly parser?: Parser | undefined;
   readonly judges: Judges;
   readonly can: ScoringCapabilities;
-  /** What all scores may take together; without it the usual. */
+  /** The work budget of all scores together; if absent the default. */
   readonly work?: Work;
-  /** Called after each function that was begun, with what it gives: scores that take long let others compute meanwhile. */
+  /** Called with the promise of each function after its start, so that long scoring lets other work run in between. */
   readonly pause?: ((doing: Promise<unknown>) => Promise<void>) | undefined;
 }
 
-/** With what the ready scorers may take for the whole unit. */
+/** With the work budget of the built-in scorers for the whole group. */
 type BudgetedTools = ScoringTools & { readonly work: Work };
 
 type Outcome = { readonly score: number } | { readonly score: null; readonly thrown: unknown };
@@ -73,7 +73,7 @@ type FunctionScore = Outcome & {
   readonly rubric: number;
 };
 
-/** Fills the contexts, rubric by rubric. */
+/** Runs the functions, rubric by rubric, and fills the contexts. */
 export async function scoreContexts(
   { rubrics }: RubricGroup,
   contexts: readonly ScoringContext[],
@@ -131,9 +131,7 @@ async function askGroup(
   }
 }
 
-/**
- * Where two things share a name, the later one in this order is taken: column, field, class object, task, score object.
- */
+/** If two have the same name, the later one in this order is used: column, field, class object, task, score object. */
 async function argsOf(
   { rollout_id, columns, state }: ScoringContext,
   rubric: AnyRubric,
@@ -169,7 +167,7 @@ function failure(thrown: unknown): Outcome {
   return { score: null, thrown };
 }
 
-/** What the scores of its functions add up to. */
+/** The result from the scores of a member's functions. */
 export function settle({ functionScores }: ScoringContext): Scored {
   const missing = functionScores.find((one) => one.score === null && one.weight !== 0);
   const sum = functionScores.reduce((total, { score, weight }) => total + (score ?? 0) * weight, 0);

@@ -1,10 +1,10 @@
 /**
- * Finds the JSON objects that carry a key in a judge's reply, in the middle of prose.
+ * Finds JSON objects with a given key in a judge's reply, inside of prose.
  *
- * Invariants. An object is parsed strictly. One that is only nearly JSON is repaired (jsonrepair) if the key stands in
- * it once, and where that fails it is read from its key on: the value is what the reply says behind the key. Nothing is
- * made of prose without an opening brace, and an object that never closes counts only where nothing but its brackets is
- * missing. A key that stands in an object and was not read leaves doubt. Work is bounded: a reply may be all braces.
+ * Invariants. An object is parsed strictly. An object that is almost JSON is repaired (jsonrepair) if it has the key
+ * once. If that fails it is parsed from its key on: the value is the one after the key. Prose without an opening brace
+ * is never parsed, and an object that never closes counts only if nothing but its brackets is missing. A key inside an
+ * object that was not parsed makes the result doubtful. Work is bounded: a reply may consist of braces only.
  */
 import { JSONRepairError, jsonrepair } from "jsonrepair";
 
@@ -12,16 +12,16 @@ type Fields = Readonly<Record<string, unknown>>;
 
 export interface FoundObject {
   readonly value: Fields;
-  /** A key stands in it more often than it may: nobody knows which of them is meant. */
+  /** It has a key more often than allowed: it is unclear which one is meant. */
   readonly repeated: boolean;
 }
 
 export interface FoundObjects {
-  /** Outermost objects that carry the key of their own, in order. */
+  /** Outermost objects that have the key themselves, in order. */
   readonly objects: readonly FoundObject[];
-  /** The key stands in an object that could not be read. */
+  /** The key is in an object that could not be parsed. */
   readonly doubtful: boolean;
-  /** The text before the first object and behind the last. */
+  /** The text before the first object and after the last. */
   readonly before: string;
   readonly behind: string;
 }
@@ -32,17 +32,17 @@ interface Place {
 }
 
 interface Key extends Place {
-  /** First in its object, or in quotation marks behind a comma: prose does not write it so. */
+  /** First in its object, or in quotation marks after a comma: prose is not written so. */
   readonly sure: boolean;
 }
 
-/** Characters looked at, those looked at again included. */
+/** Maximal number of examined characters; one that is examined twice counts twice. */
 const MOST_STEPS = 1_000_000;
-/** Characters of one object that is repaired, and of all of them. */
+/** Maximal characters of one object that is repaired, and of all of them. */
 const LONGEST_REPAIRED = 32 * 1024;
 const MOST_REPAIRED = 4 * LONGEST_REPAIRED;
 
-/** Null when they cannot be told within the work allowed. */
+/** Null if the objects cannot be found within the work limit. */
 export function jsonObjectsWith(key: string, text: string): FoundObjects | null {
   const keys = keysIn(text, key);
   const objects: (FoundObject & Place)[] = [];
@@ -69,20 +69,20 @@ function textAround(objects: readonly Place[], text: string): Pick<FoundObjects,
   return { before: text.slice(0, objects[0]?.start), behind: text.slice(objects.at(-1)?.end ?? text.length) };
 }
 
-/** The place in the list of the first key behind `at`, looked for from `next` on. */
+/** The index of the first key after `at`; the search begins at index `next`. */
 function skipTo(keys: readonly Key[], next: number, at: number): number {
   let place = next;
   while ((keys[place]?.start ?? at) < at) place += 1;
   return place;
 }
 
-/** The next key, if it stands before `end` and the one behind it does not. */
+/** The next key, if it is before `end` and the one after it is not. */
 function onlyKey(keys: readonly Key[], next: number, end: number): Key | null {
   const [key, other] = keys.slice(next, next + 2);
   return key !== undefined && key.start < end && (other === undefined || other.start >= end) ? key : null;
 }
 
-/** Whether a key stands outside of the objects. */
+/** Whether a key is outside of the objects. */
 function isLeft(keys: readonly Key[], objects: readonly Place[]): boolean {
   let next = 0;
   return keys.some(({ start, sure }) => {
@@ -95,12 +95,12 @@ function strictObject(text: string, { start, end }: Place, key: string): (FoundO
   const slice = text.slice(start, end);
   const value = parseObject(slice);
   if (value === null || !Object.hasOwn(value, key)) return null;
-  // Inside a JSON text a quote is escaped, so only keys look like this.
+  // Inside a JSON string a quote is escaped, so only keys look like this.
   const count = (name: string) => slice.split(`"${name}"`).filter((rest) => /^\s*:/.test(rest)).length;
   return { value, repeated: count(key) > 1 || hasMore(value[key], count), start, end };
 }
 
-/** `end`: null where no brace closes the one at `start`. */
+/** `end`: null if no brace closes the one at `start`. */
 function nearlyObject(
   text: string,
   { start, end }: { readonly start: number; readonly end: number | null },
@@ -118,7 +118,7 @@ function nearlyObject(
   return null;
 }
 
-/** Of an object whose quotation marks do not pair up, or which lacks its last brackets. */
+/** Possible ends of an object whose quotation marks are not paired, or whose last brackets are missing. */
 function possibleEnds(text: string, start: number, key: Key): number[] {
   const last = text.lastIndexOf("}");
   return [...(last > key.start ? [last + 1] : []), ...(lacksOnlyBrackets(text.slice(start)) ? [text.length] : [])];
@@ -126,14 +126,14 @@ function possibleEnds(text: string, start: number, key: Key): number[] {
 
 const FENCE_AT_END = /\n[ \t]*(?:```|~~~)\s*$/;
 
-/** The last value has ended: a number that ends with the reply may have been longer. */
+/** Whether the last value is complete. A number at the very end of the reply may have been cut. */
 function lacksOnlyBrackets(rest: string): boolean {
   const said = rest.replace(FENCE_AT_END, "\n");
   if (countOf(said, QUOTE) % 2 === 1) return false;
   return /["'”’\]}]\s*$/.test(said.slice(-100)) || /[\w.]\s+$/.test(said.slice(-100));
 }
 
-/** Not escaped. */
+/** A quote that is not escaped. */
 const QUOTE = /\\.|"/gs;
 
 function countOf(text: string, pattern: RegExp): number {
@@ -142,9 +142,9 @@ function countOf(text: string, pattern: RegExp): number {
   return count;
 }
 
-/** A backslash that escapes nothing is one of LaTeX. */
+/** A backslash that is not a JSON escape belongs to LaTeX. */
 const BACKSLASH = /\\(?:["'\\/bfnrt]|u[0-9a-fA-F]{4})|\\/g;
-/** Numbers that JSON has no form for: `7/10`, `7 out of 10`, `+7`, `.7`. */
+/** Numbers that are not valid in JSON: `7/10`, `7 out of 10`, `+7`, `.7`. */
 const NUMBER =
   /((?:verdict|score)["'”’`]?\s{0,9}:\s{0,9})(\+[\d.]{1,20}|\.\d{1,20}|[\d.]{1,20}\s?(?:\/|(?:out )?of)\s?[\d.]{1,20})(?=\s{0,9}[,}\]])/g;
 
@@ -156,17 +156,17 @@ function repairedObject(near: string, key: string): Fields | null {
     const value = parseObject(jsonrepair(text));
     return value !== null && Object.hasOwn(value, key) ? value : null;
   } catch (thrown) {
-    // Prose, or brackets nested deeper than the stack.
+    // Prose, or brackets nested too deeply for the stack.
     if (thrown instanceof JSONRepairError || thrown instanceof RangeError) return null;
     throw thrown;
   }
 }
 
-/** What may follow a value: the end of its object, a comma, a comment, or another key. */
+/** Text that may follow a value: the end of its object, a comma, a comment, or another key. */
 const AFTER_VALUE =
   /^0{0,20}[.;!]?["'”’`]{0,3}[.;!]?\s*(?:$|[}\])]|\/[/*]|```|~~~|,\s*(?:$|[}\])]|\/[/*])|,?\s*["'“‘`]?[\w -]{1,40}["'”’`]\s*:|,\s*\w{1,40}\s*:)/;
 
-/** A repair may join, unwrap or drop what follows the key: then it is not what was said. */
+/** A repair may join, unwrap or drop the text after the key: then the value is not what the reply has. */
 function isSaid(value: unknown, behind: string): boolean {
   if (typeof value === "object") return true;
   const said = behind.slice(0, 1000).replace(/^[\s"'“‘`]{0,100}/, "");
@@ -174,12 +174,12 @@ function isSaid(value: unknown, behind: string): boolean {
   return said.toLowerCase().startsWith(text.toLowerCase()) && AFTER_VALUE.test(said.slice(text.length));
 }
 
-/** Whether the entries of a list have more ids or scores than they are. */
+/** Whether there are more ids or scores than entries in a list. */
 function hasMore(list: unknown, count: (key: string) => number): boolean {
   return Array.isArray(list) && ["id", "score"].some((key) => count(key) > list.length);
 }
 
-/** Where a key stands in objects, well-formed or nearly. */
+/** The places of a key in objects, valid or almost valid. */
 function keysIn(text: string, key: string): Key[] {
   const before = `(\\{|[,\\n]|\\*/|["'”’]\\s)\\s{0,100}`;
   const pattern = new RegExp(`${before}(?:(["'“‘\`])${key}["'”’\`]|${key})\\s{0,20}:`, "g");
@@ -192,7 +192,7 @@ function keysIn(text: string, key: string): Key[] {
   return keys;
 }
 
-/** Behind the brace that closes the one at `start`; null when none does. */
+/** The index after the brace that closes the one at `start`; null if none does. */
 function endOfObject(text: string, start: number): number | null {
   let depth = 0;
   for (let at = start; at < text.length; at += 1) {
@@ -205,7 +205,7 @@ function endOfObject(text: string, start: number): number | null {
   return null;
 }
 
-/** Where the quote is that closes the one at `start`, or the end of the text. */
+/** The index of the quote that closes the one at `start`, or the end of the text. */
 function endOfString(text: string, start: number): number {
   let at = start + 1;
   while (at < text.length && text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
@@ -217,7 +217,7 @@ function parseObject(text: string): Fields | null {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null ? { ...value } : null;
   } catch (thrown) {
-    // Braces of prose or of code.
+    // Braces of prose or code.
     if (thrown instanceof SyntaxError) return null;
     throw thrown;
   }

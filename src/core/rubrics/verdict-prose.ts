@@ -1,15 +1,15 @@
 /**
- * A verdict that stands in prose, in a reply without JSON.
+ * Finds a judgement in prose, in a reply without JSON.
  *
- * Invariants. Only the last line decides, and only if it is a verdict and nothing else: `**Verdict**: yes`, `Score - 7`,
- * "The verdict is yes.", a value below a heading of that name, or a reply of one value. For a number it may also be a
- * sentence that gives one "7 out of 10". Lines of that form that differ are no verdict. Linear in the reply.
+ * Invariants. Only the last line counts, and only if it consists of a judgement: `**Verdict**: yes`, `Score - 7`, "The
+ * verdict is yes.", a value below a heading of that name, or a reply of one value. A number may also be given in a
+ * sentence as "7 out of 10". If several lines of that form differ, there is no judgement. Linear in the reply.
  */
 import { NAME } from "./verdict-value.ts";
 
-/** Marks of Markdown and quotation marks say nothing. */
+/** Markdown marks and quotation marks are ignored. */
 const MARKS = /[*`"“”「」【】]|(?<!\w)_|_(?!\w)/g;
-/** Of a heading or a quotation; "> 7" may be a bound. */
+/** Marks of a heading or a quotation at the start of a line; "> 7" may be a bound. */
 const LINE_MARKS = /^(?:[\s#]|>(?!\s{0,9}[\d.]))+|\s#+$/g;
 const TAGGED = new RegExp(`^<(${NAME})>([^<>]{1,200})</${NAME}>$`, "i");
 const STATED = new RegExp(
@@ -18,10 +18,10 @@ const STATED = new RegExp(
 );
 const TITLE = new RegExp(`^\\s{0,9}(?:the\\s)?${NAME}\\s{0,3}:?\\s{0,3}$`, "i");
 
-/** Reads the value of a verdict; null where it is none of the menu's. */
+/** Parses the value of a judgement; null if it is not in the menu. */
 type ReadValue<T> = (text: string) => T | null;
 
-/** The verdict; null where there is none. `readSentence`: of a last line that is a sentence. */
+/** The judgement; null if there is none. `readSentence`: parses a last line that is a sentence. */
 export function verdictOfProse<T extends string | number>(
   text: string,
   readValue: ReadValue<T>,
@@ -51,7 +51,7 @@ function plainLine(line: string): string {
 
 const SENTENCES = /(?<=[.!?])\s+/;
 const VERDICT = NAME.replace(/\|judge\?ment\|decision/, "");
-/** A sentence that announces a verdict. */
+/** A sentence that announces a judgement. */
 const ANNOUNCED = new RegExp(
   "^\\W{0,5}(?:(?:so|thus|therefore|hence|wait|actually|instead|no|but),?\\s)?(?:(?:the|my|our)\\s)?(?:(?:correct|right|true|actual|real|revised|corrected)\\s)?" +
     `(${VERDICT})\\s{0,3}(?:[:=]|-{1,2}\\s|[–—]|(?:is|was|should\\s(?:be|have\\sbeen)|must\\sbe|has\\sto\\sbe|changes\\sto)\\b:?)\\s{0,3}(?:(?:now|instead|therefore|thus|really)\\s)?(\\S.{0,200})$`,
@@ -62,8 +62,8 @@ const RETRACTS =
   /^\W*(?:(?:but|oh|hmm+|oops),?\s)?(?:wait|actually|correction|no(?=[,.:!–—-]| wait)|on (?:second thoughts?|reflection)|sorry|scratch that|oops|i (?:made|was|see)\b)/i;
 
 /**
- * Whether prose around a verdict contradicts it: behind it, what takes it back or announces another; before it, a final
- * verdict that is another, or the only verdict there.
+ * Whether prose around a judgement contradicts it: after it, a text that withdraws it or announces another; before it,
+ * another final judgement, or the only one of the reply.
  */
 export function isContradicted<T extends string | number>(
   value: T,

@@ -1,21 +1,22 @@
 /**
- * What data or a model can make large is counted before it is done.
+ * Counts work whose size depends on data or a model, before it is done.
  *
- * Invariants. Work is counted, never timed: a clock stands still in a deployed Worker, and under load it would make a
- * right answer wrong. The same texts take the same number of steps everywhere. Whatever would go beyond the limit ends
- * in a `WorkBudgetError` before it is computed: nobody knows the score, so there is none, and never a 0.
+ * Invariants. Work is counted, never timed: in a deployed Worker the clock does not advance during computation, and
+ * under load a time limit would make a right answer wrong. The same texts take the same number of steps everywhere.
+ * Work that would exceed the limit throws `WorkBudgetError` before it is done: the score is unknown, so it is null, and
+ * never 0.
  */
 import { NoScoreError } from "./score-value.ts";
 
 /** A step is about 50 ns of one core. */
 export const WORK_LIMITS = {
-  /** One score, or one check of a value against a JSON Schema, may take so many: a third of a second. */
+  /** Maximum of one score, or of one check of a value against a JSON Schema: a third of a second. */
   scoreSteps: 6_000_000,
-  /** All scores of one unit (a rollout or a group) may take so many in one pass. */
+  /** Maximum of all scores of one scoring group (a rollout or a group) in one pass. */
   unitSteps: 100_000_000,
 } as const;
 
-/** Nobody can say what the score is within the budget: no score. */
+/** The score cannot be computed within the budget: there is no score. */
 export class WorkBudgetError extends NoScoreError {
   override readonly name = "WorkBudgetError";
 
@@ -25,26 +26,26 @@ export class WorkBudgetError extends NoScoreError {
 }
 
 interface Budget {
-  /** What it is the budget of, as an error says it. */
+  /** What the budget is for, in the words of an error. */
   readonly of: string;
   readonly steps: number;
-  /** A larger budget that this one draws on, if there is one. */
+  /** A larger budget that this one is part of, if any. */
   readonly within?: Work | undefined;
 }
 
 export class Work {
-  /** Lets others compute, where it has taken long enough; null where nobody waits. */
+  /** Yields to other work if enough time has passed; null if nothing else waits. */
   breathe: (() => Promise<void>) | null = null;
   readonly #budget: Budget;
   #steps = 0;
   #exceeded = false;
 
-  /** Counted so far. */
+  /** Steps counted so far. */
   get steps(): number {
     return this.#steps;
   }
 
-  /** True once something was refused for what it would take. */
+  /** True once work was refused because it exceeded the budget. */
   get exceeded(): boolean {
     return this.#exceeded;
   }
@@ -53,7 +54,7 @@ export class Work {
     this.#budget = budget;
   }
 
-  /** Counts work about to be done. `doing` stands in the error: "comparing 40,000 with 60,000 characters". */
+  /** Counts work before it is done. `doing` is part of the error: "comparing 40,000 with 60,000 characters". */
   spend(steps: number, doing: string): void {
     this.#steps += steps;
     if (this.#steps > this.#budget.steps) {
@@ -71,28 +72,28 @@ export class Work {
   }
 }
 
-/** The key of the unit's budget among the arguments of a scoring function. */
+/** The key of the group's budget among the arguments of a scoring function. */
 export const WORK: unique symbol = Symbol("work");
 
-/** Arguments of a scoring function, of which some have no budget: those that a test wrote. */
+/** Arguments of a scoring function; those written by a test may have no budget. */
 export interface Budgeted {
   readonly [WORK]?: Work | undefined;
 }
 
-/** What the checks under way draw on together. They compute at once, so no other can come between. */
+/** The shared budget of the running checks. They are synchronous, so no other check can run in between. */
 let checking: Work | undefined;
 
-/** The budget of one score, or of one check; what it takes counts for the unit too, where there is one. */
+/** The budget of one score, or of one check. Its work also counts for the group, if there is one. */
 export function scoreWork(args: Budgeted = {}): Work {
   return new Work({ of: "one score", steps: WORK_LIMITS.scoreSteps, within: args[WORK] ?? checking });
 }
 
-/** What checking an environment's arguments may take together: patterns and schemas are compiled. */
+/** The shared budget for checking an environment's arguments, in which patterns and schemas are compiled. */
 export function argumentsWork(): Work {
   return new Work({ of: "the arguments of an environment", steps: WORK_LIMITS.scoreSteps });
 }
 
-/** `check` computes at once; what it checks draws on `work`. */
+/** `check` is synchronous; its work is counted on `work`. */
 export function checkWithin<T>(check: () => T, work: Work = argumentsWork()): T {
   const before = checking;
   checking = work;
@@ -103,7 +104,7 @@ export function checkWithin<T>(check: () => T, work: Work = argumentsWork()): T 
   }
 }
 
-/** For a scoring function that computes in pieces: call it between two of them, so that others are not held up. */
+/** For a scoring function that computes in pieces: call it between two pieces, so that other work can run. */
 export async function pauseWork(args: Budgeted): Promise<void> {
   await args[WORK]?.breathe?.();
 }
@@ -112,7 +113,7 @@ export function unitWork(steps: number = WORK_LIMITS.unitSteps): Work {
   return new Work({ of: "the scores of one scoring group", steps });
 }
 
-/** Counts work about to be done for one score, with the arguments its function was given. Throws `WorkBudgetError`. */
+/** Counts work for one score, with the arguments of its function, before it is done. Throws `WorkBudgetError`. */
 export function spendWork(args: Budgeted, steps: number, doing: string): void {
   scoreWork(args).spend(steps, doing);
 }

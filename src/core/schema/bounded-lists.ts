@@ -1,13 +1,13 @@
 /**
- * Schemas of lists that come from outside. A schema that looks at every item costs microseconds and, where each is
- * wrong, a note each: the millions of items that fit into one reply are counted before they are looked at, and lists of
- * numbers are looked at by hand.
+ * Schemas of lists from outside. A schema that checks every item takes microseconds for each, and makes an issue for
+ * each wrong one; one reply may have millions of items. So items are counted before they are checked, and lists of
+ * numbers are checked without a schema.
  */
 import * as z from "zod";
 
 const MOST_ID = 2 ** 31 - 1;
 
-/** At most so many items, each of which `schema` then reads. */
+/** A list of at most so many items, each parsed by `schema`. */
 export function listOf<Item extends z.ZodType>(schema: Item, most: number) {
   const few = z.custom<unknown[]>((value) => Array.isArray(value) && value.length <= most, {
     error: `is not a list of at most ${most}`,
@@ -15,7 +15,7 @@ export function listOf<Item extends z.ZodType>(schema: Item, most: number) {
   return few.pipe(z.array(schema));
 }
 
-/** Of tokens: they are kept in 32 bits, where any other number would become another token's. */
+/** Token ids: they are stored in 32 bits, where a larger number would become another token's id. */
 export const Ids = z.custom<readonly number[]>((value) => isListOf(value, isTokenId), {
   error: "is not a list of ids",
 });
@@ -24,12 +24,12 @@ export const Numbers = z.custom<readonly number[]>((value) => isListOf(value, Nu
   error: "is not a list of numbers",
 });
 
-/** Entries as vLLM and OpenAI send them for sampled tokens. */
+/** Entries for sampled tokens, as vLLM and OpenAI send them. */
 export const Logprobs = z.custom<readonly { readonly logprob: number }[]>((value) => isListOf(value, hasLogprob), {
   error: "is not a list of logprobs",
 });
 
-/** Whether a JSON value holds more than `most` values, itself included; no more of it is looked at than that. */
+/** Whether a JSON value has more than `most` values, including itself; stops counting there. */
 export function holdsMore(value: unknown, most: number): boolean {
   const open: unknown[] = [value];
   for (let count = 1; open.length > 0; count += 1) {

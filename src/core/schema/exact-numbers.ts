@@ -1,9 +1,9 @@
 /**
- * Numbers past 2^53 in a JSON Schema and in the value it is held against, for a validator that knows only doubles.
+ * Numbers past 2^53 in a JSON Schema and in the checked value, for a validator that only supports doubles.
  *
- * How. Each is replaced by a stand-in: a whole double from 2^53 on. Stand-ins have the order of the numbers they stand
- * for, equal numbers have the same one, and they lie on the same side of every smaller number. So whatever a schema asks
- * of a number has the same answer, except what it is a multiple of.
+ * Method. Each such number is replaced by a stand-in: a whole double from 2^53 on. Stand-ins have the same order as the
+ * numbers, equal numbers have the same stand-in, and they compare in the same way with all smaller numbers. So every
+ * keyword for numbers gives the same result, except `multipleOf`.
  */
 import { decimalOf, isRawNumber, wholeOf } from "../../contract/exact-json.ts";
 import { isRecord, type Json } from "../../contract/json.ts";
@@ -11,11 +11,11 @@ import type { Work } from "../rubrics/work.ts";
 
 export interface StandIns {
   readonly replaced: readonly Json[];
-  /** The same text with the numbers that its stand-ins stand for. */
+  /** Replaces the stand-ins in a text by their numbers. */
   readonly name: (text: string) => string;
 }
 
-/** Whether a number that no double keeps stands anywhere in a value. */
+/** Whether a value has a number that no double holds. */
 export function holdsRaw(value: unknown): boolean {
   const open: unknown[] = [value];
   while (open.length > 0) {
@@ -27,15 +27,15 @@ export function holdsRaw(value: unknown): boolean {
   return false;
 }
 
-/** Steps for each number that is put in its order. */
+/** Steps per number, for sorting. */
 const STEPS = 100;
 
-/** The value holds a number that cannot be compared: its fault, not that of the schema. */
+/** The value has a number that cannot be compared: the fault is the value's, not the schema's. */
 export class IncomparableValueError extends TypeError {}
 
 /**
- * Throws TypeError where stand-ins would answer otherwise: a large number with a fraction, `multipleOf`; an
- * `IncomparableValueError` where only the value has such a number.
+ * Throws TypeError if stand-ins would give a wrong result: for a large number with a fraction, and for `multipleOf`; an
+ * `IncomparableValueError` if only the value has such a number.
  */
 export function standIns(schema: Json, value: Json, work: Work): StandIns {
   const found: Found = new Map();
@@ -73,7 +73,7 @@ function asksMultiple(schema: Json): boolean {
   });
 }
 
-/** Numbers as they were written and their digits, without a sign, by their decimal form. */
+/** Numbers as they were written, and their digits without a sign, by decimal form. */
 type Found = Map<string, { readonly source: string; readonly digits: string }>;
 
 function note(value: unknown, found: Found, Fault: new (message: string) => TypeError): void {

@@ -1,4 +1,4 @@
-/** What zod found wrong with a value, said as one sentence about one field. */
+/** Turns zod's issues about a value into one sentence about one field. */
 import type * as z from "zod";
 import { formatPath, valueAt } from "../field-path.ts";
 
@@ -11,14 +11,14 @@ export interface SaidIssue {
 }
 
 /**
- * What zod found, as one thing to say. An unknown field goes first: a misspelt name is also reported as a missing one, and
- * only the spelling helps.
+ * The most helpful issue. An unknown field has precedence: a misspelt name is also reported as a missing field, and
+ * only the unknown name shows the cause.
  */
 export function saidIssue(error: z.ZodError, value: unknown): SaidIssue {
   return sayFirst(flatIssues(error), value);
 }
 
-/** The same of issues that stand by themselves. */
+/** The same for a list of issues. */
 export function sayFirst(issues: readonly Issue[], value: unknown): SaidIssue {
   const unknown = issues.find((issue) => issue.code === "unrecognized_keys");
   if (unknown !== undefined) {
@@ -34,17 +34,17 @@ export function sayFirst(issues: readonly Issue[], value: unknown): SaidIssue {
   return { code: "invalid_request", message, param };
 }
 
-/** Each issue by itself: of a union those of the branch that was meant. */
+/** All issues; for a union, those of the intended branch. */
 export function flatIssues(error: z.ZodError): Issue[] {
   return error.issues.flatMap(withoutUnions);
 }
 
-/** What is wrong in the branch of a union that the value was meant for: the one whose type it has. */
+/** The issues of the intended branch of a union: the one whose type the value has. */
 function withoutUnions(issue: Issue): Issue[] {
-  // The name of a member is what is wrong, not what it holds.
+  // The name of the member is wrong, not its value.
   if (issue.code === "invalid_key") return issue.issues.map((inner) => ({ ...inner, path: issue.path }));
   if (issue.code !== "invalid_union") return [issue];
-  // Branches told apart by one of their fields, whose value is none of theirs.
+  // Branches with a discriminating field, whose value matches none of them.
   if (issue.errors.length === 0) return [{ ...issue, message: `must be one of: ${kindsOf(issue)}` }];
   const meant = issue.errors.find((branch) => !branch.some(isAboutTheType));
   if (meant === undefined) {

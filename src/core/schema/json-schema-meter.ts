@@ -1,37 +1,36 @@
 /**
- * Counts what a validation of JSON Schema takes, from outside the validator, which knows no limit.
+ * Counts the work of a JSON Schema validation from outside the validator, which has no limit itself.
  *
- * How. The validator reads the keyword `type` of a subschema first thing whenever it visits it, and `$id` whenever it
- * looks for references. So each subschema gets these two as getters, which count the visit: the visit itself, each
- * entry of the subschema's own lists and each character of what it holds. The value is handed over in proxies that
- * count each reading of a member and of the names. Whatever loop the validator runs, it reads a member or visits a
- * subschema in each turn.
+ * Method. On each visit of a subschema the validator first reads its keyword `type`, and when it looks for references
+ * it reads `$id`. So each subschema gets these two as getters that count the visit: the visit itself, each entry of the
+ * subschema's own lists and each character of its values. The value is passed in proxies that count each access to a
+ * member and to the names. In each iteration of every loop the validator reads a member or visits a subschema.
  *
- * Invariants. What is counted is counted before it is done. Where the validator works on lists of its own (places that
- * are evaluated already), the largest list of the value stands for them.
+ * Invariants. Work is counted before it is done. For loops over the validator's own lists (of evaluated places), the
+ * length of the value's largest list is used as a bound.
  */
 import type { Json, JsonObject } from "../../contract/json.ts";
 import type { Work } from "../rubrics/work.ts";
 
-/** Steps, measured: some 2 µs a visit, and what its errors take of memory; 0.3 µs a reading through a proxy. */
+/** Steps, measured: about 2 µs a visit, including the memory of its errors; 0.3 µs an access through a proxy. */
 const STEPS = { visit: 200, entry: 20, multiple: 400, reading: 5, member: 1, container: 40 };
-/** Characters for each step: of a text that is compared or measured, of a name that is matched. */
+/** Characters per step: of a compared or measured text, of a matched name. */
 const TEXT = 64;
 const PAIRS = 50;
-/** Entries of the validator's own lists for each step. */
+/** Entries of the validator's own lists per step. */
 const EVALUATED = 4;
 const IN_PLACE = ["allOf", "anyOf", "oneOf"];
 const VALUES = new Set(["const", "enum"]);
 const REQUIRED = new Set(["required", "dependentRequired", "dependencies"]);
 
-/** What is being checked: the budget it draws on, and the largest of what the value holds. */
+/** The state of a check: its budget, and the sizes of the largest parts of the value. */
 export class Meter {
   #work: Work;
   #longestText = 0;
   #longestList = 0;
   #branching = 0;
 
-  /** `work`: for what is done while the schema is read. */
+  /** `work`: the budget for reading the schema. */
   constructor(work: Work) {
     this.#work = work;
   }
@@ -44,7 +43,7 @@ export class Meter {
     this.#work.spend(steps, "checking a value against a JSON Schema");
   }
 
-  /** The value in proxies that count what is read of it; from now on all that is counted is `work`'s. */
+  /** Wraps the value in proxies that count accesses. From now on everything is counted on `work`. */
   begin(value: Json, work: Work): unknown {
     this.#work = work;
     this.#longestText = 0;
@@ -53,8 +52,8 @@ export class Meter {
   }
 
   /**
-   * A subschema that counts its visits. `written`: as its author has it, branches of ours left out, which evaluate no
-   * place. `path`: characters of the pointer to it.
+   * A subschema that counts its visits. `written`: the author's form, without our added branches, which evaluate no
+   * place. `path`: the length of the pointer to it, in characters.
    */
   schema(own: JsonObject, written: JsonObject, path: number): object {
     const held = heldBy(own);
@@ -64,7 +63,7 @@ export class Meter {
     if (branches > 0) this.#branching += 1;
     const { type, $id, ...others } = own;
     const onVisit = () => {
-      // Each branch hands on which places it evaluated, and asks those around it.
+      // Each branch passes on which places it evaluated, and reads those of the branches around it.
       const lists = branches + (remembers === undefined ? 0 : this.#branching);
       const texts = measures === undefined ? 0 : this.#longestText / TEXT;
       this.spend(STEPS.visit + held.steps + (lists * this.#longestList) / EVALUATED + texts);
@@ -121,7 +120,7 @@ function listingSteps(names: readonly string[]): number {
   return names.reduce((sum, { length }) => sum + STEPS.reading + length + length ** 2 / PAIRS, 0);
 }
 
-/** What a visit may go through of the subschema itself; subschemas in it count for themselves. */
+/** The work of a visit in the subschema itself; nested subschemas are counted by themselves. */
 function heldBy(schema: JsonObject): { readonly steps: number; readonly entries: number } {
   let [steps, entries] = [0, 0];
   for (const [keyword, value] of Object.entries(schema)) {
@@ -130,7 +129,7 @@ function heldBy(schema: JsonObject): { readonly steps: number; readonly entries:
     entries += members.length;
     steps += keyword.length + names + members.length * STEPS.entry;
     if (typeof value === "string") steps += value.length;
-    // An error says all of them.
+    // The error message contains all values.
     if (VALUES.has(keyword)) steps += JSON.stringify(value).length;
     if (keyword === "multipleOf") steps += STEPS.multiple;
     if (REQUIRED.has(keyword)) steps += requiredSteps(value);

@@ -1,9 +1,10 @@
 /**
- * Checks a value against a JSON Schema that was not known before it arrived: a tool's of an MCP server, an author's. By
- * an interpreter, since Workers refuse generated code. Source: JSON Schema, drafts 4, 7, 2019-09 and 2020-12.
+ * Checks a value against a JSON Schema that arrives at run time: of an MCP server's tool, or an author's. An
+ * interpreter is used, since Workers refuse generated code. Source: JSON Schema, drafts 4, 7, 2019-09 and 2020-12.
  *
- * Invariants. What reading the schema and checking a value take is counted (json-schema-meter.ts): no schema and no
- * value can hang an isolate. Numbers past 2^53 are compared by their digits (exact-numbers.ts). Patterns are RE2's, and no format backtracks (`Formats`).
+ * Invariants. The work of reading the schema and checking a value is counted (json-schema-meter.ts): no schema and no
+ * value can block an isolate. Numbers past 2^53 are compared by their digits (exact-numbers.ts). Patterns are RE2's,
+ * and no format backtracks (`Formats`).
  */
 import { format, type Schema, type SchemaDraft, Validator } from "@cfworker/json-schema";
 import * as z from "zod";
@@ -14,8 +15,8 @@ import { Meter } from "./json-schema-meter.ts";
 import { Pattern, translatePattern } from "./pattern.ts";
 
 /**
- * What is wrong with a value, each with its path; empty when it fits. Throws `WorkBudgetError` where finding out would
- * take more than `work` has.
+ * The faults of a value, each with its path; empty if it is valid. Throws `WorkBudgetError` if the check would exceed
+ * the budget `work`.
  */
 export type SchemaChecker = (value: Json, work?: Work) => readonly string[];
 
@@ -25,16 +26,16 @@ const DRAFTS: readonly (readonly [RegExp, SchemaDraft])[] = [
   [/2019-09/, "2019-09"],
 ];
 const MOST_FAULTS = 10;
-/** Keywords whose members are schemas under names of the author's. */
+/** Keywords whose members are schemas under the author's names. */
 const NAMED = /^(properties|patternProperties|\$defs|definitions|dependentSchemas|dependencies)$/;
 /** Keywords that hold values. */
 const VALUES = /^(const|enum|default)$/;
-/** Names are matched by JavaScript's RegExp: one repetition at most, which takes the square of a name. */
+/** Names are matched with JavaScript's RegExp: at most one repetition, whose cost is quadratic in the name. */
 const ONE_REPETITION = /^[^()*+?{|]*[*+?]?[^()*+?{|]*$/;
 
 /**
- * Throws TypeError for a schema that cannot be followed: a reference to nowhere, a pattern that is none of RE2's. The
- * checker does for a reference without end. Throws `WorkBudgetError` for a schema that is too large to be read.
+ * Throws TypeError for a schema that cannot be used: a broken reference, a pattern that is not RE2's. The checker
+ * throws it for an endless reference. Throws `WorkBudgetError` for a schema that is too large.
  */
 export function schemaChecker(schema: JsonObject, work: Work = scoreWork()): SchemaChecker {
   refuseOdd(schema);
@@ -52,7 +53,7 @@ function refuseOdd(schema: JsonObject): void {
   if (oddity !== null) throw unusable(`${oddity.path} ${oddity.message}`);
 }
 
-/** Of a schema and values whose numbers are doubles. */
+/** The checker for a schema and values whose numbers are all doubles. */
 function doubleChecker(schema: JsonObject, work: Work): SchemaChecker {
   const dialect = String(schema["$schema"] ?? "");
   const draft = DRAFTS.find(([name]) => name.test(dialect))?.[1] ?? "2020-12";
@@ -78,10 +79,10 @@ interface Fault {
   readonly error: string;
 }
 
-/** An error of a part is repeated before it by every schema around it: only the innermost says something. */
+/** Only the innermost errors: every enclosing schema repeats the error of its part. */
 function firstFaults(found: readonly Fault[]): string[] {
   const faults: string[] = [];
-  // Where nothing is allowed, the schema around it says so too, and by name.
+  // An error of the schema `false` is also reported by the enclosing schema, with the name.
   const errors = found.filter(({ keyword }) => keyword !== "false");
   for (const [at, { keywordLocation, instanceLocation, error }] of errors.entries()) {
     if (errors[at + 1]?.keywordLocation.startsWith(`${keywordLocation}/`)) continue;
@@ -92,7 +93,7 @@ function firstFaults(found: readonly Fault[]): string[] {
   return faults;
 }
 
-/** The schema as the validator reads it: a copy that counts its visits, with each `pattern` as a format of its own. */
+/** Makes the validator's copy of the schema: it counts visits, and has a format for each `pattern`. */
 class SchemaReader {
   readonly formats: Formats;
   readonly #meter: Meter;
@@ -102,7 +103,7 @@ class SchemaReader {
     this.formats = new Formats(meter);
   }
 
-  /** `path`: characters of the pointer to it. */
+  /** `path`: the length of the pointer to it, in characters. */
   subschema(schema: Json, path: number): unknown {
     if (Array.isArray(schema)) {
       return schema.map((item, at) => this.subschema(item, path + String(at).length + 1));
@@ -159,20 +160,20 @@ function unusable(why: string, cause?: unknown): TypeError {
 }
 
 /**
- * The formats of one JSON Schema: those of the validator's that it names, and one for each of its patterns.
+ * The formats of one JSON Schema: the validator's formats that it names, and one for each of its patterns.
  *
  * Invariants. Each takes time linear in the text (tested with hostile texts), and that is counted. The validator's
- * formats are a record of the package's: what is lent to it is there while one value is checked, and nobody else runs
- * in between.
+ * formats are a global record of its package. Our formats are in it only while one value is checked; the check is
+ * synchronous, so no other code can see them.
  */
 type Format = (text: string) => boolean;
 
-/** Characters for each step: of a split, of a regular expression that never goes back. */
+/** Characters per step: of a split, or of a regular expression without backtracking. */
 const CHARACTERS = 2;
 
 /**
- * The package's own expression for a URL backtracks without end. This one is in parts, and no text can be read in two
- * ways.
+ * The package's own expression for a URL may backtrack exponentially. This one is split into parts, each of which
+ * matches a text in only one way.
  */
 const LABEL = /[a-z\u{a1}-\u{ffff}0-9]+(?:-[a-z\u{a1}-\u{ffff}0-9]+)*/u.source;
 const PUBLIC_IP =
@@ -195,7 +196,7 @@ class Formats {
     this.#meter = meter;
   }
 
-  /** What a schema says under `format`; one that nobody knows allows anything. */
+  /** Adds the `format` of a schema; an unknown format allows everything. */
   use(name: Json | undefined): void {
     if (typeof name !== "string" || !Object.hasOwn(format, name) || this.#own.has(name)) return;
     const known = OWN[name] ?? format[name];
@@ -206,7 +207,7 @@ class Formats {
     });
   }
 
-  /** The name of a format that is the pattern. */
+  /** The name of the format for a pattern. */
   addPattern(source: string): string {
     const name = `/${source}/`;
     if (!this.#own.has(name)) {
@@ -216,7 +217,7 @@ class Formats {
     return name;
   }
 
-  /** The validator knows these while `run` runs. */
+  /** Adds these formats to the validator's while `run` runs. */
   lend<T>(run: () => T): T {
     const before = new Map([...this.#own.keys()].map((name) => [name, format[name]]));
     for (const [name, own] of this.#own) format[name] = own;
@@ -231,11 +232,11 @@ class Formats {
   }
 }
 
-/** Whether it is an http, https or ftp URL with a host that is public by its form. */
+/** Whether it is an http, https or ftp URL whose host has a public form. */
 function isUrl(text: string): boolean {
   const scheme = SCHEME.exec(text)?.[0];
   if (scheme === undefined || /\s/.test(text)) return false;
-  // A user's name and a path may hold any sign: whichever "@" has a host behind it will do.
+  // A user name and a path may have any character: one "@" with a host after it is enough.
   const parts = text.slice(scheme.length).split("@");
   return parts.some((part, at) => {
     const nameless = at === 1 && parts[0] === "";
@@ -245,7 +246,7 @@ function isUrl(text: string): boolean {
   });
 }
 
-/** JSON Schema of what a schema takes in, for readers of the API. What JSON Schema cannot say is left open. */
+/** The JSON Schema of a schema's input, for readers of the API. Parts that JSON Schema cannot express are left open. */
 export function inputSchema(schema: z.ZodType): Record<string, unknown> {
   return z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
 }

@@ -1,20 +1,20 @@
 /**
- * A pattern that data brought, matched without backtracking: RE2's.
+ * RE2 patterns from data, matched without backtracking.
  *
  * Invariants. Compiling and matching are counted before they are done. RE2 takes time linear in the text, but each
- * character may cost as much as the pattern has instructions, and a repetition of 20 characters has thousands: so the
- * product of the two is what is counted. What compiling costs is told from the pattern's text alone.
+ * character may cost as much as the pattern has instructions, and a pattern of 20 characters with repetitions may have
+ * thousands. So the product of the two is counted. The cost of compiling is derived from the pattern's text alone.
  */
 import { RE2JS, RE2JSException } from "re2js";
 import { type Work, WorkBudgetError, withThousands } from "../rubrics/work.ts";
 
 const PATTERN_LIMITS = {
   characters: 4000,
-  /** A repetition has those of what it repeats, as often as it may be repeated. */
+  /** A repetition counts the instructions of its operand, multiplied by the maximal number of repetitions. */
   instructions: 10_000,
 } as const;
 
-/** What is no pattern of RE2's. */
+/** The text is not an RE2 pattern. */
 export class PatternError extends Error {
   override readonly name = "PatternError";
 }
@@ -22,7 +22,7 @@ export class PatternError extends Error {
 export class Pattern {
   readonly #compiled: RE2JS;
 
-  /** Throws `PatternError`, and `WorkBudgetError` for one that is too large. */
+  /** Throws `PatternError`, and `WorkBudgetError` if the pattern is too large. */
   constructor(source: string, work: Work, flags = 0) {
     spendCompiling(source, work);
     this.#compiled = compile(source, flags);
@@ -48,16 +48,16 @@ export class Pattern {
   }
 }
 
-/** JavaScript's spelling in RE2's. */
+/** Translates JavaScript's syntax to RE2's. */
 export function translatePattern(source: string): string {
   return RE2JS.translateRegExp(source);
 }
 
-/** Measured, in steps: of a character and an instruction, and of what the pattern holds. */
+/** Measured, in steps: per character and instruction, and per element of the pattern. */
 const STEPS = { match: 1, character: 400, instruction: 60, category: 16_000, range: 250_000 };
-/** A class of Unicode's, all of which may have to be folded. */
+/** A Unicode class: case folding may apply to all of its characters. */
 const CATEGORIES = /\\[pP]/g;
-/** A range to beyond ASCII: whatever the case, each of its characters is looked up. */
+/** A range beyond ASCII: each of its characters is looked up if case is ignored. */
 const WIDE_RANGES = /-(?:\\|[^\p{ASCII}])/gu;
 
 function spendCompiling(source: string, work: Work): void {
@@ -85,13 +85,13 @@ const TOKEN =
   /\\Q[\s\S]*?(?:\\E|$)|\\[pPx]\{[^}]*\}|\\[\s\S]|\[\^?\]?(?:\[:\^?\w+:\]|\\[\s\S]|[^\]\\])*\]|[()]|\{(\d{1,9})(?:,(\d{0,9}))?\}|[\s\S]/gu;
 
 interface Count {
-  /** Instructions inside each bracket that is open, the outermost first. */
+  /** Instructions inside each open bracket, the outermost first. */
   readonly sizes: number[];
-  /** Instructions of what was read last, which a repetition repeats. */
+  /** Instructions of the last element, to which a repetition applies. */
   last: number;
 }
 
-/** No fewer instructions than the pattern compiles to: a repetition counts what stands before it so many times. */
+/** An upper bound of the compiled instructions: a repetition counts the element before it so many times. */
 function instructionsOf(source: string): number {
   const count: Count = { sizes: [2], last: 0 };
   for (const token of source.matchAll(TOKEN)) countToken(token, count);

@@ -1,10 +1,10 @@
 /**
- * The JSON Schema of a tool that somebody else wrote, as it can be sent to a model's endpoint: endpoints refuse a whole
- * request for one schema that is none. Source: the meta-schemas of JSON Schema, drafts 4 to 2020-12.
+ * Prepares the JSON Schema of a foreign tool for a model's endpoint: endpoints refuse a whole request because of one
+ * invalid schema. Source: the meta-schemas of JSON Schema, drafts 4 to 2020-12.
  *
- * Invariants. Only what no draft allows is refused: a keyword or format that is not known stays as it is. A keyword that
- * is null says nothing, and is left out (servers in Go write unset lists so). A schema may refer to itself at a deeper
- * place, as trees do; one that leads back to itself at the same place has no end.
+ * Invariants. A schema is refused only if no draft allows it: unknown keywords and formats stay. A keyword that is null
+ * is left out (servers in Go write unset lists as null). A schema may refer to itself at a deeper place, as trees do;
+ * one that refers to itself at the same place is endless, and refused.
  */
 import { findOddity, isRecord, type Json, type JsonObject } from "../../contract/json.ts";
 import { exceedsUtf8 } from "../size.ts";
@@ -32,8 +32,8 @@ const TYPES: readonly Json[] = ["object", "array", "string", "number", "integer"
 const IN_PLACE = ["anyOf", "oneOf", "allOf", "not", "if", "then", "else"];
 
 /**
- * A copy with `type: "object"`, since arguments are one. Throws TypeError with what is wrong, and for more than `bytes` of
- * JSON.
+ * A copy with `type: "object"`, since arguments are an object. Throws TypeError with what is wrong, also if it has more
+ * than `bytes` of JSON.
  */
 export function usableSchema(given: unknown, bytes: number): JsonObject {
   if (!isRecord(given)) throw new TypeError(`it is ${given === null ? "null" : nounOf(given)}, not an object`);
@@ -98,7 +98,7 @@ function listOf(value: Json, path: string): readonly Json[] {
   throw new TypeError(`${at(path)} is ${nounOf(value)}, not a list`);
 }
 
-/** Every schema within a schema, itself included, with its path. */
+/** All schemas within a schema, including itself, with their paths. */
 function nodesOf(schema: Json, path = ""): [JsonObject, string][] {
   if (!isRecord(schema)) return [];
   const node = schema as JsonObject;
@@ -114,7 +114,7 @@ function nodesOf(schema: Json, path = ""): [JsonObject, string][] {
 
 type Names = ReadonlyMap<string, JsonObject>;
 
-/** Schemas by `$id`, and by `$anchor` with a # before it. */
+/** Schemas by `$id`, and by `$anchor` with a # in front. */
 function namesIn(schema: JsonObject): Names {
   const names = new Map<string, JsonObject>([["#", schema]]);
   for (const [node] of nodesOf(schema)) {
@@ -125,7 +125,7 @@ function namesIn(schema: JsonObject): Names {
   return names;
 }
 
-/** What a schema's `$ref` leads to: undefined where it has none, null where nothing is there. */
+/** The target of a schema's `$ref`: undefined if it has none, null if the target does not exist. */
 function target(root: JsonObject, names: Names, { $ref }: JsonObject): Json | null | undefined {
   if (typeof $ref !== "string") return undefined;
   const named = names.get($ref);
@@ -142,7 +142,7 @@ function memberOf(value: Json, name: string): Json | undefined {
   return (value as JsonObject)[name];
 }
 
-/** A step of a JSON pointer in a URL. */
+/** Decodes a step of a JSON pointer in a URL. */
 function nameIn(step: string): string {
   return (URI_ESCAPES.test(step) ? decodeStep(step) : step).replaceAll("~1", "/").replaceAll("~0", "~");
 }

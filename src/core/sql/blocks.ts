@@ -1,6 +1,6 @@
 /**
- * The tables that a statement names, block by block: what stands in brackets after `select`, `with` or `values` is a
- * query of its own, and each part of a union a part of it.
+ * The tables that a statement names, query by query: brackets that begin with `select`, `with` or `values` contain a
+ * query of their own, and a union consists of parts.
  */
 import { EnvError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
@@ -8,16 +8,16 @@ import { nameOf } from "./statements.ts";
 
 /** One `select`, or one statement that writes. */
 export interface Part {
-  /** Its own, without those of subqueries. */
+  /** Its own tokens, without those of subqueries. */
   readonly tokens: string[];
-  /** Subqueries that it joins, and those whose value it asks for. */
+  /** Subqueries that it joins, and those whose value it uses. */
   readonly joined: Query[];
   readonly asked: Query[];
 }
 
 export interface Query {
   readonly parts: Part[];
-  /** By a `with` anywhere in the statement. */
+  /** The definitions of every `with` in the statement. */
   readonly definitions: Map<string, Query[]>;
 }
 
@@ -39,7 +39,7 @@ export function queryOf(tokens: readonly string[]): Query {
   return root;
 }
 
-/** A query whose end was not met yet. */
+/** A query whose end has not been reached. */
 class Open {
   brackets = 0;
   inFrom = false;
@@ -62,7 +62,7 @@ class Open {
     this.#part.tokens.push(token);
   }
 
-  /** The query that begins with this bracket. */
+  /** Begins the query after this bracket. */
   begin(tokens: readonly string[], at: number): Query {
     const { definitions } = this.#query;
     const query = newQuery(definitions);
@@ -90,7 +90,7 @@ function staysInFrom(token: string, inFrom: boolean): boolean {
   );
 }
 
-/** Where a `with` names what begins here: `name (columns) as not materialized (`. */
+/** The place of the name if a `with` defines the query that begins here: `name (columns) as not materialized (`. */
 function definitionAt(tokens: readonly string[], at: number): number {
   let back = at - 1;
   const before = () => (tokens[back] ?? "").toLowerCase();
@@ -109,8 +109,8 @@ export interface Named {
 }
 
 /**
- * Names that may be those of tables; columns are among them. Not the one of `insert into`, whose rows are not read,
- * nor what stands before a dot, or after one that is not the schema's.
+ * Names that may be names of tables; columns are included. Excluded are the name after `insert into`, whose rows are
+ * not read, a name before a dot, and a name after a dot unless the dot follows the schema.
  */
 export function namesIn(tokens: readonly string[]): readonly Named[] {
   let inFrom = false;
@@ -121,9 +121,9 @@ export function namesIn(tokens: readonly string[]): readonly Named[] {
     if (name === null || next === "." || before === "into" || before === "references") return [];
     if (before === "." && !isSchema(tokens[at - 2])) return [];
     if (before === "." && tokens[at - 3]?.toLowerCase() === "into") return [];
-    // A text is a name only where a table is asked for.
+    // A quoted text is a name only in a place where a table is expected.
     if (token.startsWith("'") && !inFrom && !/^(from|join|update|in|table|\.)$/.test(before)) return [];
-    // An index names its table so.
+    // `on table (` in an index is a name and not a call.
     return [{ name, at, isCall: next === "(" && before !== "on" }];
   });
 }
@@ -134,13 +134,13 @@ function isSchema(token = ""): boolean {
 
 export interface Target {
   readonly name: string;
-  /** Triggers of which events it may set off. */
+  /** The events whose triggers it may fire. */
   readonly events: RegExp;
-  /** The columns that an `update` sets, and what it names to compute them. */
+  /** The columns that an `update` sets, and the names in their expressions. */
   readonly changed?: ReadonlySet<string | null>;
 }
 
-/** The table that a part writes to. */
+/** The table that a part writes to, or null. */
 export function targetOf(tokens: readonly string[]): Target | null {
   const words = tokens.map((token) => token.toLowerCase());
   const at = words.findIndex((word, index) =>

@@ -1,7 +1,7 @@
 /**
- * What is in a database: the SQL of its views, triggers, indexes and tables, and how large a table is.
+ * The contents of a database: the SQL of its views, triggers, indexes and tables, and the sizes of its tables.
  *
- * Invariant. Everything is read when it is first asked for, and the steps of reading it are counted.
+ * Invariant. Everything is read when it is first needed, and the steps of reading it are counted.
  */
 import type { SqlDatabase } from "./database.ts";
 import { keyOf } from "./keys.ts";
@@ -10,12 +10,12 @@ import { nameOf, statementsOf } from "./statements.ts";
 export interface Entry {
   readonly type: string;
   readonly name: string;
-  /** Of an index or a trigger: the table it belongs to. */
+  /** The table of an index or a trigger. */
   readonly table: string;
   readonly sql: string;
 }
 
-/** `most` and `bytes`: of the longest row, and of all together. */
+/** `most`: bytes of the longest row; `bytes`: of all rows together. */
 export interface TableSize {
   readonly rows: number;
   readonly most: number;
@@ -24,10 +24,10 @@ export interface TableSize {
 
 const STEPS_PER_ENTRY = 500;
 const STEPS_PER_CHARACTER = 20;
-/** What SQLite itself lists, as `pragma_function_list` does. */
+/** Rows of SQLite's own virtual tables, such as `pragma_function_list`. */
 const OWN_ROWS = 1000;
 const OWN_TABLES = /^(pragma_\w+|sqlite_\w+|dbstat|bytecode|tables_used)$/;
-/** No row of SQLite's is smaller. */
+/** The smallest row of SQLite, in bytes. */
 const ROW_BYTES = 5;
 
 export class Catalog {
@@ -46,7 +46,7 @@ export class Catalog {
     });
   }
 
-  /** Of what an entry was made with. */
+  /** The tokens of an entry's SQL. */
   tokens({ sql }: Entry): readonly string[] {
     const known = this.#tokens.get(sql);
     if (known !== undefined) return known;
@@ -65,7 +65,7 @@ export class Catalog {
     return entry === undefined ? null : keyOf(this.tokens(entry));
   }
 
-  /** Null for a name that no table has. */
+  /** Null if no table has the name. */
   size(name: string): TableSize | null {
     const isTable = this.entries.some((entry) => entry.type === "table" && entry.name === name);
     if (!isTable) return OWN_TABLES.test(name) ? this.whole() : null;
@@ -74,13 +74,13 @@ export class Catalog {
     return known;
   }
 
-  /** More than all tables together. */
+  /** An upper bound of all tables together. */
   whole(): TableSize {
     const bytes = this.#database.sizeBytes();
     return { rows: OWN_ROWS + bytes / ROW_BYTES, most: bytes, bytes };
   }
 
-  /** What belongs to a table and is of this type. */
+  /** The entries of this type that belong to a table. */
   of(table: string, type: string): readonly Entry[] {
     return this.entries.filter((entry) => entry.type === type && entry.table === table);
   }
@@ -110,7 +110,7 @@ function lower(name: unknown): string {
   return String(name).toLowerCase();
 }
 
-/** As a tree, which is less deep than a chain. */
+/** Adds as a tree, which nests less deeply than a chain. */
 function addUp(terms: readonly string[]): string {
   if (terms.length < 2) return terms[0] ?? "0";
   const half = Math.ceil(terms.length / 2);

@@ -1,24 +1,24 @@
-/** The database behind `can.sql`, as either runtime offers it, and one made of `node:sqlite` for an author's tests. */
+/** The database of `can.sql`, as both runtimes can offer it, and one on `node:sqlite` for an author's tests. */
 import { LIMITS } from "../../contract/limits.ts";
 
-/** What is asked of a database, whichever runtime has it. */
+/** A parameter of a statement. */
 export type SqlValue = string | number | null;
 
-/** A database as both runtimes can offer it. Errors are thrown as SQLite words them. */
+/** A database as both runtimes can offer it. Errors have SQLite's messages. */
 export interface SqlDatabase {
-  /** Runs one statement, and gives its rows. Not reading on is allowed. */
+  /** Runs one statement, and returns its rows. The caller may stop reading. */
   rows(query: string, params: readonly SqlValue[]): Iterable<Readonly<Record<string, unknown>>>;
-  /** Undoes what was written when `run` throws. */
+  /** Rolls back if `run` throws. */
   atomically<T>(run: () => T): T;
   sizeBytes(): number;
 }
 
 /**
- * A database of `node:sqlite` as `can.sql` needs it. core has no Node: what is asked of the handle is written down
- * here, and Node's `DatabaseSync` has it.
+ * The part of a `node:sqlite` database that `can.sql` needs. core has no Node, so the type is declared here; Node's
+ * `DatabaseSync` fits it.
  */
 export interface SqliteHandle {
-  /** What SQLite refuses by itself. */
+  /** Limits that SQLite enforces itself. */
   readonly limits?: Partial<Record<keyof typeof PLATFORM, number>>;
   exec(sql: string): void;
   prepare(sql: string): SqliteStatement;
@@ -30,7 +30,7 @@ export interface SqliteStatement {
   get(): Record<string, unknown> | undefined;
 }
 
-/** The limits of the platform's SQLite: a query that passes in a test passes there. */
+/** The limits of the platform's SQLite: a query that passes in a test also passes there. */
 const PLATFORM = {
   length: LIMITS.sqlValueBytes,
   sqlLength: 2 * LIMITS.sqlQueryBytes,
@@ -67,7 +67,7 @@ export function databaseOf(handle: SqliteHandle): SqlDatabase {
 
 function* rowsOf(handle: SqliteHandle, query: string, params: readonly SqlValue[]) {
   const statement = handle.prepare(query);
-  // As numbers, like the platform gives them: of itself the handle refuses integers beyond 2^53.
+  // As numbers, like on the platform: by default the handle refuses integers beyond 2^53.
   statement.setReadBigInts(true);
   for (const row of statement.iterate(...params)) yield withNumbers(row);
 }

@@ -1,6 +1,7 @@
 /**
- * Tables of which a part takes at most one row for each combination of the others: by its integer primary key, in
- * `join … on a.x = b.y` or in `where id = 5`. That bounds what a part gives; what it visits depends on its plan.
+ * Tables that give at most one row for each combination of the other tables: those selected by their integer primary
+ * key, in `join … on a.x = b.y` or in `where id = 5`. This bounds the rows of the result; the visited rows depend on
+ * the query plan.
  */
 import { nameOf } from "./statements.ts";
 
@@ -12,7 +13,7 @@ interface Source {
   readonly at: number;
 }
 
-/** The columns that are the integer primary key in a `create table`; there is one at most. */
+/** The column that is the integer primary key in a `create table`; there is at most one. */
 export function keyOf(tokens: readonly string[]): string | null {
   for (const [at, token] of tokens.entries()) {
     if (!/^integer$/i.test(token) || !/^[(,]$/.test(tokens[at - 2] ?? "")) continue;
@@ -24,7 +25,7 @@ export function keyOf(tokens: readonly string[]): string | null {
   return null;
 }
 
-/** Where such tables are named. `key`: of a table. */
+/** The places where such tables are named. `key`: the key column of a table. */
 export function pickedIn(tokens: readonly string[], key: (table: string) => string | null): ReadonlySet<number> {
   const picked = new Set<number>();
   if (tokens.some((token) => /^(full|right|or)$/i.test(token))) return picked;
@@ -58,7 +59,7 @@ function sourceAt(tokens: readonly string[], from: number): (Source & { alias: s
   return alias === null ? { table, at, alias: table, end: next } : { table, at, alias, end: next + 1 };
 }
 
-/** The column of `id = 5` or `alias.id = 5`, where no other condition can make more of it. */
+/** The column of `id = 5` or `alias.id = 5`, if no other condition can select more rows. */
 function columnAt(tokens: readonly string[], at: number, alias: string): string | null {
   const isQualified = tokens[at + 1] === ".";
   const [column = "", equals, value = "", end = ""] = tokens.slice(isQualified ? at + 2 : at).slice(0, 4);
@@ -67,7 +68,7 @@ function columnAt(tokens: readonly string[], at: number, alias: string): string 
   return isOne ? nameOf(column) : null;
 }
 
-/** `on a.x = b.y`, and nothing more: `own` is the column of the table that is joined here. */
+/** `on a.x = b.y`, and nothing more: `own` is the column of the joined table. */
 function equalityAt(tokens: readonly string[], at: number, alias: string) {
   const [on, first = "", dot, one = "", equals, second = "", dot2, two = "", end = ""] = tokens.slice(at, at + 9);
   if (!/^on$/i.test(on ?? "") || dot !== "." || equals !== "=" || dot2 !== "." || !ENDS.test(end)) return null;

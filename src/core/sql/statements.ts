@@ -1,17 +1,17 @@
 /**
- * The text of SQL, as far as it is known before SQLite reads it: its tokens, and where one statement ends.
+ * Splits the text of SQL into tokens and statements, before SQLite parses it.
  *
- * Invariants. What is taken for a statement holds at most one for SQLite too: a `;` ends it wherever it is not part of
- * a quoted text, of a comment, or of a trigger's body. Where the two would read a text differently, SQLite finds a
- * syntax error.
+ * Invariants. A statement found here has at most one statement for SQLite, too: a `;` ends it unless it is part of a
+ * quoted text, a comment, or a trigger's body. If the two would split a text differently, SQLite reports a syntax
+ * error.
  */
 import { EnvError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { exceedsUtf8 } from "../size.ts";
 
 /**
- * Quoted texts and names, comments, spaces, names, numbers, parameters, operators; anything else a character at a time.
- * What is not closed goes on to the end: SQLite refuses it.
+ * Quoted texts and names, comments, spaces, names, numbers, parameters, operators; anything else one character at a
+ * time. An unclosed token goes to the end of the text: SQLite refuses it.
  */
 const TOKENS =
   /'(?:[^']|'')*'?|"(?:[^"]|"")*"?|`(?:[^`]|``)*`?|\[[^\]]*\]?|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|[ \t\n\v\f\r\uFEFF]+|[A-Za-z_\u0080-\u{10FFFF}][\w$\u0080-\u{10FFFF}]*|\d[\w.]*|[?:@$#][\w$]*|\|\||->>?|[\s\S]/gu;
@@ -22,7 +22,7 @@ export interface Statement {
   readonly tokens: readonly string[];
 }
 
-/** For an environment that takes one statement at a time. */
+/** For an environment that runs one statement at a time. */
 export function sqlStatements(query: string): readonly string[] {
   return statementsOf(query).map(({ text }) => text.trim());
 }
@@ -49,13 +49,14 @@ function createsTrigger(tokens: readonly string[]): boolean {
   return /^create (temp |temporary )?trigger /i.test(`${tokens.slice(0, 3).join(" ")} `);
 }
 
-/** As SQLite has it: `end` counts only after a `;`, for `case … end` is no end of a body. */
+/** As in SQLite: `end` only counts after a `;`, because `case … end` does not end a body. */
 function endsBody(tokens: readonly string[]): boolean {
   return tokens.at(-1)?.toLowerCase() === "end" && tokens.at(-2) === ";";
 }
 
 /**
- * A name as SQLite compares it, or null for what is none. A text in single quotes is one only where a table is named.
+ * A name in the form in which SQLite compares it, or null if the token is not a name. A text in single quotes is a name
+ * only where a table is expected.
  */
 export function nameOf(token: string): string | null {
   if (/^[A-Za-z_\u0080-\u{10FFFF}]/u.test(token)) return token.toLowerCase();
@@ -65,11 +66,11 @@ export function nameOf(token: string): string | null {
   return (open === "[" ? inner : inner.replaceAll(open + open, open)).toLowerCase();
 }
 
-/** Statements about the connection, which is not the environment's. A call is a transaction by itself. */
+/** Statements about the connection, which does not belong to the environment. A call is a transaction by itself. */
 const NOT_OFFERED =
   /^(attach|detach|pragma|vacuum|begin|commit|end|rollback|savepoint|release|create temp|create temporary)$/i;
 
-/** A word as SQLite reads it may stand in quotes only where a name does. */
+/** Throws for statements that are not offered. A keyword in quotes is a name for SQLite, so it is not checked. */
 export function requireOffered({ tokens }: Statement): void {
   const asks = /^explain$/i.test(tokens[0] ?? "");
   const plan = asks && /^query$/i.test(tokens[1] ?? "");
@@ -90,13 +91,13 @@ export function requireOffered({ tokens }: Statement): void {
   }
 }
 
-/** `x as (…)`, where no `select` has a part of that form. */
+/** Whether it has `x as (…)`, a form that no part of a `select` has. */
 function computes(tokens: readonly string[]): boolean {
   const isSelect = tokens.some((token) => /^(select|values)$/i.test(token));
   return !isSelect && tokens.some((token, at) => /^as$/i.test(token) && tokens[at + 1] === "(");
 }
 
-/** SQLite then checks the whole table, in a statement of its own that nobody sees. */
+/** Whether it adds a check or a computed column: SQLite then checks the whole table in a hidden statement. */
 function adds(tokens: readonly string[]): boolean {
   return tokens.some((token) => /^(check|as)$/i.test(token));
 }

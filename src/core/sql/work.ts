@@ -1,12 +1,12 @@
 /**
- * What a statement of SQL would cost, before it runs: one that computes without end and gives no row cannot be stopped
- * from inside an isolate.
+ * Estimates the cost of a SQL statement before it runs: inside an isolate, a statement that computes forever and
+ * returns no row cannot be stopped.
  *
- * Invariants. The estimate is of steps of some ten nanoseconds, mostly from above: for every combination of rows of the
- * tables that a `select` names, what its tokens, its subqueries and its texts take. It does not know what an index
- * saves. Names are counted wherever they may be tables'. Views and parts of a `with` count where they are named, and
- * triggers and children of foreign keys where their table is written to. The same statement on the same database costs
- * the same. Nothing is written.
+ * Invariants. The estimate is in steps of about ten nanoseconds, and mostly an upper bound: for every combination of
+ * rows of the tables that a `select` names, the cost of its tokens, its subqueries and its texts. It ignores what an
+ * index saves. Names count wherever they may be names of tables. Views and parts of a `with` count where they are
+ * named; triggers and children of foreign keys where their table is written. The same statement on the same database
+ * has the same cost. Nothing is written.
  */
 import { SqlWorkError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
@@ -17,49 +17,52 @@ import { pickedIn } from "./keys.ts";
 import { nameOf, type Statement } from "./statements.ts";
 import { type Handling, handlingOf, JSON_ROWS, LONGEST, madeOf, stepsOf, type Text } from "./texts.ts";
 
-/** To read a token, as often as it is written out, and to plan a join. */
+/** To read a token, as often as it is expanded, and to plan a join. */
 const READ = 100;
 const PLAN = 1000;
-/** For each combination: to go on to it; to put it beside others; to look it up among all, or sort it; to write a row, and as much for each index. */
+/**
+ * For each combination: to visit it; to group it; to find it among all; to sort it; to write a row, with as much again
+ * for each index.
+ */
 const VISIT = 1;
 const GROUP = 70;
 const DISTINCT = 120;
 const SORT = 200;
 const WRITE = 400;
 const CHILD = 4;
-/** Bytes of a row that make no difference. */
+/** Bytes of a row that make no difference to its cost. */
 const SHORT = 100;
 const MOST_TRIGGERS = 200;
 const NO_TEXT: Text = { most: 0, mean: 0 };
 
 interface Cost {
-  /** Combinations that are looked at, and those that may be left. */
+  /** Combinations that are visited, and the maximal number of results. */
   readonly visits: number;
   readonly rows: number;
-  /** For each combination, where it is made a part of another query. */
+  /** Per combination, when it becomes part of another query. */
   readonly weight: number;
   readonly steps: number;
-  /** Tokens and tables, once it is written out. */
+  /** Tokens and tables after expansion. */
   readonly size: number;
   readonly tables: number;
   readonly text: Text;
 }
 
-/** A statement, or the body of a trigger with what set it off. */
+/** A statement, or the body of a trigger with the statement that fired it. */
 interface Scope {
   readonly given: Text;
-  /** Rows that are added while it runs, by table. */
+  /** Rows added while it runs, by table. */
   readonly added: ReadonlyMap<string, number>;
   readonly running: readonly string[];
   readonly known: Map<Query, Cost>;
   readonly views: Map<string, Query>;
-  /** Parts of a `with` that are being counted: one that names itself is recursive. */
+  /** Parts of a `with` that are being counted: a part that names itself is recursive. */
   readonly open: Map<Query, Text>;
 }
 
 export function workOf(database: SqlDatabase, { tokens }: Statement, params: readonly SqlValue[]): number {
   const catalog = new Catalog(database);
-  // They are read, and do nothing by themselves.
+  // These are only parsed, and run nothing.
   const isOnlyRead = /^(explain|(create|drop) (trigger|view))/i.test(tokens.slice(0, 2).join(" "));
   const steps = isOnlyRead ? READ * tokens.length : new Estimate(catalog, params).steps(numbered(tokens));
   return Number.isNaN(steps) ? Number.POSITIVE_INFINITY : catalog.steps + steps;
@@ -78,7 +81,7 @@ function numbered(tokens: readonly string[]): readonly string[] {
 class Estimate {
   readonly #catalog: Catalog;
   readonly #params: readonly SqlValue[];
-  /** Tables that triggers add rows to, and those that they read: the rows that they add are not counted. */
+  /** Tables that triggers add rows to, and tables that they read: added rows are not counted when they are read. */
   readonly #addedTo = new Set<string>();
   readonly #readIn = new Set<string>();
   #triggers = 0;
@@ -155,7 +158,7 @@ class Estimate {
     return { visits, rows, weight, steps, size, tables, text: made };
   }
 
-  /** What a name may stand for, all of it. */
+  /** Adds everything that a name may stand for. */
   #name(name: string, query: Query, handling: Handling, scope: Scope, sources: Sources): void {
     const parts = query.definitions.get(name) ?? [];
     for (const part of parts) {
@@ -179,11 +182,11 @@ class Estimate {
     const [{ name }, tokens] = [view, this.#catalog.tokens(view)];
     const query = scope.views.get(name) ?? queryOf(tokens.slice(tokens.findIndex((token) => /^as$/i.test(token)) + 1));
     scope.views.set(name, query);
-    // One that names itself is an error of SQLite's.
+    // A view that names itself is an error of SQLite.
     if (!scope.open.has(query)) sources.add(this.#query(query, scope));
   }
 
-  /** Rows of a part that names itself: its limit and its offset, which must be numbers. */
+  /** Maximal rows of a recursive part: its limit and offset, which must be numbers. */
   #limitOf({ parts }: Query): number {
     const tokens = parts.at(-1)?.tokens ?? [];
     const at = tokens.findLastIndex((token) => /^limit$/i.test(token));
@@ -205,7 +208,7 @@ class Estimate {
     return /^\?\d+$/.test(token) ? (this.#params[Number(token.slice(1)) - 1] ?? null) : null;
   }
 
-  /** Every row of json_each takes two characters at least. Of what a parameter holds, each row has its share. */
+  /** Every row of json_each takes at least two characters. The text of a parameter is divided among the rows. */
   #json(tokens: readonly string[], at: number, isWhole: boolean, handling: Handling, sources: Sources): void {
     const [bracket, first = "", end = ""] = tokens.slice(at + 1, at + 4);
     const param = bracket === "(" && /^[,)]$/.test(end) ? this.#param(first) : null;
@@ -215,7 +218,7 @@ class Estimate {
     sources.addRows(text.mean / 2 + 1, nested ? text : { most: text.most, mean: 8 });
   }
 
-  /** Triggers, checks, indexes and foreign keys of a table, for so many of its rows. */
+  /** The triggers, checks, indexes and foreign keys of a table, for so many written rows. */
   #writes(target: Target, rows: number, made: Text, scope: Scope): number {
     const { name, events } = target;
     const catalog = this.#catalog;
@@ -246,14 +249,14 @@ class Estimate {
     if (this.#triggers > MOST_TRIGGERS)
       throw new SqlWorkError("the statement fires too many triggers to estimate its cost");
     const query = queryOf(tokens);
-    // It may make the same text longer each time.
+    // A trigger may make the same text longer each time.
     const grows = changes(handlingOf(tokens, () => 0)) && tokens.some((token) => /^(select|update)$/i.test(token));
     const { steps, size } = this.#query(query, grows ? { ...scope, given: LONGEST } : scope);
     this.#planned += READ * size;
     return steps;
   }
 
-  /** Each row is looked for in all rows of the children, each of which may be changed or deleted once. */
+  /** For each row, all rows of the children are searched; each of them may be changed or deleted once. */
   #keys({ name, changed }: Target, rows: number, scope: Scope): number {
     const key = this.#catalog.key(name);
     return this.#catalog.children(name).reduce((sum, child) => {
@@ -275,11 +278,11 @@ function scopeOf(given: Text, added: ReadonlyMap<string, number>, running: reado
   return { given, added, running, known: new Map(), views: new Map(), open: new Map() };
 }
 
-/** What a part joins: every combination of their rows is counted. */
+/** The sources that a part joins: every combination of their rows counts. */
 class Sources {
   visits = 1;
   rows = 1;
-  /** Whether what is added gives one row at most for each combination of the others. */
+  /** Whether an added source has at most one row for each combination of the others. */
   isPicked = false;
   weight = 0;
   steps = 0;
@@ -316,27 +319,27 @@ function longerOf(one: Text, other: Text): Text {
   return { most: Math.max(one.most, other.most), mean: Math.max(one.mean, other.mean) };
 }
 
-/** A text of many rows; a window gives one for each row. */
+/** The text that an aggregate makes of many rows; a window function makes one for each row. */
 function gathered(made: Text, { gathers }: Handling, rows: number, tokens: readonly string[]): Text {
   if (!gathers) return made;
   const most = Math.min(LONGEST.most, rows * made.mean + made.most);
   return { most, mean: tokens.some((token) => /^over$/i.test(token)) ? most : made.mean };
 }
 
-/** Of `values (1), (2)`. */
+/** The number of tuples in `values (1), (2)`. */
 function tuplesIn(tokens: readonly string[]): number {
   if (!tokens.some((token) => /^values$/i.test(token))) return 1;
   return 1 + tokens.filter((token, at) => token === "," && tokens[at - 1] === ")" && tokens[at + 1] === "(").length;
 }
 
-/** For each row that is left. */
+/** Sorts per remaining row. */
 function sortsIn(tokens: readonly string[], { mean }: Text): number {
   const count = (words: RegExp) => tokens.filter((token) => words.test(token)).length;
   const [sorts, groups] = [count(/^(order|over|index|alter|reindex|analyze|create)$/i), count(/^(group|distinct)$/i)];
   return sorts * (SORT + mean / 4) + groups * (DISTINCT + mean / 3);
 }
 
-/** Windows that look at their rows anew for each row. */
+/** Windows that scan their rows again for each row. */
 function framesIn(tokens: readonly string[]): number {
   return tokens.filter((token) => /^(range|groups|exclude)$/i.test(token)).length * GROUP;
 }
@@ -344,12 +347,12 @@ function framesIn(tokens: readonly string[]): number {
 const WORDS =
   /^(and|or|not|null|is|as|in|on|when|then|else|case|end|from|select|where|join|left|inner|outer|like|between|by|desc|asc)$/;
 
-/** Names, values and operators: what a program has an op for, more or less. */
+/** Names, values and operators: roughly the tokens for which a program has an op. */
 function isWork(token: string, next: string | undefined): boolean {
   return !/^[.,();]$/.test(token) && next !== "." && !WORDS.test(token.toLowerCase());
 }
 
-/** How often one column of a subquery may be named: its expression is written out as often. */
+/** How often one column of a subquery may be named: its expression is expanded as often. */
 function repeatsIn(tokens: readonly string[]): number {
   const counts = new Map<string, number>();
   for (const [at, token] of tokens.entries()) {

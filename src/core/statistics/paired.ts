@@ -1,11 +1,11 @@
 /**
- * Two runs over the same tasks, compared task by task: what is hard for one is hard for the other, so the differences
- * spread far less than the means do. Pairs come one at a time and are not kept.
+ * Compares two runs over the same tasks, task by task. A task that is hard for one run is hard for the other, so the
+ * differences vary far less than the means. Pairs come one at a time and are not kept.
  */
 import { isSameScore } from "../../contract/same-score.ts";
 import { Spread, tTwoSidedP, Z_975 } from "./spread.ts";
 
-/** What `detectable` is computed for: a two-sided test at this level, and how often it is to find a difference. */
+/** Assumptions of `detectable`: a two-sided test at this level, and its power. */
 const ALPHA = 0.05;
 const POWER = 0.8;
 /** The 80 % quantile of the normal distribution. */
@@ -13,10 +13,10 @@ const Z_80 = 0.8416212335729143;
 
 export interface PairedResult {
   readonly mean: number | null;
-  /** Standard error of the mean difference; null below two pairs. */
+  /** Standard error of the mean difference; null for fewer than two pairs. */
   readonly se: number | null;
   readonly ci95: [number, number] | null;
-  /** mean / se with n − 1 degrees of freedom, and its two-sided p; null where se is null or 0. */
+  /** mean / se with n − 1 degrees of freedom, and its two-sided p; null if se is null or 0. */
   readonly t: number | null;
   readonly df: number | null;
   readonly p: number | null;
@@ -26,11 +26,11 @@ export interface PairedResult {
 export interface Detectable {
   readonly alpha: number;
   readonly power: number;
-  /** The least true difference that so many tasks would find; null where the differences have no variance. */
+  /** The smallest true difference that so many tasks would detect; null if the differences have no variance. */
   readonly effect: number | null;
   /**
-   * Tasks more that would decide the difference if it is as large as it looks; 0 where its interval leaves out 0
-   * already, null where there is no difference or no variance.
+   * Additional tasks that would decide the difference if it is as large as observed; 0 if its interval already excludes
+   * 0, null if there is no difference or no variance.
    */
   readonly more_tasks: number | null;
 }
@@ -44,7 +44,7 @@ export class PairedDifferences {
   readonly #differences = new Spread();
   #binary = true;
 
-  /** Two numbers of one task. */
+  /** Adds the two numbers of one task. */
   add(first: number, second: number): void {
     const difference = isSameScore(first, second) ? 0 : first - second;
     if (difference > 0) this.wins += 1;
@@ -78,7 +78,8 @@ export class PairedDifferences {
     const effect = (Z_975 + Z_80) * se;
     if (isSameScore(mean, 0)) return { ...stated, effect, more_tasks: null };
     const decided = ci95[0] > 0 || ci95[1] < 0;
-    // With few tasks Student's interval is wider than the normal one: one task more is the least where it is undecided.
+    // With few tasks Student's interval is wider than the normal one: an undecided difference needs at least one more
+    // task.
     const more = Math.max(1, Math.ceil(count * (effect / mean) ** 2) - count);
     return { ...stated, effect, more_tasks: decided ? 0 : Math.min(more, Number.MAX_SAFE_INTEGER) };
   }
@@ -90,10 +91,10 @@ export class PairedDifferences {
   }
 }
 
-/** The chance that fair coins over the b + c pairs that differ come out at least this unevenly. Two-sided. */
+/** The probability that fair coins over the b + c different pairs come out at least this unevenly. Two-sided. */
 export function exactMcNemarP(b: number, c: number): number {
   const n = b + c;
-  // ln of C(n, i) / 2^n, from one i to the next: no power of 2 to underflow.
+  // The logarithm of C(n, i) / 2^n, from one i to the next: a power of 2 could underflow.
   let term = -n * Math.LN2;
   let tail = 0;
   for (let i = 0; i <= Math.min(b, c); i += 1) {

@@ -1,39 +1,39 @@
 /**
- * pass@k and pass^k: the chances that at least one of k attempts at a task passes, and that all of them do.
+ * pass@k and pass^k: the probabilities that at least one of k attempts at a task passes, and that all of them do.
  *
  * Both are unbiased estimates from the n scored attempts of a task, of which c passed: 1 − C(n−c, k)/C(n, k) and
  * C(c, k)/C(n, k) (Chen et al. 2021, "Evaluating large language models trained on code"; Yao et al. 2024, "τ-bench").
- * They are undefined where n < k: such a task is left out, and counted.
+ * They are undefined for n < k: such a task is left out, and counted.
  */
 import { Spread } from "./spread.ts";
 
-/** An attempt passes from this reward on (verifiers' threshold). */
+/** The reward from which on an attempt passes (verifiers' threshold). */
 export const PASS_THRESHOLD = 0.5;
 
-/** What is said beside pass@k and pass^k of one k. */
+/** Figures about pass@k and pass^k for one k. */
 export interface PassBasis {
   /** Tasks with at least k scored attempts: those the means are over. */
   readonly n_tasks: number;
   /** Tasks with fewer, left out. */
   readonly n_too_few: number;
-  /** Standard errors over tasks; null below two. */
+  /** Standard errors over tasks; null for fewer than two. */
   readonly at_se: number | null;
   readonly hat_se: number | null;
 }
 
-/** Each table has k, as text, for its keys. A mean is null where no task has k scored attempts. */
+/** Tables by k, as text. A mean is null if no task has k scored attempts. */
 export interface PassTables {
   readonly pass_at_k: Record<string, number | null>;
   readonly pass_hat_k: Record<string, number | null>;
   readonly pass_k: Record<string, PassBasis>;
 }
 
-/** The chance that at least one of k attempts, drawn from n of which c passed, passes. 1 ≤ k ≤ n. */
+/** The probability that at least one of k attempts, drawn from n of which c passed, passes. 1 ≤ k ≤ n. */
 export function passAtK(n: number, c: number, k: number): number {
   return 1 - allOf(n, n - c, k);
 }
 
-/** The chance that all of k attempts, drawn from n of which c passed, pass. 1 ≤ k ≤ n. */
+/** The probability that all of k attempts, drawn from n of which c passed, pass. 1 ≤ k ≤ n. */
 export function passHatK(n: number, c: number, k: number): number {
   return allOf(n, c, k);
 }
@@ -96,7 +96,7 @@ interface Entry {
   readonly hat: Spread;
 }
 
-/** None for a single attempt: pass@1 of it is the share that passed, no more. */
+/** Empty for a single attempt: its pass@1 is only the fraction that passed. */
 function kTable(attempts: number): number[] {
   if (attempts < 2) return [];
   const powers: number[] = [];

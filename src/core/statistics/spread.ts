@@ -1,6 +1,6 @@
 /**
- * Mean and spread of numbers seen once (Welford's method: no large sums of squares to cancel), and what follows from
- * them: the standard error of the mean, and its 95 % interval by Student's t. Undefined is null.
+ * Mean and variance of numbers in one pass (Welford's method avoids the cancellation of large sums of squares), the
+ * standard error of the mean, and its 95 % interval by Student's t. Undefined values are null.
  */
 
 export class Spread {
@@ -23,18 +23,18 @@ export class Spread {
     return copy;
   }
 
-  /** Null of no numbers. */
+  /** Null without numbers. */
   get mean(): number | null {
     return this.count === 0 ? null : this.#mean;
   }
 
-  /** Standard error of the mean; null below two numbers. */
+  /** Standard error of the mean; null for fewer than two numbers. */
   get se(): number | null {
     if (this.count < 2) return null;
     return Math.sqrt(this.#squares / (this.count - 1) / this.count);
   }
 
-  /** mean ± t(.975, count − 1) · se, not clipped to any range; null below two numbers. */
+  /** mean ± t(.975, count − 1) · se, not clipped to any range; null for fewer than two numbers. */
   get ci95(): [number, number] | null {
     const { se } = this;
     if (se === null) return null;
@@ -47,12 +47,12 @@ export class Spread {
 //
 // Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4 (the distribution as a finite
 // sum, for whole degrees of freedom) and 26.7.5 (its quantile as a series in 1/df). The sum is inverted by bisection up
-// to `EXACT_UP_TO`; beyond it the series is off by less than 1e-9.
+// to `EXACT_UP_TO`; beyond it the error of the series is less than 1e-9.
 
 /** The 97.5 % quantile of the normal distribution. */
 export const Z_975 = 1.959963984540054;
 const EXACT_UP_TO = 100;
-/** Halving [0, π/2] this often leaves less than the spacing of doubles. */
+/** So many bisections of [0, π/2] leave less than the spacing of doubles. */
 const HALVINGS = 60;
 
 /** `df` is a whole number from 1, or Infinity. */
@@ -63,7 +63,7 @@ export function tQuantile975(df: number): number {
   return df <= EXACT_UP_TO ? invert(df) : series(df);
 }
 
-/** P(|T| ≥ |t|): to about 1e-12, so what is smaller may come out as 0. `df` as above, but finite. */
+/** P(|T| ≥ |t|), accurate to about 1e-12, so smaller values may be 0. `df` as above, but finite. */
 export function tTwoSidedP(t: number, df: number): number {
   return Math.max(0, 1 - probabilityWithin(Math.atan(Math.abs(t) / Math.sqrt(df)), df));
 }

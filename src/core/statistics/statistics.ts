@@ -1,9 +1,9 @@
 /**
- * The numbers of a report.
+ * The statistics of a report.
  *
- * Invariants. The unit is the task: a mean is the mean of task means, its standard error is taken over task means, so
- * attempts of one task are never counted as independent. What was not scored (null) is left out, never read as 0. Where
- * a number is undefined it is null or absent. Rows are read once. A task is open until all of it is in, and only open
+ * Invariants. The sampling unit is the task: a mean is the mean of task means, its standard error is taken over task
+ * means, so attempts of one task never count as independent. Unscored attempts (null) are left out, never read as 0. An
+ * undefined number is null or absent. Rows are read once. A task is open until all its rows have come, and only open
  * tasks take memory.
  */
 import { PASS_THRESHOLD, type PassTables, PassTally } from "./pass-at-k.ts";
@@ -16,9 +16,9 @@ export interface ScoredRow {
 }
 
 export interface Estimate {
-  /** Mean of task means; null when nothing was scored. */
+  /** Mean of task means; null if nothing was scored. */
   readonly mean: number | null;
-  /** Standard error over task means; null below two tasks. */
+  /** Standard error over task means; null for fewer than two tasks. */
   readonly se: number | null;
   /** Scored attempts. */
   readonly n: number;
@@ -26,11 +26,11 @@ export interface Estimate {
 
 export interface Summary extends PassTables {
   readonly reward: Estimate & {
-    /** 95 %, Student's t over task means, not clipped to the range of scores; null below two tasks. */
+    /** 95 %, Student's t over task means, not clipped to the range of scores; null for fewer than two tasks. */
     readonly ci95: [number, number] | null;
     /** 95 %, Wilson's, of a rate: null unless every reward is 0 or 1 and no task has two of them. */
     readonly wilson95: [number, number] | null;
-    /** The least and the greatest reward of a scored attempt: what an interval may be seen to reach beyond. */
+    /** The smallest and the largest reward of a scored attempt: readers see if an interval goes beyond them. */
     readonly range: [number, number] | null;
     /** Tasks with a scored attempt. */
     readonly n_tasks: number;
@@ -44,7 +44,7 @@ export class RunningSummary {
   readonly #open = new Map<number, Task>();
   readonly #closed: Tasks;
 
-  /** `attempts`: rows of a task that is complete. */
+  /** `attempts`: the number of rows of a complete task. */
   constructor(attempts: number) {
     this.#attempts = attempts;
     this.#closed = new Tasks(attempts);
@@ -58,7 +58,7 @@ export class RunningSummary {
     this.#closed.add(task);
   }
 
-  /** What the rows so far come to: open tasks count with the attempts they have. */
+  /** The summary of the rows so far: open tasks count with the attempts they have. */
   result(): Summary {
     const all = this.#closed.copy();
     for (const task of this.#open.values()) all.add(task);
@@ -91,10 +91,10 @@ class Task {
   }
 }
 
-/** Tasks taken together. */
+/** The totals of several tasks. */
 class Tasks {
   readonly #attempts: number;
-  /** So far every reward is a draw of its own of one rate. */
+  /** True while every reward is an independent draw of one rate. */
   #rate = true;
   #least = Number.POSITIVE_INFINITY;
   #greatest = Number.NEGATIVE_INFINITY;
@@ -145,7 +145,7 @@ class Tasks {
   }
 }
 
-/** The means of tasks that have any. */
+/** The means of tasks that have scored attempts. */
 class TaskMeans {
   means = new Spread();
   #attempts = 0;
@@ -182,8 +182,8 @@ function entry<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): V
 }
 
 /**
- * Wilson's interval of a rate: of n independent tries of which a share passed (Wilson 1927). Unlike mean ± t·se it
- * stays within [0, 1] and does not shrink to nothing where all tries came out alike. `n` ≥ 1, `share` in [0, 1].
+ * Wilson's interval of a rate: of n independent attempts of which a fraction passed (Wilson 1927). Unlike mean ± t·se
+ * it stays within [0, 1] and has a positive width even if all attempts had the same result. `n` ≥ 1, `share` in [0, 1].
  */
 export function wilson95(share: number, n: number): [number, number] {
   const z2n = (Z_975 * Z_975) / n;

@@ -1,18 +1,18 @@
 /**
- * Advantages: how much better a rollout did than its group. A registry of pure functions.
+ * Advantages: how much better a rollout is than its group. A registry of pure functions.
  *
- * Invariants. A member without a reward has no advantage and takes no part in a mean, so adding one changes nobody's. A
- * group whose rewards are all equal (as scores are: same-score.ts) has advantage 0 throughout, exactly. Advantages of mean-type estimators sum to 0. A
- * group is credited once, from final rewards, by one function that the consumer and the run share: what the one has
- * built samples for, the other trains.
+ * Invariants. A member without a reward has no advantage and is in no mean, so it changes no other member's advantage.
+ * If all rewards of a group are equal (in the sense of same-score.ts), all its advantages are exactly 0. Advantages of
+ * mean-type estimators sum to 0. A group is credited once, from final rewards, by one function that the run and its
+ * consumer share, so that the samples are built with the same numbers that are trained.
  */
 import { isSameScore } from "../../contract/same-score.ts";
 import type { Advantage, LengthPenalty } from "../../contract/training-request.ts";
 
-/** Raised when a formula changes: batches say which one made their numbers. */
+/** Raised when a formula changes: batches record which version made their numbers. */
 const VERSION = 1;
 
-/** For each reward what it is worth against the group; null where there is none, and everywhere for `none`. */
+/** The advantage of each reward over its group; null for a missing reward, and always null for `none`. */
 export function advantagesOf(advantage: Advantage, rewards: readonly (number | null)[]): (number | null)[] {
   if (advantage.name === "none") return rewards.map(() => null);
   const given = rewards.filter(isGiven);
@@ -23,7 +23,7 @@ export function advantagesOf(advantage: Advantage, rewards: readonly (number | n
 
 /**
  * mean: prime-rl orchestrator/algo/grpo.py, and Dr. GRPO. mean_std: TRL grpo_trainer.py (sample, 1e-4), its
- * asynchronous worker (population, 1e-8), verl core_algos.py (sample, 1e-6, raw). rloo: verl core_algos.py; `r_i` less
+ * asynchronous worker (population, 1e-8), verl core_algos.py (sample, 1e-6, raw). rloo: verl core_algos.py; `r_i` minus
  * the mean of the others. max_rl: prime-rl algo/max_rl.py, https://arxiv.org/abs/2602.02710.
  */
 function estimate(advantage: Exclude<Advantage, { name: "none" }>, rewards: readonly number[]): readonly number[] {
@@ -50,7 +50,7 @@ function estimate(advantage: Exclude<Advantage, { name: "none" }>, rewards: read
   }
 }
 
-/** Tokens and turns of one rollout: `output` sampled, `total` with those it was given. */
+/** Tokens and turns of one rollout: `output` was sampled, `total` includes its input. */
 export interface Lengths {
   readonly output: number;
   readonly total: number;
@@ -58,8 +58,8 @@ export interface Lengths {
 }
 
 /**
- * Rewards less a share of their mean for length: `r - mean * (output * o / max(o) + input * i / max(i) + turns * t /
- * max(t))`, the maxima over the scored members and at least 1 (prime-rl, orchestrator/algo/grpo.py).
+ * Rewards minus a fraction of their mean for length: `r - mean * (output * o / max(o) + input * i / max(i) + turns * t
+ * / max(t))`, the maxima over the scored members and at least 1 (prime-rl, orchestrator/algo/grpo.py).
  */
 export function penalise(
   penalty: LengthPenalty,
@@ -79,7 +79,7 @@ export function penalise(
   });
 }
 
-/** The estimator as a batch's manifest names it. */
+/** The estimator in the form of a batch's manifest. */
 export function estimatorOf(
   { name, ...params }: Advantage,
   penalty: LengthPenalty | null,
@@ -96,10 +96,10 @@ export interface GroupRules {
 }
 
 export interface CreditedGroup {
-  /** What becomes of the group: it trains, its members are all worth the same, or too few of them are left. */
+  /** What happens to the group: it trains, all its members have the same reward, or too few members are left. */
   readonly verdict: "train" | "zero_variance" | "too_few";
   readonly survivors: number;
-  /** The mean of the rewards as they were scored; null without survivors. */
+  /** The mean of the unmodified rewards; null without survivors. */
   readonly mean: number | null;
   /** In the order of the members. */
   readonly advantages: readonly (number | null)[];

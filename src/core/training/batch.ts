@@ -1,9 +1,10 @@
 /**
- * A batch: a manifest of immutable objects that hold its samples, and a credit for each sample.
+ * A batch: a manifest of immutable objects with samples, and a credit for each sample.
  *
- * Invariants. The tokens of a rollout are written when its group is scored; what they are worth stands in the credits,
- * one line a sample in the manifest's order, and a sample without a line does not train. The batch's digest is over the
- * raw digests of its objects in order, then of its credits: whoever checks each object has checked the batch.
+ * Invariants. The tokens of a rollout are written when its group is scored. Rewards and advantages are in the credits,
+ * one line per sample in the manifest's order, and a sample without a line does not train. The batch's digest is over
+ * the raw digests of its objects in order, then of its credits: a reader that checked each object has checked the
+ * batch.
  */
 import * as z from "zod";
 import type { BatchManifest } from "../../contract/trainer-wire.ts";
@@ -23,12 +24,12 @@ export const CreditLine = z.object({
 });
 export type CreditLine = z.infer<typeof CreditLine>;
 
-/** The id follows from the run, its resets so far and the step, so the same batch always has the same one. */
+/** The id is derived from the run, its resets so far and the step, so a batch always has the same id. */
 export function batchId(runId: string, step: number, generation: number): string {
   return `bat_${runId.replace(/^run_/, "")}_${generation}_${step}`;
 }
 
-/** The run that a batch's id names, as it is written there; null for anything else. */
+/** The run in a batch's id, without its prefix; null for any other text. */
 export function runOfBatch(id: string): string | null {
   const core = /^bat_([0-9a-z]+)_\d+_\d+$/.exec(id)?.[1];
   return core === undefined ? null : `run_${core}`;
@@ -40,7 +41,7 @@ export function creditText(credits: readonly CreditLine[]): string {
   return credits.map((credit) => `${line(credit)}\n`).join("");
 }
 
-/** Throws what zod throws, or a SyntaxError. */
+/** Throws zod's error, or a SyntaxError. */
 export function parseCredits(text: string): CreditLine[] {
   const lines = text.split("\n").filter((line) => line !== "");
   return lines.map((line) => CreditLine.parse(JSON.parse(line)));
@@ -56,7 +57,7 @@ function bytesOfHex(digits: string): number[] {
   return (digits.match(/../g) ?? []).map((pair) => Number.parseInt(pair, 16));
 }
 
-/** One sample as a manifest counts it. */
+/** The counts of one sample for the manifest. */
 export interface CountedSample {
   readonly rollout_id: string;
   readonly tokens: number;
@@ -82,7 +83,7 @@ export interface BatchParts {
   readonly credits: { readonly sha256: string; readonly bytes: number };
 }
 
-/** Throws RangeError for a batch in which nothing trains. */
+/** Throws RangeError for a batch without any sample that trains. */
 export async function manifestOf(parts: BatchParts, sha256Hex: Sha256Hex): Promise<BatchManifest> {
   const samples = parts.groups.flatMap((group) => group.samples);
   if (samples.length === 0) throw new RangeError("the batch has no samples");

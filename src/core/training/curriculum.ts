@@ -1,9 +1,9 @@
 /**
- * Which task a group takes.
+ * Chooses the task of each group.
  *
- * Invariants. The choice follows from the curriculum, the seed, the group's number and what finished groups scored, so
- * a run that is taken up again goes on as it would have. The state is JSON; noting the finished groups in the order
- * they finished makes it anew.
+ * Invariants. The choice depends only on the curriculum, the seed, the group's number and the scores of finished
+ * groups, so a resumed run chooses the same tasks. The state is JSON; it can be rebuilt by noting the finished groups
+ * in the order in which they finished.
  */
 import { seededRandom } from "../../contract/random.ts";
 import type { Curriculum } from "../../contract/training-request.ts";
@@ -11,12 +11,12 @@ import type { Curriculum } from "../../contract/training-request.ts";
 const POOLS = ["hard", "normal", "easy"] as const;
 type Pool = (typeof POOLS)[number];
 
-/** Examples by the latest mean reward of a group of theirs; what is in none has not been seen. */
+/** Examples by pool, according to the latest mean reward of their groups; an example in no pool has not been seen. */
 export type CurriculumState = Readonly<Record<Pool, readonly number[]>>;
 
 export interface TaskChoice {
   readonly curriculum: Curriculum;
-  /** Rows of the dataset; null where it is generated without end. */
+  /** Number of rows of the dataset; null if it is endless. */
   readonly rows: number | null;
   readonly seed: number;
 }
@@ -26,7 +26,7 @@ type Difficulty = Extract<Curriculum, { name: "difficulty" }>;
 export class TaskPicker {
   readonly #choice: TaskChoice;
   readonly #pools: Record<Pool, number[]>;
-  /** Where each seen example is. */
+  /** The pool and index of each seen example. */
   readonly #places = new Map<number, { pool: Pool; at: number }>();
 
   constructor(choice: TaskChoice, state: CurriculumState = { hard: [], normal: [], easy: [] }) {
@@ -39,13 +39,13 @@ export class TaskPicker {
     }
   }
 
-  /** The row, from 0, that the group with this number takes. */
+  /** The row, from 0, of the group with this number. */
   example(group: number): number {
     const { curriculum } = this.#choice;
     return curriculum.name === "cycle" ? this.#inTurn(group) : this.#draw(curriculum, group);
   }
 
-  /** A whole group of this example was scored. */
+  /** Notes that a whole group of this example was scored. */
   note(example: number, meanReward: number): void {
     const { curriculum } = this.#choice;
     if (curriculum.name === "cycle") return;
@@ -65,7 +65,7 @@ export class TaskPicker {
     return rows === null ? group : group % rows;
   }
 
-  /** Each example weighs what its pool says; drawn with replacement. */
+  /** Draws an example with replacement; each has the weight of its pool. */
   #draw(curriculum: Difficulty, group: number): number {
     const random = seededRandom("curriculum", this.#choice.seed, group);
     const weighed = POOLS.map((pool) => ({
@@ -82,13 +82,13 @@ export class TaskPicker {
     return this.#nextUnseen(group);
   }
 
-  /** How many there are to draw from. Of those without end: as many as have been seen, so that both have a part. */
+  /** Number of unseen examples to draw from. For an endless dataset as many as seen, so that both are drawn. */
   #unseen(): number {
     const { rows } = this.#choice;
     return rows === null ? Math.max(1, this.#places.size) : Math.max(0, rows - this.#places.size);
   }
 
-  /** In turn from the group's own on, so that groups which are open together take different ones. */
+  /** The first unseen example from the group's own place on: groups that are open together take different ones. */
   #nextUnseen(group: number): number {
     const first = this.#inTurn(group);
     for (let example = first; this.#unseen() > 0; example = this.#inTurn(example + 1)) {
@@ -97,7 +97,7 @@ export class TaskPicker {
     return first;
   }
 
-  /** The last of the pool goes where it was. */
+  /** Removes an example: the last one of the pool moves to its place. */
   #take({ pool, at }: { pool: Pool; at: number }): void {
     const examples = this.#pools[pool];
     const last = examples.pop();

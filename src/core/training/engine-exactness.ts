@@ -1,8 +1,8 @@
 /**
- * What a probe reads of an engine's replies, what it proves of its logprobs, and why a training run refuses it.
+ * Reads an engine's replies to a probe: what they prove about its logprobs, and why a training run refuses the engine.
  *
- * Two calls are never the same to the last bit on a real engine, and which tokens it lists may change at the end of the
- * list: what is compared is large beside that.
+ * On a real engine two calls never agree to the last bit, and the tokens at the end of a list may change: so only
+ * differences that are large in comparison count.
  */
 
 import * as z from "zod";
@@ -10,14 +10,14 @@ import type { EndpointCapabilities, EngineExactness } from "../../contract/endpo
 import { LIMITS } from "../../contract/limits.ts";
 import { Ids, Logprobs, listOf } from "../schema/bounded-lists.ts";
 
-/** Below this a difference between two tokens says nothing. */
+/** A smaller difference between two tokens is not significant. */
 const TELLING = 0.02;
-/** Beyond this the same token is not as likely as it was: what half precision rounds is below it. */
+/** A token's logprob changed if the difference is larger; rounding to half precision is smaller. */
 const APART = 0.25;
 
 /**
- * Of the same place at half the temperature: `processed` where differences between tokens doubled, `raw` where they
- * stayed. Null where neither can be told.
+ * Compares lists of the same place at full and at half the temperature: `processed` if differences between tokens
+ * doubled, `raw` if they stayed. Null if neither can be decided.
  */
 export function scaleOf(warm: LikelyTokens, cool: LikelyTokens): "processed" | "raw" | null {
   const common = [...warm].flatMap(([token, logprob]) => {
@@ -32,7 +32,7 @@ export function scaleOf(warm: LikelyTokens, cool: LikelyTokens): "processed" | "
   return Math.abs(after - 2 * before) < Math.abs(after - before) ? "processed" : "raw";
 }
 
-/** Whether two lists of one place cannot be of one distribution; null where one is empty. */
+/** Whether two lists of one place cannot be from one distribution; null if one is empty. */
 export function differ(one: LikelyTokens, other: LikelyTokens): boolean | null {
   const [likeliest] = one;
   if (likeliest === undefined || other.size === 0) return null;
@@ -41,9 +41,9 @@ export function differ(one: LikelyTokens, other: LikelyTokens): boolean | null {
 }
 
 /**
- * Whether penalties are heeded, from lists of one place under none (`neutral`) and under several. False only where a
- * token that stands in the prompt is listed and is as likely under each of them: of others a penalty changes nothing
- * but by what those take from them.
+ * Whether the engine applies penalties, from lists of one place with no penalty (`neutral`) and with several. False
+ * only if a token of the prompt is listed and equally likely under each of them: other tokens only change because the
+ * penalised ones do.
  */
 export function heedsPenalties(
   neutral: LikelyTokens,
@@ -63,9 +63,7 @@ function hasMoved(logprob: number, again: number | undefined): boolean {
 
 const START_LINE = "docs/vllm.md has the full command line";
 
-/**
- * Why no run may train on what the probe saw, in words that end with what to do; null where nothing speaks against it.
- */
+/** Why no run may train on the probed endpoint, as a sentence that ends with what to do; null if it may. */
 export function whyUntrainable(seen: EndpointCapabilities): string | null {
   const { chat, error, token_ids, logprobs, exactness } = seen;
   if (chat && !(token_ids && logprobs)) {
@@ -92,19 +90,19 @@ function inexactness(exact: EngineExactness): string | null {
   return null;
 }
 
-// What a probe reads of an endpoint's replies. Lenient: only what is looked for must have its shape. Sources: OpenAI's
-// models and chat-completion objects; vLLM's protocol for `max_model_len` and `token_ids`.
+// Parsers for the replies to a probe. Lenient: only the fields that are used must have the right shape. Sources:
+// OpenAI's models and chat-completion objects; vLLM's protocol for `max_model_len` and `token_ids`.
 
-/** OpenRouter lists some hundreds. */
+/** OpenRouter lists several hundred. */
 const MODELS_READ = 10_000;
 const ModelList = z.object({
   data: listOf(z.object({ id: z.string(), max_model_len: z.int().positive().nullish().catch(null) }), MODELS_READ),
 });
-/** OpenAI lists 20 at most, vLLM as many as it was started for. */
+/** OpenAI lists at most 20, vLLM as many as it is configured for. */
 const LIKELY_READ = 200;
 const Likely = z.object({ token: z.string(), logprob: z.number() });
 const FirstToken = Likely.extend({ top_logprobs: listOf(Likely, LIKELY_READ).catch([]) });
-/** What engines send for a logprob they do not have is -9999. */
+/** Engines send -9999 for a missing logprob. */
 const MISSING = -9000;
 const Completion = z.object({
   choices: listOf(
@@ -120,19 +118,19 @@ const Completion = z.object({
 
 export type ListedModel = z.output<typeof ModelList>["data"][number];
 
-/** A run names no longer ones. */
+/** Runs cannot use a longer name. */
 const MODEL_CHARACTERS = 500;
 
-/** The models a server lists, but for those no run could name; none when the reply is no list of models. */
+/** The models that a server lists, without names that runs cannot use; empty if the reply is not a list of models. */
 export function listedModels(body: unknown): readonly ListedModel[] {
   const listed = ModelList.safeParse(body).data?.data ?? [];
   return listed.filter(({ id }) => id !== "" && id.length <= MODEL_CHARACTERS);
 }
 
-/** Logprobs by token of the likeliest at one place, the likeliest first. */
+/** Logprobs of the likeliest tokens at one place, the likeliest first. */
 export type LikelyTokens = ReadonlyMap<string, number>;
 
-/** The likeliest first tokens of a chat completion; empty where the reply names none. */
+/** The likeliest first tokens of a chat completion; empty if the reply has none. */
 export function firstTokens(body: unknown): LikelyTokens {
   const content = Completion.safeParse(body).data?.choices[0]?.logprobs?.content ?? [];
   const first = FirstToken.safeParse(content[0]).data;
@@ -149,7 +147,7 @@ interface CompletionExtras {
   readonly one_logprob_a_token: boolean;
 }
 
-/** What a chat completion came with; null when the reply is none. */
+/** The additional fields of a chat completion; null if the reply is not one. */
 export function completionExtras(body: unknown): CompletionExtras | null {
   const completion = Completion.safeParse(body).data;
   const choice = completion?.choices[0];

@@ -1,4 +1,4 @@
-/** What a trainer imports from `rollcall/training`: batches and their samples as bytes, and the digests that name them. */
+/** The exports of `rollcall/training` for trainers: batches and their samples as bytes, and their digests. */
 
 export { batchDigest, CreditLine, creditText, manifestOf, parseCredits } from "./batch.ts";
 export {

@@ -1,11 +1,11 @@
 /**
- * The two numberings of a training run, and the gates made of them: written here and nowhere else.
+ * The two numberings of a training run, and the conditions that depend on them. They are defined only here.
  *
  * Policy versions count from 0 (the weights before any optimiser step), steps from 1. Batch n trains version n-1 into
- * version n, so at step 1 the rollouts are sampled by version 0. `step` is that of the batch which is being collected.
- * Two bounds that are not one: the *lead* is how many shipped batches the trainer has not yet turned into published
- * weights; the *staleness* of a rollout is how many versions lie between the weights that sampled it and those it
- * trains.
+ * version n, so at step 1 the rollouts are sampled by version 0. `step` is the step of the batch that is being
+ * collected. There are two different bounds: the *lead* is how many shipped batches the trainer has not yet turned into
+ * published weights; the *staleness* of a rollout is how many versions are between the weights that sampled it and
+ * those that it trains.
  */
 import type { BatchSize } from "../../contract/training-request.ts";
 
@@ -22,14 +22,14 @@ export function leadOf({ step, published }: Progress): number {
 }
 
 /**
- * Whether new groups may begin and the batch at hand may ship. One condition for both: a batch ships once version
+ * Whether new groups may begin and the current batch may ship. Both have the same condition: a batch ships once version
  * `step - 1 - lead` is published, so at most `lead + 1` batches are ever ahead.
  */
 export function withinLead(progress: Progress, lead: number): boolean {
   return leadOf(progress) <= lead;
 }
 
-/** The oldest version whose samples may still train at `step`; none is too old where it is 0 or less. */
+/** The oldest version whose samples may still train at `step`; if it is 0 or less, no sample is too old. */
 export function minFreshVersion(step: number, maxOffPolicySteps: number): number {
   return step - 1 - maxOffPolicySteps;
 }
@@ -39,36 +39,36 @@ export function isFresh(version: number, step: number, maxOffPolicySteps: number
 }
 
 /**
- * The newest version that weights can have which sample now: the last one whose batch is acknowledged, for that may be
- * published at any moment, or the one after the last published, whose acknowledgement may still be on its way.
+ * The newest version that the sampling weights can have now: the version of the last acknowledged batch, which may be
+ * published at any moment, or the one after the last published version, whose acknowledgement may be on its way.
  */
 export function newestPossible({
   published,
   acked_step,
 }: {
   readonly published: number;
-  /** The last batch that is acknowledged: it made the version of its number. */
+  /** The step of the last acknowledged batch, which made the version of that number. */
   readonly acked_step: number;
 }): number {
   return Math.max(acked_step, published + 1);
 }
 
-/** Which weights there were from a moment on, until the next such moment. */
+/** The weights that were served from a moment on, until the next such moment. */
 export interface ServedWeights {
   /** Epoch milliseconds. */
   readonly at: number;
-  /** The oldest version that an engine serves; */
+  /** The oldest version that an engine serves. */
   readonly version: number;
-  /** the newest one that any weights could have; */
+  /** The newest version that any weights could have. */
   readonly newest: number;
-  /** and 1 while an engine may serve weights that were taken back. */
+  /** 1 while an engine may serve weights that were taken back. */
   readonly taken_back: 0 | 1;
 }
 
 /**
- * The oldest version that a call can have met, from when it left to when its answer was here (epoch milliseconds); null
- * where weights were taken back meanwhile, or where nobody knows. `newest`: the newest there could be at its end.
- * `served`: in order.
+ * The oldest version that a call can have been answered by, from its start to its answer (epoch milliseconds); null if
+ * weights were taken back meanwhile, or if it is unknown. `newest`: the newest possible version at its end. `served`:
+ * in order of time.
  */
 export function servedDuring(
   served: readonly ServedWeights[],
@@ -82,15 +82,15 @@ export function servedDuring(
 }
 
 export interface OffPolicyLag {
-  /** Versions between the weights that began to sample and the weights that train. */
+  /** Versions between the weights at the start of sampling and the weights that train. */
   readonly total: number;
-  /** Of these, updates that came while it was sampled, */
+  /** Of these, the updates while it was sampled. */
   readonly in_flight: number;
-  /** and updates that came while it waited for its batch. */
+  /** Of these, the updates while it waited for its batch. */
   readonly in_queue: number;
 }
 
-/** `sampled`: the versions at the beginning and at the end of a rollout. */
+/** `sampled`: the versions at the start and at the end of a rollout. */
 export function offPolicyLag(step: number, sampled: { readonly start: number; readonly end: number }): OffPolicyLag {
   const total = Math.max(0, step - 1 - sampled.start);
   const in_flight = Math.min(total, Math.max(0, sampled.end - sampled.start));
@@ -100,31 +100,31 @@ export function offPolicyLag(step: number, sampled: { readonly start: number; re
 export interface Admission {
   readonly step: number;
   readonly max_steps: number;
-  /** That samples a group which begins now. */
+  /** The version that samples a group which begins now. */
   readonly version: number;
   /** The newest version that the trainer has finished writing. */
   readonly published: number;
-  /** Batches that may be shipped ahead of it. */
+  /** Batches that may be shipped ahead of the published version. */
   readonly lead: number;
   readonly max_off_policy_steps: number;
-  /** Rollouts a step takes. */
+  /** Rollouts of one step. */
   readonly batch_rollouts: number;
-  /** Rollouts that wait for a batch. */
+  /** Rollouts waiting for a batch. */
   readonly buffered: number;
-  /** Members of open groups that have not ended, begun or not. */
+  /** Members of open groups that have not ended, whether started or not. */
   readonly running: number;
-  /** Rollouts that may be under way at once. */
+  /** Rollouts that may run at once. */
   readonly max_concurrent: number;
 }
 
 /**
- * Rollouts that may be added so that each can train: in a batch that may ship with the weights that are published, in
- * one for which it is not too old, and in one of the run's steps. Pacing: what is never begun need not be thrown away.
+ * How many rollouts may be added so that each of them can train: in a batch that may ship with the published weights,
+ * in one for which it is not too old, and in one of the run's steps. Rollouts that could not train are not started.
  *
  * AReaL's `min(max_inflight - running, (M + version + 1) * B - (accepted + running))`
- * (areal/infra/staleness_manager.py) counts what was accepted since the start; here that is `(step - 1) * B +
- * buffered`, the same number as long as batches are full, and the right one after a rewind, too. The bound by the lead
- * is ours.
+ * (areal/infra/staleness_manager.py) counts the accepted rollouts since the start; here that is `(step - 1) * B +
+ * buffered`, the same number as long as batches are full, and also the right one after a rewind. The bound by the lead
+ * is our addition.
  */
 export function capacityOf(now: Admission): number {
   const waiting = now.buffered + now.running;
@@ -136,8 +136,8 @@ export function capacityOf(now: Admission): number {
 }
 
 /**
- * Rollouts one step takes. Where a batch is counted in tokens: as many as there would be of those `seen` so far; one
- * group until the first is back.
+ * The number of rollouts of one step. If a batch is counted in tokens, it is estimated from the rollouts `seen` so far,
+ * and is one group until the first is finished.
  */
 export function batchRollouts(
   size: BatchSize,

@@ -1,9 +1,9 @@
 /**
- * Reads a JSON body whose member `metrics` may hold what JSON has no words for: Python's `json.dumps` writes NaN and
- * the infinities bare. Such a metric is null, and named.
+ * Parses a JSON body whose member `metrics` may have values that JSON cannot express: Python's `json.dumps` writes NaN
+ * and the infinities as bare words. Such a metric becomes null, and its name is reported.
  *
- * Invariants. Only the values of the outermost object's `metrics` are read so; anywhere else the same text is no JSON,
- * as everywhere. What is JSON is read by `JSON.parse` and nothing else. The work is linear in the length of the text.
+ * Invariants. Only the values of the outermost object's `metrics` are parsed so; in other places the words are invalid,
+ * as always in JSON. Valid JSON is parsed only by `JSON.parse`. The work is linear in the length of the text.
  */
 import { isRecord, type Json } from "../../contract/json.ts";
 
@@ -14,10 +14,10 @@ export interface ReadMetrics {
 }
 
 const BARE = new Set(["NaN", "Infinity", "-Infinity"]);
-/** JSON that is read as Infinity. */
+/** A JSON number that is parsed as Infinity. */
 const NOT_FINITE = "1e999";
 
-/** Throws a SyntaxError where the text is no JSON otherwise. */
+/** Throws SyntaxError if the text is otherwise not JSON. */
 export function readMetrics(text: string): ReadMetrics {
   const body = parse(text);
   const metrics = isRecord(body) ? body["metrics"] : null;
@@ -39,7 +39,7 @@ function parse(text: string): Json {
   }
 }
 
-/** Null where there is no bare NaN or Infinity among the metrics. */
+/** The text with replaced words; null if there is no bare NaN or Infinity among the metrics. */
 function withoutBare(text: string): string | null {
   const place = new Place();
   const pieces: string[] = [];
@@ -57,7 +57,7 @@ function withoutBare(text: string): string | null {
   return kept === 0 ? null : [...pieces, text.slice(kept)].join("");
 }
 
-/** Where the token at `at` ends: a text in quotes, a word, or a single mark or space. */
+/** The end of the token at `at`: a quoted text, a word, or a single punctuation mark or space. */
 function tokenEnd(text: string, at: number): number {
   if (text[at] === '"') return textEnd(text, at);
   let end = at;
@@ -71,12 +71,12 @@ function textEnd(text: string, at: number): number {
   return Math.min(end + 1, text.length);
 }
 
-/** How deep a token is, and under which name of the outermost object. */
+/** The nesting depth of a token, and the member of the outermost object that it is in. */
 class Place {
   #depth = 0;
   #name = "";
   #last = "";
-  /** What the mark before the token is: a value follows a colon. */
+  /** The punctuation mark before the token: a value follows a colon. */
   #mark = "";
 
   get isMetric(): boolean {

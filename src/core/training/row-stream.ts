@@ -1,18 +1,18 @@
 /**
- * Rows of samples out of a stream of bytes, one at a time: nothing is held but the row that is being read and the piece
- * of the stream that it stands in.
+ * Decodes rows of samples from a stream of bytes, one at a time: only the current row and the current piece of the
+ * stream are in memory.
  */
 import { decodeMultiStream } from "@msgpack/msgpack";
 import { decodeRows, parseRow, type SampleEncoding, type SampleRow } from "./sample-row.ts";
 
-/** A row that is longer than may be held. */
+/** The row is longer than the limit. */
 export class RowTooLongError extends Error {
   override readonly name = "RowTooLongError";
 }
 
 const NEWLINE = 10;
 
-/** `chunks`: unzipped. `mostBytes`: of one row, encoded. Throws SampleDecodeError and RowTooLongError. */
+/** `chunks`: unzipped. `mostBytes`: limit of one encoded row. Throws SampleDecodeError and RowTooLongError. */
 export async function* decodeRowStream(
   chunks: AsyncIterable<Uint8Array>,
   encoding: SampleEncoding,
@@ -35,7 +35,7 @@ export async function* decodeRowStream(
   }
 }
 
-/** What came since the last row was whole counts as held. */
+/** Counts the bytes that came since the last complete row. */
 async function* countChunks(
   chunks: AsyncIterable<Uint8Array>,
   held: { bytes: number },
@@ -57,7 +57,7 @@ async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
       begun = [];
       from = end + 1;
     }
-    // Copied: whoever sends may use its buffer again.
+    // Copied, because the sender may reuse its buffer.
     if (from < chunk.length) begun.push(chunk.slice(from));
   }
   if (begun.length > 0) yield joined(begun);

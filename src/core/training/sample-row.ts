@@ -1,9 +1,9 @@
 /**
- * `rl.sample/1`: one flat, unshifted token sequence of a rollout, as trainers get it (docs/training.md).
+ * `rl.sample/1`: one flat, unshifted token sequence of a rollout, in the form for trainers (docs/training.md).
  *
- * Invariants. All arrays are of one length: `logprobs[i]` is that of token i given those before it, so index 0 never
- * trains. Context has mask 0, logprob 0 and no advantage. The spans cover exactly the tokens that train. What a row is
- * worth stands in its batch's credits, which win where both say so.
+ * Invariants. All arrays have the same length: `logprobs[i]` is the logprob of token i given those before it, so index
+ * 0 never trains. Context has mask 0, logprob 0 and no advantage. The spans cover exactly the tokens that train. A
+ * row's reward and advantage are in its batch's credits, which have precedence over the row's own.
  */
 
 import { decodeMulti, Encoder } from "@msgpack/msgpack";
@@ -16,21 +16,21 @@ const DTYPES = { int32: Int32Array, float32: Float32Array, uint8: Uint8Array } a
 type Dtype = keyof typeof DTYPES;
 type ArrayOf<Kind extends Dtype> = InstanceType<(typeof DTYPES)[Kind]>;
 
-/** An array in msgpack: numpy's name of its type, its shape, its bytes, little-endian. */
+/** An array in msgpack: numpy's name of its type, its shape, and its little-endian bytes. */
 const Packed = z.object({
   dtype: z.string(),
   shape: z.tuple([z.int().min(0)]),
   data: z.instanceof(Uint8Array),
 });
 
-/** Packed or plain; `undefined` where the bytes are no such array. */
+/** A packed or a plain array; `undefined` if the bytes are not such an array. */
 function arrayOf<Kind extends Dtype>(dtype: Kind) {
   const TypedArray = DTYPES[dtype];
   return z.union([Packed, z.array(z.number())]).transform((given, { addIssue }): ArrayOf<Kind> => {
     if (Array.isArray(given)) return TypedArray.from(given) as ArrayOf<Kind>;
     const [length] = given.shape;
     if (given.dtype === dtype && given.data.length === length * TypedArray.BYTES_PER_ELEMENT) {
-      // Copied: bytes of a message begin anywhere, and an array only at a multiple of its element's size.
+      // Copied: an array's bytes may begin anywhere in a message, but a typed array needs an aligned offset.
       return new TypedArray(new Uint8Array(given.data).buffer) as ArrayOf<Kind>;
     }
     addIssue({ code: "custom", message: `is not an array of ${length} ${dtype}` });
@@ -41,7 +41,7 @@ function arrayOf<Kind extends Dtype>(dtype: Kind) {
 const Version = z.int().min(0);
 const Floats = arrayOf("float32").optional();
 
-/** A decoded message. Unknown members are ignored, whole numbers are numbers. */
+/** A decoded message. Unknown members are ignored; whole numbers are numbers. */
 export const SampleRow = z.object({
   schema: z.literal("rl.sample/1"),
   sample_id: z.string().min(1),
@@ -68,13 +68,13 @@ export type SampleRow = z.output<typeof SampleRow>;
 export interface RowOrigin {
   readonly rollout_id: string;
   readonly group_id: string;
-  /** `id@version`; of a group of environments the member's name. */
+  /** `id@version`; for a group of environments the member's name. */
   readonly env: string;
-  /** That the tokens were sampled at, above 0. */
+  /** The sampling temperature, above 0. */
   readonly temperature: number;
 }
 
-/** The rows of one rollout. Forks share its id; a row's own is unique in the run. */
+/** The rows of one rollout. Branches have the same rollout id; a row's own id is unique in the run. */
 export function rowsOf(samples: readonly TokenSample[], origin: RowOrigin): SampleRow[] {
   return samples.map(({ trainable_tokens: _, weight_versions, ...sample }, branch) => ({
     schema: "rl.sample/1",
@@ -111,13 +111,13 @@ const RULES: readonly Rule[] = [
   ["span_mismatch", ({ weight_versions, mask }) => !covers(weight_versions, mask)],
 ];
 
-/** The first rule the row breaks, by the code a trainer is told; null for a row that may train. */
+/** The first rule that the row breaks, as the code reported to a trainer; null for a row that may train. */
 export function sampleFault(row: SampleRow): SampleFaultCode | null {
   const broken = RULES.find(([, isBroken]) => isBroken(row));
   return broken?.[0] ?? logprobFault(row.logprobs);
 }
 
-/** The arrays of floats that the row has beside the logprobs. */
+/** The row's float arrays besides the logprobs. */
 function floatsOf(row: SampleRow): Float32Array[] {
   const { advantages, ref_logprobs, rl_weights, ce_weights, ref_kl_weights } = row;
   const all = [advantages, ref_logprobs, rl_weights, ce_weights, ref_kl_weights];
@@ -128,12 +128,12 @@ function arraysOf(row: SampleRow): { readonly length: number }[] {
   return [row.mask, row.logprobs, ...floatsOf(row)];
 }
 
-/** A mask is 0 or 1, and where it is 0 there is neither a logprob nor an advantage. */
+/** Whether the mask is not 0 or 1 somewhere, or a token with mask 0 has a logprob or an advantage. */
 function creditsContext({ mask, logprobs, advantages }: SampleRow): boolean {
   return mask.some((bit, at) => bit > 1 || (bit === 0 && (logprobs[at] !== 0 || (advantages?.[at] ?? 0) !== 0)));
 }
 
-/** Whether the spans, in order and apart, are exactly what trains. Rows may have none. */
+/** Whether the spans, in order and disjoint, cover exactly the tokens that train. Spans are optional. */
 function covers(spans: readonly VersionSpan[] | undefined, mask: Uint8Array): boolean {
   if (spans === undefined) return true;
   const covered = new Uint8Array(mask.length);
@@ -146,18 +146,17 @@ function covers(spans: readonly VersionSpan[] | undefined, mask: Uint8Array): bo
   return mask.every((bit, at) => bit === covered[at]);
 }
 
-// Rows of samples as bytes, in two encodings that hold the same: msgpack with typed arrays, and JSON lines.
-//
-// Invariants. Rows stand one after another, so what was encoded apart may be joined. Logprobs survive both exactly: in
-// JSON each is the shortest decimal that is the same float32. Bytes are little-endian, as is every machine this runs
-// on; JSON is ASCII, what is beyond it is escaped. Compression is the caller's.
+// Rows of samples as bytes, in two encodings of the same content: msgpack with typed arrays, and JSON lines.
+// Invariants. Rows are concatenated, so parts encoded separately may be joined. Both keep logprobs exactly: in JSON
+// each is the shortest decimal that is the same float32. Bytes are little-endian, like every machine this runs on; JSON
+// is ASCII, other characters are escaped. Compression is done by the caller.
 
-/** Arguments a call may have without running out of stack. */
+/** Maximal arguments of one call without a stack overflow. */
 const AT_ONCE = 4096;
 
 export type SampleEncoding = TrainerTarget["encoding"];
 
-/** As a manifest names it: gzipped, as objects are stored. */
+/** The format's name in a manifest: gzipped, as objects are stored. */
 export function formatOf(encoding: SampleEncoding): string {
   return `rl.sample/1+${encoding}+gzip`;
 }
@@ -170,7 +169,7 @@ export function encodeRows(rows: readonly SampleRow[], encoding: SampleEncoding)
   return join(rows.map((row) => encoder.encode(inOrder(row, pack))));
 }
 
-/** What cannot be read is refused as a whole: the message names the row and the field. */
+/** The data cannot be decoded and is refused as a whole: the message names the row and the field. */
 export class SampleDecodeError extends Error {
   override readonly name = "SampleDecodeError";
 }
@@ -179,7 +178,7 @@ export function decodeRows(bytes: Uint8Array, encoding: SampleEncoding): SampleR
   return readRows(bytes, encoding).map(parseRow);
 }
 
-/** One decoded message, the `at`-th. Throws SampleDecodeError. */
+/** Parses the decoded message of row `at`. Throws SampleDecodeError. */
 export function parseRow(message: unknown, at: number): SampleRow {
   const read = SampleRow.safeParse(message);
   if (read.success) return read.data;
@@ -202,7 +201,7 @@ type Typed = Int32Array | Uint8Array | Float32Array;
 
 const MEMBERS = SampleRow.keyof().options;
 
-/** Members in the order of the schema; absent ones are undefined. */
+/** The members in the order of the schema; absent ones are undefined. */
 function inOrder(row: SampleRow, array: (values: Typed) => unknown): Record<string, unknown> {
   const members = MEMBERS.map((name) => {
     const member = row[name];
@@ -227,7 +226,7 @@ function rowText(row: SampleRow): string {
   return JSON.stringify(inOrder(row, plain));
 }
 
-/** The number with the fewest digits that is the same float32: nine always are. */
+/** The number with the fewest digits that is the same float32: nine digits are always enough. */
 export function shortest(value: number): number {
   for (let digits = 6; digits < 9; digits += 1) {
     const short = Number(value.toPrecision(digits));
@@ -236,7 +235,7 @@ export function shortest(value: number): number {
   return Number(value.toPrecision(9));
 }
 
-/** JSON as bytes: outside ASCII only texts have characters, and there each code unit may be written by its number. */
+/** JSON as bytes. Characters outside ASCII occur only in strings, where each code unit can be escaped. */
 export function asciiBytes(json: string): Uint8Array<ArrayBuffer> {
   const ascii = json.replace(/[^\0-\x7f]/g, (unit) => {
     return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;

@@ -1,11 +1,11 @@
 /**
- * From the turns of a rollout to training samples: nothing is ever tokenised again.
+ * Builds training samples from the turns of a rollout; nothing is tokenised again.
  *
- * Invariants. A turn goes on the longest open sample whose ids are exactly a prefix of its prompt; where there is none
- * a new sample begins. So each sampled token trains in one sample, later ones carry it as context, and ids and logprobs
- * are the engine's, verbatim. A rollout that cannot be trained on as a whole gives no sample at all, and says why; it
- * keeps its score. After each turn the sample it went to holds that turn's prompt and answer and nothing else, which is
- * what the next turn's ids are stored as a suffix of.
+ * Invariants. A turn continues the longest open sample whose ids are exactly a prefix of its prompt; if there is none,
+ * a new sample begins. So each sampled token trains in exactly one sample, other samples have it as context, and ids
+ * and logprobs are the engine's, verbatim. A rollout that cannot be trained on as a whole gives no samples, but a
+ * cause; it keeps its score. After each turn its sample has exactly that turn's prompt and answer: the next turn's ids
+ * are stored as a suffix of them.
  */
 import type { Lengths } from "./advantage.ts";
 import {
@@ -18,17 +18,17 @@ import {
 
 export interface RolloutSamples {
   readonly samples: readonly TokenSample[];
-  /** Null where it can be trained on; else there are no samples. */
+  /** Null if it can be trained on; otherwise there are no samples. */
   readonly untrainable: UntrainableCause | null;
-  /** From each turn to the next: went on its ids, began anew, or overwrote the end of the last answer. */
+  /** Transitions between turns: the next continued the ids, began a sample, or overwrote the answer's end. */
   readonly transitions: {
     readonly clean: number;
     readonly forked: number;
     readonly realigned: number;
   };
-  /** The samples: a rollout's first, one begun anew, or one of which something was overwritten. */
+  /** How samples began: the first of a rollout, a new one, or one after an overwrite. */
   readonly branches: RolloutSamples["transitions"];
-  /** Tokens that were overwritten. */
+  /** Number of overwritten tokens. */
   readonly drift_tokens: number;
   readonly lengths: Lengths;
 }
@@ -81,7 +81,7 @@ function branchesOf(samples: readonly OpenSample[]): RolloutSamples["branches"] 
 
 interface Placement {
   readonly sample: OpenSample;
-  /** What of the prompt it has not yet. */
+  /** The part of the prompt that the sample does not have yet. */
   readonly context: Int32Array;
   readonly transition: "clean" | "forked" | "realigned";
   readonly drift: number;
@@ -89,15 +89,15 @@ interface Placement {
 
 interface Opened {
   readonly open: readonly OpenSample[];
-  /** That of the turn before. */
+  /** The sample of the previous turn. */
   readonly last: OpenSample | null;
   readonly threshold: number;
 }
 
-/** Where a turn goes: the sample, and what is to be added to it as context. */
+/** Chooses the sample for a turn, and the context to be added to it. */
 function placeOf({ suffix, forked }: TurnArrays, { open, last, threshold }: Opened): Placement {
   if (last === null) return fork(suffix);
-  // The usual case costs what is new, not what came before.
+  // The usual case only costs the new ids, not the previous ones.
   if (!forked && open.length === 1) return goOn(last, suffix);
   const prompt = forked ? suffix : last.idsWith(suffix);
   const common = open.map((sample) => ({ sample, shared: sample.commonPrefix(prompt) }));
@@ -130,7 +130,7 @@ function furthest<Kind extends { readonly shared: number }>(found: readonly Kind
 
 function untrainable({ turns }: TrainedTrajectory, cause: UntrainableCause): RolloutSamples {
   const output = turns.reduce((sum, { usage }) => sum + (usage?.completion_tokens ?? 0), 0);
-  // The last turn's prompt holds all that came before it.
+  // The last turn's prompt includes all previous turns.
   const total = Math.max(output, turns.at(-1)?.usage?.total_tokens ?? 0);
   return {
     samples: [],
@@ -142,13 +142,11 @@ function untrainable({ turns }: TrainedTrajectory, cause: UntrainableCause): Rol
   };
 }
 
-// One training sample while turns are still being added to it: token ids, what of them was sampled, with which
-// logprobs, by which version.
-//
-// Invariants. The arrays are unshifted and of one length. Context has mask 0 and logprob 0; sampled tokens have mask 1
-// and the engine's logprob, verbatim; the spans cover exactly these, in order.
+// One training sample while turns are added to it: token ids, which of them were sampled, with which logprobs, by which
+// version.  Invariants. The arrays are unshifted and have the same length. Context has mask 0 and logprob 0; sampled
+// tokens have mask 1 and the engine's logprob, verbatim; the spans cover exactly the sampled tokens, in order.
 
-/** Half-open, over the token ids. */
+/** A half-open interval of token positions. */
 export interface VersionSpan {
   readonly version: number;
   readonly start: number;
@@ -160,10 +158,10 @@ export interface TokenSample {
   readonly token_ids: Int32Array<ArrayBuffer>;
   /** 1: sampled, and to be trained. */
   readonly mask: Uint8Array<ArrayBuffer>;
-  /** Natural logarithms, by the weights that sampled; 0 where the mask is. */
+  /** Natural logarithms, by the weights that sampled; 0 where the mask is 0. */
   readonly logprobs: Float32Array<ArrayBuffer>;
   readonly weight_versions: readonly VersionSpan[];
-  /** The oldest and the newest version that had a part in it. */
+  /** The oldest and the newest version that sampled tokens of it. */
   readonly policy_version_start: number;
   readonly policy_version_end: number;
   readonly trainable_tokens: number;
@@ -173,9 +171,9 @@ const FIRST_CAPACITY = 64;
 
 class OpenSample {
   length = 0;
-  /** Where the last answer begins. */
+  /** The position at which the last answer begins. */
   answerStart = 0;
-  /** Something of it was overwritten. */
+  /** Whether a part of it was overwritten. */
   realigned = false;
   #ids = new Int32Array(FIRST_CAPACITY);
   #mask = new Uint8Array(FIRST_CAPACITY);
@@ -199,12 +197,12 @@ class OpenSample {
     this.length = end;
   }
 
-  /** Whether anything in it was sampled. */
+  /** Whether it has any sampled token. */
   get trains(): boolean {
     return this.#spans.length > 0;
   }
 
-  /** How many of its first tokens are those of `prompt`. */
+  /** The number of its first tokens that are equal to those of `prompt`. */
   commonPrefix(prompt: Int32Array): number {
     const most = Math.min(this.length, prompt.length);
     let at = 0;
@@ -212,7 +210,7 @@ class OpenSample {
     return at;
   }
 
-  /** Takes everything from `length` on back. */
+  /** Removes everything from `length` on. */
   cutTo(length: number): void {
     this.#mask.fill(0, length, this.length);
     this.#logprobs.fill(0, length, this.length);
@@ -223,7 +221,7 @@ class OpenSample {
     this.realigned = true;
   }
 
-  /** Its ids, and `more` after them. */
+  /** Its ids, followed by `more`. */
   idsWith(more: Int32Array): Int32Array {
     const ids = new Int32Array(this.length + more.length);
     ids.set(this.#ids.subarray(0, this.length));
@@ -231,7 +229,7 @@ class OpenSample {
     return ids;
   }
 
-  /** `dispatched`: the version its rollout was begun for. */
+  /** `dispatched`: the version with which its rollout was started. */
   close(dispatched: number): TokenSample {
     const versions = this.#spans.map(({ version }) => version);
     return {

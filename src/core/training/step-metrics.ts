@@ -1,8 +1,8 @@
 /**
- * The series of a step, by the names prime-rl gives them.
+ * The metrics of a step, with prime-rl's names.
  *
- * Invariants. `all` is everything that arrived since the step before, `effective` exactly what shipped. What was not
- * scored is in no mean. A name nothing was measured for is absent, never 0. Quantiles interpolate linearly.
+ * Invariants. `all` covers everything that arrived since the previous step, `effective` exactly what shipped. Unscored
+ * rollouts are in no mean. A metric without measurements is absent, never 0. Quantiles interpolate linearly.
  */
 import type { Lengths } from "./advantage.ts";
 import { type OffPolicyLag, offPolicyLag } from "./numbering.ts";
@@ -11,28 +11,28 @@ export interface RolloutFacts {
   readonly reward: number | null;
   readonly outcome: string;
   readonly is_truncated: boolean;
-  /** Null where nobody counted them. */
+  /** Null if they were not counted. */
   readonly lengths: Lengths | null;
-  /** Training samples it gave. */
+  /** Number of its training samples. */
   readonly samples: number;
-  /** The newest version that sampled for it. */
+  /** The newest version that sampled tokens of it. */
   readonly policy_version_end: number;
   /** The class of its failure. */
   readonly error: string | null;
 }
 
 export interface GroupFacts {
-  /** Whose task it is, of a group of environments. */
+  /** The member whose task it is, in a group of environments. */
   readonly member?: string;
   readonly dispatch_version: number;
   readonly rollouts: readonly RolloutFacts[];
-  /** From turn to turn: how often a sample was gone on with, and how often not. */
+  /** Transitions between turns: how often a sample was continued, and how often not. */
   readonly transitions?: {
     readonly clean: number;
     readonly forked: number;
     readonly realigned: number;
   };
-  /** Scored members no sample could be made of, by cause. */
+  /** Scored members without samples, by cause. */
   readonly untrainable?: Readonly<Record<string, number>>;
 }
 
@@ -40,7 +40,7 @@ export interface StepFacts {
   readonly step: number;
   readonly arrived: readonly GroupFacts[];
   readonly shipped: readonly GroupFacts[];
-  /** Rollouts that had become too old. */
+  /** Rollouts dropped because they were too old. */
   readonly dropped_stale: number;
 }
 
@@ -63,7 +63,7 @@ export function stepMetrics({ step, arrived, shipped, dropped_stale }: StepFacts
   return Object.fromEntries(metrics.flatMap(([name, value]) => (value === null ? [] : [[name, value]])));
 }
 
-/** The series of each member of a group of environments. For one environment alone `agg` says the same. */
+/** The metrics of each member of a group of environments. For a single environment `agg` has the same. */
 function perEnvironment(arrived: readonly GroupFacts[], shipped: readonly GroupFacts[]): Named[] {
   const names = new Set([...arrived, ...shipped].flatMap(({ member }) => member ?? []));
   const of = (groups: readonly GroupFacts[], name: string) => groups.filter(({ member }) => member === name);
@@ -109,7 +109,7 @@ function troubles(prefix: string, groups: readonly GroupFacts[]): Named[] {
   ];
 }
 
-/** None: every reward is 0 or less. All: every one is 1 or more. Some: whatever is between. Null where none was scored. */
+/** None: every reward is 0 or less. All: every reward is 1 or more. Some: in between. Null if none was scored. */
 function solvedShare({ rollouts }: GroupFacts): "none" | "some" | "all" | null {
   const rewards = rewardsOf(rollouts);
   if (rewards.length === 0) return null;
@@ -133,7 +133,7 @@ function staleness(step: number, shipped: readonly GroupFacts[]): Named[] {
   ];
 }
 
-/** Shares of the transitions between turns; absent where every rollout is one turn. */
+/** Fractions of the transitions between turns; absent if every rollout has one turn. */
 function breaks(arrived: readonly GroupFacts[]): Named[] {
   const all = arrived.flatMap(({ transitions }) => transitions ?? []);
   const sum = (name: "clean" | "forked" | "realigned") =>
@@ -147,7 +147,7 @@ function breaks(arrived: readonly GroupFacts[]): Named[] {
   ];
 }
 
-/** Rollouts that arrived and cannot be trained on, by cause; absent for a cause of none. */
+/** Rollouts that arrived and cannot be trained on, by cause; causes without any are absent. */
 function untrainable(arrived: readonly GroupFacts[]): Named[] {
   const counts = new Map<string, number>();
   for (const [cause, n] of arrived.flatMap((group) => Object.entries(group.untrainable ?? {}))) {
@@ -176,7 +176,7 @@ function meanAndMost(name: string, values: readonly number[]): Named[] {
   ];
 }
 
-/** `sorted` ascending; null for none. */
+/** `sorted`: ascending. Null if it is empty. */
 function quantile(sorted: readonly number[], at: number): number | null {
   const place = at * (sorted.length - 1);
   const [below, above] = [sorted[Math.floor(place)], sorted[Math.ceil(place)]];

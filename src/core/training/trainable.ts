@@ -1,6 +1,6 @@
 /**
- * Whether a rollout can be trained on as a whole, and its turns as samples are made of them (samples.ts): ids and logprobs
- * are the engine's, verbatim, and each turn has the version of the weights that sampled it.
+ * Decides whether a rollout can be trained on as a whole, and converts its turns for samples (samples.ts): ids and
+ * logprobs are the engine's, verbatim, and each turn has the version of the weights that sampled it.
  */
 import type { StoredTurn, Trajectory } from "../../contract/trajectory.ts";
 import { float32s, int32s } from "../rollout/tokens.ts";
@@ -20,20 +20,23 @@ export type UntrainableCause =
   | "empty";
 
 export interface SamplingFacts {
-  /** The version the rollout was begun for. */
+  /** The version with which the rollout was started. */
   readonly dispatch_version: number;
   /**
-   * What the engines served, in order: tells the version of a turn whose engine names none. Absent: such a turn has the
-   * version its rollout was begun for.
+   * The weights that the engines served, in order of time. They determine the version of a turn whose engine sent no
+   * label. If absent, such a turn has the version with which its rollout was started.
    */
   readonly served?: readonly ServedWeights[] | undefined;
-  /** On a fleet, of each turn the version that sampled it, and null where nobody can say: it says, and nothing else does. */
+  /**
+   * On a fleet: for each turn the version that sampled it, or null if it is unknown. If present, only this determines
+   * the version.
+   */
   readonly stamped?: readonly (number | null)[];
-  /** No weights can have a later version; absent: nobody knows. */
+  /** The newest version that exists; absent: unknown. */
   readonly newest_version?: number | undefined;
   /**
-   * A prompt that differs from the sample only within the last answer, by fewer tokens than this, goes on it: what
-   * differs becomes context. 0: never, it begins a sample of its own.
+   * A prompt that differs from the sample only within the last answer, by fewer tokens than this, continues the sample:
+   * the differing tokens become context. 0: never; it begins a new sample.
    */
   readonly fork_threshold_tokens?: number;
 }
@@ -57,7 +60,7 @@ export type TrainedTrajectory = Pick<Trajectory, "error" | "cancelled"> & {
 };
 
 export interface TurnArrays {
-  /** Prompt ids beyond those of the turn before, or all of them where it is `forked`. */
+  /** Prompt ids beyond those of the previous turn, or all of them if it is `forked`. */
   readonly suffix: Int32Array;
   readonly forked: boolean;
   readonly answer: Int32Array;
@@ -65,12 +68,12 @@ export interface TurnArrays {
   readonly version: number;
 }
 
-/** What engines send for a logprob they do not have is -9999. */
+/** Engines send -9999 for a missing logprob. */
 const MISSING = -9000;
-/** Rounding of a probability of 1. */
+/** Tolerance for the rounding of a probability of 1. */
 const ABOVE_ZERO = 1e-6;
 
-/** Whether a rollout can be trained on, found turn by turn: so that nobody has to hold all of it. */
+/** Checks turn by turn whether a rollout can be trained on, so that it need not be in memory as a whole. */
 export class TrainableCheck {
   #cause: UntrainableCause | null;
   #turns = 0;
@@ -82,7 +85,7 @@ export class TrainableCheck {
     this.#cause = error === null ? ended : "errored";
   }
 
-  /** The next turn as samples are made of it; null once it is known that none are. `at`: which of `facts.stamped` is its. */
+  /** Converts the next turn; null once the rollout cannot be trained on. `at`: its index in `facts.stamped`. */
   add(turn: TrainedTurn, at: number, facts: SamplingFacts): TurnArrays | null {
     if (this.#cause !== null) return null;
     const arrays = readTurn(turn, at, facts);
@@ -90,7 +93,7 @@ export class TrainableCheck {
       this.#cause = arrays;
       return null;
     }
-    // The first token of a sample is never trained: something must come before an answer.
+    // The first token of a sample is never trained, so an answer must not begin there.
     const begins = arrays.forked || this.#turns === 0;
     this.#turns += 1;
     this.#sampled ||= arrays.answer.length > 0;
@@ -100,19 +103,19 @@ export class TrainableCheck {
     return null;
   }
 
-  /** Of all turns added: why nothing of them trains, or null. */
+  /** Why none of the added turns trains, or null. */
   cause(): UntrainableCause | null {
     if (this.#cause !== null || this.#sampled) return this.#cause;
     return this.#cut ? "tokens_cut" : "empty";
   }
 }
 
-/** Cut to the environment's `maxSeqLen`: what is left is a beginning of what was sampled, and trains as such. */
+/** Whether it was cut to the environment's `maxSeqLen`: the rest is a valid beginning of the answer, and trains. */
 function isCut(turn: TrainedTurn): boolean {
   return turn.is_truncated && turn.finish_reason !== "length";
 }
 
-/** One turn as samples are made of it, or why its rollout gives none. `at`: its number in the rollout. */
+/** One turn converted for samples, or why its rollout gives none. `at`: its number in the rollout. */
 export function readTurn(turn: TrainedTurn, at: number, facts: SamplingFacts): TurnArrays | UntrainableCause {
   const { tokens } = turn;
   if (tokens === null) return "no_tokens";
@@ -128,7 +131,7 @@ export function readTurn(turn: TrainedTurn, at: number, facts: SamplingFacts): T
   return { suffix, forked: tokens.forked, answer, logprobs, version };
 }
 
-/** The first thing that is wrong with sampling logprobs, or null. */
+/** The first fault of sampling logprobs, or null. */
 export function logprobFault(logprobs: Float32Array): "nonfinite" | "missing_logprob" | "positive_logprob" | null {
   for (const logprob of logprobs) {
     if (!Number.isFinite(logprob)) return "nonfinite";
@@ -138,7 +141,7 @@ export function logprobFault(logprobs: Float32Array): "nonfinite" | "missing_log
   return null;
 }
 
-/** The version a turn's last token was sampled by; or why none is: a label that none can have, or nobody knows. */
+/** The version that sampled a turn's last token, or why there is none: an impossible label, or an unknown version. */
 function versionOf(
   turn: TrainedTurn,
   { dispatch_version, newest_version, served }: SamplingFacts,
@@ -153,7 +156,7 @@ function versionOf(
   return turn.dispatch_version ?? dispatch_version;
 }
 
-/** What the fleet says, unless the engine itself names another version: then nobody knows. */
+/** The fleet's version, unless the engine itself reports another one: then the version is unknown. */
 function stampedOf(
   turn: TrainedTurn,
   version: number | null | undefined,
@@ -165,14 +168,14 @@ function stampedOf(
   return version > (newest_version ?? Number.MAX_SAFE_INTEGER) ? "unpublished_version" : version;
 }
 
-/** A turn that does not say when its call left: the model took so long, then. */
+/** If a turn has no time of its call, the call is assumed to have taken the model's latency. */
 function whileCalled({ sent_at, answered_at, latency_ms }: TrainedTurn) {
   return { from: sent_at ?? answered_at - latency_ms, to: answered_at };
 }
 
 /**
- * Engines name their weights as they like, and a name is no version: null. What reads as a number says a version; one
- * that is negative or no whole number is none of ours: undefined.
+ * The version in an engine's label. A label that is a number is a version, but one that is negative or not whole is
+ * impossible: undefined. Any other label is just a name: null.
  */
 function versionIn(label: string | null | undefined): number | null | undefined {
   const said = label?.trim() ?? "";

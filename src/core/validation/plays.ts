@@ -1,4 +1,4 @@
-/** Plays every policy on every example, and once more with a restart after each step. */
+/** Plays every policy on every example, and plays it again with a restart after each step. */
 import { cloneJson, type Json, type JsonObject } from "../../contract/json.ts";
 import type { AnyEnvironment } from "../environments/any-environment.ts";
 import { NO_JOURNAL, RolloutSql } from "../environments/rollout-sql.ts";
@@ -9,35 +9,35 @@ import { buildTask, parseRow, RowError, rowAt } from "../rollout/task.ts";
 import { databaseOf } from "../sql/database.ts";
 import { type GoldPolicy, goldPolicies, nullPolicy, type Policy, type PolicyName, randomPolicy } from "./policies.ts";
 
-/** A rollout that is asked more often than this, with no limit of its own, is taken to have no end. */
+/** A rollout without a limit of its own that has more turns than this counts as endless. */
 const MOST_TURNS = 100;
 
 export interface Play {
   readonly policy: PolicyName;
   readonly example: number;
-  /** Null when it was given up. */
+  /** Null if it was aborted. */
   readonly report: RolloutReport | null;
-  /** Why it was given up. */
+  /** Why it was aborted. */
   readonly fault: string | null;
-  /** How the same play with restarts differs. */
+  /** How the play with restarts differs from this one. */
   readonly restarted: string | null;
-  /** How the same play differs each time, restarts or not. */
+  /** How a repeated play without restarts differs. */
   readonly unsteady: string | null;
 }
 
 export interface Stage {
   readonly environment: AnyEnvironment;
-  /** The same environment made a second time, with which a play goes on after a restart. */
+  /** A second instance of the environment: a play continues with it after a restart. */
   readonly secondInstance: AnyEnvironment;
   readonly goldPolicy: GoldPolicy | null;
   readonly capabilities: NonNullable<PlayOptions["capabilities"]>;
   /** As in `PlayOptions`. */
   readonly openSqlite?: PlayOptions["openSqlite"];
-  /** Runs something as if on another day, for what must not depend on the clock. */
+  /** Runs something with a later clock, to find results that depend on the time. */
   readonly later: <T>(run: () => Promise<T>) => Promise<T>;
 }
 
-/** One rollout a policy and example; of the gold forms the best one counts. */
+/** One rollout per policy and example; of the gold policies the best one counts. */
 export async function playAll(stage: Stage, examples: readonly Example[]): Promise<Play[]> {
   const plays: Play[] = [];
   for (const example of examples) {
@@ -69,7 +69,7 @@ async function play(stage: Stage, example: Example, policy: PolicyName, make: Po
     policy,
     example: example.index,
     ...straight,
-    // A play that differs from itself says nothing about restarts.
+    // If a play differs from its own repetition, its difference after restarts means nothing.
     restarted: unsteady === null ? changed : null,
     unsteady,
   };
@@ -111,15 +111,15 @@ function differenceOf(first: Attempt, second: Attempt): string | null {
   return found?.replace(/^\.(report\.)?/, "") ?? null;
 }
 
-/** An attempt holds nothing but JSON; its type is wider. */
+/** An attempt is JSON, although its type is wider. */
 function asJson(attempt: Attempt): Json {
   return cloneJson<unknown>(attempt) as Json;
 }
 
-/** Where two JSON values first differ, and what stands there: "state.turns is 3 and then 0". */
+/** The first difference of two JSON values: "state.turns is 3 and then 0". */
 const SHOWN_CHARACTERS = 60;
 
-/** Null when they are equal. The values are read as JSON stores them: members that are undefined do not count. */
+/** Null if they are equal. The values are compared as JSON stores them: undefined members do not count. */
 export function firstDifference(first: Json, second: Json, path: string): string | null {
   if (JSON.stringify(first) === JSON.stringify(second)) return null;
   const members = membersOf(first);
@@ -133,7 +133,7 @@ export function firstDifference(first: Json, second: Json, path: string): string
     const found = firstDifference(members.get(key) ?? null, others.get(key) ?? null, at);
     if (found !== null) return found;
   }
-  // The same members in another order: equal for everyone who reads them by name.
+  // The same members in another order: equal for every reader that uses names.
   return null;
 }
 
@@ -146,22 +146,22 @@ function show(value: Json): string {
   return text.length <= SHOWN_CHARACTERS ? text : `${text.slice(0, SHOWN_CHARACTERS)}…`;
 }
 
-/** The rows a validation plays: the first ones of the dataset, each parsed once, as a run would. */
+/** The rows that a validation plays: the first ones of the dataset, each parsed once, as in a run. */
 const SEED = 0;
 
 export interface Example {
-  /** Which row of the dataset it is. */
+  /** Index of the row in the dataset. */
   readonly index: number;
   readonly task: Omit<RolloutTask, "id" | "task_key">;
 }
 
 export interface ReadRows {
   readonly examples: readonly Example[];
-  /** Rows that are none, each with the path of what is wrong. */
+  /** Invalid rows: for each, the path of the fault and the fault. */
   readonly faults: readonly string[];
 }
 
-/** At most `count` rows; `uploaded` are those of a dataset whose rows come with the run. */
+/** Reads at most `count` rows. `uploaded`: the rows of a dataset whose rows come with the run. */
 export function readRows(environment: AnyEnvironment, count: number, uploaded: readonly unknown[]): ReadRows {
   const { kind, length } = environment.dataset;
   const available = kind === "uploaded" ? uploaded.length : (length ?? count);
@@ -185,10 +185,10 @@ function readExample(environment: AnyEnvironment, index: number, uploaded: reado
   return { index, task: buildTask(environment, row, index) };
 }
 
-// Whether a row and the state a rollout of it begins with are the same when they are made a second time, by a second
-// copy of the environment: what was drawn while the first was loaded or built is then drawn again.
+// Compares a row, and the initial state of its rollout, with those made by a second instance of the environment. This
+// finds randomness that is drawn while the module is loaded or the environment is built.
 
-/** What differs, by example. A setup that fails is not judged here: its rollouts say so. */
+/** The differences by example. A setup that fails is not compared: its rollouts report the failure. */
 export async function unsteadyResets(
   stage: Stage,
   examples: readonly Example[],
@@ -209,9 +209,9 @@ async function reset(stage: Stage, { index }: Example, uploaded: readonly unknow
     const example = readExample(stage.environment, index, uploaded);
     return { row: example.task.task, state: await stateAfterSetup(stage, example) };
   } catch (thrown) {
-    // The copies may have different numbers of rows.
+    // The instances may have different numbers of rows.
     if (!(thrown instanceof RowError || thrown instanceof RangeError)) throw thrown;
-    // A row that is refused only sometimes differs by that.
+    // A row that only one instance refuses differs by its error.
     return { row: thrown.message, state: null };
   }
 }

@@ -1,8 +1,8 @@
 /**
- * The three ways a validation plays an environment: the right answer, silence, and chance.
+ * The three policies of a validation: the right answer, empty replies, and random replies.
  *
- * Invariants. A policy is made afresh for every rollout and says the same in each: what differs between two rollouts of
- * one task is the environment's doing.
+ * Invariants. A policy is made anew for every rollout and always replies the same: so any difference between two
+ * rollouts of one task comes from the environment.
  */
 
 import * as z from "zod";
@@ -18,15 +18,15 @@ export type PolicyName = "gold" | "null" | "random";
 export type Policy = () => TestModel;
 
 /**
- * What an environment's module may export as `goldPolicy`: the replies that solve a task, one a call, or a model. When
- * the replies are used up, the last one is repeated.
+ * The optional export `goldPolicy` of an environment's module: the replies that solve a task, one per call, or a model.
+ * After the last reply it is repeated.
  */
 export type GoldPolicy = (task: JsonObject) => readonly Reply[] | TestModel;
 
-/** Says nothing, for as long as it is asked. */
+/** Always replies with an empty text. */
 export const nullPolicy: Policy = () => () => "";
 
-/** The exported one, or else the forms in which an answer is commonly expected; none for a task without an answer. */
+/** The exported policy, or else the common forms of an answer; none for a task without an answer. */
 export function goldPolicies(
   goldPolicy: GoldPolicy | null,
   task: { readonly task: JsonObject; readonly answer: string },
@@ -44,12 +44,12 @@ export function goldPolicies(
   return forms.map((text) => () => () => text);
 }
 
-/** Whether the answer, merely said, ought to score in full: not where it has to be reached through tools or turns. */
+/** Whether a reply with only the answer should get the full score: not if it needs tools or several turns. */
 export function answerIsEnough(environment: AnyEnvironment): boolean {
   return environment.players.every((player) => player.toolDefinitions.length === 0 && player.maxTurns === 1);
 }
 
-/** Scraps of the prompt, numbers, and tool calls with senseless arguments. */
+/** Replies with parts of the prompt, numbers, and tool calls with random arguments. */
 export function randomPolicy(example: number): Policy {
   return () => (request) => {
     const random = seededRandom("validate", example, request.turn);
@@ -63,7 +63,7 @@ export function randomPolicy(example: number): Policy {
 
 function asModel(gold: readonly Reply[] | TestModel): TestModel {
   if (typeof gold === "function") return gold;
-  // It comes from the author's module, where nothing may have checked its type.
+  // The policy comes from the author's module, which may be unchecked JavaScript.
   if (Array.isArray(gold)) return ({ turn }) => gold[turn] ?? gold.at(-1) ?? "";
   throw new TypeError(
     `goldPolicy returned ${Object.prototype.toString.call(gold)}: return a list of replies, or a function that returns one`,
@@ -84,12 +84,11 @@ function randomCall(tools: readonly ToolDefinition[], random: () => number) {
   };
 }
 
-// Arguments drawn from a tool's JSON Schema: right in form, senseless in content.
-//
-// Invariants. The same stream of numbers draws the same arguments. What a schema says beyond types, choices and bounds
-// (patterns, references) is not followed: such a call is answered with what is wrong, as any model's would be.
+// Draws random arguments from a tool's JSON Schema: valid in form, meaningless in content.  Invariants. The same stream
+// of numbers gives the same arguments. Keywords other than types, choices and bounds (patterns, references) are
+// ignored: then the call gets an error, as any model's would.
 
-/** Numbers are drawn this far from zero, or from the bound nearest to it. */
+/** Numbers are drawn at most this far from zero, or from the bound nearest to it. */
 const SPAN = 100;
 const LONGEST_LIST = 3;
 const WORDS = ["alpha", "beta", "42", "left", "SELECT 1", ""] as const;
@@ -108,7 +107,7 @@ const SchemaNode = z.looseObject({
 });
 type SchemaNode = z.infer<typeof SchemaNode>;
 
-/** A value that a schema describes; null where it describes nothing that is known here. */
+/** A value that fits a schema; null if the schema has nothing that is supported here. */
 export function drawValue(schema: unknown, random: () => number): Json {
   const read = SchemaNode.safeParse(schema);
   if (!read.success) return null;

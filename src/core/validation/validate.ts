@@ -1,9 +1,9 @@
 /**
- * Tries an environment out before any model does: a right, an empty and a random policy on its first rows, in this
- * process, and what that shows about it.
+ * Validates an environment before any model uses it: plays a gold, an empty and a random policy on its first rows, in
+ * this process, and reports the results as checks.
  *
- * Invariants. A validation never throws for what the environment does; every fault is a check. The same environment and
- * rows give the same validation, as far as the environment itself is the same each time.
+ * Invariants. A validation never throws because of the environment; every fault is a check. The same environment and
+ * rows give the same validation, unless the environment itself is random.
  */
 
 import type { SerializedError } from "../../contract/errors.ts";
@@ -12,11 +12,11 @@ import { type Example, type Play, playAll, type ReadRows, readRows, type Stage, 
 import { answerIsEnough, type PolicyName } from "./policies.ts";
 
 export interface ValidationOptions {
-  /** Rows to play, from the first on. */
+  /** Number of rows to play, from the first on. */
   readonly examples: number;
   /** The rows of a dataset whose rows come with the run; not read for others. */
   readonly uploaded: readonly unknown[];
-  /** A sentence for each need that cannot be met here. Then nothing is played. */
+  /** A sentence for each need that cannot be met here. If there are any, nothing is played. */
   readonly unmet: readonly string[];
 }
 
@@ -24,9 +24,9 @@ export interface Validation {
   /** Rows played. */
   readonly examples: number;
   readonly checks: readonly Check[];
-  /** Mean reward of each policy's plays that have one, null when none has, and how many have. */
+  /** Mean reward of each policy's plays with a reward, null if there are none, and their number. */
   readonly policies: Readonly<Record<PolicyName, { mean: number | null; n: number }>>;
-  /** No check is an error. */
+  /** True if no check is an error. */
   readonly ok: boolean;
 }
 
@@ -61,7 +61,7 @@ export async function validateEnvironment(
   };
 }
 
-/** The validation of an environment that could not be played to the end. `name` is the check that says why. */
+/** The validation of an environment that could not be played completely. `name`: the check with the reason. */
 export function unplayed(name: "build" | "rollouts", message: string): Validation {
   const none = { mean: null, n: 0 };
   return {
@@ -98,8 +98,8 @@ function summary(plays: readonly Play[], policy: PolicyName): { mean: number | n
 }
 
 /**
- * What a validation concludes. Each check reads what was played and says one thing: what was found and, unless all is
- * well, what to do about it.
+ * A result of a validation. Each check examines one aspect of the plays, and has what was found and, unless all is
+ * well, what to do.
  */
 export interface Check {
   readonly name: string;
@@ -107,7 +107,7 @@ export interface Check {
   readonly message: string;
 }
 
-/** Rewards this close are the same; sums of weights are seldom exact. */
+/** Rewards with a smaller difference are equal; sums of weights are seldom exact. */
 const TOLERANCE = 1e-9;
 
 function checkNeeds(environment: AnyEnvironment, unmet: readonly string[]): Check {
@@ -155,7 +155,7 @@ function checkRestarts(plays: readonly Play[]): Check {
   return ok("restarts", "a restart after every step changes nothing");
 }
 
-/** Scores of a judge are not asked for here, and not missed. */
+/** A validation asks no judges, so missing scores of judges are not faults. */
 function checkRewards(environment: AnyEnvironment, plays: readonly Play[]): Check {
   const judged = new Set(
     environment.rubric.rubrics
@@ -172,8 +172,8 @@ function checkRewards(environment: AnyEnvironment, plays: readonly Play[]): Chec
 }
 
 /**
- * A rubric that gives every play the same reward teaches nothing. Without a gold play to trust, 0 may just be hard to
- * beat.
+ * A rubric that gives every play the same reward is useless. But without a reliable gold play, the task may just be
+ * hard, and every reward 0.
  */
 function checkVariety({ rubric }: AnyEnvironment, plays: readonly Play[], goldIsSure: boolean): Check {
   const rewards = rewardsOf(plays);
@@ -193,7 +193,7 @@ function checkVariety({ rubric }: AnyEnvironment, plays: readonly Play[], goldIs
   return bad("variety", [found], "the rubric must distinguish good rollouts from bad ones");
 }
 
-/** `exported`: the gold plays are the author's own policy. */
+/** `exported`: the gold plays use the author's own policy. */
 function checkGold(plays: readonly Play[], goldIsSure: boolean, exported: boolean): Check {
   const gold = plays.filter(({ policy }) => policy === "gold");
   const scored = gold.flatMap((play) => {
@@ -226,7 +226,7 @@ function checkTools({ players }: AnyEnvironment): Check {
   return warning("tools", found, "the model needs it to use the tool");
 }
 
-/** Only listed when something is wrong: most environments hold nothing. */
+/** Only listed if something is wrong: most environments have no teardown. */
 function checkTeardown(faults: readonly SerializedError[]): Check[] {
   const found = faults.map(({ message }) => message);
   return found.length === 0 ? [] : [bad("teardown", found)];
@@ -244,7 +244,7 @@ function ok(name: string, message: string): Check {
   return { name, status: "ok", message };
 }
 
-/** The first of the faults, how many more there are, and what to do. */
+/** A failed check: the first fault, the number of others, and what to do. */
 function bad(name: string, [first = "", ...more]: readonly string[], advice?: string): Check {
   const rest = more.length === 0 ? "" : ` (and ${more.length} more)`;
   const message = `${first}${rest}${advice === undefined ? "" : `; ${advice}`}`;

@@ -1,8 +1,8 @@
 /**
- * `metadata.json` beside a `results.jsonl`: verifiers' keys in its order, its numbers by its rules, then ours.
+ * Writes the `metadata.json` of a `results.jsonl`: verifiers' keys in its order, its numbers by its rules, then ours.
  *
- * Rows are taken in one at a time and of each only what the numbers need is kept. `avg_reward` and the rest weigh every
- * row alike, as verifiers does; the run's own report weighs every task alike.
+ * Rows are read one at a time, and only what the numbers need is kept. `avg_reward` and the other means weigh every row
+ * equally, as verifiers does; the run's own report weighs every task equally.
  */
 
 import type { Usage } from "../../contract/messages.ts";
@@ -26,7 +26,7 @@ export class VerifiersMetadata {
     this.#toolSets.set(JSON.stringify(names), tool_defs);
   }
 
-  /** `release`: what wrote the file. */
+  /** `release`: the release that writes the file. */
   of(run: RunView, stateColumns: readonly string[], release: string): Record<string, unknown> {
     const rows = this.#rows;
     const attempts = run.rollouts_per_example;
@@ -34,7 +34,7 @@ export class VerifiersMetadata {
       env_id: run.environment.id,
       env_args: run.environment_args,
       model: run.model,
-      // A fleet is at no one address.
+      // A fleet has no single address.
       base_url: run.endpoint?.base_url ?? null,
       num_examples: run.num_examples,
       rollouts_per_example: attempts,
@@ -65,7 +65,7 @@ export class VerifiersMetadata {
     };
   }
 
-  /** Means over the rows that have usage; null when none has. */
+  /** Means over the rows with usage; null if there are none. */
   #meanUsage(): Required<TokenUsage> | null {
     const mean = (name: keyof TokenUsage) =>
       this.#usages.reduce((sum, usage) => sum + (usage[name] ?? 0), 0) / this.#usages.length;
@@ -78,7 +78,7 @@ export class VerifiersMetadata {
     };
   }
 
-  /** The tools, where all rows were offered tools of the same names; else null. */
+  /** The tools, if all rows were offered tools of the same names; else null. */
   #tools(): Tools | null {
     const [only, ...others] = this.#toolSets.values();
     return only === undefined || only.length === 0 || others.length > 0 ? null : only;
@@ -86,29 +86,29 @@ export class VerifiersMetadata {
 }
 
 /**
- * The numbers of verifiers' result files, by its own rules, over rows as those files hold them. Source: verifiers'
- * metric and usage functions, less what we do otherwise: a reward of null was not scored, is left out of a mean and
- * makes its example incomplete. Our own report (statistics.ts) takes the task as its unit; these do not.
+ * The numbers of verifiers' result files, by its own rules, from rows as in those files. Source: verifiers' metric and
+ * usage functions, with one exception: a reward of null means "not scored", is left out of a mean and makes its example
+ * incomplete. Our own report (statistics.ts) uses the task as its unit; these numbers do not.
  */
 export interface OutputRow {
   readonly example_id: number;
-  /** Null: not scored. A row of an older file may lack it, which reads as 0. */
+  /** Null: not scored. It may be missing in an older file, which counts as 0. */
   readonly reward?: number | null;
   readonly metrics?: Readonly<Record<string, unknown>> | null;
 }
 
-/** The keys are k = 1, 2, 4, … up to the attempts at an example. */
+/** The keys are k = 1, 2, 4, … up to the number of attempts at an example. */
 export interface PassFields {
   readonly pass_at_k: Record<string, number>;
   readonly pass_all_k: Record<string, number>;
 }
 
-/** Null when no row counts. */
+/** Null if no row has a reward. */
 export function averageReward(rows: readonly Pick<OutputRow, "reward">[]): number | null {
   return meanOf(rows.map(rewardOf).filter((reward) => reward !== null));
 }
 
-/** For each name the mean over the rows that have it as a number; booleans are 1 and 0. */
+/** For each name the mean over the rows that have it as a number; booleans count as 1 and 0. */
 export function averageMetrics(rows: readonly Pick<OutputRow, "metrics">[]): Record<string, number> {
   const sums = new Map<string, { sum: number; rows: number }>();
   for (const [name, value] of rows.flatMap(({ metrics }) => Object.entries(metrics ?? {}))) {
@@ -120,8 +120,8 @@ export function averageMetrics(rows: readonly Pick<OutputRow, "metrics">[]): Rec
 }
 
 /**
- * pass@k and pass^k, a mean over the examples whose first `attempts` rows are all there and scored. An attempt passes
- * from the reward `threshold` on. Empty for one attempt, and when no example is complete.
+ * pass@k and pass^k, as means over the examples whose first `attempts` rows are all present and scored. An attempt
+ * passes from the reward `threshold` on. Empty for one attempt, and if no example is complete.
  */
 export function passTables(
   rows: readonly Pick<OutputRow, "example_id" | "reward">[],
@@ -138,8 +138,8 @@ export function passTables(
 }
 
 /**
- * Tokens in the context at the end of a rollout whose history only grew: those the model sampled in all its calls, and
- * the rest of the last call's. A call without usage (null) is passed over; without any, both are 0.
+ * Tokens in the context at the end of a rollout whose history only grew: the tokens sampled in all its calls, and the
+ * rest of the last call's. Calls without usage (null) are skipped; if all are, both numbers are 0.
  */
 export function contextTokens(calls: readonly (Pick<Usage, "prompt_tokens" | "completion_tokens"> | null)[]): {
   final_output_tokens: number;

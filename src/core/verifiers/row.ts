@@ -1,15 +1,15 @@
 /**
- * A finished rollout as a line of verifiers' `results.jsonl`, for the tools that read those files.
+ * Writes a finished rollout as a line of verifiers' `results.jsonl`, for tools that read those files.
  *
- * Invariants. Keys and their order are verifiers' (its `save_utils.py`): what is empty of `answer` and `info` is left
- * out, tool calls are JSON texts in their list, every metric stands once more beside the rest, extra columns come last.
- * Neither a metric nor a column replaces a field that is there (a metric called `reward` leaves the reward alone). A
- * reward that was not produced is null.
+ * Invariants. Keys and their order are verifiers' (its `save_utils.py`): an empty `answer` or `info` is left out, tool
+ * calls are a list of JSON texts, every metric is also a top-level member, extra columns come last. Neither a metric
+ * nor a column replaces an existing field (a metric called `reward` does not change the reward). A missing reward is
+ * null.
  */
 import * as z from "zod";
 import type { ResultRow } from "../../contract/run.ts";
 
-/** What a wire message's tool calls look like; a message without them has none. */
+/** The tool calls of a wire message; they are optional. */
 const WithCalls = z.object({
   tool_calls: z
     .array(
@@ -50,7 +50,7 @@ function hasUsage({ token_usage }: ResultRow): boolean {
   return token_usage.input_tokens + token_usage.output_tokens > 0;
 }
 
-/** Theirs has no cached tokens. */
+/** verifiers' usage has no cached tokens. */
 function usageOf({ token_usage: { cached_input_tokens: _, ...usage } }: ResultRow) {
   return usage;
 }
@@ -60,13 +60,13 @@ function errorInfo(error: NonNullable<ResultRow["error"]>): Record<string, strin
   return { error: error.error, error_chain_repr, error_chain_str };
 }
 
-/** Seconds. What took how long within the rollout is not told apart: all of it is `generation`. */
+/** In seconds. The stages of a rollout are not measured separately: the whole time is `generation`. */
 function timingOf({ timing: { start_time, total } }: ResultRow) {
   const generation = { start: start_time, end: start_time + total, duration: total };
   return { start_time, generation, total };
 }
 
-/** Tool calls as verifiers keeps them: `{id, name, arguments}`, each as a text. */
+/** Converts tool calls to verifiers' form: `{id, name, arguments}`, each as a JSON text. */
 function saveMessage(message: Record<string, unknown>): Record<string, unknown> {
   const { success, data } = WithCalls.safeParse(message);
   if (!success) return message;

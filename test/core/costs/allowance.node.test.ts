@@ -22,21 +22,21 @@ import {
 
 const PRICES = { input: 150_000, output: 600_000, call: 12 };
 
-test("what a call costs is rounded up, and is exact where a double is not", () => {
+test("the cost of a call is rounded up, and exact even where a double is not", () => {
   expect(callCost(PRICES, { prompt_tokens: 1, completion_tokens: 0 })).toBe(1 + 12);
   expect(callCost(PRICES, { prompt_tokens: 20, completion_tokens: 5 })).toBe(6 + 12);
   const dear = { input: 1_000_000_000, output: 0, call: 0 };
   expect(callCost(dear, { prompt_tokens: 9_007_199_254_741, completion_tokens: 0 })).toBe(9_007_199_254_741_000);
 });
 
-test("a call's bound takes all tokens that it may be asked and answered with, and is beyond every purse without a limit", () => {
+test("a call's bound covers all tokens that it may send and get, and exceeds every budget if there is no limit", () => {
   const size = { prompt_tokens: 1000, most_tokens: 100 };
   expect(callBound(PRICES, size)).toBe(150 + 60 + 12);
   const unbounded = callBound(PRICES, { ...size, most_tokens: null });
   expect(covers(newPurse(1_000_000_000_000), unbounded)).toBe(false);
 });
 
-test("who asks again for what was granted is told the same, and one whose call does not fit gives back what it has", () => {
+test("a repeated request for a grant gets the same reply, and one whose call does not fit returns what it has", () => {
   const ask = { spent: 40, need: 30, wish: 200 };
   expect(ceilingFor(500, 40, ask, 1)).toEqual({ ceiling: 240, granted: true });
   expect(ceilingFor(300, 240, ask, 1)).toEqual({ ceiling: 240, granted: true });
@@ -44,14 +44,14 @@ test("who asks again for what was granted is told the same, and one whose call d
   expect(ceilingFor(10, 50, ask, 1)).toEqual({ ceiling: 40, granted: false });
 });
 
-/** A run of rollouts that ask, call, lose calls, are killed and end, in an order that is drawn. */
+/** A run of rollouts that request grants, call, lose calls, are killed and end, in a random order. */
 class Played {
   readonly cap: number;
   book = NEW_CAP;
-  /** What every call ever made has taken in truth, lost ones too. */
+  /** The real cost of every call so far, including lost ones. */
   taken = 0;
   readonly rollouts: { purse: Purse; ceiling: number; turns: number; waits: number; over: boolean }[];
-  /** Rollouts that could not be heard, and what is held for each. */
+  /** Rollouts that have not reported their spending, and the reservation for each. */
   unheard: { purse: Purse; hold: LostHold }[] = [];
 
   constructor(cap: number, rollouts: number, turns: number) {
@@ -70,7 +70,9 @@ class Played {
     expect(this.book.lost.micros).toBeLessThanOrEqual(this.book.spent);
   }
 
-  /** One step of one rollout; `lucky` and `share` decide what comes of its call, `killed` what becomes of the answer. */
+  /**
+   * One step of one rollout. `lucky` and `share` decide the outcome of its call, `killed` whether the answer is lost.
+   */
   step(at: number, bound: number, share: number, what: "answered" | "lost" | "refused" | "killed" | "unheard"): void {
     const live = this.rollouts.filter(({ over }) => !over);
     const rollout = live[at % Math.max(1, live.length)];
@@ -88,12 +90,12 @@ class Played {
     const running = this.rollouts.filter(({ over }) => !over).length;
     const answer = ceilingFor(room, rollout.ceiling, { spent, need, wish: 4 * need }, running);
     this.book = letOut(this.book, answer.ceiling - rollout.ceiling);
-    // Where more is let out than there is, nothing more is.
+    // If more is granted than the cap has left, nothing more is granted.
     expect(capRoom(this.cap, this.book)).toBeGreaterThanOrEqual(Math.min(0, room));
     if (answer.granted) expect(capRoom(this.cap, this.book)).toBeGreaterThanOrEqual(0);
     rollout.ceiling = answer.ceiling;
     rollout.waits = answer.granted ? 0 : need;
-    // A lost reply: it knows of nothing, and asks again.
+    // The reply was lost: the rollout does not have the grant, and requests it again.
     if (!unheard && answer.granted) rollout.purse = { ...rollout.purse, ceiling: answer.ceiling };
   }
 
@@ -124,7 +126,7 @@ class Played {
     this.holds();
   }
 
-  /** The first that could not be heard reports after all. */
+  /** The first rollout without a report reports after all. */
   report(): void {
     const late = this.unheard.shift();
     if (late === undefined) return;
@@ -133,7 +135,7 @@ class Played {
     this.holds();
   }
 
-  /** Everybody goes on by turns: the run ends, by itself or since nothing fits. */
+  /** All rollouts continue in turn: the run ends, because they are done or because nothing fits. */
   finish(bound: number): void {
     for (let rounds = 0; rounds < 10_000; rounds += 1) {
       const live = this.rollouts.filter(({ over }) => !over);
@@ -154,7 +156,7 @@ const step = fc.record({
   what: fc.constantFrom("answered", "answered", "answered", "lost", "refused", "killed", "unheard" as const),
 });
 
-test("whatever is asked, spent, lost, killed, released and ended in whatever order: spent and let out are within the cap but for what was released, and the run ends", () => {
+test("in any order of requests, spending, losses, kills, releases and ends: spent and granted stay within the cap except for what was released, and the run ends", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 0, max: 20_000 }),

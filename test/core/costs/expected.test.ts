@@ -7,12 +7,12 @@ const RUN: PastRun = {
   judge_micros: 50,
 };
 
-test("what is expected is the mean of all rollouts, between the least and the greatest mean of a run", () => {
+test("the expectation is the mean of all rollouts, between the smallest and the largest mean of a run", () => {
   const past = [RUN, { ...RUN, rollouts: 30, judge_micros: 450 }];
   expect(expectedOf(past, 100, ({ judge_micros }) => judge_micros)).toEqual({ expected: 1250, low: 500, high: 1500 });
 });
 
-test("one run has no range, and none has no expectation", () => {
+test("one run gives no range, and no run gives no expectation", () => {
   const judges = ({ judge_micros }: PastRun) => judge_micros;
   expect(expectedOf([RUN], 100, judges)).toEqual({ expected: 500, low: null, high: null });
   expect(expectedOf([], 100, judges)).toBeNull();

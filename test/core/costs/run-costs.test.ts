@@ -1,4 +1,4 @@
-/** What a run's own cap counts by: its owner's prices and the platform's together, at the most that a call may cost. */
+/** The prices of a run's own cap: the owner's and the platform's together, at the maximal cost of a call. */
 import { expect, test } from "vitest";
 import type { RunMoney } from "../../../src/contract/run-spec.ts";
 import { baseCost, capOf, judgeCosts, policyCosts } from "../../../src/core/costs/run-costs.ts";
@@ -21,13 +21,13 @@ function money(policy: ReturnType<typeof offered>): { readonly money: RunMoney }
   return { money: { payer: "key_a", prices, policy: OWN, max_cost_micros: 900 } };
 }
 
-test("a token that is sent counts by the dearer of its two prices, whichever that is", () => {
+test("a sent token counts with the higher of its two prices", () => {
   expect(policyCosts(money(offered(300, 30))).input).toBe(305);
   expect(policyCosts(money(offered(30, 300))).input).toBe(305);
   expect(judgeCosts({ ...money(offered(1, 1)), judges: {} }, "ours").input).toBe(90);
 });
 
-test("the owner's prices and the platform's add up, and a call counts a thousandth of the fee for turns, rounded up", () => {
+test("the owner's prices and the platform's are added, and a call costs a thousandth of the fee for turns, rounded up", () => {
   expect(policyCosts(money(offered(300, 30)))).toEqual({ input: 305, output: 1007, call: 13 });
   expect(policyCosts({ money: { payer: "key_a", prices: null, policy: OWN } })).toEqual({
     input: 5,
@@ -43,7 +43,7 @@ test("a judge's calls count its own prices and the platform's, and no fee for tu
   expect(judgeCosts({ ...money(offered(1, 1)), judges }, "theirs")).toEqual({ input: 0, output: 0, call: 0 });
 });
 
-test("whatever a rollout does it counts its fee and its scoring, or its scoring alone where it took over a trajectory", () => {
+test("every rollout counts its fee and its scoring, or only its scoring if it took over a trajectory", () => {
   const run = money(offered(1, 1));
   expect([baseCost(run, false), baseCost(run, true), baseCost({}, false)]).toEqual([80, 20, 0]);
   expect([capOf(run), capOf({})]).toEqual([900, null]);

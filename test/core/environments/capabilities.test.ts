@@ -15,7 +15,7 @@ function gated(...needs: Need[]) {
   return { sent, can: gateForScoring(needs, { fetch, now: () => 0 }) };
 }
 
-test("a need that names an address opens that address and no other", async () => {
+test("a need with an address opens only that address", async () => {
   const { sent, can } = gated(`fetch:${URL_OF_OURS}`);
   await can.fetch(URL_OF_OURS);
   await expect(can.fetch(`${URL_OF_OURS}/more`)).rejects.toThrow(
@@ -25,7 +25,7 @@ test("a need that names an address opens that address and no other", async () =>
   expect(addressesNeeded(["sql", `fetch:${URL_OF_OURS}`])).toEqual([URL_OF_OURS]);
 });
 
-test("a request is signed only with a secret that is declared, and scoring without a need is let out nowhere", async () => {
+test("a request is signed only with a declared secret, and scoring without a need cannot reach any address", async () => {
   const sign = { secret: "KEY", id: "1" };
   await expect(gated("fetch").can.fetch(URL_OF_OURS, { sign })).rejects.toThrow("secret:KEY");
   const { sent, can } = gated("fetch", "secret:KEY");
@@ -34,7 +34,7 @@ test("a request is signed only with a secret that is declared, and scoring witho
   expect(() => gated().can.fetch).toThrow('add "fetch" to needs');
 });
 
-test("what an environment needs may follow from its arguments", async () => {
+test("an environment's needs may depend on its arguments", async () => {
   const load = defineEnvironment({
     args: z.strictObject({ url: z.string() }),
     needs: ({ url }) => [`fetch:${url}`],

@@ -16,21 +16,21 @@ const load = defineEnvironment({
     }),
 });
 
-test("a loader fills in defaults and carries its schema and needs", async () => {
+test("a loader fills in defaults and has the schema and needs", async () => {
   expect((await load()).players[0]?.maxTurns).toBe(1);
   expect((await load({ turns: 4 })).players[0]?.maxTurns).toBe(4);
   expect(load.needs).toEqual(["secret:WORD"]);
   expect(z.toJSONSchema(load.args).properties).toHaveProperty("turns");
 });
 
-test("bad arguments are a ZodError that names the field", async () => {
+test("bad arguments are a ZodError with the field", async () => {
   const refused = await load.load({ turns: 0, turn: 1 }).catch((error: unknown) => error);
   expect(refused).toBeInstanceOf(z.ZodError);
   expect(JSON.stringify(refused)).toContain("turns");
   await expect(load.load(7)).rejects.toBeInstanceOf(z.ZodError);
 });
 
-test("declared needs reach the rollout", async () => {
+test("a rollout gets the declared needs", async () => {
   const capabilities = { secret: (name: string) => (name === "WORD" ? "ab" : "") };
   const options = { task: { question: "q" }, model: scripted(["a"]), capabilities };
   expect((await runRollout(await load(), options)).reward).toBe(2);

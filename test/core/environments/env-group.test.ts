@@ -46,7 +46,7 @@ function rowsOf(environment: AnyEnvironment, count = environment.dataset.length 
 
 const replies = (text: string) => ({ model: scripted([text]) });
 
-test("R-eg-1: rows are numbered through, say whose they are, and have their environment's metrics only", async () => {
+test("R-eg-1: rows are numbered across the group, name their environment, and have only its metrics", async () => {
   const tasks = rowsOf(both);
   expect(tasks.map(({ example_id, info }) => [example_id, info])).toEqual([
     [0, { env_id: "math" }],
@@ -64,7 +64,7 @@ test("R-eg-1: rows are numbered through, say whose they are, and have their envi
   expect(program.trajectory.info).toEqual({ env_id: "code", tests: ["hello"] });
 });
 
-test("an environment plays a row of its group as it would alone: its task and info carry no route", async () => {
+test("an environment plays a row of its group as it would alone: its task and info have no route", async () => {
   const report = await runRollout(both, { task: rowAt(both.dataset, 2, 0), ...replies("done") });
   expect(report.state).toEqual({ seen: '[["hello"],{"tests":["hello"]}]' });
   const seen: string[][] = [];
@@ -78,7 +78,7 @@ test("an environment plays a row of its group as it would alone: its task and in
   expect(seen).toEqual([["run"]]);
 });
 
-test("R-eg-2: a group in a group has a route of its own, and a rollout carries all of it", async () => {
+test("R-eg-2: in nested groups each group adds to the route, and a rollout keeps the whole route", async () => {
   const solo = new SingleTurnEnv({ dataset: math.dataset, rubric: { rewards: { one: () => 1 } } });
   const nested = new EnvGroup({ outer: both, solo });
   expect(rowsOf(nested).map(({ info }) => (info as { env_id: unknown }).env_id)).toEqual([
@@ -94,7 +94,7 @@ test("R-eg-2: a group in a group has a route of its own, and a rollout carries a
   expect(nested.players).toEqual([math, code, solo]);
 });
 
-test("R-eg-3: without a route a row is the only environment's, or refused; so is a name nobody has", async () => {
+test("R-eg-3: a row without a route belongs to the only environment or is refused, and an unknown name is refused", async () => {
   const row = { question: "2 + 2?", answer: "4" };
   const only = new EnvGroup({ env_0: math });
   expect(parseRow(only.dataset, row, 0)).toEqual({ ...row, info: { env_id: "env_0" } });
@@ -121,7 +121,7 @@ test("R-eg-3: without a route a row is the only environment's, or refused; so is
   expect(() => new EnvGroup({})).toThrow(/at least one/);
 });
 
-test("a row whose info cannot be read is refused by field, and none of a member's loses what it holds", () => {
+test("a row whose info cannot be parsed is refused with the field, and other rows keep their info", () => {
   const row = { question: "2 + 2?", answer: "4" };
   const only = new EnvGroup({ env_0: math });
   const refusalOf = (info: unknown) => () => parseRow(only.dataset, { ...row, info }, 6);
@@ -141,7 +141,7 @@ test("a row whose info cannot be read is refused by field, and none of a member'
   expect(() => rowAt(new EnvGroup({ member, math }).dataset, 0, 0)).toThrow(/info is text but not JSON/);
 });
 
-test("R-eg-4: the group's own rubric pads the metrics of other environments with 0, and scores nobody's row 0", async () => {
+test("R-eg-4: the group's own rubric gives 0 for the metrics of other environments, and 0 for a row of no member", async () => {
   const { rubric } = both;
   const sum = await runRollout(both, { task: rowAt(both.dataset, 0, 0), ...replies("2") });
   const [padded] = await scoreUnit({ rubric }, [sum.trajectory]);
@@ -154,7 +154,7 @@ test("R-eg-4: the group's own rubric pads the metrics of other environments with
   expect(nobody?.scores.map(({ score }) => score)).toEqual([0, 0, 0, 0, 0]);
 });
 
-test("group rewards of a member see its rows as they are alone, and those of the others get 0", async () => {
+test("group rewards of a member see its rows as they are alone, and other rows get 0", async () => {
   const ranked = new SingleTurnEnv({
     dataset: dataset(Sum, [{ question: "q", answer: "a" }]),
     rubric: {
@@ -173,7 +173,7 @@ test("group rewards of a member see its rows as they are alone, and those of the
   }
 });
 
-test("datasets without end take turns, and one that ends begins again", () => {
+test("endless datasets alternate, and a finite one starts again at its end", () => {
   const endless = new SingleTurnEnv({
     dataset: dataset(Sum, (index, random) => ({ question: `q${index}`, answer: String(random()) })),
     rubric: {},
@@ -191,7 +191,7 @@ test("datasets without end take turns, and one that ends begins again", () => {
   expect(rowsOf(group, 6)).toEqual(rowsOf(group, 6));
 });
 
-test("where the rows of one come with the run, all of them do, each parsed by its own schema", () => {
+test("if the rows of one dataset come with the run, all do, each parsed by its own schema", () => {
   const uploaded = new SingleTurnEnv({ dataset: dataset(Sum, "uploaded"), rubric: {} });
   const group = new EnvGroup({ uploaded, code });
   expect(group.dataset).toMatchObject({ kind: "uploaded", length: null });
@@ -205,7 +205,7 @@ test("where the rows of one come with the run, all of them do, each parsed by it
   expect(() => parseRow(group.dataset, program, 3)).toThrow(expect.objectContaining({ path: "rows[3].info.tests[0]" }));
 });
 
-test("eval rows of a group are its members' eval rows, where one has any", () => {
+test("a group has eval rows if a member has any; a member without eval rows contributes its rows", () => {
   const held = dataset(Sum, [{ question: "held out", answer: "1" }]);
   const evaluated = new SingleTurnEnv({ dataset: math.dataset, evalDataset: held, rubric: {} });
   expect(both.evalDataset).toBeNull();
@@ -214,7 +214,7 @@ test("eval rows of a group are its members' eval rows, where one has any", () =>
   expect(group.dataset.length).toBe(3);
 });
 
-test("what a member needs, the group must declare, and no group is more forkable than its members", async () => {
+test("a group must declare its members' needs, and is only forkable if all its members are", async () => {
   const secret = defineEnvironment({
     args: z.strictObject({}),
     needs: ["secret:WORD"],
@@ -244,7 +244,7 @@ test("what a member needs, the group must declare, and no group is more forkable
   });
 });
 
-test("a rollout's time is its environment's", async () => {
+test("the time limit of a rollout is its own environment's", async () => {
   let at = 0;
   const task = rowAt(both.dataset, 2, 0);
   const report = await runRollout(both, {
@@ -258,7 +258,7 @@ test("a rollout's time is its environment's", async () => {
   expect(report.stop_condition).toBe("timeout_reached");
 });
 
-test("a member has one name throughout, of nested groups the names on its way", () => {
+test("a member has one name everywhere; in nested groups the names on its route", () => {
   const solo = new SingleTurnEnv({ dataset: math.dataset, rubric: { rewards: { one: () => 1 } } });
   const nested = new EnvGroup({ outer: both, solo });
   expect(nested.members).toEqual(["outer/math", "outer/code", "solo"]);
@@ -267,7 +267,7 @@ test("a member has one name throughout, of nested groups the names on its way", 
   expect([math.members, math.route({ task: {}, info: {} }).member]).toEqual([[], null]);
 });
 
-test("a group holds so many environments, by names that are short and differ", () => {
+test("a group has a maximal number of members, with short and different names", () => {
   const many = (count: number) =>
     new EnvGroup(Object.fromEntries(Array.from({ length: count }, (_, at) => [`e${at}`, math])));
   expect(many(64).members).toHaveLength(64);

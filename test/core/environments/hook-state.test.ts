@@ -6,7 +6,7 @@ import * as z from "zod";
 const rows = dataset(z.object({ question: z.string() }), "uploaded");
 const task = { question: "q" };
 
-test("hooks see how far a rollout is, and those that close it and scoring how it ended", async () => {
+test("hooks see the progress of a rollout, and closing hooks and scoring how it ended", async () => {
   const seen: unknown[] = [];
   const look = ({ is_truncated, stop_condition, error, usage }: RolloutFields<unknown>) =>
     void seen.push([is_truncated, stop_condition, error?.error ?? null, usage]);

@@ -21,7 +21,7 @@ test("R-loop-2: a library error in setupState ends the rollout as that error, wi
   expect(report.error).toMatchObject({ error: "InfraError", retryable: true });
 });
 
-test("R-loop-3: time that is over when setup is done ends the rollout without a call, and it is scored", async () => {
+test("R-loop-3: a time limit reached in setup ends the rollout without a call, and it is scored", async () => {
   let at = 0;
   const environment = new MultiTurnEnv({
     dataset: rows,

@@ -1,4 +1,4 @@
-/** Against the official SDK's server, asked without a network: every request and reply is a real one. */
+/** Against the official SDK's server, without a network: all requests and replies are real. */
 import { dataset, defineEnvironment, MCPEnv, tool } from "rollcall";
 import { type Reply, runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
@@ -60,7 +60,7 @@ async function play(shops: Readonly<Record<string, McpShop>>, replies: readonly 
 
 const TEA = [call("add", { item: "tea", count: 2 }), call("basket"), "Done."];
 
-test("the model calls a server's tools, in one session, which is ended with the rollout", async () => {
+test("the model calls a server's tools in one session, which ends with the rollout", async () => {
   const shop = new McpShop();
   const { report, said, offered } = await play({ shop }, TEA);
   expect(report).toMatchObject({ reward: 1, error: null, cleanup_errors: [] });
@@ -72,7 +72,7 @@ test("the model calls a server's tools, in one session, which is ended with the 
   expect(new Set(shop.credentials)).toEqual(new Set(["Bearer shop"]));
 });
 
-test("a restart goes on with the session and offers the same tools, whatever the server has by then", async () => {
+test("a restart continues the session and offers the same tools, whatever the server lists by then", async () => {
   const shop = new McpShop();
   const model = scripted(TEA);
   const offered = new Set<string>();
@@ -91,7 +91,7 @@ test("a restart goes on with the session and offers the same tools, whatever the
   expect(shop.asked.filter((method) => method === "initialize").length).toBe(1);
 });
 
-test("a server without sessions is greeted anew, and told of no end", async () => {
+test("a server without sessions gets a new handshake, and no end of session", async () => {
   const shop = new McpShop({ stateful: false });
   const { report, said } = await play({ shop }, [call("add", { item: "tea" }), "Done."]);
   expect([report.error, said]).toEqual([null, ["1 in the basket"]]);
@@ -99,7 +99,7 @@ test("a server without sessions is greeted anew, and told of no end", async () =
 });
 
 test.each([{ stateful: true }, { stateful: false }])(
-  "an empty reply that is said to be JSON is no message: %j",
+  "an empty reply with a JSON type is not a message: %j",
   async (sessions) => {
     const shop = new McpShop({ ...sessions, labelsNothing: true });
     const { report, said } = await play({ shop }, [call("add", { item: "tea" }), "Done."]);
@@ -108,7 +108,7 @@ test.each([{ stateful: true }, { stateful: false }])(
   },
 );
 
-test("names that servers share are told apart; a call goes to the server it names", async () => {
+test("names that servers share are made unique; a call goes to the right server", async () => {
   const [north, south] = [new McpShop(), new McpShop()];
   south.stock("herbs");
   const { said, offered } = await play({ north, south }, [
@@ -125,7 +125,7 @@ test("names that servers share are told apart; a call goes to the server it name
   expect(said).toEqual(["1 in the basket", "\nThat is all.", "herbs"]);
 });
 
-test("what a tool says goes wrong is the model's to read, and so are arguments its schema refuses", async () => {
+test("the model reads errors of a tool, and arguments that its schema refuses", async () => {
   const shop = new McpShop();
   const { report, said } = await play({ shop }, [
     call("pay"),
@@ -145,7 +145,7 @@ test("what a tool says goes wrong is the model's to read, and so are arguments i
   expect(shop.asked.filter((method) => method === "tools/call").length).toBe(2);
 });
 
-test("a server gets the digits of a number as the model wrote them, where its schema takes the number", async () => {
+test("a server gets the digits of a number as the model wrote them, if its schema accepts the number", async () => {
   const shop = new McpShop();
   const bodies: string[] = [];
   const heard = async (url: string, init: FetchOptions = {}) => {
@@ -172,7 +172,7 @@ test("a server gets the digits of a number as the model wrote them, where its sc
   ]);
 });
 
-test("images are handed on as parts, and nothing at all as a text", async () => {
+test("images become parts, and an empty result becomes a text", async () => {
   const { said } = await play({ shop: new McpShop() }, [call("photo"), call("empty"), "Done."]);
   expect(said).toEqual([
     [
@@ -203,7 +203,7 @@ test("a server that is down at set-up fails the rollout before any call, with th
   });
 });
 
-test("a session that its server has forgotten ends the rollout, which may be tried again", async () => {
+test("if a server has lost the session, the rollout ends, and may be retried", async () => {
   const shop = new McpShop();
   const replies = scripted([call("add", { item: "tea" }), call("basket")]);
   const report = await runRollout(await shopping(), {
@@ -221,7 +221,7 @@ test("a session that its server has forgotten ends the rollout, which may be tri
   });
 });
 
-test("tools of one's own stand beside the servers', and keep their names", async () => {
+test("the environment's own tools are offered with the servers', and keep their names", async () => {
   const environment = new MCPEnv({
     dataset: dataset(Task, "uploaded"),
     servers: { shop: { url: "https://shop.example/mcp", headers: () => ({}) } },
@@ -245,14 +245,14 @@ test("tools of one's own stand beside the servers', and keep their names", async
   expect([report.error, said]).toEqual([null, ["my own", "\nThat is all."]]);
 });
 
-test("handles of one's own are refused by name: there the connections are", () => {
+test("own handles are refused by name, because the connections are the handles", () => {
   const options = { dataset: dataset(Task, "uploaded"), servers: {}, rubric: {} };
   expect(() => new MCPEnv({ ...options, ...{ openLive: () => ({}) } } as typeof options)).toThrow(
     /has no option openLive/,
   );
 });
 
-test("a message that is crowded with values is refused before it is looked at", async () => {
+test("a message with too many values is refused before it is examined", async () => {
   const tools = Array.from({ length: LIMITS.valuesPerMessage }, () => ({}));
   const shop = new McpShop();
   const crowded = async (url: string, init: FetchOptions = {}) => {
@@ -265,7 +265,7 @@ test("a message that is crowded with values is refused before it is looked at", 
   expect(report.error?.message).toContain(`a message has more than ${LIMITS.valuesPerMessage} values`);
 });
 
-test("a server that waits for its ping to be answered before it answers a call gets its pong", async () => {
+test("a server that sends a ping before the answer to a call gets its pong", async () => {
   const shop = new McpShop();
   const pong = Promise.withResolvers<void>();
   const asking = async (url: string, init: FetchOptions = {}) => {

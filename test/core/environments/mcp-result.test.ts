@@ -64,7 +64,7 @@ test.each<[string, McpResult, string]>([
   ["in an image, with a structure", { content: [pixel], structuredContent: { code: 402 } }, '{"code":402}'],
   ["in an image", { content: [pixel] }, "the tool failed and returned an image"],
   ["nowhere", { content: [] }, "the tool failed"],
-])("what a failed tool says reaches the model: %s", (_where, result, said) => {
+])("the text of a failed tool reaches the model: %s", (_where, result, said) => {
   expect(() => contentOf({ ...result, isError: true })).toThrow(said);
 });
 

@@ -1,4 +1,4 @@
-/** Tools as servers list them: which are offered, by what names, and what is said of those that are not. */
+/** Tools as servers list them: which are offered, by what names, and the reasons for those left out. */
 import { dataset, MCPEnv, tool } from "rollcall";
 import { runRollout } from "rollcall/testing";
 import { expect, test } from "vitest";
@@ -11,7 +11,7 @@ import { scriptedMcp } from "../../fakes/mcp-scripted.ts";
 type Pages = readonly (readonly unknown[])[];
 type Definition = ToolDefinition["function"];
 
-/** A rollout that ends at once, with one own tool `mine`. `lists`: what each server lists, page by page. */
+/** A rollout that ends at once, with one own tool `mine`. `lists`: the lists of each server, page by page. */
 async function set(lists: Readonly<Record<string, Pages>>) {
   const environment = new MCPEnv({
     dataset: dataset(z.object({ question: z.string() }), "uploaded"),
@@ -110,7 +110,7 @@ test("of two tools of one name the first is offered, also from another page", as
   ]);
 });
 
-test("what stands beside name and schema never makes a tool unusable", async () => {
+test("members besides name and schema never make a tool unusable", async () => {
   const odd = {
     title: 5,
     description: ["A price."],
@@ -128,7 +128,7 @@ test("what stands beside name and schema never makes a tool unusable", async () 
   expect(left_out).toBe(undefined);
 });
 
-test("a rollout whose servers list only what cannot be offered fails with the reasons", async () => {
+test("a rollout fails with the reasons if its servers list no tool that can be offered", async () => {
   const { error } = await set({ shop: [[{ name: "a" }]], bank: [[{ name: "b", inputSchema: [] }]] });
   expect(error).toMatchObject({ error: "InfraError", retryable: true });
   expect(error?.message).toBe(
@@ -139,13 +139,13 @@ test("a rollout whose servers list only what cannot be offered fails with the re
   expect((await set({ shop: [[{ name: "a" }]], bank: [named("b")] })).names).toEqual(["b"]);
 });
 
-test("of many that are left out a hundred are named and the rest counted", async () => {
+test("if many tools are left out, a hundred are named and the rest are counted", async () => {
   const { error, left_out } = await set({ shop: [[...Array.from({ length: 150 }, () => 0), ...named("price")]] });
   expect([error, left_out?.length]).toEqual([null, 101]);
   expect(left_out?.at(-1)).toEqual({ server: "shop", tool: "…", why: "50 more are left out" });
 });
 
-test("a list that never ends, or repeats a page, is given up", async () => {
+test("an endless list, or one that repeats a page, is given up", async () => {
   const endless = await set({ shop: Array.from({ length: 100 }, (_, at) => named(`t${at}`)) });
   expect(endless.error?.message).toBe("the MCP server shop: its list of tools has more than 64 pages");
 });
@@ -162,7 +162,7 @@ test.each<[string, Readonly<Record<string, readonly string[]>>]>([
   ["a name that another gets by its server", { a: ["b_c", "x"], a_b: ["c", "x"], b: ["b_c", "c"] }],
   ["an own tool's name", { shop: ["mine"], other: ["mine", "shop_mine"] }],
   ["a server's prefix that makes a name too long", { [LONG]: ["price"], shop: ["price"] }],
-])("names never collide and are what endpoints take: %s", async (_what, lists) => {
+])("names are unique and accepted by endpoints: %s", async (_what, lists) => {
   const pages = (order: (names: readonly string[]) => readonly string[]) =>
     Object.fromEntries(Object.entries(lists).map(([server, names]) => [server, [named(...order(names))]]));
   const { error, names, left_out } = await set(pages((one) => one));
@@ -170,17 +170,17 @@ test.each<[string, Readonly<Record<string, readonly string[]>>]>([
   expect(names.length).toBe(Object.values(lists).flat().length);
   expect(new Set([...names, "mine"]).size).toBe(names.length + 1);
   for (const name of names) expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
-  // Whatever order a server lists them in.
+  // The order of a server's list makes no difference.
   const turned = await set(pages((one) => one.toReversed()));
   expect(turned.names.toSorted()).toEqual(names.toSorted());
 });
 
-test("a name that fits and is not shared stays as it is, and a long one keeps its beginning", async () => {
+test("a valid name that is not shared is unchanged, and a long one keeps its beginning", async () => {
   const { names } = await set({ shop: [named("price", "x".repeat(64), `${LONG}number`)] });
   expect(names.slice(0, 2)).toEqual(["price", "x".repeat(64)]);
   expect(names[2]).toMatch(new RegExp(`^${LONG.slice(0, 55)}_[0-9a-f]{8}$`));
 });
 
-test("the limits that the tests above name are those of the platform", () => {
+test("the limits in the tests above are those of the platform", () => {
   expect(LIMITS.mcpToolBytes).toBe(65_536);
 });

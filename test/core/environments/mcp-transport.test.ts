@@ -13,11 +13,11 @@ interface Scripted {
   readonly type?: string | null;
   readonly status?: number;
   readonly pieces: readonly string[];
-  /** The connection stays open behind the last piece. */
+  /** The connection stays open after the last piece. */
   readonly open?: boolean;
 }
 
-/** As the platform's `can.fetch`: it reads until it is told that it is enough, and fails where nothing more comes. */
+/** Like the platform's `can.fetch`: it reads until `until` is satisfied, and fails if no more comes before. */
 async function replied(script: Scripted, { until }: FetchOptions): Promise<FetchReply> {
   const { type = STREAM, status = 200, pieces, open = false } = script;
   const head = { status, headers: { get: (name: string) => (name === "content-type" ? type : null) } };
@@ -30,7 +30,7 @@ async function replied(script: Scripted, { until }: FetchOptions): Promise<Fetch
   return { ...head, text: async () => text };
 }
 
-/** What the client is handed of the reply. */
+/** The messages of the reply that the client gets. */
 async function heardOf(script: Scripted, message: JSONRPCMessage = ASKED): Promise<JSONRPCMessage[]> {
   const heard: JSONRPCMessage[] = [];
   const transport = new FetchTransport({
@@ -56,7 +56,7 @@ test.each<[string, readonly string[]]>([
   ["after a message that cannot be read", [`data: hello\n\n${event({ jsonrpc: "1.0" })}${event(ANSWER)}`]],
   ["with its id as a text", [event({ ...ANSWER, id: "1" })]],
   ["with an error that is null beside it", [event({ ...ANSWER, error: null })]],
-])("an answer is taken from a stream that stays open: %s", async (_how, pieces) => {
+])("an answer is read from a stream that stays open: %s", async (_how, pieces) => {
   expect(await heardOf({ pieces, open: true })).toEqual([ANSWER]);
 });
 
@@ -64,19 +64,16 @@ test.each([
   ['{"jsonrpc":"2.0","id":1.0,"result":{"tools":[],"at":"c0ffe3e4"}}', { tools: [], at: "c0ffe3e4" }],
   ['{"jsonrpc":"2.0","id":1e0,"result":{"tools":[],"n":[1.0]}}', { tools: [], n: [1] }],
   ['{"jsonrpc":"2.0","id":1.0,"result":{"tools":[],"id":1234567890123456}}', { tools: [], id: 1234567890123456 }],
-])(
-  "an answer counts however its id is written, and its other numbers are those they were: %s",
-  async (text, result) => {
-    expect(await heardOf({ type: "application/json", pieces: [text] })).toEqual([{ ...ANSWER, result }]);
-    const other = '{"jsonrpc":"2.0","id":9007199254740993,"result":{"tools":[]}}';
-    expect(await heardOf({ pieces: [`data: ${other}\n\ndata: ${text}\n\n`], open: true })).toContainEqual({
-      ...ANSWER,
-      result,
-    });
-  },
-);
+])("an answer is accepted however its id is written, and its other numbers are unchanged: %s", async (text, result) => {
+  expect(await heardOf({ type: "application/json", pieces: [text] })).toEqual([{ ...ANSWER, result }]);
+  const other = '{"jsonrpc":"2.0","id":9007199254740993,"result":{"tools":[]}}';
+  expect(await heardOf({ pieces: [`data: ${other}\n\ndata: ${text}\n\n`], open: true })).toContainEqual({
+    ...ANSWER,
+    result,
+  });
+});
 
-test("what comes before the answer is handed on as it comes, and a request of the server's is no answer", async () => {
+test("messages before the answer are passed on as they arrive, and a server's request is not an answer", async () => {
   const note = { jsonrpc: "2.0", method: "notifications/message", params: { level: "info", data: "one" } };
   const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
   const other = { jsonrpc: "2.0", id: 8, result: { tools: [1] } };
@@ -97,7 +94,7 @@ test.each<[string, Scripted, RegExp]>([
   ["an answer that says nothing", { pieces: [event({ jsonrpc: "2.0", id: 1, result: null })] }, /neither a result nor/],
   ["a stream that refuses", { status: 503, pieces: [event(ANSWER)] }, /^HTTP 503: data: /],
   ["a page", { type: "text/html", pieces: ["<p>hello</p>"] }, /^the reply to tools\/list ended without an answer/],
-])("what is no answer fails: %s", async (_what, script, why) => {
+])("a reply without an answer fails: %s", async (_what, script, why) => {
   await expect(heardOf(script)).rejects.toThrow(why);
 });
 
@@ -115,7 +112,7 @@ test.each([
 });
 
 test.each(["Text/Event-Stream; charset=UTF-8", "TEXT/EVENT-STREAM", "text/event-stream;charset=utf-8"])(
-  "an event stream is one under the type %s",
+  "an event stream is recognised under the type %s",
   async (type) => {
     expect(await heardOf({ type, pieces: [event(ANSWER)], open: true })).toEqual([ANSWER]);
   },
@@ -126,14 +123,14 @@ test.each<[string, object, object]>([
   ["without a code", { message: "no such tool" }, { code: -32_603, message: "no such tool" }],
   ["without a message", { code: 5, why: "it is shut" }, { code: 5, message: '{"code":5,"why":"it is shut"}' }],
   ["a text", Object("it is shut"), { code: -32_603, message: "it is shut" }],
-])("an error is the answer, however it is written: %s", async (_how, error, read) => {
+])("an error is an answer, however it is written: %s", async (_how, error, read) => {
   const expected = [{ jsonrpc: "2.0", id: 1, error: read }];
   for (const named of [{ id: 1 }, { id: null }, {}, { id: 1, result: null }]) {
     expect(await heardOf({ pieces: [event({ jsonrpc: "2.0", ...named, error })], open: true })).toEqual(expected);
   }
 });
 
-test("of the reply to a notification nothing is read, and none is waited for", async () => {
+test("the reply to a notification is not read, and no answer is awaited", async () => {
   const note = { jsonrpc: "2.0", method: "notifications/initialized" } as const;
   for (const script of [
     { status: 202, pieces: [], type: null },
@@ -152,12 +149,12 @@ test("whole numbers past 2^53 keep their digits", async () => {
   expect(JSON.stringify(heard[0])).toBe(text);
 });
 
-test("a message that is crowded with values is no answer, and fails with that", async () => {
+test("a message with too many values is not an answer, and the error says so", async () => {
   const crowded = { ...ANSWER, result: { tools: Array.from({ length: LIMITS.valuesPerMessage }, () => 0) } };
   await expect(heardOf({ pieces: [event(crowded)] })).rejects.toThrow(/^a message has more than 100000 values$/);
 });
 
-test("a reply that is no JSON is told by its length, without a piece of it: a server may repeat a key", async () => {
+test("the error for a reply that is not JSON has its length and no part of it, since a server may repeat a key", async () => {
   const key = `mcp-key-${"1234567890".repeat(5)}`;
   for (const script of [{ type: "application/json", pieces: [key] }, { pieces: [`data: ${key}\n\n`] }]) {
     await expect(heardOf(script)).rejects.toThrow(/^the reply is not JSON: 58 characters$/);

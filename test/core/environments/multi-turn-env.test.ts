@@ -19,7 +19,7 @@ const rows = dataset(Task, "uploaded");
 const task = { question: "q" };
 const echo = { envResponse: () => "go on" };
 
-test("a single turn is one call, and its environment is never asked to reply", async () => {
+test("a single turn is one call, and its environment is never asked for a reply", async () => {
   const environment = new SingleTurnEnv({
     dataset: rows,
     systemPrompt: "be brief",
@@ -51,7 +51,7 @@ test("a text as reply is a message of role text, after the whole history", async
   ]);
 });
 
-test("a final reply ends the rollout without another call and stands in the completion", async () => {
+test("a final reply ends the rollout without another call and is part of the completion", async () => {
   const environment = new MultiTurnEnv({
     dataset: rows,
     envResponse: (_messages, state) => {
@@ -65,7 +65,7 @@ test("a final reply ends the rollout without another call and stands in the comp
   expect(report.completion.map((message) => message.content)).toEqual(["a", "well done"]);
 });
 
-test("a stop condition true from the start makes no call", async () => {
+test("a stop condition that is true from the start prevents every call", async () => {
   const environment = new MultiTurnEnv({
     dataset: rows,
     stops: { at_once: () => true },
@@ -85,7 +85,7 @@ test("R-loop-3: a time limit of 0 ends the rollout before setup, and it is score
   expect(report).toMatchObject({ stop_condition: "timeout_reached", reward: 1, error: null });
 });
 
-test("R-loop-9: conditions are asked by priority, then by name", () => {
+test("R-loop-9: conditions are checked by priority, then by name", () => {
   const given = {
     late_stop: { when: () => false, priority: -1 },
     default_stop: () => false,
@@ -96,7 +96,7 @@ test("R-loop-9: conditions are asked by priority, then by name", () => {
   expect(names.filter((name) => name in given)).toEqual(["early_stop", "another_default", "default_stop", "late_stop"]);
 });
 
-test("R-loop-7: the built-in conditions stand in verifiers' order", () => {
+test("R-loop-7: the built-in conditions are in verifiers' order", () => {
   const environment = new MultiTurnEnv({ dataset: rows, ...echo, rubric: {} });
   expect(environment.stopConditions.map(({ name, priority }) => [name, priority])).toEqual([
     ["has_error", 100],
@@ -107,7 +107,7 @@ test("R-loop-7: the built-in conditions stand in verifiers' order", () => {
   ]);
 });
 
-test("null takes a built-in condition away, but not one the rollout cannot go on after", () => {
+test("null removes a built-in condition, except those after which the rollout cannot continue", () => {
   const without = new MultiTurnEnv({
     dataset: rows,
     ...echo,
@@ -120,7 +120,7 @@ test("null takes a built-in condition away, but not one the rollout cannot go on
   expect(build({ max_turn_reached: null })).toThrow(/nothing of this name/);
 });
 
-test("a condition of the author's may take a built-in's place", async () => {
+test("an author's condition may replace a built-in one", async () => {
   const environment = new MultiTurnEnv({
     dataset: rows,
     ...echo,
@@ -140,7 +140,7 @@ test("an unknown option is an error that names it", () => {
   );
 });
 
-test("an environment without envResponse fails its rollouts with what is missing", async () => {
+test("without envResponse the rollouts of an environment fail with what is missing", async () => {
   const environment = new MultiTurnEnv({ dataset: rows, rubric: {} });
   const report = await runRollout(environment, { task, model: scripted(["a"]) });
   expect(report.error?.message).toContain("MultiTurnEnv has no envResponse");
@@ -167,7 +167,7 @@ test("a subclass overrides hooks as methods, and may call the option through sup
   expect(report.completion.at(-2)?.content).toBe("go on 2");
 });
 
-test("R-loop-6: a prompt that a hook shortens loses nothing that was said after the task's prompt", async () => {
+test("R-loop-6: a prompt that a hook shortens loses no message after the task's prompt", async () => {
   class Forgetful extends MultiTurnEnv<z.infer<typeof Task>> {
     override async getPromptMessages(state: LiveState<z.infer<typeof Task>>) {
       const all = await super.getPromptMessages(state);
@@ -179,7 +179,7 @@ test("R-loop-6: a prompt that a hook shortens loses nothing that was said after 
   expect(report.completion.map((message) => message.content)).toEqual(["go on", "c"]);
 });
 
-test("calling the model more often than scripted fails the test that did it", async () => {
+test("a model that is called more often than scripted fails its test", async () => {
   const environment = new MultiTurnEnv({ dataset: rows, ...echo, rubric: {} });
   await expect(runRollout(environment, { task, model: scripted(["a"]) })).rejects.toThrow(
     "the model was called 2 times, but 1 replies are scripted",
@@ -213,7 +213,7 @@ test("a budget of completion tokens ends the rollout after the turn that reaches
   });
 });
 
-test("where nothing is counted, and with a budget of 0, no budget is reached", async () => {
+test("without counted tokens, or with a budget of 0, the budget is never reached", async () => {
   const options = { dataset: rows, ...echo, maxTurns: 2, rubric: {} };
   for (const [budget, reply] of [
     [1, "uncounted"],
@@ -225,7 +225,7 @@ test("where nothing is counted, and with a budget of 0, no budget is reached", a
   }
 });
 
-test("a final reply that is an empty text says nothing more", async () => {
+test("an empty text as final reply adds no message", async () => {
   const environment = new MultiTurnEnv({
     dataset: rows,
     envResponse: (_messages, state) => {
@@ -241,7 +241,7 @@ test("a final reply that is an empty text says nothing more", async () => {
   });
 });
 
-test("R-loop-14: a subclass has its parent's entries, adds to them, puts others in their place, and takes them away", async () => {
+test("R-loop-14: a subclass inherits its parent's entries, and can add, replace and remove them", async () => {
   const ran: string[] = [];
   const note = (name: string) => () => void ran.push(name);
   const isLong = ({ turn }: { readonly turn: number }) => turn === 2;
@@ -286,7 +286,7 @@ test("R-loop-14: a subclass has its parent's entries, adds to them, puts others 
   );
 });
 
-test("A3: every teardown handler runs, for each environment of a group, and what failed is returned", async () => {
+test("A3: every teardown handler runs, for each environment of a group, and the errors are returned", async () => {
   const ran: string[] = [];
   const failing = new SingleTurnEnv({
     dataset: rows,
@@ -310,7 +310,7 @@ test("A3: every teardown handler runs, for each environment of a group, and what
   expect(ran).toEqual(["second", "other"]);
 });
 
-test("a reply in parts reaches the model and the completion as it is", async () => {
+test("a reply in parts reaches the model and the completion unchanged", async () => {
   const content = [
     { type: "text", text: "look" },
     { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0K" } },
@@ -337,7 +337,7 @@ test("a reply in parts reaches the model and the completion as it is", async () 
   expect(report.trajectory.turns[1]?.prompt.append).toEqual([{ role: "user", content }]);
 });
 
-test("sampling arguments that are none are refused when the environment is built", () => {
+test("invalid sampling arguments are refused when the environment is built", () => {
   const sampling = { temperature: -1 };
   expect(() => new SingleTurnEnv({ dataset: rows, sampling, rubric: {} })).toThrow(z.ZodError);
 });

@@ -34,7 +34,7 @@ class Kept implements SqlJournal {
   }
 }
 
-test("a call runs all its statements, takes parameters in the last and gives that one's rows", () => {
+test("a call runs all its statements, binds parameters in the last one and returns its rows", () => {
   const { exec } = opened();
   const rows = exec(
     "create table a(x, y); insert into a values (1, 'one; two'), (2, null); select * from a where x = ?",
@@ -45,7 +45,7 @@ test("a call runs all its statements, takes parameters in the last and gives tha
   expect(exec("select max(9007199254740993) as big")).toEqual([{ big: 9007199254740992 }]);
 });
 
-test("a call that fails leaves nothing behind, and says what SQLite says", () => {
+test("a failing call changes nothing, and has SQLite's error message", () => {
   const { exec } = opened();
   exec("create table a(x)");
   expect(() => exec("insert into a values (1); insert into b values (1)")).toThrow(/^no such table: b$/);
@@ -53,7 +53,7 @@ test("a call that fails leaves nothing behind, and says what SQLite says", () =>
   expect(() => exec("")).toThrow(/statement/);
 });
 
-test("a call asked for again gives what the first asking gave, errors included, and is not applied again", () => {
+test("a repeated call returns the first result, including errors, and is not applied again", () => {
   const journal = new Kept();
   const { sql, exec } = opened(journal);
   exec("create table a(x)");
@@ -63,14 +63,14 @@ test("a call asked for again gives what the first asking gave, errors included, 
   const before = journal.entries.length;
   const again = (call: number, query: string) => sql.exec({ effect: "reply:1", call }, query, []);
   expect(again(1, "insert into a values (1)")).toEqual([]);
-  // It would succeed by now.
+  // The statement would succeed now.
   expect(() => again(2, "insert into b values (1)")).toThrow("no such table: b");
   expect(journal.entries.length).toBe(before);
   expect(exec("select (select count(*) from a) as a, (select count(*) from b) as b")).toEqual([{ a: 1, b: 0 }]);
   expect(() => again(1, "insert into a values (2)")).toThrow(/differs after a restart/);
 });
 
-test("statements about the connection are refused, and triggers are not taken for them", () => {
+test("statements about the connection are refused, but triggers are not", () => {
   const { exec } = opened();
   for (const query of [
     "begin",
@@ -87,7 +87,7 @@ test("statements about the connection are refused, and triggers are not taken fo
   expect(exec("select x from log")).toEqual([{ x: 5 }]);
 });
 
-test("what is returned is JSON within the limits; beyond them nothing of the call happens", () => {
+test("results are JSON within the limits; beyond them the whole call is undone", () => {
   const { exec } = opened();
   exec("create table a(x)");
   const numbers = "with recursive c(x) as (select 1 union all select x + 1 from c limit ?) select x from c";
@@ -107,7 +107,7 @@ test("what is returned is JSON within the limits; beyond them nothing of the cal
   expect(() => many.exec("select 1 as one")).toThrow(/more than 1000 sql calls/);
 });
 
-test("calls of one hook share what they may take; another hook, or a restart, begins with what is left", () => {
+test("the calls of one hook share a work budget; another hook starts a new one, and a restart continues it", () => {
   const journal = new Kept();
   const count =
     "with recursive c(x) as (select 1 union all select x + 1 from c limit 200000) select count(*) as n from c";
@@ -163,7 +163,7 @@ const task = {
   check: "select count(*) as n from a",
 };
 
-test("an environment with sql plays in a test, and restarts keep its tables", async () => {
+test("an environment with sql can be played in a test, and restarts keep its tables", async () => {
   const environment = await desk();
   const replies = [
     { tool_calls: [{ name: "query", arguments: { sql: "insert into a values (2)" } }] },
@@ -186,7 +186,7 @@ test("an environment with sql plays in a test, and restarts keep its tables", as
   expect(await play(true)).toEqual(report);
 });
 
-test("without a database its setup fails and says how to give one", async () => {
+test("without a database the setup fails with how to provide one", async () => {
   const report = await runRollout(await desk(), { task, model: scripted([]) });
   expect(report.error?.message).toBe("sql is declared but not available here: give runRollout openSqlite");
 });

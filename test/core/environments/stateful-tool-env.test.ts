@@ -63,7 +63,7 @@ test("updateToolArgs runs for every call that could be decoded, unknown tools in
 });
 
 test.each(["[1]", '"s"', "[null]", "5", "true"])(
-  "arguments %s, which are no object, cannot be decoded here: stopped by ValueError, whatever the tool's name",
+  "arguments %s, which are not an object, cannot be decoded here: stopped by ValueError, whatever the tool's name",
   async (args) => {
     const stopped = async (name: string, ...stopErrors: (new () => Error)[]) => {
       const environment = new StatefulToolEnv({
@@ -120,7 +120,7 @@ test("an error in updateToolArgs ends the rollout", async () => {
   expect(report.error).toMatchObject({ error: "EnvError", message: "no session" });
 });
 
-test("a hidden argument that updateToolArgs forgets ends the rollout with its name", async () => {
+test("a hidden argument that updateToolArgs does not provide ends the rollout with its name", async () => {
   const environment = new StatefulToolEnv({
     dataset: rows,
     tools: [look],
@@ -133,7 +133,7 @@ test("a hidden argument that updateToolArgs forgets ends the rollout with its na
   expect(report.error?.message).toContain("the hidden argument shelf of look");
 });
 
-test("a name both hidden and a parameter is refused", () => {
+test("a hidden argument with the name of a parameter is refused", () => {
   expect(() =>
     tool({
       name: "both",

@@ -1,10 +1,10 @@
-/** Which errors of a call end its rollout, and as what: verifiers' classes, in verifiers' order of checks. */
+/** Which errors of a call end its rollout, and as which class: verifiers' classes, in verifiers' order of checks. */
 import { KeyError, ToolCallError, tool, ValueError } from "rollcall";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { answersTo, BadThing, boom, type Options } from "../../fixtures/tool-answers.ts";
 
-test("stopErrors end the rollout by stage, with the original as cause", async () => {
+test("stopErrors end the rollout by stage, with the original error as cause", async () => {
   const call = await answersTo([["boom", {}]], { stopErrors: [BadThing] });
   expect(call.report.error?.error_chain_str).toBe("ToolCallError -> Error");
   expect(call.report).toMatchObject({ stop_condition: "has_error", reward: null });
@@ -16,7 +16,7 @@ test("stopErrors end the rollout by stage, with the original as cause", async ()
   expect(unknown.report.error?.error_chain_str).toBe("ToolCallError -> KeyError");
 });
 
-test("a tool that is not there is stopped by KeyError and bad arguments by TypeError; else the model reads of them", async () => {
+test("KeyError stops at an unknown tool and TypeError at bad arguments; otherwise the model reads the error", async () => {
   const unknown = await answersTo([["nope", {}]], { stopErrors: [KeyError] });
   expect(unknown.report.error?.error_chain_str).toBe("ToolCallError -> KeyError");
   const shape = await answersTo([["sq", { x: "one" }]], { stopErrors: [TypeError] });
@@ -30,7 +30,7 @@ test("a tool that is not there is stopped by KeyError and bad arguments by TypeE
 });
 
 test.each(["[1]", '"s"', "null", "5", "true"])(
-  "arguments %s, which are no object, are bad arguments: stopped by TypeError, and after the tool's name by KeyError",
+  "arguments %s, which are not an object, are bad arguments: stopped by TypeError, and after the tool's name by KeyError",
   async (args) => {
     const stopped = async (name: string, stopErrors: Options["stopErrors"]) => {
       const { report } = await answersTo([[name, args]], { stopErrors: stopErrors ?? [] });
@@ -43,7 +43,7 @@ test.each(["[1]", '"s"', "null", "5", "true"])(
   },
 );
 
-test("arguments that are no JSON are stopped by SyntaxError, and by ValueError as in Python", async () => {
+test("arguments that are not JSON are stopped by SyntaxError, and by ValueError as in Python", async () => {
   for (const kind of [SyntaxError, ValueError]) {
     const { report } = await answersTo([["sq", "{"]], { stopErrors: [kind] });
     expect(report.error?.error_chain_str).toBe("ToolParseError -> SyntaxError");
@@ -52,7 +52,7 @@ test("arguments that are no JSON are stopped by SyntaxError, and by ValueError a
   expect(read.report.error).toBeNull();
 });
 
-test("the error that is listed ends the turn: the calls before it have run, those after it have not", async () => {
+test("a listed error ends the turn: the calls before it have run, those after it have not", async () => {
   const ran: number[] = [];
   const note = tool({
     name: "note",

@@ -12,7 +12,7 @@ function faultsOf(parameters: z.ZodObject, args: Record<string, unknown>) {
   return error?.issues.map(({ path, message }) => [path.join("."), message]);
 }
 
-test("a null where a parameter may be left out leaves it out, at any depth", () => {
+test("a null for an optional parameter omits it, at any depth", () => {
   const parameters = z.object({
     at: Place,
     list: z.array(Place).optional(),
@@ -34,7 +34,7 @@ test("a null where a parameter may be left out leaves it out, at any depth", () 
   });
 });
 
-test("a parameter that takes null itself keeps it", () => {
+test("a parameter that accepts null keeps it", () => {
   const parameters = z.object({
     at: z.object({ note: z.string().nullish(), n: z.int().optional() }),
   });
@@ -43,7 +43,7 @@ test("a parameter that takes null itself keeps it", () => {
   });
 });
 
-test("a null where something must stand is refused as null, and only that", () => {
+test("a null for a required parameter is refused, with only that error", () => {
   expect(faultsOf(z.object({ at: Place }), { at: { lat: null, note: null } })).toEqual([
     ["at.lat", expect.stringContaining("received null")],
   ]);
@@ -52,13 +52,13 @@ test("a null where something must stand is refused as null, and only that", () =
   ]);
 });
 
-test("what is wrong besides is told as it was", () => {
+test("other faults are reported as before", () => {
   expect(faultsOf(z.object({ at: Place }), { at: { lat: "1", note: null } })).toEqual([
     ["at.lat", expect.stringContaining("received string")],
   ]);
 });
 
-test("A10: NaN and infinity are no JSON, and arguments that hold them are answered as such", async () => {
+test("A10: NaN and infinity are not JSON, and arguments with them get that error", async () => {
   for (const number of ["NaN", "Infinity", "-Infinity"]) {
     const { report, texts } = await answersTo([["sq", `{"x": ${number}}`]]);
     expect([report.error, texts]).toEqual([null, [expect.stringContaining("JSON")]]);
@@ -73,7 +73,7 @@ function taking(name: string, parameters: z.ZodObject) {
   return tool({ name, description: "", parameters, run: (args) => args });
 }
 
-test("A11: an integer past 2^53 reaches a tool that takes a bigint, and any other call of it is refused by name", async () => {
+test("A11: an integer past 2^53 reaches a tool that accepts a bigint, and any other call with it is refused with the field", async () => {
   const tools = [
     taking("big", z.object({ n: z.coerce.bigint() })),
     taking("some", z.object({ n: z.union([z.number(), z.bigint()]), at: z.array(z.unknown()).optional() })),
@@ -108,7 +108,7 @@ test("A11: an integer past 2^53 reaches a tool that takes a bigint, and any othe
   }
 });
 
-test("arguments that are added to a call are asked for only where its numbers can be given as they are", async () => {
+test("arguments are added to a call only if all its numbers can be passed exactly", async () => {
   const asked: unknown[] = [];
   const environment = new StatefulToolEnv({
     dataset: dataset(z.object({ question: z.string() }), "uploaded"),
@@ -145,7 +145,7 @@ test("arguments that are added to a call are asked for only where its numbers ca
   expect(calls.map((call) => call.function.arguments)).toEqual(tool_calls.map((call) => call.arguments));
 });
 
-test("an empty text, blanks and null are arguments of a call that has none", async () => {
+test("an empty text, blanks and null are valid for a call without arguments", async () => {
   const tools = [
     taking("now", z.object({ zone: z.string().optional() })),
     taking("at", z.object({ zone: z.string() })),

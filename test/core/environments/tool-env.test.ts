@@ -8,7 +8,7 @@ import { Harness } from "../../../src/core/rollout/harness.ts";
 import { advance, newRollout, type Rollout } from "../../../src/core/rollout/rollout.ts";
 import { answersTo, environmentOf, returning, sq, task } from "../../fixtures/tool-answers.ts";
 
-/** A rollout whose last turn made these calls, and which waits for the environment's reply to it. */
+/** A rollout whose last turn made these calls, and which waits for the environment's reply. */
 function answeredWith(calls: readonly (readonly [string, string])[], turns: number): Rollout {
   const prompt = [{ role: "user", content: "q" }] as const;
   const tool_calls = calls.map(([name, args], at) => {
@@ -27,7 +27,7 @@ function answeredWith(calls: readonly (readonly [string, string])[], turns: numb
   }, setUp);
 }
 
-test("calls are answered in order, a failing one with its error's text, and the next one goes on", async () => {
+test("calls are answered in order, a failing one with its error's text, and the next one still runs", async () => {
   const { report, texts } = await answersTo([
     ["sq", { x: 3 }],
     ["boom", {}],
@@ -58,7 +58,7 @@ test.each([
   ["a getter that throws", Object.defineProperty(new Error("a"), "message", { get: refuse })],
   ["an object", Object.defineProperty(new Error("a"), "message", { value: {} })],
   ["an error that is no error", Object.create(null)],
-])("a message that is %s is answered with the tool's name, and the next call goes on", async (_what, thrown) => {
+])("a message that is %s is answered with the tool's name, and the next call still runs", async (_what, thrown) => {
   const run = () => {
     throw thrown;
   };
@@ -71,7 +71,7 @@ test.each([
   expect(texts).toEqual(["the tool odd threw an error without a readable message", "4"]);
 });
 
-test("attempted calls are counted, failed ones included; an unknown tool's in the total only", async () => {
+test("attempted calls are counted, including failed ones; a call of an unknown tool only in the total", async () => {
   const { report } = await answersTo([
     ["sq", { x: 3 }],
     ["sq", "{"],
@@ -81,14 +81,14 @@ test("attempted calls are counted, failed ones included; an unknown tool's in th
 });
 
 test.each(["[1]", '"s"', "true", "5"])(
-  "R-tools-5: arguments %s are no object: the tool is not called",
+  "R-tools-5: arguments %s are not an object: the tool is not called",
   async (args) => {
     const { texts } = await answersTo([["sq", args]]);
     expect(texts[0]).toMatch(/must be an object/);
   },
 );
 
-test("wrong arguments are told to the model by name, and unknown ones are not ignored", async () => {
+test("the model gets the names of wrong arguments, and unknown ones are not ignored", async () => {
   const { texts } = await answersTo([
     ["sq", { x: "3" }],
     ["sq", { x: 3, y: 4 }],
@@ -115,7 +115,7 @@ test.each([
 const picture = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0K" } };
 
 test.each([[[{ type: "text", text: "a" }, picture]], [[]]])(
-  "R-tools-2: a list of text and image parts reaches the model as it is: %j",
+  "R-tools-2: a list of text and image parts reaches the model unchanged: %j",
   async (value) => {
     expect((await answersTo([["give", {}]], { tools: [returning(value)] })).texts).toEqual([value]);
   },
@@ -127,18 +127,18 @@ test.each([
   [[{ text: "no type" }]],
   [[{ type: "text" }]],
   [picture],
-])("R-tools-2: any other list, and a part by itself, is text: %j", async (value) => {
+])("R-tools-2: any other list, and a single part, becomes text: %j", async (value) => {
   const { texts } = await answersTo([["give", {}]], { tools: [returning(value)] });
   expect(texts).toEqual([JSON.stringify(value)]);
 });
 
-test("parts are too long as text is", async () => {
+test("the size limit of a text also holds for parts", async () => {
   const long = [{ type: "text", text: "x".repeat(LIMITS.toolResultBytes) }];
   const { texts } = await answersTo([["give", {}]], { tools: [returning(long)] });
   expect(texts).toEqual([`the result of give is over ${LIMITS.toolResultBytes} bytes`]);
 });
 
-test("R-tools-6: a tool added or removed keeps definitions, calls and metrics in step", async () => {
+test("R-tools-6: adding or removing a tool changes definitions, calls and metrics together", async () => {
   const environment = environmentOf();
   const names = () => environment.toolDefinitions.map((one) => one.function.name);
   const metrics = async () => {
@@ -195,7 +195,7 @@ test("R-tools-4: an infrastructure error inside a tool ends the rollout whatever
   expect(report.error).toMatchObject({ message: "container lost", retryable: true });
 });
 
-test("R-tools-3: formatError words both stages", async () => {
+test("R-tools-3: formatError makes the text of errors in both stages", async () => {
   const { texts } = await answersTo(
     [
       ["boom", {}],
@@ -206,7 +206,7 @@ test("R-tools-3: formatError words both stages", async () => {
   expect(texts).toEqual(["!Error", "!SyntaxError"]);
 });
 
-test("each call carries a key that a restart does not change, even when the model repeats an id", async () => {
+test("each call has a key that a restart does not change, even if the model repeats an id", async () => {
   const keys: string[] = [];
   const note = tool({
     name: "note",
@@ -241,7 +241,7 @@ test("R-loop-8: calls made on the last allowed turn are not run, and max_turns_r
   expect(silent.stop_condition).toBe("max_turns_reached");
 });
 
-test("R-loop-7: the model is told of the tools, and the conditions stand in verifiers' order", async () => {
+test("R-loop-7: the model is offered the tools, and the conditions are in verifiers' order", async () => {
   const environment = environmentOf();
   await runRollout(environment, {
     task,
@@ -261,7 +261,7 @@ test("R-loop-7: the model is told of the tools, and the conditions stand in veri
   ]);
 });
 
-test("a tool that must not run twice is announced right before it runs, and not when it does not", async () => {
+test("a tool that must not run twice is announced right before it runs, and only then", async () => {
   const heard: string[] = [];
   const pay = tool({
     name: "pay",
@@ -285,17 +285,17 @@ test("a tool that must not run twice is announced right before it runs, and not 
   expect(await reply(1, ["sq", '{"x":2}'])).toEqual([]);
   expect(await reply(1, ["pay", '{"cents":"no"}'])).toEqual([]);
   expect(await reply(1, ["sq", '{"x":2}'], ["pay", '{"cents":1}'])).toEqual(["pay", "runs"]);
-  // The stop conditions end it first.
+  // The stop conditions end the rollout first.
   expect(await reply(2, ["pay", '{"cents":1}'])).toEqual([]);
 });
 
-test("two tools of one name, and hidden arguments nobody provides, are refused at construction", () => {
+test("two tools of one name, and hidden arguments without a provider, are refused at construction", () => {
   expect(() => environmentOf({ tools: [sq, sq] })).toThrow("two tools are named sq");
   const needy = { ...sq, name: "needy", hidden: ["db"] };
   expect(() => environmentOf({ tools: [needy] })).toThrow("use a StatefulToolEnv");
 });
 
-test("a row may bring tools along, which are offered in place of the environment's", async () => {
+test("a row may have tools, which replace the environment's", async () => {
   const asked = dataset(z.object({ question: z.string(), info: z.json() }), "uploaded");
   const parameters = { type: "object", properties: {} };
   const tool_defs = [{ name: "theirs", description: "Theirs.", parameters, strict: null }];

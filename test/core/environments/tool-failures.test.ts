@@ -1,4 +1,4 @@
-/** Whether a tool call failed is recorded where it is answered, beside the result that the model reads, and never in it. */
+/** The failure of a tool call is recorded when it is answered, outside of the result that the model reads. */
 import { dataset, inject, MCPEnv, StatefulToolEnv, ToolEnv, tool } from "rollcall";
 import { type Reply, runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
@@ -17,7 +17,7 @@ const calls = (...made: readonly (readonly [name: string, args: string | object,
 };
 const recorded = ({ turns }: Trajectory) => turns.map(({ tool_failed }) => tool_failed);
 
-test("a call fails whose tool threw, is not there, or was given what does not parse or fit; no other does", async () => {
+test("a call fails if its tool throws or does not exist, or if its arguments do not parse or fit; other calls do not fail", async () => {
   const { report } = await answersTo([
     ["sq", { x: 3 }],
     ["boom", {}],
@@ -29,14 +29,14 @@ test("a call fails whose tool threw, is not there, or was given what does not pa
   expect(recorded(report.trajectory)).toEqual([[false, true, true, true, true, true], undefined]);
 });
 
-test("how a result reads decides nothing", async () => {
+test("the text of a result does not decide whether the call failed", async () => {
   const { report } = await answersTo([["give", {}]], { tools: [returning("Error: said on purpose")] });
   expect(recorded(report.trajectory)[0]).toEqual([false]);
   const { report: worded } = await answersTo([["boom", {}]], { tools: [boom], formatError: () => "36" });
   expect(recorded(worded.trajectory)[0]).toEqual([true]);
 });
 
-test("the model is sent the results alone, also after restarts, which lose nothing of what was recorded", async () => {
+test("the model only gets the results, also after restarts, which keep the recorded failures", async () => {
   const sent: Messages[] = [];
   const next = scripted([calls(["boom", {}], ["sq", { x: 2 }]), calls(["sq", { x: 3 }]), "done"]);
   const report = await runRollout(environmentOf(), {
@@ -57,7 +57,7 @@ test("the model is sent the results alone, also after restarts, which lose nothi
   expect(failuresIn(report.trajectory)).toEqual([true, false, false]);
 });
 
-test("calls of a turn that share an id are told apart by their order", async () => {
+test("calls of a turn that share an id are distinguished by their order", async () => {
   const model = scripted([calls(["sq", { x: 2 }, "x"], ["boom", {}, "x"], ["sq", { x: 3 }, "x"]), "done"]);
   const { trajectory } = await runRollout(environmentOf(), { task, model });
   expect(recorded(trajectory)[0]).toEqual([false, true, false]);
@@ -77,20 +77,20 @@ class OwnAnswers extends ToolEnv<{ question: string }> {
   }
 }
 
-test("of a call that an environment answers by its own code nothing is said", async () => {
+test("for a call that an environment answers by its own code nothing is recorded", async () => {
   const environment = new OwnAnswers({ dataset: rows, tools: [sq, boom], rubric: {} });
   const mixed = calls(["boom", {}], ["submit", {}], ["sq", { x: 2 }]);
   const model = scripted([calls(["submit", {}]), mixed, "done"]);
   const { trajectory } = await runRollout(environment, { task, model });
   expect(recorded(trajectory)).toEqual([undefined, [true, null, false], undefined]);
-  // The results stand in another order than the calls.
+  // The results are in another order than the calls.
   expect(failuresIn(trajectory)).toEqual([null, null, true, false]);
   const alone = scripted([calls(["submit", {}]), "done"]);
   const silent = await runRollout(environment, { task, model: alone });
   expect(failuresIn(silent.trajectory)).toBe(null);
 });
 
-test("the results of a last reply, which no turn follows, are among them", async () => {
+test("the results of a last reply, which no turn follows, are included", async () => {
   class Ends extends ToolEnv<{ question: string }> {
     override async envResponse(...[messages, state]: Parameters<ToolEnv<{ question: string }>["envResponse"]>) {
       state.final_env_response = await super.envResponse(messages, state);
@@ -104,7 +104,7 @@ test("the results of a last reply, which no turn follows, are among them", async
   expect(failuresIn(trajectory)).toEqual([false, true]);
 });
 
-test("results that a hook repeats, under an id that comes again, are not taken for others", async () => {
+test("results that a hook repeats under the same id are not taken for others", async () => {
   class Repeats extends ToolEnv<{ question: string }> {
     override async getPromptMessages(...[state]: Parameters<ToolEnv<{ question: string }>["getPromptMessages"]>) {
       const messages = await super.getPromptMessages(state);
@@ -120,7 +120,7 @@ test("results that a hook repeats, under an id that comes again, are not taken f
   expect(failuresIn(trajectory)).toEqual([null, null]);
 });
 
-test("a tool with hidden arguments fails by what it throws, and by arguments that are no object", async () => {
+test("a call with hidden arguments fails if its tool throws, or if its arguments are not an object", async () => {
   const look = tool({
     name: "look",
     description: "",
@@ -143,7 +143,7 @@ test("a tool with hidden arguments fails by what it throws, and by arguments tha
   expect(recorded(trajectory)).toEqual([[false, true], [true], undefined]);
 });
 
-test("what a server of MCP says is an error is one, whatever it says", async () => {
+test("a call fails if the MCP server marks its result as an error, whatever the text", async () => {
   const shop = new McpShop();
   const environment = new MCPEnv({ dataset: rows, servers: { shop: { url: "https://shop.example/mcp" } }, rubric: {} });
   environment.needs = ["fetch"];

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { tool, toolDefinition, toolSchema } from "../../../src/core/environments/tool.ts";
 
 const Place = z.object({ lat: z.number(), note: z.string().optional(), zoom: z.int().default(3) });
-/** What a strict schema says of it. */
+/** The strict schema of a place. */
 const PLACE = {
   type: "object",
   properties: {
@@ -15,7 +15,7 @@ const PLACE = {
   additionalProperties: false,
 };
 
-/** As a tool has them: closed. */
+/** The shape as a tool's closed object. */
 function schemaOf(shape: z.ZodRawShape) {
   return toolSchema("t", z.strictObject(shape));
 }
@@ -50,7 +50,7 @@ test("R-schema: a schema is closed, titled, and requires every parameter, defaul
   });
 });
 
-test("an optional parameter takes null, which is how a strict model leaves it out", () => {
+test("an optional parameter accepts null, with which a strict model omits it", () => {
   const { strict, parameters } = schemaOf({ at: z.string().optional().describe("where") });
   expect(strict).toBe(true);
   expect(parameters).toMatchObject({
@@ -110,7 +110,7 @@ test("objects are closed and list every property at any depth", () => {
   });
 });
 
-test("a schema that holds itself refers to itself, closed, with nothing beside a reference", () => {
+test("a recursive schema refers to itself, is closed, and has nothing next to a reference", () => {
   const Tree = z.object({
     size: z.int(),
     get left() {
@@ -137,7 +137,7 @@ test("a schema that holds itself refers to itself, closed, with nothing beside a
   });
 });
 
-test("an integer has its author's bounds and no others, and whole literals are integers", () => {
+test("an integer has only its author's bounds, and whole literals are integers", () => {
   const properties = propertiesOf({
     any: z.int(),
     bounded: z.int().min(1).max(5),
@@ -173,7 +173,7 @@ test.each([
   ["a format endpoints do not know", z.url()],
   ["a pattern that looks around", z.string().regex(/^(?!no)/)],
   ["two patterns at once", z.string().startsWith("a").endsWith("b")],
-])("with %s in it, at any depth, a tool goes out as not strict, its schema as it is", (_, type) => {
+])("with %s in it, at any depth, a tool is sent as not strict, with its schema unchanged", (_, type) => {
   const { strict, parameters } = schemaOf({ at: Place, deep: z.object({ list: z.array(type) }) });
   expect(strict).toBe(false);
   expect(parameters).toMatchObject({
@@ -195,7 +195,7 @@ test("an untyped parameter has only a title, and no parameters make an empty clo
   });
 });
 
-test("a definition says whether it is strict, in the endpoint's wire shape", () => {
+test("a definition has the flag strict, in the endpoint's wire shape", () => {
   const named = (parameters: z.ZodObject) =>
     toolDefinition(tool({ name: "noop", description: "Nothing.", parameters, run: () => null }));
   expect(named(z.object({}))).toMatchObject({

@@ -17,19 +17,19 @@ test("the last reply counts, whatever follows it", () => {
   expect(new Parser(extractBoxedAnswer).parseAnswer(completion)).toBe("2");
 });
 
-test("a reply without content reads as an empty text; no reply gives no answer", () => {
+test("a reply without content is an empty text; without a reply there is no answer", () => {
   expect(new Parser().parseAnswer([{ role: "assistant", content: null }])).toBe("");
   expect(new Parser().parseAnswer([{ role: "user", content: "u" }])).toBeNull();
   expect(new Parser().parseAnswer([])).toBeNull();
 });
 
-test("of content in parts the texts count, joined by a space each and trimmed", () => {
+test("of content in parts, the texts are joined with a space and trimmed", () => {
   const image = { type: "image_url", image_url: { url: "https://a.test/b.png" } };
   const content = [{ type: "text", text: " a " }, image, { type: "text", text: "b" }];
   expect(new Parser().parseAnswer([{ role: "assistant", content }])).toBe("a  b");
   expect(new Parser().parseAnswer([{ role: "assistant", content: [image] }])).toBe("");
 });
 
-test("any form pleases", () => {
+test("the base parser accepts any format", () => {
   expect(new Parser().formatReward([])).toBe(1);
 });

@@ -27,11 +27,11 @@ test.each([
   ["<think>a</think>b</think>c", 0],
   ["<think><think>a</think>b", 0],
   ["no", 0],
-])("the form of %j is worth %d", (text, worth) => {
+])("the format of %j scores %d", (text, worth) => {
   expect(form(text)).toBe(worth);
 });
 
-test("the form is the mean over replies, and 0 without one", () => {
+test("the format score is the mean over replies, and 0 without a reply", () => {
   const completion = [
     { role: "assistant", content: "<think>a</think>b" },
     { role: "user", content: "u" },
@@ -42,7 +42,7 @@ test("the form is the mean over replies, and 0 without one", () => {
   expect(lenient.formatReward([])).toBe(1);
 });
 
-test("an extractor gets what follows the thinking", () => {
+test("an extractor gets the text after the thinking", () => {
   const parser = new ThinkParser((text) => (text.startsWith("is ") ? text.slice(3) : null));
   expect(parser.parseAnswer("<think>a</think> is 4")).toBe("4");
   expect(parser.parseAnswer("<think>a</think> 4")).toBeNull();

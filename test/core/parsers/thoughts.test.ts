@@ -93,7 +93,7 @@ test.each([
   ["<|channel>thought\nParis"],
   ["<|think|>Paris"],
   ["analysisWe need the capital. Paris"],
-])("%j is thought and no answer", (text) => {
+])("%j is a thought and not an answer", (text) => {
   expect(withoutThoughts(text)).toBe("");
 });
 
@@ -123,19 +123,19 @@ test.each([
   expect(withoutThoughts(text)).toBe(text);
 });
 
-test("a whole reply in a block of no language may begin with its thoughts", () => {
+test("a reply in a block without a language may begin with its thoughts", () => {
   expect(withoutThoughts("```\n<think>Rome</think>\nParis\n```")).toBe("```\n\nParis\n```");
 });
 
-test("an answer in quotation marks behind a thought that ends in them is kept", () => {
+test("an answer in quotation marks is kept after a thought that ends in quotation marks", () => {
   expect(withoutThoughts('<think>Is it "Rome"</think>"Paris"')).toBe('"Paris"');
 });
 
-test("words on both sides of a thought do not become one", () => {
+test("words on both sides of a thought do not become one word", () => {
   expect(withoutThoughts("1<think>or 2</think>3")).toBe("1\n3");
 });
 
-test("a name is that of thoughts or not", () => {
+test("tags of thoughts are recognised by name", () => {
   expect(["think", "Thinking", "seed:think", "reasoning"].every(isThoughtTag)).toBe(true);
   expect(["answer", "rethink", "thinker", ""].some(isThoughtTag)).toBe(false);
 });
@@ -162,7 +162,7 @@ test.each([
   expect(withoutThoughts(reply).length).toBeLessThanOrEqual(reply.length);
 });
 
-test("white space before many marks is read once", () => {
+test("white space before many marks is scanned once", () => {
   const blank = " ".repeat(300_000);
   for (const begin of [`${blank}\`\`\`\n${blank}`, `x\n\`\`\`\n${blank}`]) {
     const reply = `${begin}${"<think></think>x".repeat(50_000)}${"</think>".repeat(50_000)}\n\`\`\`\n`;
@@ -170,7 +170,7 @@ test("white space before many marks is read once", () => {
   }
 });
 
-test("D21: a draft in the thoughts is no field of an XML parser, unless the field is the thoughts", () => {
+test("D21: a draft in the thoughts is not a field for an XML parser, unless the field is the thoughts", () => {
   const parser = new XMLParser(["think", "answer"]);
   const reply = "<think>maybe <answer>Rome</answer>?</think><answer>Paris</answer>";
   expect(parser.parseAnswer([{ role: "assistant", content: reply }])).toBe("Paris");

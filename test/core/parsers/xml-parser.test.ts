@@ -7,7 +7,7 @@ function form(fields: readonly string[], text: string): number {
   return new XMLParser(fields).formatReward([{ role: "assistant", content: text }]);
 }
 
-/** Characters that searches in strings step over while `run` runs. */
+/** Characters that string searches scan while `run` runs. */
 function charactersScanned(run: () => void): number {
   const original = String.prototype.indexOf;
   let scanned = 0;
@@ -52,7 +52,7 @@ test("R-xml-2: a field's name is literal text, not a pattern", () => {
   expect(dotted.parse("<a.b>yes</a.b>")).toEqual({ "a.b": "yes" });
 });
 
-test("every alternative has its own result: null when absent, empty when empty", () => {
+test("every alternative has its own result: null if absent, empty if empty", () => {
   expect(parser.parse("<reasoning></reasoning><answer>\n 4 </answer>")).toEqual({
     reasoning: "",
     code: null,
@@ -60,7 +60,7 @@ test("every alternative has its own result: null when absent, empty when empty",
   });
 });
 
-test("the first match counts, or the last when asked for", () => {
+test("the first match counts, or the last with the option", () => {
   const text = "<answer>1</answer><answer>2</answer><answer>3";
   expect(parser.parse(text)["answer"]).toBe("1");
   expect(parser.parse(text, { last: true })["answer"]).toBe("2");
@@ -71,7 +71,7 @@ test("tags are exact: no spaces, no other case, no nesting", () => {
   expect(parser.parse("<answer>a<answer>b</answer>c</answer>")["answer"]).toBe("a<answer>b");
 });
 
-test("the answer of a text is its last match, of messages the newest reply's first", () => {
+test("the answer of a text is its last match; of messages, the first match of the newest reply", () => {
   expect(parser.parseAnswer("<answer>1</answer><answer>2</answer>")).toBe("2");
   const completion = [
     { role: "assistant", content: "<answer>1</answer>" },
@@ -83,7 +83,7 @@ test("the answer of a text is its last match, of messages the newest reply's fir
   expect(parser.parseAnswer([])).toBeNull();
 });
 
-test("an empty answer in the newest reply counts before an older one", () => {
+test("an empty answer in the newest reply has precedence over an older answer", () => {
   const completion = [
     { role: "assistant", content: "<answer>1</answer>" },
     { role: "assistant", content: "<answer></answer>" },
@@ -91,12 +91,12 @@ test("an empty answer in the newest reply counts before an older one", () => {
   expect(parser.parseAnswer(completion)).toBe("");
 });
 
-test("another answer field may be named; one that is no field gives no answer", () => {
+test("another field may be the answer; a name that is not a field gives no answer", () => {
   expect(new XMLParser(["guess"], "guess").parseAnswer("<guess>5</guess>")).toBe("5");
   expect(new XMLParser(["guess"]).parseAnswer("<answer>5</answer>")).toBeNull();
 });
 
-test("values are rendered under canonical tags, the canonical key first", () => {
+test("values are written under canonical tags, the canonical key first", () => {
   expect(parser.format({ reasoning: "r", answer: 4 })).toBe("<reasoning>\nr\n</reasoning>\n<code>\n4\n</code>");
   expect(parser.format({ reasoning: "r", code: "c", answer: "a" })).toContain("<code>\nc\n</code>");
 });
@@ -106,7 +106,7 @@ test("a missing value, or null under the canonical key, is an error naming the c
   expect(() => parser.format({ reasoning: "r", code: null, answer: "a" })).toThrow("code, answer");
 });
 
-test("the description of the form shows alternatives in brackets", () => {
+test("the description of the format shows alternatives in brackets", () => {
   expect(parser.formatDescription()).toBe(
     "<reasoning>\n...\n</reasoning>\n<[ code | answer ]>\n...\n</[ code | answer ]>",
   );
@@ -131,18 +131,18 @@ test.each([
   ["<answer>4</answer>", 0.6],
   ["<reasoning>r", 0.4],
   ["", 0.2],
-])("the form of %j is worth %d", (text, worth) => {
+])("the format of %j scores %d", (text, worth) => {
   expect(form(["reasoning", "answer"], text)).toBeCloseTo(worth, 12);
 });
 
-test("the form is the mean over replies, and 0 without one", () => {
+test("the format score is the mean over replies, and 0 without a reply", () => {
   const replies = ["<reasoning>r</reasoning><answer>4</answer>", null];
   const completion = replies.map((content) => ({ role: "assistant", content }) as const);
   expect(new XMLParser(["reasoning", "answer"]).formatReward(completion)).toBeCloseTo(0.6, 12);
   expect(parser.formatReward([])).toBe(0);
 });
 
-test("a text by itself holds no reply, so its form is worth 0, whatever it says", () => {
+test("a text by itself has no reply, so its format score is always 0", () => {
   const text = "<reasoning>r</reasoning><code>x</code>";
   expect(parser.formatReward(text)).toBe(0);
   expect(parser.formatReward([{ role: "assistant", content: text }])).toBe(1);

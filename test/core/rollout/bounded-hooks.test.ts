@@ -1,4 +1,4 @@
-/** What an environment's hooks make long, in number or in length, is kept as far as it can be stored. */
+/** Results of hooks that are too long or too many are kept within the storage limits. */
 import { dataset, MultiTurnEnv } from "rollcall";
 import { runRollout, scripted } from "rollcall/testing";
 import { expect, test } from "vitest";
@@ -8,7 +8,7 @@ import { LIMITS } from "../../../src/contract/limits.ts";
 const rows = dataset(z.object({ question: z.string() }), "uploaded");
 const played = () => ({ task: { question: "q" }, model: scripted(["hello"]) });
 
-test("of more cleanup handlers that fail than are listed the first are kept, and the others counted", async () => {
+test("if more cleanup handlers fail than are listed, the first are listed and the others counted", async () => {
   const broken = () => {
     throw new Error("b".repeat(1_000_000));
   };
@@ -25,7 +25,7 @@ test("of more cleanup handlers that fail than are listed the first are kept, and
   expect(JSON.stringify(cleanup_errors).length).toBeLessThan(2 * LIMITS.errorListCharacters);
 });
 
-test("a thrown value that has no text fails its rollout as any other does", async () => {
+test("a thrown value without a text fails its rollout like any other", async () => {
   const environment = new MultiTurnEnv({
     dataset: rows,
     envResponse: () => {
@@ -40,7 +40,7 @@ test("a thrown value that has no text fails its rollout as any other does", asyn
   });
 });
 
-test("a stop condition has a name that can be stored with every rollout", () => {
+test("the name of a stop condition has a maximal length, since it is stored with every rollout", () => {
   const long = "s".repeat(LIMITS.nameCharacters + 1);
   const stops = { [long]: () => false };
   expect(() => new MultiTurnEnv({ dataset: rows, stops, rubric: {} })).toThrow(

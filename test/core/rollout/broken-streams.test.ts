@@ -1,4 +1,6 @@
-/** Streams that break off or fail in the middle, and pieces of tool calls that overlap, in the shapes of known servers. */
+/**
+ * Streams that break off or fail in the middle, and overlapping pieces of tool calls, in the shapes of known servers.
+ */
 import { describe, expect, test } from "vitest";
 import { InvalidModelResponseError, PolicyRefusalError } from "../../../src/contract/errors.ts";
 import { readChatCompletion } from "../../../src/core/rollout/chat-completion.ts";
@@ -11,7 +13,7 @@ const chunk = (choice: Members, more: Members = {}) =>
 const says = (content: string, more: Members = {}) => chunk({ delta: { content }, ...more });
 const DONE = "data: [DONE]\n\n";
 
-describe("a reply that was broken off is no answer", () => {
+describe("a reply that was broken off is not an answer", () => {
   test.each<[server: string, text: string]>([
     [
       "SGLang 0.4: an empty reason with each piece",
@@ -42,31 +44,31 @@ describe("a reply that was broken off is no answer", () => {
   });
 
   test.each(["upstream_error", "engine_error", "TIMED_OUT", "request_aborted", "overloaded", "killed", "incomplete"])(
-    "a reason that nobody listed: %s",
+    "a reason that is not listed: %s",
     (finish_reason) => {
       expect(() => read(says("Os", { finish_reason }) + DONE)).toThrow(InvalidModelResponseError);
     },
   );
 
   test.each(["blocked", "input_guardrail_triggered", "unsafe", "content_blocked"])(
-    "a policy's reason that nobody listed: %s",
+    "a policy's reason that is not listed: %s",
     (finish_reason) => {
       expect(() => read(says("Os", { finish_reason }) + DONE)).toThrow(PolicyRefusalError);
     },
   );
 
-  test("a policy's reason counts although a later chunk says that the reply is whole", () => {
+  test("a policy's reason counts even if a later chunk reports that the reply is complete", () => {
     const text = says("Os", { finish_reason: "content_filter" }) + chunk({ delta: {}, finish_reason: "stop" }) + DONE;
     expect(() => read(text)).toThrow(PolicyRefusalError);
   });
 
-  test("Gemini: a prompt that is refused beside an empty list of choices is refused by policy", () => {
+  test("Gemini: a prompt refused with an empty list of choices is refused by policy", () => {
     const body = { choices: [], prompt_feedback: { block_reason: "SAFETY" } };
     expect(() => readChatCompletion(body, 1)).toThrow(PolicyRefusalError);
   });
 });
 
-describe("tool calls whose pieces overlap", () => {
+describe("tool calls with overlapping pieces", () => {
   const piece = (args: unknown, more: Members = {}) =>
     chunk({ delta: { tool_calls: [{ index: 0, ...more, function: { name: "f", arguments: args } }] } });
   const argumentsOf = (text: string) =>
@@ -85,7 +87,7 @@ describe("tool calls whose pieces overlap", () => {
     expect(argumentsOf(text)).toEqual([args]);
   });
 
-  test("indexes that are texts tell calls apart", () => {
+  test("indexes that are texts distinguish calls", () => {
     const at = (index: string, args: string) =>
       chunk({ delta: { tool_calls: [{ index, id: `c${index}`, function: { name: "f", arguments: args } }] } });
     expect(argumentsOf(at("0", '{"a"') + at("1", '{"b"') + at("0", ":1}") + at("1", ":2}"))).toEqual([
@@ -94,7 +96,7 @@ describe("tool calls whose pieces overlap", () => {
     ]);
   });
 
-  test("many whole calls behind one that is none are read in time that grows with their length", () => {
+  test("many complete calls after an incomplete one are read in time linear in their length", () => {
     const unnumbered = (args: string) =>
       chunk({ delta: { tool_calls: [{ function: { name: "f", arguments: args } }] } });
     const text = unnumbered("[") + unnumbered(`{"a":"${"x".repeat(80)}"}`).repeat(40_000);
@@ -102,17 +104,17 @@ describe("tool calls whose pieces overlap", () => {
   });
 });
 
-test("a whole message behind empty pieces is the answer", () => {
+test("a whole message after empty pieces is the answer", () => {
   const text = says("") + chunk({ delta: {}, message: { content: "Oslo" }, finish_reason: "stop" }) + DONE;
   expect(read(text).message.content).toBe("Oslo");
 });
 
-test("a chunk that is sent as the whole reply is read", () => {
+test("a chunk sent as the whole reply is read", () => {
   const body = { choices: [{ index: 0, delta: { content: "Oslo" }, finish_reason: "stop" }] };
   expect(read(JSON.stringify(body)).message.content).toBe("Oslo");
 });
 
-test("a reply with NaN in its text that was cut within the text is refused in little time", () => {
+test("a reply with NaN that was cut inside a text is refused in little time", () => {
   const body = JSON.stringify({ choices: [{ message: { content: 'x = "NaN"; print("a", "b")\n'.repeat(100_000) } }] });
   expect(() => readReplyText(body.slice(0, -20))).toThrow(SyntaxError);
   expect(() => readReplyText(`${body.slice(0, -20)}}`)).toThrow(SyntaxError);

@@ -18,7 +18,7 @@ function completion(message: object, more: { choice?: object; top?: object } = {
 }
 const read = (body: unknown) => readChatCompletion(body, 7);
 
-test("an OpenAI completion is read with its usage, and without ids it never had", () => {
+test("an OpenAI completion is read with its usage, and without ids", () => {
   expect(read(completion({ role: "assistant", content: "hi" }))).toEqual({
     id: "chatcmpl-1",
     model: "m",
@@ -63,7 +63,7 @@ test("R-oai: reasoning, refusals and tool calls alone are replies", () => {
   ]);
 });
 
-test("R-oai: a reply whose only call is of another kind of tool is no empty one, though the call is dropped", () => {
+test("R-oai: a reply whose only call is of another kind of tool is not empty, though the call is dropped", () => {
   const call = { id: "a", type: "custom", custom: { name: "add", input: "1" } };
   expect(read(completion({ content: null, tool_calls: [call] })).message).toEqual({
     role: "assistant",
@@ -74,14 +74,14 @@ test("R-oai: a reply whose only call is of another kind of tool is no empty one,
   expect(both.tool_calls?.map(({ id }) => id)).toEqual(["b"]);
 });
 
-test("R-oai: white space is a reply; nothing at all is an empty one, unless reasoning tokens were billed", () => {
+test("R-oai: white space is a reply; an empty reply is an error, unless reasoning tokens were billed", () => {
   expect(read(completion({ content: " " })).message.content).toBe(" ");
   expect(() => read(completion({ content: "" }))).toThrow(EmptyModelResponseError);
   const billed = { usage: { completion_tokens_details: { reasoning_tokens: 9 } } };
   expect(read(completion({ content: "" }, { top: billed })).message.content).toBe("");
 });
 
-test("a reply that is nothing but the end of its turn is one where the engine tells its tokens", () => {
+test("a reply of only an end token counts if the engine lists its tokens", () => {
   const ended = (content: "" | null, ids: readonly number[]) => completion({ content }, { choice: { token_ids: ids } });
   expect(read(ended("", [3]))).toMatchObject({ message: { content: "" }, completion_ids: [3] });
   expect(read(ended(null, [3])).message.content).toBe("");
@@ -94,13 +94,13 @@ test.for([
   ["two choices", { choices: [{ message: { content: "a" } }, { message: { content: "b" } }] }],
   ["a text", "garbage"],
   ["a message that is none", { choices: [{ message: 5 }] }],
-] as const)("R-oai: %s is an unusable reply that another try may mend", ([, body, error]) => {
+] as const)("R-oai: %s is an unusable reply, and retryable", ([, body, error]) => {
   const thrown = caught(() => read(body));
   expect(thrown).toBeInstanceOf(error ?? InvalidModelResponseError);
   expect(thrown).toMatchObject({ retryable: true });
 });
 
-test("a reply that a content policy stopped is a failure that no other try mends, and missing usage is null", () => {
+test("a reply stopped by a content policy is a failure that is not retryable, and missing usage is null", () => {
   const filtered = completion({ content: "x" }, { choice: { finish_reason: "content_filter" } });
   const thrown = caught(() => read(filtered));
   expect(thrown).toBeInstanceOf(PolicyRefusalError);
@@ -117,7 +117,7 @@ function caught(run: () => unknown): unknown {
   throw new Error("nothing was thrown");
 }
 
-test("R-oai: the first of the reasoning fields that says something counts", () => {
+test("R-oai: the first reasoning field with a value counts", () => {
   const reasoningOf = (message: object) => read(completion({ content: "x", ...message })).message.reasoning_content;
   const details = [{ type: "reasoning.text", text: "so" }, { summary: " it is" }, { data: "…" }];
   expect(reasoningOf({ reasoning: "a", reasoning_content: "b" })).toBe("a");
@@ -127,7 +127,7 @@ test("R-oai: the first of the reasoning fields that says something counts", () =
   expect(reasoningOf({ reasoning_details: [] })).toBeUndefined();
 });
 
-test("R-usage: usage is read in either spelling, its total made where it is missing, never negative, and none without both counts", () => {
+test("R-usage: usage is read in both spellings; a missing total is computed, and it is null without both counts", () => {
   const usageOf = (usage: object) => read(completion({ content: "x" }, { top: { usage } })).usage;
   const counted = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
   expect(usageOf({ input_tokens: 3, output_tokens: 2 })).toEqual(counted);
@@ -138,7 +138,7 @@ test("R-usage: usage is read in either spelling, its total made where it is miss
   expect(usageOf({ prompt_tokens: -1, completion_tokens: 2 })).toBeNull();
 });
 
-test("a reply in parts is kept as it is, and parts that say nothing are no reply", () => {
+test("a reply in parts is kept as it is, and empty parts are an empty reply", () => {
   const content = [
     { type: "thinking", thinking: "so" },
     { type: "text", text: "hi" },
@@ -150,7 +150,7 @@ test("a reply in parts is kept as it is, and parts that say nothing are no reply
 
 const MANY = 300_000;
 
-/** Replies of some 1 MB: each took seconds, and hundreds of MB for the notes of what is wrong with its items. */
+/** Replies of about 1 MB: each once took seconds, and hundreds of MB for the issues of its items. */
 const CROWDED: Record<string, readonly [reply: (items: unknown[]) => object, error: RegExp | null]> = {
   choices: [(choices) => ({ choices }), /choices: is not a list of at most 128/],
   "tool calls": [
@@ -169,7 +169,7 @@ const CROWDED: Record<string, readonly [reply: (items: unknown[]) => object, err
 
 for (const [what, [reply, error]] of Object.entries(CROWDED)) {
   const then = error === null ? "read without them" : "refused for their number";
-  test(`a reply crowded with ${what} is ${then}, and few of them are looked at`, () => {
+  test(`a reply crowded with ${what} is ${then}, and only few of its items are examined`, () => {
     let looks = 0;
     const item = new Proxy(
       {},
@@ -192,7 +192,7 @@ test.each([
   ["token_ids", [-1]],
   ["prompt_token_ids", [2 ** 31]],
   ["prompt_token_ids", [1.5]],
-])("ids that no token has are none, since 32 bits would make others of them: %s %j", (name, ids) => {
+])("impossible token ids are dropped, since 32 bits would turn them into other ids: %s %j", (name, ids) => {
   const body = { choices: [{ message: { content: "4" }, [name]: ids }] };
   expect(readChatCompletion(body, 1)).toMatchObject({
     message: { content: "4" },
@@ -201,19 +201,19 @@ test.each([
   });
 });
 
-test("the largest id that 32 bits hold is kept", () => {
+test("the largest 32-bit id is kept", () => {
   const ids = [0, 2 ** 31 - 1];
   const { completion_ids } = readChatCompletion({ choices: [{ message: { content: "4" }, token_ids: ids }] }, 1);
   expect(completion_ids).toEqual(ids);
 });
 
-test("content that is nested deeper than anybody means is no content", () => {
+test("content that is nested too deeply is not content", () => {
   const nested = JSON.parse(`${"[".repeat(5000)}${"]".repeat(5000)}`);
   const body = { choices: [{ message: { content: [{ type: "x", nested }] } }] };
   expect(() => readChatCompletion(body, 1)).toThrow(/content: is nested too deeply/);
 });
 
-test("tokens that no call can have taken are no usage", () => {
+test("an impossible number of tokens is not a usage", () => {
   const usage = { prompt_tokens: Number.MAX_SAFE_INTEGER, completion_tokens: 1 };
   const body = { choices: [{ message: { content: "4" } }], usage };
   expect(readChatCompletion(body, 1).usage).toBeNull();

@@ -16,7 +16,7 @@ import {
 const prompt: Messages = [{ role: "user", content: "q" }];
 const TURNS = 10;
 
-/** Turn `turn` is answered with its number; its usage and its ids are its own. */
+/** The answer to turn `turn`: its number, with usage and ids of its own. */
 function answer(turn: number): Event {
   return {
     type: "answered",
@@ -36,7 +36,7 @@ function answer(turn: number): Event {
   };
 }
 
-/** The environment's reply counts the turns, forgets a name now and then, and rewrites no history. */
+/** The environment's reply counts the turns, sometimes removes a name, and never rewrites the history. */
 function stateAfter(turn: number): JsonObject {
   return turn % 3 === 2 ? { count: turn + 1 } : { count: turn + 1, last: `a${turn}` };
 }
@@ -84,7 +84,7 @@ const task = { id: "ro_1", task_key: "k", example_id: 3, task: { question: "q" }
 const whole = finish(newRollout({ ...task, answer: "4", info: {} }, 100));
 
 test.each(Array.from({ length: TURNS - 1 }, (_, turn) => turn))(
-  "a rollout forked behind turn %i and given the same answers ends as the one it came from",
+  "a rollout forked after turn %i and given the same answers ends like the original",
   (turn) => {
     const stored = JSON.parse(JSON.stringify(forkPoint(whole, turn)));
     const forked = forkedRollout("ro_2", stored, 500);
@@ -102,7 +102,7 @@ test.each(Array.from({ length: TURNS - 1 }, (_, turn) => turn))(
   },
 );
 
-test("a fork is forked again with all the turns it shows, and names the one before it alone", () => {
+test("a fork of a fork has all the turns that are shown, and names only its direct origin", () => {
   const once = finish(forkedRollout("ro_2", forkPoint(whole, 2), 500));
   const again = finish(forkedRollout("ro_3", forkPoint(once, 5), 600));
   expect(again.turns).toEqual(whole.turns);
@@ -110,7 +110,7 @@ test("a fork is forked again with all the turns it shows, and names the one befo
   expect(again.calls).toBe(TURNS - 6);
 });
 
-test("behind the last turn nothing follows", () => {
+test("a rollout cannot be forked after its last turn", () => {
   expect(forkableTurns(whole)).toBe(TURNS - 1);
   expect(forkableTurns({ turns: [] })).toBe(0);
   const beyond = forkPoint(whole, TURNS - 1);

@@ -71,7 +71,7 @@ test("R-loop-13: an exception in a stop condition fails the rollout and names th
   expect(report.error?.message).toBe("stop condition broken: oops");
 });
 
-test("a library error keeps its class and says whether a retry may help", async () => {
+test("a library error keeps its class and whether it is retryable", async () => {
   const environment = new MultiTurnEnv({
     dataset: rows,
     envResponse: () => {
@@ -84,7 +84,7 @@ test("a library error keeps its class and says whether a retry may help", async 
   expect(report.turns).toBe(1);
 });
 
-test("a prompt the environment finds too long truncates the rollout, which is scored", async () => {
+test("a prompt that the environment finds too long truncates the rollout, which is scored", async () => {
   const environment = new MultiTurnEnv({
     dataset: rows,
     envResponse: () => {
@@ -124,7 +124,7 @@ test("R-loop-10: every cleanup handler runs, in order of priority, and each fail
   expect(report).toMatchObject({ reward: 1, error: null, stop_condition: "max_turns_reached" });
 });
 
-test("a failing postRollout fails the rollout, since scoring would miss what it was to write", async () => {
+test("a failing postRollout fails the rollout, since scoring would miss the fields it should have written", async () => {
   const environment = new MultiTurnEnv({
     dataset: rows,
     maxTurns: 1,
@@ -156,11 +156,11 @@ test("postRollout runs for a failed rollout too, and the first error is the one 
   expect(report.error?.message).toBe("envResponse: first");
 });
 
-test("a handle in the state is an error that names it and says where it belongs", async () => {
+test("a handle in the state is an error with its name and where handles belong", async () => {
   const handle = { db: { exec: () => [] } };
   const environment = new MultiTurnEnv({
     dataset: rows,
-    // What the types refuse can still arrive at run time, from a value typed too loosely.
+    // A value that the types forbid can still arrive at run time, if it is typed too loosely.
     setupState: () => handle as object,
     rubric: {},
   });
@@ -169,13 +169,13 @@ test("a handle in the state is an error that names it and says where it belongs"
   expect(report.error?.message).toContain("state.db cannot be stored; return it from openLive");
 });
 
-test("a reserved name returned by setupState is an error that names it", async () => {
+test("a reserved name returned by setupState is an error with the name", async () => {
   const fields: object = { turn: 3 };
   const report = await run(new MultiTurnEnv({ dataset: rows, setupState: () => fields, rubric: {} }), []);
   expect(report.error?.message).toContain("state.turn is a field of the rollout");
 });
 
-test("a state over the limit is an error that names its size in bytes", async () => {
+test("a state over the limit is an error with its size in bytes", async () => {
   const environment = new MultiTurnEnv({
     dataset: rows,
     setupState: () => ({ log: "é".repeat(LIMITS.stateBytes / 2) }),
@@ -196,7 +196,7 @@ test("a state just within the limit is stored", async () => {
   expect((await run(environment, ["hello"])).state).toEqual({ log });
 });
 
-test("a hook cannot overwrite what is ours, and what it keeps hold of cannot change what was stored", async () => {
+test("a hook cannot overwrite library fields, and references it keeps cannot change what was stored", async () => {
   const kept: { list: number[] }[] = [];
   const environment = new MultiTurnEnv({
     dataset: rows,
@@ -221,7 +221,7 @@ test("a hook cannot overwrite what is ours, and what it keeps hold of cannot cha
   expect((await run(vandal, ["a"])).error?.error_chain_str).toBe("EnvError -> TypeError");
 });
 
-test("handles are opened before the first hook that may use them, once, and closed at the end", async () => {
+test("handles are opened once, before the first hook that may use them, and closed at the end", async () => {
   const log: string[] = [];
   const environment = new MultiTurnEnv({
     dataset: rows,
@@ -284,7 +284,7 @@ test("handles that cannot be opened fail the rollout, and cleanup runs without t
   expect(seen).toEqual([undefined]);
 });
 
-test("dispose closes open handles once, and says what went wrong", async () => {
+test("dispose closes open handles once, and returns what failed", async () => {
   let closed = 0;
   const environment = new MultiTurnEnv({
     dataset: rows,
@@ -304,7 +304,7 @@ test("dispose closes open handles once, and says what went wrong", async () => {
   expect(closed).toBe(1);
 });
 
-test("the first reply is the task's prompt, whole, and ends carry the clock", async () => {
+test("the first reply is the task's whole prompt, and ends have the clock's time", async () => {
   const environment = new MultiTurnEnv({ dataset: rows, rubric: {} });
   const rollout = await after(environment, started(), "setup");
   expect(await harnessOf(environment).perform({ kind: "reply" }, rollout)).toEqual({
@@ -316,14 +316,14 @@ test("the first reply is the task's prompt, whole, and ends carry the clock", as
   expect(await harnessOf(environment).perform({ kind: "close" }, rollout)).toMatchObject({ at: 7 });
 });
 
-test("a reply that is no message fails the rollout instead of reaching the model", async () => {
+test("a reply that is not a message fails the rollout and is not sent to the model", async () => {
   const odd: { role: "user"; content: string }[] = JSON.parse('[{"role":"robot","content":"x"}]');
   const environment = new MultiTurnEnv({ dataset: rows, envResponse: () => odd, rubric: {} });
   const report = await run(environment, ["hello"]);
   expect(report).toMatchObject({ stop_condition: "has_error", turns: 1 });
 });
 
-test("a final reply that no stop condition takes up fails the rollout instead of going round for ever", async () => {
+test("a final reply without a matching stop condition fails the rollout, which would never end otherwise", async () => {
   const environment = new MultiTurnEnv({
     dataset: rows,
     envResponse: (_messages, state) => {
@@ -337,7 +337,7 @@ test("a final reply that no stop condition takes up fails the rollout instead of
   expect(report.error?.message).toContain("no stop condition ends the rollout");
 });
 
-test("a capability is there only when it is both declared and offered", () => {
+test("a capability is available only if it is declared and offered", () => {
   const basics = { random: () => 0.5, now: () => 1 };
   expect(gateCapabilities(["sql"], { ...basics, sql }).sql).toBe(sql);
   expect(() => gateCapabilities([], { ...basics, sql }).sql).toThrow(/not declared: add "sql"/);
@@ -349,7 +349,7 @@ test("a capability is there only when it is both declared and offered", () => {
   expect([keyed.random(), keyed.now()]).toEqual([0.5, 1]);
 });
 
-test("an environment that touches what it did not declare fails with the line to add", async () => {
+test("an environment that uses an undeclared capability fails with the line to add", async () => {
   const environment = new StatefulToolEnv({
     dataset: rows,
     tools: [],
@@ -364,7 +364,7 @@ test("an environment that touches what it did not declare fails with the line to
   expect(report.error?.message).toBe('sql is used but not declared: add "sql" to needs');
 });
 
-test("two rollouts draw different numbers, the same rollout always the same", async () => {
+test("two rollouts draw different numbers, the same rollout always draws the same", async () => {
   const environment = new MultiTurnEnv({
     dataset: rows,
     maxTurns: 1,

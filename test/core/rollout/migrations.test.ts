@@ -8,7 +8,7 @@ test("every earlier schema has one named migration to the next", () => {
   expect(new Set(ROLLOUT_MIGRATIONS.map(({ name }) => name)).size).toBe(steps.length);
 });
 
-test("a stored rollout takes every step from where it is, and the newest none", () => {
+test("a stored rollout takes every step from its schema on, and one of the newest schema takes none", () => {
   const adding = (from: number, field: string) => ({
     name: `${field} is kept`,
     from,
@@ -22,6 +22,6 @@ test("a stored rollout takes every step from where it is, and the newest none", 
   expect(of({ schema })).toEqual({ schema });
 });
 
-test("one that a later release stored is left alone, with what to do", () => {
+test("a rollout stored by a later release is refused, with what to do", () => {
   expect(() => migrateRollout({ schema: ROLLOUT_SCHEMA + 1 })).toThrow(/deploy the newer release again/);
 });

@@ -1,4 +1,4 @@
-/** Code of an environment that is called beside its hooks: it is bound to them, and what it throws ends the rollout. */
+/** Environment code outside of hooks: it has the limits of hooks, and its errors end the rollout. */
 import { dataset, MultiTurnEnv } from "rollcall";
 import { expect, test } from "vitest";
 import * as z from "zod";
@@ -21,7 +21,7 @@ async function after(environment: SayingEnv, rollout: Rollout, kind: HookEffect[
   return advance(rollout, await harness.perform({ kind }, rollout));
 }
 
-/** Says its tools by `say`, and counts how often it was asked. */
+/** Returns the tools of `say`, and counts the calls. */
 class SayingEnv extends MultiTurnEnv<{ question: string }> {
   asked = 0;
   say: () => readonly ToolDefinition[] = () => [];
@@ -33,7 +33,7 @@ class SayingEnv extends MultiTurnEnv<{ question: string }> {
 
 const saying = () => new SayingEnv({ dataset: rows, maxTurns: 1, envResponse: () => "Go on.", rubric: {} });
 
-test("tools are asked for with the hook that left their state, and not again for the call", async () => {
+test("tools are read right after the hook that left their state, and not again for the call", async () => {
   const environment = saying();
   const ready = await after(environment, await after(environment, started(), "setup"), "reply");
   expect(ready.phase).toBe("sample");
@@ -42,7 +42,7 @@ test("tools are asked for with the hook that left their state, and not again for
   expect(environment.asked).toBe(1);
 });
 
-test("tools that cannot be said, or sent, fail the rollout before it calls", async () => {
+test("tools that cannot be listed or sent fail the rollout before the call", async () => {
   const refuse = () => {
     throw new Error("no tools");
   };
@@ -56,7 +56,7 @@ test("tools that cannot be said, or sent, fail the rollout before it calls", asy
   }
 });
 
-test("a close that throws outside of its hooks closes all the same", async () => {
+test("an error while closing outside of hooks does not prevent closing", async () => {
   const environment = saying();
   const ready = advance(await after(environment, started(), "setup"), { type: "timed_out" });
   Object.defineProperty(environment, "cleanupHandlers", {

@@ -1,4 +1,4 @@
-/** Chat completions as a server sends them, whole and as a stream, and what is read of them. */
+/** Chat completions as a server sends them, whole and as a stream, and how they are read. */
 import { expect } from "vitest";
 import type { ModelResponse } from "../../../src/contract/trajectory.ts";
 import { readChatCompletion } from "../../../src/core/rollout/chat-completion.ts";
@@ -31,7 +31,7 @@ export function read(text: string): ModelResponse {
   return readChatCompletion(readReplyText(text), 1);
 }
 
-/** The same in both forms. */
+/** Reads the same reply in both forms. */
 export function readBoth(body: Members): ModelResponse {
   const [whole, streamed] = [FORMS["whole"], FORMS["streamed"]].map((form) => read(form?.(body) ?? ""));
   if (whole === undefined) throw new Error("there are two forms");

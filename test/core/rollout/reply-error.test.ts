@@ -74,10 +74,10 @@ test.each<[server: string, body: unknown]>([
   ["a proxy", { choices: [{ message: { content: "4" } }], error: false }],
   ["nothing", {}],
   ["a text", "4"],
-])("%s: %j is none", (_server, body) => {
+])("%s: %j is not an error", (_server, body) => {
   expect(errorIn(body)).toBeNull();
 });
 
-test("words of any length are cut", () => {
+test("error messages are cut to a maximal length", () => {
   expect(errorIn({ error: "x".repeat(1_000_000) })?.error.message.length).toBeLessThan(5000);
 });

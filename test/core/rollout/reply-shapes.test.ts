@@ -1,4 +1,4 @@
-/** Content and tool calls in other shapes than OpenAI's, each read whole and as a stream. */
+/** Content and tool calls in other shapes than OpenAI's, each read as a whole reply and as a stream. */
 import { expect, test } from "vitest";
 import { textOf } from "../../../src/contract/messages.ts";
 import { streamOf } from "../../fakes/streamed-completion.ts";
@@ -44,7 +44,7 @@ test.each<[what: string, content: unknown, text: string]>([
   expect(Object.values(FORMS).map((form) => textOf(read(form(body)).message))).toEqual([text, text]);
 });
 
-test.each([{}, [], "", false, null])("tool calls that are %j are none", (tool_calls) => {
+test.each([{}, [], "", false, null])("tool calls that are %j count as none", (tool_calls) => {
   expect(readBoth(reply({ content: "Oslo", tool_calls })).message).toEqual({ role: "assistant", content: "Oslo" });
 });
 
@@ -57,15 +57,18 @@ test.each<[what: string, wrapped: (call: Members) => unknown]>([
   expect(read(text).message.tool_calls).toEqual([call]);
 });
 
-test.each(["NaN", "-Infinity", "Infinity"])("a member that is %s, as Python writes it, voids no answer", (word) => {
-  const content = `It is "${word}": ok`;
-  const body = reply({ content }, { logprobs: { content: [] }, score: "NOTHING" });
-  const whole = JSON.stringify(body).replace('"NOTHING"', word);
-  const streamed = streamOf(body).replace('"NOTHING"', word);
-  expect([read(whole).message.content, read(streamed).message.content]).toEqual([content, content]);
-});
+test.each(["NaN", "-Infinity", "Infinity"])(
+  "a member that is %s, as Python writes it, does not invalidate the answer",
+  (word) => {
+    const content = `It is "${word}": ok`;
+    const body = reply({ content }, { logprobs: { content: [] }, score: "NOTHING" });
+    const whole = JSON.stringify(body).replace('"NOTHING"', word);
+    const streamed = streamOf(body).replace('"NOTHING"', word);
+    expect([read(whole).message.content, read(streamed).message.content]).toEqual([content, content]);
+  },
+);
 
-test("D22: the text parts of a reply are pieces of one text, those of other messages are joined by a space", () => {
+test("D22: the text parts of a reply are pieces of one text, those of other messages are joined with a space", () => {
   const content = ["one", "two"].map((text) => ({ type: "text", text }));
   expect(textOf({ role: "assistant", content })).toBe("onetwo");
   expect(textOf({ role: "user", content })).toBe("one two");

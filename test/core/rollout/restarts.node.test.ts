@@ -1,7 +1,7 @@
 /**
- * A rollout driven by its own effects through crashes at any point, as the object's driver does it: the intent of a call
- * and its answer are stored, everything else is done again. Whatever the model and the environment answer is a function
- * of the stored state, as environments promise.
+ * A rollout driven by its own effects through crashes at any point, like in the object's driver: the intent of a call
+ * and its answer are stored, everything else is done again. The replies of the model and the environment depend only on
+ * the stored state, as environments promise.
  */
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -24,12 +24,12 @@ const MOST_STEPS = 500;
 
 interface Walk {
   readonly end: Rollout;
-  /** The turn of each call, in the order they were sent. */
+  /** The turn of each call, in the order of sending. */
   readonly sent: readonly number[];
   readonly crashes: number;
 }
 
-/** `crashes`: whether the process dies after each step; no more of them once they are used up. */
+/** `crashes`: whether the process dies after each step; after the end of the list it no longer dies. */
 function drive(seed: number, crashes: readonly boolean[]): Walk {
   let [rollout, stored] = [start, start];
   const save = (changed: Rollout) => {
@@ -56,7 +56,7 @@ function drive(seed: number, crashes: readonly boolean[]): Walk {
   throw new Error("the rollout does not end");
 }
 
-/** What comes of the next effect: decided by what is stored, calls counted apart. */
+/** The outcome of the next effect: it depends only on the stored state, except for the number of calls. */
 function eventAfter(seed: number, rollout: Rollout): Event {
   const { phase, turns, intent, final_env_response } = rollout;
   const failures = intent?.failures ?? 0;
@@ -94,14 +94,14 @@ function sampled(draw: number, turn: number, failures: number): Event {
   return { type: "answered", response, at: 1 };
 }
 
-/** All of a rollout but what its restarts cost. */
+/** All of a rollout except the costs of restarts. */
 function content({ turns, intent: _intent, ...rest }: Rollout) {
   return { ...rest, turns: turns.map((turn) => ({ ...turn, calls: 0 })) };
 }
 
 const walks = fc.tuple(fc.nat(), fc.array(fc.boolean(), { maxLength: 60 }));
 
-test("a rollout that dies at any point, any number of times, ends as one that never died", () => {
+test("a rollout killed at any points, any number of times, ends like one that was never killed", () => {
   fc.assert(
     fc.property(walks, ([seed, crashes]) => {
       expect(content(drive(seed, crashes).end)).toEqual(content(drive(seed, []).end));
@@ -109,7 +109,7 @@ test("a rollout that dies at any point, any number of times, ends as one that ne
   );
 });
 
-test("a death costs at most one call, and no turn is asked for again once a later one was", () => {
+test("a kill costs at most one call, and a turn is never sampled again once a later one was", () => {
   fc.assert(
     fc.property(walks, ([seed, crashes]) => {
       const [died, calm] = [drive(seed, crashes), drive(seed, [])];

@@ -1,4 +1,4 @@
-/** What holds for every order of events, however odd: the machine may be driven by retries, restarts and late news. */
+/** Properties that hold for every order of events: retries, restarts and late events may come in any order. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { cloneJson } from "../../../src/contract/json.ts";
@@ -91,7 +91,7 @@ const start = newRollout(
   0,
 );
 
-/** Every state a sequence leads through, the first included. */
+/** Every state of a sequence, including the first. */
 function walk(sequence: readonly Event[]): Rollout[] {
   const states = [start];
   for (const event of sequence) states.push(advance(states.at(-1) ?? start, event));
@@ -102,7 +102,7 @@ function holds(check: (states: Rollout[], sequence: Event[]) => void): void {
   fc.assert(fc.property(events, (sequence) => check(walk(sequence), sequence)));
 }
 
-test("no order of events throws, and everything that reads a state can read each", () => {
+test("no order of events throws, and every reached state can be read", () => {
   holds((states) => {
     for (const rollout of states) {
       nextEffect(rollout);
@@ -113,7 +113,7 @@ test("no order of events throws, and everything that reads a state can read each
   });
 });
 
-test("storing and reading back at every step changes nothing", () => {
+test("storing and loading after every step changes nothing", () => {
   holds((states, sequence) => {
     const restarted = sequence.reduce((rollout, event) => cloneJson(advance(rollout, cloneJson(event))), start);
     expect(restarted).toEqual(cloneJson(states.at(-1)));
@@ -138,7 +138,7 @@ test("done is final, and only a close leads there", () => {
   });
 });
 
-test("a turn once answered stays as it was answered; only the state beside the last one may follow", () => {
+test("an answered turn never changes; only the state of the last one may still be set", () => {
   holds((states) => {
     for (const [at, after] of states.entries()) {
       const before = states[at - 1]?.turns ?? [];
@@ -149,7 +149,7 @@ test("a turn once answered stays as it was answered; only the state beside the l
   });
 });
 
-test("no turn is answered without a call that was recorded as sent, when senders record it", () => {
+test("no turn is answered without a recorded call, if senders record calls", () => {
   const recorded = events.map((sequence) =>
     sequence.flatMap((event): Event[] => (event.type === "answered" ? [{ type: "sent" }, event] : [event])),
   );
@@ -162,7 +162,7 @@ test("no turn is answered without a call that was recorded as sent, when senders
   );
 });
 
-test("a stored trajectory gives back every turn with its state, and the last one is the final state", () => {
+test("a stored trajectory has every turn with its state, and the last one is the final state", () => {
   holds((states) => {
     const done = states.at(-1) ?? start;
     const stored = trajectoryOf(done);

@@ -82,7 +82,7 @@ test("a rollout of two turns goes setup, reply, sample, reply, sample, reply, cl
   });
 });
 
-test("calls count every send of a turn, so what retries and restarts cost can be read off", () => {
+test("calls count every send of a turn, so they show the cost of retries and restarts", () => {
   const resent = after([{ type: "call_failed", not_before: 500 }, sent, sent], sampling);
   expect(nextEffect(resent)).toEqual({ kind: "sample", turn: 0, not_before: 500 });
   expect(resent.intent).toMatchObject({ calls: 3, failures: 1 });
@@ -107,7 +107,7 @@ test("a failed call is listed with its turn and its number, and a free one costs
   expect(early).toBe(start);
 });
 
-test("an answer that comes twice, or too late, changes nothing", () => {
+test("an answer that comes twice or too late changes nothing", () => {
   const once = advance(sampling, answered("a"));
   expect(advance(once, answered("again"))).toBe(once);
   expect(advance(start, answered("early"))).toBe(start);
@@ -123,14 +123,14 @@ test("the outstanding prompt is the whole history, also when a hook rewrote it",
   expect(outstandingPrompt(start)).toEqual(prompt);
 });
 
-test("a final reply is no call: the conditions are asked again", () => {
+test("after a final reply there is no call: the stop conditions are checked again", () => {
   const final: Messages = [{ role: "user", content: "bye" }];
   const given = after([answered("a"), replied([], { n: 1 }, final)], sampling);
   expect(nextEffect(given)).toEqual({ kind: "reply" });
   expect(completionOf(given).map((message) => message.content)).toEqual(["a", "bye"]);
 });
 
-test("an answer cut short does not end the rollout, but marks it when it stops", () => {
+test("a truncated answer does not end the rollout, but marks it when it stops", () => {
   const cut = advance(sampling, answered("a", { finish_reason: "length" }));
   expect([cut.turns[0]?.is_truncated, cut.is_truncated]).toEqual([true, false]);
   const stopped = advance(cut, { type: "stopped", condition: "done", state: {} });
@@ -142,7 +142,7 @@ test("a turn whose ids were cut counts as truncated", () => {
   expect(cut.turns[0]?.is_truncated).toBe(true);
 });
 
-test("a time limit stops as it stands: no error, and truncation is not settled anew", () => {
+test("a time limit stops the rollout as it is: without an error, and truncation is not determined again", () => {
   const cut = advance(sampling, answered("a", { finish_reason: "length" }));
   expect(advance(cut, { type: "timed_out" })).toMatchObject({
     phase: "close",
@@ -152,7 +152,7 @@ test("a time limit stops as it stands: no error, and truncation is not settled a
   });
 });
 
-test("a prompt too long is a truncation and no error", () => {
+test("a prompt that is too long is a truncation and not an error", () => {
   expect(advance(sampling, { type: "prompt_too_long" })).toMatchObject({
     phase: "close",
     stop_condition: "prompt_too_long",
@@ -161,7 +161,7 @@ test("a prompt too long is a truncation and no error", () => {
   });
 });
 
-test("a failure keeps its class through closing, and closing cannot overwrite its error", () => {
+test("a failure keeps its class while closing, and closing cannot replace its error", () => {
   const ended = after([failed, { ...closed, error: { ...error, message: "second" } }], sampling);
   expect(ended).toMatchObject({
     phase: "done",
@@ -180,7 +180,7 @@ test("an error while closing fails a rollout that had ended well", () => {
   });
 });
 
-test("a cancelled rollout closes, keeps its reason, and nothing that comes late changes it", () => {
+test("a cancelled rollout closes and keeps its reason, and late events change nothing", () => {
   const cancelled = advance(sampling, { type: "cancelled", reason: "user" });
   expect(cancelled).toMatchObject({ phase: "close", cancelled: "user", stop_condition: null });
   for (const late of [failed, answered("a"), { type: "timed_out" } as const, sent]) {
@@ -190,7 +190,7 @@ test("a cancelled rollout closes, keeps its reason, and nothing that comes late 
 
 const QUARTER = LIMITS.rolloutCharacters / 4;
 
-/** Turn after turn of a model that says so much, until the machine wants no more calls. */
+/** Plays turns of a model with this reply until the machine makes no more calls. */
 function talking(said: string, told: string, state: (turn: number) => object): Rollout {
   let rollout = after([setUp, replied(prompt, { n: 0 })]);
   let history: Messages = [...prompt, { role: "assistant", content: said }];
@@ -202,7 +202,7 @@ function talking(said: string, told: string, state: (turn: number) => object): R
   return rollout;
 }
 
-test("a rollout whose turns hold all that may be held is truncated there, by name, and keeps its turns", () => {
+test("a rollout whose turns reach the size limit is truncated, with that stop condition, and keeps its turns", () => {
   const rollout = talking("a".repeat(QUARTER), "more", () => ({}));
   expect(rollout).toMatchObject({
     phase: "close",
@@ -216,16 +216,16 @@ test("a rollout whose turns hold all that may be held is truncated there, by nam
   expect(trajectoryOf(done)).toMatchObject({ stop_condition: "max_size_reached", usage: {} });
 });
 
-test("what the environment replies and what its state becomes count as what the model says does", () => {
+test("the environment's replies and states count towards the size like the model's replies", () => {
   expect(talking("a", "m".repeat(QUARTER), () => ({})).turns.length).toBe(4);
   const grown = (turn: number) => ({ kept: `${turn}${"s".repeat(QUARTER)}` });
   expect(talking("a", "more", grown).turns.length).toBe(4);
-  // What stays as it is, is kept whole every eighth turn.
+  // An unchanged state is still stored whole every eighth turn.
   const same = "s".repeat(QUARTER);
   expect(talking("a", "more", () => ({ same })).turns.length).toBe(24);
 });
 
-test("a final reply that is too large is left out, and a rollout that fits ends by its own condition", () => {
+test("a final reply that is too large is left out, and a rollout within the limit ends by its own condition", () => {
   const final = [{ role: "user", content: "f".repeat(LIMITS.rolloutCharacters) }] as const;
   const stopped = after([answered("a"), replied(prompt, { n: 1 }, final)], sampling);
   expect(stopped).toMatchObject({ stop_condition: "max_size_reached", final_env_response: null });
@@ -233,7 +233,7 @@ test("a final reply that is too large is left out, and a rollout that fits ends 
   expect(fits).toMatchObject({ phase: "reply", is_truncated: false });
 });
 
-test("a rollout stored by a release that counted nothing goes on from nothing", () => {
+test("a rollout stored by a release that did not count sizes continues from zero", () => {
   const { held: _, ...uncounted } = sampling;
   expect(after([answered("a"), replied(prompt, { n: 1 })], uncounted).phase).toBe("sample");
 });

@@ -1,13 +1,13 @@
 /**
- * Replies as servers that call themselves OpenAI-compatible send them, each read whole and as a stream. The shapes are
- * those of their documentation, their sources or reports of their users; docs/endpoints.md names where.
+ * Replies of servers that call themselves OpenAI-compatible, each read whole and as a stream. The shapes are from their
+ * documentation, their sources or reports of their users; docs/endpoints.md has the references.
  */
 import { describe, expect, test } from "vitest";
 import { ModelError } from "../../../src/contract/errors.ts";
 import { readChatCompletion } from "../../../src/core/rollout/chat-completion.ts";
 import { FORMS, type Members, read, readBoth, reply, USAGE } from "./replies.ts";
 
-describe("what stands beside an answer never voids it", () => {
+describe("fields besides an answer never make it unusable", () => {
   test.each<[server: string, body: Members]>([
     [
       "OpenRouter: usage of nulls",
@@ -72,7 +72,7 @@ describe("what stands beside an answer never voids it", () => {
       { content: "Oslo", refusal: null, annotations: [], audio: null, tool_calls: null },
     ],
     ["vLLM: an empty list of calls", { content: "Oslo", reasoning: null, reasoning_content: null, tool_calls: [] }],
-  ])("%s: nothing of it is kept", (_server, message) => {
+  ])("%s: none of it is kept", (_server, message) => {
     const { provider_fields, ...kept } = readBoth(reply(message)).message;
     expect(kept).toEqual({ role: "assistant", content: "Oslo" });
     expect(provider_fields ?? '{"refusal":false}').toBe('{"refusal":false}');
@@ -93,7 +93,7 @@ describe("what stands beside an answer never voids it", () => {
     ],
     ["xAI, DeepSeek: a text", { reasoning_content: "so it is" }, "so it is"],
     ["Ollama: a text by another name", { reasoning: "so it is" }, "so it is"],
-  ])("%s: what the model thought is read", (_server, message, text) => {
+  ])("%s: the model's thoughts are read", (_server, message, text) => {
     expect(readBoth(reply({ content: "Oslo", ...message })).message).toMatchObject({
       content: "Oslo",
       reasoning_content: text,
@@ -113,7 +113,7 @@ describe("how a reply ended", () => {
     ["Gemini's compatibility", "function_call_filter: MALFORMED_FUNCTION_CALL"],
     ["Cohere", "ERROR"],
     ["a proxy", { type: "error" }],
-  ])("%s: a reply that ends by %j was broken off, and another try may be whole", (_server, finish_reason) => {
+  ])("%s: a reply that ends with %j was broken off, and is retryable", (_server, finish_reason) => {
     for (const form of Object.values(FORMS)) {
       const thrown = caught(() => read(form(reply({ content: "Os" }, { finish_reason }))));
       expect(thrown).toBeInstanceOf(ModelError);
@@ -121,7 +121,7 @@ describe("how a reply ended", () => {
     }
   });
 
-  test("OpenRouter: a choice with an error was broken off, whatever it calls its end", () => {
+  test("OpenRouter: a choice with an error was broken off, whatever its finish reason", () => {
     for (const form of Object.values(FORMS)) {
       const body = reply({ content: "Os" }, { error: { code: 502, message: "upstream reset" } });
       expect(() => read(form(body))).toThrow(/broken off.*upstream reset/);
@@ -141,7 +141,7 @@ describe("how a reply ended", () => {
     ["Bedrock", "guardrail_intervened"],
     ["Anthropic", "refusal"],
     ["Zhipu", "sensitive"],
-  ])("%s: a reply that ends by %s was refused by a policy, and no other try mends it", (_server, finish_reason) => {
+  ])("%s: a reply that ends with %s was refused by a policy, and is not retryable", (_server, finish_reason) => {
     for (const form of Object.values(FORMS)) {
       const thrown = caught(() => read(form(reply({ content: "Os" }, { finish_reason }))));
       expect(thrown).toMatchObject({ name: "PolicyRefusalError", retryable: false });
@@ -157,7 +157,7 @@ describe("how a reply ended", () => {
     ["Anthropic, Bedrock", "max_tokens"],
     ["Anthropic", "model_context_window_exceeded"],
     ["a proxy", { type: "length" }],
-  ])("%s: a reply that ends by %j was cut at a limit of tokens", (_server, finish_reason) => {
+  ])("%s: a reply that ends with %j was cut at a token limit", (_server, finish_reason) => {
     expect(readBoth(reply({ content: "Os" }, { finish_reason }))).toMatchObject({ finish_reason: "length" });
   });
 
@@ -174,7 +174,7 @@ describe("how a reply ended", () => {
     ["Anthropic", "pause_turn", "pause_turn"],
     ["Databricks", { type: "halted", token: 3 }, "halted"],
     ["a proxy", 7, "7"],
-  ])("%s: a whole answer that ends by %j counts, and the word is kept", (_server, finish_reason, word) => {
+  ])("%s: a whole answer that ends with %j counts, and the word is kept", (_server, finish_reason, word) => {
     const { finish_word, ...response } = readBoth(reply({ content: "Oslo" }, { finish_reason }));
     expect(response).toMatchObject({ message: { content: "Oslo" }, finish_reason: null });
     expect(finish_word).toBe(word);
@@ -214,13 +214,13 @@ describe("tool calls", () => {
     expect(callsOf(call(args)).map(({ function: called }) => called.arguments)).toEqual([text]);
   });
 
-  test("D20: arguments that are an object are the call's, missing ones are none, and each call has an id", () => {
+  test("D20: arguments that are an object are accepted, missing ones are empty, and each call has an id", () => {
     const calls = callsOf({ function: { name: "a", arguments: { n: 1 } } }, { id: "", function: { name: "b" } });
     expect(calls.map(({ function: called }) => called.arguments)).toEqual(['{"n":1}', "{}"]);
     expect(new Set(calls.map(({ id }) => id)).size).toBe(2);
   });
 
-  test("arguments that are missing are none", () => {
+  test("missing arguments are empty", () => {
     expect(callsOf({ id: "a", type: "function", function: { name: "hour" } })).toEqual([
       { id: "a", type: "function", function: { name: "hour", arguments: "{}" } },
     ]);
@@ -241,7 +241,7 @@ describe("tool calls", () => {
     ["Kimi: the same twice", ["functions.sum:0", "functions.sum:0"]],
     ["a proxy: one of two", ["a", ""]],
     ["Mistral: null as a text", ["null", "null"]],
-  ])("%s: each call gets an id of its own", (_server, ids) => {
+  ])("%s: each call gets its own id", (_server, ids) => {
     const wire = ids.map((id, at) => ({ ...call(`{"a":${at}}`), id }));
     const { tool_calls = [] } = read(JSON.stringify(reply({ content: null, tool_calls: wire }))).message;
     expect(tool_calls.map(({ function: called }) => called.arguments)).toEqual(['{"a":0}', '{"a":1}']);
@@ -249,7 +249,7 @@ describe("tool calls", () => {
     expect(tool_calls.every(({ id }) => id !== "")).toBe(true);
   });
 
-  test("an id that an earlier turn has used is replaced by one that even Mistral takes", () => {
+  test("an id already used in an earlier turn is replaced by one that Mistral also accepts", () => {
     const body = JSON.parse(JSON.stringify(reply({ content: null, tool_calls: [call("{}")] })));
     const { tool_calls = [] } = readChatCompletion(body, 1, new Set(["call_1"])).message;
     expect(tool_calls.map(({ id }) => id)).toEqual([expect.stringMatching(/^[a-zA-Z0-9]{9}$/)]);
@@ -263,14 +263,14 @@ describe("tool calls", () => {
     expect(tool_calls).toMatchObject([{ function: { name: "sum", arguments: "{}" } }]);
   });
 
-  test("a flat call is one", () => {
+  test("a flat call is a tool call", () => {
     expect(callsOf({ id: "a", name: "sum", arguments: { a: 1 } })).toMatchObject([
       { id: "a", function: { name: "sum", arguments: '{"a":1}' } },
     ]);
   });
 });
 
-describe("what goes back to the server is kept", () => {
+describe("members that go back to the server are kept", () => {
   const fieldsOf = (message: Members) =>
     JSON.parse(readBoth(reply({ content: "Oslo", ...message })).message.provider_fields ?? "null");
 
@@ -296,7 +296,7 @@ describe("what goes back to the server is kept", () => {
     expect(JSON.parse(called?.provider_fields ?? "null")).toEqual({ ...kept, function: { parsed: { n: 1 } } });
   });
 
-  test("one text of thoughts is kept once, with the name it came by", () => {
+  test("a single text of thoughts is kept once, under its member's name", () => {
     const { message } = readBoth(reply({ content: "Oslo", reasoning: "so" }));
     expect(message).toEqual({
       role: "assistant",
@@ -314,7 +314,7 @@ describe("what goes back to the server is kept", () => {
     );
   });
 
-  test("what makes a reply too long is left out, and arguments that do are no answer", () => {
+  test("members that make a reply too long are left out, and arguments that do make it unusable", () => {
     const long = "x".repeat(3 * 1024 * 1024);
     const text = JSON.stringify(reply({ content: "4", a: long, b: long, c: 1 }));
     expect(read(text).message).toEqual({ role: "assistant", content: "4" });
@@ -322,7 +322,7 @@ describe("what goes back to the server is kept", () => {
     expect(() => read(JSON.stringify(reply({ content: null, tool_calls: [call] })))).toThrow("longer than");
   });
 
-  test("what holds too much, is nested too deeply or is no name is left out, and the answer counts", () => {
+  test("a member that is too large, too deeply nested or has an invalid name is left out, and the answer counts", () => {
     const deep = `${"[".repeat(500)}${"]".repeat(500)}`;
     const text = `{"choices":[{"message":{"content":"4","deep":${deep},"many":[${"1,".repeat(20_000)}1],"__proto__":{"a":1},"kept":1}}]}`;
     expect(read(text).message).toEqual({ role: "assistant", content: "4", provider_fields: '{"kept":1}' });

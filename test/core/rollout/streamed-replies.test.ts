@@ -1,4 +1,4 @@
-/** Streams of chat completions as servers send them; their shapes are those that docs/endpoints.md names. */
+/** Streams of chat completions as servers send them; docs/endpoints.md has the sources of their shapes. */
 import { describe, expect, test } from "vitest";
 import type { ModelResponse } from "../../../src/contract/trajectory.ts";
 import { readChatCompletion } from "../../../src/core/rollout/chat-completion.ts";
@@ -41,21 +41,21 @@ describe("streams", () => {
     expect(read(streamOf(body, style))).toEqual(read(JSON.stringify(body)));
   });
 
-  test("whole calls without ids and with one number are calls of their own", () => {
+  test("complete calls without ids and with the same number are separate calls", () => {
     const piece = (name: string) =>
       `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"${name}","arguments":"{}"}}]}}]}\n\n`;
     const { tool_calls = [] } = read(`${piece("a")}${piece("b")}data: [DONE]\n\n`).message;
     expect(tool_calls.map(({ function: called }) => called.name)).toEqual(["a", "b"]);
   });
 
-  test("DashScope: a name with every piece of one call is one call", () => {
+  test("DashScope: pieces of one call that all have its name are one call", () => {
     const piece = (args: string) =>
       `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [{ index: 0, id: "", function: { name: "a", arguments: args } }] } }] })}\n\n`;
     const { tool_calls = [] } = read(`${piece("")}${piece('{"n":')}${piece("1}")}data: [DONE]\n\n`).message;
     expect(tool_calls.map(({ function: called }) => called)).toEqual([{ name: "a", arguments: '{"n":1}' }]);
   });
 
-  test("GLM: another id with every piece of one call is one call, with the first id", () => {
+  test("GLM: pieces of one call that all have different ids are one call, with the first id", () => {
     const piece = (id: string, called: object) =>
       `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [{ index: 0, id, function: called }] } }] })}\n\n`;
     const text = `${piece("call_DfU2", { name: "sum", arguments: "" })}${piece("call_LEN0", { name: null, arguments: '{"a"' })}`;
@@ -65,7 +65,7 @@ describe("streams", () => {
     ]);
   });
 
-  test("the function call of OpenAI's first API comes in pieces, too", () => {
+  test("the function call of OpenAI's first API may also be streamed", () => {
     const pieces = [{ name: "sum", arguments: "" }, { arguments: '{"a":' }, { arguments: "1}" }];
     const text = pieces.map(
       (called) => `data: ${JSON.stringify({ choices: [{ delta: { function_call: called } }] })}\n\n`,
@@ -74,7 +74,7 @@ describe("streams", () => {
     expect(tool_calls).toMatchObject([{ function: { name: "sum", arguments: '{"a":1}' } }]);
   });
 
-  test("line separators of Unicode in a text are no ends of lines", () => {
+  test("Unicode's line separators in a text do not end a line", () => {
     const text = streamOf(reply({ content: "a\u2028b\u2029c" }));
     expect(text).toContain("\u2028");
     expect(read(text).message.content).toBe("a\u2028b\u2029c");
@@ -86,7 +86,7 @@ describe("streams", () => {
     ["a proxy", '{"error":true,"message":"boom"}'],
     ["OpenAI", '{"error":{"message":"boom","type":"server_error"}}'],
     ["TGI", '{"error":"boom","error_type":"generation"}'],
-  ])("%s: an error in the middle of a stream makes it no answer", (_server, event) => {
+  ])("%s: an error in the middle of a stream makes the reply unusable", (_server, event) => {
     for (const field of ["data", "error"]) {
       const half = 'data: {"choices":[{"delta":{"content":"Half"}}]}';
       const body = readReplyText(`${half}\n\n${field}: ${event}\n\ndata: [DONE]\n\n`);
@@ -94,7 +94,7 @@ describe("streams", () => {
     }
   });
 
-  test("what is listed beside the text stays apart: citations, pictures, thoughts that are encrypted", () => {
+  test("parts besides the text stay separate: citations, pictures, encrypted thoughts", () => {
     const cite = (url: string) => ({ type: "url_citation", url_citation: { url } });
     const secret = (id: string) => ({ type: "reasoning.encrypted", id, data: "AAA=", index: 0 });
     const body = reply({
@@ -105,17 +105,17 @@ describe("streams", () => {
     expect(read(streamOf(body))).toEqual(read(JSON.stringify(body)));
   });
 
-  test("events that one line feed ends, and words that keep a connection open, do no harm", () => {
+  test("events that end with one line feed, and keep-alive words, are accepted", () => {
     const chunk = (content: string) => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n`;
     expect(read(`data: keep-alive\n\n${chunk("Os")}${chunk("lo")}data: [DONE]\n`).message.content).toBe("Oslo");
   });
 
-  test("a count of tokens is not taken back by an empty one", () => {
+  test("an empty usage does not replace an earlier one", () => {
     const text = `data: {"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}],"usage":${JSON.stringify(USAGE)}}\n\n`;
     expect(read(`${text}data: {"choices":[],"usage":{}}\n\n`).usage).toEqual(USAGE);
   });
 
-  test("a long tool call in small pieces, and parts of many members, are read in time that grows with their length", () => {
+  test("a long tool call in small pieces, and parts with many members, are read in linear time", () => {
     const piece = (called: object) =>
       `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [{ index: 0, function: called }] } }] })}\n\n`;
     const args = `{"text":"${"abcd".repeat(100_000)}"}`;
@@ -128,7 +128,7 @@ describe("streams", () => {
     expect(() => read(`${part}${more}data: [DONE]\n\n`)).toThrow("more than 10000 values");
   });
 
-  test("Mistral: parts that think, then plain text", () => {
+  test("Mistral: parts with thoughts, then plain text", () => {
     const deltas = [
       { content: [{ type: "thinking", thinking: [{ type: "text", text: "It " }] }] },
       { content: [{ type: "thinking", thinking: [{ type: "text", text: "is." }] }] },
@@ -142,7 +142,7 @@ describe("streams", () => {
     ]);
   });
 
-  test("OpenRouter: pieces of one entry of reasoning details are put together", () => {
+  test("OpenRouter: pieces of one entry of reasoning details are merged", () => {
     const deltas = [
       { content: "", reasoning_details: [{ type: "reasoning.text", text: "It ", index: 0 }] },
       { content: "Oslo", reasoning_details: [{ type: "reasoning.text", text: "is.", signature: "s", index: 0 }] },
@@ -155,7 +155,7 @@ describe("streams", () => {
     });
   });
 
-  test("vLLM: token ids, logprobs and usage of the pieces are those of the whole", () => {
+  test("vLLM: token ids, logprobs and usage of the pieces equal those of the whole reply", () => {
     const events = [
       {
         prompt_token_ids: [1, 2],
@@ -202,11 +202,11 @@ describe("streams", () => {
     ["an end in the middle of an event", 'data: {"choices":[{"delta":{"content":"Os"}}]}\n\ndata: {"choices":[{"del'],
     ["comments alone", ": OPENROUTER PROCESSING\n\n: OPENROUTER PROCESSING\n\n"],
     ["nothing", ""],
-  ])("%s is no answer", (_what, text) => {
+  ])("%s is not an answer", (_what, text) => {
     expect(() => read(text)).toThrow();
   });
 
-  test("comment lines and blank ones before a whole reply are passed over", () => {
+  test("comment lines and blank lines before a whole reply are skipped", () => {
     expect(
       read(`\n: OPENROUTER PROCESSING\n\n  \n${JSON.stringify(reply({ content: "Oslo" }), null, 2)}`).message.content,
     ).toBe("Oslo");

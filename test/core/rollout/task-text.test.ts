@@ -4,7 +4,7 @@ import { taskText } from "../../../src/core/rollout/task-text.ts";
 
 const user = (content: Message["content"]): Message => ({ role: "user", content });
 
-test("a task is known by what a user says last in its prompt, whatever stands before it", () => {
+test("a task's text is the last user message of its prompt, whatever precedes it", () => {
   const before: Message[] = [
     { role: "system", content: "You add numbers." },
     user("What is 1 + 1?"),
@@ -15,11 +15,11 @@ test("a task is known by what a user says last in its prompt, whatever stands be
   expect(taskText([{ role: "text", content: "Once upon a time" }])).toBe("Once upon a time");
 });
 
-test("it is one line, its white space single spaces", () => {
+test("the text is one line, with single spaces", () => {
   expect(taskText([user("\n\n  Sort:\r\n\t3,\u00a01 \u2028 2  ")])).toBe("Sort: 3, 1 2");
 });
 
-test("of a message in parts it is the words", () => {
+test("of a message in parts the text is the words", () => {
   const picture = { type: "image_url", image_url: { url: "data:image/png;base64,AA" } };
   expect(taskText([user([{ type: "text", text: "What is" }, picture, { type: "text", text: "this?" }])])).toBe(
     "What is this?",
@@ -27,19 +27,19 @@ test("of a message in parts it is the words", () => {
   expect(taskText([user([picture])])).toBeNull();
 });
 
-test("there is none where no user says a word", () => {
+test("without words of a user there is no text", () => {
   for (const prompt of [[], [{ role: "system" as const, content: "Sing." }], [user("\n \n\t")], [user("")]]) {
     expect(taskText(prompt)).toBeNull();
   }
 });
 
-test("it has 120 characters at most, with a mark where it is cut, and no half of one", () => {
+test("the text has at most 120 characters, with a mark if it is cut, and no half of a surrogate pair", () => {
   const whole = "x".repeat(120);
   expect(taskText([user(whole)])).toBe(whole);
   expect(taskText([user(`${whole}x`)])).toBe(`${"x".repeat(119)}…`);
   const words = taskText([user("word ".repeat(1_000_000))]);
   expect([words?.length, words?.slice(-6)]).toEqual([120, " word…"]);
-  // The cut falls into a pair, and then between two.
+  // The cut falls inside a surrogate pair, and then between two.
   for (const shift of ["", "a"]) {
     const text = taskText([user(shift + "😀".repeat(100))]);
     expect(text).toMatch(/😀…$/u);

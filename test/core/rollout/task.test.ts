@@ -21,7 +21,7 @@ function refusalOf(call: () => unknown): { index: number; path: string; message:
   throw new Error("nothing was refused");
 }
 
-test("a dataset knows its kind and, if it ends and is here, its length", () => {
+test("a dataset has its kind and, if it is finite and available, its length", () => {
   const rows = [{ question: "a" }, { question: "b" }];
   expect(uploaded).toMatchObject({ kind: "uploaded", length: null });
   expect(dataset(Question, rows)).toMatchObject({ kind: "rows", length: 2 });
@@ -29,7 +29,7 @@ test("a dataset knows its kind and, if it ends and is here, its length", () => {
   expect(generated).toMatchObject({ kind: "generated", length: null });
 });
 
-test("no row is made before it is asked for, and then only that one", () => {
+test("no row is made before it is needed, and then only that one", () => {
   const asked: number[] = [];
   const endless = dataset(Question, (index) => {
     asked.push(index);
@@ -49,12 +49,12 @@ test("a generated row depends on seed and index alone", () => {
   expect(rowAt(endless, 10, 7)).not.toEqual(late);
 });
 
-test("asking beyond the rows, or for uploaded rows that are not here, is a RangeError", () => {
+test("reading beyond the rows, or uploaded rows that are not available, is a RangeError", () => {
   expect(() => rowAt(dataset(Question, [{ question: "a" }]), 1, 0)).toThrow(RangeError);
   expect(() => rowAt(uploaded, 0, 0)).toThrow(RangeError);
 });
 
-test("a parsed row is frozen to its depths and leaves the given one alone", () => {
+test("a parsed row is deep-frozen and leaves its input unchanged", () => {
   const Open = z.looseObject({ question: z.string() });
   const given = { question: "q", info: { tags: ["a"] } };
   const row = parseRow(dataset(Open, "uploaded"), given, 0);
@@ -65,7 +65,7 @@ test("a parsed row is frozen to its depths and leaves the given one alone", () =
   expect(row["info"]).toEqual({ tags: ["a"] });
 });
 
-test("a row without a field is refused by the name a request would give it", () => {
+test("a row without a field is refused with the field's name in the request", () => {
   expect(refusalOf(() => parseRow(uploaded, {}, 16))).toEqual({
     index: 16,
     path: "rows[16].question",
@@ -73,7 +73,7 @@ test("a row without a field is refused by the name a request would give it", () 
   });
 });
 
-test("a field of the wrong kind is refused with what was expected", () => {
+test("a field of the wrong type is refused with the expected type", () => {
   const refusal = refusalOf(() => parseRow(uploaded, { question: "q", level: "high" }, 0));
   expect(refusal.path).toBe("rows[0].level");
   expect(refusal.message).toContain("level");
@@ -86,18 +86,18 @@ test("a field inside a list is named with its place", () => {
   expect(refusalOf(() => parseRow(Nested, row, 2)).path).toBe("rows[2].parts[1].text");
 });
 
-test("a row that is no object is refused as a whole", () => {
+test("a row that is not an object is refused as a whole", () => {
   expect(refusalOf(() => parseRow(uploaded, "q", 3)).path).toBe("rows[3]");
   expect(refusalOf(() => parseRow(dataset(z.string(), "uploaded"), "q", 3)).path).toBe("rows[3]");
 });
 
-test("a row JSON cannot represent is refused where it stops being JSON", () => {
+test("a row that is not JSON is refused with the place of the first fault", () => {
   const Dated = dataset(z.object({ day: z.date() }), "uploaded");
   const refusal = refusalOf(() => parseRow(Dated, { day: new Date(0) }, 0));
   expect(refusal).toMatchObject({ path: "rows[0].day", message: expect.stringContaining("Date") });
 });
 
-test("a schema that throws or is asynchronous, and a row that holds itself, are refused as rows", () => {
+test("a schema that throws or is asynchronous, and a row that contains itself, are refused as rows", () => {
   const thrower = Question.transform((): never => {
     throw new Error("no such level");
   });
@@ -117,7 +117,7 @@ test("a schema that throws or is asynchronous, and a row that holds itself, are 
   expect(endless.message).toBe("JSON cannot represent endless nesting");
 });
 
-test("without shuffling examples come in order; with it each comes once, the same for one seed", () => {
+test("without shuffling examples come in order; with it each comes once, in the same order for the same seed", () => {
   const positions = Array.from({ length: 50 }, (_, position) => position);
   const plain = { length: 50, shuffle: false, seed: 1 };
   expect(positions.map((position) => exampleAt(position, plain))).toEqual(positions);
@@ -126,7 +126,7 @@ test("without shuffling examples come in order; with it each comes once, the sam
   expect(shuffled.toSorted((a, b) => a - b)).toEqual(positions);
 });
 
-test("an endless dataset goes on in order and cannot be shuffled", () => {
+test("an endless dataset continues in order and cannot be shuffled", () => {
   expect(exampleAt(10 ** 9, { length: null, shuffle: false, seed: 0 })).toBe(10 ** 9);
   expect(() => exampleAt(0, { length: null, shuffle: true, seed: 0 })).toThrow(RangeError);
 });
@@ -168,13 +168,13 @@ test("a prompt column with a system message of its own keeps it", () => {
   expect(prompt).toEqual([{ role: "system", content: "own" }]);
 });
 
-test("a text prompt passes as it is, and is refused where a system prompt would go before it", () => {
+test("a text prompt is unchanged, and is refused if there is a system prompt", () => {
   const row = { prompt: "once upon a time" };
   expect(buildTask({}, row, 0).prompt).toEqual([{ role: "text", content: "once upon a time" }]);
   expect(refusalOf(() => buildTask({ systemPrompt: "S" }, row, 0)).path).toBe("rows[0].prompt");
 });
 
-test("a prompt column that is no list of messages is refused at the message", () => {
+test("a prompt column that is not a list of messages is refused with the message", () => {
   const row = { prompt: [{ role: "user", content: "a" }, { role: "wizard" }] };
   expect(refusalOf(() => buildTask({}, row, 5)).path).toBe("rows[5].prompt[1].role");
 });
@@ -188,7 +188,7 @@ test("an answer is text: other values are taken as their JSON", () => {
   expect(answers).toEqual(["42", "42", "true", "", '["a"]']);
 });
 
-test("info may be an object or the text of one", () => {
+test("info may be an object or its JSON text", () => {
   const ask = (info: TaskRow[string]) => buildTask({}, { question: "q", info }, 0).info;
   expect(ask({ k: 1 })).toEqual({ k: 1 });
   expect(ask('{"k": 1}')).toEqual({ k: 1 });
@@ -203,7 +203,7 @@ test("a task's key is the hash of its content, whatever the order of its columns
   expect(await taskKey({ a: { c: 3, d: 2 }, b: 1 }, identity)).toBe(key);
 });
 
-test("a dataset may have a length and make its rows one by one, or make all of them once, when the first is asked for", () => {
+test("a dataset may have a length and make its rows one by one, or make all of them once, when the first is needed", () => {
   const made: number[] = [];
   const long = dataset(Question, {
     length: 3,
@@ -231,7 +231,7 @@ test("a dataset may have a length and make its rows one by one, or make all of t
   expect(() => dataset(Question, endless)).toThrow(RangeError);
 });
 
-test("R-ds-1: a row is known by its own whole number, else by its place, and an id of another kind is its src_id", () => {
+test("R-ds-1: a row's example id is its own whole number, else its index, and an id of another type becomes src_id", () => {
   const idOf = (row: TaskRow) => {
     const { example_id, task } = buildTask({}, { question: "q", ...row }, 3);
     return [example_id, task["example_id"], task["src_id"]];
@@ -245,7 +245,7 @@ test("R-ds-1: a row is known by its own whole number, else by its place, and an 
   expect(idOf({ example_id: 1.5 })).toEqual([3, 1.5, 1.5]);
 });
 
-test("an environment's own prompt goes before the row's columns, behind the system prompt", () => {
+test("an environment's own prompt has precedence over the row's columns, and follows the system prompt", () => {
   const environment = { systemPrompt: "S", makePrompt: (task: TaskRow) => [said(`${task["n"]}`)] };
   const said = (content: string) => ({ role: "user", content }) as const;
   const { prompt } = buildTask(environment, { n: 7, question: "unread", prompt: "unread" }, 0);
@@ -254,7 +254,7 @@ test("an environment's own prompt goes before the row's columns, behind the syst
   expect(bare.prompt).toEqual([{ role: "text", content: "text" }]);
 });
 
-test("a prompt column may hold parts and flat tool calls", () => {
+test("a prompt column may have parts and flat tool calls", () => {
   const image = { type: "image_url", image_url: { url: "https://host.test/a.png" } };
   const prompt = [
     { role: "user", content: [{ type: "text", text: "look" }, image] },
@@ -267,7 +267,7 @@ test("a prompt column may hold parts and flat tool calls", () => {
   expect(refusalOf(() => buildTask({}, bad, 4)).path).toBe("rows[4].prompt[0].content[0].text");
 });
 
-test("tools that a row brings along are refused in the shapes that verifiers gave up", () => {
+test("a row's tools are refused in the shapes that verifiers no longer supports", () => {
   const built = (info: object) => () => buildTask({}, { question: "q", info: { ...info } }, 2);
   const tool = { name: "f", description: "", parameters: {} };
   expect(built({ tool_defs: [tool] })().info).toEqual({ tool_defs: [tool] });

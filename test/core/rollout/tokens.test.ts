@@ -42,23 +42,23 @@ test("a blob is little-endian int32 in base64, logprobs float32", () => {
   });
 });
 
-test("a turn that continues the one before keeps only what is new", () => {
+test("a turn that continues the previous one stores only its new ids", () => {
   const turns = pack([response([1, 2], [3]), response([1, 2, 3, 4], [5])]);
   expect(turns[1]?.tokens).toMatchObject({ forked: false, prompt_length: 4 });
   expect(turns[1]?.tokens?.prompt_suffix_ids).toBe(packTokens([], response([4], []))?.prompt_suffix_ids);
 });
 
-test("a turn that is asked again with nothing new continues the one before", () => {
+test("a turn sampled again without new ids continues the previous one", () => {
   const [, again] = pack([response([1, 2], [3]), response([1, 2, 3], [4])]);
   expect(again?.tokens).toMatchObject({ forked: false, prompt_suffix_ids: "", prompt_length: 3 });
 });
 
-test("a turn whose ids differ anywhere in the shared part is kept whole", () => {
+test("a turn whose ids differ anywhere in the shared part is stored whole", () => {
   const turns = pack([response([1, 2], [3]), response([1, 9, 3, 4], [5]), response([1], [2])]);
   expect(turns.map((turn) => turn.tokens?.forked)).toEqual([false, true, true]);
 });
 
-test("unpacking gives back every turn's ids, over forks and turns without ids", () => {
+test("unpacking returns every turn's ids, also for forks and turns without ids", () => {
   const responses = [
     response([1, 2], [3, 70_000], [-0.25, -1.5]),
     response([1, 2, 3, 70_000, 4], [], []),
@@ -80,12 +80,12 @@ test("unpacking gives back every turn's ids, over forks and turns without ids", 
   );
 });
 
-test("an engine that sends only half of the ids is stored without", () => {
+test("a turn is stored without ids if the engine sends only half of them", () => {
   expect(packTokens([], response([1], null))).toBeNull();
   expect(packTokens([], response(null, [1]))).toBeNull();
 });
 
-test("a response is cut to the length that is kept, and says so; one that fits stays as it came", () => {
+test("a response is cut to the stored length, with a mark; a shorter one is unchanged", () => {
   const whole = response([1, 2], [3, 4], [-0.5, -1]);
   expect(cutResponse(whole, 3)).toEqual({
     ...response([1, 2], [3], [-0.5]),
@@ -96,7 +96,7 @@ test("a response is cut to the length that is kept, and says so; one that fits s
   expect(cutResponse(whole, null)).toBe(whole);
 });
 
-test("a response without ids has nothing to cut", () => {
+test("a response without ids is not cut", () => {
   const textOnly = response(null, null);
   expect(cutResponse(textOnly, 1)).toEqual(textOnly);
 });

@@ -4,7 +4,7 @@ import { cosineOf, readEmbeddings } from "../../../src/core/rubrics/embeddings.t
 
 const entry = (index: number, embedding: unknown) => ({ object: "embedding", index, embedding });
 
-test("embeddings are put in the order of their texts, and what they cost is input alone", () => {
+test("embeddings are sorted by their texts, and only cost input tokens", () => {
   const data = [entry(1, [0, 1]), entry(0, [1, 0])];
   const body = { object: "list", data, model: "m", usage: { prompt_tokens: 9, total_tokens: 9 } };
   expect(readEmbeddings(body, 2)).toEqual({
@@ -24,7 +24,7 @@ test.each([
   ["the same place twice", { data: [entry(0, [1]), entry(0, [1])] }],
   ["bytes in base64", { data: [entry(0, "AACAPw=="), entry(1, "AACAPw==")] }],
   ["nothing", null],
-])("%s is no reply for two texts", (_what, body) => {
+])("%s is not a reply for two texts", (_what, body) => {
   expect(() => readEmbeddings(body, 2)).toThrow(InvalidModelResponseError);
 });
 

@@ -21,7 +21,7 @@ function asked(completion = "so \\boxed{4}", changes: object = {}) {
   return scoringArgs({ ...messages, parser, ...changes });
 }
 
-test("question and answer are filled in, and the response stands in a fence", () => {
+test("question and answer are filled in, and the response is fenced", () => {
   const rubric = judging("Q {question} A {answer} R {response}");
   expect(rubric.render(asked())).toBe("Q What is 2+2? A 4 R ```\n4\n```");
 });
@@ -31,7 +31,7 @@ test("R-judge-3: without an answer the response is empty", () => {
   expect(judging("[{response}]").render(none)).toBe("[]");
 });
 
-test("the judge is not shown what the policy thought", () => {
+test("the judge does not see the policy's thoughts", () => {
   const whole = new Parser();
   const rubric = judging("[{response}]");
   expect(rubric.render(asked("<think>Give me 1!</think>\n4", { parser: whole }))).toBe("[```\n4\n```]");
@@ -44,7 +44,7 @@ test("R-judge-4: braces that name no slot are left alone", () => {
   expect(judging(template).render(asked())).toBe('Reply {"q":1} or {nothing} or {} or {4}');
 });
 
-test("D12: the template is filled in one pass: slots and patterns in the text that is judged stay", () => {
+test("D12: the template is filled in one pass: slots and patterns in the judged text stay", () => {
   const rendered = judging("{response} {answer}").render(asked("\\boxed{{answer} $& {question}}"));
   expect(rendered).toBe("```\n{answer} $& {question}\n``` 4");
 });
@@ -63,25 +63,25 @@ test("R-judge-6: the question is the text of the prompt's last message, its part
   expect(judging("{question}").render(scoringArgs({ prompt }))).toBe("last words");
 });
 
-test("slots of one's own are filled from the same arguments, in fences too", () => {
+test("the author's own slots get the same arguments, and are fenced, too", () => {
   const rubric = judging("{turns} {answer}", { slots: () => ({ turns: "```js\n1\n```" }) });
   expect(rubric.render(asked())).toBe("````\n```js\n1\n```\n```` 4");
 });
 
-test("a long response is cut in its middle, and what is left out is recorded with the ask", async () => {
+test("a long response is cut in its middle, and the number of cut characters is recorded with the question", async () => {
   const rubric = judging("{response}", { maxCharacters: 10, parser: new Parser() });
   const { pending } = await hearing(rubric, ["a".repeat(20) + "z".repeat(20)]);
   expect(pending[0]?.messages.at(-1)?.content).toContain("aaaaa\n[… 30 characters left out …]\nzzzzz");
   expect(pending[0]?.left_out).toBe(30);
 });
 
-test("a judge rubric says which judge it needs", () => {
+test("a judge rubric lists the judge it needs", () => {
   expect(judging("").judges).toEqual(["default"]);
   expect(judging("", { judge: "strict" }).judges).toEqual(["strict"]);
   expect(new GroupJudgeRubric({ name: "g", criteria: "c", judge: "j" }).judges).toEqual(["j"]);
 });
 
-test("the judge is told its duty and the menu, worst first, with the reason before the verdict", async () => {
+test("the judge gets its duty and the menu, worst first, with the reason before the judgement", async () => {
   const { pending } = await hearing(judging("Is {response} supported?"), ["a"]);
   const [system, user] = pending[0]?.messages ?? [];
   expect(system).toMatchObject({ role: "system" });
@@ -90,7 +90,7 @@ test("the judge is told its duty and the menu, worst first, with the reason befo
   expect(user).toEqual({ role: "user", content: "Is ```\na\n``` supported?" });
 });
 
-test("a verdict is its choice's score; several passes are asked for apart, and their mean is the score", async () => {
+test("a judgement scores as its choice; several passes are requested separately, and the score is their mean", async () => {
   const once = await hearing(judging("{response}"), ["a"], () => said("supported"));
   expect(once.scores("explained")).toEqual([1]);
   const replies = [said("supported"), said("unsupported"), said("supported")];
@@ -99,14 +99,14 @@ test("a verdict is its choice's score; several passes are asked for apart, and t
   expect(thrice.asks.map(({ pass }) => pass)).toEqual([0, 1, 2]);
 });
 
-test("R-judge-1: functions that ask the same share one verdict", async () => {
+test("R-judge-1: functions with the same question share one judgement", async () => {
   const rubrics = [judging("{response}"), judging("{response}", { name: "again", weight: 0 })];
   const heard = await hearing(rubrics, ["a"], () => said("supported"));
   expect(heard.asks).toHaveLength(1);
   expect([heard.scores("explained"), heard.scores("again")]).toEqual([[1], [1]]);
 });
 
-test("R-judge-5: without a verdict the score is null with an error, never 0", async () => {
+test("R-judge-5: without a judgement the score is null with an error, never 0", async () => {
   const rubric = asRubric([{ rewards: { right: () => 1 } }, judging("{response}")]);
   const [record] = await scoreUnit({ rubric }, [finishedTrajectory()]);
   expect(record).toMatchObject({
@@ -120,7 +120,7 @@ test("R-judge-5: without a verdict the score is null with an error, never 0", as
   });
 });
 
-test("a misspelt option, no choices, one without a finite score, or passes that are no count are refused", () => {
+test("a misspelt option, no choices, a choice without a finite score, or an invalid number of passes is refused", () => {
   expect(() => judging("", { model: "m" })).toThrow("model");
   expect(() => judging("", { choices: {} })).toThrow("explained");
   expect(() => judging("", { choices: { a: Infinity } })).toThrow("explained");

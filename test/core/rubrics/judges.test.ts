@@ -10,7 +10,7 @@ function asking(fn: ConstructorParameters<typeof Rubric>[0]): Rubric {
   return new Rubric({ judges: ["default", "strict"], ...fn });
 }
 
-test("a function may ask for a label, a number, or the reply as it is", async () => {
+test("a function may request a label, a number, or the unparsed reply", async () => {
   const rubric = asking({
     rewards: {
       label: async ({ judge }) => ((await judge("label?", { labels: ["no", "yes"] })) === "yes" ? 1 : 0),
@@ -25,7 +25,7 @@ test("a function may ask for a label, a number, or the reply as it is", async ()
   expect(["label", "number", "text"].map((name) => heard.scores(name)[0])).toEqual([1, 7, 4]);
 });
 
-test("an embedding model is asked for two texts as they are, and its cosine is not the verdict on the same messages", async () => {
+test("an embedding model gets two texts unchanged, and its cosine is separate from a judgement on the same messages", async () => {
   const rubric = asking({
     rewards: { near: ({ judge }) => judge(["one", "two"], { judge: "strict", cosine: true }) },
     metrics: { said: async ({ judge }) => (await judge("one", { judge: "strict" })).length },
@@ -35,7 +35,7 @@ test("an embedding model is asked for two texts as they are, and its cosine is n
   expect(heard.scores("near")).toEqual([expect.closeTo(0.96, 12)]);
 });
 
-test("a function that asks in the light of a verdict is run again, and asks for each once", async () => {
+test("a function whose question depends on a judgement runs again, and requests each judgement once", async () => {
   let runs = 0;
   const rubric = asking({
     rewards: {
@@ -53,7 +53,7 @@ test("a function that asks in the light of a verdict is run again, and asks for 
   expect(runs).toBe(3);
 });
 
-test("asks of all functions and all members are gathered in one round", async () => {
+test("the questions of all functions and members are collected in one pass", async () => {
   const ask = ({
     judge,
     completion,
@@ -68,7 +68,7 @@ test("asks of all functions and all members are gathered in one round", async ()
   ]);
 });
 
-test("a failed verdict rejects, and a function that can do without may catch it", async () => {
+test("a failed judgement rejects, and a function may catch the rejection", async () => {
   const rubric = asking({
     rewards: { sure: ({ judge }) => judge("?", { range: [0, 1] }).catch(() => 0.5) },
     metrics: { unsure: ({ judge }) => judge("?", { range: [0, 1] }) },
@@ -81,7 +81,7 @@ test("a failed verdict rejects, and a function that can do without may catch it"
   });
 });
 
-test("a judge the rubric does not list is not called", async () => {
+test("a judge that the rubric does not list is not called", async () => {
   const heard = await hearing(
     asking({ rewards: { f: ({ judge }) => judge("?", { judge: "nobody", range: [0, 1] }) } }),
     ["a"],
@@ -93,7 +93,7 @@ test("a judge the rubric does not list is not called", async () => {
   });
 });
 
-test("a function that never asks the same again is stopped", async () => {
+test("a function that asks a new question each time is stopped", async () => {
   let asked = 0;
   const rubric = asking({
     rewards: { f: ({ judge }) => judge(`${asked++}`, { range: [0, 1] }) },
@@ -102,7 +102,7 @@ test("a function that never asks the same again is stopped", async () => {
   expect(heard.records[0]?.scoring_errors[0]?.error).toContain("more than 64 judgements");
 });
 
-test("the same question with another pass, menu or sampling is another ask", async () => {
+test("the same text with another pass, menu or sampling is another question", async () => {
   const rubric = asking({
     rewards: {
       f: async ({ judge }) => {
@@ -120,7 +120,7 @@ test("the same question with another pass, menu or sampling is another ask", asy
   expect((await hearing(rubric, ["a"])).pending).toHaveLength(4);
 });
 
-test("an environment's literal rubric asks judges, each by its name, and its test scripts them", async () => {
+test("the rubric options of an environment may ask judges by name, and its tests script them", async () => {
   const environment = new SingleTurnEnv({
     dataset: dataset(z.object({ question: z.string() }), [{ question: "q" }]),
     rubric: {
@@ -140,7 +140,7 @@ test("an environment's literal rubric asks judges, each by its name, and its tes
   expect(alone.scoring_errors).toMatchObject([{ function: "polite" }, { function: "deep" }]);
 });
 
-test("a question that is too long is not sent, and its score is null and says how long it may be", async () => {
+test("a question that is too long is not sent, and its score is null with the limit in the error", async () => {
   const question = "q".repeat(LIMITS.askCharacters + 1);
   const rubric = asking({
     rewards: {
@@ -154,7 +154,7 @@ test("a question that is too long is not sent, and its score is null and says ho
   expect(JSON.stringify(heard.records)).toContain(`the limit is ${LIMITS.askCharacters}`);
 });
 
-test("questions that are too much together are asked in rounds, each of which holds as many as it may", async () => {
+test("questions that are too large together are asked in several passes, each as large as allowed", async () => {
   const numbers = [0, 1, 2, 3, 4];
   const reward = (number: number) => [
     `s${number}`,

@@ -39,7 +39,7 @@ test.each([
   expect(report).toMatchObject({ reward, metrics: { correct_answer: reward, length: 1 } });
 });
 
-test("a question given back is no answer, though it has the value of one", async () => {
+test("a repeated question is not an answer, although its value is equal", async () => {
   const environment = new SingleTurnEnv({
     dataset: dataset(Task, "uploaded"),
     rubric: new MathRubric(),
@@ -50,14 +50,14 @@ test("a question given back is no answer, though it has the value of one", async
   expect((await runRollout(environment, { task, model: scripted(["$2i$"]) })).reward).toBe(1);
 });
 
-test("equal answers of 100,000 digits are right where so many are allowed, and wrong where not", async () => {
+test("equal answers of 100,000 digits are right if that length is allowed, and wrong if not", async () => {
   const digits = "7".repeat(100_000);
   const allowed = new MathRubric<Row, object>({ maxCharacters: 200_000 });
   expect((await score(`\\boxed{${digits}}`, digits, allowed)).reward).toBe(1);
   expect((await score(`\\boxed{${digits}}`, digits)).reward).toBe(0);
 });
 
-test("a row's answer that cannot be read leaves the rollout unscored, whatever was said", async () => {
+test("a row's answer that cannot be parsed leaves the rollout unscored, whatever the reply", async () => {
   for (const reply of ["\\boxed{1}", ""]) {
     const report = await score(reply, "\\frac{1}{");
     expect(report.reward).toBeNull();
@@ -78,7 +78,7 @@ test.each([
   });
 });
 
-test("an equality that no rule proves is 0, and counted", async () => {
+test("an equality that no rule proves scores 0, and is counted", async () => {
   const undecided = await score("\\boxed{\\cos 20^\\circ\\cos 40^\\circ\\cos 80^\\circ}", "\\frac18");
   expect(undecided).toMatchObject({ reward: 0, metrics: { correct_answer: 0, undecided: 1 }, scoring_errors: [] });
   const different = await score("\\boxed{\\cos 20^\\circ}", "\\frac18");
@@ -86,13 +86,13 @@ test("an equality that no rule proves is 0, and counted", async () => {
   expect(await score("\\boxed{1}", "1")).toMatchObject({ reward: 1, metrics: { undecided: 0 } });
 });
 
-test("a row's answer that is not of the grammar is compared as its own text", async () => {
+test("a row's answer outside of the grammar is compared as text", async () => {
   const integral = "\\int_0^1 f(x)\\,dx";
   expect((await score(`\\boxed{${integral}}`, integral)).reward).toBe(1);
   expect(await score("\\boxed{1}", integral)).toMatchObject({ reward: 0, scoring_errors: [] });
 });
 
-test("D19: an answer needs no box, a percentage and a decimal are exact, and what was only thought is no answer", async () => {
+test("D19: an answer needs no box, a percentage and a decimal are exact, and a thought is not an answer", async () => {
   expect((await score("it is 18", "18")).reward).toBe(1);
   expect((await score("<think>\\boxed{18}", "18")).reward).toBe(0);
   expect((await score("\\boxed{5\\%}", "0.05")).reward).toBe(0);
@@ -102,7 +102,7 @@ test("D19: an answer needs no box, a percentage and a decimal are exact, and wha
   expect((await score("\\boxed{1}", "")).reward).toBeNull();
 });
 
-test("a comparison beyond its budget leaves the rollout unscored, with its class", async () => {
+test("a comparison beyond its budget leaves the rollout unscored, with the error's class", async () => {
   const report = await score("\\boxed{9^{9^{9}}}", "5");
   expect(report.reward).toBeNull();
   expect(report.scoring_errors).toMatchObject([{ error: expect.stringContaining("WorkBudgetError") }]);

@@ -20,7 +20,7 @@ test("options, a rubric, a list and a group all become a group", () => {
   expect(asRubric(group)).toBe(group);
 });
 
-test("options without a parser get the environment's, and keep their own", () => {
+test("options without a parser get the environment's; others keep their own", () => {
   const [mine, shared] = [new Parser(), new Parser()];
   const group = asRubric([{ parser: mine }, {}], shared);
   expect(group.rubrics.map((rubric) => rubric.parser)).toEqual([mine, shared]);
@@ -31,7 +31,7 @@ test("the judges of a group are those of its rubrics, each once", () => {
   expect(group.judges).toEqual(["a", "b"]);
 });
 
-test("a group knows whether its members must be scored together", () => {
+test("a group reports whether its members must be scored together", () => {
   const alone = asRubric({ rewards: { f: () => 1 } });
   expect(alone.hasGroupFunctions).toBe(false);
   const together = alone.with(new Rubric({ groupRewards: { g: (group) => group.map(() => 1) } }));

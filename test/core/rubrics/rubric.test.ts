@@ -21,7 +21,7 @@ test("the record form becomes an ordered list: rewards, group rewards, metrics",
 });
 
 test.each(["a\nb", "a\u202eb", "a\ud800b", "a\u0007b"])(
-  "a function called %j is refused, and its name is said so that it can be seen",
+  "a function called %j is refused, and its name is escaped in the error",
   (name) => {
     const add = () => new Rubric({ rewards: { [name]: () => 1 } });
     expect(add).toThrow(/^the score "a\\+(u[0-9a-f]{4}|n)b": a name must not contain control characters/);
@@ -40,7 +40,7 @@ test("functions may be added later and may share a name", () => {
   ]);
 });
 
-test("lists of functions and weights must be of one length, and the error names both", () => {
+test("lists of functions and weights must have the same length, and the error names both", () => {
   const funcs = [
     { name: "f", fn: () => 1 },
     { name: "g", fn: () => 1 },
@@ -58,12 +58,12 @@ test("a misspelt option is an error that names it", () => {
   expect(() => Reflect.construct(Rubric, [options])).toThrow(/no option reward;.*rewards/);
 });
 
-test("what is no function, or weighs no finite number, is refused by name", () => {
+test("a value that is not a function, or a weight that is not finite, is refused with its name", () => {
   expect(() => Reflect.construct(Rubric, [{ rewards: { f: 1 } }])).toThrow("f");
   expect(() => new Rubric({ rewards: { f: { fn: () => 1, weight: Number.NaN } } })).toThrow("f");
 });
 
-test("a rubric needs no judge unless it says so, and may bring a parser", () => {
+test("a rubric needs no judge unless it lists one, and may have a parser", () => {
   const parser = new Parser();
   expect(new Rubric().judges).toEqual([]);
   expect(new Rubric({ parser }).parser).toBe(parser);

@@ -22,7 +22,7 @@ test.each([
 });
 
 test.each([null, undefined, "", "one", "0x10", "1_000", "Infinity", "NaN", "1 2", {}, [1], 1n])(
-  "%s is no score",
+  "%s is not a score",
   (value) => {
     expect(refusalOf(value)).toBeInstanceOf(NoScoreError);
     expect(causeOf(refusalOf(value))).toBe("scorer");
@@ -33,6 +33,6 @@ test.each([Number.NaN, Infinity, -Infinity, "1e999"])("%s is a score that is not
   expect(causeOf(refusalOf(value))).toBe("non_finite");
 });
 
-test("any other error is the scorer's", () => {
+test("any other error belongs to the scorer", () => {
   expect(causeOf(new Error("boom"))).toBe("scorer");
 });

@@ -37,7 +37,7 @@ test("R-rubric-5: the reward is the sum of score times weight", async () => {
   expect((await score(weighed(2, 3, 0.5)))[0]?.reward).toBeCloseTo(3.5, 12);
 });
 
-test("a metric is reported and is no part of the reward", async () => {
+test("a metric is reported and is not part of the reward", async () => {
   const [record] = await score({ rewards: { f: () => true }, metrics: { m: () => 7 } });
   expect(record).toEqual({
     rollout_id: "ro_1",
@@ -57,7 +57,7 @@ test("R-gen-13: an empty rubric scores 0 with no metrics, alone and in a group",
   }
 });
 
-test("a function that throws gives null with its error, and so does the reward; others go on", async () => {
+test("if a function throws, its score is null with the error, and so is the reward; others still run", async () => {
   const [record] = await score({
     rewards: {
       down: () => {
@@ -78,7 +78,7 @@ test("a function that throws gives null with its error, and so does the reward; 
   });
 });
 
-test("a metric that throws is null with its error and leaves the reward alone", async () => {
+test("if a metric throws, it is null with its error, and the reward stays", async () => {
   const [record] = await score({
     rewards: { f: () => 0.5 },
     metrics: { m: () => Promise.reject(new Error("boom")) },
@@ -90,7 +90,7 @@ test("a metric that throws is null with its error and leaves the reward alone", 
   });
 });
 
-test("a function that returns null gives no score, and says so", async () => {
+test("a function that returns null gives no score, with an error", async () => {
   const [record] = await score({ rewards: { f: () => null } });
   expect(record).toMatchObject({ reward: null, unscored: "scorer" });
   expect(record?.scoring_errors).toHaveLength(1);
@@ -131,7 +131,7 @@ test("R-rubric-2: a later function reads what an earlier one wrote on the state"
   expect(record?.reward).toBe(0.25);
 });
 
-test("each rollout is scored on a state of its own, and the trajectory stays as it was", async () => {
+test("each rollout is scored on its own state, and the trajectory is unchanged", async () => {
   const member = finishedTrajectory({ final_state: { list: [1] } });
   const rubric = {
     rewards: { f: ({ state }: ScoringArgs<unknown, unknown>) => grow(state) },
@@ -240,12 +240,12 @@ test("scores of one name in different rubrics are summed", async () => {
   expect(record).toMatchObject({ reward: 1.5, scores: [{ name: "same", score: 1.25 }] });
 });
 
-test("of scores of one name the sum is null where one is missing", async () => {
+test("the sum of scores of one name is null if one is missing", async () => {
   const [record] = await score([{ metrics: { same: () => null } }, { rewards: { same: () => 1, other: () => 1 } }]);
   expect(record).toMatchObject({ reward: 2, scores: [{ name: "same", score: null }, {}] });
 });
 
-test("a rubric's own parser goes before the environment's", async () => {
+test("a rubric's own parser has precedence over the environment's", async () => {
   const reading = ({ parser, completion }: ScoringArgs<unknown, unknown>) => Number(parser.parseAnswer(completion));
   const rubric = asRubric([
     new Rubric({ metrics: { own: reading }, parser: new Parser(() => "1") }),
@@ -257,7 +257,7 @@ test("a rubric's own parser goes before the environment's", async () => {
   expect(record?.scores.map((entry) => entry.score)).toEqual([1, 2]);
 });
 
-test("errors of more functions than are listed are counted, and each is cut", async () => {
+test("if more functions fail than are listed, the others are counted, and each error is cut", async () => {
   const rewards = Object.fromEntries(
     Array.from({ length: 40 }, (_, at) => [
       `fn${String(at).padStart(2, "0")}`,
@@ -275,7 +275,7 @@ test("errors of more functions than are listed are counted, and each is cut", as
   });
 });
 
-test("scores, or credits of turns, that are too long to be stored are void by name", async () => {
+test("scores or credits of turns that are too long to be stored are voided, with their names", async () => {
   const metrics = Object.fromEntries(
     Array.from({ length: 2000 }, (_, at) => [`metric_${at}_${"n".repeat(100)}`, () => 1]),
   );
@@ -293,7 +293,7 @@ test("scores, or credits of turns, that are too long to be stored are void by na
   });
 });
 
-test("a score, or a handler, has a name that can be stored with every rollout", () => {
+test("the name of a score or a handler has a maximal length, since it is stored with every rollout", () => {
   const long = "n".repeat(LIMITS.nameCharacters + 1);
   const refusal = `has at most ${LIMITS.nameCharacters} characters`;
   expect(() => new Rubric({ rewards: { [long]: () => 1 } })).toThrow(refusal);

@@ -1,4 +1,4 @@
-/** What scoring functions are called with, and what comes of them: by the door that authors test rubrics with. */
+/** The arguments and the results of scoring functions, through the interface with which authors test rubrics. */
 import { expect, test } from "vitest";
 import type { StoredTurn } from "../../../src/contract/trajectory.ts";
 import { Parser } from "../../../src/core/parsers/parser.ts";
@@ -15,7 +15,7 @@ function state(more: Partial<StateToScore> = {}): StateToScore {
   return { prompt: [{ role: "user", content: "q" }], completion: [], answer: "a", ...more };
 }
 
-/** A rubric of one function that keeps what it was called with. */
+/** A rubric of one function that records its arguments. */
 function looking(options: ConstructorParameters<typeof Rubric>[0] = {}): {
   rubric: Rubric;
   seen: Extra[];
@@ -45,14 +45,14 @@ test("A2: every injectable name is a property of the argument: columns, fields, 
   expect(seen[0]?.["parser"]).toBeInstanceOf(Parser);
 });
 
-test("a class object goes before a column and before a field of its name", async () => {
+test("a class object has precedence over a column and over a field of its name", async () => {
   const { rubric, seen } = looking({ objects: { answer: "overridden", difficulty: "easy" } });
   rubric.addClassObject("lexicon", ["word"]);
   await scoreState(rubric, state({ difficulty: "hard" }));
   expect(seen[0]).toMatchObject({ answer: "overridden", difficulty: "easy", lexicon: ["word"] });
 });
 
-test("score objects are made for each call, see what functions wrote, and go before everything", async () => {
+test("score objects are made for each call, see what functions wrote, and have precedence over everything", async () => {
   const { rubric, seen } = looking({
     objects: { count: -1 },
     provide: ({ state: { completion } }) => ({ count: completion.length, task: "provided" }),
@@ -70,7 +70,7 @@ test("score objects are made for each call, see what functions wrote, and go bef
   expect(second.seen[0]).toMatchObject({ written: true, task: null });
 });
 
-test("a provider that throws leaves the functions of its rubric without scores, and says why", async () => {
+test("if a provider throws, the functions of its rubric have no scores, with the reason", async () => {
   const failing = new Rubric({
     rewards: { f: () => 1 },
     provide: () => Promise.reject(new Error("no lexicon")),
@@ -80,7 +80,7 @@ test("a provider that throws leaves the functions of its rubric without scores, 
   expect(scored.scoring_errors).toMatchObject([{ function: "f", error: "Error: no lexicon" }]);
 });
 
-test("group functions and group metrics get every member, and the class objects beside them", async () => {
+test("group functions and group metrics get every member, and the class objects", async () => {
   const objects: unknown[] = [];
   const rubric = new Rubric({
     objects: { bonus: 2 },
@@ -112,7 +112,7 @@ test.each([1, 3])("D1: %i scores for a group of two leave both members without o
   expect(await scoreGroup(rubric, [state(), state()])).toMatchObject([unscored, unscored]);
 });
 
-test("one rollout is not scored by a rubric that must see its group", async () => {
+test("a single rollout is not scored by a rubric that needs its group", async () => {
   const rubric = Rubric.fromLists({
     funcs: [{ name: "rank", group: true, fn: (group) => group.map(() => 1) }],
   });
@@ -120,7 +120,7 @@ test("one rollout is not scored by a rubric that must see its group", async () =
   expect(await scoreGroup(rubric, [state()])).toMatchObject([{ reward: 1, advantage: 0 }]);
 });
 
-test("D6: the advantage is over the mean of the rewards there are, and steps without numbers get those", async () => {
+test("D6: the advantage is over the mean of the existing rewards, and steps without numbers get the rollout's", async () => {
   const rubric = new RubricGroup([
     new Rubric({ rewards: { right: ({ answer }) => (answer === "" ? null : Number(answer)) } }),
     new Rubric({ rewards: { half: () => 0.5 } }),
@@ -154,13 +154,13 @@ test("R-rubric-3: an empty group has no scores, and group functions are not call
   expect(await scoreGroup(never, [])).toEqual([]);
 });
 
-test("R-rubric-4: where rollouts are not scored, one that ended well has reward 0 and no metrics", async () => {
+test("R-rubric-4: without scoring, a rollout that ended well has reward 0 and no metrics", async () => {
   const rubric = new RubricGroup([new Rubric({ rewards: { f: () => 1 } })]);
   const [record] = await scoreUnit({ rubric, scoreRollouts: false }, [finishedTrajectory()]);
   expect(record).toMatchObject({ reward: 0, scores: [], scoring_errors: [], unscored: null });
 });
 
-test("a group inside a group is its rubrics; what is added goes to the first", async () => {
+test("a group inside a group is flattened; additions go to the first rubric", async () => {
   const first = new Rubric<unknown, unknown, { lexicon: string }>();
   const second = new Rubric({ rewards: { s: () => 1 } });
   const group = new RubricGroup([new RubricGroup([first, second]), new Rubric()]);
@@ -176,7 +176,7 @@ test("a group inside a group is its rubrics; what is added goes to the first", a
   });
 });
 
-test("cleanup runs by priority, then name, on the state that was scored, and a failing one hides no score", async () => {
+test("cleanup runs by priority, then name, on the scored state, and an error in it removes no score", async () => {
   const ran: string[] = [];
   const rubrics = new RubricGroup([
     new Rubric<unknown, { mark?: number }>({
@@ -207,7 +207,7 @@ test("cleanup runs by priority, then name, on the state that was scored, and a f
   expect(failed?.scoring_errors).toEqual([]);
 });
 
-test("a cleanup that never settles is noted once its time is over, beside the scores", async () => {
+test("a cleanup that does not finish in time is recorded as an error, and the scores stay", async () => {
   const rubric = new RubricGroup([
     new Rubric({
       rewards: { f: () => 1 },
@@ -223,7 +223,7 @@ test("a cleanup that never settles is noted once its time is over, beside the sc
   });
 });
 
-test("what functions write on a turn is kept with its scores, and nothing is where they write nothing", async () => {
+test("values that functions write on a turn are kept with its scores; otherwise nothing is stored", async () => {
   const turn: StoredTurn = {
     ...{ index: 0, prompt: { keep: 0, append: [] }, finish_reason: "stop", usage: null },
     completion: { role: "assistant", content: "hi" },
@@ -252,7 +252,7 @@ test("what functions write on a turn is kept with its scores, and nothing is whe
   expect((await scoreUnit({ rubric: silent }, [finishedTrajectory({ turns })]))[0]).not.toHaveProperty("steps");
 });
 
-test("what a rubric needs of the outside world is what its environment declared", async () => {
+test("the needs of a rubric are those declared by its environment", async () => {
   const rubric = new RubricGroup([new Rubric({ rewards: { f: ({ can }) => can.secret("KEY").length } })]);
   const capabilities = { now: () => 0, secret: () => "12345" };
   const score = (needs: readonly "secret:KEY"[]) =>
@@ -263,7 +263,7 @@ test("what a rubric needs of the outside world is what its environment declared"
   ]);
 });
 
-test("rows that no environment of a group plays have no score, and the failed ones stay failed", async () => {
+test("rows that no environment of a group plays have no score, and failed rollouts stay failed", async () => {
   const rubric = new RubricGroup([new Rubric({ rewards: { f: () => 1 } })]);
   const route = () => {
     throw new RangeError("no environment plays this row");

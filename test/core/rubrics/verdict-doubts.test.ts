@@ -65,7 +65,7 @@ test.each<[Menu, string, string | number]>([
   [CORRECT, "{'reason': 'it's fine', 'verdict': 'correct'}", "correct"],
   [LABELS, "### Final verdict\n**partly**", "partly"],
   [NUMBER, "Score: 8.5/10", 8.5],
-])("%j: %j says %j", (menu, reply, value) => {
+])("%j: %j gives %j", (menu, reply, value) => {
   expect(readVerdict(menu, reply)).toMatchObject({ ok: true, value });
 });
 
@@ -136,14 +136,14 @@ test.each<[Menu, string]>([
   [LABELS, "I lean towards yes."],
   [NUMBER, '{"verdict": 3}\n\n**Rating: 8**'],
   [SUPPORTED, '{"verdict":"supported"}\nHmm, I see claim 2 is not in the text. Verdict: partly'],
-])("%j: %j says nothing", (menu, reply) => {
+])("%j: %j gives no judgement", (menu, reply) => {
   expect(readVerdict(menu, reply)).toMatchObject({ ok: false, error: expect.any(String) });
 });
 
 test.each(["\u0301\u0316", "\u0316\u0301 ", "\ufdfa", "Verdict: no. ", "I give it the ", "a, so "])(
   "a million characters of %j are read in bounded work",
   (piece) => {
-    // Marks that were put in order over the whole reply would take minutes, beyond any test's limit.
+    // If marks were normalised over the whole reply, it would take minutes, beyond any test's limit.
     const reply = piece.repeat(1_000_000 / piece.length);
     expect(readVerdict(NUMBER, reply).ok).toBe(false);
     expect(readVerdict(NUMBER, `{"verdict": 7}\n${reply}`).ok).toBe(true);

@@ -106,7 +106,7 @@ test.each<[Menu, string, string | number]>([
   [LABELS, "{“verdict”: ‘yes’}", "yes"],
   [NUMBER, '{"verdict": "7 (of 10)"}', 7],
   [LABELS, '{"reason":"so","verdict":"verdict: yes"}', "yes"],
-])("%j: %j says %j", (menu, reply, value) => {
+])("%j: %j gives %j", (menu, reply, value) => {
   expect(readVerdict(menu, reply)).toMatchObject({ ok: true, value });
 });
 
@@ -151,7 +151,7 @@ test.each<[Menu, string]>([
   [LABELS, "Verdict: yes, no"],
   [LABELS, "yes\nno"],
   [NUMBER, "8\n7"],
-])("%j: %j says nothing", (menu, reply) => {
+])("%j: %j gives no judgement", (menu, reply) => {
   expect(readVerdict(menu, reply)).toMatchObject({ ok: false, error: expect.any(String) });
 });
 
@@ -161,21 +161,21 @@ test.each([
   [["good", "good."], '{"verdict":"good."}', "good."],
   [["Yes", "yes"], '{"verdict":"yes"}', "yes"],
   [["1", "2"], '{"verdict":2}', "2"],
-])("of the labels %j, which are alike, %j is %j", (labels, reply, value) => {
+])("of the similar labels %j, %j is %j", (labels, reply, value) => {
   expect(readVerdict({ kind: "label", labels }, reply)).toMatchObject({ value });
 });
 
-test("two labels that differ only in how they are set are not told apart by guessing", () => {
+test("two labels that differ only in typography are not guessed", () => {
   expect(readVerdict({ kind: "label", labels: ["Yes", "yes"] }, '{"verdict":"YES"}').ok).toBe(false);
 });
 
-test("the form of the reply, echoed alone, is no verdict, and prose gives no scores by id", () => {
+test("the echoed form of the reply alone is not a judgement, and prose gives no scores by id", () => {
   expect(readVerdict(LABELS, askedMessages("", LABELS)[0]?.content?.toString() ?? "").ok).toBe(false);
   expect(readVerdict(SCORES, "Score: 7").ok).toBe(false);
 });
 
 test.each(["Score: 7\n", "7 out of 10 ", '"score": ', "**", "(((", "Verdict: ", '{"rating": 7} ', "{'grade': "])(
-  "a reply of %j over and over is read in bounded work",
+  "a reply of repeated %j is read in bounded work",
   (piece) => {
     expect(typeof readVerdict(NUMBER, piece.repeat(20_000)).ok).toBe("boolean");
   },

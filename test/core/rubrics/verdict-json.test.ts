@@ -43,7 +43,7 @@ test.each([
   ["no closing brace in a fence", '```json\n{"reason": "it is", "verdict": "yes"\n```'],
   ["a bracket in place of the brace", '{"reason": "it is", "verdict": "yes"]'],
   ["said twice alike", "{'verdict': 'yes'} and so {'verdict': 'yes',}"],
-])("nearly JSON is read: %s", (_what, reply) => {
+])("almost valid JSON is read: %s", (_what, reply) => {
   expect(readVerdict(LABELS, reply)).toMatchObject({ ok: true, value: "yes" });
 });
 
@@ -70,7 +70,7 @@ test.each([
   ["no value", '{"reason": "so", "verdict":'],
   ["prose behind an object that never closes", '{"reason": "so", "verdict": "yes" I hope this helps'],
   ["a label off the menu", "{'verdict': 'maybe',}"],
-])("nothing is made of %s", (_what, reply) => {
+])("there is no judgement in %s", (_what, reply) => {
   expect(readVerdict(LABELS, reply)).toMatchObject({ ok: false, error: expect.any(String) });
 });
 
@@ -89,11 +89,11 @@ test.each([
   ["a decimal comma", "{'verdict': 7,5}"],
   ["one of two numbers", "{'verdict': 7 or 8}"],
   ["a number in words", "{'verdict': seven}"],
-])("%s is no number", (_what, reply) => {
+])("%s is not a number", (_what, reply) => {
   expect(readVerdict(NUMBER, reply).ok).toBe(false);
 });
 
-test("scores in nearly JSON are matched by id, and one of two for an id is none", () => {
+test("scores in almost valid JSON are matched by id, and two scores for one id are none", () => {
   const near = "{'scores': [{'id': 'a', 'reason': 'x\ny', 'score': '3'}, {'id': 'b', 'score': 4,},]}";
   expect(readVerdict(SCORES, near)).toMatchObject({ ok: true, value: { a: 3, b: 4 } });
   const cut = '{"scores": [{"id": "a", "score": 3}, {"id": "b", "score": 4}]';
@@ -104,12 +104,12 @@ test("scores in nearly JSON are matched by id, and one of two for an id is none"
   expect(readVerdict(SCORES, strict).ok).toBe(false);
 });
 
-test("the form of scores, echoed, is no doubt", () => {
+test("an echoed form of scores does not make a judgement doubtful", () => {
   const said = '{"scores": [{"id": "a", "score": 3}, {"id": "b", "score": 4}]}';
   expect(readVerdict(SCORES, `${askedMessages("", SCORES)[0]?.content}\n${said}`)).toMatchObject({ ok: true });
 });
 
-test("the reason keeps its LaTeX where JSON has no escape of that letter", () => {
+test("the reason keeps its LaTeX if JSON has no escape of that letter", () => {
   const reply = String.raw`{"reason": "since \(x\) is \sqrt{4}", "verdict": "yes"}`;
   expect(readVerdict(LABELS, reply)).toMatchObject({ reason: String.raw`since \(x\) is \sqrt{4}` });
 });
@@ -125,7 +125,7 @@ test.each([
   '"verdict": "a"\n',
   "{'",
   "```\n{",
-])("a reply of %j over and over is given up or read after bounded work", (piece) => {
+])("a reply of repeated %j is read or given up after bounded work", (piece) => {
   const reply = `{'reason': ${piece.repeat(20_000)}`;
   // Without a bound it would take minutes, beyond any test's limit.
   expect(typeof readVerdict(LABELS, reply).ok).toBe("boolean");

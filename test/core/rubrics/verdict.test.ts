@@ -29,7 +29,7 @@ test.each([
   ["with half a thought in its reason", '{"reason": "after <think> comes\\nnothing", "verdict": "yes"}'],
   ["with braces and quotes in its reason", '{"reason": "a \\"}{\\" here", "verdict": "yes"}'],
   ["behind an echo of the form", `${askedMessages("", LABELS)[0]?.content} Fine: ${YES}`],
-])("a verdict is found %s", (_where, reply) => {
+])("a judgement is found %s", (_where, reply) => {
   expect(readVerdict(LABELS, reply)).toMatchObject({ ok: true, value: "yes" });
 });
 
@@ -48,24 +48,24 @@ test.each([
   ["one that is on the menu and one that is not", `${YES} {"verdict": "maybe"}`],
   ["the key twice in one object", '{"verdict": "no", "verdict": "yes"}'],
   ["half a thought", '{"reason": "it is'],
-])("%s is no verdict", (_what, reply) => {
+])("%s is not a judgement", (_what, reply) => {
   expect(readVerdict(LABELS, reply)).toMatchObject({ ok: false, error: expect.any(String) });
 });
 
-test("the reason is kept, and cut when it is long", () => {
+test("the reason is kept, and cut if it is long", () => {
   expect(readVerdict(LABELS, YES)).toMatchObject({ reason: "it is" });
   const long = readVerdict(LABELS, JSON.stringify({ reason: "x".repeat(5000), verdict: "no" }));
   expect(long.ok && long.reason?.length).toBe(2000);
   expect(readVerdict(LABELS, '{"verdict": "no"}')).toMatchObject({ ok: true, reason: null });
 });
 
-test("a label in other letters is none where two labels differ in their letters alone", () => {
+test("a label with other capitals is invalid if two labels differ only in capitals", () => {
   const menu: Menu = { kind: "label", labels: ["us", "US"] };
   expect(readVerdict(menu, '{"verdict": "US"}')).toMatchObject({ ok: true, value: "US" });
   expect(readVerdict(menu, '{"verdict": "Us"}')).toMatchObject({ ok: false });
 });
 
-test("labels that are numbers or booleans are read as they are written", () => {
+test("labels that are numbers or booleans are compared as they are written", () => {
   expect(readVerdict({ kind: "label", labels: ["1", "2"] }, '{"verdict": 2}')).toMatchObject({
     value: "2",
   });
@@ -96,7 +96,7 @@ test.each([
   null,
   true,
   [7],
-])("%j is no number within the range", (score) => {
+])("%j is not a number within the range", (score) => {
   expect(readVerdict(NUMBER, JSON.stringify({ verdict: score })).ok).toBe(false);
 });
 
@@ -116,7 +116,7 @@ test.each([
   expect(readVerdict(menu, JSON.stringify({ scores }))).toMatchObject({ value: { a: score, b: 10 } });
 });
 
-test("a fraction is none where the range ends elsewhere, and a number as text is a label as it is written", () => {
+test("a fraction is invalid if the range ends at another number, and a number as text is a label as it is written", () => {
   expect(readVerdict(SCORES, '{"scores": [{"id": "a", "score": "7/10"}, {"id": "b", "score": 1}]}').ok).toBe(false);
   expect(readVerdict({ kind: "number", range: [0, 1] }, '{"verdict": "0.7/1"}')).toMatchObject({ value: 0.7 });
   expect(readVerdict({ kind: "label", labels: ["1/2", "2/2"] }, '{"verdict": "1/2"}')).toMatchObject({ value: "1/2" });
@@ -162,23 +162,23 @@ test.each([
     ],
   ],
   ["no list", { a: 0, b: 1 }],
-])("scores with %s are none", (_what, scores) => {
+])("scores with %s are invalid", (_what, scores) => {
   expect(readVerdict(SCORES, JSON.stringify({ scores })).ok).toBe(false);
 });
 
-test("a text is the reply as it is, and an empty one is none", () => {
+test("a text is the whole reply, and an empty reply is none", () => {
   expect(readVerdict({ kind: "text" }, " so ")).toMatchObject({ ok: true, value: " so " });
   expect(readVerdict({ kind: "text" }, " \n").ok).toBe(false);
   expect(askedMessages("Why?", { kind: "text" })).toEqual([{ role: "user", content: "Why?" }]);
 });
 
-test("a reply that is all braces or quotes is given up after bounded work", () => {
+test("a reply of only braces or quotes is given up after bounded work", () => {
   for (const hostile of ["{", '{"', '{"verdict":', "}{"]) {
     expect(readVerdict(LABELS, hostile.repeat(20_000)).ok).toBe(false);
   }
 });
 
-test("a reply that begins to think a hundred thousand times is read once", () => {
+test("a reply with a hundred thousand opening thoughts is read in one pass", () => {
   const thoughts = "<think>".repeat(500_000);
   const menu = { kind: "label", labels: ["no", "yes"] } as const;
   expect(readVerdict(menu, `${thoughts}{"verdict": "no"}</think>{"verdict": "yes"}`)).toMatchObject({
@@ -187,24 +187,24 @@ test("a reply that begins to think a hundred thousand times is read once", () =>
   expect(readVerdict(menu, `{"verdict": "yes"}${thoughts}`)).toMatchObject({ value: "yes" });
 });
 
-test("a fence is longer than any run inside it", () => {
+test("a fence is longer than any sequence of backticks inside it", () => {
   expect(fenced("plain")).toBe("```\nplain\n```");
   expect(fenced("a ````` b")).toBe("``````\na ````` b\n``````");
 });
 
-test("a cut never parts a character, and says how much is gone", () => {
+test("a cut never splits a character, and its length is reported", () => {
   expect(cutMiddle("short", 5)).toEqual({ text: "short", leftOut: 0 });
   const { text, leftOut } = cutMiddle("😀".repeat(10), 5);
   expect(text).toBe(`😀\n[… ${leftOut} characters left out …]\n😀`);
   expect(leftOut).toBe(16);
 });
 
-test("a reply of many thoughts that begin and never end is read in one pass, and holds no verdict", () => {
+test("a reply of many thoughts that never end is read in one pass, and has no judgement", () => {
   const reply = `${"<think>".repeat(100_000)} {"reason": "so", "verdict": 4}`;
   expect(readVerdict({ kind: "number", range: [0, 5] }, reply).ok).toBe(false);
 });
 
-test("a reply that is its own verdict has a most of what is stored", () => {
+test("a reply that is a judgement as a whole is limited to the stored length", () => {
   const longest = "v".repeat(LIMITS.verdictCharacters);
   expect(readVerdict({ kind: "text" }, longest)).toMatchObject({ ok: true, value: longest });
   expect(readVerdict({ kind: "text" }, `${longest}v`)).toEqual({

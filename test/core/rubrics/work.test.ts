@@ -9,7 +9,7 @@ type Options = Readonly<Record<string, unknown>>;
 const MIB = 1024 * 1024;
 const json = (value: unknown) => JSON.stringify(value);
 const many = (count: number, of: (at: number) => unknown) => json(Array.from({ length: count }, (_, at) => of(at)));
-/** 60 schemas, each of which is the next one twice: 2^60 visits. */
+/** 60 schemas, each of which uses the next one twice: 2^60 visits. */
 const doubled = json({
   $ref: "#/$defs/n0",
   $defs: {
@@ -23,7 +23,7 @@ const doubled = json({
   },
 });
 
-describe("a score that would take more than its budget is no score", () => {
+describe("a score that would exceed its work budget is not computed", () => {
   test.each<[string, Name, string, string, Options?]>([
     ["a pattern of 3,000 instructions on 1 MB", "regex", "a".repeat(MIB), "(?:a?){1000}a{1000}$"],
     ["a pattern of 100,000 ways", "regex", "w", many(100_000, (at) => `w${at}`).replaceAll(",", "|")],
@@ -88,7 +88,7 @@ test.each<[string, Name, string, string, number, Options?]>([
   expect(scorers[name].score(output, reference, options)).toBe(score);
 });
 
-test("an error says what was too much, and of what", () => {
+test("an error names what was too much, and of which budget", () => {
   const score = () => scorers.levenshtein.score("a".repeat(50_000), "b".repeat(50_000));
   expect(score).toThrow(
     "the edit distance of 50,000 with 50,000 characters would exceed the limit of 6,000,000 steps of work for one score",
@@ -97,7 +97,7 @@ test("an error says what was too much, and of what", () => {
   expect(long).toThrow("the pattern has 5,000 characters, and the limit is 4,000");
 });
 
-test("an option that no score could be made with is refused", () => {
+test("an option that no score could be computed with is refused", () => {
   const parse = (name: "regex" | "json_schema", options: unknown) => scorers[name].options.safeParse(options).success;
   expect(parse("regex", { pattern: "a{2}" })).toBe(true);
   expect(parse("regex", { pattern: "a|".repeat(3000) })).toBe(false);
@@ -106,13 +106,13 @@ test("an option that no score could be made with is refused", () => {
   expect(parse("json_schema", { schema: { pattern: "(?=a)" } })).toBe(false);
 });
 
-test("texts that are read as mathematics are counted by their length", () => {
+test("the work of texts parsed as mathematics is counted by their length", () => {
   const work = unitWork();
   expect(scorers.math.score("5", `1${"0".repeat(1000)}`, {}, { [WORK]: work })).toBe(0);
   expect(work.steps).toBeGreaterThan(20 * 1000);
 });
 
-test("the scores of a unit draw on one budget, and each on one of its own", () => {
+test("the scores of a scoring group share one budget, and each has one of its own", () => {
   const args = { [WORK]: unitWork() };
   const score = () => spendWork(args, WORK_LIMITS.scoreSteps, "comparing");
   for (let at = 0; at < Math.floor(WORK_LIMITS.unitSteps / WORK_LIMITS.scoreSteps); at += 1) score();

@@ -9,7 +9,7 @@ function namesOf(value: unknown): number {
   return Object.values(value).reduce<number>((sum, member) => sum + namesOf(member), names);
 }
 
-test("values and names of a text are counted as in the value that is parsed from it, however it is spaced", () => {
+test("the counts of values and names equal those of the parsed value, whatever the spacing", () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.constantFrom(0, 1, 4), (value, indent) => {
       const { values, names } = countJson(JSON.stringify(value, null, indent));
@@ -20,6 +20,6 @@ test("values and names of a text are counted as in the value that is parsed from
   );
 });
 
-test("what stands in a string is not counted", () => {
+test("the content of strings is not counted", () => {
   expect(countJson(String.raw`["a,b:[{", "\",:", "\\", {"x:\\\"y": "}"}]`)).toEqual({ values: 6, names: 1 });
 });

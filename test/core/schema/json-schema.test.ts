@@ -18,7 +18,7 @@ const order: JsonObject = {
   $defs: { name: { type: "string", minLength: 1 } },
 };
 
-test("a value that fits has no faults; of one that does not, each is told once, with its path", () => {
+test("a valid value has no faults; each fault of an invalid one is reported once, with its path", () => {
   expect(faults(order, { count: 1, names: ["a"], colour: "red" })).toEqual([]);
   expect(faults(order, { count: 0, names: ["a", 2], colour: "green", other: true })).toEqual([
     "count: 0 is less than 1.",
@@ -30,23 +30,23 @@ test("a value that fits has no faults; of one that does not, each is told once, 
   expect(faults(order, [])).toEqual(['Instance type "array" is invalid. Expected "object".']);
 });
 
-test("the draft is the one the schema names", () => {
+test("the schema determines the draft", () => {
   const older = { $schema: "http://json-schema.org/draft-04/schema#" };
   expect(faults({ ...older, minimum: 3, exclusiveMinimum: true }, 3).length).toBe(1);
   expect(faults({ exclusiveMinimum: 3 }, 3).length).toBe(1);
 });
 
-test("a schema that cannot be followed is an error of its own, not one of the value", () => {
+test("a schema that cannot be used throws an error of its own, instead of reporting a fault of the value", () => {
   expect(() => faults({ $ref: "#/nowhere" }, 1)).toThrow(/Unresolved \$ref "#\/nowhere"/);
   expect(() => faults({ $ref: "#" }, 1)).toThrow(/refers to itself endlessly/);
 });
 
-test("a schema nested without end cannot be followed", () => {
+test("an endlessly nested schema is refused", () => {
   const deep: JsonObject = JSON.parse(`${'{"not":'.repeat(20_000)}{}${"}".repeat(20_000)}`);
   expect(() => faults(deep, 1)).toThrow(/^the JSON Schema cannot be used: .*nested more than 100 deep/);
 });
 
-test("a value nested without end is a fault of the value", () => {
+test("endless nesting of a value is a fault of the value", () => {
   const list: JsonObject = {
     $ref: "#/$defs/list",
     $defs: { list: { items: { $ref: "#/$defs/list" } } },
@@ -56,7 +56,7 @@ test("a value nested without end is a fault of the value", () => {
   expect(faults(list, deep)).toEqual([expect.stringContaining("nested more than 100 deep")]);
 });
 
-test("a pattern matches as JavaScript's does, and none takes longer than its text is long", () => {
+test("a pattern matches as in JavaScript, in time linear in the text", () => {
   const code: JsonObject = {
     type: "string",
     pattern: "^(?<kind>[a-z]+)-\\d{2}$",
@@ -68,7 +68,7 @@ test("a pattern matches as JavaScript's does, and none takes longer than its tex
   expect(faults({ pattern: "^a$" }, 5)).toEqual([]);
 });
 
-test("a property named pattern is a property, and one in a constant is data", () => {
+test("a property may be named pattern, and a pattern in a constant is data", () => {
   const named: JsonObject = {
     properties: { pattern: { type: "string", pattern: "^x" }, const: { pattern: "^y" } },
   };
@@ -77,7 +77,7 @@ test("a property named pattern is a property, and one in a constant is data", ()
   expect(faults({ const: { pattern: "(" } }, { pattern: "(" })).toEqual([]);
 });
 
-test("a url is told from what is none, however long either is", () => {
+test("valid and invalid URLs are distinguished, whatever their length", () => {
   const fits = (text: string) => faults({ format: "url" }, text).length === 0;
   const good = [
     "http://example.com",
@@ -105,7 +105,7 @@ test("a url is told from what is none, however long either is", () => {
   }
 });
 
-test.each(Object.keys(format))("no text can make the format %s go back and back", (name) => {
+test.each(Object.keys(format))("the format %s never backtracks, whatever the text", (name) => {
   const parts = ["a", "a-", "1", "0", "1.", "/", "%41", "{a", "{a,", "a@", ":", "~0", "1W", "T", "(", "[a"];
   for (const start of ["", "http://", "P", '"', "#/", "{", "2020-01-01T00:00:00."]) {
     for (const part of parts) {
@@ -123,7 +123,7 @@ test.each<[string, JsonObject, Json]>([
   ["one long text, and many that are measured", { items: { maxLength: 3 } }, ["x".repeat(1e6), ...trues(2000)]],
   ["places handed on from branch to branch", handedOn(100), trues(4000)],
   ["two ways at each of 60 depths", twoWays(), JSON.parse("[".repeat(60) + "]".repeat(60))],
-])("%s: beyond the budget nobody knows", (_what, schema, value) => {
+])("%s: beyond the work budget there is no result", (_what, schema, value) => {
   expect(() => faults(schema, value)).toThrow(WorkBudgetError);
 });
 
@@ -149,7 +149,7 @@ function twoWays(): JsonObject {
   return { $ref: "#/$defs/list", $defs: { list: { anyOf: [items, items] } } };
 }
 
-test("what one check took does not count for the next, and the formats are the package's again", () => {
+test("a check does not use the budget of the next one, and the package's formats are restored afterwards", () => {
   const check = schemaChecker({ items: { type: "number", format: "url", pattern: "a" } });
   const list = Array.from({ length: 10_000 }, (_, at) => at);
   const before = { ...format };
@@ -157,7 +157,7 @@ test("what one check took does not count for the next, and the formats are the p
   expect(format).toEqual(before);
 });
 
-test("patterns that only backtracking could match are refused with the schema", () => {
+test("a schema with patterns that need backtracking is refused", () => {
   expect(() => schemaChecker({ pattern: "^(?=a)" })).toThrow(/the JSON Schema cannot be used/);
   expect(() => schemaChecker({ patternProperties: { "^(a+)+$": true } })).toThrow(/one repetition/);
   expect(faults({ patternProperties: { "^x-": { type: "number" } } }, { "x-a": "1" })).toEqual([

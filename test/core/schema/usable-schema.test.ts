@@ -44,17 +44,17 @@ test.each<[string, object]>([
     "patterns and keywords that nobody knows",
     { type: "object", properties: { a: { pattern: "(?=x)", format: "colour", nullable: true } } },
   ],
-])("a schema that endpoints take stays as it is: %s", (_what, schema) => {
+])("a schema that endpoints accept is unchanged: %s", (_what, schema) => {
   expect(usableSchema(schema)).toEqual(schema);
 });
 
-test("arguments are an object: where the type is missing, or one of several, it is that", () => {
+test("if the type is missing, or one of several, it becomes object, since arguments are an object", () => {
   expect(usableSchema({})).toEqual({ type: "object" });
   expect(usableSchema({ properties: { a: {} } })).toEqual({ type: "object", properties: { a: {} } });
   expect(usableSchema({ type: ["object", "null"] })).toEqual({ type: "object" });
 });
 
-test("keywords that are null say nothing, at any depth", () => {
+test("keywords that are null are removed, at any depth", () => {
   const nulls = {
     type: "object",
     required: null,
@@ -100,7 +100,7 @@ test.each<[unknown, string]>([
   expect(() => usableSchema(schema)).toThrow(new TypeError(why));
 });
 
-test("a schema that is nested without end, or too large, is refused, and one of many definitions is read", () => {
+test("an endless or too large schema is refused, and one with many definitions is accepted", () => {
   expect(() => usableSchema(JSON.parse(`${'{"items":'.repeat(20_000)}{}${"}".repeat(20_000)}`))).toThrow(
     /is nested more than 100 deep$/,
   );

@@ -1,8 +1,8 @@
-/** What a statement adds, sets off, or is written out to. */
+/** Statements with many added rows, fired triggers, or expanded views. */
 import { chain, filled, type Hostile, halves, list, nested, rows, views } from "./hostile-parts.ts";
 
 export const GROWTH: readonly Hostile[] = [
-  // What grows.
+  // Growing tables and texts.
   {
     name: "a table by its own square",
     setup: [filled(3000)],
@@ -112,7 +112,7 @@ export const GROWTH: readonly Hostile[] = [
     query: "alter table t add column z check (instr(hex(zeroblob(2000000)), hex(zeroblob(1000000)) || x) = 0)",
   },
 
-  // What is written out before anything is known of it.
+  // Expansions before the statement runs.
   {
     name: "parts of a with in each other, joined",
     query: `with c0(x) as (select 1)${chain(24, (from) => `select a.x from ${from} a, ${from} b`)} select * from c24`,

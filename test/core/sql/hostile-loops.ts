@@ -2,7 +2,7 @@
 import { filled, type Hostile, rows, ten } from "./hostile-parts.ts";
 
 export const LOOPS: readonly Hostile[] = [
-  // What recurses.
+  // Recursion.
   {
     name: "a count without end",
     query: "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c",

@@ -1,13 +1,13 @@
 /**
- * Statements that mean harm: each computes for long, or without end, or would if it were let. Of some there are two, one that is
- * too much and one that is just not. `setup` is a call of its own, before.
+ * Hostile statements: each would compute for long, or forever. Some come in pairs, one above the limit and one just
+ * below. `setup` is a separate call before.
  */
 export interface Hostile {
   readonly name: string;
   readonly setup?: readonly string[];
   readonly query: string;
   readonly params?: readonly (string | number)[];
-  /** Some are harmless in effect: they are run, and end. */
+  /** Statements that are harmless in effect: they are run, and end. */
   readonly runs?: true;
 }
 

@@ -1,4 +1,4 @@
-/** Every statement that means harm. */
+/** All hostile statements. */
 import { GROWTH } from "./hostile-growth.ts";
 import { LOOPS } from "./hostile-loops.ts";
 import type { Hostile } from "./hostile-parts.ts";

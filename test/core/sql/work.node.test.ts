@@ -1,4 +1,4 @@
-/** On `node:sqlite`; test/kernel/rollout/rollout-sql.test.ts asks the same of the platform's. */
+/** On `node:sqlite`; test/kernel/rollout/rollout-sql.test.ts does the same on the platform's SQLite. */
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { NO_JOURNAL, RolloutSql, type SqlValue } from "../../../src/core/environments/rollout-sql.ts";
@@ -17,7 +17,7 @@ function opened() {
 const REFUSED =
   /too much work|may never end|be (estimated|added)|written out|more than one view|fires too many|out of memory|too complex|too big|too many/;
 
-test.each(HOSTILE)("what would compute for long is refused before it runs: $name", (hostile) => {
+test.each(HOSTILE)("a statement that would compute for long is refused before it runs: $name", (hostile) => {
   const { setup = [], query, params, runs } = hostile;
   const exec = opened();
   const all = () => {
@@ -28,7 +28,7 @@ test.each(HOSTILE)("what would compute for long is refused before it runs: $name
   else expect(all).toThrow(REFUSED);
 });
 
-/** A shop of some size, as environments have them. */
+/** A shop of realistic size. */
 const SHOP = `
   create table customers(id integer primary key, name text, city text, note text);
   create table orders(id integer primary key, customer_id integer references customers(id), cents integer, status text, day text);
@@ -74,13 +74,13 @@ test.each([
   "select count(*) from orders a join orders b on a.customer_id = b.customer_id and a.id < b.id",
   "select count(*) from items a join items b on a.order_id = b.order_id",
   "drop view sold; alter table orders drop column cents; drop table items",
-])("what environments ask for is let through: %s", (query) => {
+])("a statement that environments typically run is accepted: %s", (query) => {
   const exec = opened();
   exec(SHOP);
   expect(() => exec(query)).not.toThrow();
 });
 
-test("rows come in by json_each, fifteen hundred of them in one call", () => {
+test("fifteen hundred rows can be inserted with json_each in one call", () => {
   const exec = opened();
   exec("create table t(id integer primary key, name text, tags text)");
   const rows = Array.from({ length: 1500 }, (_, id) => ({
@@ -118,7 +118,7 @@ test.each([
   expect(() => exec(query)).toThrow(/too much work/);
 });
 
-test("what is sorted counts less where a key picks one row", () => {
+test("a sort costs less if a key selects one row", () => {
   const exec = opened();
   exec(THOUSAND);
   const sorted = (on: string) =>
@@ -130,7 +130,7 @@ test("what is sorted counts less where a key picks one row", () => {
   }
 });
 
-test("a trigger counts for each row that is written, and for one where the key says which", () => {
+test("a trigger counts for each written row, also if a key selects the row", () => {
   const exec = opened();
   exec(THOUSAND);
   exec("delete from 🙂 where x > 300");

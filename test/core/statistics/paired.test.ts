@@ -8,7 +8,7 @@ function paired(first: readonly number[], second: readonly number[]): PairedDiff
   return differences;
 }
 
-test("six tasks: the mean difference, its error, its interval and its p", () => {
+test("six tasks: the mean difference, its standard error, its interval and its p", () => {
   const differences = paired([0.75, 0.25, 1, 0.25, 0.75, 0.5], [0.5, 0.25, 0.75, 0.5, 0.25, 0.25]);
   const { mean, se, ci95, t, df, p } = differences.result();
   expect(mean).toBeCloseTo(0.166667, 6);
@@ -22,8 +22,8 @@ test("six tasks: the mean difference, its error, its interval and its p", () => 
   expect(differences.mcnemarP()).toBeNull();
 });
 
-test("the smallest difference that would be found, and the tasks that would decide this one, at 5 % and 80 % power", () => {
-  // Miller 2024, 5: a variance of 4/9 and 198 tasks find .1327; a difference of .05 takes 1396 tasks.
+test("the smallest detectable difference, and the number of tasks that would decide this one, at 5 % and 80 % power", () => {
+  // Miller 2024, 5: a variance of 4/9 and 198 tasks detect .1327; a difference of .05 needs 1396 tasks.
   const spread = Math.sqrt((4 / 9) * (197 / 198));
   const apart = (mean: number) => Array.from({ length: 198 }, (_, at) => mean + (at % 2 === 0 ? spread : -spread));
   const nothing = apart(0).map(() => 0);
@@ -36,7 +36,7 @@ test("the smallest difference that would be found, and the tasks that would deci
   expect(paired(apart(0), nothing).detectable()).toMatchObject({ effect: small.effect, more_tasks: null });
 });
 
-test("a difference that three tasks leave open asks for one more at least, and without variance nothing is said", () => {
+test("an undecided difference of three tasks needs at least one more, and without variance there is no result", () => {
   expect(paired([0.3, 0.5, 0.9], [0, 0, 0]).result().ci95?.[0]).toBeLessThan(0);
   expect(paired([0.3, 0.5, 0.9], [0, 0, 0]).detectable().more_tasks).toBe(1);
   const unknown = { alpha: 0.05, power: 0.8, effect: null, more_tasks: null };
@@ -45,7 +45,7 @@ test("a difference that three tasks leave open asks for one more at least, and w
   expect(paired([1e-9, 1], [0, 1]).detectable().more_tasks).toBeGreaterThan(0);
 });
 
-test("the error of the difference is what the errors and the correlation of both sides give", () => {
+test("the standard error of the difference agrees with the errors and the correlation of both sides", () => {
   const scores = fc.array(fc.tuple(fc.nat(4), fc.nat(4)), { minLength: 2, maxLength: 20 });
   fc.assert(
     fc.property(scores, (pairs) => {
@@ -77,12 +77,12 @@ test("McNemar's p of thousands of tasks neither overflows nor underflows", () =>
   expect(exactMcNemarP(20_000, 0)).toBe(0);
 });
 
-test("McNemar's test is for runs of zeros and ones", () => {
+test("McNemar's test is only for runs of zeros and ones", () => {
   expect(paired([1, 1, 0, 1, 1, 1], [0, 0, 0, 0, 0, 0]).mcnemarP()).toBeCloseTo(0.0625, 12);
   expect(paired([1, 0.5], [0, 0]).mcnemarP()).toBeNull();
 });
 
-test("one pair has a difference and no more; equal differences have no t", () => {
+test("one pair only has a difference; equal differences have no t", () => {
   expect(paired([1], [0]).result()).toEqual({
     ...{ mean: 1, se: null, ci95: null, t: null, df: null, p: null },
   });
@@ -92,7 +92,7 @@ test("one pair has a difference and no more; equal differences have no t", () =>
   expect(paired([], []).result().mean).toBeNull();
 });
 
-test("means that differ in their last digit only are a tie", () => {
+test("means that differ only in the last digit are a tie", () => {
   const { ties, wins } = paired([0.1 + 0.2], [0.3]);
   expect([ties, wins]).toEqual([1, 0]);
 });

@@ -7,7 +7,7 @@ function rowsOf(tasks: readonly (readonly (number | null)[])[]): ScoredRow[] {
   return tasks.flatMap((rewards, group) => rewards.map((reward) => ({ group, reward, metrics: {} })));
 }
 
-/** `attempts`: of each task; by default as many as the largest has. */
+/** `attempts`: per task; by default the largest number. */
 function summarize(rows: readonly ScoredRow[], attempts = most(rows)): Summary {
   const summary = new RunningSummary(attempts);
   for (const row of rows) summary.add(row);
@@ -24,7 +24,7 @@ function attempts(n: number, c: number): number[] {
   return Array.from({ length: n }, (_, at) => (at < c ? 1 : 0));
 }
 
-test("five tasks of four attempts: mean of task means, its error and its interval", () => {
+test("five tasks of four attempts: mean of task means, its standard error and its interval", () => {
   const tasks = [
     [1, 1, 0, 1],
     [0, 0, 0, 1],
@@ -40,18 +40,18 @@ test("five tasks of four attempts: mean of task means, its error and its interva
   expect(reward).toMatchObject({ n: 20, n_tasks: 5 });
 });
 
-test("with unequal numbers of attempts each task still weighs the same", () => {
+test("with unequal numbers of attempts each task still has the same weight", () => {
   const { reward } = summarize(rowsOf([[1, 1, 0], [0, 0], [1, 1, 1, 1], [0]]));
   expect(reward.mean).toBeCloseTo(0.416667, 6);
   expect(reward.se).toBeCloseTo(0.25, 12);
 });
 
-test("what was not scored is left out, never read as 0", () => {
+test("unscored attempts are left out, never read as 0", () => {
   const { reward } = summarize(rowsOf([[1, null], [null, null], [1]]));
   expect(reward).toMatchObject({ mean: 1, n: 2, n_tasks: 2, se: 0 });
 });
 
-test("nothing scored gives null, not 0", () => {
+test("without scores everything is null, not 0", () => {
   for (const tasks of [[], [[null]]]) {
     const summary = summarize(rowsOf(tasks));
     const none = { mean: null, se: null, ci95: null, wilson95: null, range: null };
@@ -60,7 +60,7 @@ test("nothing scored gives null, not 0", () => {
   }
 });
 
-test("an interval that reaches beyond every reward stands as it is, beside the least and the greatest there were", () => {
+test("an interval beyond all rewards is not clipped; the smallest and largest reward are reported, too", () => {
   const rewards = [[0.5, 1], [1, null], [1], [1], [1], [1]];
   const { mean, ci95, range } = summarize(rowsOf(rewards)).reward;
   expect(mean).toBeCloseTo(5.75 / 6, 12);
@@ -69,13 +69,13 @@ test("an interval that reaches beyond every reward stands as it is, beside the l
   expect(summarize(rowsOf([[-2], [null], [3.5]])).reward.range).toEqual([-2, 3.5]);
 });
 
-test("below two tasks there is a mean but no error and no interval", () => {
+test("with fewer than two tasks there is a mean but no standard error and no interval", () => {
   const { reward } = summarize(rowsOf([[1, 0, 1]]));
   expect(reward.mean).toBeCloseTo(2 / 3, 12);
   expect(reward).toMatchObject({ se: null, ci95: null });
 });
 
-test("one metric's gaps leave the others alone", () => {
+test("missing values of one metric do not affect the others", () => {
   const summary = summarize([
     { group: 0, reward: 1, metrics: { a: 1, b: 4 } },
     { group: 0, reward: null, metrics: { a: 3, b: null } },
@@ -112,7 +112,7 @@ test("pass@k and pass^k are means over tasks", () => {
   }
 });
 
-test("of six attempts pass@k is told for 1, 2, 4 and all six, and is null where no task has so many scored", () => {
+test("for six attempts pass@k is given for k = 1, 2, 4 and 6, and is null if no task has so many scored", () => {
   const summary = summarize(rowsOf([[1, 0, 0, null, null, null], attempts(2, 1)]), 6);
   expect(summary.pass_at_k).toEqual({
     "1": expect.closeTo((1 / 3 + 1 / 2) / 2, 12),
@@ -129,7 +129,7 @@ test("an attempt passes from 0.5 on", () => {
   expect(summary.pass_hat_k).toEqual({ "1": 0.5, "2": 0 });
 });
 
-test("a task with fewer than k scored attempts is no part of pass@k", () => {
+test("a task with fewer than k scored attempts is not part of pass@k", () => {
   const summary = summarize(
     rowsOf([
       [1, 0],
@@ -152,7 +152,7 @@ test("many attempts do not overflow", () => {
   expect(passHatK(100_000, 99_999, 50_000)).toBeCloseTo(0.5, 9);
 });
 
-test("rows that come in any order give what they give in order, whenever it is asked", () => {
+test("rows in any order give the same result as in order, at any time", () => {
   const value = fc.option(fc.double({ min: 0, max: 1, noNaN: true }));
   const row = fc.record({ group: fc.nat(4), reward: value, metrics: fc.record({ m: value }) });
   fc.assert(
@@ -177,7 +177,7 @@ function expectClose(result: Summary, rows: readonly ScoredRow[], of: number): v
   expect(JSON.parse(numbers(result))).toEqual(JSON.parse(numbers(inOrder)));
 }
 
-test("the error equals the clustered one wherever all tasks have the same number of attempts", () => {
+test("the standard error equals the clustered one if all tasks have the same number of attempts", () => {
   const task = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 3, maxLength: 3 });
   fc.assert(
     fc.property(fc.array(task, { minLength: 2, maxLength: 12 }), (tasks) => {
@@ -197,7 +197,7 @@ test.each([
   [850, 1000, 0.826531, 0.87079],
   [0, 10, 0, 0.277533],
   [10, 10, 0.722467, 1],
-])("Wilson's interval of %d of %d reaches from %d to %d", (passed, n, low, high) => {
+])("Wilson's interval of %d of %d goes from %d to %d", (passed, n, low, high) => {
   const interval = wilson95(passed / n, n);
   expect(interval[0]).toBeCloseTo(low, 6);
   expect(interval[1]).toBeCloseTo(high, 6);

@@ -16,7 +16,7 @@ test.each([
   expect(Math.abs(tQuantile975(df) - quantile)).toBeLessThan(1e-6);
 });
 
-test("the quantile falls with every degree of freedom, across the change of method too", () => {
+test("the quantile falls with every degree of freedom, also where the method changes", () => {
   for (let df = 1; df < 200; df += 1) {
     expect(tQuantile975(df + 1)).toBeLessThan(tQuantile975(df));
   }
@@ -33,7 +33,7 @@ test.each([
   expect(Math.abs(tQuantile975(df) - quantile)).toBeLessThan(1e-9);
 });
 
-test("no degree of freedom, or part of one, is a RangeError", () => {
+test("degrees of freedom below 1 or not whole are a RangeError", () => {
   for (const df of [0, -1, 1.5, Number.NaN]) expect(() => tQuantile975(df)).toThrow(RangeError);
 });
 
@@ -48,6 +48,6 @@ test.each([
   expect(tTwoSidedP(t, df)).toBeCloseTo(p, 6);
 });
 
-test("a t beyond all doubt has p 0, not a negative one", () => {
+test("a very large t has p 0, not a negative one", () => {
   expect(tTwoSidedP(1e9, 30)).toBe(0);
 });

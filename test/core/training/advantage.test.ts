@@ -33,7 +33,7 @@ test.each([
   close(advantagesOf(named(advantage), REWARDS), expected);
 });
 
-test("length costs a share of the group's mean, as recorded", () => {
+test("the length penalty subtracts a fraction of the group's mean, as recorded", () => {
   const output = [10, 20, 40, 30, 20];
   const total = [110, 140, 160, 150, 120];
   const turns = [1, 2, 4, 2, 1];
@@ -61,7 +61,7 @@ test("length costs a share of the group's mean, as recorded", () => {
   expect(among).toMatchObject({ verdict: "train", survivors: 5, mean: credited.mean });
 });
 
-test("one rollout alone is worth 0, or its reward where that is asked for", () => {
+test("a single rollout has the advantage 0, or its reward if that is configured", () => {
   expect(advantagesOf(named({ name: "mean" }), [0.7])).toEqual([0]);
   expect(advantagesOf(named({ name: "mean_std" }), [0.7])).toEqual([0]);
   expect(advantagesOf(named({ name: "mean_std", singleton: "raw" }), [null, 0.7])).toEqual([null, 0.7]);
@@ -69,7 +69,7 @@ test("one rollout alone is worth 0, or its reward where that is asked for", () =
   expect(advantagesOf(named({ name: "rloo", singleton: "raw" }), [0.7])).toEqual([0.7]);
 });
 
-test("max-RL of a mean that is not positive is 0, and `none` credits nobody", () => {
+test("max-RL gives 0 if the mean is not positive, and `none` gives no advantages", () => {
   expect(advantagesOf(named({ name: "max_rl" }), [-1, 0])).toEqual([0, 0]);
   expect(advantagesOf(named({ name: "none" }), [1, 0])).toEqual([null, null]);
 });
@@ -83,7 +83,7 @@ const anyAdvantage = fc.constantFrom(
   named({ name: "max_rl" }),
 );
 
-test("members without a reward change nobody's advantage and have none", () => {
+test("members without a reward have no advantage and do not change the others'", () => {
   const rewards = fc.array(fc.option(reward), { maxLength: 12 });
   fc.assert(
     fc.property(anyAdvantage, rewards, (advantage, some) => {
@@ -95,7 +95,7 @@ test("members without a reward change nobody's advantage and have none", () => {
   );
 });
 
-test("advantages of a group sum to 0, and are exactly 0 where all rewards are equal", () => {
+test("the advantages of a group sum to 0, and are exactly 0 if all rewards are equal", () => {
   const group = fc.array(fc.integer({ min: 0, max: 10 }), { minLength: 2, maxLength: 16 });
   fc.assert(
     fc.property(anyAdvantage, group, reward, (advantage, tenths, same) => {
@@ -112,7 +112,7 @@ test("advantages of a group sum to 0, and are exactly 0 where all rewards are eq
   );
 });
 
-test("rewards that differ by rounding alone are equal: advantage 0 with every estimator, and the group trains nothing", () => {
+test("rewards that differ only by rounding are equal: every estimator gives advantage 0, and the group does not train", () => {
   const equal = [0.1 + 0.2, 0.3, 0.6 / 2, 0.1 * 3];
   const large = [1e9 * (0.1 + 0.2), 1e9 * 0.3];
   const small = [0.3 - 0.2 - 0.1, 0];
@@ -137,7 +137,7 @@ const RULES: GroupRules = {
   zero_variance: "drop",
 };
 
-test("a group trains when enough of it is left and its members are not all worth the same", () => {
+test("a group trains if enough members are left and their rewards differ", () => {
   expect(creditGroup(RULES, scored(1, 0, null))).toEqual({
     verdict: "train",
     survivors: 2,
@@ -158,19 +158,19 @@ test("a group trains when enough of it is left and its members are not all worth
   });
 });
 
-test("where the trainer computes advantages, a group trains when its rewards differ", () => {
+test("if the trainer computes the advantages, a group trains if its rewards differ", () => {
   const rules: GroupRules = { ...RULES, advantage: { name: "none" } };
   expect(creditGroup(rules, scored(1, 0)).verdict).toBe("train");
   expect(creditGroup(rules, scored(1, 1)).verdict).toBe("zero_variance");
 });
 
-test("equal rewards of unequal length train, where length costs", () => {
+test("with a length penalty, members with equal rewards and unequal lengths train", () => {
   const lengths = [10, 20].map((output) => ({ output, total: 100, turns: 1 }));
   const members = lengths.map((each) => ({ reward: 1, lengths: each }));
   expect(creditGroup({ ...RULES, length_penalty: PENALTY }, members).verdict).toBe("train");
 });
 
-test("a batch says which estimator made its advantages", () => {
+test("a batch records which estimator made its advantages", () => {
   expect(estimatorOf(named({ name: "mean_std" }), PENALTY)).toEqual({
     name: "mean_std",
     version: 1,

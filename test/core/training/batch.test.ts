@@ -22,12 +22,12 @@ test("a batch's digest is over the raw digests of its objects, then of its credi
   expect(await batchDigest([b, a], null, sha256Hex)).not.toBe(await batchDigest([a, b], null, sha256Hex));
 });
 
-test("a batch's id is the same whenever it is asked, and another one after a reset", () => {
+test("a batch's id is always the same, and a different one after a reset", () => {
   expect(batchId(RUN, 7, 0)).toBe("bat_0123456789abcdefghjkmnpqrscode5678_0_7");
   expect(batchId(RUN, 7, 1)).not.toBe(batchId(RUN, 7, 0));
 });
 
-test("credits are a line a sample, and come back", () => {
+test("credits have one line per sample, and are parsed unchanged", () => {
   const scored = { sample_id: "ro_1.0", reward: 1, advantage: 0.5, outcome: "scored" };
   const judged = { ...scored, sample_id: "ro_2.0", advantage: null, rubric_digest: "d1" };
   const text = creditText([scored, judged]);
@@ -72,7 +72,7 @@ async function parts(): Promise<BatchParts> {
   };
 }
 
-test("a manifest counts what is in the batch, and is what the wire says", async () => {
+test("a manifest has the counts of the batch, in the wire's schema", async () => {
   const manifest = await manifestOf(await parts(), sha256Hex);
   expect(BatchManifest.parse(manifest)).toEqual(manifest);
   expect(manifest).toMatchObject({
@@ -95,6 +95,6 @@ test("a manifest counts what is in the batch, and is what the wire says", async 
   expect(manifest.sha256).toBe(await batchDigest(digests, manifest.credits.sha256, sha256Hex));
 });
 
-test("there is no batch without a sample", async () => {
+test("a batch without samples is an error", async () => {
   await expect(manifestOf({ ...(await parts()), groups: [] }, sha256Hex)).rejects.toThrow(RangeError);
 });

@@ -5,7 +5,7 @@ import { type CurriculumState, TaskPicker } from "../../../src/core/training/cur
 const difficulty = Curriculum.parse({ name: "difficulty" });
 const upTo = (count: number) => Array.from({ length: count }, (_, at) => at);
 
-test("the cycle takes every task in turn, and a generated dataset has no end", () => {
+test("the cycle takes every task in turn, and never ends for a generated dataset", () => {
   const finite = new TaskPicker({ curriculum: { name: "cycle" }, rows: 3, seed: 1 });
   expect(upTo(7).map((group) => finite.example(group))).toEqual([0, 1, 2, 0, 1, 2, 0]);
   finite.note(0, 1);
@@ -14,7 +14,7 @@ test("the cycle takes every task in turn, and a generated dataset has no end", (
   expect(endless.example(1_000_000)).toBe(1_000_000);
 });
 
-test("tasks go to the pool of their latest mean reward, borders included below", () => {
+test("tasks go to the pool of their latest mean reward; a boundary belongs to the lower pool", () => {
   const picker = new TaskPicker({ curriculum: difficulty, rows: 100, seed: 1 });
   const rewards = [0, 0.25, 0.26, 0.75, 0.76, 1];
   for (const [example, mean] of rewards.entries()) picker.note(example, mean);
@@ -25,7 +25,7 @@ test("tasks go to the pool of their latest mean reward, borders included below",
   expect(picker.toJSON()).toEqual({ hard: [1, 5], normal: [2, 3, 0], easy: [4] });
 });
 
-test("however often tasks move between pools, each is in the one of its latest mean reward, and in no other", () => {
+test("however often tasks move between pools, each is only in the pool of its latest mean reward", () => {
   const picker = new TaskPicker({ curriculum: difficulty, rows: 100, seed: 1 });
   const latest = new Map<number, number>();
   for (const step of upTo(200)) {
@@ -43,7 +43,7 @@ test("however often tasks move between pools, each is in the one of its latest m
   }
 });
 
-test("with nothing seen yet every group takes a task of its own", () => {
+test("while nothing has been seen, every group takes a different task", () => {
   const picker = new TaskPicker({ curriculum: difficulty, rows: 50, seed: 1 });
   expect(upTo(50).map((group) => picker.example(group))).toEqual(upTo(50));
 });
@@ -54,16 +54,16 @@ const SEEN: CurriculumState = {
   easy: [],
 };
 
-test("what is drawn follows the weights of the pools, each task the same within one", () => {
+test("draws follow the weights of the pools, and are uniform within a pool", () => {
   const picker = new TaskPicker({ curriculum: difficulty, rows: 200, seed: 7 }, SEEN);
   const drawn = upTo(2400).map((group) => picker.example(group));
   const hard = drawn.filter((example) => example < 100).length;
-  // .2 : 1 of equally many; four standard deviations.
+  // .2 : 1 with equally many tasks; four standard deviations.
   expect(Math.abs(hard - 400)).toBeLessThan(4 * Math.sqrt((2400 * 5) / 36));
   expect(new Set(drawn.filter((example) => example >= 100)).size).toBe(100);
 });
 
-test("a task that was not seen yet is among the draws, also where there is no end of them", () => {
+test("unseen tasks are among the draws, also of an endless dataset", () => {
   const finite = new TaskPicker({ curriculum: difficulty, rows: 300, seed: 7 }, SEEN);
   const drawn = upTo(200).map((group) => finite.example(group));
   expect(drawn.some((example) => example >= 200)).toBe(true);
@@ -71,7 +71,7 @@ test("a task that was not seen yet is among the draws, also where there is no en
   const endless = new TaskPicker({ curriculum: difficulty, rows: null, seed: 7 }, SEEN);
   const groups = upTo(200).map((at) => 1000 + at);
   const fresh = groups.filter((group) => endless.example(group) === group);
-  // 200 seen at .2 and 1, 200 unseen at 1.
+  // 200 seen with weight .2 and 1, 200 unseen with weight 1.
   expect(fresh.length).toBeGreaterThan(90);
   expect(fresh.length).toBeLessThan(160);
 });
@@ -87,7 +87,7 @@ test("a pool with weight 0 is never drawn from", () => {
   expect(drawn.every((example) => example >= 100 && example < 200)).toBe(true);
 });
 
-test("a picker made anew from its state, or from the finished groups, goes on as the first one would", () => {
+test("a picker rebuilt from its state, or from the finished groups, continues like the original", () => {
   const choice = { curriculum: difficulty, rows: 40, seed: 11 };
   const picker = new TaskPicker(choice);
   const finished = upTo(60).map((group): [number, number] => [picker.example(group), (group % 5) / 4]);
@@ -99,6 +99,6 @@ test("a picker made anew from its state, or from the finished groups, goes on as
   const draws = next.map((group) => picker.example(group));
   expect(next.map((group) => stored.example(group))).toEqual(draws);
   expect(next.map((group) => replayed.example(group))).toEqual(draws);
-  // Asking changes nothing.
+  // Choosing an example changes nothing.
   expect(next.map((group) => picker.example(group))).toEqual(draws);
 });

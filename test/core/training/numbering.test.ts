@@ -31,7 +31,7 @@ test.each([
   expect(isFresh(row.oldest - 1, step, MAX_OFF_POLICY)).toBe(false);
 });
 
-test("lag is counted from the version that began to sample, and split by when the updates came", () => {
+test("lag is counted from the version that began to sample, and divided by when the updates came", () => {
   expect(offPolicyLag(5, { start: 2, end: 3 })).toEqual({ total: 2, in_flight: 1, in_queue: 1 });
   expect(offPolicyLag(5, { start: 4, end: 6 })).toEqual({ total: 0, in_flight: 0, in_queue: 0 });
   expect(offPolicyLag(3, { start: 1, end: 5 })).toEqual({ total: 1, in_flight: 1, in_queue: 0 });
@@ -51,7 +51,7 @@ const now: Admission = {
   max_concurrent: 1000,
 };
 
-test("no more is begun than can train while it is fresh", () => {
+test("no more rollouts start than can train while they are fresh", () => {
   expect(capacityOf(now)).toBe(30);
   expect(capacityOf({ ...now, buffered: 4, running: 8 })).toBe(18);
   expect(capacityOf({ ...now, step: 3 })).toBe(10);
@@ -59,7 +59,7 @@ test("no more is begun than can train while it is fresh", () => {
   expect(capacityOf({ ...now, step: 4, buffered: 3 })).toBe(0);
 });
 
-test("no rollout begins for a batch that could not ship yet, however old its samples may be", () => {
+test("no rollout starts for a batch that could not ship yet, whatever staleness is allowed", () => {
   const pace = { ...now, lead: 1, max_off_policy_steps: 8 };
   expect(capacityOf(pace)).toBe(20);
   expect(capacityOf({ ...pace, lead: 0 })).toBe(10);
@@ -68,14 +68,14 @@ test("no rollout begins for a batch that could not ship yet, however old its sam
   expect(capacityOf({ ...pace, step: 3, published: 1 })).toBe(10);
 });
 
-test("no more is begun than may be under way at once, or than the remaining steps take", () => {
+test("no more rollouts start than may run at once, or than the remaining steps need", () => {
   expect(capacityOf({ ...now, max_concurrent: 12, running: 8 })).toBe(4);
   const last = { ...now, published: 99, version: 99 };
   expect(capacityOf({ ...last, step: 100, buffered: 3, running: 2 })).toBe(5);
   expect(capacityOf({ ...last, step: 101 })).toBe(0);
 });
 
-test("capacity is AReaL's formula wherever batches are full and the lead does not bound it", () => {
+test("capacity equals AReaL's formula if batches are full and the lead is not the bound", () => {
   const counts = fc.nat({ max: 40 });
   fc.assert(
     fc.property(counts, counts, counts, counts, fc.nat({ max: 8 }), (cut, ahead, buffered, running, M) => {
@@ -90,7 +90,7 @@ test("capacity is AReaL's formula wherever batches are full and the lead does no
 
 type Event = "begin" | "finish" | "publish" | "ship";
 
-/** Groups of one rollout, batches of one group, and the gates as the run asks them. */
+/** Groups of one rollout, batches of one group, and the same conditions as in a run. */
 class Loop {
   progress = { step: 1, published: 0 };
   readonly shipped: { readonly step: number; readonly version: number }[] = [];
@@ -125,7 +125,7 @@ class Loop {
   };
 }
 
-test("whatever order things happen in, no batch gets further ahead than the lead allows, nor staler than the bound", () => {
+test("in any order of events, no batch exceeds the lead, and no rollout the bound of staleness", () => {
   const event = fc.constantFrom<Event>("begin", "finish", "publish", "ship");
   const bounds = fc.tuple(fc.nat({ max: 3 }), fc.nat({ max: 3 }));
   fc.assert(
@@ -142,14 +142,14 @@ test("whatever order things happen in, no batch gets further ahead than the lead
   );
 });
 
-test("a batch counted in tokens is worth as many rollouts as it took so far", () => {
+test("a batch counted in tokens needs as many rollouts as estimated from those so far", () => {
   expect(batchRollouts({ rollouts: 128 }, { rollouts: 0, tokens: 0 }, 8)).toBe(128);
   expect(batchRollouts({ tokens: 1000 }, { rollouts: 0, tokens: 0 }, 8)).toBe(8);
   expect(batchRollouts({ tokens: 1000 }, { rollouts: 10, tokens: 300 }, 8)).toBe(34);
   expect(batchRollouts({ tokens: 10 }, { rollouts: 10, tokens: 3000 }, 8)).toBe(1);
 });
 
-test("no weights are newer than the last acknowledged batch makes, or than one more than is published", () => {
+test("no weights are newer than the last acknowledged batch, or than one after the published version", () => {
   expect(newestPossible({ published: 0, acked_step: 0 })).toBe(1);
   expect(newestPossible({ published: 4, acked_step: 4 })).toBe(5);
   expect(newestPossible({ published: 4, acked_step: 5 })).toBe(5);

@@ -1,8 +1,8 @@
-/** What of an acknowledgement is read that is no JSON, and what is not. */
+/** Which invalid JSON is accepted in an acknowledgement, and which is not. */
 import { expect, test } from "vitest";
 import { readMetrics } from "../../../src/core/training/read-metrics.ts";
 
-test("metrics that Python writes bare are null and named; everything else is read as JSON", () => {
+test("bare NaN and infinities of Python in metrics become null and are listed; everything else is parsed as JSON", () => {
   const text = `{"token": "t", "metrics": {"loss": NaN, "kl": -Infinity, "n": 3, "gone": null,
     "big": 1e999, "a \\"NaN\\": {b": Infinity}, "epoch": 1}`;
   expect(readMetrics(text)).toEqual({
@@ -26,17 +26,17 @@ test.each([
   ["in another spelling", '{"metrics": {"loss": nan}}'],
   ["in an object in a list", '[{"metrics": {"loss": NaN}}]'],
   ["in a text that never ends", '{"metrics": {"loss": NaN, "x": "'],
-])("a bare NaN %s is no JSON", (_, text) => {
+])("a bare NaN %s is not JSON", (_, text) => {
   expect(() => readMetrics(text)).toThrow(SyntaxError);
 });
 
-test("what is JSON stays as it is, whatever its texts look like", () => {
+test("valid JSON is unchanged, whatever its texts look like", () => {
   const body = { metrics: { loss: 1 }, note: '"metrics": {"loss": NaN}' };
   expect(readMetrics(JSON.stringify(body))).toEqual({ body, not_finite: [] });
   expect(readMetrics("3")).toEqual({ body: 3, not_finite: [] });
 });
 
-test("a body of a megabyte is read in one pass", () => {
+test("a body of a megabyte is parsed in one pass", () => {
   const names = Array.from({ length: 40_000 }, (_, at) => `"metric ${at}": NaN`);
   const read = readMetrics(`{"metrics": {${names.join(",")}}, "text": "${'\\"'.repeat(100_000)}"}`);
   expect(read.not_finite).toHaveLength(40_000);

@@ -40,7 +40,7 @@ const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 const bytesOf = (json: string) => new TextEncoder().encode(json);
 const hex = (bytes: Uint8Array) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
-test("the golden row is the recorded JSON, to the byte", async () => {
+test("the golden row is encoded as the recorded JSON, byte by byte", async () => {
   const encoded = encodeRows([GOLDEN], "jsonl");
   expect(text(encoded)).toBe(`${GOLDEN_TEXT}\n`);
   expect(encoded.length - 1).toBe(364);
@@ -60,7 +60,7 @@ test("the golden row in msgpack has the recorded arrays", () => {
   expect(data("logprobs")).toBe("000000000000000000000000000000bf000080be00000000000080bf");
 });
 
-test.each(["msgpack", "jsonl"] as const)("rows in %s come back as they were, also joined", (encoding) => {
+test.each(["msgpack", "jsonl"] as const)("rows in %s are decoded unchanged, also if joined", (encoding) => {
   const other: SampleRow = {
     ...GOLDEN,
     sample_id: "s_ä€🙂",
@@ -97,11 +97,11 @@ test.each([
   ["another schema", "jsonl", bytesOf(GOLDEN_TEXT.replace("sample/1", "sample/2"))],
   ["a temperature of 0", "jsonl", bytesOf(GOLDEN_TEXT.replace('"temperature":1', '"temperature":0'))],
   ["half a row", "msgpack", encodeRows([GOLDEN], "msgpack").slice(0, -9)],
-] as const)("%s cannot be read, and the error says so", (_name, encoding, bytes) => {
+] as const)("%s cannot be decoded, and the error names the place", (_name, encoding, bytes) => {
   expect(() => decodeRows(bytes, encoding)).toThrow(SampleDecodeError);
 });
 
-test("an array whose bytes do not fit its shape is refused by row and name", () => {
+test("an array whose bytes do not fit its shape is refused with the row and the name", () => {
   const golden = decode(encodeRows([GOLDEN], "msgpack")) as object;
   const odd = { ...golden, token_ids: { dtype: "int32", shape: [7], data: new Uint8Array(7) } };
   expect(() => decodeRows(encode(odd), "msgpack")).toThrow(/row 0: .*not an array of 7 int32/);
@@ -142,11 +142,11 @@ test.each<[string, Partial<SampleRow>]>([
       ],
     },
   ],
-])("%s is told by its code", (code, change) => {
+])("%s is reported with its code", (code, change) => {
   expect(sampleFault({ ...GOLDEN, ...change })).toBe(code);
 });
 
-test("the rows of a rollout share its id, and hold no worth of their own", () => {
+test("the rows of a rollout share its id, and have no rewards or advantages", () => {
   const sample = {
     token_ids: GOLDEN.token_ids,
     mask: GOLDEN.mask,

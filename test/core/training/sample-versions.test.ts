@@ -1,10 +1,12 @@
-/** Which version a turn counts to whose engine names none, and which labels could be true when it was sampled. */
+/** The version of a turn whose engine sends no label, and which labels are possible at the time of sampling. */
 import { expect, test } from "vitest";
 import type { ServedWeights } from "../../../src/core/training/numbering.ts";
 import { samplesOf } from "../../../src/core/training/samples.ts";
 import { DISPATCHED, FIRST, GOES_ON, rollout, stored } from "./sampled-turns.ts";
 
-/** Version 3 until 150 ms; then 4, which may be followed by 5 from 300 on; taken back at 400, and 3 serves again from 500 on. */
+/**
+ * Version 3 until 150 ms; then 4, possibly followed by 5 from 300 on; taken back at 400; 3 is served again from 500 on.
+ */
 const SERVED: readonly ServedWeights[] = [
   { at: 0, version: 3, newest: 4, taken_back: 0 },
   { at: 150, version: 4, newest: 4, taken_back: 0 },
@@ -13,7 +15,7 @@ const SERVED: readonly ServedWeights[] = [
   { at: 500, version: 3, newest: 4, taken_back: 0 },
 ];
 
-/** Calls that were under way so, of an engine that says this of its weights. */
+/** Calls at these times, to an engine with this label. */
 function called(times: readonly (readonly [sent_at: number, answered_at: number])[], version: string | null = null) {
   const turns = stored([FIRST, GOES_ON].slice(0, times.length).map((turn) => ({ ...turn, version })));
   return turns.flatMap((turn, index) => {
@@ -22,7 +24,7 @@ function called(times: readonly (readonly [sent_at: number, answered_at: number]
   });
 }
 
-test("a turn without a version has the oldest that its call can have met, whatever its group was begun for", () => {
+test("a turn without a version has the oldest version that its call can have met, whatever its group was dispatched with", () => {
   const versions = (...times: readonly (readonly [number, number])[]) =>
     samplesOf(rollout(called(times)), { ...DISPATCHED, served: SERVED }).samples.map((sample) => [
       sample.weight_versions.map(({ version }) => version),
@@ -35,7 +37,7 @@ test("a turn without a version has the oldest that its call can have met, whatev
   expect(versions([10, 20], [149, 160])).toEqual([[[3, 3], 3, 3]]);
 });
 
-test("a turn without a version trains nothing where weights were taken back during its call, or nobody knows them", () => {
+test("a turn without a version does not train if weights were taken back during its call, or are unknown", () => {
   const cause = (times: readonly [number, number], version: string | null = null, from = SERVED) =>
     samplesOf(rollout(called([[10, 20], times], version)), { ...DISPATCHED, served: from }).untrainable;
   for (const times of [
@@ -46,16 +48,16 @@ test("a turn without a version trains nothing where weights were taken back duri
   ] as const)
     expect([times, cause(times), cause(times, "base")]).toEqual([times, "unknown_version", "unknown_version"]);
   expect([cause([500, 510]), cause([390, 399])]).toEqual([null, null]);
-  // Where no engine reports, what is published went back from one moment to the next.
+  // If no engine reports, the published version is taken back at a single moment.
   const published = SERVED.filter(({ taken_back }) => taken_back === 0);
   expect(cause([490, 510], null, published)).toBe("unknown_version");
   expect(cause([200, 210], null, SERVED.slice(1))).toBe("unknown_version");
   expect(cause([200, 210], null, [])).toBe("unknown_version");
-  // An engine that says which weights sampled knows better.
+  // The engine's own label has precedence.
   expect(cause([390, 510], "3")).toBeNull();
 });
 
-test("a turn that does not say when its call left was under way for as long as the model took", () => {
+test("if the start of a turn's call is unknown, the call is assumed to have taken the model's latency", () => {
   const [turn] = called([[0, 200]]);
   if (turn === undefined) throw new Error("no turn");
   const { sent_at: _, ...unsaid } = turn;
@@ -65,7 +67,7 @@ test("a turn that does not say when its call left was under way for as long as t
   expect(of(51).samples[0]?.weight_versions[0]?.version).toBe(3);
 });
 
-test("a label that no weights could have when the turn was sampled is none, though some have it by now", () => {
+test("a label of a version that did not exist when the turn was sampled is invalid, even if the version exists now", () => {
   const cause = (answered: number, label: string) =>
     samplesOf(rollout(called([[answered - 5, answered]], label)), {
       ...DISPATCHED,

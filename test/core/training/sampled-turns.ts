@@ -1,4 +1,4 @@
-/** Turns of a rollout as an engine samples them: token ids by hand, and what it says of its weights. */
+/** Turns of a rollout as an engine samples them: hand-written token ids, and the engine's label of its weights. */
 
 import type { ModelResponse, StoredTurn } from "../../../src/contract/trajectory.ts";
 import { packTokens } from "../../../src/core/rollout/tokens.ts";

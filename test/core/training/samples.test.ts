@@ -18,7 +18,7 @@ const plain = (turns: readonly Sampled[], facts: Facts = {}) =>
 
 const BREAKS: Sampled = { ...GOES_ON, prompt: [10, 11, 12, 20, 99, 30] };
 
-test("a prompt that goes on the ids before it makes one sample, with a span for each turn", () => {
+test("a prompt that continues the previous ids makes one sample, with a span for each turn", () => {
   expect(plain([FIRST, GOES_ON])).toEqual([
     {
       token_ids: [10, 11, 12, 20, 21, 30, 22],
@@ -40,7 +40,7 @@ test("a prompt that goes on the ids before it makes one sample, with a span for 
   });
 });
 
-test("a prompt that breaks with the ids before it begins a sample, in which only its own answer trains", () => {
+test("a prompt that differs from the previous ids begins a sample, in which only its own answer trains", () => {
   const [first, second] = plain([FIRST, BREAKS]);
   expect(first).toMatchObject({ token_ids: [10, 11, 12, 20, 21], mask: [0, 0, 0, 1, 1] });
   expect(second).toMatchObject({
@@ -54,7 +54,7 @@ test("a prompt that breaks with the ids before it begins a sample, in which only
   });
 });
 
-test("realigned, a break within the last answer becomes context of the same sample", () => {
+test("with realignment, a difference within the last answer becomes context of the same sample", () => {
   const threshold = { fork_threshold_tokens: 1024 };
   expect(plain([FIRST, BREAKS], threshold)).toEqual([
     {
@@ -76,7 +76,7 @@ test("realigned, a break within the last answer becomes context of the same samp
   });
 });
 
-test("a break before the last answer, or a long one, forks all the same", () => {
+test("with realignment, an earlier or a longer difference still begins a new sample", () => {
   const early = { ...GOES_ON, prompt: [10, 99, 12, 20, 21, 30] };
   expect(of([FIRST, early], { fork_threshold_tokens: 1024 }).transitions.forked).toBe(1);
   const two = { ...GOES_ON, prompt: [10, 11, 12, 98, 99, 30] };
@@ -84,7 +84,7 @@ test("a break before the last answer, or a long one, forks all the same", () => 
   expect(of([FIRST, two], { fork_threshold_tokens: 3 }).transitions.realigned).toBe(1);
 });
 
-test("agents that take turns have a sample each", () => {
+test("agents that alternate have one sample each", () => {
   const a = { prompt: [1, 2], answer: [3] };
   const again = { prompt: [1, 2, 3, 4], answer: [5] };
   const b = { prompt: [9, 8], answer: [7] };
@@ -97,7 +97,7 @@ test("agents that take turns have a sample each", () => {
   expect(of([a, again, b, last]).transitions).toEqual({ clean: 2, forked: 1, realigned: 0 });
 });
 
-test("of several samples a turn could go on, it takes the longest", () => {
+test("if a turn can continue several samples, it continues the longest", () => {
   const long = { prompt: [1, 2, 3], answer: [4] };
   const short = { prompt: [1], answer: [2] };
   const next = { prompt: [1, 2, 3, 4, 5], answer: [6] };
@@ -107,12 +107,12 @@ test("of several samples a turn could go on, it takes the longest", () => {
   ]);
 });
 
-test("a turn's version is the engine's where it is a number, else the one it was dispatched for", () => {
+test("a turn's version is the engine's label if that is a number, else the version it was dispatched with", () => {
   const labelled = (version: string | null) => plain([{ ...FIRST, version }])[0];
   expect(labelled("7")).toMatchObject({ policy_version_start: 3, policy_version_end: 7 });
   expect(labelled("default")).toMatchObject({ policy_version_start: 3, policy_version_end: 3 });
   expect(labelled(null)?.weight_versions).toEqual([{ version: 3, start: 3, end: 5 }]);
-  // An engine that came back with older weights.
+  // The engine came back with older weights.
   expect(labelled("1")).toMatchObject({ policy_version_start: 1, policy_version_end: 1 });
   const [turn] = stored([{ ...FIRST, version: null }]);
   const turns = turn === undefined ? [] : [{ ...turn, dispatch_version: 5 }];
@@ -120,7 +120,7 @@ test("a turn's version is the engine's where it is a number, else the one it was
   expect(sample?.weight_versions[0]?.version).toBe(5);
 });
 
-test("on a fleet a turn has the version that its fleet says, and none where nobody can say or its engine says another", () => {
+test("on a fleet the fleet determines a turn's version; it is unknown if the fleet does not know it or the engine reports another", () => {
   const silent: Sampled[] = [FIRST, GOES_ON].map((turn) => ({ ...turn, version: null }));
   const stamped = (versions: readonly (number | null)[], turns = silent) =>
     of(turns, { stamped: versions, newest_version: 7 });
@@ -131,7 +131,7 @@ test("on a fleet a turn has the version that its fleet says, and none where nobo
     "unknown_version",
   ]);
   expect(stamped([5, 8]).untrainable).toBe("unpublished_version");
-  // By when it was sampled nothing is said, whatever engines served.
+  // The time of the sampling is unknown, whatever engines served.
   const served = [{ at: 0, version: 4, newest: 4, taken_back: 0 as const }];
   expect(of(silent, { stamped: [null, null], served }).untrainable).toBe("unknown_version");
   const labelled = silent.map((turn) => ({ ...turn, version: "4" }));
@@ -139,7 +139,7 @@ test("on a fleet a turn has the version that its fleet says, and none where nobo
   expect(stamped([4, 5], labelled).untrainable).toBe("unknown_version");
 });
 
-test("a label that is no version anybody can have published makes the rollout untrainable, and is in no sample", () => {
+test("a label that cannot be a published version makes the rollout untrainable, and is in no sample", () => {
   const cause = (version: string, newest_version = 4) =>
     of([FIRST, { ...GOES_ON, version }], { newest_version }).untrainable;
   expect([cause("4"), cause("0"), cause(" 2 "), cause("4", 4)]).toEqual([null, null, null, null]);
@@ -152,7 +152,7 @@ test("a label that is no version anybody can have published makes the rollout un
   expect(begun).toMatchObject({ samples: [], untrainable: "unpublished_version" });
 });
 
-test("each sample is counted once: a rollout's first, one begun anew, or one that was overwritten", () => {
+test("each sample is counted once: the first of a rollout, a new one, or an overwritten one", () => {
   expect(of([FIRST]).branches).toEqual({ clean: 1, forked: 0, realigned: 0 });
   expect(of([FIRST, GOES_ON]).branches).toEqual({ clean: 1, forked: 0, realigned: 0 });
   expect(of([FIRST, BREAKS]).branches).toEqual({ clean: 1, forked: 1, realigned: 0 });
@@ -182,11 +182,11 @@ test.each([
   expect(of(turns).transitions).toEqual({ clean: 0, forked: 0, realigned: 0 });
 });
 
-test("rounding above a probability of 1 is no fault", () => {
+test("a probability that rounding raises above 1 is accepted", () => {
   expect(of([{ ...FIRST, logprobs: [5e-7, 0] }]).untrainable).toBeNull();
 });
 
-test("a rollout without ids, without turns, cut to nothing, failed or cancelled says so, and its length is what was counted", () => {
+test("a rollout without ids or turns, cut to nothing, failed or cancelled has a cause, and its length is the counted usage", () => {
   const turns = stored([FIRST, GOES_ON]);
   const [first] = turns;
   if (first === undefined) throw new Error("there are two turns");
@@ -208,12 +208,12 @@ test("a rollout without ids, without turns, cut to nothing, failed or cancelled 
   expect(samplesOf({ ...rollout(turns), cancelled: "stale" }, DISPATCHED).untrainable).toBe("cancelled");
 });
 
-/** The places its spans cover. */
+/** The positions that its spans cover. */
 function covered({ weight_versions }: { weight_versions: readonly VersionSpan[] }): number[] {
   return weight_versions.flatMap(({ start, end }) => Array.from({ length: end - start }, (_, at) => start + at));
 }
 
-test("each sampled token trains exactly once, arrays are of one length, and the first token never trains", () => {
+test("each sampled token trains exactly once, all arrays have the same length, and the first token never trains", () => {
   const id = fc.integer({ min: 1, max: 3 });
   const turn = fc.record({
     prompt: fc.array(id, { minLength: 1, maxLength: 6 }),
@@ -227,7 +227,7 @@ test("each sampled token trains exactly once, arrays are of one length, and the 
       const turns = drawn.map(({ prompt, answer, goesOn }): Sampled => {
         const whole = goesOn ? [...history, ...prompt] : prompt;
         history = [...whole, ...answer];
-        // Told apart by their logprobs.
+        // Distinguished by their logprobs.
         const logprobs = answer.map(() => -++sampled / 64);
         return { prompt: whole, answer, logprobs };
       });
@@ -242,7 +242,7 @@ test("each sampled token trains exactly once, arrays are of one length, and the 
   );
 });
 
-test("a hundred turns of one conversation take time for what is new only", () => {
+test("each of a hundred turns of one conversation only takes time for its new tokens", () => {
   let history: number[] = [];
   const turns = Array.from({ length: 100 }, (_, at): Sampled => {
     const prompt = [...history, ...Array.from({ length: 20 }, (_, id) => id + at)];

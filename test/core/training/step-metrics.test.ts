@@ -20,7 +20,7 @@ const arrived = [
 ];
 const shipped = arrived.slice(0, 2);
 
-test("what arrived and what shipped are told apart", () => {
+test("arrived and shipped rollouts have separate metrics", () => {
   const metrics = stepMetrics({ step: 5, arrived, shipped, dropped_stale: 4 });
   expect(metrics).toMatchObject({
     "train/agg/all/reward/mean": 0.5,
@@ -47,7 +47,7 @@ test("what arrived and what shipped are told apart", () => {
   expect(metrics).not.toHaveProperty("train/calculator/all/reward/mean");
 });
 
-test("lag is that of what shipped, at this step", () => {
+test("the lag is that of the shipped rollouts at this step", () => {
   const late = group([rollout(1), rollout(0, { policy_version_end: 2 })]);
   const fresh = group([rollout(1, { policy_version_end: 4 })], { dispatch_version: 4 });
   expect(stepMetrics({ step: 5, arrived: [], shipped: [late, fresh], dropped_stale: 0 })).toMatchObject({
@@ -68,7 +68,7 @@ test("rollouts that cannot be trained on are counted by cause, over all groups t
   });
 });
 
-test("how often turns did not go on the tokens before them is a share of all transitions", () => {
+test("turns that did not continue the previous tokens are counted as a fraction of all transitions", () => {
   const chatty = group([rollout(1)], { transitions: { clean: 6, forked: 1, realigned: 1 } });
   const metrics = stepMetrics({
     step: 1,
@@ -98,7 +98,7 @@ test("quantiles interpolate", () => {
   expect(two["train/agg/all/reward/p90"]).toBeCloseTo(0.9, 12);
 });
 
-test("of a group each member has its own numbers, alone in a step or not; who says of none is in none", () => {
+test("each member of a group has its own metrics, in every step; groups without a member have none", () => {
   const other = group([rollout(1)], { member: "guess-number" });
   const metrics = stepMetrics({
     step: 1,
@@ -117,13 +117,13 @@ test("of a group each member has its own numbers, alone in a step or not; who sa
   expect(alone["train/guess-number/all/reward/mean"]).toBe(1);
 });
 
-test("a name nothing was measured for is absent", () => {
+test("a metric without measurements is absent", () => {
   expect(stepMetrics({ step: 1, arrived: [], shipped: [], dropped_stale: 0 })).toEqual({
     "off_policy/dropped": 0,
   });
 });
 
-test("a group has solved none where every reward is 0 or less, all where every one is 1 or more, and some between", () => {
+test("a group solved none if every reward is at most 0, all if every one is at least 1, and some in between", () => {
   const groups = [
     [0, -1],
     [0.1, 0],

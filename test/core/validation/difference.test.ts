@@ -7,14 +7,14 @@ test.each([
   [{ a: 1 }, {}, "state.a is 1 and then null"],
   [{ a: [] }, { a: {} }, "state.a is [] and then {}"],
   ["x", null, 'state is "x" and then null'],
-])("%j and %j differ where they first do", (first, second, where) => {
+])("the first difference of %j and %j is found", (first, second, where) => {
   expect(firstDifference(first, second, "state")).toBe(where);
 });
 
-test("equal values do not differ, in whatever order their members stand", () => {
+test("equal values do not differ, whatever the order of their members", () => {
   expect(firstDifference({ a: 1, b: [2] }, { b: [2], a: 1 }, "")).toBeNull();
 });
 
-test("a long value is cut where it is shown", () => {
+test("a long value is cut in the report", () => {
   expect(firstDifference("x".repeat(500), "", "s")?.length).toBeLessThan(90);
 });

@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { GoldPolicy } from "../../../src/core/validation/policies.ts";
 import { checksOf, rows, said, Task } from "./validated.ts";
 
-test("a right answer below 1 is an error, and with tools or turns in the way a warning", async () => {
+test("a right answer below 1 is an error, and with tools or turns a warning", async () => {
   const rubric = { rewards: { half: { weight: 0.5, fn: said } } };
   const single = await checksOf(() => new SingleTurnEnv({ dataset: rows, rubric }));
   expect(single["gold"]).toEqual([
@@ -66,14 +66,14 @@ test("a gold policy that throws is an error of the rollouts", async () => {
   expect(checks["rollouts"]).toEqual(["error", "row 0, gold play: no such key (and 1 more)"]);
 });
 
-test("a gold policy that returns neither replies nor a model is told what to return", async () => {
-  // As a module without types might.
+test("the error for a gold policy that returns neither replies nor a model names what to return", async () => {
+  // A module without types might return this.
   const gold: GoldPolicy = () => Object(Promise.resolve(["2"]));
   const checks = await checksOf(() => new SingleTurnEnv({ dataset: rows, rubric: { rewards: { said } } }), { gold });
   expect(checks["rollouts"]?.[1]).toContain("goldPolicy returned [object Promise]: return a list of replies");
 });
 
-test("a group is validated through its members: each row is played by its own", async () => {
+test("a group is validated through its members: each row is played by its own environment", async () => {
   const single = () => new SingleTurnEnv({ dataset: rows, rubric: { rewards: { said } } });
   const ping = tool({
     name: "ping",
@@ -90,7 +90,7 @@ test("a group is validated through its members: each row is played by its own", 
   }
 });
 
-test("a teardown that fails is an error, and only then a check", async () => {
+test("a failing teardown is an error, and without a failure there is no check", async () => {
   const teardown = {
     close: () => {
       throw new Error("still busy");

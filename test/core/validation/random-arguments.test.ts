@@ -16,7 +16,7 @@ test.each([
   ["alternatives", z.object({ a: z.union([z.int(), z.string()]), b: z.int().nullable() })],
   ["what may be left out", z.object({ a: z.object({ b: z.int().optional() }).optional() })],
   ["no arguments", z.object({})],
-])("arguments drawn from a schema of %s fit it", (_name, parameters) => {
+])("arguments drawn from a schema of %s are valid", (_name, parameters) => {
   const { parameters: schema } = toolSchema("t", parameters);
   for (let seed = 0; seed < 100; seed += 1) {
     const drawn = drawValue(schema, seededRandom(seed));
@@ -25,7 +25,7 @@ test.each([
   }
 });
 
-test("what a schema says in no way known here is drawn as null", () => {
+test("an unsupported schema gives null", () => {
   expect(drawValue({ $ref: "#/$defs/x" }, () => 0)).toBeNull();
   expect(drawValue("no schema", () => 0)).toBeNull();
 });

@@ -12,7 +12,7 @@ test.each([
   ["grid-walk", gridWalk, walk, 1],
   ["guess-number", guessNumber, halve, 1],
   ["reverse-text", reverseText, undefined, 1],
-])("%s has no fault, and its gold play scores in full", async (_name, load, gold, full) => {
+])("%s has no fault, and its gold play gets the full score", async (_name, load, gold, full) => {
   const validation = await validated(load, gold === undefined ? {} : { gold });
   expect(validation.checks.filter(({ status }) => status === "error" || status === "warning")).toEqual([]);
   expect(validation).toMatchObject({ ok: true, examples: 5 });
@@ -21,11 +21,11 @@ test.each([
   expect(validation.policies.random.n).toBe(5);
 });
 
-test("a validation of the same environment says the same again", async () => {
+test("a repeated validation of the same environment gives the same result", async () => {
   expect(await validated(gridWalk)).toEqual(await validated(gridWalk));
 });
 
-test("a constant reward is an error, unless it is 0 and nobody knows what is right", async () => {
+test("a constant reward is an error, unless it is 0 and there is no gold play", async () => {
   const constant = await checksOf(() => new SingleTurnEnv({ dataset: rows, rubric: { rewards: { same: () => 1 } } }));
   expect(constant["variety"]).toEqual([
     "error",
@@ -37,7 +37,7 @@ test("a constant reward is an error, unless it is 0 and nobody knows what is rig
   expect(unknown["gold"]).toEqual(["skipped", expect.stringContaining("export goldPolicy(task)")]);
 });
 
-test("a group reward that is the same for all is only a warning: here every rollout is alone", async () => {
+test("a constant group reward is only a warning: here every rollout is alone", async () => {
   const checks = await checksOf(
     () =>
       new SingleTurnEnv({
@@ -48,7 +48,7 @@ test("a group reward that is the same for all is only a warning: here every roll
   expect(checks["variety"]).toEqual(["warning", expect.stringContaining("here each task has one rollout")]);
 });
 
-test("a row or a state that is drawn anew each time is not deterministic", async () => {
+test("a row or a state that is random each time is not deterministic", async () => {
   let drawn = 0;
   const next = () => {
     drawn += 1;
@@ -70,7 +70,7 @@ test("a row or a state that is drawn anew each time is not deterministic", async
   expect(state["reset"]).toEqual(["error", expect.stringMatching(/^row 0: state\.secret is \d+ and then \d+/)]);
 });
 
-test("a row that depends on the day is found by making it again on another", async () => {
+test("a row that depends on the date is found by making it again with a later date", async () => {
   let today = "Monday";
   const dated = dataset(Task, () => ({ question: today, answer: "2" }));
   const checks = await checksOf(() => new SingleTurnEnv({ dataset: dated, rubric: { rewards: { said } } }), {
@@ -84,7 +84,7 @@ test("a row that depends on the day is found by making it again on another", asy
   expect(checks["reset"]).toEqual(["error", expect.stringContaining('row.question is "Monday" and then "Tuesday"')]);
 });
 
-test("state that is kept beside the state does not survive a restart", async () => {
+test("data kept outside of the state does not survive a restart", async () => {
   const checks = await checksOf(() => {
     let count = 0;
     return new MultiTurnEnv({
@@ -109,7 +109,7 @@ test("state that is kept beside the state does not survive a restart", async () 
   expect(checks["reset"]?.[0]).toBe("ok");
 });
 
-test("what a hook leaves beside the state for the rubric does not survive a restart", async () => {
+test("data for the rubric that a hook keeps outside of the state does not survive a restart", async () => {
   const checks = await checksOf(() => {
     const secrets = new Map<string, string>();
     return new MultiTurnEnv({
@@ -129,7 +129,7 @@ test("what a hook leaves beside the state for the rubric does not survive a rest
   expect(checks["restarts"]).toEqual(["error", expect.stringContaining("reward is 1 and then 0")]);
 });
 
-test("what is drawn when the environment is built is not deterministic", async () => {
+test("randomness while the environment is built is not deterministic", async () => {
   let built = 0;
   const checks = await checksOf(() => {
     built += 1;
@@ -142,7 +142,7 @@ test("what is drawn when the environment is built is not deterministic", async (
   ]);
 });
 
-test("play that differs every time says nothing about restarts", async () => {
+test("a play that differs every time is not compared with its restarts", async () => {
   let calls = 0;
   const count = tool({
     name: "count",
@@ -157,7 +157,7 @@ test("play that differs every time says nothing about restarts", async () => {
   expect(checks["restarts"]).toEqual(["warning", expect.stringContaining("every play differs")]);
 });
 
-test("rows and states that are no JSON are named by their path", async () => {
+test("rows and states that are not JSON are named by their path", async () => {
   const dates = dataset(z.object({ question: z.string(), when: z.date() }), [{ question: "?", when: new Date(0) }]);
   const row = await checksOf(() => new SingleTurnEnv({ dataset: dates, rubric: { rewards: { r: () => 1 } } }));
   expect(row["rows"]).toEqual(["error", "rows[0].when: JSON cannot represent an instance of Date"]);
@@ -177,7 +177,7 @@ test("rows and states that are no JSON are named by their path", async () => {
   expect(state["rollouts"]).toEqual(["error", expect.stringContaining("(state.handle.open[0] is a function)")]);
 });
 
-test("hooks that throw, rewards that are not finite, and rollouts without end are named", async () => {
+test("hooks that throw, rewards that are not finite, and endless rollouts are reported", async () => {
   const failing = await checksOf(
     () =>
       new MultiTurnEnv({
@@ -210,7 +210,7 @@ test("hooks that throw, rewards that are not finite, and rollouts without end ar
   expect(endless["rollouts"]?.[1]).toContain("no end after 100 model calls; set maxTurns or add a stop");
 });
 
-test("a tool without description is a warning, and random play calls it with arguments that fit", async () => {
+test("a tool without description is a warning, and random play calls it with valid arguments", async () => {
   const seen: unknown[] = [];
   const step = tool({
     name: "step",
@@ -245,7 +245,7 @@ test("a tool without description is a warning, and random play calls it with arg
   for (const args of seen) expect(Args.safeParse(args).success).toBe(true);
 });
 
-test("what it needs is listed, and nothing is played while a need is not met", async () => {
+test("needs are listed, and nothing is played while a need is not met", async () => {
   const build = () => new SingleTurnEnv({ dataset: rows, rubric: { rewards: { said } } });
   const needy = defineEnvironment({ args: z.strictObject({}), needs: ["sql"], build });
   const { checks, ok, examples } = await validated(needy, { unmet: ["sql is not met"] });
@@ -259,7 +259,7 @@ test("what it needs is listed, and nothing is played while a need is not met", a
   expect(named(met.checks)["needs"]).toEqual(["ok", "needs fetch"]);
 });
 
-test("uploaded rows are read as a run would read them", async () => {
+test("uploaded rows are parsed as in a run", async () => {
   const uploaded = [{ question: "1 + 1?", answer: "2" }, { question: 7 }];
   const checks = await checksOf(
     () => new SingleTurnEnv({ dataset: dataset(Task, "uploaded"), rubric: { rewards: { said } } }),

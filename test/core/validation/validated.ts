@@ -1,4 +1,4 @@
-/** Validates environments written in a test: two questions, and what a validation said of them. */
+/** Validates environments that are defined in a test, with two questions. */
 import { dataset, defineEnvironment, type EnvironmentLoader } from "rollcall";
 import * as z from "zod";
 import type { GoldPolicy } from "../../../src/core/validation/policies.ts";
@@ -37,7 +37,7 @@ export function validated(
   );
 }
 
-/** Each check by its name. */
+/** The checks by name. */
 export async function checksOf(build: Build, options: Parameters<typeof validated>[1] = {}) {
   const load = defineEnvironment({ args: z.strictObject({}), build });
   return named((await validated(load, options)).checks);

@@ -22,7 +22,7 @@ test("the keys are verifiers' in its order, then ours", () => {
   ]);
 });
 
-test("averages weigh rows alike, leave out what was not scored, and count errors", () => {
+test("averages weigh rows equally, leave out unscored ones, and count errors", () => {
   const error = { error: "E", message: "", error_chain_str: "", error_chain_repr: "" };
   const metadata = metadataOf([
     { example_id: 0, reward: 1, metrics: { a: 1 } },
@@ -43,7 +43,7 @@ test("averages weigh rows alike, leave out what was not scored, and count errors
   });
 });
 
-test("usage is a mean over the rows that have any; without any it is null", () => {
+test("usage is a mean over the rows with usage; if none has it, it is null", () => {
   const usage = (given: number) => ({
     token_usage: {
       ...{ input_tokens: given, output_tokens: 2 },
@@ -57,7 +57,7 @@ test("usage is a mean over the rows that have any; without any it is null", () =
   expect(metadataOf([none])["usage"]).toBeNull();
 });
 
-test("tools are told when every row was offered the same ones, whatever their order", () => {
+test("tools are written if every row was offered the same ones, in any order", () => {
   const [add, multiply] = [tool("add"), tool("multiply")];
   const both = metadataOf([{ tool_defs: [add, multiply] }, { tool_defs: [multiply, add] }]);
   expect(both["tools"]).toEqual([multiply, add]);

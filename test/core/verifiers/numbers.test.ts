@@ -5,18 +5,18 @@ import { averageMetrics, averageReward, contextTokens, passTables } from "../../
 const rewards = (id: number, ...given: (number | null)[]) => given.map((reward) => ({ example_id: id, reward }));
 const TWICE = { attempts: 2, threshold: 0.5 };
 
-test("D2: a reward of null is left out of the mean, a row without one counts 0, no reward at all has no mean", () => {
+test("D2: a reward of null is left out of the mean, a row without one counts 0, and no reward at all has no mean", () => {
   expect(averageReward([{ reward: 1 }, { reward: null }, {}])).toBe(0.5);
   expect(averageReward([{ reward: null }])).toBeNull();
   expect(averageReward([])).toBeNull();
 });
 
-test("a metric's mean is over the rows that have it as a number, booleans among them", () => {
+test("a metric's mean is over the rows that have it as a number or a boolean", () => {
   const rows = [{ metrics: { a: 1, b: null, c: "1" } }, { metrics: { a: false, b: 3 } }, { metrics: null }, {}];
   expect(averageMetrics(rows)).toEqual({ a: 0.5, b: 3 });
 });
 
-test("pass@k is over examples that are complete: each with all its first attempts, each of them scored", () => {
+test("pass@k is over complete examples: all their first attempts are present and scored", () => {
   const complete = rewards(0, 1, 0);
   const half = { "1": 0.5, "2": 1 };
   expect(passTables(complete, TWICE)).toEqual({
@@ -34,7 +34,7 @@ test("an attempt passes from the threshold on", () => {
   expect(passTables(rows, { attempts: 2, threshold: 0.7 }).pass_at_k["1"]).toBe(0.5);
 });
 
-test("pass@k is told for powers of two alone, and for no single attempt", () => {
+test("pass@k is given only for powers of two, and not for a single attempt", () => {
   const rows = rewards(0, 1, 1, 1, 1, 1, 1);
   const { pass_all_k } = passTables(rows, { attempts: 6, threshold: 0.5 });
   expect(Object.keys(pass_all_k)).toEqual(["1", "2", "4"]);
@@ -52,7 +52,7 @@ test("a row's environment is its route, or its column, or the default", () => {
   expect(environmentLabel({ info: null })).toBe("default");
 });
 
-test("a row's environment is what verifiers calls it: null is None, and info that is text but not JSON is an error", () => {
+test("a row's environment has verifiers' name: null is None, and an info text that is not JSON is an error", () => {
   expect(environmentLabel({ env_id: null })).toBe("None");
   expect(environmentLabel({ info: { env_id: null }, env_id: null })).toBe("None");
   expect(environmentLabel({ info: { env_id: ["a", null, true, 5] } })).toBe("a/None/True/5");
@@ -60,7 +60,7 @@ test("a row's environment is what verifiers calls it: null is None, and info tha
   expect(() => environmentLabel({ info: "no JSON", env_id: "other" })).toThrow(SyntaxError);
 });
 
-test("context is what the model sampled and the rest of the last call's, over calls that were counted", () => {
+test("the context is the sampled tokens and the rest of the last call's, over calls with usage", () => {
   const call = (prompt_tokens: number, completion_tokens: number) => {
     return { prompt_tokens, completion_tokens };
   };

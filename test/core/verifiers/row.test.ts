@@ -24,7 +24,7 @@ test("the keys are verifiers' in its order, then every metric, then the columns"
   });
 });
 
-test("what is empty is left out, and an error stands with both forms of its chain", () => {
+test("empty fields are left out, and an error has both forms of its chain", () => {
   const line = verifiersRow(
     row({
       ...{ answer: undefined, info: undefined, reward: null, tool_defs: undefined, error },
@@ -46,12 +46,12 @@ test("what is empty is left out, and an error stands with both forms of its chai
   expect([line["reward"], line["tool_defs"]]).toEqual([null, null]);
 });
 
-test("a metric called reward leaves the reward alone, and so does a column", () => {
+test("a metric or a column called reward does not change the reward", () => {
   const line = verifiersRow(row({ metrics: { reward: 0.25 } }), { reward: 7, error: "mine" });
   expect(line).toMatchObject({ reward: 1.1, error: null, metrics: { reward: 0.25 } });
 });
 
-test("tool calls are texts in their list, id, name and arguments", () => {
+test("tool calls are JSON texts in a list, with id, name and arguments", () => {
   const asking = {
     role: "assistant",
     content: null,

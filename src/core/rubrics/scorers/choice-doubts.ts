@@ -1,13 +1,13 @@
 /**
- * Whether a sentence that names a letter says that it is the answer.
+ * Whether a sentence that names a letter states that it is the answer.
  *
- * It does not if it denies or doubts that, asks, supposes ("if …"), speaks of others ("many students pick A") or of a
- * second choice. Invariant: the slices given are bounded, and every pattern is linear in them.
+ * It does not if it denies or doubts that, is a question or a condition ("if …"), or is about other people ("many
+ * students pick A") or a second choice. Invariant: the given slices are bounded, and every pattern is linear in them.
  */
 
-/** What ends a sentence. */
+/** Ends of a sentence. */
 const SENTENCE_END = /[.!?;](?=[\s)"'”’])|\n/g;
-/** What follows turns away from what was said before, or concludes from it. */
+/** Words that turn against the text before them, or conclude from it. */
 const TURN =
   /\s(?:but|however|yet|so|although|though|while|whereas)\b,?|(?:^|[,;:]|\sand)\s{0,2}(?:therefore|thus|hence|consequently)\b,?/gi;
 /** A comma before the main clause: "While many pick A, the correct answer is C". */
@@ -36,7 +36,7 @@ const DOUBTS = [
   "\\b(?:wrong|incorrect|an error|false|foolish)\\sto\\b|\\b(?:wrongly|incorrectly|falsely|erroneously|mistakenly)\\b",
   "\\b(?:initially|originally|previously|at first|alternatively|otherwise|thought|assumed|guessed)\\b",
 ];
-/** They leave the letter standing where it is the only one. */
+/** Words of a guess. The letter still counts if it is the only one. */
 const GUESSES = "\\b(?:unsure|uncertain|perhaps|maybe|possibly|might|may|could)\\b";
 /** "The wrong answer is", "second choice:", "the next best option is". */
 const NOT_THE_ANSWER =
@@ -49,12 +49,12 @@ const GUESSED = new RegExp(GUESSES, "i");
 const SUPPOSES = /\b(?:if|unless|whether|suppos(?:e|ing))\b|^[\W]{0,3}(?:had|were)\b/i;
 const WOULD = /\b(?:would|were)\b/i;
 
-/** Where what is said of a letter ends. */
+/** Ends of the text about a letter. */
 const TAIL_END = /[.!?;,(\n]|\b(?:because|since|as|while|whereas|and|but|due)\b/;
 const SAID_OF_IT =
   /^[).:\]]{0,2}\s(?:is|was|would|will|seems|looks|might|may|could|comes|came)\b.*\b(?:if|unless|what|students?|people|many|common(?:ly)?|typical|tempting|traps?|distractors?|mistakes?|wrong|incorrect|false|impossible|unlikely|often|second|next|close|alternative|backup|runner)\b|^\)?(?:\s(?:at first|initially|originally|if|unless|only if)|:\s(?:wrong|incorrect))\b/i;
 
-/** `before` and `after`: what stands around the letter. `guessed`: whether a guess, or an answer with "if", counts. */
+/** `before` and `after`: the text around the letter. `guessed`: whether a guess, or an answer with "if", counts. */
 export function isMeant(before: string, after: string, guessed = false): boolean {
   const [said = "", end = ""] = /^(?:[^.!?\n]|[.!?](?!\s|$)){0,200}(.?)/.exec(after) ?? [];
   if (end === "?") return false;
@@ -71,12 +71,12 @@ export function isMeant(before: string, after: string, guessed = false): boolean
 }
 
 function tailEnd(after: string): number {
-  // A full stop or a bracket right behind the letter belongs to it.
+  // A full stop or a bracket right after the letter belongs to it.
   const end = after.slice(1).search(TAIL_END);
   return end === -1 ? after.length : end + 1;
 }
 
-/** The text behind the last match. */
+/** The text after the last match. */
 function behind(pattern: RegExp, text: string): string {
   let from = 0;
   for (const { 0: found, index } of text.matchAll(pattern)) from = index + found.length;

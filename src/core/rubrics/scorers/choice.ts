@@ -1,10 +1,10 @@
 /**
  * The scorer `choice`: whether the letter that the model chose is the reference's.
  *
- * Invariants. Linear in the output: every repetition is bounded, and what stands around a letter is read from a bounded
- * slice. A letter that is a word of its sentence (a, I) is no choice, nor is one that its sentence does not mean
- * (choice-doubts.ts). Where two letters are joined by "or", "and" or a comma none is chosen, and no other place is
- * looked at.
+ * Invariants. Linear in the output: every repetition is bounded, and the text around a letter is read from a bounded
+ * slice. A letter that is a word of its sentence (a, I) is not a choice, nor is a letter that its sentence does not
+ * mean (choice-doubts.ts). If two letters are joined by "or", "and" or a comma, none is chosen, and no other place is
+ * searched.
  */
 
 import { afterCorrections, lastBox, lastTagged, plainTypography } from "@rollcall/math-equivalence";
@@ -12,10 +12,10 @@ import * as z from "zod";
 import { isMeant } from "./choice-doubts.ts";
 import { MalformedReferenceError, scorer } from "./scorer.ts";
 
-/** 1 when the letter the model chose is the reference's. `chosenLetter` says where it is looked for. */
+/** 1 if the letter that the model chose is the reference's. `chosenLetter` lists where it is searched. */
 export const choice = scorer(
   z.strictObject({
-    /** The letters there are. */
+    /** The possible letters. */
     choices: z
       .string()
       .regex(/^[A-Z]{2,26}$/, "is two to 26 capital letters")
@@ -42,14 +42,14 @@ function bracketed(sign: string): string {
   return /^[A-Za-z]$/.test(letter) ? `(${letter})` : sign;
 }
 
-/** A letter in capitals; null where several are named and none is chosen; undefined where none is named. */
+/** A capital letter; null if several are named and none is chosen; undefined if none is named. */
 type Choice = string | null | undefined;
 
 /**
- * Looks, in this order, at the last `\boxed{…}`; at the last `<answer>…</answer>`; at the last announcement ("answer is",
- * "option:"); at the last "I choose"; at a last line of one letter; at the first mark, `(B)`, `B.`, `B) because …`, unless
- * the options are listed; at what "is correct"; at what "is left" or "matches"; then at whatever comes last: a letter in
- * brackets or bold, one alone on a line, one that begins the last line, or one that ends the output, "so it is B."
+ * Searches, in this order: the last `\boxed{…}`; the last `<answer>…</answer>`; the last announcement ("answer is",
+ * "option:"); the last "I choose"; a last line of one letter; the first mark, `(B)`, `B.`, `B) because …`, unless the
+ * options are listed; a subject of "is correct"; an object of "is left" or "matches"; then the last of these: a letter
+ * in brackets or bold, one alone on a line, one that begins the last line, or one that ends the output, "so it is B."
  */
 function chosenLetter(output: string, choices: string): Choice {
   const tagged = lastTagged(output);
@@ -64,14 +64,14 @@ function chosenLetter(output: string, choices: string): Choice {
   return letter === undefined ? letterOfProse(withoutDenied(text), choices) : letter;
 }
 
-/** What a box or a tag holds. */
+/** The letter in a box or a tag. */
 function letterAlone(content: string, choices: string): Choice {
   const text = withoutMarks(content).trim();
   if (isList(text, choices)) return null;
   return INDEXED.test(content) ? undefined : last(places(withoutDenied(text), WHOLE), choices);
 }
 
-/** Whether a text is nothing but letters of which several differ: "B; C", "A\nB", "BC". */
+/** Whether a text consists only of letters, of which several differ: "B; C", "A\nB", "BC". */
 function isList(text: string, choices: string): boolean {
   if (text.length > AROUND || !/^(?:\W{0,9}(?:(?:and|or|also|plus|as well as)\b|[A-Z]))+\W{0,9}$/.test(text))
     return false;
@@ -94,11 +94,11 @@ function letterOfProse(text: string, choices: string): Choice {
     const found = last(way(), choices);
     if (found !== undefined) return found;
   }
-  // "The answer might be C" is an answer where there is no better one.
+  // "The answer might be C" counts if there is no better answer.
   return last(decisions(text, ANNOUNCED), choices, true);
 }
 
-/** Where a letter is named, and the text around it. */
+/** The place of a named letter, and the text around it. */
 interface Place {
   readonly letter: string;
   readonly at: number;
@@ -106,19 +106,19 @@ interface Place {
   readonly after: string;
 }
 
-/** Characters around a letter that are looked at. */
+/** How many characters around a letter are examined. */
 const AROUND = 200;
-/** Of the places of one kind, the last ones of which it is asked whether their letter is meant. */
+/** Of the places of one kind, only the last ones are examined. */
 const MOST_PLACES = 32;
 
-/** The letter that a match of `text` names, with `from` characters before the text that was matched. */
+/** The letter that a match in `text` names; the match begins `from` characters after the start of the text. */
 function place(text: string, match: RegExpExecArray, from = 0): Place {
   const letter = match.slice(1).find((group) => group !== undefined) ?? "";
   const at = from + match.index + match[0].lastIndexOf(letter);
   return { letter, at, before: text.slice(Math.max(0, at - AROUND), at), after: text.slice(at + 1, at + AROUND) };
 }
 
-/** Where a pattern names a letter, from a place of the text on. */
+/** The places where a pattern names a letter, from an index of the text on. */
 function* places(text: string, pattern: RegExp, from = 0): Iterable<Place> {
   for (const match of text.slice(from).matchAll(pattern)) yield place(text, match, from);
 }
@@ -126,12 +126,12 @@ function* places(text: string, pattern: RegExp, from = 0): Iterable<Place> {
 /** The last of many places. */
 function ending(named: Iterable<Place>): Place[] {
   const kept: Place[] = [];
-  // One at a time: a reply may be nothing but letters.
+  // One at a time: a reply may consist of letters only.
   for (const each of named) if (kept.push(each) > MOST_PLACES) kept.shift();
   return kept;
 }
 
-/** The letter that is named last, of those that are meant; of guesses only one that no other stands beside. */
+/** The last named letter that is meant. A guess counts only if no other letter is meant. */
 function last(named: Iterable<Place>, choices: string, guessed = false): Choice {
   const meant = ending(named).filter(
     ({ letter, before, after }) => choices.includes(letter.toUpperCase()) && isMeant(before, after, guessed),
@@ -144,15 +144,15 @@ function last(named: Iterable<Place>, choices: string, guessed = false): Choice 
   return beside.some((other) => other !== undefined && other !== letter && choices.includes(other)) ? null : letter;
 }
 
-/** What may stand before a letter, as its name: "Option C". */
+/** A noun in front of a letter: "Option C". */
 const NOUN =
   "(?:(?:[Cc]orrect|[Ff]inal|[Aa]nswer)\\s)?(?:[Oo]ption|OPTION|[Cc]hoice|CHOICE|[Aa]nswer|ANSWER|[Aa]ns|[Ll]etter)";
-/** A letter that begins a sentence, as "A car", is followed by another word than these. */
+/** A capital that begins a sentence, as in "A car", is followed by a word other than these. */
 const AFTER_CHOICE = "because|since|as|for|with|and|but|or|which|is|due|given|based";
 const CAPITAL = `([A-Z])(?![\\w+#]|['’-]\\w)(?!(?<=[AI])\\s{1,3}(?!(?:${AFTER_CHOICE})\\b)[a-z])`;
-/** A small one only at the end of a clause. */
+/** A lower-case letter only at the end of a clause. */
 const SMALL = `([a-z])(?![\\w+#]|['’.-]\\w)(?=\\s{0,3}(?:[.):;,!"'”’]|\\n|$))`;
-/** One that is asked about is not chosen. */
+/** A letter followed by a question mark is not chosen. */
 const LETTER = `(?:\\(\\s?([A-Za-z])\\s?\\)|\\[\\s?([A-Za-z])\\s?\\]|${CAPITAL}|${SMALL})(?!\\)?\\s?\\?)`;
 
 const DENIED_BEFORE = new RegExp(
@@ -170,7 +170,7 @@ const SEVERAL_DENIED = new RegExp(
 const DENIED_BEHIND =
   /(?<!\w)(?:\([A-Z]\)|[A-Z])[.:)]?\s(?:is|was)(?:n['’]t\b|\s(?:also\s|clearly\s|simply\s)?(?:not\b(?! only)|false|wrong|incorrect|a trap|tempting)\b)/g;
 
-/** Without the letters that are said not to be chosen: "not B but", "rather than B", "(B) is wrong". */
+/** Removes letters that are denied: "not B but", "rather than B", "(B) is wrong". */
 function withoutDenied(text: string): string {
   return text
     .replace(SEVERAL_DENIED, "")
@@ -186,14 +186,14 @@ const JOINED_AFTER = new RegExp(
 );
 const JOINED_BEFORE = new RegExp(`(?<!\\w)([A-Z])\\)?\\s{0,2}${JOINT}(?:${NOUN}\\s)?\\(?$`);
 
-/** A text that is a letter, with what the option says behind it. */
+/** A text that is a letter, possibly followed by the option's text. */
 const WHOLE = new RegExp(
   `^(?:[Tt]he\\s)?(?:${NOUN}\\s{0,2}(?::|is\\b)?\\s{0,2})?${LETTER}(?!\\s{0,3}(?:[=<>+*/^]|\\\\(?!q?quad)[a-zA-Z]))`,
   "g",
 );
 /** `C_2` */
 const INDEXED = /^[A-Za-z]_[\w{]/;
-/** What a text begins with. */
+/** A letter at the beginning of a text. */
 const OPENING = new RegExp(
   `^[^\\w(]{0,3}(?:${NOUN}\\s{0,2}${LETTER}(?=\\)?\\s{0,2}(?:[).:,;!-]|\\n|$|because\\b|since\\b))` +
     "|\\(([A-Za-z])\\)|([A-Z])(?:[).:;](?!\\w)|\\s{1,3}[-—]\\s|,(?<!I,)|\\s{0,3}(?:\\n|$))|([a-z])(?:[).]\\s|$))",
@@ -205,7 +205,7 @@ const ITEM = /^[^\w\n]{0,3}([A-Z])[).:](?!\w)/gm;
 
 const SO =
   "none\\sother\\sthan|therefore|thus|hence|then|clearly|indeed|definitely|obviously|simply|still|(?:most\\s)?likely|probably";
-/** What announces the answer, up to the letter. */
+/** An announcement of the answer, up to the letter. */
 const ANNOUNCED = new RegExp(
   "\\b(?:ans|answer|choice|option|solution|selection|(?:correct|right|best)\\s(?:one|statement|letter))\\b" +
     "[\"'”’]?(?:\\s(?:to|for|of|here|among)\\b[^.:?!\\n]{0,80}|,\\s\\w{1,12},)?\\s{0,3}" +
@@ -219,7 +219,7 @@ const ANNOUNCED = new RegExp(
     "|(?:答案|正解|[选選])[項项择擇]?[是为為は]?\\s{0,3}:?\\s{0,3}",
   "gi",
 );
-/** What says that a letter is chosen. */
+/** Words that choose the letter after them. */
 const CHOSEN =
   /(?<!n['’]t\s|\bnot\s|\bnever\s)\b(?:(?:I['’]d|I\swould)\ssay|choose|chose|pick|picked|select|selected|go\swith|going\swith|opt\sfor|settle\son)\s{1,3}/gi;
 const DECIDED = new RegExp(`(?:[Tt]he\\s)?(?:${NOUN}\\s{0,2}:?\\s{0,2})?["'“‘]?${LETTER}`, "y");
@@ -235,10 +235,10 @@ function* decisions(text: string, pattern: RegExp): Iterable<Place> {
 const IS_CORRECT =
   /\s(?:is|was|must be|would be|has to be)\s(?:(?:clearly|therefore|indeed|definitely|thus|the|most|only|my)\s){0,3}(?:correct|right|best|answer|choice|option|better (?:one|answer|choice|option))\b/gi;
 const SUBJECT = /(?<!\w)(?:\(([A-Za-z])\)|([A-Z])[).:]?)(?:\s\([^()\n]{1,60}\))?\s?$/;
-/** What asks about a letter, or denies it. */
+/** Words that question or deny the letter after them. */
 const ASKED = new RegExp(`\\b(?:nor|neither|whether|if|not|that)\\s(?:${NOUN}\\s)?$`, "i");
 
-/** What is said to be correct. */
+/** The letters that are called correct. */
 function* subjects(text: string): Iterable<Place> {
   for (const { index } of text.matchAll(IS_CORRECT)) {
     const from = Math.max(0, index - AROUND);
@@ -248,7 +248,7 @@ function* subjects(text: string): Iterable<Place> {
   }
 }
 
-/** Whether the text has the options one by one, each on its line. */
+/** Whether the text lists the options, each on its own line. */
 function listsOptions(text: string, choices: string): boolean {
   let listed = "";
   for (const [, letter = ""] of text.matchAll(ITEM)) {
@@ -258,7 +258,7 @@ function listsOptions(text: string, choices: string): boolean {
   return listed === choices.slice(0, 2);
 }
 
-/** What is left of several letters, and what a result is compared with. */
+/** Phrases in front of the last remaining letter, or of the letter that a result matches. */
 const LEFT = new RegExp(
   "\\b(?:left\\swith|leav(?:es?|ing)(?:\\sus\\swith)?|remain(?:s|ing)(?:\\s(?:option|choice|answer))?(?:\\sis|:)?|match(?:es|ing)|corresponds?\\s(?:to|with)|fits)" +
     `\\s(?:only\\s|just\\s)?(?:the\\s)?(?:${NOUN}\\s)?${LETTER}` +
@@ -269,13 +269,13 @@ const LEFT = new RegExp(
 
 const IT_IS = new RegExp(`\\b(?:[Ii]t(?:['’]s|\\sis)|must\\sbe)\\s(?:${NOUN}\\s)?${LETTER}`, "g");
 const CLOSING = /(?<!\w)([A-Z])[\s.!)"'”]{0,5}$/g;
-/** What ends before the last letter of an output. */
+/** A conclusion in front of the last letter of an output. */
 const CONCLUDES = new RegExp(
   `(?:\\b(?:is|it['’]s|therefore|thus|hence|so|(?:must|should|would|to)\\sbe)\\b,?|[a-z]{2}\\s?:|->|→)\\s{1,3}(?:the\\s)?(?:${NOUN}\\s)?\\(?$`,
   "i",
 );
 
-/** Letters that no word says to be chosen: the last of them may be. */
+/** Letters without a word that chooses them: the last of them may be the choice. */
 function* endings(text: string, lastLine: number): Iterable<Place> {
   yield* ending(places(text, BRACKETED));
   yield* ending(places(text, ALONE));
@@ -289,16 +289,16 @@ function* endings(text: string, lastLine: number): Iterable<Place> {
 }
 
 const LATEX = /\\(?:text[a-z]{0,6}|math[a-z]{0,6}|f?boxed|bf|rm)(?![a-zA-Z])\s?|\\[()[\]]|[{}$]/g;
-/** A letter in bold, or with the name or the text of its option. */
+/** A letter in bold, also with its noun or the text of its option. */
 const BOLD = new RegExp(
   `(?:\\*{2,3}|__|\`)(?:${NOUN}\\s)?\\(?([A-Z])(?:[).:]{0,2}(?:\\*{2,3}|__|\`)|[).:]{1,2}(?=[\\s*_]))`,
   "g",
 );
 
-/** Tokens that end a reply where a server leaves them in. */
+/** End tokens of a reply that some servers do not remove. */
 const SPECIAL = /<\/s>|<\|[a-z_]{1,20}\|>/g;
 
-/** Without the marks of LaTeX and Markdown; a letter in bold gets brackets. */
+/** Removes the marks of LaTeX and Markdown; a letter in bold gets brackets. */
 function withoutMarks(text: string): string {
   return text
     .replace(SPECIAL, "")

@@ -1,14 +1,14 @@
-/** How much two sequences have in common, in order: 32 places of one are compared with a place of the other at a time. */
+/** The common subsequence of two sequences. 32 items of one are compared with one of the other at a time. */
 import { type Budgeted, spendWork, withThousands } from "../work.ts";
 
-/** Pairs of items for each step, measured: some 7 ns for 32 pairs. */
+/** Pairs of items per step, measured: about 7 ns for 32 pairs. */
 const PAIRS_AT_ONCE = 200;
 const BITS = 32;
 const OVERFLOW = 2 ** BITS;
 
 /**
- * Length of the longest common subsequence (Hyyrö 2004, "Bit-parallel LCS-length computation revisited"). `args`: of
- * the scoring function that asks, whose budget the product of the lengths counts for; `items`: what an error calls them.
+ * Length of the longest common subsequence (Hyyrö 2004, "Bit-parallel LCS-length computation revisited"). `args`: the
+ * calling scoring function's, whose budget is charged the product of the lengths; `items`: their name in an error.
  * Throws `WorkBudgetError`.
  */
 export function commonSubsequence(
@@ -22,7 +22,7 @@ export function commonSubsequence(
   const numbers = new Map<string, number>();
   const [rows, columns] = [numbered(a, numbers), numbered(b, numbers)];
   const masks = new Int32Array(numbers.size);
-  /** Of each column, what the rows above carry over to the next 32. */
+  /** For each column, the carry of the rows above to the next 32. */
   const carries = new Uint8Array(columns.length);
   let length = 0;
   for (let from = 0; from < rows.length; from += BITS) {
@@ -34,7 +34,7 @@ export function commonSubsequence(
   return length;
 }
 
-/** A bit for each row of the block: 0 where the subsequence grows. */
+/** One bit per row of the block: 0 where the subsequence grows. */
 function matchBlock(masks: Int32Array, columns: Uint32Array, carries: Uint8Array): number {
   let open = -1;
   for (let at = 0; at < columns.length; at += 1) {

@@ -1,6 +1,6 @@
 /**
- * The scorers that compare JSON: `json_schema`, `json_diff`, `list_contains` and `one_of`. A model's JSON may stand in
- * a fenced block; a reference is nothing else.
+ * The scorers that compare JSON: `json_schema`, `json_diff`, `list_contains` and `one_of`. A model's JSON may be in a
+ * fenced block; a reference must be JSON alone.
  */
 import * as z from "zod";
 import { holdsLarge, isRawNumber, parseDigits, parseExactJson } from "../../../contract/exact-json.ts";
@@ -13,11 +13,11 @@ import { MalformedReferenceError, scorer, withinCharacters } from "./scorer.ts";
 import { likeness, plainText, TEXT_OPTIONS } from "./text-match.ts";
 
 const FENCE = "```";
-/** For each character of JSON; and those where numbers are read as they were written. */
+/** Steps per character of JSON; and with numbers that keep their digits. */
 const READ_STEPS = 1;
 const READ_EXACTLY_STEPS = 20;
 
-/** The JSON that a model said, alone or as the one fenced block of its reply; undefined when there is none. */
+/** The JSON of a model's reply, alone or as its only fenced block; undefined if there is none. */
 function readSaid(output: string, work: Work): Json | undefined {
   const [, block = "", after, more] = output.split(FENCE, 4);
   const fenced = after !== undefined && more === undefined;
@@ -36,7 +36,7 @@ function readReferenceList(reference: string, work: Work): readonly Json[] {
   return value;
 }
 
-/** Undefined, which no JSON is, for what cannot be parsed, or is nested deeper than any reader follows. */
+/** Undefined, which is not JSON, if the text cannot be parsed or is nested too deeply. */
 function parse(text: string, work: Work): Json | undefined {
   const spend = (each: number) => work.spend(each * text.length, "reading JSON");
   spend(READ_STEPS);
@@ -50,8 +50,8 @@ function parse(text: string, work: Work): Json | undefined {
 }
 
 /**
- * 1 when the output is JSON that fits a JSON Schema: the option's, else the reference. `{}` asks for JSON and no more.
- * JSON in a fenced block counts, where it is the only block.
+ * 1 if the output is JSON that is valid under a JSON Schema: the option's, else the reference. `{}` accepts any JSON.
+ * JSON in a fenced block counts if it is the only block.
  */
 const Schema = z.record(z.string(), z.json()).superRefine((schema, context) => {
   try {
@@ -76,7 +76,7 @@ function checkerOf(schema: Json, work: Work): SchemaChecker {
   return followSchema(() => schemaChecker(schema, work));
 }
 
-/** A schema that refers to nowhere shows when it is used. A value that cannot be compared does not fit. */
+/** A schema with a broken reference throws only when it is used. A value that cannot be compared is not valid. */
 function fits(check: SchemaChecker, value: Json, work: Work): boolean {
   return followSchema(() => {
     try {
@@ -102,9 +102,10 @@ function isObject(value: Json): value is JsonObject {
 }
 
 /**
- * How alike two JSON values are: objects by the mean over the keys of either, lists by the mean over their places,
- * texts by `levenshtein`, numbers by `numeric_diff`, all else equal or not, and so is a number past 2^53. An output that is no JSON scores 0. As autoevals' JSONDiff, which compares values of different kinds as
- * texts; here they are 0.
+ * The similarity of two JSON values: of objects the mean over the keys of both, of lists the mean over their places, of
+ * texts `levenshtein`, of numbers `numeric_diff`. All other values, and numbers past 2^53, are equal or not. An output
+ * that is not JSON scores 0. As autoevals' JSONDiff, which compares values of different types as texts; here they score
+ * 0.
  */
 export const jsonDiff = scorer(z.strictObject({}), () =>
   withinCharacters((output, reference, work) => {
@@ -142,12 +143,12 @@ function mean(scores: readonly number[]): number {
   return scores.reduce((sum, score) => sum + score, 0) / scores.length;
 }
 
-// How much of an expected list was said: entries of the two lists are paired so that the pairs are most alike together
-// (by `levenshtein`, or exactly), and the sum is divided by the length of the longer list, or of the expected one where
-// `allow_extra` says that more may be said. As autoevals' ListContains. Both are JSON lists; an output that is none
-// scores 0.
+// How much of an expected list is in the output's list. The entries of the two lists are paired so that the sum of the
+// pairs' similarities (by `levenshtein`, or exactly) is the largest. The sum is divided by the length of the longer
+// list, or of the expected one if `allow_extra` permits more entries. As autoevals' ListContains. Both are JSON lists;
+// an output that is not one scores 0.
 
-/** Entries of a list: pairing takes the cube of it. An output of more scores 0. */
+/** Maximal number of entries: the cost of pairing is cubic in it. An output with more scores 0. */
 const ENTRIES = 200;
 
 export const listContains = scorer(
@@ -180,7 +181,7 @@ function asText(value: Json): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** The square of the shorter list times the longer one, at some 25 ns. */
+/** The square of the shorter list's length times the longer one's, at about 25 ns. */
 function pairingSteps(a: number, b: number): number {
   return (Math.min(a, b) ** 2 * Math.max(a, b)) / 2;
 }
@@ -197,12 +198,12 @@ function entryOf(value: Json): Entry {
 
 function sameText(a: Entry, b: Entry): number {
   const isText = typeof a.value === "string";
-  // The text "9007199254740993" is no number.
+  // The text "9007199254740993" is not a number.
   if ((a.holdsLarge || b.holdsLarge) && isText !== (typeof b.value === "string")) return 0;
   return a.text === b.text ? 1 : 0;
 }
 
-/** By their texts; a number past 2^53 is equal or not, wherever it stands in an entry. */
+/** Compared as texts; if an entry has a number past 2^53, entries are equal or not. */
 function likenessOfEntries(a: Entry, b: Entry, work: Work): number {
   const byDigits = a.holdsLarge || b.holdsLarge;
   if (!byDigits) return likeness(a.text, b.text, work);
@@ -213,10 +214,13 @@ function isLarge(value: Json): boolean {
   return isRawNumber(value) || (typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER);
 }
 
-// Pairs rows with columns so that the sum of the pairs' scores is greatest: the Hungarian method with potentials (Kuhn
-// 1955, Munkres 1957), in rows² × columns steps.
+// Pairs rows with columns so that the sum of the pairs' scores is the largest: the Hungarian method with potentials
+// (Kuhn 1955, Munkres 1957), in rows² × columns steps.
 
-/** The greatest sum. Rows are of one length; where there are fewer of one kind, some of the other stay alone. */
+/**
+ * The largest sum. All rows have the same length; if there are more rows than columns or vice versa, some stay
+ * unpaired.
+ */
 function bestAssignment(scores: readonly (readonly number[])[]): number {
   const rows = scores.length;
   const columns = scores[0]?.length ?? 0;
@@ -228,7 +232,7 @@ function bestAssignment(scores: readonly (readonly number[])[]): number {
   return pairs.reduce((sum, row, column) => sum + (row < 0 ? 0 : score(row, column)), 0);
 }
 
-/** The row of each column, −1 for none, at the least sum of costs. There are no more rows than columns. */
+/** The row of each column, −1 for none, with the smallest sum of costs. There are no more rows than columns. */
 function assign(rows: number, columns: number, cost: (row: number, column: number) => number): number[] {
   const rowOf = new Array<number>(columns + 1).fill(-1);
   const potentials = {
@@ -244,7 +248,7 @@ interface Potentials {
   readonly columns: Float64Array;
 }
 
-/** Brings one more row in: a shortest path from it to a column that is free, then every pair on it changes over. */
+/** Adds one row: finds a shortest path from it to a free column, then exchanges every pair on the path. */
 function augment(
   first: number,
   rowOf: number[],
@@ -275,7 +279,7 @@ interface Search {
   readonly used: Uint8Array;
 }
 
-/** The nearest column not yet used, with potentials moved so that the way there costs nothing. */
+/** The nearest column not yet used; potentials are changed so that the path to it costs nothing. */
 function nearest(
   from: number,
   rowOf: readonly number[],
@@ -308,10 +312,10 @@ function shift(by: number, rowOf: readonly number[], { rows, columns }: Potentia
   }
 }
 
-/** 1 when the output is one of the reference's texts: a JSON list, as in `["yes", "y"]`. */
+/** 1 if the output equals one of the reference's texts, which are a JSON list: `["yes", "y"]`. */
 export const oneOf = scorer(z.strictObject(TEXT_OPTIONS), (options) => (output, reference, work) => {
   const said = plainText(output, options, work);
-  // A number is the text that the reference writes it with, or that JavaScript does: 18.50, 18.5.
+  // A number counts as its text in the reference, or as JavaScript writes it: 18.50, 18.5.
   const list = readReferenceList(reference, work);
   work.spend(READ_EXACTLY_STEPS * reference.length, "reading JSON");
   const texts = [...list, ...(parseExactJson(reference) as readonly Json[])];

@@ -1,9 +1,10 @@
 /**
- * The form of a ready scorer: options, and a pure comparison of an output with a reference.
+ * The form of a built-in scorer: options, and a pure comparison of an output with a reference.
  *
- * Invariants. Scores lie in [0, 1]. What the model thought is no part of its output (parsers/thoughts.ts). What the model said can only score low; a reference that cannot be used, written by
- * whoever made the dataset, is no score (`NoScoreError`), never 0. What takes more than time linear in the texts is
- * counted before it is done, against the budget of the score and of its unit (`Work`): beyond it there is no score.
+ * Invariants. Scores are in [0, 1]. The model's reasoning is not part of its output (parsers/thoughts.ts). A bad output
+ * scores low. A reference that cannot be used is a fault of the dataset and gives no score (`NoScoreError`), never 0.
+ * Work that is more than linear in the texts is counted before it is done, against the budget of the score and of its
+ * scoring group (`Work`): beyond the budget there is no score.
  */
 import type * as z from "zod";
 import type { Reward } from "../../environments/contract.ts";
@@ -12,19 +13,19 @@ import { NoScoreError } from "../score-value.ts";
 import { type Budgeted, scoreWork, type Work } from "../work.ts";
 
 export interface Scorer<Options extends z.ZodObject> {
-  /** A reward function over the parser's answer and the row's `answer`. */
+  /** Makes a reward function that compares the parser's answer with the row's `answer`. */
   (options?: z.input<Options>): Reward<unknown, unknown>;
   readonly options: Options;
   /**
-   * The same, of two texts. Throws `ZodError` for other options, `NoScoreError` where there is no score. `args`: of the
-   * scoring function that asks, whose unit the work counts for.
+   * Compares two texts. Throws `ZodError` for invalid options, `NoScoreError` if there is no score. `args`: those of
+   * the calling scoring function, whose scoring group is charged for the work.
    */
   score(output: string, reference: string, options?: Readonly<Record<string, unknown>>, args?: Budgeted): number;
 }
 
 export type Compare = (output: string, reference: string, work: Work) => number;
 
-/** `prepare` does once what hangs on the options alone. */
+/** `prepare` is called once per options, and does the work that only depends on them. */
 export function scorer<Options extends z.ZodObject>(
   options: Options,
   prepare: (options: z.output<Options>) => Compare,
@@ -38,7 +39,7 @@ export function scorer<Options extends z.ZodObject>(
   };
   const prepared = new WeakMap<object, Compare>();
   const score: Scorer<Options>["score"] = (output, reference, given = {}, args = {}) => {
-    // A grader asks with the same options for every rollout: their pattern or schema is read once.
+    // A grader calls this with the same options for every rollout: their pattern or schema is compiled only once.
     const compare = prepared.get(given) ?? prepare(options.parse(given));
     prepared.set(given, compare);
     return compare(withoutThoughts(output), reference, scoreWork(args));
@@ -46,7 +47,7 @@ export function scorer<Options extends z.ZodObject>(
   return Object.assign(asReward, { options, score });
 }
 
-/** A reference that cannot be compared with. */
+/** The reference cannot be compared. */
 export class MalformedReferenceError extends NoScoreError {
   override readonly name = "MalformedReferenceError";
 
@@ -55,10 +56,10 @@ export class MalformedReferenceError extends NoScoreError {
   }
 }
 
-/** Characters either text may have where comparing takes the product of their lengths. */
+/** Maximal length of each text if the comparison takes the product of their lengths. */
 const COMPARED_CHARACTERS = 50_000;
 
-/** A longer output scores 0, a longer reference cannot be used. */
+/** A longer output scores 0; a longer reference cannot be used. */
 export function withinCharacters(compare: Compare): Compare {
   return (output, reference, work) => {
     if (reference.length > COMPARED_CHARACTERS) {

@@ -1,4 +1,4 @@
-/** The ready scorers by the names that data has for them. docs/scoring.md lists what each computes. */
+/** The built-in scorers by the names that datasets use. docs/scoring.md describes what each computes. */
 import type * as z from "zod";
 import { math } from "../math-rubric.ts";
 import { choice } from "./choice.ts";

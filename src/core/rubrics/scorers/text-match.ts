@@ -1,7 +1,6 @@
 /**
- * The scorers that look for a text in another: `exact`, `includes`, `starts_with`, `levenshtein` and `regex`.
- *
- * What spelling is put aside is an option each; white space at the ends never counts.
+ * The scorers that search a text in another: `exact`, `includes`, `starts_with`, `levenshtein` and `regex`. Each
+ * difference in spelling that is ignored is an option; white space at the ends is always ignored.
  */
 import { distance } from "fastest-levenshtein";
 import { RE2JS } from "re2js";
@@ -22,16 +21,14 @@ export const TEXT_OPTIONS = {
 const TextOptions = z.strictObject(TEXT_OPTIONS);
 export type TextOptions = z.output<typeof TextOptions>;
 
-/**
- * Steps for each character: what each option was measured to take of hostile text, as Arabic ligatures or all commas.
- */
+/** Steps per character and option, measured on hostile texts, such as Arabic ligatures or only commas. */
 const STEPS = { normalize: 4, punctuation: 4, articles: 3 };
-/** Marks that follow each other are put in order by insertion, which takes the square of them. */
+/** Consecutive marks are sorted by insertion, whose cost is quadratic. */
 const MARK = /[\p{M}\uFF9E\uFF9F]/u;
 const FIRST_MARK = "\u0300";
 const PAIRS_OF_MARKS = 50;
 
-/** The text in one spelling; with any option, white space is one blank. */
+/** The normalised text; with any option, white space becomes one blank. */
 export function plainText(text: string, options: TextOptions, work: Work): string {
   const doing = `normalizing ${withThousands(text.length)} characters`;
   work.spend(text.length * stepsEach(options), doing);
@@ -62,16 +59,14 @@ function pairsOfMarks(text: string): number {
   return 2 * pairs;
 }
 
-/** 1 when output and reference are the same text. */
+/** 1 if output and reference are the same text. */
 export const exact = scorer(
   z.strictObject(TEXT_OPTIONS),
   (options) => (output, reference, work) =>
     plainText(output, options, work) === plainText(reference, options, work) ? 1 : 0,
 );
 
-/**
- * 1 when the reference stands somewhere in the output. An empty reference stands in every text, so it cannot be used.
- */
+/** 1 if the reference occurs in the output. An empty reference occurs in every text, so it cannot be used. */
 export const includes = scorer(z.strictObject(TEXT_OPTIONS), (options) => (output, reference, work) => {
   const wanted = needle(reference, options, work);
   const text = plainText(output, options, work);
@@ -79,14 +74,14 @@ export const includes = scorer(z.strictObject(TEXT_OPTIONS), (options) => (outpu
   return text.includes(wanted) ? 1 : 0;
 });
 
-/** 1 when the output begins with the reference. */
+/** 1 if the output begins with the reference. */
 export const startsWith = scorer(
   z.strictObject(TEXT_OPTIONS),
   (options) => (output, reference, work) =>
     plainText(output, options, work).startsWith(needle(reference, options, work)) ? 1 : 0,
 );
 
-/** Pairs of characters that the engine compares for each step, where it shifts by no more than a table holds. */
+/** Pairs of characters per step of the engine's search, which skips at most as many characters as its table has. */
 const PAIRS_SEARCHED = 12_500;
 
 function spendSearch(text: string, wanted: string, work: Work): void {
@@ -101,8 +96,8 @@ function needle(reference: string, options: TextOptions, work: Work): string {
 }
 
 /**
- * `1 − d / max(length)`, d the least number of inserted, deleted and replaced UTF-16 units (Levenshtein 1966); 1 for
- * two empty texts. As autoevals' Levenshtein.
+ * `1 − d / max(length)`, where d is the smallest number of inserted, deleted and replaced UTF-16 units (Levenshtein
+ * 1966); 1 for two empty texts. As autoevals' Levenshtein.
  */
 export const levenshtein = scorer(z.strictObject(TEXT_OPTIONS), (options) =>
   withinCharacters((output, reference, work) =>
@@ -110,10 +105,10 @@ export const levenshtein = scorer(z.strictObject(TEXT_OPTIONS), (options) =>
   ),
 );
 
-/** Pairs of characters for each step: 32 at a time, at some 7 ns. */
+/** Pairs of characters per step: 32 at a time, in about 7 ns. */
 const PAIRS_AT_ONCE = 200;
 
-/** How alike two texts are, from 0 to 1. The work is the product of their lengths. */
+/** The similarity of two texts, from 0 to 1. The work is the product of their lengths. */
 export function likeness(a: string, b: string, work: Work): number {
   const longest = Math.max(a.length, b.length);
   const lengths = `${withThousands(a.length)} with ${withThousands(b.length)} characters`;
@@ -122,10 +117,10 @@ export function likeness(a: string, b: string, work: Work): number {
 }
 
 /**
- * 1 when a pattern matches somewhere in the output: the option's, else the reference.
+ * 1 if a pattern matches somewhere in the output: the option's, else the reference.
  *
  * Patterns are RE2's (https://github.com/google/re2/wiki/Syntax): JavaScript's without look-around and back-references.
- * What compiling and matching take is counted beforehand (core/schema/pattern.ts).
+ * The work of compiling and matching is counted before it is done (core/schema/pattern.ts).
  */
 const PatternText = z
   .string()
@@ -143,11 +138,11 @@ export const regex = scorer(
   z.strictObject({
     pattern: PatternText.optional(),
     ignore_case: z.boolean().default(false),
-    /** `.` matches a line's end too. */
+    /** `.` also matches the end of a line. */
     dot_all: z.boolean().default(false),
     /** `^` and `$` match at every line. */
     multiline: z.boolean().default(false),
-    /** The whole output must match, white space around it aside. */
+    /** The whole output must match, except white space around it. */
     full: z.boolean().default(false),
   }),
   ({ pattern, ignore_case, dot_all, multiline, full }) => {

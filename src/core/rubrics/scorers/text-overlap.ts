@@ -1,16 +1,16 @@
-/** The scorers that count words and runs of words in common: `f1`, `rouge`, `bleu`, `gleu` and `meteor`. */
+/** The scorers that count common words and sequences of words: `f1`, `rouge`, `bleu`, `gleu` and `meteor`. */
 import { stemmer } from "stemmer";
 import * as z from "zod";
 import { WORK, type Work } from "../work.ts";
 import { commonSubsequence } from "./common-subsequence.ts";
 import { type Compare, MalformedReferenceError, scorer, withinCharacters } from "./scorer.ts";
 
-/** Runs of letters and digits of any script, in lower case; all else separates. */
+/** Sequences of letters and digits of any script, in lower case; all other characters separate words. */
 function wordsOf(text: string): string[] {
   return text.toLowerCase().match(/[\p{L}\p{N}\p{M}]+/gu) ?? [];
 }
 
-/** Compares two texts that both have words. Otherwise the score is 1 when neither has any, else 0. */
+/** Compares two texts that both have words. Otherwise the score is 1 if neither has any, else 0. */
 function ofWords(compare: (said: readonly string[], expected: readonly string[], work: Work) => number): Compare {
   return withinCharacters((output, reference, work) => {
     const [said, expected] = [wordsOf(output), wordsOf(reference)];
@@ -22,7 +22,7 @@ function ofWords(compare: (said: readonly string[], expected: readonly string[],
   });
 }
 
-/** How often each run of `n` words occurs. */
+/** How often each sequence of `n` words occurs. */
 function countRuns(words: readonly string[], n: number): Map<string, number> {
   const counts = new Map<string, number>();
   for (let at = 0; at + n <= words.length; at += 1) {
@@ -32,16 +32,16 @@ function countRuns(words: readonly string[], n: number): Map<string, number> {
   return counts;
 }
 
-/** Occurrences that two counts share, each as often as in the one that has fewer. */
+/** Number of common occurrences: for each sequence the smaller of the two counts. */
 function sharedRuns(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>): number {
   let shared = 0;
   for (const [run, count] of a) shared += Math.min(count, b.get(run) ?? 0);
   return shared;
 }
 
-/** Precision, recall or their harmonic mean, where `shared` of `said` and of `expected` items agree. */
+/** Precision, recall or their harmonic mean, if `shared` of `said` and of `expected` items agree. */
 function overlap(shared: number, said: number, expected: number, measure: Measure = "f1"): number {
-  // Nothing where nothing was asked for is right; nothing otherwise is not.
+  // If nothing is expected, an empty output is right and any other is wrong.
   if (said === 0 && expected === 0) return 1;
   if (said === 0 || expected === 0) return 0;
   if (measure === "precision") return shared / said;
@@ -52,8 +52,8 @@ const MEASURES = ["f1", "precision", "recall"] as const;
 type Measure = (typeof MEASURES)[number];
 
 /**
- * Token F1: the harmonic mean of precision and recall over words, repetitions counted. As SQuAD's (Rajpurkar et al.
- * 2016), which drops articles too: `ignore_articles`.
+ * Token F1: the harmonic mean of precision and recall over words, counting repetitions. As SQuAD's (Rajpurkar et al.
+ * 2016), which also drops articles: `ignore_articles`.
  */
 const ARTICLES = new Set(["a", "an", "the"]);
 
@@ -67,10 +67,10 @@ export const f1 = scorer(z.strictObject({ ignore_articles: z.boolean().default(f
   }),
 );
 
-// ROUGE (Lin 2004): runs of n words that output and reference share (`n: 1` to `5`), or their longest common
-// subsequence of words (`n: "l"`, the default). F1 unless `measure` says precision or recall. No stemming.
+// ROUGE (Lin 2004): common sequences of n words (`n: 1` to `5`), or the longest common subsequence of words (`n: "l"`,
+// the default). F1 unless `measure` is precision or recall. No stemming.
 
-/** The subsequence takes the product of the lengths: an output of more words scores 0. */
+/** The subsequence takes the product of the lengths: an output with more words scores 0. */
 const SUBSEQUENCE_WORDS = 10_000;
 export const rouge = scorer(
   z.strictObject({
@@ -95,12 +95,12 @@ export const rouge = scorer(
 );
 
 /**
- * Overlap of word runs, as machine translation measures it, of one sentence.
+ * Overlap of word sequences of one sentence, as in machine translation.
  *
- * BLEU (Papineni et al. 2002): the geometric mean of the clipped precisions of runs of 1 to `max_n` words, times the
- * brevity penalty `exp(1 − r/c)` for an output shorter than the reference. A single sentence often shares no long run,
- * so 1 is added to both sides of the precisions above 1 (Lin and Och 2004) unless `smoothing` is "none". GLEU (Wu et
- * al. 2016): the smaller of precision and recall over all runs of 1 to `max_n` words together.
+ * BLEU (Papineni et al. 2002): the geometric mean of the clipped precisions of sequences of 1 to `max_n` words, times
+ * the brevity penalty `exp(1 − r/c)` for an output shorter than the reference. A single sentence often has no long
+ * sequence in common, so 1 is added to both sides of the precisions above 1 (Lin and Och 2004) unless `smoothing` is
+ * "none". GLEU (Wu et al. 2016): the smaller of precision and recall over all sequences of 1 to `max_n` words together.
  */
 const MaxN = z.int().min(1).max(9).default(4);
 
@@ -138,12 +138,12 @@ function sharedOf(said: readonly string[], expected: readonly string[], n: numbe
 }
 
 // METEOR (Banerjee and Lavie 2005), with the parameters of Lavie and Agarwal 2007 and the alignment of nltk's
-// `meteor_score`: words are matched by themselves, then what is left by Porter's stems. With m matches, precision P = m
-// / words said and recall R = m / words expected make F = P R / (alpha P + (1 − alpha) R); matches that do not stand
-// side by side in both texts fall into chunks, and the score is F (1 − gamma (chunks / m)^beta). Synonyms of WordNet,
-// the third stage there, are not matched.
+// `meteor_score`: equal words are matched first, the rest by Porter's stems. With m matches, precision P = m / words of
+// the output and recall R = m / expected words make F = P R / (alpha P + (1 − alpha) R). Matches that are adjacent in
+// both texts form a chunk, and the score is F (1 − gamma (chunks / m)^beta). nltk's third stage, synonyms of WordNet,
+// is left out.
 
-/** Places in the two texts: the word said, and the expected word it is matched with. */
+/** Places in the two texts: the word of the output, and the expected word it is matched with. */
 type Match = readonly [said: number, expected: number];
 type Word = readonly [place: number, word: string];
 
@@ -164,7 +164,7 @@ export const meteor = scorer(
     }),
 );
 
-/** In the order of what was said. */
+/** The matches in the order of the output. */
 function align(said: readonly string[], expected: readonly string[]): Match[] {
   const same = matchFromEnd([...said.entries()], [...expected.entries()]);
   const stems = (words: readonly string[], side: 0 | 1) => {
@@ -176,7 +176,7 @@ function align(said: readonly string[], expected: readonly string[]): Match[] {
   return [...same, ...alike].sort(([a], [b]) => a - b);
 }
 
-/** Each word, the last first, with the last of the same that is left: linear, and which of several is settled. */
+/** Matches each word, from the last one on, with the last equal word that is left: linear and deterministic. */
 function matchFromEnd(said: readonly Word[], expected: readonly Word[]): Match[] {
   const places = new Map<string, number[]>();
   for (const [place, word] of expected) {
@@ -190,7 +190,7 @@ function matchFromEnd(said: readonly Word[], expected: readonly Word[]): Match[]
   });
 }
 
-/** Runs of matches that stand side by side in both texts. */
+/** The number of sequences of matches that are adjacent in both texts. */
 function chunksIn(matches: readonly Match[]): number {
   let chunks = 0;
   let [said, expected] = [Number.NaN, Number.NaN];

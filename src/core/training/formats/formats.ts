@@ -1,4 +1,4 @@
-/** The formats that are a line of JSON a row, by name. prime-rl's is not: its rows are packed. */
+/** The formats with one line of JSON per row, by name. prime-rl's is not among them: its rows are packed. */
 import type { BatchFormat } from "../../../contract/batch-format.ts";
 import { asciiBytes } from "../sample-row.ts";
 import type { CreditedRow } from "./credited-row.ts";
@@ -7,9 +7,9 @@ import { neutralLine, skyrlOutput, slimeSample, tinkerDatum, trlRollout, trlSamp
 export type LineFormatName = Exclude<BatchFormat, "prime-rl">;
 
 export interface LineFormat {
-  /** Which credit a row cannot do without: one that has none is left out. */
+  /** The credit that a row must have: a row without it is left out. */
   readonly needs: "advantage" | "reward";
-  /** With the newline that ends it. */
+  /** Returns the line with its newline. */
   readonly line: (credited: CreditedRow) => Uint8Array<ArrayBuffer>;
 }
 
@@ -27,7 +27,7 @@ export function formatNamed(name: LineFormatName): LineFormat {
   return FORMATS[name];
 }
 
-/** Which credit the rows of a format cannot do without. */
+/** The credit that rows of a format must have. */
 export function creditNeeded(format: BatchFormat): LineFormat["needs"] {
   return format === "prime-rl" ? "advantage" : FORMATS[format].needs;
 }

@@ -1,16 +1,16 @@
 /**
- * A row in the words of other trainers, as JSON: one object a row. docs/training-data.md tells each, field by field.
+ * Writes a row in the formats of other trainers: one JSON object per row. docs/training-data.md describes every field.
  *
- * Invariants. Nothing is computed but slices, shifts and names: ids, logprobs, rewards and advantages are the batch's
- * own. Each logprob is the shortest decimal that is the same float32.
+ * Invariants. Nothing is computed except slices, shifts and names: ids, logprobs, rewards and advantages are the
+ * batch's. Each logprob is the shortest decimal that is the same float32.
  */
 import { encodeRows, type SampleRow, shortest } from "../sample-row.ts";
 import { type CreditedRow, firstSampled, stableNumber, tokenAdvantages } from "./credited-row.ts";
 
-/** TRL counts the first weights it sends as version 1. */
+/** TRL gives the first weights that it sends the version 1. */
 const TRL_FIRST_VERSION = 1;
 
-/** The fields of `RolloutSample` of TRL's AsyncGRPOTrainer; the conversation is not in a row. */
+/** The fields of `RolloutSample` of TRL's AsyncGRPOTrainer, without the conversation, which rows do not have. */
 export function trlSample(credited: CreditedRow): object {
   const { row, reward, advantage } = credited;
   return {
@@ -26,7 +26,7 @@ export function trlSample(credited: CreditedRow): object {
   };
 }
 
-/** One entry of each list that a `rollout_func` of TRL's GRPOTrainer returns; the rest is for a reward function. */
+/** One entry of each list of a `rollout_func` of TRL's GRPOTrainer; other fields are for reward functions. */
 export function trlRollout({ row, reward, advantage }: CreditedRow): object {
   const { prompt, response, mask, logprobs } = splitAtResponse(row);
   return {
@@ -40,7 +40,7 @@ export function trlRollout({ row, reward, advantage }: CreditedRow): object {
   };
 }
 
-/** A `Datum` of tinker: inputs are all tokens but the last, and everything else is shifted by one. */
+/** A `Datum` of tinker: the inputs are all tokens but the last, and everything else is shifted by one. */
 export function tinkerDatum(credited: CreditedRow): object {
   const { row } = credited;
   const length = row.token_ids.length - 1;
@@ -55,7 +55,7 @@ export function tinkerDatum(credited: CreditedRow): object {
   };
 }
 
-/** What `Sample.from_dict` of slime reads; it makes an attribute of `advantage`, which is no field of it. */
+/** The input of slime's `Sample.from_dict`; `advantage` is not a field there, and becomes an attribute. */
 export function slimeSample({ row, reward, advantage, index, group }: CreditedRow): object {
   const { response, mask, logprobs } = splitAtResponse(row);
   const versions = row.weight_versions?.map(({ version }) => version) ?? [row.policy_version_start];
@@ -74,7 +74,7 @@ export function slimeSample({ row, reward, advantage, index, group }: CreditedRo
   };
 }
 
-/** The fields of verl's `AgentLoopOutput`, the reward also by token, and the group as `uid`. */
+/** The fields of verl's `AgentLoopOutput`, also the reward by token, and the group as `uid`. */
 export function verlOutput({ row, reward, advantage }: CreditedRow): object {
   const { prompt, response, mask, logprobs } = splitAtResponse(row);
   const spans = row.weight_versions ?? [];
@@ -90,7 +90,7 @@ export function verlOutput({ row, reward, advantage }: CreditedRow): object {
     reward_score: reward,
     advantage,
     rm_scores: response.map((_, at) => (at === response.length - 1 ? reward : 0)),
-    // Times of generation and tools, which a row has not: verl requires the object and has a default for each of them.
+    // Times of generation and tools, which rows do not have: verl requires the object, and has a default for each time.
     metrics: {},
     extra_fields: { min_global_steps: Math.min(...versions), max_global_steps: Math.max(...versions) },
   };
@@ -112,7 +112,7 @@ export function skyrlOutput({ row, reward, advantage, member, last }: CreditedRo
   };
 }
 
-/** `rl.sample/1` itself, with its credit in it: a line of JSON. */
+/** `rl.sample/1` itself, with its credit: a line of JSON. */
 export function neutralLine({ row, reward, advantage }: CreditedRow): Uint8Array<ArrayBuffer> {
   const credit = { reward, ...(advantage === null ? {} : { advantage }) };
   return encodeRows([{ ...row, ...credit }], "jsonl");

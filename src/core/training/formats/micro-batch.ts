@@ -1,9 +1,9 @@
 /**
- * prime-rl's `MicroBatch`: a list of them a rank, in msgpack, each an array of 20 values by position.
+ * prime-rl's `MicroBatch`: a list per rank, in msgpack, each an array of 20 values by position.
  *
- * The schema has no version of its own; this is that of prime-rl at 0f59b24, whose positions 0 to 15 are those of 559b447.
- * Two recorded messages hold it to the byte. Of the values that a row cannot have (routed experts, images, sampling
- * masks, handles) there is nil. A decoder that knows fewer ignores the rest.
+ * The schema has no version number; this is the one of prime-rl at 0f59b24, whose positions 0 to 15 are those of
+ * 559b447. Two recorded messages are reproduced byte by byte in the tests. Values that a row cannot have (routed
+ * experts, images, sampling masks, handles) are nil. A decoder with fewer positions ignores the rest.
  */
 import { Encoder } from "@msgpack/msgpack";
 import { branchOf, type CreditedRow, tokenAdvantages } from "./credited-row.ts";
@@ -11,11 +11,11 @@ import { branchOf, type CreditedRow, tokenAdvantages } from "./credited-row.ts";
 const FIELDS = 20;
 const PADDING_ID = 1;
 
-/** What a token has of a stream that its row does not carry, where another row of the pack does. */
+/** The default of a stream for rows that do not have it, if another row of the pack does. */
 const STREAMS = { ref_logprobs: 0, rl_weights: 1, ce_weights: 0, ref_kl_weights: 0 } as const;
 type Stream = keyof typeof STREAMS;
 
-/** Columns, a value for each token or for each packed row; null: none of the rows has it. */
+/** Columns, with a value per token or per packed row; null: none of the rows has it. */
 export interface MicroBatch {
   readonly input_ids: number[];
   readonly loss_mask: boolean[];
@@ -30,7 +30,7 @@ export interface MicroBatch {
   readonly branch_indices: number[] | null;
 }
 
-/** For a rank that is short of a micro batch: `padTo` tokens of padding, none of which trains. */
+/** For a rank with too few micro batches: `padTo` tokens of padding, none of which trains. */
 export function dummyOf(padTo: number): MicroBatch {
   const padding = <T>(filler: T): T[] => new Array<T>(padTo).fill(filler);
   return {
@@ -48,7 +48,7 @@ export function dummyOf(padTo: number): MicroBatch {
   };
 }
 
-/** Rows one after another, each cut to `seq_len`, and padded to a multiple of `padTo` tokens. At least one row. */
+/** Concatenates at least one row, each cut to `seq_len`, and pads to a multiple of `padTo` tokens. */
 export function packed(
   rows: readonly CreditedRow[],
   { seq_len, padTo }: { seq_len: number; padTo: number },
@@ -64,7 +64,7 @@ export function packed(
     if (rows.every(({ row }) => row[name] === undefined)) return null;
     return column(({ row }) => row[name] ?? new Array<number>(row.token_ids.length).fill(STREAMS[name]), 0);
   };
-  // Padding counts to the last row, though its positions begin anew.
+  // Padding counts as part of the last row, though its positions start again.
   const sequence_lengths = lengths.map((length, at) => (at === lengths.length - 1 ? length + padding : length));
   return {
     input_ids: column(({ row }) => row.token_ids, PADDING_ID),
@@ -88,7 +88,7 @@ function upTo(length: number): number[] {
   return Array.from({ length }, (_, at) => at);
 }
 
-/** The beginning of a message of so many micro batches. */
+/** The header of a message with so many micro batches. */
 export function listHeader(count: number): Uint8Array<ArrayBuffer> {
   if (count < 16) return Uint8Array.of(0x90 | count);
   return count < 0x10000
@@ -96,9 +96,9 @@ export function listHeader(count: number): Uint8Array<ArrayBuffer> {
     : Uint8Array.of(0xdd, count >>> 24, (count >> 16) & 0xff, (count >> 8) & 0xff, count & 0xff);
 }
 
-/** One micro batch, value by value: no more than one column is encoded at a time. */
+/** Encodes one micro batch value by value: at most one encoded column is in memory. */
 export function* encodeMicroBatch(batch: MicroBatch): Generator<Uint8Array<ArrayBuffer>> {
-  // Numbers that are floats there are floats in every case, whole ones too: the decoder takes no others for them.
+  // Floats are always encoded as floats, even whole numbers: the decoder accepts nothing else.
   const [plain, float] = [new Encoder(), new Encoder({ forceIntegerToFloat: true })];
   const { ref_logprobs, rl_weights, ce_weights, ref_kl_weights } = batch.streams;
   yield listHeader(FIELDS);
@@ -113,7 +113,7 @@ export function* encodeMicroBatch(batch: MicroBatch): Generator<Uint8Array<Array
     [plain, batch.env_names],
     [plain, batch.sequence_lengths],
     [float, ref_logprobs],
-    // Routed experts, images, types of their tokens.
+    // Routed experts, images, and the types of their tokens.
     ...[null, null, null].map((nil) => [plain, nil] as const),
     [float, rl_weights],
     [float, ce_weights],
@@ -122,7 +122,7 @@ export function* encodeMicroBatch(batch: MicroBatch): Generator<Uint8Array<Array
     [plain, null],
     [plain, batch.trace_ids],
     [plain, batch.branch_indices],
-    // Handles to arrays beside the message.
+    // Handles to arrays outside of the message.
     [plain, null],
   ] as const) {
     yield encoder.encode(value);

@@ -1,9 +1,9 @@
 /**
- * Which rows go together into one packed sequence, by their lengths alone: first fit, in the order of the batch.
+ * Chooses which rows go into one packed sequence, by their lengths alone: first fit, in the order of the batch.
  *
- * Invariants. A row is in one pack. A pack has at most `seq_len` tokens; a longer row is cut to it. Packs that are begun
- * and not whole never have more than `openTokens` tokens together, so rows can be packed as they arrive. The same
- * lengths give the same packs, whoever computes them. The work grows as the rows do, times the logarithm of theirs.
+ * Invariants. Each row is in one pack. A pack has at most `seq_len` tokens; a longer row is cut to it. All open packs
+ * together never have more than `openTokens` tokens, so rows can be packed as they arrive. The same lengths always give
+ * the same packs. The work is O(n log n) in the number of rows.
  */
 
 export interface PackingSizes {
@@ -12,7 +12,7 @@ export interface PackingSizes {
   readonly openTokens: number;
 }
 
-/** Numbers of rows, pack by pack, in the order in which their last row comes. A row has at least one token. */
+/** Row numbers, pack by pack, in the order of their last rows. A row has at least one token. */
 export function packRows(lengths: readonly number[], { seq_len, openTokens }: PackingSizes): number[][] {
   const packs: number[][] = [];
   const open = new OpenPacks(lengths.length);
@@ -37,8 +37,8 @@ export function packRows(lengths: readonly number[], { seq_len, openTokens }: Pa
 }
 
 /**
- * The room that is left in each open pack, 0 in any other. Two trees over the packs in their order, of the most and of the
- * least room below each node: a pack is found in as many looks as a tree is high, however many are open.
+ * The free space of each open pack, 0 for all others. Two trees over the packs in their order have the largest and the
+ * smallest free space below each node, so a pack is found in as many steps as a tree is high.
  */
 class OpenPacks {
   readonly #leaves: number;
@@ -63,12 +63,12 @@ class OpenPacks {
     this.#put(pack, 0, NONE);
   }
 
-  /** The first that has so much; null: none has. */
+  /** The first pack with so much free space; null if there is none. */
   firstWithRoom(room: number): number | null {
     return this.#find((node) => (this.#most[node] ?? 0) >= room);
   }
 
-  /** The first of the fullest; null: none is open. */
+  /** The first of the fullest packs; null if none is open. */
   withLeastRoom(): number | null {
     const [, least = NONE] = this.#least;
     return least === NONE ? null : this.#find((node) => this.#least[node] === least);
@@ -92,10 +92,10 @@ class OpenPacks {
   }
 }
 
-/** No room that a pack could have. */
+/** Larger than any free space. */
 const NONE = 2 ** 31 - 1;
 
-/** The packs of one rank: every `ranks`-th. Each rank has as many, the last of some are null: nothing is left for them. */
+/** The packs of one rank: every `ranks`-th. All ranks have equally many; missing ones are null. */
 export function packsOfRank<Pack>(packs: readonly Pack[], rank: number, ranks: number): (Pack | null)[] {
   const each = Math.max(1, Math.ceil(packs.length / ranks));
   return Array.from({ length: each }, (_, at) => packs[at * ranks + rank] ?? null);

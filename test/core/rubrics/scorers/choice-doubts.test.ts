@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { scorers } from "../../../../src/core/rubrics/scorers/scorers.ts";
 
-/** The letters of which a reply scores 1. */
+/** The letters for which a reply scores 1. */
 function chosen(reply: string): string {
   return [..."ABCDEFGHIJ"].filter((letter) => scorers.choice.score(reply, letter) === 1).join("");
 }
@@ -253,6 +253,6 @@ test.each([
   "**A**, ",
   "A\n",
   "A; ",
-])("%j over and over is read in bounded work", (piece) => {
+])("%j repeated is read in bounded work", (piece) => {
   expect(scorers.choice.score(piece.repeat(50_000), "J")).toBe(0);
 });

@@ -3,7 +3,7 @@ import { scorers } from "../../../../src/core/rubrics/scorers/scorers.ts";
 
 const LETTERS = "ABCDEFGHIJ";
 
-/** The letters of which a reply scores 1. */
+/** The letters for which a reply scores 1. */
 function chosen(reply: string): string {
   return [...LETTERS].filter((letter) => scorers.choice.score(reply, letter) === 1).join("");
 }
@@ -39,7 +39,7 @@ test.each([
   ["\\boxed{C} in the form \\boxed{}", "C"],
   ["<answer>C. Oslo</answer>", "C"],
   ["<Answer>\nThe answer is c.\n</Answer>", "C"],
-  // Decisions.
+  // Announced answers.
   ["answer is (c)", "C"],
   ["**Answer**: C", "C"],
   ["Final answer: **(C)**", "C"],
@@ -56,7 +56,7 @@ test.each([
   ["正确答案：C", "C"],
   ["The answer is B? No, the answer is C.", "C"],
   ["The answer is C. I am sure that B is in Sweden.", "C"],
-  // What is said of a letter.
+  // Statements about a letter.
   ["Of the four, option C is correct.", "C"],
   ["C (Oslo) is clearly the right answer.", "C"],
   // Letters at the end.
@@ -220,7 +220,7 @@ test.each([
   expect(chosen(reply)).not.toBe("C");
 });
 
-test("only letters that there are can be chosen", () => {
+test("only possible letters can be chosen", () => {
   const score = (reply: string) => scorers.choice.score(reply, "B", { choices: "ABC" });
   expect(score("B\n(D)")).toBe(1);
   expect(score("The answer is B. The answer is X.")).toBe(1);

@@ -1,4 +1,4 @@
-/** The longest common subsequence, against the table that defines it. */
+/** Compares the longest common subsequence with the table that defines it. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { commonSubsequence } from "../../../../src/core/rubrics/scorers/common-subsequence.ts";
@@ -16,7 +16,7 @@ function byTable(a: readonly string[], b: readonly string[]): number {
   return above.at(-1) ?? 0;
 }
 
-test("the length is that of the table, for few and for many different items, and for lists around a multiple of 32", () => {
+test("the length equals that of the table, for few and for many different items, and for lengths around a multiple of 32", () => {
   const items = fc
     .constantFrom(1, 2, 4, 100)
     .chain((kinds) => fc.array(fc.nat(kinds - 1).map(String), { maxLength: 130, size: "max" }));
@@ -28,7 +28,7 @@ test("the length is that of the table, for few and for many different items, and
   );
 });
 
-test("a comparison that would take too long is refused before it is made", () => {
+test("a comparison that would take too long is refused before it starts", () => {
   const long = new Array<string>(Math.ceil(Math.sqrt(WORK_LIMITS.scoreSteps * 200)) + 1).fill("x");
   const refusal = "comparing 34,643 with 34,643 words would exceed the limit of 6,000,000 steps";
   expect(() => commonSubsequence(long, long, {}, "words")).toThrow(refusal);

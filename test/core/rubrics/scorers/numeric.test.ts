@@ -1,4 +1,4 @@
-/** The scorers `numeric` and `numeric_diff`, by their numbers. */
+/** The scores of `numeric` and `numeric_diff`. */
 import { expect, test } from "vitest";
 import { scorers } from "../../../../src/core/rubrics/scorers/scorers.ts";
 

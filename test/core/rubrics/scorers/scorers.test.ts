@@ -55,7 +55,7 @@ const GOLDEN: [Name, string, string, number, Options?][] = [
   ["gleu", "the cat sat", "the cat sat down", 0.6],
   ["gleu", "the cat sat", "the cat sat", 1],
   ["gleu", "dog", "cat", 0],
-  // Of nltk 3, its WordNet stage switched off.
+  // Values of nltk 3, without its WordNet stage.
   [
     "meteor",
     "It is a guide to action which ensures that the military always obeys the commands of the party",
@@ -189,7 +189,7 @@ test.each<[Name, string, Options?]>([
   ["json_schema", "[]"],
   ["json_schema", '{"$ref":"#/nowhere"}'],
   ["json_diff", "{"],
-  // It could be told only by counting in whole numbers, or with fractions.
+  // The result would need arithmetic with whole numbers or fractions.
   ["json_schema", '{"multipleOf":9007199254740993}'],
   ["list_contains", '"a"'],
   ["list_contains", JSON.stringify(Array.from({ length: 201 }, String))],
@@ -222,7 +222,7 @@ test.each([
   ["-9007199254740993.0", "-9007199254740992"],
   ["it is 12,345,678,901,234,567,890,124", "12345678901234567890123"],
   ["18446744073709551615", "18446744073709551616"],
-])("numeric_diff of whole numbers that have one double, %j and %j, is below 1", (output, reference) => {
+])("numeric_diff of whole numbers with the same double, %j and %j, is below 1", (output, reference) => {
   const score = scorers.numeric_diff.score(output, reference);
   expect(score).toBeLessThan(1);
   expect(score).toBeGreaterThan(0.999);
@@ -235,12 +235,12 @@ test.each([
   ["18446744073709551616", "18446744073709555712"],
   ["[9007199254740991]", "[9007199254740990]"],
   ['{"a":1.0000000000000002}', '{"a":1}'],
-])("json_diff of %j and %j, which differ, is below 1", (output, reference) => {
+])("json_diff of different %j and %j is below 1", (output, reference) => {
   expect(scorers.json_diff.score(output, reference)).toBeLessThan(1);
   expect(scorers.json_diff.score(reference, reference)).toBe(1);
 });
 
-describe("what a model says is bounded", () => {
+describe("an output above the limits scores 0", () => {
   const long = "ab ".repeat(20_000);
   test.each<[Name, string]>([
     ["levenshtein", "ab"],
@@ -261,12 +261,12 @@ describe("what a model says is bounded", () => {
     expect(scorers[name].score(deep, reference)).toBe(0);
   });
 
-  test("a pattern that takes exponential time elsewhere ends", () => {
+  test("a pattern that takes exponential time in other engines terminates", () => {
     expect(scorers.regex.score(`${"a".repeat(20_000)}!`, "^(a+)+$")).toBe(0);
   });
 });
 
-test("the best pairing is found where taking the best of each entry in turn fails", () => {
+test("the best pairing is found where a greedy choice fails", () => {
   // "baaa" is the best partner of both; "aaaa" must leave it to "bbaa".
   const said = JSON.stringify(["baaa", "aacc"]);
   expect(scorers.list_contains.score(said, '["aaaa","bbaa"]')).toBeCloseTo(0.625, 6);
@@ -290,7 +290,7 @@ test("a scorer is a reward function over the parser's answer and the row's", asy
   expect(report.scoring_errors).toMatchObject([{ function: "number" }]);
 });
 
-test("every name has a scorer", () => {
+test("every scorer name has a scorer", () => {
   expect(Object.keys(scorers)).toEqual([...SCORER_NAMES]);
 });
 
@@ -304,7 +304,7 @@ const THOUGHT = [
   `◁think▷${DRAFT}◁/think▷`,
   `<think>${DRAFT}</think><reasoning>${DRAFT}</reasoning>`,
 ];
-/** What each scorer takes for right. */
+/** A right output for each scorer. */
 const RIGHT: Readonly<Record<Name, readonly [output: string, reference: string]>> = {
   exact: ["C", "C"],
   includes: ["it is C", "C"],
@@ -326,7 +326,7 @@ const RIGHT: Readonly<Record<Name, readonly [output: string, reference: string]>
   math: ["\\boxed{12}", "12"],
 };
 
-test.each(SCORER_NAMES)("%s reads an answer as it would without the thoughts before it", (name) => {
+test.each(SCORER_NAMES)("%s ignores thoughts before an answer", (name) => {
   const [output, reference] = RIGHT[name];
   const alone = scorers[name].score(output, reference);
   for (const thought of THOUGHT) expect(scorers[name].score(`${thought}${output}`, reference)).toBe(alone);
@@ -341,6 +341,6 @@ test.each([
   ["math", "<thinking>\\boxed{7}</thinking>\\boxed{8}", "7"],
   ["json_schema", '[THINK]{"a": 1}[/THINK]no', "{}"],
   ["regex", "<think>Paris</think>", "Paris"],
-] as const)("a draft in the thoughts wins nothing: %s of %j for %s", (name, output, reference) => {
+] as const)("a draft in the thoughts does not score: %s of %j for %s", (name, output, reference) => {
   expect(scorers[name].score(output, reference)).toBe(0);
 });

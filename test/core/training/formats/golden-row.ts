@@ -1,4 +1,4 @@
-/** The row that every adapter is held to, as rl.sample/1 has it. */
+/** The rl.sample/1 row with which every format is tested. */
 
 import type { CreditLine } from "../../../../src/core/training/batch.ts";
 import { type CreditedRow, creditRow, type RowPlace } from "../../../../src/core/training/formats/credited-row.ts";
@@ -24,12 +24,12 @@ export const GOLDEN_ROW: SampleRow = {
   ],
 };
 
-/** It at a place of a batch, the last row of its rollout. */
+/** The row at a place of a batch, as the last row of its rollout. */
 export function goldenRow(place: RowPlace, credit?: CreditLine, row: SampleRow = GOLDEN_ROW): CreditedRow {
   return { ...creditRow(row, credit, place), last: true };
 }
 
-/** A row of `tokens` tokens, the first of them given, worth half a point. */
+/** A row of `tokens` tokens, the first of them context, with reward 0.5. */
 export function creditedRow(tokens: number, more: Partial<SampleRow> = {}): CreditedRow {
   const sampled = Array.from({ length: tokens }, (_, at) => (at === 0 ? 0 : 1));
   const row: SampleRow = {

@@ -1,4 +1,4 @@
-/** Each format against its golden file, which is written by hand from what its trainer reads. */
+/** Each format against its golden file, which is written by hand from the trainer's source. */
 import { expect, test } from "vitest";
 import { markLastRows, type PlacedRow } from "../../../../src/core/training/formats/credited-row.ts";
 import { formatNamed } from "../../../../src/core/training/formats/formats.ts";
@@ -15,17 +15,17 @@ const PLACE = { index: 5, group: 2, member: 1 };
 const GOLDENS = { trl, "trl-rollout": trlRollout, tinker, slime, verl, skyrl } as const;
 const linesOf = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 
-test.each(Object.entries(GOLDENS))("the golden row as %s is its golden file, value by value", (name, golden) => {
+test.each(Object.entries(GOLDENS))("the golden row as %s equals its golden file", (name, golden) => {
   const line = formatNamed(name as keyof typeof GOLDENS).line(goldenRow(PLACE));
   expect(JSON.parse(linesOf(line))).toEqual(golden);
 });
 
-test("the golden row as it is, with its credit in it, is read again as the same row", () => {
+test("the neutral line of the golden row, with its credit, is parsed as the same row", () => {
   const line = formatNamed("neutral").line(goldenRow(PLACE));
   expect(decodeRows(line, "jsonl")).toEqual([GOLDEN_ROW]);
 });
 
-test("what the credits say wins over what the row says", () => {
+test("the credits have precedence over the row's own figures", () => {
   const credit = { sample_id: "s_01", reward: 0.25, advantage: -2, outcome: "scored" };
   const credited = goldenRow(PLACE, credit);
   const line = (name: "trl" | "slime" | "tinker") => JSON.parse(linesOf(formatNamed(name).line(credited)));
@@ -45,20 +45,17 @@ const lineOf = (name: (typeof BASELINES)[number], row: ReturnType<typeof goldenR
   return JSON.parse(linesOf(formatNamed(name).line(row)));
 };
 
-test.each(BASELINES)(
-  "a line of %s has the run's own advantage, and names its rollout, whatever branch it is of",
-  (name) => {
-    const branch = (sample_id: string, rollout_id: string, advantage: number | null) => {
-      const credit = { sample_id, reward: 1, advantage, outcome: "scored" };
-      return lineOf(name, goldenRow(PLACE, credit, { ...GOLDEN_ROW, sample_id, rollout_id }));
-    };
-    const [first, second] = [branch("r_01.0", "r_01", -0.25), branch("r_01.1", "r_01", -0.25)];
-    const [other, none] = [branch("r_02.0", "r_02", 0.75), branch("r_03.0", "r_03", null)];
-    expect([first, second, other, none].map(({ advantage }) => advantage)).toEqual([-0.25, -0.25, 0.75, null]);
-    expect(first.rollout_id).toBe(second.rollout_id);
-    expect(new Set([first, other, none].map(({ rollout_id }) => rollout_id)).size).toBe(3);
-  },
-);
+test.each(BASELINES)("a line of %s has the run's own advantage, and the rollout's id, for every branch", (name) => {
+  const branch = (sample_id: string, rollout_id: string, advantage: number | null) => {
+    const credit = { sample_id, reward: 1, advantage, outcome: "scored" };
+    return lineOf(name, goldenRow(PLACE, credit, { ...GOLDEN_ROW, sample_id, rollout_id }));
+  };
+  const [first, second] = [branch("r_01.0", "r_01", -0.25), branch("r_01.1", "r_01", -0.25)];
+  const [other, none] = [branch("r_02.0", "r_02", 0.75), branch("r_03.0", "r_03", null)];
+  expect([first, second, other, none].map(({ advantage }) => advantage)).toEqual([-0.25, -0.25, 0.75, null]);
+  expect(first.rollout_id).toBe(second.rollout_id);
+  expect(new Set([first, other, none].map(({ rollout_id }) => rollout_id)).size).toBe(3);
+});
 
 test.each(["r_01", "ro_a_1_0_0", "r", "0", "ro_ü", "x".repeat(200)])(
   "slime's rollout_id of %s is a whole number",
@@ -97,7 +94,7 @@ test.each([
   ["ab", [true, true]],
   ["aabccc", [false, true, true, false, false, true]],
   ["aaab", [false, false, true, true]],
-])("of the rollouts %j the last row of each is marked, as skyrl reads it", async (ids, marks) => {
+])("of the rollouts %j the last row of each is marked, as skyrl requires", async (ids, marks) => {
   async function* rows(): AsyncGenerator<PlacedRow> {
     for (const rollout_id of ids) yield creditedRow(3, { rollout_id });
   }
@@ -106,7 +103,7 @@ test.each([
   expect(lines.map(({ is_last_step }) => is_last_step)).toEqual(marks);
 });
 
-test("a row without spans has the version its group was dispatched with", () => {
+test("a row without spans has the version with which its group was dispatched", () => {
   const { weight_versions: _, ...row } = GOLDEN_ROW;
   const line = formatNamed("slime").line(goldenRow(PLACE, undefined, row));
   expect(JSON.parse(linesOf(line)).weight_versions).toEqual(["3"]);

@@ -1,4 +1,4 @@
-/** prime-rl's bytes: two recorded messages, the golden row, and what packing promises. */
+/** prime-rl's bytes: two recorded messages, the golden row, and the invariants of packing. */
 import { decode } from "@msgpack/msgpack";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -36,19 +36,19 @@ const three = packed(
 test.each([
   ["named", three],
   ["plain", { ...three, trace_ids: null, branch_indices: null }],
-] as const)("the recorded message with %s rows is made to the byte", async (name, batch) => {
+] as const)("the recorded message with %s rows is reproduced byte by byte", async (name, batch) => {
   const bytes = message([batch]);
   expect(hexOf(bytes)).toBe(golden[name].hex);
   expect(bytes.length).toBe(golden[name].bytes);
   expect(await sha256Hex(bytes)).toBe(golden[name].sha256);
 });
 
-test("the golden row is a micro batch of twenty values, each where prime-rl reads it", () => {
+test("the golden row is a micro batch of twenty values, each in prime-rl's position", () => {
   const row = packed([goldenRow({ index: 0, group: 0, member: 0 })], SIZES);
   expect(decode(message([row, dummyOf(1)]))).toEqual([golden.row, golden.dummy]);
 });
 
-test("rows stand one after another with positions of their own, a long one is cut, and padding trains nothing", () => {
+test("packed rows have positions of their own, a long row is cut, and padding does not train", () => {
   const rl_weights = Float32Array.of(0, 2, 2);
   const batch = packed([creditedRow(3, { rl_weights }), creditedRow(12, { sample_id: "ro_1.4" })], {
     seq_len: 8,
@@ -65,18 +65,15 @@ test("rows stand one after another with positions of their own, a long one is cu
   expect(batch.streams).toMatchObject({ rl_weights: [0, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 0], ce_weights: null });
 });
 
-test.each([1, 2, 3, 8, 64, 4096])(
-  "a dummy is as long as %i, the multiple asked for, and none of it trains",
-  (padTo) => {
-    const { streams, sequence_lengths, trace_ids, branch_indices, ...columns } = dummyOf(padTo);
-    expect(Object.values(columns).map(({ length }) => length)).toEqual(Array(7).fill(padTo));
-    expect([sequence_lengths, trace_ids, branch_indices]).toEqual([[padTo], null, null]);
-    expect([columns.loss_mask.some(Boolean), columns.advantages.some(Boolean)]).toEqual([false, false]);
-    expect([columns.position_ids.at(-1), Object.values(streams)]).toEqual([padTo - 1, [null, null, null, null]]);
-  },
-);
+test.each([1, 2, 3, 8, 64, 4096])("a dummy has %i tokens, the requested multiple, and none of them trains", (padTo) => {
+  const { streams, sequence_lengths, trace_ids, branch_indices, ...columns } = dummyOf(padTo);
+  expect(Object.values(columns).map(({ length }) => length)).toEqual(Array(7).fill(padTo));
+  expect([sequence_lengths, trace_ids, branch_indices]).toEqual([[padTo], null, null]);
+  expect([columns.loss_mask.some(Boolean), columns.advantages.some(Boolean)]).toEqual([false, false]);
+  expect([columns.position_ids.at(-1), Object.values(streams)]).toEqual([padTo - 1, [null, null, null, null]]);
+});
 
-test("each row is in one pack, no pack is longer than allowed, and never is more begun than may be held", () => {
+test("each row is in one pack, no pack is longer than allowed, and open packs stay within their limit", () => {
   const lengths = fc.array(fc.integer({ min: 2, max: 40 }), { maxLength: 60 });
   const sizes = fc.record({ seq_len: fc.integer({ min: 8, max: 32 }), factor: fc.integer({ min: 1, max: 4 }) });
   fc.assert(
@@ -96,17 +93,17 @@ test("each row is in one pack, no pack is longer than allowed, and never is more
   );
 });
 
-test("rows fill the first pack that has room", () => {
+test("a row goes into the first pack with room", () => {
   expect(packRows([5, 6, 3, 2, 8], { seq_len: 8, openTokens: 64 })).toEqual([[0, 2], [1, 3], [4]]);
 });
 
-test("a batch whose packs stay open, and one whose packs are whole at once, are packed in a moment", () => {
+test("packing is fast both if all packs stay open and if each is full at once", () => {
   const packed = (length: number, seq_len: number) =>
     packRows(Array<number>(100_000).fill(length), { seq_len, openTokens: 1_048_576 }).length;
   expect([packed(2, 3), packed(1, 2)]).toEqual([100_000, 50_000]);
 });
 
-test("every rank has as many packs, and what is missing is a dummy", () => {
+test("all ranks have the same number of packs; missing ones are dummies", () => {
   expect([0, 1, 2].map((rank) => packsOfRank(["a", "b", "c", "d"], rank, 3))).toEqual([
     ["a", "d"],
     ["b", null],
@@ -119,6 +116,6 @@ test.each([
   [3, "93"],
   [16, "dc0010"],
   [70_000, "dd00011170"],
-])("a list of %i begins as msgpack has it", (count, hex) => {
+])("the header of a list of %i is msgpack's", (count, hex) => {
   expect(hexOf(listHeader(count))).toBe(hex);
 });
