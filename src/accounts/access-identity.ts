@@ -1,11 +1,11 @@
 /**
- * People signed in by an identity header that the operator trusts: Cloudflare Access stands before the deployment and
- * says who it let through, in a signed assertion. Off unless the deployment names its team and its audience.
+ * Identifies people by an identity header that the operator trusts: Cloudflare Access in front of the deployment sends
+ * a signed assertion that names the person. Off unless the deployment sets its team and its audience.
  *
- * Invariants. Nothing of an assertion counts before its signature, issuer, audience and end are checked against the
- * team's own keys. Those are kept for an hour and by value; an assertion under a key that is not among them has them
- * read anew, at most once a minute. A browser adds the assertion to whatever a page of any origin has it send: a request
- * that changes something and comes from another origin is nobody's.
+ * Invariants. An assertion is used only after its signature, issuer, audience and expiry are checked with the team's
+ * own keys. These keys are cached for an hour; if an assertion has an unknown key, they are read again, at most once a
+ * minute. A browser adds the assertion to every request, even from a page of another origin. A request that changes
+ * something and comes from another origin therefore has no identity.
  */
 import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from "jose";
 import { type Caller, DEFAULT_LIMITS, PERMISSIONS_OF } from "../contract/identity.ts";
@@ -21,7 +21,7 @@ const SOONEST_AGAIN_MS = 60_000;
 const WAIT_MS = 5000;
 const CERTS_BYTES = 256 * 1024;
 const ASSERTION_CHARACTERS = 16_384;
-/** Seconds that clocks may differ. */
+/** The tolerated difference between clocks, in seconds. */
 const TOLERANCE_S = 30;
 
 interface TeamKeys {
@@ -31,7 +31,7 @@ interface TeamKeys {
 /** By the team's address. */
 const known = new LruCache<TeamKeys>(4);
 
-/** In other letters two addresses may have one lower case: that of the Kelvin sign is k. */
+/** Addresses must be ASCII: outside ASCII, two addresses can have the same lower case. The Kelvin sign becomes k. */
 const ASCII = /^[\x21-\x7e]+$/;
 
 export interface Identity {
@@ -42,9 +42,9 @@ export interface Identity {
 }
 
 /**
- * Who the request's assertion says is asking; null without one that holds, and for a person who is no member. `several`:
- * a member of several organisations, who names none in the header Rollcall-Organization. `now`: epoch milliseconds.
- * Throws where the team's keys cannot be read.
+ * The caller named by the request's assertion. Null if there is no valid assertion, or the person is not a member.
+ * `several`: the person is a member of several organisations, and the header Rollcall-Organization names none. `now`:
+ * epoch milliseconds. Throws if the team's keys cannot be read.
  */
 export async function callerOfAccess(env: Env, request: Request, now: number): Promise<Caller | "several" | null> {
   const identity = await identityOf(env, request, now);
@@ -53,7 +53,7 @@ export async function callerOfAccess(env: Env, request: Request, now: number): P
   return caller === null || caller === "several" ? caller : { ...caller, expiresAt: identity.expiresAt };
 }
 
-/** What the person with this address, in lower case, may do in the organisation, or without one in the only one of theirs. */
+/** The caller for this address (in lower case). Without `orgId`, the person must have exactly one organisation. */
 async function findCallerOfPerson(
   database: D1Database,
   email: string,
@@ -73,7 +73,7 @@ async function findCallerOfPerson(
   };
 }
 
-/** Whom the request's assertion names, member or not; null without one that holds. Throws as `callerOfAccess` does. */
+/** The person in the request's assertion, a member or not. Null without a valid one. Throws as `callerOfAccess`. */
 export async function identityOf(env: Env, request: Request, now: number): Promise<Identity | null> {
   const team = env.ACCESS_TEAM_URL.replace(/\/+$/, "");
   const assertion = request.headers.get(ASSERTION_HEADER);
@@ -89,7 +89,7 @@ export async function identityOf(env: Env, request: Request, now: number): Promi
   return second === "unknown key" ? null : second;
 }
 
-/** A page of another origin had the browser send it. */
+/** The request was sent by a page of another origin. */
 function comesFromElsewhere({ method, url, headers }: Request): boolean {
   if (method === "GET" || method === "HEAD") return false;
   const [origin, site] = [headers.get("origin"), headers.get("sec-fetch-site")];
@@ -112,7 +112,7 @@ async function verified(
       currentDate: new Date(now),
     });
     const { email, exp } = payload;
-    // A service's assertion names no person.
+    // The assertion of a service token names no person.
     if (typeof email !== "string" || !ASCII.test(email) || exp === undefined) return null;
     return { email: email.toLowerCase(), expiresAt: exp * 1000 };
   } catch (thrown) {
@@ -127,7 +127,7 @@ async function readKeys(env: Env, team: string, now: number): Promise<TeamKeys> 
   const reply = await wayOut(env, null)(url, { signal: AbortSignal.timeout(WAIT_MS) });
   const text = await wholeText(reply, CERTS_BYTES);
   if (!reply.ok) throw new Error(`${url.href} answered with ${reply.status}`);
-  // Throws where it is no set of keys.
+  // Throws if the reply is not a key set.
   const keys = { find: createLocalJWKSet(JSON.parse(text) as JSONWebKeySet), readAt: now };
   known.set(team, keys);
   return keys;

@@ -1,6 +1,6 @@
 /**
- * Keys made, rotated, changed and revoked. Nobody makes a key that may more, or reaches further, than the one they ask
- * with. A token is shown once: the answer to a repeat is without it.
+ * Creates, rotates, changes and revokes keys. Nobody can create a key with more scopes or a wider reach than the
+ * calling key. A token is shown once: the reply to a repeat does not contain it.
  */
 
 import { type Caller, type Permission, permits, rolesWith } from "../contract/identity.ts";
@@ -60,7 +60,7 @@ export async function createApiKey(
   return { ok: true, value: { value: createdKeyOf(row, token), replayed: false } };
 }
 
-/** Another key with the same attributes; the one before works until the overlap is over. */
+/** Creates a new key with the same attributes. The old key still works until the overlap ends. */
 export async function rotateKey(
   env: Env,
   caller: Caller,
@@ -78,7 +78,7 @@ export async function rotateKey(
     ended(before, options.now) ??
     refuseLonger(caller, before);
   if (refused !== null) return refused;
-  // Whoever is shown the new token answers for it.
+  // The person who is shown the new token is responsible for it.
   const maker_id = before.person_id === null ? await personBehind(env.DB, caller.orgId, caller.who) : null;
   const { row, token } = mintKey(env, { ...before, created_by: caller.who, maker_id }, options.now);
   const rotation = { before: id, next: row, ends: options.now + overlap_s * 1000 };
@@ -88,7 +88,7 @@ export async function rotateKey(
   return { ok: true, value: { value: createdKeyOf(row, token), replayed: false } };
 }
 
-/** Only what the patch names changes. */
+/** Changes only the fields of the patch. */
 export async function changeApiKey(
   env: Env,
   caller: Caller,
@@ -108,7 +108,7 @@ export async function changeApiKey(
     const message = `${id} is a person's key and has the scopes of the person's role: PATCH /v1/people/${before.person_id}`;
     return refuse("conflict", message, "scopes");
   }
-  // Whoever says what it may do answers for it from then on.
+  // The person who sets the scopes is responsible for the key from then on.
   const maker_id = patch.scopes === undefined ? null : await personBehind(env.DB, caller.orgId, caller.who);
   const changes = { ...given(patch), ...(maker_id !== null && { maker_id }) };
   const after = await updateApiKey(env.DB, caller, id, changes, { who: caller.who, now });
@@ -119,7 +119,7 @@ export async function changeApiKey(
   return { ok: true, value: keyViewOf(after) };
 }
 
-/** Of a key that was revoked already nothing changes. */
+/** A key that is already revoked does not change. */
 export async function revokeKey(env: Env, caller: Caller, id: string, now: number): Promise<Result<ApiKeyView>> {
   const before = await findApiKey(env.DB, caller, id);
   if (before === null) return notFound("key", id);
@@ -130,7 +130,7 @@ export async function revokeKey(env: Env, caller: Caller, id: string, now: numbe
   return key === null ? notFound("key", id) : { ok: true, value: keyViewOf(key) };
 }
 
-/** Nobody makes a key that lasts longer, or asks more often, than the one they ask with. `expires_at`: seconds. */
+/** Nobody can create a key that lasts longer, or allows more requests, than the calling key. `expires_at`: seconds. */
 function refuseMore(caller: Caller, expires_at: number | null, rate: number | null): Result<never> | null {
   const { expiresAt } = caller;
   if (expiresAt !== null && (expires_at === null || expires_at * 1000 > expiresAt)) {
@@ -140,7 +140,7 @@ function refuseMore(caller: Caller, expires_at: number | null, rate: number | nu
   return refuseRate(caller, rate);
 }
 
-/** A successor works as long, and asks as often, as the key before it. A key may always have its own. */
+/** The new key's expiry and limit must be within those of the calling key. A key may always replace itself. */
 function refuseLonger(caller: Caller, { id, expires_at, requests_per_minute }: ApiKeyRow): Result<never> | null {
   if (caller.who === id) return null;
   return refuseMore(caller, expires_at === null ? null : expires_at / 1000, requests_per_minute);
@@ -152,21 +152,21 @@ function refuseRate({ perMinute: { own } }: Caller, rate: number | null): Result
   return refuse("forbidden", message, "requests_per_minute");
 }
 
-/** Whoever had them all could do more with the key than without it. */
+/** Otherwise a caller with access to the new key could do more than with its own key. */
 function refuseScopes({ permissions }: Caller, scopes: readonly Permission[]): Result<never> | null {
   const missing = scopes.find((scope) => !permits(permissions, scope));
   if (missing === undefined) return null;
   return refuse("forbidden", `this key lacks the scope ${missing}, so it cannot grant it`, "scopes");
 }
 
-/** Nobody changes or ends a key that may do what they may not, but each key itself. */
+/** Nobody can change or revoke a key with scopes that the caller lacks, except the key itself. */
 function refuseStronger({ who, permissions }: Caller, { id, scopes }: ApiKeyRow): Result<never> | null {
   const missing = scopes.find((scope) => !permits(permissions, scope));
   if (missing === undefined || who === id) return null;
   return refuse("forbidden", `this key lacks the scope ${missing}, which ${id} has`, "id");
 }
 
-/** With a person's key one would be taken for that person. */
+/** A person's key identifies its user as that person, so only the person may rotate it. */
 function refuseOthers({ who }: Caller, { id, person_id }: ApiKeyRow): Result<never> | null {
   if (person_id === null || who === id || who === person_id) return null;
   const message = `${id} is another person's key: to replace it, revoke it and invite the person again`;
@@ -180,7 +180,7 @@ function ended({ id, revoked_at, rotated_to, expires_at }: ApiKeyRow, now: numbe
   return null;
 }
 
-/** Somebody else was faster, or there is no room. */
+/** Another request was faster, or the maximum is reached. */
 async function whyNotRotated(
   env: Env,
   caller: Caller,
@@ -192,7 +192,7 @@ async function whyNotRotated(
   return ended(key, now) ?? (await whyNoRoom(env, caller, next));
 }
 
-/** The id of the project a new key is for; null for the whole organisation, which only such a key may give. */
+/** The id of the new key's project; null for the whole organisation, if the calling key has the same reach. */
 async function projectOf(env: Env, caller: Caller, project: string | null): Promise<Result<string | null>> {
   if (project === null && caller.projectId === null) return { ok: true, value: null };
   if (project === null) {
@@ -204,7 +204,7 @@ async function projectOf(env: Env, caller: Caller, project: string | null): Prom
   return { ok: true, value: found.id };
 }
 
-/** Whatever the key is for is being deleted, its maker may give it no more, or as many keys work as may. */
+/** The project is being deleted, the maker lost the permissions, or the maximum of active keys is reached. */
 async function whyNoRoom(
   env: Env,
   caller: Caller,
@@ -230,7 +230,7 @@ async function findRepeated(env: Env, caller: Caller, operation: string, options
   return { ok: true, value: { value: createdKeyOf(found.value, null), replayed: true } } as const;
 }
 
-/** The Idempotency-Key names a rotation of this key, and of no other. */
+/** The Idempotency-Key belongs to a rotation of this key, and of no other key. */
 async function findRotated(env: Env, caller: Caller, id: string, options: CreateOptions): Promise<Made | null> {
   const found = await findRepeated(env, caller, ROTATE, options);
   if (found === null || !found.ok) return found;

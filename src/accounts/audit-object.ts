@@ -1,9 +1,10 @@
 /**
- * Who changed what in an organisation, one object for each.
+ * Records who changed what in an organisation. One object per organisation.
  *
- * Invariants. An entry is written before the change begins and never changes, but that its outcome is written once: an
- * entry without one was cut off, and what it did nobody can say from here. A change that was refused goes again, since it
- * changed nothing. Beyond `LIMITS.auditEntries` the oldest go, and it is told how many. Nothing is written by a question.
+ * Invariants. An entry is written before the change starts. Only its outcome is added later, once. An entry without an
+ * outcome was interrupted: it is unknown what it changed. The entry of a refused change is deleted, since nothing
+ * changed. If there are more than `LIMITS.auditEntries` entries, the oldest are deleted, and `dropped` counts them.
+ * Reading writes nothing.
  */
 import { DurableObject } from "cloudflare:workers";
 import { LIMITS } from "../contract/limits.ts";
@@ -25,12 +26,12 @@ create index if not exists entries_by_target on entries (target, id);
 create index if not exists entries_by_project on entries (project_id, id)`;
 
 const MIGRATIONS: readonly Migration[] = [
-  // JSON: what was released of the holds of a run's lost calls.
+  // JSON: the amount released from the reservations for a run's lost calls.
   { name: "released", statements: ["alter table entries add column released text"] },
 ];
 
 export class AuditObject extends DurableObject<Env> implements Serves<AuditRpc> {
-  /** The clock, replaced by tests. */
+  /** The clock; tests replace it. */
   now: () => number = () => Date.now();
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
@@ -44,7 +45,7 @@ export class AuditObject extends DurableObject<Env> implements Serves<AuditRpc> 
     if (!this.#isNew()) migrate(this.#storage, MIGRATIONS);
   }
 
-  /** The number of the entry; null once its organisation is gone. */
+  /** The number of the entry; null if the organisation was deleted. */
   begin({ at, who, action, project_id, target, request_id }: AuditChange): number | null {
     if (this.#tombstone.stands) return null;
     return this.#storage.transactionSync(() => {
@@ -65,7 +66,7 @@ export class AuditObject extends DurableObject<Env> implements Serves<AuditRpc> 
     });
   }
 
-  /** What came of the change. The first outcome stays, and so does what was released. */
+  /** Stores the outcome of the change. Only the first outcome is kept, and only the first `released`. */
   end(id: number, { status, made, released }: AuditOutcome): void {
     if (this.#isNew()) return;
     const refused = status >= 400 && status < 500;
@@ -76,7 +77,7 @@ export class AuditObject extends DurableObject<Env> implements Serves<AuditRpc> 
     this.#sql.exec("update entries set released = ? where id = ? and released is null", text, id);
   }
 
-  /** Newest first, at most `limit` that came before the entry `before`. */
+  /** Newest first, at most `limit` entries before the entry `before`. */
   list(asked: AuditQuery): AuditPage {
     if (this.#isNew()) return { entries: [], dropped: 0 };
     const given = FILTERS.filter((column) => asked[column] !== null);
@@ -94,7 +95,7 @@ export class AuditObject extends DurableObject<Env> implements Serves<AuditRpc> 
     return { entries, dropped: (oldest?.id ?? 1) - 1 };
   }
 
-  /** Nothing of the organisation is kept. */
+  /** Deletes all entries of the organisation. */
   async forget(): Promise<void> {
     await this.#tombstone.set(this.now());
   }

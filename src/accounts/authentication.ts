@@ -1,10 +1,10 @@
 /**
- * Who sends a request.
+ * Identifies the caller of a request.
  *
- * Invariants. A token that this deployment never made is refused by arithmetic: it costs no look-up, and too many of
- * them from one address are 429. A key is looked up by its SHA-256, so the database never holds one that works. What was
- * found stays in this isolate for 2 s: a key that is revoked, expires or loses its organisation is refused everywhere
- * within 5 s. On a full disk, where the database does not answer, what was found last holds.
+ * Invariants. A token that this deployment never issued is refused by its MAC, without a look-up; too many such tokens
+ * from one address are answered with 429. A key is looked up by its SHA-256, so the database never contains a usable
+ * key. Results are cached in this isolate for 2 s: a key that is revoked, expires or loses its organisation is refused
+ * everywhere within 5 s. If the disk is full and the database does not answer, the last result is used.
  */
 
 import type { Caller } from "../contract/identity.ts";
@@ -23,10 +23,10 @@ import { sessionCookie, sessionTokenOf } from "./session-cookie.ts";
 
 const REMEMBERED = 2000;
 
-/** Who asks. Null: nobody. `several`: a person of several organisations who names none of them. */
+/** The caller. Null: unknown. `several`: a person of several organisations who names none of them. */
 type Found = Caller | "several" | null;
 
-/** What was found a moment ago, by name. */
+/** Recent results, by name. */
 class Memory<T> {
   readonly #now: () => number;
   readonly #kept = new LruCache<{ readonly value: T; readonly until: number }>(REMEMBERED);
@@ -42,7 +42,7 @@ class Memory<T> {
     try {
       const value = await find();
       const since = this.#kept.get(name);
-      // A look-up that began earlier and ends later knows less.
+      // Another look-up started later and has already ended: its result is newer.
       if (since === undefined || since.until <= until) this.#kept.set(name, { value, until });
       return value;
     } catch (thrown) {
@@ -54,9 +54,9 @@ class Memory<T> {
 
 class Callers implements Authentication {
   readonly #now: () => number;
-  /** By SHA-256 of the token, or of the assertion and what it is good for; null: it is nobody's. */
+  /** By the SHA-256 of the token, or of the assertion and the headers it depends on. Null: unknown. */
   readonly #callers: Memory<Found>;
-  /** Ids of projects, by organisation and by what a caller named; null: there is none. */
+  /** Ids of projects, by organisation and by the given id or name; null: there is none. */
   readonly #projects: Memory<string | null>;
   readonly #requests: RequestCounts;
 
@@ -87,7 +87,7 @@ class Callers implements Authentication {
     throw unauthorized("this key has expired or was replaced");
   }
 
-  /** By the token; without one by the browser's session, or by what Cloudflare Access says. Null: it is nobody's. */
+  /** Identified by the token; without a token by the browser's session, or by Cloudflare Access. Null: unknown. */
   async #asked(context: ApiContext): Promise<Found> {
     const { env, req } = context;
     const header = req.header("authorization");
@@ -95,7 +95,7 @@ class Callers implements Authentication {
     if (session) return session;
     const assertion = req.header(ASSERTION_HEADER);
     if (header === undefined && assertion !== undefined && env.ACCESS_TEAM_URL !== "") {
-      // What it is good for hangs on all of these.
+      // The result depends on all of these.
       const heard = [
         assertion,
         req.method,
@@ -104,7 +104,7 @@ class Callers implements Authentication {
       const name = sha256Hex(JSON.stringify(heard));
       return await this.#callers.get(env, name, () => callerOfAccess(env, req.raw, this.#now()));
     }
-    // A session that is over, and nobody else to be.
+    // The session has expired, and the request has no other identity.
     if (session === null) return await refuseStranger(context, signedOut(context));
     const token = bearerOf(context, "key");
     const kind = readTokenKind(env, token);
@@ -113,7 +113,7 @@ class Callers implements Authentication {
     return await this.#callers.get(env, hash, () => (kind === "rk" ? callerOfKey : callerOfTrainer)(env, hash));
   }
 
-  /** Whose session the cookie holds; null: nobody's; undefined: there is no cookie. */
+  /** The caller of the session in the cookie; null: unknown; undefined: there is no cookie. */
   async #signedIn(context: ApiContext): Promise<Found | undefined> {
     const token = sessionTokenOf(context);
     if (token === null) return undefined;
@@ -129,7 +129,7 @@ export function openAuthentication(now: () => number): Authentication {
   return new Callers(now);
 }
 
-/** Takes a cookie away that is good for nothing any more: no script can. */
+/** Removes the cookie of an expired session, since scripts cannot. */
 function signedOut(context: ApiContext): Refusal {
   const headers = { "www-authenticate": "Bearer", "set-cookie": sessionCookie(context, null, 0) };
   const message = "this session has expired: sign in again";

@@ -1,4 +1,4 @@
-/** What a key, a trainer's token or a browser's session makes of whoever shows it. Each is looked up by its SHA-256. */
+/** The caller for a key, a trainer's token or a browser's session. Each is looked up by its SHA-256. */
 
 import { type Caller, DEFAULT_LIMITS, inBoth, PERMISSIONS_OF } from "../contract/identity.ts";
 import { findTrainerToken } from "../kernel/db/trainer-tokens.ts";
@@ -10,13 +10,13 @@ import { findMember, type Member } from "./queries/people.ts";
 import { findSession } from "./queries/web-sessions.ts";
 import { sessionTokenOf } from "./session-cookie.ts";
 
-/** Null for a key that is not there, was revoked, or is of somebody who is no member any more. */
+/** Null for a key that does not exist, was revoked, or belongs to a person who is no longer a member. */
 export async function callerOfKey({ DB }: Env, hash: string): Promise<Caller | null> {
   const found = await findKey(DB, hash);
   return found === null ? null : ownerOf(found);
 }
 
-/** The caller that its key or its person would be, as they are by now; null where they would be nobody. */
+/** The caller of the session's key or person, with their current permissions; null if these no longer exist. */
 export async function callerOfSession({ DB }: Env, hash: string): Promise<Caller | null> {
   const found = await findSession(DB, hash);
   if (found === null) return null;
@@ -32,15 +32,15 @@ export async function callerOfSession({ DB }: Env, hash: string): Promise<Caller
   return {
     ...{ orgId: org_id, projectId: null, who: person_id, runId: null, session },
     permissions: PERMISSIONS_OF[role],
-    // Of a person nothing else says for how long they were let in.
+    // A person's session ends at its own expiry.
     expiresAt: expires_at,
     perMinute: { own: null, organization: requests_per_minute },
   };
 }
 
 /**
- * The person whose key or session the request shows, with their address; null for a program, and for nobody. Throws a
- * Refusal where the page of another site had the browser send the session.
+ * The person whose key or session the request contains, with their address; null for a program or an unknown caller.
+ * Throws a Refusal if a page of another site made the browser send the session.
  */
 export async function personWhoAsks(context: ApiContext): Promise<Pick<Member, "id" | "email"> | null> {
   const { env } = context;
@@ -57,7 +57,7 @@ export async function personWhoAsks(context: ApiContext): Promise<Pick<Member, "
   return id === null ? null : await findMember(env.DB, orgId, id);
 }
 
-/** Null for a token that is not there. */
+/** Null for an unknown token. */
 export async function callerOfTrainer({ DB }: Env, hash: string): Promise<Caller | null> {
   const found = await findTrainerToken(DB, hash);
   if (found === null) return null;

@@ -15,17 +15,17 @@ const COUNTERS = 2000;
 export class RequestCounts {
   readonly #now: () => number;
   readonly #requests = new RequestLeases();
-  /** Counters that did not answer, until when they are not called. */
+  /** Counters that did not answer, and until when they are not called. */
   readonly #uncounted = new LruCache<number>(COUNTERS);
 
   constructor(now: () => number) {
     this.#now = now;
   }
 
-  /** Counts the request against the key's own limit and its organisation's. */
+  /** Counts the request against the key's own limit and its organisation's limit. */
   async count(context: ApiContext, caller: Caller): Promise<void> {
     const { own, organization } = caller.perMinute;
-    // What its own limit refuses takes nothing from the others of the organisation.
+    // A request that the key's own limit refuses uses nothing of the organisation's limit.
     const taken = await this.#take(context.env, caller.orgId, caller.who, own);
     const shared = taken?.refusedMs ? null : await this.#take(context.env, caller.orgId, null, organization);
     const tightest = [taken, shared].flatMap((one) => one ?? []).toSorted((a, b) => rank(a) - rank(b))[0];
@@ -41,7 +41,7 @@ export class RequestCounts {
     throw new Refusal({ code: "rate_limited", message, param: null }, { headers });
   }
 
-  /** Null: there is no limit, or who counts is not there. Better a request too many than a platform that answers nobody. */
+  /** Null: no limit, or the counter does not answer: one request too many is better than an outage. */
   async #take(env: Env, orgId: string, keyId: string | null, limit: number | null): Promise<Taken | null> {
     const name = `${orgId}/${keyId ?? ""}`;
     if (limit === null || (this.#uncounted.get(name) ?? 0) > this.#now()) return null;

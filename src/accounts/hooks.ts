@@ -1,4 +1,4 @@
-/** What the kernel and other slices ask of accounts. */
+/** The functions of accounts that the kernel and other slices call. */
 import type { AccountHooks } from "../kernel/kit/account-hooks.ts";
 import { findApiKey } from "./queries/api-keys.ts";
 import { findProjectId } from "./queries/keys.ts";

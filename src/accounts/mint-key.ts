@@ -1,4 +1,4 @@
-/** Keys as they are made: what is stored of one, and its token, which whoever asked is shown once. */
+/** Creates keys: the row to store, and the token, which is shown once. */
 
 import { mintId, mintToken } from "../core/ids.ts";
 import { minting, sha256Hex } from "../kernel/kit/secrets.ts";
@@ -27,7 +27,7 @@ export function mintKey(env: Env, attributes: KeyAttributes, now: number): { row
   return { row, token };
 }
 
-/** `token`: null in the answer to a repeat, since it is kept nowhere. */
+/** `token`: null in the reply to a repeat, since it is not stored. */
 export function createdKeyOf(row: NewKey, token: string | null): CreatedKey {
   return { ...keyViewOf(row), key: token };
 }

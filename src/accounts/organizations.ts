@@ -1,6 +1,6 @@
 /**
- * Organisations: the first of a deployment, others that an operator makes, and what their own people change of them. One
- * is made with a project and a key, all of it or nothing; the key is shown once.
+ * Organisations: the first one of a deployment, further ones that an operator creates, and changes by their own people.
+ * An organisation is created with a project and a key, all or nothing; the key is shown once.
  */
 
 import { type Caller, DEFAULT_PROJECT, type Permission } from "../contract/identity.ts";
@@ -35,10 +35,10 @@ import type {
 } from "./wire.ts";
 
 const OPERATION = "createOrganization";
-/** Characters: what anybody may try must not be guessed. */
+/** The least number of characters: anyone can try to guess the token. */
 const LEAST_TOKEN = 32;
 
-/** Whether it is the deployment's own token, which makes its first organisation. */
+/** Refuses unless this is the deployment's bootstrap token, which creates its first organisation. */
 export function refuseFounder({ ROLLCALL_BOOTSTRAP_TOKEN: expected = "" }: Env, token: string): Result<never> | null {
   if (expected === "") return refuse("not_found", "this deployment has no ROLLCALL_BOOTSTRAP_TOKEN", null);
   if (expected.length < LEAST_TOKEN) {
@@ -52,7 +52,7 @@ export function refuseFounder({ ROLLCALL_BOOTSTRAP_TOKEN: expected = "" }: Env, 
   return refuse("unauthorized", "send ROLLCALL_BOOTSTRAP_TOKEN as: Authorization: Bearer <token>", null);
 }
 
-/** The first organisation, once. Of several who ask at the same moment one makes it. */
+/** Creates the first organisation, once. Of several concurrent requests, one succeeds. */
 export async function bootstrap(
   env: Env,
   { name }: BootstrapRequest,
@@ -64,7 +64,7 @@ export async function bootstrap(
   return refuse("conflict", "an organisation already exists: use its keys", null);
 }
 
-/** Another organisation, by an operator. */
+/** Creates another organisation, for an operator. */
 export async function createOrganization(
   env: Env,
   caller: Caller,
@@ -80,7 +80,7 @@ export async function createOrganization(
   return { ok: true, value: { value: createdOf(founded), replayed: false } };
 }
 
-/** What an operator sets of any organisation; what is not named stays. */
+/** Sets what an operator may set of any organisation. Absent fields stay unchanged. */
 export async function changeLimits(
   env: Env,
   id: string,
@@ -93,7 +93,7 @@ export async function changeLimits(
   return { ok: true, value: listedOrganizationOf(after) };
 }
 
-/** What its own people set of it. */
+/** Sets what the organisation's own people may set. */
 export async function changeOrganization(
   env: Env,
   caller: Caller,
@@ -139,7 +139,7 @@ function createdOf({ rows, token }: Founded): CreatedOrganization {
   return { ...organizationViewOf(organization), project: projectViewOf(project), key: createdKeyOf(key, token) };
 }
 
-/** With what it began with, as that is now. */
+/** Returned with the current state of its first project and key. */
 async function findRepeated(env: Env, caller: Caller, options: CreateOptions) {
   const found = await replay(env, ofOrganization(caller.orgId), OPERATION, options, async (id) => {
     const all = { orgId: id, projectId: null };

@@ -1,7 +1,7 @@
 /**
- * People: invited, made members with a key of their own, given another role, removed. An invitation is used once: of two
- * who accept it at the same moment one becomes a member by it. Whoever made it knows its link, so the link is no proof of
- * who somebody is: who proves nothing becomes a member as a new person.
+ * People: invited, made members with their own key, given another role, removed. An invitation is used once: of two
+ * concurrent requests, one succeeds. The person who made an invitation knows its link, so the link proves nothing about
+ * the person who uses it. A person who proves no identity becomes a member as a new person.
  */
 
 import { type Caller, PERMISSIONS_OF } from "../contract/identity.ts";
@@ -75,15 +75,15 @@ export async function createInvitation(
   return { ok: true, value: { value: { ...invitationViewOf(invitation), token, url }, replayed: false } };
 }
 
-/** What a request proves of whoever accepts an invitation. */
+/** What the request proves about the person who accepts. */
 export interface AcceptedBy {
-  /** The person whose key or session it shows, with their address in lower case; null: nobody's. */
+  /** The person whose key or session the request contains, with the address in lower case; null: none. */
   readonly person: { readonly id: string; readonly email: string } | null;
-  /** The address that Cloudflare Access says is theirs, in lower case; null: none. */
+  /** The address that Cloudflare Access confirms, in lower case; null: none. */
   readonly address: string | null;
 }
 
-/** Whoever has the token becomes a member, and gets a key: as the person they prove to be, else as a new one. */
+/** Makes the holder of the token a member with a key: as the person they prove to be, otherwise as a new person. */
 export async function acceptInvitation(
   env: Env,
   { token, name }: AcceptRequest,
@@ -132,12 +132,12 @@ export async function takeBackInvitation(env: Env, caller: Caller, id: string): 
   return notFound("invitation", id);
 }
 
-/** The person they are signed in as, if the invitation is addressed to that person; else null. */
+/** The id of the signed-in person, if the invitation is addressed to that person; otherwise null. */
 function knownBy({ person }: AcceptedBy, email: string): string | null {
   return person?.email === email ? person.id : null;
 }
 
-/** Their keys follow the role within 5 s, and what they gave beyond it ends. */
+/** The person's keys follow the role within 5 s. Keys and invitations that they made and that exceed the role end. */
 export async function changePerson(
   env: Env,
   caller: Caller,
@@ -153,7 +153,9 @@ export async function changePerson(
   return changed ? { ok: true, value: personViewOf(member) } : await notChanged(env, caller, id, now);
 }
 
-/** Ends the membership, revokes their keys in the organisation, and ends what they gave. */
+/**
+ * Ends the membership, revokes the person's keys in the organisation, and ends the keys and invitations that they made.
+ */
 export async function removePerson(env: Env, caller: Caller, id: string, now: number): Promise<Result<{ id: string }>> {
   const refused = refuseOneProject(caller);
   if (refused !== null) return refused;
@@ -164,7 +166,7 @@ export async function removePerson(env: Env, caller: Caller, id: string, now: nu
   return isThere ? await notChanged(env, caller, id, now) : notFound("person", id);
 }
 
-/** Who is invited gets a key without an end or a limit of its own. A person who is signed in asks with no key. */
+/** The new key has no expiry or limit, so the calling key must have none. A signed-in person has no calling key. */
 function refuseLimited(env: Env, { who, expiresAt, perMinute }: Caller): Result<never> | null {
   if (readId(env, who)?.kind === "person" || (expiresAt === null && perMinute.own === null)) return null;
   const message = "this key has an expiry or a request limit, so it cannot invite: use a key without them";
@@ -183,7 +185,7 @@ function ended({ accepted_at, expires_at }: InvitationRow, now: number): Result<
   return null;
 }
 
-/** Whoever made it may invite no more. */
+/** The person who sent the invitation may no longer invite people. */
 async function withdrawn(env: Env, { org_id, invited_by }: InvitationRow, now: number): Promise<Result<never> | null> {
   if ((await whoStillMay(env.DB, ofOrganization(org_id), invited_by, "admin", now)) !== null) return null;
   return refuse(
@@ -193,7 +195,7 @@ async function withdrawn(env: Env, { org_id, invited_by }: InvitationRow, now: n
   );
 }
 
-/** Somebody else was faster, it was taken back, or there is no room. `personId`: whom it would have made a member. */
+/** Another request was faster, it was revoked, or the maximum is reached. `personId`: the intended member. */
 async function whyNot(
   env: Env,
   { org_id, id, email }: InvitationRow,

@@ -1,4 +1,4 @@
-/** Projects made and changed. */
+/** Creates and changes projects. */
 
 import type { Caller } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
@@ -49,7 +49,7 @@ export async function createProject(
   return { ok: true, value: { value: projectViewOf(project), replayed: false } };
 }
 
-/** Only what the patch names changes, in `retention` too. */
+/** Changes only the given fields, also within `retention`. */
 export async function changeProject(
   env: Env,
   caller: Caller,

@@ -1,6 +1,6 @@
 /**
- * Requests a minute, as a bucket that fills evenly: pure. Whoever counts is asked for blocks of requests, and not for
- * each. After a pause a whole minute's requests may come at once.
+ * The limit of requests a minute, as a token bucket that fills evenly. Pure. Isolates ask for blocks of requests, not
+ * for each request. After a pause, a whole minute's requests may come at once.
  */
 import type { RequestsAsk, RequestsGrant } from "./rpc.ts";
 

@@ -1,20 +1,20 @@
 /**
- * This isolate's blocks of requests: what it may let in without asking whoever counts them.
+ * Blocks of requests that this isolate may allow without asking the counter.
  *
- * Invariants. Nothing is let in that was not granted. A block lasts 5 s at most, and what is left of it is given back
- * with the next ask, so a request costs no call. Of one counter at most `ASKS_AT_ONCE` asks are under way here; whoever
- * comes meanwhile looks again soon, and does not wait for another request's ask, which ends with that request. After a
- * refusal nobody is asked until something may be granted again.
+ * Invariants. Only granted requests are allowed. A block lasts 5 s at most, and the rest of it is given back with the
+ * next ask, so a request costs no call. At most `ASKS_AT_ONCE` asks to one counter are in progress here. Other requests
+ * check again after `LOOK_AGAIN_MS`, and never wait for another request's ask, which ends with that request. After a
+ * refusal nobody asks until something may be granted again.
  */
 import { LruCache } from "../kernel/kit/caches.ts";
 import type { RequestsAsk, RequestsGrant } from "./rpc.ts";
 
 /** How long a block lasts. */
 export const BLOCK_MS = 5000;
-/** A refusal holds at least so long, that a flood does not become as many asks. */
+/** The least duration of a refusal, so that a flood of requests does not become a flood of asks. */
 const LEAST_REFUSAL_MS = 250;
 const ASKS_AT_ONCE = 2;
-/** An ask that takes longer is counted no more: its request may be gone. */
+/** An ask that takes longer no longer counts as in progress: its request may have ended. */
 const ASK_MS = 2000;
 const LOOK_AGAIN_MS = 5;
 const LARGEST_FIRST_BLOCK = 4;
@@ -22,25 +22,25 @@ const KNOWN_COUNTERS = 2000;
 
 export interface Taken {
   readonly limit: number;
-  /** So many more may follow, unless other isolates take them. */
+  /** How many more requests may follow, unless other isolates use them. */
   readonly remaining: number;
-  /** Milliseconds until the whole limit is there again. */
+  /** Milliseconds until the bucket is full again. */
   readonly resetMs: number;
-  /** Null: let in. Else milliseconds until it may be. */
+  /** Null: allowed. Otherwise milliseconds until a request may be allowed. */
   readonly refusedMs: number | null;
 }
 
 interface Counter {
   /** Granted and not used. */
   left: number;
-  /** Epoch milliseconds: what is left then is given back. */
+  /** When the unused rest is given back, in epoch milliseconds. */
   until: number;
-  /** Used of the blocks since the last ask. */
+  /** Requests allowed since the last ask. */
   used: number;
   refusedUntil: number;
-  /** What the last ask was told. */
+  /** The reply to the last ask. */
   grant: RequestsGrant | null;
-  /** When asks began that are under way. */
+  /** When the asks in progress started. */
   asking: number[];
   /** Requests that wait for a grant. */
   waiting: number;
@@ -55,7 +55,7 @@ export interface Clock {
 export class RequestLeases {
   readonly #counters = new LruCache<Counter>(KNOWN_COUNTERS);
 
-  /** One request. `name` is the counter's; `ask` reaches it. Throws what `ask` throws. */
+  /** Takes one request. `name`: the counter's name; `ask` calls the counter. Throws the errors of `ask`. */
   async take(
     name: string,
     limit: number,
@@ -87,7 +87,7 @@ export class RequestLeases {
   }
 }
 
-/** Let in or refused by what is known; null: somebody must be asked. */
+/** Allows or refuses with the known grant; null: the counter must be asked. */
 function take(counter: Counter, limit: number, now: number): Taken | null {
   const { left, until, refusedUntil, grant } = counter;
   if (grant === null) return null;

@@ -1,6 +1,6 @@
 /**
- * Counts the requests of one key, or of a whole organisation. It keeps nothing on disk: one that was away begins with a
- * full bucket, which is at most a minute's requests more.
+ * Counts the requests of one key, or of a whole organisation. Nothing is on disk: after a restart the bucket is full,
+ * which allows at most one more minute's requests.
  */
 import { DurableObject } from "cloudflare:workers";
 import type { Serves } from "../kernel/messages/rpc.ts";
@@ -8,7 +8,7 @@ import { RequestBudget } from "./request-budget.ts";
 import type { RequestsAsk, RequestsGrant, RequestsRpc } from "./rpc.ts";
 
 export class RequestsObject extends DurableObject<Env> implements Serves<RequestsRpc> {
-  /** The clock, replaced by tests. */
+  /** The clock; tests replace it. */
   now: () => number = () => Date.now();
   readonly #budget = new RequestBudget();
 

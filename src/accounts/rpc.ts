@@ -1,22 +1,22 @@
-/** What isolates ask of the objects that count requests and that keep the audit log, and what they are told. */
+/** The interfaces of the objects that count requests and that keep the audit log. */
 import type { AuditChange, AuditOutcome } from "../kernel/kit/account-hooks.ts";
 
 export interface RequestsAsk {
   /** Requests a minute. */
   readonly limit: number;
-  /** How many are asked for. */
+  /** The number of requests asked for. */
   readonly want: number;
-  /** Of the blocks before: requests that were not made. */
+  /** Requests of earlier blocks that were not used. */
   readonly unused: number;
 }
 
 export interface RequestsGrant {
   readonly granted: number;
-  /** What is left to be granted now. */
+  /** What else could be granted now. */
   readonly remaining: number;
-  /** Milliseconds until one more may be granted; 0 if it may be now. */
+  /** Milliseconds until one more request may be granted; 0 if it may be granted now. */
   readonly retryMs: number;
-  /** Milliseconds until the whole limit is there again. */
+  /** Milliseconds until the bucket is full again. */
   readonly resetMs: number;
 }
 
@@ -30,7 +30,7 @@ export interface AuditQuery {
   readonly project_id: string | null;
 }
 
-// A type and not an interface: SQLite's rows are records by name.
+// A type and not an interface: SQLite rows must be records with string keys.
 export type StoredAuditEntry = {
   readonly id: number;
   readonly at: number;
@@ -40,7 +40,7 @@ export type StoredAuditEntry = {
   readonly target: string | null;
   readonly made: string | null;
   readonly request_id: string;
-  /** Of the reply; null while the change is under way, and for good where the platform stopped in the middle. */
+  /** The status of the reply; null while the change is in progress, and for good if the platform stopped during it. */
   readonly status: number | null;
   /** JSON. */
   readonly released: string | null;
@@ -48,11 +48,11 @@ export type StoredAuditEntry = {
 
 export interface AuditPage {
   readonly entries: StoredAuditEntry[];
-  /** Older entries that are kept no longer. */
+  /** The number of older entries that were deleted. */
   readonly dropped: number;
 }
 
-/** Requests of one key, or of an organisation: kept in step with request-budget.ts, which is the rule. */
+/** Counts the requests of one key, or of an organisation. The rule is in request-budget.ts. */
 export interface RequestsRpc {
   take(asked: RequestsAsk): Promise<RequestsGrant>;
 }
@@ -65,13 +65,13 @@ export interface AuditRpc {
   forget(): Promise<void>;
 }
 
-/** Who counts the requests of a key, or of all of an organisation (null). */
+/** The counter for a key, or for a whole organisation (null). */
 export function requestsObject(env: Env, orgId: string, keyId: string | null): RequestsRpc {
   const stub: unknown = env.REQUESTS.getByName(keyId === null ? `org/${orgId}` : `org/${orgId}/${keyId}`);
   return stub as RequestsRpc;
 }
 
-/** Who changed what in an organisation. */
+/** The audit log of an organisation. */
 export function auditObject(env: Env, orgId: string): AuditRpc {
   const stub: unknown = env.AUDIT.getByName(`org/${orgId}`);
   return stub as AuditRpc;

@@ -1,4 +1,4 @@
-/** What the routes of accounts ask, one verb each. */
+/** The functions behind the accounts routes. */
 import { changeApiKey, createApiKey, revokeKey, rotateKey } from "./api-keys.ts";
 import { bootstrap, changeLimits, changeOrganization, createOrganization } from "./organizations.ts";
 import { acceptInvitation, changePerson, createInvitation, removePerson, takeBackInvitation } from "./people.ts";

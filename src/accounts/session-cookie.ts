@@ -1,16 +1,17 @@
 /**
- * The cookie of a browser that is signed in, and which requests may come by it.
+ * The cookie of a signed-in browser, and which requests may use it.
  *
- * Invariants. A browser sends a cookie with whatever any page has it send, and one of a local platform to every port of
- * its host, since cookies ignore ports. So a cookie counts only where the request was sent to the platform's own address
- * and by a page of it. Deployed that address is https, and the cookie's name keeps it to this host; on one machine it is
- * loopback with the port that listens, by whichever name, so a name that somebody made lead there is none (DNS rebinding).
+ * Invariants. A browser sends a cookie with every request to its host, whichever page caused the request, and to every
+ * port, since cookies ignore ports. So a cookie counts only if the request was sent to the platform's own address by
+ * one of its own pages. For a deployment this address is https, and the cookie's name ties it to this host. On a local
+ * machine it is a loopback address or `localhost` with the listening port, so another name that resolves to it is
+ * refused (DNS rebinding).
  */
 import { Refusal } from "../kernel/http/errors.ts";
 import type { ApiContext } from "../kernel/http/operation.ts";
 
 const LOOPBACK = ["127.0.0.1", "localhost", "[::1]"];
-/** Longer than any token. */
+/** More characters than any token has. */
 const COOKIE_CHARACTERS = 200;
 
 interface OwnPlace {
@@ -19,7 +20,7 @@ interface OwnPlace {
   readonly secure: boolean;
 }
 
-/** Where a browser may sign in, as this request was addressed; null: not there. */
+/** The address and cookie for signing in, as the request was addressed; null: browsers cannot sign in there. */
 function ownPlace({ env, req }: ApiContext): OwnPlace | null {
   const { origin, protocol } = new URL(req.url);
   const port = Number(env.LOCAL_PORT) || 0;
@@ -28,7 +29,7 @@ function ownPlace({ env, req }: ApiContext): OwnPlace | null {
   return own ? { origin, cookie: `rollcall-${port}`, secure: false } : null;
 }
 
-/** What the request's cookie holds; null without one. Throws a Refusal where another page had the browser send it. */
+/** The token in the request's cookie; null without one. Throws a Refusal if another site's page caused the request. */
 export function sessionTokenOf(context: ApiContext): string | null {
   const place = ownPlace(context);
   const token = place === null ? null : cookieNamed(place.cookie, context.req.header("cookie") ?? "");
@@ -37,7 +38,7 @@ export function sessionTokenOf(context: ApiContext): string | null {
   return token;
 }
 
-/** Null for none, and for several of the name: another server of this host may have added one. */
+/** Null if there is none, or several with this name: another server on this host may have set one. */
 function cookieNamed(name: string, header: string): string | null {
   const pairs = header.split(";").map((pair) => pair.trim());
   const found = pairs.filter((pair) => pair.startsWith(`${name}=`)).map((pair) => pair.slice(name.length + 1));
@@ -56,7 +57,7 @@ function refuseOtherPages({ req }: ApiContext, { origin }: OwnPlace): void {
   throw new Refusal({ code: "forbidden", message, param: null });
 }
 
-/** Refuses whoever asks for a cookie but a page of the platform's own: nobody is signed in by another site's doing. */
+/** Refuses a sign-in that does not come from one of the platform's own pages: another site must not sign anybody in. */
 export function refuseForeignSignIn(context: ApiContext): void {
   const place = ownPlace(context);
   if (place !== null) {
@@ -68,7 +69,7 @@ export function refuseForeignSignIn(context: ApiContext): void {
   throw new Refusal({ code: "forbidden", message: `browsers can only sign in ${where}`, param: null });
 }
 
-/** `Set-Cookie` with the token; null takes the cookie away. `seconds`: how long the browser keeps it. */
+/** The `Set-Cookie` header with the token; null removes the cookie. `seconds`: how long the browser keeps it. */
 export function sessionCookie(context: ApiContext, token: string | null, seconds: number): string {
   const place = ownPlace(context);
   if (place === null) throw new Error("browsers cannot sign in here");

@@ -1,6 +1,6 @@
 /**
- * Signing in to the web page: a code that a key or a person asks for, and the session that a browser begins with it or with
- * a key. Each is said once and kept as a hash.
+ * Signing in to the web page: a code for a key or a person, and the session that a browser starts with it or with a
+ * key. Each is shown once and stored as a hash.
  */
 import type { Caller } from "../contract/identity.ts";
 import { mintId, mintToken } from "../core/ids.ts";
@@ -13,7 +13,7 @@ import type { SignInCode } from "./wire.ts";
 const CODE_MS = 5 * 60_000;
 const SESSION_MS = 12 * 3600_000;
 
-/** A code for whoever asks. `origin`: of the platform, as they addressed it. */
+/** Creates a code for the caller. `origin`: the platform's origin in the request. */
 export async function createSignInCode(
   env: Env,
   caller: Caller,
@@ -32,7 +32,7 @@ export async function createSignInCode(
   return { ok: true, value: { object: "sign_in_code", code, url, expires_at: seconds(expires_at) } };
 }
 
-/** The organisation, project, and key or person a code is of, and when its session ends at the latest. */
+/** The organisation, project, and key or person of a code, and the latest end of its session. */
 export interface CodeOwner {
   readonly org_id: string;
   readonly project_id: string | null;
@@ -41,7 +41,7 @@ export interface CodeOwner {
   readonly until: number | null;
 }
 
-/** Null for a code that is not there, was used, or has ended. */
+/** Null for a code that does not exist, was used, or has expired. */
 export async function ownerOfCode(env: Env, code: string, now: number): Promise<CodeOwner | null> {
   if (readTokenKind(env, code) !== "rkc") return null;
   const found = await findSignInCode(env.DB, sha256Hex(code));
@@ -50,20 +50,20 @@ export async function ownerOfCode(env: Env, code: string, now: number): Promise<
   return { org_id, project_id, key_id, person_id, until: session_until };
 }
 
-/** Whose a session is that begins with the key itself. */
+/** The owner of a session that starts with a key. */
 export function sessionOwnerOf(caller: Caller): CodeOwner {
   return { org_id: caller.orgId, ...whoseIs(caller), until: caller.expiresAt };
 }
 
 export interface BegunSession {
   readonly id: string;
-  /** What the cookie holds. */
+  /** The value of the cookie. */
   readonly token: string;
   /** Epoch milliseconds. */
   readonly expiresAt: number;
 }
 
-/** Begins a session, and uses up the code it comes of. Null: somebody used that meanwhile, or its key was revoked. */
+/** Starts a session and uses up its code. Null: the code was used meanwhile, or its key was revoked. */
 export async function openSession(
   env: Env,
   { org_id, until, ...whose }: CodeOwner,

@@ -21,7 +21,7 @@ export const accounts: Slice = {
     ...auditOperations,
   ],
   hooks: {
-    // What was signed in of an organisation is dropped by the sweep of any project of it.
+    // The reconciliation of any project deletes ended sessions and codes of its organisation.
     sweepProject: ({ DB }, { orgId }, now, limit) => dropSignIns(DB, orgId, now, limit),
     forgetOrganization: (env, orgId, subrequests) => subrequests.object(() => auditObject(env, orgId).forget()),
   },

@@ -1,20 +1,20 @@
-/** Tables of people, keys, invitations and sign-ins. Of each token the hash alone is kept. */
+/** Tables of people, keys, invitations and sign-ins. Only the hashes of tokens are stored. */
 import { isNotNull } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { Permission, Role } from "../contract/identity.ts";
 
 /**
- * A person, of no organisation or of several. One who is in no organisation any more has no row. Several people may have
- * been invited by one address; at most one of them has proved that it is theirs.
+ * A person, who may belong to several organisations. A person without an organisation has no row. Several people may
+ * have been invited with one address; at most one of them has proved it.
  */
 export const people = sqliteTable(
   "people",
   {
     id: text().primaryKey(),
-    /** What their first invitation was addressed to, in lower case. */
+    /** The address of their first invitation, in lower case. */
     email: text().notNull(),
     created_at: integer().notNull(),
-    /** When Cloudflare Access said that the address is theirs; null: nobody said so. */
+    /** When Cloudflare Access confirmed the address; null: never. */
     proven_at: integer(),
   },
   (table) => [uniqueIndex("people_proven_email").on(table.email).where(isNotNull(table.proven_at))],
@@ -27,7 +27,7 @@ export const members = sqliteTable(
     org_id: text().notNull(),
     person_id: text().notNull(),
     role: text().$type<Role>().notNull(),
-    /** What the person is called in this organisation; no other sees it. */
+    /** The person's name in this organisation; other organisations do not see it. */
     name: text(),
     created_at: integer().notNull(),
   },
@@ -43,7 +43,7 @@ export const invitations = sqliteTable(
     /** In lower case. */
     email: text().notNull(),
     role: text().$type<Role>().notNull(),
-    /** SHA-256 of the token in the link, in hex. The token itself is kept nowhere. */
+    /** SHA-256 of the token in the link, in hex. The token itself is not stored. */
     hash: text().notNull().unique(),
     /** `key_…` or `per_…`. */
     invited_by: text().notNull(),
@@ -62,27 +62,27 @@ export const apiKeys = sqliteTable(
     org_id: text().notNull(),
     /** Null: any project of the organisation. */
     project_id: text(),
-    /** The person whose key it is, who loses it with the membership; null for a program's. */
+    /** The person who owns the key and loses it with the membership; null for a program's key. */
     person_id: text(),
     name: text().notNull(),
-    /** SHA-256 of the whole token, in hex. The token itself is kept nowhere. */
+    /** SHA-256 of the whole token, in hex. The token itself is not stored. */
     hash: text().notNull().unique(),
-    /** The first and the last characters of the token, to know it by. */
+    /** The first and the last characters of the token, to recognise it. */
     prefix: text().notNull(),
     last4: text().notNull(),
-    /** What it may do; of a person's key, at most what the role may. */
+    /** Its scopes; for a person's key, at most those of the role. */
     scopes: text({ mode: "json" }).$type<readonly Permission[]>().notNull(),
-    /** Null: only the organisation's limit holds. */
+    /** Null: only the organisation's limit applies. */
     requests_per_minute: integer(),
-    /** Who made it: `key_…`, `per_…`, or `bootstrap`. */
+    /** The creator: `key_…`, `per_…`, or `bootstrap`. */
     created_by: text().notNull(),
     created_at: integer().notNull(),
-    /** Null: never. A key that was rotated works until here. */
+    /** Null: never. For a rotated key, the end of the overlap. */
     expires_at: integer(),
     revoked_at: integer(),
-    /** The key that takes its place. */
+    /** The key that replaces it. */
     rotated_to: text(),
-    /** The person who made it, by whichever keys; null: no person did, or it is the person's own. */
+    /** The person who made it, with any of their keys; null: no person, or it is the person's own key. */
     maker_id: text(),
   },
   (table) => [
@@ -92,22 +92,22 @@ export const apiKeys = sqliteTable(
 );
 export type ApiKeyRow = typeof apiKeys.$inferSelect;
 
-/** Whose a session or a code is: of a key, or of a person; the other is null. */
+/** The owner of a session or a code: a key or a person; the other is null. */
 const whose = {
   org_id: text().notNull(),
-  /** Of the key; null: any project of the organisation. */
+  /** The key's project; null: any project of the organisation. */
   project_id: text(),
   key_id: text(),
   person_id: text(),
 };
 
-/** A browser that is signed in. What it may do is what its key or person may at that moment. */
+/** A signed-in browser. It has the current permissions of its key or person. */
 export const webSessions = sqliteTable(
   "web_sessions",
   {
     id: text().primaryKey(),
     ...whose,
-    /** SHA-256 of what the cookie holds, in hex. */
+    /** SHA-256 of the cookie's value, in hex. */
     hash: text().notNull().unique(),
     created_at: integer().notNull(),
     expires_at: integer().notNull(),
@@ -116,7 +116,7 @@ export const webSessions = sqliteTable(
 );
 export type WebSessionRow = typeof webSessions.$inferSelect;
 
-/** A code that becomes a session, once. */
+/** A one-time code that starts a session. */
 export const signInCodes = sqliteTable(
   "sign_in_codes",
   {
@@ -125,7 +125,7 @@ export const signInCodes = sqliteTable(
     ...whose,
     created_at: integer().notNull(),
     expires_at: integer().notNull(),
-    /** When its session ends at the latest; null: only by its own age. */
+    /** The latest end of its session; null: only the session's own lifetime applies. */
     session_until: integer(),
   },
   (table) => [index("sign_in_codes_by_time").on(table.org_id, table.created_at)],

@@ -1,7 +1,4 @@
-/**
- * Organisations, projects, keys, people and invitations on the wire; signing in to the web page; and the audit log. What is
- * said once, a token or a code, is kept as its hash alone.
- */
+/** Organisations, projects, keys, people, sign-in and the audit log on the wire. Only hashes of tokens are stored. */
 import * as z from "zod";
 import { ResourceName } from "../contract/endpoint.ts";
 import { DEFAULT_PROJECT, OrganizationLimits, Permission, Retention, Role } from "../contract/identity.ts";
@@ -22,7 +19,7 @@ import { ShownText } from "../contract/shown-text.ts";
 
 const Name = ShownText.min(1).max(200);
 
-/** A host by its name, or with `*.` before it every host under that name. */
+/** A host name. With `*.` before it: every host under that name. */
 const HostName = z
   .string()
   .max(253)
@@ -53,12 +50,12 @@ export const OrganizationView = named("Organization", {
 });
 export type OrganizationView = z.infer<typeof OrganizationView>;
 
-/** What an operator sees of it. */
+/** An organisation as an operator sees it. */
 export const ListedOrganization = OrganizationView.omit({ allowed_hosts: true }).meta({ id: "ListedOrganization" });
 export type ListedOrganization = z.infer<typeof ListedOrganization>;
 export const OrganizationList = listOf(ListedOrganization, "OrganizationList", EXAMPLE.organization);
 
-/** Only what is named changes. */
+/** Only the given fields change. */
 export const OrganizationPatch = z
   .strictObject({ name: Name.meta({ example: "Example Labs" }), allowed_hosts: AllowedHosts })
   .partial()
@@ -67,7 +64,7 @@ export type OrganizationPatch = z.output<typeof OrganizationPatch>;
 
 const LimitsPatch = OrganizationLimits.partial().meta({ id: "OrganizationLimitsPatch" });
 
-/** What an operator sets. Only what is named changes; null lifts a limit. */
+/** What an operator sets. Only the given fields change; null removes a limit. */
 export const LimitsRequest = z
   .strictObject({
     limits: LimitsPatch.meta({ example: { concurrent_rollouts: 50_000 } }),
@@ -112,7 +109,7 @@ export const ProjectRequest = namedInput("ProjectRequest", {
 export type ProjectRequest = z.output<typeof ProjectRequest>;
 export type ProjectRequestInput = z.input<typeof ProjectRequest>;
 
-/** Only what is named changes, in `retention` too. */
+/** Only the given fields change, also within `retention`. */
 export const ProjectPatch = z
   .strictObject({ name: ProjectRequest.shape.name, retention: RetentionPatch })
   .partial()
@@ -145,7 +142,7 @@ export const ApiKeyView = named("ApiKey", {
 export type ApiKeyView = z.infer<typeof ApiKeyView>;
 export const ApiKeyList = listOf(ApiKeyView, "ApiKeyList", EXAMPLE.key);
 
-/** The token is in the first answer and in no other. */
+/** The token is only in the first reply. */
 export const CreatedKey = ApiKeyView.extend({
   key: MaybeText.describe("the key itself, shown only here; null in the reply to a repeat").meta({
     example: EXAMPLE.token,
@@ -167,7 +164,7 @@ export const KeyRequest = namedInput("ApiKeyRequest", {
 export type KeyRequest = z.output<typeof KeyRequest>;
 export type KeyRequestInput = z.input<typeof KeyRequest>;
 
-/** Only what is named changes. */
+/** Only the given fields change. */
 export const KeyPatch = z
   .strictObject({
     name: KeyRequest.shape.name,
@@ -184,13 +181,13 @@ export const RotateRequest = namedInput("RotateKeyRequest", {
 export type RotateRequest = z.output<typeof RotateRequest>;
 export type RotateRequestInput = z.input<typeof RotateRequest>;
 
-/** An organisation as it is made: with its first project, and the key that may do everything in it. */
+/** A new organisation, with its first project and a key with all permissions in it. */
 export const CreatedOrganization = OrganizationView.extend({ project: ProjectView, key: CreatedKey }).meta({
   id: "CreatedOrganization",
 });
 export type CreatedOrganization = z.infer<typeof CreatedOrganization>;
 
-/** ASCII alone, so that lower case is one text for each address. */
+/** ASCII only, so that each address has exactly one lower-case form. */
 const Email = z
   .email({ error: "must be an e-mail address" })
   .max(254)
@@ -308,7 +305,7 @@ export type AuditList = z.infer<typeof AuditList>;
 
 const Secret = NonEmpty.max(200);
 
-/** What `rollcall view` opens: the code stands behind the `#` of the link, which browsers send to nobody. */
+/** The link that `rollcall view` opens: the code is after the `#`, which browsers do not send. */
 export const SignInCode = named("SignInCode", {
   object: z.literal("sign_in_code"),
   code: z.string().describe("can be used once, shown only here").meta({ example: EXAMPLE.signInCode }),

@@ -1,6 +1,7 @@
 /**
- * The deep audit of what a run is charged: each ended rollout charged once more, from the trajectory that is stored of it and
- * the prices that the run pinned, and held to the run's row and to the ledger's entry. A slice at a time; reads only.
+ * The deep audit of a run's charges. It computes the charge of each ended rollout again, from its stored trajectory and
+ * the prices that the run pinned, and compares it with the run's row and with the ledger's journal entry. Works slice
+ * by slice and only reads.
  */
 import type { ChargeAudit } from "../contract/audit.ts";
 import type { Judgement } from "../contract/judgement.ts";
@@ -23,12 +24,12 @@ import { booksObject } from "./rpc.ts";
 
 const ROLLOUTS_A_SLICE = 250;
 const MOST_DIFFERENCES = 100;
-/** A trajectory may move into a segment while it is looked for. */
+/** Attempts: a trajectory may move into a segment while it is being read. */
 const LOOKS = 3;
 
 type Difference = ChargeAudit["differences"][number];
 
-/** `after`: the number of the end that the slice before came to. */
+/** `after`: the finish number at which the previous slice ended. */
 export async function auditCharges(
   env: Env,
   scope: Scope,
@@ -54,9 +55,9 @@ export async function auditCharges(
 }
 
 interface Compared {
-  /** Its sum. */
+  /** The recomputed charge, by line. */
   readonly lines: ChargeLines;
-  /** The books have heard of it. */
+  /** The ledger has already taken this end. */
   readonly known: boolean;
   readonly differences: readonly Difference[];
 }
@@ -73,7 +74,7 @@ async function compareAll(env: Env, spec: RunSpec, { read, settled }: Slice): Pr
   });
 }
 
-/** What the ledger has of these rollouts, by their ids: page by page, as its books give it. */
+/** The journal entries of these rollouts, by rollout id. Read page by page from the ledger. */
 async function readPosted(env: Env, spec: RunSpec, ids: readonly string[]): Promise<Map<string, LedgerEntry>> {
   const books = booksObject(env, spec.scope.orgId);
   const posted = new Map<string, LedgerEntry>();
@@ -101,7 +102,7 @@ async function readSlice(env: Env, spec: RunSpec, object: RunRpc, after: number)
     const read = await readPage(env, spec, page);
     if (read === null) continue;
     const more = page.cut || read.length < page.rows.length || page.rows.length === limit;
-    // Of a run from before there were books nothing is in them.
+    // A run that started before the ledger existed has no journal entries.
     const settled = spec.money === undefined ? 0 : (page.settled ?? 0);
     return { ok: true, value: { read, settled, more: more && read.length > 0 } };
   }
@@ -112,7 +113,7 @@ async function readSlice(env: Env, spec: RunSpec, object: RunRpc, after: number)
   );
 }
 
-/** The result of the stored trajectory. Results of judges that were too many for the row are taken from its charge. */
+/** The charge by the stored trajectory. Judgements that the row could not hold are taken from the stored charge. */
 function chargedAnew(spec: RunSpec, entry: RolloutEntry, trajectory: Trajectory | null): ChargeLines {
   const prices = spec.money?.prices ?? null;
   const { outcome, reason } = entry;
@@ -131,7 +132,7 @@ function chargedAnew(spec: RunSpec, entry: RolloutEntry, trajectory: Trajectory 
   return { ...lines, ...(judge_tokens > 0 && { judge_tokens }) };
 }
 
-/** Nothing of one that was carried over: what it took was charged where it was sampled. */
+/** A carried rollout used nothing itself: its turns were charged where they were sampled. */
 function used(trajectory: Trajectory | null, carried: boolean): Pick<RolloutUse, "turns" | "policy"> {
   const { turns = [], forked_from } = trajectory ?? {};
   const inherited = forked_from === undefined ? 0 : forked_from.turn + 1;
@@ -145,7 +146,7 @@ function isOfRollout({ kind }: LedgerEntry): boolean {
 
 const REVENUE = "revenue/";
 
-/** What an entry brought, by line; nothing where there is none. */
+/** The revenue of a journal entry, by line; empty if there is no entry. */
 function revenueOf(entry: LedgerEntry | undefined): ChargeLines {
   const of = (entry?.lines ?? []).filter(({ account }) => account.startsWith(REVENUE));
   return Object.fromEntries(of.map(({ account, micros }) => [account.slice(REVENUE.length), micros]));

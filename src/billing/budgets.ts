@@ -1,4 +1,4 @@
-/** Budgets of an organisation: made, shown with what is spent of them this month, changed, deleted. */
+/** Budgets of an organisation: created, shown with this month's spending, changed, deleted. */
 
 import type { Caller } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
@@ -57,7 +57,7 @@ function tooMany(): Result<never> {
   );
 }
 
-/** With what is spent of each this month, in the same order. */
+/** Each budget with this month's spending, in the same order. */
 export async function showBudgets(env: Env, orgId: string, budgets: readonly BudgetRow[]): Promise<BudgetView[]> {
   if (budgets.length === 0) return [];
   const states = await booksObject(env, orgId).budgets(orgId);
@@ -83,7 +83,7 @@ export async function removeBudget(env: Env, orgId: string, id: string): Promise
   return { ok: true, value: null };
 }
 
-/** The id of what the budget is for, if it is the organisation's. */
+/** The id of the budget's target, if it belongs to the organisation. */
 async function targetOf(env: Env, orgId: string, { target_kind, target_id }: BudgetRequest): Promise<Result<string>> {
   if (target_kind === "organization") {
     if (target_id === undefined || target_id === orgId) return { ok: true, value: orgId };
@@ -101,7 +101,7 @@ async function targetOf(env: Env, orgId: string, { target_kind, target_id }: Bud
   return refuse("not_found", `no key or person ${target_id}`, "target_id");
 }
 
-/** Of a budget that the books say nothing about nothing is spent. */
+/** A budget without a state in the ledger has no spending. */
 function budgetViewOf(row: BudgetRow, states: readonly BudgetState[]): BudgetView {
   const state = states.find(({ budget_id }) => budget_id === row.id);
   return {

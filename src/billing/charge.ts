@@ -1,6 +1,6 @@
 /**
- * What the platform charges, line by line: for a rollout, for a batch that is pushed, for a day of storage. Pure: the
- * ledger posts what this says, and an audit computes it again from what is stored.
+ * Computes what the platform charges, line by line: for a rollout, for a pushed batch, for a day of storage. Pure: the
+ * ledger posts this result, and an audit recomputes it from stored data.
  */
 import { type CancelReason, ENDPOINT_MOVED, type FailureClass } from "../contract/errors.ts";
 import { CALL_TIMEOUT_S } from "../contract/eval-request.ts";
@@ -9,35 +9,35 @@ import type { Outcome } from "../contract/run.ts";
 import type { PinnedPrices } from "../contract/run-spec.ts";
 import type { TokensUsed } from "../core/costs/run-costs.ts";
 
-/** How a rollout ended, and what it took. */
+/** How a rollout ended, and what it used. */
 export interface RolloutUse {
   readonly outcome: Outcome;
   readonly reason: string | null;
-  /** The name of the error that it ended with, such as StageTimeoutError; null without one. */
+  /** The name of the error that ended it, such as StageTimeoutError; null if there was none. */
   readonly error: string | null;
-  /** It left a trajectory. One that did not was never begun, or the platform has lost it. */
+  /** It left a trajectory. Without one it never started, or the platform lost the trajectory. */
   readonly left: boolean;
-  /** Seconds that its run gives one call of the model. */
+  /** The run's timeout for one model call, in seconds. */
   readonly call_timeout_s: number;
-  /** It took over another's trajectory, and was only scored. */
+  /** It took over the trajectory of another rollout and was only scored. */
   readonly carried: boolean;
   readonly turns: number;
   readonly policy: TokensUsed;
-  /** Each result of a judge, by the judge's name. */
+  /** The tokens of each judgement, with the judge's name. */
   readonly judged: readonly (TokensUsed & { readonly judge: string })[];
 }
 
-/** Failures that are not the doing of whoever asked. A rollout that ended so is charged nothing. */
+/** Failures that the customer did not cause. A rollout that ended with one is not charged. */
 const FREE_FAILURES: ReadonlySet<string> = new Set<FailureClass>([
   "provider",
   "environment_changed",
   "tool_outcome_unknown",
   "platform",
 ]);
-/** The platform gave up what it had begun. */
+/** The platform cancelled what it had started. */
 const FREE_CANCELS: ReadonlySet<string> = new Set<CancelReason>(["stale", "overload", "version_reset"]);
 
-/** A hook did not settle in its time. With any other error `timeout` means that a model did not answer. */
+/** A hook did not finish in time. `timeout` with any other error means that a model did not answer. */
 const STAGE_TIMEOUT = "StageTimeoutError";
 
 export function isFree({
@@ -58,7 +58,7 @@ export function isFree({
   return outcome === "cancelled" && (reason === null || FREE_CANCELS.has(reason));
 }
 
-/** Lines of 0 are left out. An unscored rollout pays for all but its scoring. */
+/** Lines of 0 are left out. An unscored rollout is charged everything except scoring. */
 export function chargeOf({ fees, policy, judges }: PinnedPrices, use: RolloutUse): ChargeLines {
   if (isFree(use)) return {};
   const { turns, carried, judged } = use;
@@ -84,12 +84,12 @@ export function pushCharge({ fees }: PinnedPrices): ChargeLines {
 
 const BYTES_PER_GB = 1_000_000_000;
 
-/** `bytes`: what is stored on a day. */
+/** `bytes`: the bytes stored on one day. */
 export function storageCharge({ gb_day_micros }: Fees, bytes: number): ChargeLines {
   return linesOf({ storage: share(bytes, gb_day_micros, BYTES_PER_GB) });
 }
 
-/** The list in force at a time (epoch ms): of those that have begun the one that began last. */
+/** The list in force at a time (epoch milliseconds): of the lists that have started, the one that started last. */
 export function listAt<List extends Pick<PriceList, "effective_from">>(
   lists: readonly List[],
   now: number,
@@ -100,14 +100,14 @@ export function listAt<List extends Pick<PriceList, "effective_from">>(
   }, null);
 }
 
-/** To the nearest micro-dollar, halves up, exactly: the product may be beyond what a double holds. */
+/** Rounds to the nearest micro-dollar, halves up. With BigInt: the product may be too large for a double. */
 export function share(count: number, micros: number, per: number): number {
   const product = BigInt(count) * BigInt(micros);
   const divisor = BigInt(per);
   return Number((product * 2n + divisor) / (divisor * 2n));
 }
 
-/** Micro-dollars; nothing where the platform does not offer the model. */
+/** Micro-dollars; 0 if the platform does not sell the model. */
 export function tokensMicros(
   prices: OfferedTokens | null,
   { prompt_tokens, cached_tokens = 0, completion_tokens }: TokensUsed,

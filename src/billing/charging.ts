@@ -1,6 +1,6 @@
 /**
- * What the platform charges a rollout, put on its row as it ends: by the prices that its run pinned, from the numbers of
- * the same row. The run's books (settling.ts) post what stands there, and an audit makes it again from trajectories.
+ * Computes what a rollout is charged when it ends, and stores it on its row: from the prices that its run pinned and
+ * the numbers of the same row. settling.ts posts this charge, and an audit recomputes it from trajectories.
  */
 import type { ChargeLines } from "../contract/money.ts";
 import type { PinnedPrices } from "../contract/run-spec.ts";
@@ -16,7 +16,7 @@ import { chargeOf, pushCharge, type RolloutUse } from "./charge.ts";
 import { firstEstimate, nextEstimate } from "./estimate.ts";
 import type { SettledItem, UseCounts } from "./rpc.ts";
 
-/** What a charge depends on besides what was used. */
+/** What a charge depends on besides the usage. */
 export function endOf(
   { rescore, limits }: RunSpec,
   { error, digest, carries }: RolloutEntry,
@@ -28,7 +28,7 @@ export function endOf(
   return { outcome, reason, error: failed?.error ?? null, left: digest !== null, call_timeout_s, carried };
 }
 
-/** What an ending rollout is charged, by the numbers of its row and what its judges took. */
+/** The charge of an ending rollout, from the numbers of its row and the tokens of its judges. */
 export function chargeOfEnd(
   prices: PinnedPrices,
   spec: RunSpec,
@@ -44,7 +44,7 @@ export function pushMicros(prices: PinnedPrices): number {
   return sumOfLines(pushCharge(prices));
 }
 
-/** Micro-dollars that the next rollouts are expected to be charged, each; 0 where nothing is. */
+/** The expected charge of each further rollout, in micro-dollars; 0 if the run is not charged. */
 export function estimateOf(spec: RunSpec, { books, finished }: Pick<RunHead, "books" | "finished">): number {
   const prices = spec.money?.prices ?? null;
   if (prices === null) return 0;
@@ -56,7 +56,7 @@ export function estimateOf(spec: RunSpec, { books, finished }: Pick<RunHead, "bo
   return nextEstimate(first, { charged: books.charged, ended: finished });
 }
 
-/** An ended rollout, as the books take it. `now` stands for the end of one that took over what had ended long before. */
+/** An ended rollout as an item for the ledger. A carried rollout ended long before, so its time is `now`. */
 export function settledEnd(spec: RunSpec, row: SettledRow, now: number): SettledItem {
   const carried = spec.rescore !== undefined || row.carries !== null;
   return {
@@ -89,7 +89,7 @@ function withoutNothing(counts: UseCounts): UseCounts {
   return Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0));
 }
 
-/** A batch that its trainer took, as the books take it. */
+/** A batch that the trainer took, as an item for the ledger. */
 export function settledPush({ money }: RunSpec, batch: TrainBatch, now: number): SettledItem {
   const prices = money?.prices ?? null;
   return {

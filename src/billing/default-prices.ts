@@ -1,7 +1,4 @@
-/**
- * The list of prices that a deployment begins with. docs/cost.md has what the platform itself pays; docs/billing.md says
- * how far these are above it.
- */
+/** The first price list of a deployment. docs/cost.md has the platform's own costs, docs/billing.md the margins. */
 import type { PriceList } from "../contract/money.ts";
 
 export const DEFAULT_PRICES: PriceList = {

@@ -1,27 +1,27 @@
-/** What a rollout is expected to be charged, before any of its run has ended: what is reserved for it. Pure. */
+/** Estimates what a rollout will be charged before any rollout of its run has ended. This amount is reserved. Pure. */
 import { CALL_TIMEOUT_S } from "../contract/eval-request.ts";
 import type { PinnedPrices } from "../contract/run-spec.ts";
 import { sumOfLines, type TokensUsed } from "../core/costs/run-costs.ts";
 import { chargeOf } from "./charge.ts";
 
-/** Of a rollout about which nothing is known yet. */
+/** Assumed usage of a rollout about which nothing is known yet. */
 const TURNS = 10;
 const PROMPT_TOKENS_A_TURN = 2000;
 const COMPLETION_TOKENS_A_TURN = 500;
-/** A question to a judge, and its reply. */
+/** Assumed usage of one call to a judge. */
 const JUDGED: TokensUsed = { prompt_tokens: 2000, completion_tokens: 500 };
-/** Of what ended rollouts of the run were charged on average: the next one may well take more. */
+/** The factor on the average charge of ended rollouts: the next rollout may cost more. */
 const MARGIN = 1.5;
 
 interface Expected {
-  /** It takes over a trajectory, and is only scored. */
+  /** It takes over a trajectory and is only scored. */
   readonly carried: boolean;
   readonly judges: readonly string[];
-  /** `max_tokens` of its sampling; absent where it has none. */
+  /** `max_tokens` of its sampling; absent if not set. */
   readonly max_tokens?: number | undefined;
 }
 
-/** Micro-dollars of the first rollouts. */
+/** The expected charge of each of the first rollouts, in micro-dollars. */
 export function firstEstimate(prices: PinnedPrices, { carried, judges, max_tokens }: Expected): number {
   const completion = Math.min(COMPLETION_TOKENS_A_TURN, max_tokens ?? COMPLETION_TOKENS_A_TURN);
   const lines = chargeOf(prices, {
@@ -33,7 +33,9 @@ export function firstEstimate(prices: PinnedPrices, { carried, judges, max_token
   return sumOfLines(lines);
 }
 
-/** Micro-dollars of each of the next. `charged`: of the rollouts that have ended, in all. */
+/**
+ * The expected charge of each further rollout, in micro-dollars. `charged`: the total of the rollouts that have ended.
+ */
 export function nextEstimate(first: number, { charged, ended }: { charged: number; ended: number }): number {
   return ended === 0 || charged === 0 ? first : Math.ceil((charged / ended) * MARGIN);
 }

@@ -1,7 +1,7 @@
 /**
- * The object of an organisation, with its books: what its runs and the API bring, taken in beside what it may have at once.
+ * The object of an organisation, with its ledger: it takes items from runs and the API, in addition to granting leases.
  *
- * Invariant. Once its organisation is gone it takes what still comes, and keeps nothing of it.
+ * Invariant. After the organisation is deleted, the object still accepts messages, and stores nothing of them.
  */
 import { AccountObject as Account, type AccountPart } from "../kernel/account/object.ts";
 import type { Serves } from "../kernel/messages/rpc.ts";

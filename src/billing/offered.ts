@@ -1,9 +1,9 @@
-/** Which models the platform offers: known by their names and by where they are, however an address is written. */
+/** Which models the platform sells: matched by model name and normalised address. */
 import type { OfferedTokens, PriceList } from "../contract/money.ts";
 import { placeOf } from "../kernel/kit/address.ts";
 import type { UsedAt } from "../kernel/run/charges.ts";
 
-/** Null where the platform does not offer that model at that address. */
+/** Null if the platform does not sell that model at that address. */
 export function offered({ models }: Pick<PriceList, "models">, used: UsedAt): OfferedTokens | null {
   const found = models.find((one) => isSameModel(one, used));
   if (found === undefined) return null;

@@ -1,6 +1,6 @@
 /**
- * What an operator posts to the books of an organisation: money that came in, and adjustments. Each has the name of its
- * Idempotency-Key, and the books post a name once: sent again, also after a kill in the middle, it is posted once.
+ * Postings that an operator makes to an organisation's ledger: payments and adjustments. The Idempotency-Key gives each
+ * posting a name, and the ledger posts a name once: a repeat, also after a kill, posts nothing more.
  */
 
 import type { Caller } from "../contract/identity.ts";
@@ -21,7 +21,7 @@ const ADJUSTMENT = "createAdjustment";
 const AGAINST = { refund: "refunds", dispute: "disputes", correction: "corrections" } as const;
 const NAME_CHARACTERS = 32;
 
-/** `id`: the source under which the ledger has it. */
+/** `id`: the `source_id` of the entry in the ledger. */
 type Posted = Result<{ value: PostedEntry; id: string; replayed: boolean }>;
 
 export async function createTopUp(
@@ -41,7 +41,7 @@ export async function createTopUp(
   );
 }
 
-/** It has the source of what it is about, so that both are found together. */
+/** Uses the source of the entry that it adjusts, so that both are found together. */
 export async function createAdjustment(
   env: Env,
   caller: Caller,
@@ -60,8 +60,8 @@ export async function createAdjustment(
 }
 
 /**
- * What the key names, in this organisation and for good. The key is written before anything is posted: with another body
- * it is refused from then on.
+ * The name that the key gives to the posting, permanent and unique in the organisation. The key is stored before
+ * anything is posted: the same key with another body is refused from then on.
  */
 async function nameOf(
   env: Env,
@@ -92,7 +92,7 @@ function noOrganization(id: string): Result<never> {
   return refuse("not_found", `no organization ${id}`, "organization");
 }
 
-/** The newest about this source; null: there is none. */
+/** The newest entry of this source; null if there is none. */
 async function findEntry(env: Env, organization: string, source_id: string): Promise<LedgerEntry | null> {
   for (let before: number | null = null; ; ) {
     const of = { before, limit: 1, kind: null, run_id: null, source_id };

@@ -1,12 +1,11 @@
-/** What the platform would charge for a run, from what runs before it have used. Pure. */
+/** Estimates what the platform would charge for a run, from the usage of earlier runs. Pure. */
 import type { PinnedPrices } from "../contract/run-spec.ts";
 import type { PastRun } from "../core/costs/expected.ts";
 import { tokensMicros } from "./charge.ts";
 
 /**
- * What the platform would charge for the rollouts of a run, as if none were free. `asked`: the judges of the run that
- * is planned, by name. Null where the platform's prices of their tokens differ: a past run has but the sum over its
- * judges.
+ * What the platform would charge for the rollouts of a run, if none were free. `asked`: the names of the planned run's
+ * judges. Null if the prices of these judges' tokens differ, because a past run stores only the sum over its judges.
  */
 export function chargedMicros(
   { fees, policy, judges }: PinnedPrices,

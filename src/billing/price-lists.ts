@@ -1,7 +1,4 @@
-/**
- * Prices as they are in force. The list is read once a minute in each isolate, with those that are to come, so a version
- * begins at its time.
- */
+/** The prices in force. Each isolate reads current and future lists once a minute, so a list applies at its time. */
 import type { BillingMode, PriceList } from "../contract/money.ts";
 import type { PinnedPrices } from "../contract/run-spec.ts";
 import { placeOf } from "../kernel/kit/address.ts";
@@ -15,7 +12,7 @@ const KEPT_MS = 60_000;
 const ALL = "all";
 const lists = new TtlCache<readonly PriceList[]>(KEPT_MS);
 
-/** Drops the cached lists after one was added: the next run that this isolate creates is priced by the new one. */
+/** Drops the cached lists after a new one was added: the next run that this isolate creates uses the new one. */
 export function forgetPrices(): void {
   lists.forget(ALL);
 }
@@ -27,7 +24,7 @@ async function listInForce(env: Env, now: number): Promise<PriceList> {
   return list;
 }
 
-/** What a run that is created now is asked; null where its organisation is charged nothing. */
+/** The prices for a run that is created now; null if its organisation is not charged. */
 export async function pricesOf(
   env: Env,
   billing: BillingMode,

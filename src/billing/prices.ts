@@ -1,4 +1,4 @@
-/** Lists of prices: anybody with a key reads them, an operator adds one. None is ever changed. */
+/** Price lists: anyone with a key can read them, and an operator can add one. A list never changes. */
 import type { Caller } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import type { PriceList, PriceListRequest } from "../contract/money.ts";
@@ -11,10 +11,10 @@ import { forgetPrices } from "./price-lists.ts";
 import { findPriceList, insertPriceList, pricesFrom } from "./queries/price-lists.ts";
 
 const OPERATION = "createPriceList";
-/** How far ahead prices may be fixed, in seconds: ten years. */
+/** How far in the future prices may be set, in seconds: ten years. */
 const FURTHEST_S = 10 * 366 * 86_400;
 
-/** The list in force and those to come; with a version that one alone. `now`: epoch milliseconds. */
+/** The list in force and future lists, or only the given version. `now`: epoch milliseconds. */
 export async function readPrices(env: Env, version: string | null, now: number): Promise<Result<PriceList[]>> {
   if (version === null) return { ok: true, value: await pricesFrom(env.DB, Math.floor(now / 1000)) };
   const found = await findPriceList(env.DB, version);
@@ -45,7 +45,7 @@ export async function createPriceList(
   const made = { orgId: caller.orgId, remembered: toRemember(OPERATION, version, options) };
   const outcome = await insertPriceList(env.DB, row, made);
   if (outcome === "taken") return (await findRepeated(env, caller, options)) ?? keyReused();
-  // The same request, sent twice at once, may have made it.
+  // A concurrent copy of the same request may have created it.
   if (outcome === "time_taken") {
     const message = "another price list takes effect at that time: use another effective_from";
     return (await findRepeated(env, caller, options)) ?? refuse("conflict", message, "effective_from");

@@ -1,4 +1,4 @@
-/** What the books of an organisation say: its balance, its entries, and whether all of it adds up. */
+/** Reads from an organisation's ledger: its balance, its entries, and whether everything adds up. */
 
 import { type Caller, permits } from "../contract/identity.ts";
 import { accounts } from "../kernel/kit/account-hooks.ts";
@@ -7,7 +7,7 @@ import type { BalanceState, EntriesPage, EntriesQuery } from "./rpc.ts";
 import { booksObject } from "./rpc.ts";
 import type { BalanceView, LedgerVerification } from "./wire.ts";
 
-/** `asked`: another organisation, which an operator alone may name; null: the caller's. */
+/** `asked`: another organisation, for operators only; null: the caller's. */
 export async function readBalance(env: Env, caller: Caller, asked: string | null): Promise<Result<BalanceView>> {
   const organization = await organizationOf(env, caller, asked);
   if (!organization.ok) return organization;
@@ -22,7 +22,7 @@ export async function readLedger(env: Env, caller: Caller, query: EntriesQuery):
   return { ok: true, value: await booksObject(env, caller.orgId).entries(query) };
 }
 
-/** Adds all of it up again, and compares what is kept in more than one place. */
+/** Recomputes everything and compares it with the stored values. */
 export async function verifyLedger(
   env: Env,
   caller: Caller,

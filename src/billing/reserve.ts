@@ -1,4 +1,4 @@
-/** What is reserved for a run before it begins, and given back if it does not. */
+/** Reserves money for a run before it starts, and releases it if the run does not start. */
 import { plannedAtFirst, type RunSpec } from "../contract/run-spec.ts";
 import type { Subrequests } from "../kernel/kit/subrequests.ts";
 import type { Result } from "../kernel/messages/refusal.ts";
@@ -7,7 +7,7 @@ import { estimateOf } from "./charging.ts";
 import { booksObject } from "./rpc.ts";
 import { factsOf } from "./settling.ts";
 
-/** All that its first rollouts are expected to be charged, or nothing: then why not. It ends by itself unless the run settles. */
+/** Reserves the expected charge of the first rollouts, or refuses. The reservation expires unless the run settles. */
 export async function reserveFirst(env: Env, spec: RunSpec, subrequests: Subrequests): Promise<Result<never> | null> {
   const estimate = estimateOf(spec, NEW_HEAD);
   if (estimate === 0) return null;

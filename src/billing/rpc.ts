@@ -1,6 +1,6 @@
 /**
- * What runs, projects and the API ask of the books of an organisation, and what they are told. Times are epoch
- * milliseconds, money is whole micro-dollars. Every call may come twice.
+ * The interface of an organisation's ledger, for runs, projects and the API. Times are epoch milliseconds, money is
+ * whole micro-dollars. Every call may arrive twice.
  */
 import type { BillingMode, ChargeLines, EntryKind, LedgerEntry } from "../contract/money.ts";
 import type { RunKind } from "../contract/run.ts";
@@ -8,7 +8,7 @@ import type { Scope } from "../contract/scope.ts";
 import type { AccountRpc } from "../kernel/messages/account-wire.ts";
 import type { HoldGrant } from "../kernel/run/schema.ts";
 
-/** What something took, for usage by the hour. Absent: 0. */
+/** Counts for hourly usage. Absent: 0. */
 export interface UseCounts {
   readonly rollouts?: number;
   readonly scored?: number;
@@ -20,16 +20,16 @@ export interface UseCounts {
   readonly judge_calls?: number;
   readonly judge_input_tokens?: number;
   readonly judge_output_tokens?: number;
-  /** Calls whose replies nobody saw: they may have cost their endpoint something. */
+  /** Calls whose replies were lost: they may have cost the endpoint something. */
   readonly lost_calls?: number;
   readonly pushes?: number;
   readonly byte_days?: number;
 }
 
-/** Of which numbered things of a run it is: its ends, numbered by `finish_seq`, or the steps its trainer took. */
+/** A numbered sequence of a run: its ends, numbered by `finish_seq`, or the batches that its trainer took. */
 export type Stream = "ends" | "pushes";
 
-/** The next thing of a run that is to be charged, also where that is nothing. */
+/** The next item of a run to be charged, even if the charge is 0. */
 export interface SettledItem {
   /** From 1, without gaps in its stream. */
   readonly n: number;
@@ -40,37 +40,36 @@ export interface SettledItem {
   readonly use: UseCounts;
 }
 
-/** Whose work it is, for budgets and for usage. */
+/** Identifies the work, for budgets and usage. */
 export interface RunFacts {
   readonly scope: Scope;
   readonly run_id: string;
-  /** `key_…`, `per_…`: who began it. */
+  /** `key_…`, `per_…`: the key or person that started the run. */
   readonly payer: string;
   readonly environment: string;
   readonly model: string;
   readonly kind: RunKind;
-  /** Null where nothing is charged: then there are no entries, only usage. */
+  /** Null if nothing is charged: then there are no journal entries, only usage. */
   readonly price_version: string | null;
 }
 
 export interface SettleOrder {
   readonly run: RunFacts;
   /**
-   * In order of `n`. Those that were settled before are passed over; after a gap nothing is taken. Beyond 1,000 of both
-   * streams the rest is left for the next order.
+   * In order of `n`. Items that are already settled are skipped, and nothing is taken after a gap. At most 1,000 items
+   * of both streams are taken; the rest must be sent with the next order.
    */
   readonly items: Readonly<Partial<Record<Stream, readonly SettledItem[]>>>;
-  /**
-   * What it wants to have reserved from now on, in all; null: as it was, less what the items are charged. 0 gives
-   * everything back.
-   */
+  /** The total to reserve from now on. Null: unchanged, minus the charges of the items. 0 releases everything. */
   readonly hold: number | null;
-  /** Less than this is of no use to it: then nothing is reserved, and it is told once there is as much. */
+  /**
+   * The least useful amount. If less is available, nothing is reserved, and the run is notified once there is enough.
+   */
   readonly least?: number;
 }
 
 export interface SettleReply {
-  /** The last item of each stream that is in the books. */
+  /** The last item of each stream that is in the ledger. */
   readonly settled: Readonly<Record<Stream, number>>;
   readonly hold: HoldGrant | null;
 }
@@ -80,29 +79,29 @@ export interface HoldAsk {
   readonly micros: number;
 }
 
-/** Something that happens once: the same kind, source and period again change nothing. */
+/** Something that is posted once: a repeat with the same kind, source and period changes nothing. */
 export interface Posting {
   readonly orgId: string;
   readonly kind: Exclude<EntryKind, "rollout" | "rescore" | "push">;
   readonly source_id: string;
   readonly period: string;
   readonly project_id: string | null;
-  /** What it does to the balance, but for storage: there `lines` say it. */
+  /** The change of the balance. For storage, `lines` are used instead. */
   readonly amount_micros: number;
   readonly lines?: ChargeLines;
   readonly use?: UseCounts;
   readonly price_version?: string | null;
-  /** The account on the other side, such as `paid_in/stripe`. */
+  /** The counter account, such as `paid_in/stripe`. */
   readonly against: string;
   readonly note: string | null;
 }
 
 export interface PostReply {
-  /** False: it was posted before, and `entry` is that one (null once it is archived). */
+  /** False: it was posted before, and `entry` is that entry (null if it is archived). */
   readonly posted: boolean;
   readonly entry: LedgerEntry | null;
   readonly balance_micros: number;
-  /** True: the organisation is being deleted, and nothing is posted to it any more. */
+  /** True: the organisation is being deleted, and nothing more is posted to it. */
   readonly gone?: true;
 }
 
@@ -110,13 +109,13 @@ export interface BalanceState {
   readonly billing: BillingMode;
   readonly balance_micros: number;
   readonly reserved_micros: number;
-  /** How far the balance of a postpaid organisation may fall below 0; null: any. */
+  /** How far the balance of a postpaid organisation may fall below 0; null: no limit. */
   readonly credit_limit_micros: number | null;
   readonly entries: number;
 }
 
 export interface EntriesQuery {
-  /** Entries with lower numbers; null: from the newest on. */
+  /** Only entries with lower numbers; null: from the newest. */
   readonly before: number | null;
   readonly limit: number;
   readonly kind: EntryKind | null;
@@ -127,11 +126,11 @@ export interface EntriesQuery {
 /** Entries, the newest first. */
 export interface EntriesPage {
   readonly entries: readonly LedgerEntry[];
-  /** Entries with lower numbers were not looked at: they are asked for by `before`; null: there are none. */
+  /** The value of `before` for the next page: entries with lower numbers were not read. Null: there are no more. */
   readonly next: number | null;
 }
 
-/** One thing that does not hold in the books. */
+/** A difference that the verification of the ledger found. */
 export interface LedgerDifference {
   readonly what: string;
   readonly entry: number | null;
@@ -142,7 +141,7 @@ export interface LedgerDifference {
 export interface LedgerFindings {
   readonly entries: number;
   readonly balance_micros: number;
-  /** What the balances come to when they are added up again from the entries. */
+  /** The balance recomputed from the entries. */
   readonly recomputed_micros: number;
   readonly differences: readonly LedgerDifference[];
 }
@@ -156,9 +155,9 @@ export interface MonthState {
   readonly entries: number;
   readonly opening_micros: number;
   readonly closing_micros: number;
-  /** What its entries did to each account. */
+  /** The change of each account by the month's entries. */
   readonly accounts: Readonly<Record<string, number>>;
-  /** Null while it is open. */
+  /** Null while the month is open. */
   readonly closed_at: number | null;
 }
 
@@ -166,32 +165,29 @@ export interface BudgetState {
   readonly budget_id: string;
   readonly spent_micros: number;
   readonly reserved_micros: number;
-  /** Of 50, 80 and 100 percent those that were crossed this month. */
+  /** The thresholds (50, 80, 100 per cent) that were crossed this month. */
   readonly thresholds: readonly number[];
 }
 
-/** Money's part of the object of an organisation. */
+/** The ledger part of an organisation's object. */
 export interface BooksRpc extends AccountRpc {
-  /** Takes what a run is charged into the books, and reserves what it may be charged next. At most once a second a run. */
+  /** Takes a run's charged items and reserves money for its next rollouts. At most once a second per run. */
   settle(order: SettleOrder): Promise<SettleReply>;
-  /**
-   * Before a run begins: its first reservation, all of it or nothing, which then is kept nowhere. It ends by itself unless
-   * the run settles.
-   */
+  /** The first reservation, before a run starts: all or nothing. It expires unless the run settles. */
   hold(ask: HoldAsk): Promise<HoldGrant>;
   post(posting: Posting): Promise<PostReply>;
   balance(orgId: string): Promise<BalanceState>;
-  /** At most `limit`. Archived ones are read from 300 files in a call: a page may be empty and not the last. */
+  /** At most `limit` entries. At most 300 archived files are read: a page may be empty without being the last. */
   entries(query: EntriesQuery): Promise<EntriesPage>;
-  /** What the books hold of these sources of a run: their entries, for an audit. `before`: see `entries`. */
+  /** The entries of these sources of a run, for an audit. `before`: see `entries`. */
   entriesOf(runId: string, sourceIds: readonly string[], before?: number | null): Promise<EntriesPage>;
-  /** What a month did, the open one too; null where it has no entry. `month`: `2026-11`. */
+  /** A month, also the open one; null if it has no entries. `month`: such as `2026-11`. */
   month(orgId: string, month: string): Promise<MonthState | null>;
   /** Closed months before this one (null: all), the latest first. */
   closedMonths(orgId: string, before: string | null, limit: number): Promise<readonly MonthState[]>;
-  /** This month's (UTC) budgets. */
+  /** The state of this month's (UTC) budgets. */
   budgets(orgId: string): Promise<readonly BudgetState[]>;
-  /** Makes everything again. */
+  /** Recomputes everything. */
   verify(orgId: string): Promise<LedgerFindings>;
 }
 

@@ -1,4 +1,4 @@
-/** What the routes of billing ask, one verb each: with objects, so not for Node. */
+/** The functions behind the billing routes. They use Durable Objects, so they do not run in Node. */
 import { auditCharges } from "./audit-charges.ts";
 import { changeBudget, createBudget, removeBudget, showBudgets } from "./budgets.ts";
 import { createAdjustment, createTopUp } from "./postings.ts";

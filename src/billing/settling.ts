@@ -1,11 +1,11 @@
 /**
- * What a run tells the books of its organisation, and what it may count on: what its ended rollouts and its trainer's
- * batches are charged, in the order they came, and how much is to be reserved for what comes next. One call does both, at
- * most one a second, and it is repeated until it was heard. A run that nobody charges settles its usage alone.
+ * Settles a run with its organisation's ledger: sends the charges of ended rollouts and of the trainer's batches, in
+ * order, and reserves money for the next rollouts. One call does both, at most once a second, and is repeated until it
+ * is answered. A run that is not charged only settles its usage.
  *
- * Invariants. An end is in the run's rows, with its charge, before the books hear of it; the cursor moves when they have
- * said that they took it, and to where they say. Nothing is dispatched beyond what is reserved, nor while that is asked
- * for. A run is not freed before everything is settled and nothing is reserved for it.
+ * Invariants. An end is in the run's rows, with its charge, before it is sent to the ledger. The cursor moves only when
+ * the ledger has replied, and to the position in the reply. No rollout is dispatched beyond the reservation, nor while
+ * a reservation is being requested. A run is not freed before everything is settled and nothing is reserved for it.
  */
 import type { RunView } from "../contract/run.ts";
 import { idsOf } from "../kernel/kit/log.ts";
@@ -28,21 +28,21 @@ import {
 } from "./rpc.ts";
 
 const EVERY_MS = 1000;
-/** Where nothing is charged: then nothing waits for it, and the run's end is told at once. */
+/** The interval if nothing is charged: then nothing waits for the call, and the end of the run is sent immediately. */
 const UNCHARGED_EVERY_MS = 10_000;
-/** Of both streams, in one call. */
+/** Items of both streams in one call. */
 const MOST_ITEMS = 1000;
-/** What is reserved is asked for again so long before it would end. */
+/** How long before its end a reservation is renewed. */
 const RENEW_EARLY_MS = 60_000;
 /**
- * A run that cannot go on for want of money asks again after this, then after twice as long each time: the books tell it
- * when there is more, and this is for what is lost on the way.
+ * A run that lacks money asks again after this time, then after twice as long each time. The ledger notifies the run
+ * when there is more money; this covers lost notifications.
  */
 const AFTER_SHORT_MS = 5000;
 const LONGEST_SHORT_MS = 5 * 60_000;
-/** Rollouts that may end until the next call are reserved for too: so many times as many as in the last one, */
+/** Reserve also for rollouts that may end until the next call: this many times the number of the last call, */
 const AHEAD = 2;
-/** and as many at least, whatever the run's window is. */
+/** and at least this many, whatever the run's window is. */
 const LEAST_AHEAD = 16;
 
 export class RunSettling implements RunAccount {
@@ -65,7 +65,7 @@ export class RunSettling implements RunAccount {
     this.#lastAt = now();
   }
 
-  /** Rollouts that may be dispatched for what is reserved. */
+  /** How many more rollouts may be dispatched with the current reservation. */
   room(spec: RunSpec): number {
     const head = this.#store.head();
     const estimate = estimateOf(spec, head);
@@ -76,34 +76,34 @@ export class RunSettling implements RunAccount {
     return Math.max(0, Math.floor(left / estimate) - head.in_flight);
   }
 
-  /** Why nothing more is dispatched; null where more can be. */
+  /** Why nothing more is dispatched; null if more can be dispatched. */
   flow(spec: RunSpec): RunView["flow"] {
     const short = this.#store.head().books.hold?.short ?? null;
     if (short === null || this.#asking || this.room(spec) > 0) return null;
     return { state: "over_budget", reason: short.reason };
   }
 
-  /** There may be more money than there was. */
+  /** There may be more money now. */
   changed(): void {
     this.#told = true;
     this.#shorts = 0;
     this.#notBefore = Math.min(this.#notBefore, this.#now() + EVERY_MS);
   }
 
-  /** True once the books have heard of everything, and nothing is reserved. */
+  /** True when the ledger has everything and nothing is reserved. */
   isSettled(spec: RunSpec): boolean {
     if (spec.money === undefined) return true;
     const { books, finished } = this.#store.head();
     return books.ends === finished && books.pushes === books.pushed && !this.#isReserved();
   }
 
-  /** Epoch milliseconds of the next call; null while there is nothing to say. */
+  /** Epoch milliseconds of the next call; null if there is nothing to send. */
   nextAt(spec: RunSpec): number | null {
     const due = this.#dueAt(spec);
     return due === null ? null : this.#calls.after(Math.max(due, this.#notBefore));
   }
 
-  /** Makes the call that is due; null when none is. Never throws. */
+  /** Makes the call that is due; null if none is. Never throws. */
   advance(spec: RunSpec): Promise<void> | null {
     const due = this.#dueAt(spec);
     if (due === null || Math.max(due, this.#notBefore) > this.#now()) return null;
@@ -139,7 +139,7 @@ export class RunSettling implements RunAccount {
     return maxConcurrentOf(spec, this.#store.head());
   }
 
-  /** Those in flight, and those that may begin before the next call. */
+  /** The rollouts in flight and those that may start before the next call. */
   #rolloutsWanted(spec: RunSpec): number {
     const head = this.#store.head();
     const { in_flight, stop, settled_at, paused } = head;
@@ -185,8 +185,8 @@ export class RunSettling implements RunAccount {
   }
 
   /**
-   * What is left to settle after this call is reserved for, too. Null where nothing is charged. What does not pay for one
-   * rollout is left to other runs, as soon as nothing of this one is under way.
+   * The reservation also covers what is left to settle after this call. Null if nothing is charged. If the money does
+   * not pay for one rollout, it is left to other runs, unless work of this run is in flight or not settled.
    */
   #holdWanted(spec: RunSpec, ends: readonly SettledItem[]): Pick<SettleOrder, "hold" | "least"> {
     if ((spec.money?.prices ?? null) === null) return { hold: null };
@@ -199,7 +199,7 @@ export class RunSettling implements RunAccount {
     return { hold: Math.min(wanted, Number.MAX_SAFE_INTEGER), least: Math.min(least, Number.MAX_SAFE_INTEGER) };
   }
 
-  /** What they say counts, whether they took more than was known here or less. */
+  /** The ledger's reply is authoritative, whether it took more or fewer items than this run sent. */
   #take(spec: RunSpec, order: SettleOrder, { settled, hold }: SettleReply, ends: readonly SettledItem[]): void {
     const now = this.#now();
     this.#store.transaction(() => {
@@ -221,7 +221,7 @@ export class RunSettling implements RunAccount {
     const [firstPush] = order.items.pushes ?? [];
     const sent = firstEnd !== undefined || firstPush !== undefined;
     const took = books.ends >= (firstEnd?.n ?? Infinity) || books.pushes >= (firstPush?.n ?? Infinity);
-    // Asked again after a while, not at once.
+    // Thrown so that the next attempt comes later, not immediately.
     if (sent && !took)
       throw new Error(`the books accepted nothing: they are at end ${books.ends}, batch ${books.pushes}`);
   }
@@ -237,7 +237,7 @@ function sumOf(items: readonly SettledItem[]): number {
   return items.reduce((sum, { lines }) => sum + Object.values(lines).reduce((all, micros) => all + micros, 0), 0);
 }
 
-/** Whose work it is. */
+/** The facts that identify the run's work. */
 export function factsOf(spec: RunSpec): RunFacts {
   const { scope, run_id, environment, model, money } = spec;
   return {

@@ -15,7 +15,7 @@ import { RunSettling } from "./settling.ts";
 import { postStorage } from "./storage-days.ts";
 import { budgets, usageHours } from "./tables.ts";
 
-/** What is left in the books: nothing is said of those of whoever was never charged. */
+/** What is left in the ledger of a deleted organisation. Empty if it was never charged. */
 async function closeOrganization(
   env: Env,
   orgId: string,

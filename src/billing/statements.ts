@@ -6,13 +6,13 @@ import type { MonthState } from "./rpc.ts";
 import { booksObject } from "./rpc.ts";
 import type { StatementList, StatementView } from "./wire.ts";
 
-/** The account whose sum is the balance of the organisation. */
+/** The account that holds the organisation's balance. */
 const OWN = "balance";
 
-/** Of one organisation; whoever is of one project sees none. */
+/** The caller. A caller of a single project sees no statements. */
 type Asker = Pick<Caller, "orgId" | "projectId">;
 
-/** A page of closed months: `before` is the last one of the previous page it. */
+/** A page of closed months. `before`: the last month of the previous page. */
 export async function listStatements(
   env: Env,
   { orgId, projectId }: Asker,
@@ -49,10 +49,10 @@ function ofOrganization(): Result<never> {
   return refuse("forbidden", "statements cover the whole organisation, but this key is for one project", null);
 }
 
-/** A month, also one that has no entry. */
+/** A month, even one without entries. */
 type Shown = Omit<MonthState, "first_entry" | "last_entry"> & Pick<StatementView, "first_entry" | "last_entry">;
 
-/** Each entry adds up to 0, so what the others have is what the balance has not. */
+/** The lines of an entry add up to 0: the other accounts' changes, negated, are the change of the balance. */
 function viewOf({ month, accounts, closed_at, ...state }: Shown): StatementView {
   const others = Object.entries(accounts).filter(([account, micros]) => account !== OWN && micros !== 0);
   const byName = others.sort(([a], [b]) => (a < b ? -1 : 1));

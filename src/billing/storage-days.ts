@@ -1,8 +1,8 @@
 /**
- * What a project stores, posted to the books of its organisation once for each day (UTC). The daily sweep posts it, for the
- * day it falls on and for those before that it missed; each counts what is stored at the time of the sweep.
+ * Posts what a project stores to its organisation's ledger, once for each day (UTC). The daily reconciliation posts the
+ * current day and any missed days before it; all of them use the bytes stored at that time.
  *
- * Invariant. A day is posted once, by its name: whatever a kill cuts off is posted again, and changes nothing.
+ * Invariant. A day is posted once, by its name: after a kill it is posted again, which changes nothing.
  */
 import type { BillingMode } from "../contract/money.ts";
 import type { Scope } from "../contract/scope.ts";
@@ -15,10 +15,10 @@ import type { Posting } from "./rpc.ts";
 import { booksObject } from "./rpc.ts";
 
 const DAY_MS = 24 * 3600_000;
-/** Days that a sweep catches up, its own among them. */
+/** The most days posted at once, including the current day. */
 const MOST_DAYS = 31;
 
-/** Posts the days after `last` up to `today`. True while the project stores anything. */
+/** Posts the days after `last` up to `today`. Returns true while the project stores anything. */
 export async function postStorage(
   env: Env,
   scope: Scope,

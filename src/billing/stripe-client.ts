@@ -1,19 +1,19 @@
 /**
- * Stripe, by its own library: what it signed is checked, a checkout is begun, a payment is read. The library is loaded
- * when it is first needed, since most deployments never do.
+ * A client for Stripe, based on Stripe's library: it verifies signatures, creates checkouts and reads payments. The
+ * library is loaded when it is first needed, since most deployments never use it.
  */
 import type { Stripe as Library } from "stripe";
 import type { Send } from "../kernel/clients/outgoing.ts";
 import { STRIPE_VERSION } from "./stripe-events.ts";
 
-/** Seconds that the signature of an event is good for. */
+/** How long the signature of an event is valid, in seconds. */
 export const SIGNED_S = 300;
 const CALL_MS = 20_000;
 
-/** Stripe refused what it was asked, for a reason that is the asker's own. */
+/** Stripe refused the request because of its content. */
 export class StripeRefused extends Error {
   override readonly name = "StripeRefused";
-  /** `idempotency`: the same key came with another request. */
+  /** `idempotency`: the key was used with another request. */
   readonly why: "idempotency" | "request";
 
   constructor(message: string, why: "idempotency" | "request") {
@@ -22,7 +22,7 @@ export class StripeRefused extends Error {
   }
 }
 
-/** An event is not what Stripe signed; or (`stale`) it was signed too long ago. */
+/** The event does not have a valid signature; or (`stale`) the signature is too old. */
 export class StripeUnsigned extends Error {
   override readonly name = "StripeUnsigned";
   readonly stale: boolean;
@@ -39,7 +39,7 @@ export interface CheckoutOrder {
   readonly metadata: Readonly<Record<string, string>>;
   readonly success_url: string;
   readonly cancel_url?: string | undefined;
-  /** Under which Stripe makes it once. */
+  /** The Idempotency-Key for Stripe. */
   readonly key: string | null;
 }
 
@@ -53,9 +53,9 @@ export interface Checkout {
 export interface StripeAccount {
   /** Throws StripeUnsigned. `now`: epoch milliseconds. */
   verify(payload: string, signature: string, secret: string, now: number): Promise<unknown>;
-  /** Throws StripeRefused, and what the connection throws. */
+  /** Throws StripeRefused and network errors. */
   begin(order: CheckoutOrder): Promise<Checkout>;
-  /** The metadata of a payment; null: there is no such payment. */
+  /** The metadata of a payment; null if the payment does not exist. */
   metadataOf(payment: string): Promise<Readonly<Record<string, string>> | null>;
 }
 
@@ -110,7 +110,7 @@ export async function openStripe(secretKey: string, send: Send): Promise<StripeA
   };
 }
 
-/** The payment bears the same metadata as the checkout: events about either say whose it is. */
+/** The payment gets the same metadata as the checkout, so that events about either name the organisation. */
 function sessionOf({ cents, product, metadata, success_url, cancel_url }: CheckoutOrder) {
   const price_data = { currency: "usd", unit_amount: cents, product_data: { name: product } };
   return {

@@ -1,23 +1,23 @@
 /**
- * What an event of Stripe's says of money that came in or went back. Pure: the same event always says the same, under the
- * same name, so that it is posted once however often it comes, and in whichever order.
+ * Reads from a Stripe event how much money came in or went back. Pure: the same event always gives the same result,
+ * with the same name, so that it is posted once, however often and in whatever order events arrive.
  *
- * Everything about a payment has the payment's id as its source, and a period that tells its parts apart: each refund by
- * its own id, so that one which failed and is made once more is another one.
+ * Everything about a payment has the payment's id as its source. The period distinguishes its parts: each refund has
+ * its own id, so a refund that failed and is made again is another part.
  */
 import * as z from "zod";
 import { MICROS_PER_CENT } from "./wire.ts";
 
-/** Events come in the shape of this version: a webhook of another one is refused. */
+/** The API version of the events. A webhook with another version is refused. */
 export const STRIPE_VERSION = "2026-10-28.endive";
 
-/** Under this name the metadata of a payment says whose it is. */
+/** The metadata field that names the organisation of a payment. */
 export const ORGANIZATION_FIELD = "rollcall_organization";
 
-/** What a refund is that did not come to the payer. */
+/** Statuses of a refund that did not reach the payer. */
 const UNDONE: readonly string[] = ["failed", "canceled"];
 
-/** The part of a payment that is the payment itself. */
+/** The period of the payment itself. */
 export const PAID = "paid";
 
 const CURRENCY = "usd";
@@ -59,25 +59,25 @@ const Dispute = z.object({
   payment_intent: z.string().nullable(),
 });
 
-/** Money that came in (positive) or went back. */
+/** Money that came in (positive) or went back (negative). */
 export interface PaymentNews {
   readonly kind: "top_up" | "refund" | "dispute";
-  /** The payment, `pi_…`; of a payment of old the charge, `ch_…`. */
+  /** The payment, `pi_…`; for old payments the charge, `ch_…`. */
   readonly payment: string;
   readonly period: string;
   readonly amount_micros: number;
-  /** Whose payment it is; null where the event does not say: then the payment itself is asked. */
+  /** The organisation; null if the event does not name it: then it is read from the payment. */
   readonly organization: string | null;
 }
 
 /** Why nothing is posted. */
 export interface Ignored {
   readonly ignored: string;
-  /** True: money moved that is in no ledger, and somebody has to look. */
+  /** True: money moved that is in no ledger, so an operator must look at it. */
   readonly alarming?: true;
 }
 
-/** Throws ZodError for an event that is not of the pinned version's shape. */
+/** Throws ZodError if the event does not have the shape of the pinned version. */
 export function newsOf({ type, data: { object } }: StripeEvent): PaymentNews | Ignored {
   switch (type) {
     case "checkout.session.completed":
@@ -118,7 +118,7 @@ function paidBySession({
 
 function paid({ id, amount_received, currency, metadata }: z.infer<typeof PaymentIntent>): PaymentNews | Ignored {
   const organization = ownerIn(metadata);
-  // The account may take payments for other things: what says nothing about us is ignored.
+  // The account may receive payments for other purposes: without our metadata they are ignored.
   if (organization === null) return { ignored: `the metadata of ${id} has no organisation` };
   return inDollars(currency, {
     kind: "top_up",
@@ -133,7 +133,7 @@ function refunded({ id, amount, ...of }: z.infer<typeof Refund>): PaymentNews | 
   return ofRefund({ id, ...of }, id, -micros(amount));
 }
 
-/** One that did not come to the payer: what it took comes back. */
+/** A refund that did not reach the payer: its amount comes back. */
 function refundUndone({ id, amount, status, ...of }: z.infer<typeof Refund>): PaymentNews | Ignored {
   if (status === null || !UNDONE.includes(status)) return { ignored: `${id} is ${status ?? "in progress"}` };
   return ofRefund({ id, ...of }, `${id}/failed`, micros(amount));
@@ -155,8 +155,8 @@ function ofRefund(
 }
 
 /**
- * An inquiry moves no money; where it becomes a dispute the funds are withdrawn then. One that was prevented is settled by
- * a refund, which has an event of its own.
+ * An inquiry moves no money. If it becomes a dispute, an event for the withdrawn funds follows. A prevented dispute is
+ * settled by a refund, which has its own event.
  */
 function disputed(dispute: z.infer<typeof Dispute>, type: string): PaymentNews | Ignored {
   const { id, amount, status } = dispute;
@@ -166,7 +166,7 @@ function disputed(dispute: z.infer<typeof Dispute>, type: string): PaymentNews |
   return ofDispute(dispute, id, -micros(amount));
 }
 
-/** What was withdrawn comes back, once, for a dispute that was won. */
+/** For a dispute that was won, the withdrawn amount comes back, once. */
 function settled(dispute: z.infer<typeof Dispute>, type: string): PaymentNews | Ignored {
   const { id, amount, status } = dispute;
   if (type === "charge.dispute.closed" && status !== "won") return { ignored: `${id} was closed as ${status}` };
@@ -191,7 +191,7 @@ function micros(cents: number): number {
   return cents * MICROS_PER_CENT;
 }
 
-/** Whose payment it is, by its metadata. */
+/** The organisation in a payment's metadata. */
 export function ownerIn(metadata: Readonly<Record<string, string>> | null | undefined): string | null {
   return metadata?.[ORGANIZATION_FIELD] ?? null;
 }

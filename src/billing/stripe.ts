@@ -1,6 +1,6 @@
 /**
- * Payments through Stripe, where the deployment has an account there: a checkout is begun, and what Stripe tells is posted
- * to the books, once. What a kill swallows Stripe tells again.
+ * Payments through Stripe, if the deployment has an account there: starts checkouts, and posts Stripe's events to the
+ * ledger, once each. If an event is lost in a kill, Stripe sends it again.
  */
 
 import type { Caller } from "../contract/identity.ts";
@@ -24,7 +24,9 @@ interface Configured {
   readonly webhookSecret: string;
 }
 
-/** Somebody pays for their organisation: where. The balance has it when Stripe says that it is paid. */
+/**
+ * Creates a checkout for the caller's organisation. The balance changes when Stripe reports that the checkout is paid.
+ */
 export async function createCheckout(
   env: Env,
   caller: Caller,
@@ -41,7 +43,7 @@ export async function createCheckout(
     product: "Rollcall balance",
     metadata: { [ORGANIZATION_FIELD]: orgId, rollcall_payer: who },
     ...{ success_url, cancel_url },
-    // Keys of two organisations are two keys.
+    // The same key in two organisations must be two keys at Stripe.
     key: idempotencyKey === null ? null : sha256Hex(JSON.stringify([orgId, idempotencyKey])),
   };
   try {
@@ -56,7 +58,7 @@ export async function createCheckout(
   }
 }
 
-/** What Stripe sent. `posted_to`: the organisation whose ledger has one entry more; null: none has. */
+/** A request from Stripe. */
 interface Delivery {
   readonly payload: string;
   readonly signature: string;
@@ -65,8 +67,9 @@ interface Delivery {
 }
 
 /**
- * Posts what the event says. It is refused where Stripe did not sign it, or where it has another version's shape. What is
- * not ours to post is taken, and told to the log and counted where money moved.
+ * Posts what the event reports. Refused if Stripe did not sign it, or if it has another API version. Events that cannot
+ * be posted are accepted; if money moved, they are logged and counted. `posted_to`: the organisation whose ledger has
+ * one more entry; null: none.
  */
 export async function receiveStripeEvent(
   env: Env,
@@ -100,7 +103,7 @@ export async function receiveStripeEvent(
   return { ok: true, value: { receipt, posted_to: posted ? organization : null } };
 }
 
-/** The event, of the pinned version's shape. */
+/** The verified event, in the shape of the pinned version. */
 async function signedEvent(
   stripe: StripeAccount,
   { payload, signature, now }: Delivery,
@@ -126,7 +129,7 @@ function post(env: Env, orgId: string, news: PaymentNews, event: string): Promis
   return booksObject(env, orgId).post({ orgId, ...about, amount_micros, note: event });
 }
 
-/** Money moved, and somebody has to look. */
+/** Money moved that is in no ledger: logs and counts it for an operator. */
 async function unposted(env: Env, event: StripeEvent, reason: string, org_id?: string) {
   const ids = { event_id: event.id, ...(org_id !== undefined && { org_id }) };
   logError("money moved that is in no ledger", ids, new Error(reason));

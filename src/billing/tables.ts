@@ -1,16 +1,16 @@
-/** Tables of prices, budgets and use. What is charged has the object of the organisation for its authority. */
+/** Tables of prices, budgets and usage. The authoritative ledger is in the organisation's object. */
 import { integer, primaryKey, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
 import type { ChargeLines, PriceList } from "../contract/money.ts";
 import { projectColumns } from "../kernel/db/schema.ts";
 
-/** What may be charged in a month (UTC), for an organisation, one of its projects or one of its keys. */
+/** The most that may be charged in a month (UTC), for an organisation, a project, or a key or person. */
 export const budgets = sqliteTable(
   "budgets",
   {
     id: text().primaryKey(),
     org_id: text().notNull(),
     target_kind: text().$type<"organization" | "project" | "key">().notNull(),
-    /** The id of the organisation, the project, or the key or person that begins runs. */
+    /** The id of the organisation, the project, or the key or person that starts runs. */
     target_id: text().notNull(),
     limit_micros: integer().notNull(),
     created_at: integer().notNull(),
@@ -20,12 +20,12 @@ export const budgets = sqliteTable(
 );
 export type BudgetRow = typeof budgets.$inferSelect;
 
-/** What was used in an hour (UTC): a copy of the organisation's books, written over each time. */
+/** Usage in an hour (UTC): a copy from the organisation's ledger, overwritten each time. */
 export const usageHours = sqliteTable(
   "usage_hours",
   {
     ...projectColumns,
-    /** Epoch seconds of its beginning. */
+    /** Epoch seconds of the start of the hour. */
     hour: integer().notNull(),
     payer: text().notNull(),
     environment: text().notNull(),
@@ -44,7 +44,7 @@ export const usageHours = sqliteTable(
 );
 export type UsageHourRow = typeof usageHours.$inferSelect;
 
-/** Versions of what the platform asks for its work; none is ever changed. The one a deployment begins with is code. */
+/** Versions of the platform's prices; a version never changes. The first version of a deployment is code. */
 export const priceLists = sqliteTable("price_lists", {
   version: text().primaryKey(),
   /** Epoch seconds. */

@@ -1,4 +1,4 @@
-/** What an organisation used, in buckets of time: whole hours or days of UTC. */
+/** An organisation's usage in time buckets: whole hours or days of UTC. */
 
 import { CHARGE_LINES } from "../contract/money.ts";
 import { type Result, refuse } from "../kernel/messages/refusal.ts";
@@ -14,21 +14,21 @@ import {
 
 export interface UsageAsk {
   readonly orgId: string;
-  /** Null: of any project. */
+  /** Null: all projects. */
   readonly projectId: string | null;
   /** Epoch seconds. */
   readonly start: number;
   readonly end: number;
   readonly width: BucketWidth;
   readonly groups: readonly UsageGroup[];
-  /** Buckets of a page. */
+  /** The buckets of a page. */
   readonly limit: number;
 }
 
-/** Groups of all buckets of a page. Each is some 500 characters of the reply. */
+/** The most groups in all buckets of a page. Each takes some 500 characters of the reply. */
 const MOST_RESULTS = 10_000;
 
-/** A page begins with the bucket that holds `start`; `next_page` is the time at which the next one begins. */
+/** A page starts with the bucket that contains `start`; `next_page` is the start of the next page. */
 export async function readUsage(env: Env, ask: UsageAsk): Promise<Result<UsagePage>> {
   const width = BUCKET_WIDTHS[ask.width];
   const from = ask.start - (ask.start % width);

@@ -1,7 +1,4 @@
-/**
- * What an organisation has and owes, its budgets, how money comes in, what it used and its statements: the wire, and usage and
- * statements as CSV (RFC 4180). Amounts are whole micro-dollars.
- */
+/** The wire form of balance, budgets, payments, usage and statements; CSV as in RFC 4180. Whole micro-dollars. */
 import * as z from "zod";
 import {
   Billing,
@@ -150,7 +147,7 @@ export type BudgetRequest = z.output<typeof BudgetRequest>;
 export const BudgetPatch = namedInput("BudgetPatch", { limit_micros: BudgetLimit.meta({ example: 40_000_000 }) });
 export type BudgetPatch = z.output<typeof BudgetPatch>;
 
-/** A cent: nothing smaller is paid. */
+/** A cent: payments are in whole cents. */
 export const MICROS_PER_CENT = 10_000;
 
 export const CheckoutRequest = namedInput("CheckoutRequest", {
@@ -180,7 +177,7 @@ export const CheckoutView = named("Checkout", {
 });
 export type CheckoutView = z.infer<typeof CheckoutView>;
 
-/** What came of an event of Stripe's. */
+/** The result of a Stripe event. */
 export const StripeReceipt = named("StripeReceipt", {
   object: z.literal("stripe_receipt"),
   event_id: z.string().meta({ example: "evt_1QabcdEfGhIjKlMn" }),
@@ -192,11 +189,11 @@ export type StripeReceipt = z.infer<typeof StripeReceipt>;
 export const USAGE_GROUPS = ["project", "key", "environment", "model", "kind"] as const;
 export type UsageGroup = (typeof USAGE_GROUPS)[number];
 
-/** Seconds of a bucket, by how its width is written. */
+/** The seconds of a bucket, by the name of its width. */
 export const BUCKET_WIDTHS = { "1h": 3600, "1d": 86_400 } as const;
 export type BucketWidth = keyof typeof BUCKET_WIDTHS;
 
-/** What is counted, in the order of the columns of a CSV. */
+/** The counts, in the order of the CSV columns. */
 export const USE_COUNTS = [
   "rollouts",
   "scored",
@@ -297,14 +294,14 @@ export type StatementList = z.infer<typeof StatementList>;
 
 type Cell = string | number | null | undefined;
 
-/** What a spreadsheet would take for a formula. */
+/** A cell that a spreadsheet would take for a formula. */
 const FORMULA = /^[=+\-@\t\r]/;
 
 const NAMES = ["project_id", "key_id", "environment", "model", "kind"] as const;
 const LINE_COLUMNS = CHARGE_LINES.map((line) => `${line}_micros`);
 const USAGE_COLUMNS = ["start_time", "end_time", ...NAMES, ...USE_COUNTS, "cost_micros", ...LINE_COLUMNS];
 
-/** A line for each group of each bucket. */
+/** One line for each group of each bucket. */
 export function usageCsv(buckets: readonly UsageBucket[]): string {
   const rows = buckets.flatMap(({ start_time, end_time, results }) =>
     results.map(({ object: _, lines, ...result }) => {
@@ -315,7 +312,7 @@ export function usageCsv(buckets: readonly UsageBucket[]): string {
   return csvText(USAGE_COLUMNS, rows);
 }
 
-/** A line for each account, between the opening and the closing balance. */
+/** One line for each account, between the opening and the closing balance. */
 export function statementCsv({ month, opening_micros, closing_micros, lines }: StatementView): string {
   const rows = [
     { month, account: "opening balance", micros: opening_micros },
@@ -325,13 +322,13 @@ export function statementCsv({ month, opening_micros, closing_micros, lines }: S
   return csvText(["month", "account", "micros"], rows);
 }
 
-/** A header and a line for each row; what a row lacks is empty. */
+/** A header and one line per row; missing values are empty. */
 function csvText(columns: readonly string[], rows: readonly Readonly<Record<string, Cell>>[]): string {
   const lines = [columns, ...rows.map((row) => columns.map((column) => row[column]))];
   return lines.map((cells) => `${cells.map(cellText).join(",")}\r\n`).join("");
 }
 
-/** A text that begins as a formula does gets an apostrophe before it: spreadsheets show it, and run nothing. */
+/** A text that starts like a formula gets an apostrophe before it, so that spreadsheets show it and do not run it. */
 function cellText(cell: Cell): string {
   if (typeof cell !== "string") return cell === null || cell === undefined ? "" : String(cell);
   const safe = FORMULA.test(cell) ? `'${cell}` : cell;

@@ -1,6 +1,7 @@
 /**
- * The replicas of fleets as calls use them. Objects keep a replica's id, never its key: the sealed key is opened at the call
- * and kept in the isolate's memory for five seconds. A changed key or address counts from then on at the latest.
+ * The address and the decrypted keys of a replica, for calls. Durable Objects store only a replica's id, never its key.
+ * The sealed key is decrypted for a call and cached in the isolate's memory for five seconds, so a changed key or
+ * address applies after at most five seconds.
  */
 
 import type { Scope } from "../contract/scope.ts";
@@ -27,7 +28,7 @@ export interface ReplicaAccess extends Opened {
   readonly openRoom: () => ReplyRoom;
 }
 
-/** It was taken out of its fleet, or its key was sealed under another secret: no other try would find it. */
+/** The replica was removed, or its key was sealed under another secret: a retry on it cannot succeed. */
 export class ReplicaGone extends EndpointUnusable {
   override readonly name: string = "ReplicaGone";
 }
@@ -61,7 +62,7 @@ export async function openReplica(
   return { ...access, send: wayOut(env, await allowedHosts(env, scope)), openRoom };
 }
 
-/** Without an address of its own the control side is the root of the server that calls go to. */
+/** If there is no `control_url`, the control side is the root of the server of `base_url`. */
 export function placesOf({ base_url, control_url }: Pick<Opened, "base_url" | "control_url">): Places {
   const calls = placeOf(base_url);
   return { calls, control: placeOf(control_url ?? base_url).replace(/\/(v1)?$/, "") };

@@ -1,23 +1,23 @@
-/** When a fleet's object has something to do: pure; times are epoch milliseconds. */
+/** Computes when a fleet object next has something to do. Pure; times are epoch milliseconds. */
 import { mayBegin, toUnload, wantedOf } from "./driving.ts";
 import { leavingNews, untold } from "./orders.ts";
 import { type FleetState, isNewlyDown, type Replica } from "./state.ts";
 
-/** While runs use the fleet, each replica is looked at so often. */
+/** How often each replica is probed while runs use the fleet. */
 const LOOK_MS = 10_000;
 
 export interface Uses {
   readonly now: number;
-  /** Calls were given out not long ago. */
+  /** Whether calls were given out recently. */
   readonly used: boolean;
   readonly inFlight: (replica: string) => number;
-  /** Not before: what is to be done at it. */
+  /** The earliest time at which a step may start at the replica. */
   readonly heldUntil: (replica: string) => number;
-  /** Not before: what a trainer is to be told of it. */
+  /** The earliest time at which a trainer may be notified about the replica. */
   readonly tellAt: (replica: string) => number;
 }
 
-/** When a replica that is not being updated is to be looked at; null: not before calls or new weights come. */
+/** When to probe a replica that is not being updated. Null: no probe until calls or new weights arrive. */
 export function lookAt(state: FleetState, replica: Replica, used: boolean): number | null {
   const { phase, outage, probed, probed_at } = replica;
   if (phase !== null) return null;
@@ -26,18 +26,18 @@ export function lookAt(state: FleetState, replica: Replica, used: boolean): numb
   return outage?.at ?? probed_at + LOOK_MS;
 }
 
-/** It is to be updated, and the look says whether it can be. */
+/** The replica needs an update. The probe shows whether an update is possible. */
 function isDue(state: FleetState, replica: Replica): boolean {
   return state.update.mode !== "reported" && !replica.draining && wantedOf(state, replica) !== null;
 }
 
-/** It shows neither its process nor its weights: of what a run put onto it, it is believed while it is watched. */
+/** The replica reports neither its process nor its weights: these are known only while it is probed regularly. */
 function isBlind({ orders }: FleetState, { holds, proof }: Replica): boolean {
   if (orders.length === 0 || holds === null || holds === "start") return false;
   return proof === null || (proof.process === null && proof.label === null);
 }
 
-/** The next moment at which there is something to do; null: none. */
+/** The next time at which there is something to do; null if there is nothing. */
 export function nextAt(state: FleetState, uses: Uses): number | null {
   const times = Object.values(state.replicas).flatMap((replica) => {
     const due = dueOf(state, replica, uses).filter((at) => at !== null);

@@ -1,23 +1,23 @@
-/** Which replica takes a call. Pure. */
+/** Chooses the replica that takes a call. Pure. */
 import type { FleetCall } from "./rpc.ts";
 import { type Served, servedTo } from "./served.ts";
 import { type FleetState, type Replica, takesCalls } from "./state.ts";
 
 export type Choice =
   | { readonly kind: "go"; readonly replica: Replica; readonly served: Served }
-  /** `busy`: for a place of one that takes it. */
+  /** `busy`: a replica could take the call, but every such replica is at its limit of calls. */
   | { readonly kind: "wait"; readonly reason: string; readonly busy?: true };
 
 interface Candidate {
   readonly replica: Replica;
   readonly served: Served;
-  /** Of its places, those that are taken: from 0 to 1. */
+  /** The fraction of its `max_concurrent` that is in use: from 0 to 1. */
   readonly load: number;
 }
 
 /**
- * The one that has the rollout's prefix, if it takes the call; else the one with most places free. One that has just
- * failed the call only where there is no other.
+ * Prefers the replica that has the rollout's prefix cached, if it can take the call; otherwise the least loaded one.
+ * The replica that has just failed this call is chosen only if there is no other.
  */
 export function choose(state: FleetState, call: FleetCall, inFlight: (replica: string) => number): Choice {
   const all = Object.values(state.replicas);
@@ -38,7 +38,7 @@ export function choose(state: FleetState, call: FleetCall, inFlight: (replica: s
   return { kind: "go", replica: chosen.replica, served: chosen.served };
 }
 
-/** One that is drained keeps the rollouts it has. */
+/** A draining replica takes calls only of rollouts that it already serves. */
 function isFor({ id, shown }: Replica, { last_replica }: FleetCall): boolean {
   return shown === "ready" || id === last_replica;
 }

@@ -1,19 +1,19 @@
-/** What the ends of calls say of their replica: in memory, since what a fall forgets the next calls say again. Pure but for that. */
+/** Counts failed calls per replica. The counts are in memory only: after a restart, the next calls count again. */
 import type { EndedCall } from "./rpc.ts";
 
-/** Different rollouts in a row that a replica failed: then it gets no calls until a probe is answered. */
+/** If calls of this many different rollouts fail in a row on a replica, it gets no calls until a probe succeeds. */
 const ROLLOUTS_TO_OPEN = 5;
 
 export class Circuits {
   readonly #failing = new Map<string, Set<string>>();
 
-  /** True where this end opens the circuit. `rollout`: whose call it was. */
+  /** Returns true if this call opens the circuit. `rollout`: the rollout that made the call. */
   heard(replica: string, outcome: EndedCall["outcome"], rollout: string): boolean {
     switch (outcome) {
       case "answered":
         this.#failing.delete(replica);
         return false;
-      // Of its own accord; and of the weights, not of the server.
+      // The caller aborted it; or the failure is about the weights, not the server.
       case "aborted":
       case "unknown_model":
         return false;

@@ -1,9 +1,9 @@
 /**
- * The work of a fleet's alarm: looks at replicas, drives what is due at their engines, and tells trainers. Each replica
- * has one thing done to it at a time; one that hangs holds up no other.
+ * The work of a fleet object's alarm: it probes replicas, runs the steps of updates at their engines, and notifies
+ * trainers. Only one step runs at a replica at a time, and a replica that hangs does not delay the others.
  *
- * Invariants. What a step changes is kept before it leaves. A pass begins nothing that could outlast the time that an
- * alarm may take, nor more than its share of calls. Nothing here throws but what the storage throws.
+ * Invariants. A step's state change is stored before its request is sent. A pass starts no step that could outlast the
+ * time limit of an alarm or exceed its quota of calls. Only storage errors are thrown.
  */
 
 import type { Send } from "../kernel/clients/outgoing.ts";
@@ -34,7 +34,7 @@ import {
 } from "./state.ts";
 import type { FleetOf } from "./store.ts";
 
-/** What the driver needs of its object. */
+/** The parts of the fleet object that the driver needs. */
 export interface Desk {
   readonly env: Env;
   readonly of: () => FleetOf | null;
@@ -43,34 +43,34 @@ export interface Desk {
   readonly moment: () => Moment;
   readonly inFlight: (replica: string) => number;
   readonly used: () => boolean;
-  /** The network that leads to engines, replaced by tests. */
+  /** The network to the engines; tests replace it. */
   readonly network: () => Send | undefined;
-  /** Whoever deletes a fleet waits so long for what is under way. */
+  /** How long a deletion of the fleet waits for steps in progress. */
   readonly lastStepMs: () => number;
 }
 
-/** An alarm may take 15 minutes. */
+/** The platform allows an alarm 15 minutes. */
 const PASS_MS = 880_000;
-/** Calls of one pass: below what an invocation may make. */
+/** Calls of one pass: below the limit of one invocation. */
 const PASS_CALLS = 5000;
-/** What one look takes at most. */
+/** The most that one probe takes. */
 const LOOK_MS = 15_000;
 const LOOK_CALLS = 5;
-/** Each holds a connection of the six, and so do those that load. */
+/** Each probe holds one of the six connections, and so does each load. */
 const LOOKS_AT_ONCE = 3;
 const TELL_MS = 15_000;
 const HELD_MS = 5000;
-/** And then so long for what it has paused to be resumed. */
+/** The additional time for resuming paused engines. */
 const LAST_RESUME_MS = 10_000;
-/** Looks that somebody waits for, at one replica. */
+/** The least time between two probes of one replica that a caller waits for. */
 const ASIDE_MS = 1000;
 
 export class Driver {
   readonly #desk: Desk;
-  /** What goes on, by replica; of what is told, by `tell` and replica. */
+  /** Work in progress, by replica id. Notifications use the key `tell <replica id>`. */
   readonly #running = new Map<string, Promise<void>>();
   readonly #looks = new Turns(() => LOOKS_AT_ONCE);
-  /** Looks that somebody waits for. */
+  /** Probes that a caller waits for. */
   readonly #aside = new Map<string, Promise<void>>();
   readonly #asideAt = new Map<string, number>();
   readonly #untold = new Map<string, Again>();
@@ -83,13 +83,13 @@ export class Driver {
     this.#desk = desk;
   }
 
-  /** Something is due earlier than it was: false where no pass is under way. */
+  /** Something is due earlier than before. Returns false if no pass is running. */
   wake(): boolean {
     this.#wake?.();
     return this.#wake !== null;
   }
 
-  /** Nothing is begun at this replica before. */
+  /** The earliest time at which a step may start at this replica. */
   heldUntil(id: string): number {
     return this.#held.get(id) ?? 0;
   }
@@ -98,7 +98,7 @@ export class Driver {
     return this.#untold.get(id)?.at ?? 0;
   }
 
-  /** Does what is due, and what becomes due meanwhile, until nothing is under way. `nextAt`: when something is due. */
+  /** Does what is due, and becomes due meanwhile, until nothing is in progress. `nextAt`: when something is due. */
   async pass(nextAt: () => number | null): Promise<void> {
     const until = this.#now() + PASS_MS;
     this.#calls = 0;
@@ -106,11 +106,11 @@ export class Driver {
       for (let open = true; ; ) {
         const woken = Promise.withResolvers<void>();
         this.#wake = woken.resolve;
-        // One that was deleted meanwhile begins nothing more, and what is under way may owe an engine its resume.
+        // A fleet that was deleted meanwhile starts nothing more. Work in progress may still have to resume an engine.
         open = open && this.#desk.of() !== null && this.#begin(until);
         if (this.#running.size === 0) break;
         const wait = open ? Math.max(0, (nextAt() ?? until) - this.#now()) : PASS_MS;
-        // What is due and cannot begin yet begins when something has ended.
+        // Something that is due but cannot start yet starts when other work has ended.
         const timer = wait > 0 ? setTimeout(woken.resolve, wait) : undefined;
         await Promise.race([woken.promise, ...this.#running.values()]);
         clearTimeout(timer);
@@ -120,7 +120,7 @@ export class Driver {
     }
   }
 
-  /** False where something is due that this pass may not begin any more. */
+  /** Returns false if something is due that this pass may no longer start. */
   #begin(until: number): boolean {
     const desk = this.#desk;
     if (this.#ending || desk.of() === null) return false;
@@ -147,7 +147,7 @@ export class Driver {
     return true;
   }
 
-  /** What is due of a replica that is not being updated. */
+  /** What is due for a replica that is not being updated. */
   #besides(id: string): Step | null {
     const state = this.#desk.state();
     const replica = state.replicas[id];
@@ -171,7 +171,7 @@ export class Driver {
     this.#running.set(name, done());
   }
 
-  /** What fails for a reason of the platform's own is begun again a little later. */
+  /** A step that fails because of the platform itself is tried again after `HELD_MS`. */
   async #driveOrHold(id: string, step: Step): Promise<void> {
     this.#held.set(id, this.#now() + HELD_MS);
     if (step.do === "probe") await this.#look(id);
@@ -179,7 +179,7 @@ export class Driver {
     this.#held.delete(id);
   }
 
-  /** Looks at a replica. Nothing is learnt where it could not be asked for a reason of the platform's own. */
+  /** Probes a replica. If the probe itself fails because of the platform, the state does not change. */
   async #look(id: string): Promise<void> {
     const desk = this.#desk;
     if (desk.of() === null) return;
@@ -211,7 +211,7 @@ export class Driver {
     const outcome = refused ? { ok: false, message: engine.message } : await change(engine, state, step);
     const known = desk.of() !== null;
     if (known) desk.keep(stepDone(desk.state(), id, step, { ...outcome, ...desk.moment() }));
-    // Whoever took it out of the fleet did not wait for its update to end.
+    // The replica was removed from the fleet before its update ended.
     const left = !known || desk.state().replicas[id]?.address !== replica.address;
     if (left && replica.paused && !refused) {
       await resumeEngine(engine, timeOf(state, { do: "resume" }));
@@ -219,9 +219,10 @@ export class Driver {
   }
 
   /**
-   * Begins nothing more, and resumes what is paused, once each: nobody comes back to it. What is under way ends first,
-   * so that a kill meanwhile finds all of it on disk. `free`: what follows at once. False: a step takes longer, and nothing
-   * is freed until it has ended: somebody asks again.
+   * Starts nothing more, waits for steps in progress, and resumes each paused engine once, because nothing will retry
+   * it after the deletion. Steps in progress end first, so that all of their state is on disk if the process is killed.
+   * `free` is called immediately afterwards. Returns false if a step takes too long: nothing is freed, and the caller
+   * has to try again later.
    */
   async end(free: () => Promise<void>): Promise<boolean> {
     this.#ending = true;
@@ -252,7 +253,7 @@ export class Driver {
     }
   }
 
-  /** With its keys opened, or why it cannot be asked. */
+  /** The engine with its decrypted keys, or the reason why it cannot be called. */
   async #engine(id: string): Promise<Engine | { readonly message: string }> {
     const of = this.#desk.of();
     if (of === null) return { message: "its fleet was deleted" };
@@ -265,15 +266,13 @@ export class Driver {
     }
   }
 
-  /**
-   * Has each of these looked at by a look that is begun from now on: one at a time, and one a second, for all who wait.
-   */
+  /** Probes each of these replicas after this call. Callers share probes: at most one a second for each replica. */
   async confirm(ids: readonly string[]): Promise<void> {
     await Promise.all(ids.map((id) => this.#confirmOne(id)));
   }
 
   async #confirmOne(id: string): Promise<void> {
-    // One that is under way may have begun too early.
+    // A probe in progress may have started before this call.
     await this.#aside.get(id);
     const going = this.#aside.get(id);
     if (going !== undefined) return await going;
@@ -295,7 +294,7 @@ export class Driver {
     }
   }
 
-  /** Trainers are told until they have heard. */
+  /** Notifies trainers, again and again until they have acknowledged. */
   #tell(id: string, news: readonly Told[]): void {
     const name = `tell ${id}`;
     const replica = this.#desk.state().replicas[id];
@@ -340,9 +339,9 @@ export class Driver {
       if (desk.of() === null) return;
       const code = answer.ok ? null : answer.refusal.code;
       if (code !== null && OVER.includes(code)) desk.keep(runOver(desk.state(), run_id, this.#now()));
-      // The run orders anew by another epoch.
+      // The run sends its order again with another epoch.
       else if (code === "epoch_fenced") desk.keep(orderGone(desk.state(), run_id, this.#now()));
-      // Anything else that it refuses it would refuse again.
+      // The trainer would refuse any other report again, so it counts as notified.
       else desk.keep(noteTold(desk.state(), replica, tell, this.#now()));
     } finally {
       clearTimeout(timer);
@@ -354,5 +353,5 @@ export class Driver {
   }
 }
 
-/** Nobody wants its run's weights any more. */
+/** The run is over: its weights are no longer needed. */
 const OVER: readonly string[] = ["unknown", "run_finished"];

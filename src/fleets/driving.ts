@@ -1,10 +1,10 @@
 /**
- * How new weights get onto replicas: which step is next for each, and what becomes of its outcome. Pure.
+ * Brings new weights to replicas: chooses the next step for each replica and applies the step's outcome. Pure.
  *
- * Invariants. What a step changes is in the state before it is begun: whoever falls between the two begins the step
- * again. From `pause` on every way leads through `resume`, which is repeated until it is answered. From `load` on nobody
- * knows what the replica holds, until `verify` has seen it. At most half of the replicas that took calls are out for an
- * update at a time, or one where there is one.
+ * Invariants. A step is in the state before it starts. After a crash between the two, the step is started again. Every
+ * path from `pause` on leads through `resume`, which is repeated until it is answered. From `load` on, the replica's
+ * weights are unknown until `verify` has seen them. At most half of the replicas that take calls are updated at a time,
+ * or one if there is only one.
  */
 import type { WeightOrder } from "../kernel/messages/run-fleet.ts";
 import {
@@ -26,7 +26,7 @@ import {
 import { beginStretch, endStretch } from "./stretches.ts";
 import { isSameWeights, type Weights } from "./weights.ts";
 
-/** What is to be asked of an engine. */
+/** A request to an engine. */
 export type Step =
   | { readonly do: "probe" }
   | { readonly do: "pause" }
@@ -34,18 +34,18 @@ export type Step =
   | { readonly do: "resume" }
   | { readonly do: "unload"; readonly weights: Weights };
 
-/** A moment: the time, and the number by which stretches know it. */
+/** A point in time: the clock time, and the number that orders it among the version intervals. */
 export interface Moment {
   readonly now: number;
   readonly number: number;
 }
 
-/** Engines that load at once: each holds a connection for minutes. */
+/** Engines that load at the same time: each holds a connection for minutes. */
 const DRIVEN_AT_ONCE = 3;
-/** Versions of a run that stay loaded: calls on their way, and rollouts that lag, name older ones. */
+/** Versions of a run that stay loaded: calls in flight and rollouts that lag use older ones. */
 const ADAPTERS_KEPT = 3;
 
-/** Begins the updates that may begin now: of those first that have the fewest calls to end. */
+/** Starts the updates that may start now. Replicas with the fewest calls in flight come first. */
 export function beginUpdates(before: FleetState, now: number, inFlight: (replica: string) => number): FleetState {
   let state = before;
   const waiting = Object.values(before.replicas).filter((replica) => mayBegin(before, replica, now));
@@ -68,10 +68,12 @@ export function mayBegin(state: FleetState, replica: Replica, now: number): bool
   return out + 1 <= Math.max(1, Math.floor((serving + out) / 2));
 }
 
-/** Resumes that an engine did not answer: after so many it is not waited for. */
+/** After this many resumes without an answer, an engine is no longer waited for. */
 const RESUMES_AWAITED = 3;
 
-/** Why a replica may not be taken out of its fleet now: its engine is paused, or about to be. Null where it may. */
+/**
+ * Why a replica may not be removed from its fleet now: its engine is paused, or about to be. Null if it may be removed.
+ */
 export function whyNotNow({ update }: FleetState, { name, phase, paused }: Replica): string | null {
   if (phase === null || (phase.name === "resume" && phase.misses >= RESUMES_AWAITED)) return null;
   const pauses = interrupts(update) && update.mode !== "reported";
@@ -81,7 +83,7 @@ export function whyNotNow({ update }: FleetState, { name, phase, paused }: Repli
   return `replica ${name} is being updated (${phase.name}), ${until}`;
 }
 
-/** The first order that a replica does not meet, and could be brought to. */
+/** The first order that the replica does not meet and could be brought to. */
 export function wantedOf(state: FleetState, replica: Replica): WeightOrder | null {
   if ((replica.twin ?? null) !== null) return null;
   return state.orders.find((order) => !isOfStart(order) && !isAt(state, replica, order)) ?? null;
@@ -90,7 +92,7 @@ export function wantedOf(state: FleetState, replica: Replica): WeightOrder | nul
 function begin(state: FleetState, replica: Replica, now: number): FleetState {
   const { pause, pause_s } = state.update;
   if (!interrupts(state.update)) return startLoading(state, replica, now);
-  // What it has been given may end by weights that are known.
+  // With `wait`, calls in flight end first, so that their weights are known.
   const name = pause === "wait" ? "drain" : "pause";
   const phase = phaseOf(name, now + pause_s * 1000, now);
   const paused = replica.paused || name === "pause";
@@ -101,7 +103,7 @@ export function phaseOf(name: PhaseName, until: number, now: number): Phase {
   return { name, until, at: now, target: null, fault: null, left: false, since: now, misses: 0, late: null };
 }
 
-/** The next phase of what is going on. */
+/** Moves the replica to its next phase. */
 export function go(
   state: FleetState,
   { id, phase }: Replica,
@@ -115,7 +117,7 @@ export function go(
   return withReplica(state, id, { phase: { ...before, at: now, misses: 0, late: null, until, ...changes } }, now);
 }
 
-/** What is due for a replica whose update goes on: the state in which it is begun, and the step. */
+/** The next step for a replica whose update is in progress, and the state to store before the step starts. */
 export function nextStep(
   before: FleetState,
   id: string,
@@ -154,7 +156,7 @@ function drained(
   return { state, step: { do: "pause" } };
 }
 
-/** From here on nobody knows what it holds. What it is to have is decided here: the latest order. */
+/** From here on, the replica's weights are unknown. The target is decided here: the latest order. */
 function loading(
   before: FleetState,
   replica: Replica,
@@ -181,13 +183,13 @@ function startLoading(state: FleetState, replica: Replica, now: number): FleetSt
   return withReplica(state, replica.id, { phase: phaseOf("load", now + state.update.update_s * 1000, now) }, now);
 }
 
-/** Whoever changes its weights has not said how that ended. */
+/** The party that was to change the replica's weights has not reported the result in time. */
 function unheard(before: FleetState, { id, failing }: Replica, now: number): FleetState {
   const reason = "somebody else was to change its weights and has not reported the result";
   return withReplica(before, id, { phase: null, doubt: reason, failing: again(failing, reason, now) }, now);
 }
 
-/** What came of a step, but for a probe's. */
+/** The outcome of a step other than a probe. */
 export interface StepOutcome {
   readonly ok: boolean;
   readonly message: string;
@@ -205,7 +207,7 @@ export function stepDone(
     return ok ? unloaded(before, replica, step.weights, now) : stillLoaded(before, replica, message, now);
   }
   const { phase } = replica;
-  // It ended otherwise meanwhile.
+  // The phase has ended in another way meanwhile.
   if (phase === null || phase.name !== step.do) return before;
   switch (step.do) {
     case "pause":
@@ -218,7 +220,7 @@ export function stepDone(
   }
 }
 
-/** On to its resumption: it may have been paused whatever was answered. */
+/** Continues with `resume`: the engine may be paused, whatever it answered. */
 export function fail(before: FleetState, replica: Replica, fault: string, now: number): FleetState {
   return go(before, replica, { name: "resume", fault: fault.slice(0, REASON_CHARS) }, now);
 }
@@ -234,13 +236,13 @@ function resumed(before: FleetState, replica: Replica, { ok, message, now, numbe
   }
   const fresh = { ...replica, paused: false };
   const state = withReplica(before, id, { paused: false }, now);
-  // It may have been started anew meanwhile.
+  // The engine may have been restarted meanwhile.
   if (phase.misses > 0 && phase.fault === null && phase.target !== null)
     return go(state, fresh, { name: "verify" }, now);
   return ended(state, fresh, { now, number });
 }
 
-/** It goes back to its work, or out of rotation where something went wrong. */
+/** Puts the replica back into rotation, or marks its update as failed if it has a fault. */
 function ended(before: FleetState, replica: Replica, { now, number }: Moment): FleetState {
   const { id, phase, holds, proof } = replica;
   if (phase === null) return before;
@@ -266,14 +268,14 @@ export function withStretch(
   return { ...state, stretches: { ...state.stretches, [id]: after } };
 }
 
-/** An adapter that is loaded and nobody may want any more. */
+/** An adapter that is loaded and no longer needed, or null. */
 export function toUnload(state: FleetState, replica: Replica, now: number): Weights | null {
   const { phase, outage, unload_at } = replica;
   if (phase !== null || outage !== null || unload_at > now) return null;
   return unwantedOf(state, replica)[0] ?? null;
 }
 
-/** Adapters of runs that are over, and those older than what is kept. */
+/** Adapters of runs that are over, and adapters older than the ones to keep. */
 export function unwantedOf(state: FleetState, { adapters }: Replica): readonly Weights[] {
   return adapters.filter((one, at) => {
     const newer = adapters.slice(at + 1).filter(({ run_id }) => run_id === one.run_id);
@@ -287,7 +289,7 @@ function unloaded(state: FleetState, { id, adapters }: Replica, weights: Weights
   return withReplica(state, id, { adapters: left, unload_failed: null }, now);
 }
 
-/** An adapter that stays loaded takes nothing out of rotation. An engine that unloads none is not asked for ever. */
+/** Such an adapter takes no replica out of rotation. After `UNLOADS_TRIED` failures it is forgotten. */
 function stillLoaded(state: FleetState, replica: Replica, message: string, now: number): FleetState {
   const { id, adapters, unload_failed } = replica;
   const tries = (unload_failed?.tries ?? 0) + 1;

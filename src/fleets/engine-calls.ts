@@ -1,9 +1,9 @@
 /**
- * How an engine of a fleet is reached: one request, and whether it arrived. The data side is what samples, up to /v1;
- * the control side is the server's root, where weights are changed, and may be another address.
+ * Sends one request to an engine of a fleet and reports whether it arrived. The data side samples; its address ends
+ * with /v1. The control side changes weights; it is the server's root and may be another address.
  *
- * Invariants. Never throws. Follows no redirect. Ends with its signal, reads no more than it was told. No message holds
- * a key. `unreached` is said only where surely no byte of the request left.
+ * Invariants. Never throws. Follows no redirect. Stops when its signal aborts, and reads no more than the given limit.
+ * No message contains a key. `unreached` is returned only if certainly no byte of the request was sent.
  */
 
 import { LIMITS } from "../contract/limits.ts";
@@ -11,34 +11,34 @@ import { beginningOf, LongBodyError, wholeText } from "../kernel/clients/bounded
 import { AddressRefused, type Send } from "../kernel/clients/outgoing.ts";
 import { parsedJson, saidIn, shortly } from "../kernel/clients/reply-words.ts";
 
-/** One engine, with its keys opened. */
+/** One engine, with its decrypted keys. */
 export interface Engine {
-  /** As messages name it. */
+  /** Its name in messages. */
   readonly name: string;
-  /** Up to and including /v1. */
+  /** Ends with /v1. */
   readonly base_url: string;
   readonly api_key: string | null;
-  /** Its root, without /v1; null: the server of `base_url`. */
+  /** Its root, without /v1. Null: the server of `base_url`. */
   readonly control_url: string | null;
   /** Null: `api_key`. */
   readonly control_key: string | null;
   readonly send: Send;
 }
 
-/** What became of one thing that an engine was asked to do. */
+/** The outcome of a request that changes an engine. */
 export type EngineReply =
   | { readonly kind: "done" }
-  /** It answered that it will not: nothing of it has changed. */
+  /** The engine refused it: nothing has changed. */
   | { readonly kind: "refused"; readonly message: string }
-  /** Nothing arrived. */
+  /** The request was not sent. */
   | { readonly kind: "unreached"; readonly message: string }
-  /** It may have done all of it, a part or nothing. */
+  /** The engine may have done all of it, a part of it or nothing. */
   | { readonly kind: "unknown"; readonly message: string };
 
 export interface EngineRequest {
   readonly side: "data" | "control";
   readonly method: "GET" | "POST";
-  /** Of the data side without /v1; may hold a query. */
+  /** Without /v1 on the data side; may contain a query. */
   readonly path: string;
   readonly body?: object;
   readonly signal: AbortSignal;
@@ -50,13 +50,13 @@ export interface EngineAnswer {
   readonly kind: "answered";
   readonly status: number;
   readonly text: string;
-  /** Parsed; null when it is no JSON. */
+  /** The parsed JSON; null if the text is not JSON. */
   readonly body: unknown;
-  /** What it says went wrong; empty when it says nothing. */
+  /** The error message in the answer; empty if there is none. */
   readonly said: string;
 }
 
-/** Nobody listens there, or nobody knows the name: no request has left. */
+/** The host does not listen or its name is unknown: no request was sent. */
 const NO_CONNECTION = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "ENETUNREACH", "EHOSTUNREACH", "ERR_INVALID_URL"];
 const NOT_THERE = [404, 405];
 
@@ -87,32 +87,32 @@ export async function askEngine(
   }
 }
 
-/** A reply with what it was read from, where the engine answered. */
+/** A reply, with the status and message of the engine if it answered. */
 export type Told = EngineReply & { readonly status?: number; readonly said?: string };
 
 export function plainReply(reply: Told): EngineReply {
   return reply.kind === "done" ? { kind: "done" } : { kind: reply.kind, message: reply.message };
 }
 
-/** A request that changes something, and what its answer means for that. */
+/** Sends a request that changes something, and interprets the answer. */
 export async function tellEngine(engine: Engine, request: Omit<EngineRequest, "side" | "method">): Promise<Told> {
   const answer = await askEngine(engine, { ...request, side: "control", method: "POST" });
   if (answer.kind !== "answered") return answer;
   const { status, said } = answer;
   if (status >= 200 && status < 300) return { kind: "done", status };
   const message = refusalOf(engine, `POST ${pathOf(request)}`, answer);
-  // A 5xx may come after half of it.
+  // With a 5xx, part of the change may have been made.
   return { kind: status >= 500 ? "unknown" : "refused", message, status, said };
 }
 
-/** Whether it has no such route. */
+/** Whether the engine does not have this route. */
 export function isMissing({ status, said }: { readonly status?: number; readonly said?: string }): boolean {
   if (status === undefined || !NOT_THERE.includes(status)) return false;
-  // A route of its own that finds no adapter answers 404 in other words.
+  // If the route exists but finds no adapter, it also answers 404, with another message.
   return said === undefined || said === "" || /^(not found|method not allowed)\.?$/i.test(said);
 }
 
-/** In words: which route of which replica answered what. */
+/** A message that names the replica, the route and the answer. */
 export function refusalOf({ name }: Engine, route: string, answer: Pick<EngineAnswer, "status" | "said">): string {
   const after = answer.said === "" ? "" : `: ${answer.said}`;
   const elsewhere = answer.status >= 300 && answer.status < 400 ? ": it redirects" : "";
@@ -145,6 +145,6 @@ function whyNot(thrown: unknown, key: string | null): string {
   if (thrown instanceof LongBodyError) return "the answer is over 4 MiB";
   const cause = thrown instanceof Error && thrown.cause instanceof Error ? ` (${thrown.cause.message})` : "";
   const said = shortly(thrown instanceof Error ? thrown.message + cause : String(thrown), key);
-  // The runtime says no more than this of a name that no resolver knows.
+  // This is the runtime's only message for a host name that does not resolve.
   return said.startsWith("internal error") ? "the host is unknown or unreachable" : said;
 }

@@ -1,10 +1,10 @@
 /**
- * New weights onto one engine, by the mode of its fleet: what vLLM of several ages and prime-rl's own server are asked,
- * found out by their routes and by what they refuse, never by their version.
+ * Loads new weights onto one engine, as the mode of its fleet says. Supports several ages of vLLM and prime-rl's own
+ * server. What an engine supports is found by its routes and refusals, never by its version.
  *
- * Invariants. Nothing throws, and all of a load ends in its time. `done` is said only after the weights were loaded and
- * no block of older weights is left in the prefix cache; `refused` and `unreached` only where the weights that were
- * there are there still. A load may be made again after a kill.
+ * Invariants. Nothing throws, and a load ends within its timeout. `done` is returned only after the weights were loaded
+ * and the prefix cache holds no block of older weights. `refused` and `unreached` are returned only if the previous
+ * weights are certainly still loaded. A load may be repeated after a kill.
  */
 
 import { member } from "../kernel/clients/reply-words.ts";
@@ -20,18 +20,18 @@ import {
 } from "./engine-calls.ts";
 
 export type WeightLoad =
-  /** `adapter`: with its version; no other weights ever have that name. */
+  /** `adapter` includes the version; no other weights ever have this name. */
   | { readonly mode: "lora_versioned"; readonly adapter: string; readonly location: string }
-  /** `label`: what GET /weight_info is to say afterwards, on engines that have it; null: nothing. */
+  /** `label`: the name that GET /weight_info must report afterwards, on engines that have this route; null: none. */
   | { readonly mode: "reload"; readonly location: string; readonly label: string | null }
   | { readonly mode: "prime_rl"; readonly location: string };
 
 const DEV_MODE = "start the engine with VLLM_SERVER_DEV_MODE=1";
 const LORA = "start the engine with --enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True";
-/** prime-rl's own server has it, and vLLM has not. */
+/** A route that prime-rl's own server has and vLLM does not. */
 const OF_PRIME_RL = "/init_broadcaster";
 
-/** Between a pause and a resume, where the mode has them. */
+/** Runs between a pause and a resume, in the modes that pause. */
 export async function loadWeights(engine: Engine, load: WeightLoad, timeout_ms: number): Promise<EngineReply> {
   const call: Call = { engine, signal: AbortSignal.timeout(timeout_ms) };
   switch (load.mode) {
@@ -44,7 +44,7 @@ export async function loadWeights(engine: Engine, load: WeightLoad, timeout_ms: 
   }
 }
 
-/** One that is not there is done. */
+/** An adapter that is not loaded counts as done. */
 export async function unloadAdapter(engine: Engine, adapter: string, timeout_ms: number): Promise<EngineReply> {
   const call: Call = { engine, signal: AbortSignal.timeout(timeout_ms) };
   const reply = await tell(call, "/v1/unload_lora_adapter", { lora_name: adapter });
@@ -89,11 +89,11 @@ async function primeRl(call: Call, location: string): Promise<EngineReply> {
     return cannot(call.engine, `it is not prime-rl's own server: it has no POST ${OF_PRIME_RL}`);
   }
   if (own !== "there") return own;
-  // It empties its prefix cache by itself.
+  // The server empties its prefix cache itself.
   return plainReply(await tell(call, "/update_weights", { weight_dir: location }));
 }
 
-/** Asked by a GET, which changes nothing: a route that takes only POST answers 405. */
+/** Uses a GET, which changes nothing: a route that takes only POST answers 405. */
 async function routeOf({ engine, signal }: Call, path: string): Promise<"there" | "missing" | EngineReply> {
   const answer = await askEngine(engine, { side: "control", method: "GET", path, signal });
   if (answer.kind !== "answered") return { kind: "unreached", message: answer.message };
@@ -107,7 +107,7 @@ async function emptyCache(call: Call): Promise<EngineReply> {
   return reply.kind === "done" ? { kind: "done" } : halfDone(reply);
 }
 
-/** What it says that it serves now, where it says so. */
+/** Checks the weights that the engine reports, if it reports any. */
 async function confirm({ engine, signal }: Call, label: string): Promise<EngineReply> {
   const answer = await askEngine(engine, { side: "control", method: "GET", path: "/weight_info", signal });
   if (answer.kind !== "answered") return { kind: "unknown", message: answer.message };
@@ -119,7 +119,7 @@ async function confirm({ engine, signal }: Call, label: string): Promise<EngineR
   return { kind: "unknown", message: message || refusalOf(engine, "GET /weight_info", answer) };
 }
 
-/** It has begun: whatever it answered, its weights are not the ones that were there for sure. */
+/** The load has started. Whatever the engine answered, the previous weights may be gone. */
 function halfDone(reply: Told): EngineReply {
   return reply.kind === "done" ? { kind: "done" } : { kind: "unknown", message: reply.message };
 }

@@ -1,8 +1,8 @@
 /**
- * An engine stopped and started again around a change of its weights. What it is asked in between: engine-load.ts.
+ * Pauses and resumes an engine around a change of its weights. The change itself: engine-load.ts.
  *
- * Invariants. Nothing throws, each call ends in its time, and each may be made again after a kill. A pause that was not
- * refused, and that reached somebody, is owed a resume, whatever was heard of it.
+ * Invariants. Nothing throws, each call ends within its timeout, and each may be repeated after a kill. A pause that
+ * may have reached the engine and was not refused must be followed by a resume, whatever the engine answered.
  */
 import type { FleetUpdate } from "../contract/fleet.ts";
 import { type Engine, type EngineReply, isMissing, plainReply, type Told, tellEngine } from "./engine-calls.ts";
@@ -12,9 +12,9 @@ export interface Pause {
   readonly timeout_ms: number;
 }
 
-/** With `wait`, done once the calls under way have ended. */
+/** With `wait`, it is done when the calls in flight have ended. */
 export async function pauseEngine(engine: Engine, { pause, timeout_ms }: Pause): Promise<EngineReply> {
-  // Servers older than the modes know only the second member, and later ones take it for the same.
+  // Servers older than the `mode` parameter accept only the second parameter; newer ones treat both alike.
   const waits = pause === "wait" ? "&wait_for_inflight_requests=true" : "";
   const signal = AbortSignal.timeout(timeout_ms);
   const reply = await tellEngine(engine, { path: `/pause?mode=${pause}${waits}`, signal });

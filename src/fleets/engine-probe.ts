@@ -1,6 +1,6 @@
 /**
- * What an engine can do, found out when it is attached, and how it is, asked every so often. Its version is shown and
- * never trusted: what counts are the routes it has and what it answered.
+ * Finds out what an engine can do, when it is attached, and checks its health regularly. The engine's version is shown
+ * but not relied on: only its routes and its answers count.
  */
 
 import type { ReplicaCapabilities } from "../contract/fleet.ts";
@@ -10,7 +10,7 @@ import { member } from "../kernel/clients/reply-words.ts";
 import { replyWithoutKey } from "../kernel/clients/without-key.ts";
 import { askEngine, type Engine, type EngineAnswer, refusalOf } from "./engine-calls.ts";
 
-/** Routes that an update may use, with the method that each takes. */
+/** Routes that an update may use, with the HTTP method of each. */
 const ROUTES = {
   "/pause": "POST",
   "/resume": "POST",
@@ -28,18 +28,18 @@ const ROUTES = {
 
 const PROBE_MS = 10_000;
 const CHECK_MS = 5000;
-/** Few enough for all of a Worker's connections not to wait for one engine. */
+/** Few enough that one engine does not take all connections of a Worker. */
 const AT_ONCE = 4;
 
 export interface EngineProbe {
-  /** The model to ask; null: the first that is listed. */
+  /** The model to sample from; null: the first in the list. */
   readonly model: string | null;
   /** Epoch milliseconds. */
   readonly now: number;
   readonly deadline_ms?: number;
 }
 
-/** Never throws: what went wrong is `error`, and the rest says how far it got. */
+/** Never throws: `error` holds a failure, and the other fields show how far the probe got. */
 export async function probeEngine(engine: Engine, probe: EngineProbe): Promise<ReplicaCapabilities> {
   const { model, now, deadline_ms = PROBE_MS } = probe;
   const { base_url, api_key, send } = engine;
@@ -51,7 +51,7 @@ export async function probeEngine(engine: Engine, probe: EngineProbe): Promise<R
   return { ...endpoint, ...control };
 }
 
-/** Nothing of it is an error: whoever else updates the engine may be the only one to reach these. */
+/** A failure here is not an error: perhaps only another party that updates the engine can reach these routes. */
 async function controlSide(engine: Engine, signal: AbortSignal) {
   const [version, listed] = await Promise.all([get(engine, "/version", signal), get(engine, "/openapi.json", signal)]);
   const routes = routesIn(listed) ?? (await routesByAsking(engine, signal));
@@ -63,14 +63,14 @@ async function controlSide(engine: Engine, signal: AbortSignal) {
   );
 }
 
-/** Null where the server does not list its routes. */
+/** Null if the server does not list its routes. */
 function routesIn(listed: EngineAnswer | null): string[] | null {
   const paths = listed?.status === 200 ? member(listed.body, "paths") : undefined;
   if (typeof paths !== "object" || paths === null) return null;
   return Object.keys(ROUTES).filter((route) => Object.hasOwn(paths, route));
 }
 
-/** By a GET, which changes nothing: a route that takes only POST answers 405. */
+/** Uses a GET, which changes nothing: a route that takes only POST answers 405. */
 async function routesByAsking(engine: Engine, signal: AbortSignal): Promise<string[]> {
   const found: string[] = [];
   const entries = Object.entries(ROUTES);
@@ -89,20 +89,22 @@ async function routesByAsking(engine: Engine, signal: AbortSignal): Promise<stri
 export type EngineHealth =
   | {
       readonly kind: "alive";
-      /** Adapters among them. */
+      /** Includes adapters. */
       readonly models: readonly string[];
-      /** Of its process, epoch seconds; another one than before: it has restarted. Null: it does not say. */
+      /** When its process started, in epoch seconds. Another value than before means a restart. Null: not reported. */
       readonly started_at: number | null;
-      /** The weights it says it has; null: it does not say. */
+      /** The weights that the engine reports; null: not reported. */
       readonly weights: string | null;
       readonly paused: boolean | null;
     }
   | { readonly kind: "down"; readonly message: string };
 
-/** How it is, without having it sample. Alive is one that lists its models where calls go, and is not known to be dead. */
+/**
+ * Checks the engine's health without sampling. It is alive if it lists its models and GET /health does not answer 503.
+ */
 export async function checkEngine(engine: Engine, { deadline_ms = CHECK_MS } = {}): Promise<EngineHealth> {
   const signal = AbortSignal.timeout(deadline_ms);
-  // Alone: one that hangs is to hold one connection.
+  // Sent alone, so that an engine that hangs holds only one connection.
   const listed = await askEngine(engine, { side: "data", method: "GET", path: "/models", signal });
   if (listed.kind !== "answered") return { kind: "down", message: listed.message };
   if (listed.status !== 200) return { kind: "down", message: refusalOf(engine, "GET /models", listed) };
@@ -120,7 +122,7 @@ export async function checkEngine(engine: Engine, { deadline_ms = CHECK_MS } = {
   };
 }
 
-/** Null where it cannot be asked. */
+/** Null if there is no answer. */
 async function get(engine: Engine, path: string, signal: AbortSignal): Promise<EngineAnswer | null> {
   const answer = await askEngine(engine, { side: "control", method: "GET", path, signal, beginning: true });
   return answer.kind === "answered" ? answer : null;
@@ -133,7 +135,7 @@ function textOf(answer: EngineAnswer | null, name: string): string | null {
   return typeof value === "string" ? value.slice(0, LONGEST_TEXT) : null;
 }
 
-/** As Prometheus writes it: 1.79e+09 and 1790000000.12 are both usual. */
+/** Prometheus text format: 1.79e+09 and 1790000000.12 are both usual. */
 function startIn(metrics: EngineAnswer | null): number | null {
   const line = metrics?.status === 200 ? /^process_start_time_seconds(?:\{[^}\n]*\})? (\S+)/m.exec(metrics.text) : null;
   const seconds = Number(line?.[1] ?? Number.NaN);

@@ -1,4 +1,4 @@
-/** The steps of an update, as an engine is asked for them. */
+/** Translates the steps of an update into requests to an engine. */
 
 import type { FleetUpdate } from "../contract/fleet.ts";
 import type { WeightOrder } from "../kernel/messages/run-fleet.ts";
@@ -9,19 +9,19 @@ import { pauseEngine, resumeEngine } from "./engine-pause.ts";
 import { adapterName, type FleetState } from "./state.ts";
 import { labelOf } from "./weights.ts";
 
-/** What changes something at an engine. */
+/** The steps that change something at an engine. */
 export type Change = Exclude<Step, { do: "probe" }>;
 
 const UNLOAD_MS = 60_000;
 
-/** Milliseconds that a step may take. */
+/** The timeout of a step, in milliseconds. */
 export function timeOf({ update }: FleetState, { do: what }: Change): number {
   const { pause_s, update_s, resume_s } = update;
   if (what === "unload") return UNLOAD_MS;
   return 1000 * { pause: pause_s, load: update_s, resume: resume_s }[what];
 }
 
-/** Never throws; over in its time. */
+/** Never throws, and ends within the step's timeout. */
 export async function change(engine: Engine, state: FleetState, step: Change): Promise<StepOutcome> {
   const { pause } = state.update;
   const timeout_ms = timeOf(state, step);
@@ -44,7 +44,7 @@ function outcomeOf(reply: EngineReply): StepOutcome {
   return reply.kind === "done" ? { ok: true, message: "" } : { ok: false, message: reply.message };
 }
 
-/** What is to be loaded, or why it cannot be. */
+/** The weights to load, or the reason why they cannot be loaded. */
 function loadOf(update: FleetUpdate, order: WeightOrder): WeightLoad | string {
   const { mode } = update;
   const { location, version } = order;

@@ -1,4 +1,4 @@
-/** What the rest of the platform asks of fleets. */
+/** The functions of fleets that the rest of the platform calls. */
 import type { Scope } from "../contract/scope.ts";
 import type { FleetHooks, FleetLimits } from "../kernel/kit/fleet-hooks.ts";
 import type { OwnedObject } from "../kernel/kit/slice-hooks.ts";
@@ -24,8 +24,8 @@ function whyDown(replicas: readonly ReplicaStanding[]): string {
 export const fleetHooks: FleetHooks = { find: findPlace, reach: fleetReach, limits, object: fleetObject };
 
 /**
- * An engine that is paused in a step which has not ended keeps its fleet: only the fleet knows of it, and only while its keys
- * are there.
+ * The objects to free when a project is deleted. A fleet whose engine is paused in a step that has not ended must stay:
+ * only the fleet object can resume the engine, and only while the replica's keys exist.
  */
 export async function fleetObjects(env: Env, scope: Scope, limit: number): Promise<OwnedObject[]> {
   const ids = await fleetsOfProject(env.DB, scope, limit);

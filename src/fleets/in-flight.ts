@@ -1,25 +1,25 @@
 /**
- * Calls that replicas have been given and that have not ended: in memory. After a fall they begin at none.
+ * Calls that were given to replicas and have not ended. In memory only: after a restart there are none.
  *
- * Invariant. A call whose end nobody tells of counts as over when its time is.
+ * Invariant. A call whose end is not reported counts as ended at its `until`.
  */
 import type { Weights } from "./weights.ts";
 
 export interface Call {
   readonly replica_id: string;
   readonly rollout_id: string;
-  /** As it was named to it. */
+  /** The model name that the call uses at the replica. */
   readonly model: string;
-  /** What it is to be sampled by, where its run trains on the fleet. */
+  /** The weights that must sample it, if its run trains on the fleet. */
   readonly weights: Weights | null;
   readonly until: number;
 }
 
 export class InFlight {
-  /** By number. */
+  /** By call number. */
   readonly #calls = new Map<number, Call>();
   readonly #counts = new Map<string, number>();
-  /** When the first of them may be over by its time. */
+  /** The earliest `until` of the calls. */
   #nextAt = Number.POSITIVE_INFINITY;
 
   add(number: number, call: Call): void {
@@ -28,7 +28,7 @@ export class InFlight {
     this.#nextAt = Math.min(this.#nextAt, call.until);
   }
 
-  /** Null: it has ended already, or nobody knows of it. */
+  /** Null: the call has already ended, or is unknown. */
   end(number: number): Call | null {
     const call = this.#calls.get(number);
     if (call === undefined) return null;
@@ -59,7 +59,7 @@ export class InFlight {
     }
   }
 
-  /** A replica that is gone, or of which nothing is known any more. */
+  /** For a replica that was removed. */
   forget(replica: string): void {
     for (const [number, { replica_id }] of this.#calls) if (replica_id === replica) this.#calls.delete(number);
     this.#counts.delete(replica);

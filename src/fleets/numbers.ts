@@ -1,4 +1,4 @@
-/** Numbers that only grow, whatever falls: from blocks of which the disk knows. One write a block. */
+/** Numbers that only grow, even after a crash: they come from blocks that are reserved on disk in one write each. */
 const BLOCK = 10_000;
 
 export class Numbers {
@@ -7,7 +7,7 @@ export class Numbers {
   #next = 0;
   #end = 0;
 
-  /** `reserved`: the last number that was reserved, 0 for none; `reserve` keeps it. Asked when one is needed first. */
+  /** `reserved` returns the last reserved number, or 0; `reserve` stores it. First called when a number is needed. */
   constructor(reserved: () => number, reserve: (upTo: number) => void) {
     this.#reserved = reserved;
     this.#reserve = reserve;

@@ -1,11 +1,11 @@
 /**
- * One fleet, one object: which of its replicas takes a call, which weights each has, and how new ones get there. What it
- * decides stands in the rules beside it.
+ * The Durable Object of one fleet: it chooses the replica for a call, tracks the weights of each replica, and updates
+ * them. The rules are in the pure modules of this folder.
  *
- * Invariants. What is on its way is on disk before it begins; what only counts (calls in flight, failures in a row) is in
- * memory. An object nobody created answers `gone` or null and writes nothing. Where nothing is due there is no alarm: a
- * fleet that nobody uses asks its replicas nothing. The alarm never throws. It asks no object that waits for it: its trainers and its
- * endpoint's object are told by the alarm, or after the answer.
+ * Invariants. A step is on disk before it starts; counts (calls in flight, failures in a row) are in memory. An object
+ * that was not created answers `gone` or null and writes nothing. If nothing is due, there is no alarm: an unused fleet
+ * does not probe its replicas. The alarm never throws. The object never waits for an object that waits for it: it
+ * notifies trainers and the endpoint object from the alarm or after its answer.
  */
 import { DurableObject } from "cloudflare:workers";
 import type { Send } from "../kernel/clients/outgoing.ts";
@@ -33,24 +33,24 @@ import { type FleetOf, FleetStore } from "./store.ts";
 import { versionOf } from "./stretches.ts";
 import { askAgainAt, longestUpdateMs } from "./waiting.ts";
 
-/** Settings are told when they change; one that was lost is read so much later. */
+/** The object is notified of new settings. It also reads them this often, in case a notification was lost. */
 const SETTINGS_MS = 5 * 60_000;
-/** A replica that is held off stays so until its new settings were read, whoever was told of them. */
+/** A held replica stays held until its new settings were read, even if the notification was lost. */
 const HELD_MS = 60_000;
-/** A fleet that no call used or waited for so long is looked at only to be updated. */
+/** After this time without a call or a waiting run, the fleet is probed only for updates. */
 const USED_MS = 3600_000;
 const NOTE_USED_MS = 5 * 60_000;
-/** A call for which no replica has a place now is to be asked for again so soon. */
+/** When to ask again if every replica is at its limit of calls. */
 const AGAIN_MS = 1000;
 const GONE = "its fleet was deleted";
 const NOTHING: FleetStanding = { replicas: [], max_concurrent: 0, weights: null };
 
 export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> {
-  /** The clock, replaced by tests. */
+  /** The clock; tests replace it. */
   now: () => number = () => Date.now();
-  /** The network that leads to engines, replaced by tests. */
+  /** The network to the engines; tests replace it. */
   network: Send | undefined;
-  /** How long whoever deletes it waits for a step under way, replaced by tests. */
+  /** How long a deletion waits for a step in progress; tests replace it. */
   lastStepMs = 10_000;
   readonly #store: FleetStore;
   readonly #tombstone: Tombstone;
@@ -58,11 +58,11 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
   readonly #driver: Driver;
   readonly #inFlight = new InFlight();
   readonly #circuits = new Circuits();
-  /** When settings were last read; null: not by this instance. */
+  /** When this instance last read the settings; null: not yet. */
   #readAt: number | null = null;
   #reading: Promise<void> | null = null;
   #armedAt: number | null = null;
-  /** The sum that the endpoint's object was last told of. */
+  /** The sum that the endpoint object was last notified of. */
   #permits: number | null = null;
 
   constructor(state: DurableObjectState, env: Env) {
@@ -177,7 +177,7 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
     const [why = null] = asked.map((replica) => whyNotNow(state, replica)).filter((one) => one !== null);
     if (why !== null) return why;
     const now = this.now();
-    // A fleet is deleted at once; of a replica's new settings somebody may have to be told first.
+    // A fleet is deleted immediately. New settings of a replica may first have to be read after a lost notification.
     const held_until = now + HELD_MS + (replica_id === null ? 0 : SETTINGS_MS);
     this.#keep(asked.reduce((held, { id }) => withReplica(held, id, { held_until }, now), state));
     return null;
@@ -186,7 +186,7 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
   async changed(of: FleetOf): Promise<void> {
     if (this.#tombstone.stands) return;
     this.#readAt = null;
-    // One that is under way may have read what was there before.
+    // A read in progress may have read the previous settings.
     await this.#reading;
     this.#readAt = null;
     await this.#readSettings(of);
@@ -234,12 +234,12 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
     await this.#arm();
   }
 
-  /** Null for a fleet that nobody created, or that is gone. */
+  /** Null for a fleet that was not created or was deleted. */
   #of(): FleetOf | null {
     return this.#tombstone.stands ? null : this.#store.of();
   }
 
-  /** False for a fleet that there is not. What this instance has not read it reads; what cannot be read stays as it is known. */
+  /** Reads the settings once; if that fails, the known ones apply. Returns false if the fleet does not exist. */
   async #open(of: FleetOf): Promise<boolean> {
     if (this.#tombstone.stands) return false;
     if (this.#readAt !== null) return this.#of() !== null;
@@ -247,7 +247,7 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
     return this.#of() !== null;
   }
 
-  /** Throws only where nothing is known. */
+  /** Throws only if no settings are known. */
   async #readAgain(of: FleetOf): Promise<void> {
     try {
       await this.#readSettings(of);
@@ -301,7 +301,9 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
     await this.#arm();
   }
 
-  /** On disk; and whoever grants permits hears of their sum. */
+  /**
+   * Stores the state, and notifies the endpoint object, which grants leases, if the sum of calls at once has changed.
+   */
   #keep(state: FleetState): void {
     const of = this.#of();
     if (of === null) return;
@@ -312,7 +314,7 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
     this.ctx.waitUntil(this.#tellEndpoint(of));
   }
 
-  /** One that was lost is read by itself some minutes later. */
+  /** If this notification is lost, the endpoint object reads the sum itself some minutes later. */
   async #tellEndpoint({ scope, fleet_id }: FleetOf): Promise<void> {
     try {
       await endpointObject(this.env, scope, fleet_id).changed();
@@ -331,7 +333,7 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
     });
   }
 
-  /** An alarm that comes too early costs less than setting it anew with every call. */
+  /** An alarm that fires too early costs less than setting the alarm again with every call. */
   async #arm(): Promise<void> {
     const at = this.#nextAt();
     if (at === null || (at <= this.now() && this.#driver.wake())) return;

@@ -1,8 +1,9 @@
 /**
- * What trainers and those who update replicas by themselves say to a fleet, and what trainers are told of it. Pure.
+ * Applies what trainers, and other parties that update replicas, report to a fleet, and decides what trainers are
+ * notified of. Pure.
  *
- * Invariants. What comes late takes nothing back: a later generation, then a later version, wins, and a run that is over
- * orders nothing.
+ * Invariants. A late message undoes nothing: the later generation wins, then the later version. A run that is over
+ * cannot order weights.
  */
 import type { ReplicaReport, WeightOrder } from "../kernel/messages/run-fleet.ts";
 import { go, type Moment, phaseOf, withStretch } from "./driving.ts";
@@ -11,7 +12,7 @@ import { again, type FleetState, interrupts, type Replica, type Told, withReplic
 import { voidStretch } from "./stretches.ts";
 import type { Weights } from "./weights.ts";
 
-/** Runs that train adapters of their own on one fleet. */
+/** The most runs that train their own adapters on one fleet. */
 const RUNS_AT_ONCE = 64;
 
 export function isLater(one: Weights, other: Weights): boolean {
@@ -30,7 +31,7 @@ export function takeOrder(before: FleetState, order: WeightOrder, now: number): 
   return shownAnew({ ...before, orders }, now);
 }
 
-/** The run is over: an order of it that comes late is none. So many of them are known as may train at once. */
+/** The run is over: a late order of it is ignored. As many ended runs are remembered as may train at the same time. */
 export function runOver(before: FleetState, run_id: string, now: number): FleetState {
   let state = orderGone(before, run_id, now);
   for (const { id, claimed } of Object.values(before.replicas)) {
@@ -40,7 +41,7 @@ export function runOver(before: FleetState, run_id: string, now: number): FleetS
   return { ...state, released: [...before.released, run_id].slice(-RUNS_AT_ONCE) };
 }
 
-/** The run wants no more of what it ordered. */
+/** The run no longer needs the weights that it ordered. */
 export function orderGone(before: FleetState, run_id: string, now: number): FleetState {
   const orders = before.orders.filter((order) => order.run_id !== run_id);
   if (orders.length === before.orders.length) return before;
@@ -54,19 +55,19 @@ export function orderGone(before: FleetState, run_id: string, now: number): Flee
   return state;
 }
 
-/** Whether a replica takes calls may follow from what is wanted. */
+/** An order can change whether a replica takes calls. */
 function shownAnew(before: FleetState, now: number): FleetState {
   let state = before;
   for (const id of Object.keys(before.replicas)) state = withReplica(state, id, {}, now);
   return state;
 }
 
-/** By id or by name. Null where the fleet has none such. */
+/** Finds a replica by id or by name; null if the fleet has none. */
 export function named({ replicas }: FleetState, replica: string): Replica | null {
   return replicas[replica] ?? Object.values(replicas).find(({ name }) => name === replica) ?? null;
 }
 
-/** Somebody else changes a replica's weights, and says so. */
+/** Another party changes a replica's weights and reports it. */
 export function reported(before: FleetState, report: ReplicaReport, moment: Moment): FleetState {
   const replica = named(before, report.replica);
   if (replica === null || before.update.mode !== "reported") return before;
@@ -88,17 +89,17 @@ export function reported(before: FleetState, report: ReplicaReport, moment: Mome
     report.state === "pending" ? withStretch(before, replica.id, { end: number }) : unannounced(before, replica);
   const state = withReplica(ended, replica.id, { holds: null, doubt, claimed: weights, failing: null }, now);
   const name = report.state === "pending" ? "reported" : "verify";
-  // It goes on being verified: the same report again.
+  // If the replica is already being verified, this is the same report again.
   const begun = phase ?? phaseOf(name, now, now);
   return go(state, { ...replica, phase: { ...begun, fault: null } }, { name, target: weights }, now);
 }
 
-/** Nobody knows since when it has had them, unless it was said that they were coming: then its stretch has ended. */
+/** It is unknown since when it has had these weights. After a `pending` report the interval has already ended. */
 function unannounced(state: FleetState, { id }: Replica): FleetState {
   return { ...state, stretches: { ...state.stretches, [id]: voidStretch(state.stretches[id] ?? []) } };
 }
 
-/** What trainers have not heard of a replica yet. */
+/** What trainers have not yet been notified of about this replica. */
 export function untold(state: FleetState, replica: Replica): Told[] {
   return state.orders.flatMap((order): Told[] => {
     const { run_id, generation } = order;
@@ -122,14 +123,15 @@ function newsOf(
       const version = servedVersion(state, replica, order.run_id);
       return version === null ? null : { version, state: "applied" };
     }
-    // It is back soon.
+    // The replica is expected back soon.
     case "updating":
     case "joining":
       return null;
     case "stale":
     case "down":
     case "draining":
-      // What nobody counts on is not to be taken back, but for an update that was to be.
+      // A trainer that was never notified does not count on the replica, so there is nothing to withdraw. A failed
+      // update is reported anyway.
       if (heard === null && replica.failing === null) return null;
       return { version: order.version, state: "failed" };
   }
@@ -146,7 +148,7 @@ export function noteTold(before: FleetState, id: string, tell: Told, now: number
   return withReplica(before, id, { told: [...told, tell] }, now);
 }
 
-/** Replicas that are gone are not to be waited for. */
+/** Removed replicas are reported as failed, so that trainers do not wait for them. */
 export function leavingNews({ orders }: Pick<FleetState, "orders">, told: readonly Told[]): Told[] {
   return told.flatMap(({ run_id }) => {
     const order = orders.find((one) => one.run_id === run_id);

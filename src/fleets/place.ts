@@ -1,4 +1,4 @@
-/** The fleet that a run names: where its calls go, and why a training run may not begin on it. */
+/** The fleet that a run names: where its calls go, and why a training run may not start on it. */
 
 import type { Scope } from "../contract/scope.ts";
 import { whyUntrainable } from "../core/training/engine-exactness.ts";
@@ -38,7 +38,7 @@ export async function findPlace(env: Env, scope: Scope, nameOrId: string): Promi
   return { ok: true, value };
 }
 
-/** Whether several training runs may have a fleet at once: their weights go by different names. */
+/** Whether several training runs may use a fleet at the same time: only if their weights have different names. */
 export function sharesWeights({ mode }: FleetRow["update"]): boolean {
   return mode === "lora_versioned";
 }
@@ -50,14 +50,14 @@ async function refuseTraining(
   training: FleetTraining,
   now: number,
 ): Promise<Result<never> | null> {
-  // Whatever they have, version 0 is loaded over it.
+  // The initial weights replace whatever the replicas have.
   const held = training.initial_weights ? refuseInitialWeights(called.fleet) : await refuseHeld(env, scope, called);
   return held ?? (await refuseReplicas(env, scope, training, called.replicas, now));
 }
 
 /**
- * Its replicas have the weights of a run that is over, and nothing but their servers' start puts back what a run begins
- * with. Each is looked at first: it may have been started anew.
+ * Refuses if replicas have the weights of a run that is over: only a restart of their servers restores the weights that
+ * a run starts with. Each such replica is probed first, since it may have been restarted.
  */
 export async function refuseHeld(
   env: Env,
@@ -73,14 +73,14 @@ export async function refuseHeld(
   return refuse("conflict", `replica ${name}: ${held.unfit}`, "fleet");
 }
 
-/** An adapter lies on what an engine was started with. */
+/** With adapters, version 0 is the base model that the engine was started with. */
 function refuseInitialWeights({ update: { mode } }: Pick<FleetRow, "update">): Result<never> | null {
   if (mode !== "lora_versioned") return null;
   const message = `initial_weights: the fleet's update.mode ${mode} cannot load version 0: leave it out`;
   return refuse("invalid_request", message, "initial_weights");
 }
 
-/** Each engine of a fleet is asked. Those that do not answer now may come back: one at least must. */
+/** Probes each engine of the fleet. An engine that does not answer now may come back, but at least one must answer. */
 async function refuseReplicas(
   env: Env,
   scope: Scope,

@@ -1,8 +1,9 @@
 /**
- * What a look at a replica tells: whether it is there, whether it is the server that it was, and what it serves. Pure.
+ * Applies the result of a probe to a replica: whether it answers, whether it is the same process as before, and what it
+ * serves. Pure.
  *
- * Invariants. A server that was started anew has what it was started with, whatever it had. One that was away, and shows
- * neither which process it is nor which weights it has, is believed nothing but what somebody reports of it.
+ * Invariants. A restarted server has the weights that it was started with. If a server was unreachable and reports
+ * neither its process nor its weights, its weights stay unknown until they are reported again.
  */
 
 import { fail, go, type Moment, unwantedOf, wantedOf, withStretch } from "./driving.ts";
@@ -22,10 +23,10 @@ import { contradicted, isLabelOf, isSameWeights, namesVersion, type Proof, type 
 
 type Alive = Extract<EngineCheck, { kind: "alive" }>;
 
-/** `at`: the number of the moment at which it was begun; `number`: of now. */
+/** `at`: the number at which the probe started; `number`: the number of now. */
 export interface Probed extends Moment {
   readonly at: number;
-  /** The phase that it was begun for; null: none. What has gone on meanwhile is not decided by it. */
+  /** The phase in which the probe started; null: none. The result does not decide a later phase. */
   readonly phase: PhaseName | null;
   readonly check: EngineCheck;
 }
@@ -55,7 +56,7 @@ function proofOf({ started_at, weights }: Alive): Proof {
   return { process: started_at === null ? null : String(started_at), label: weights };
 }
 
-/** Its weights are changed next: who it is now is to be met again afterwards. */
+/** The weights are changed next. Stores the identity of the server, to compare it afterwards. */
 function looked(state: FleetState, replica: Replica, check: Alive, now: number): FleetState {
   const known = withReplica(state, replica.id, { proof: proofOf(check), ...restart(replica, check) }, now);
   const fresh = known.replicas[replica.id] ?? replica;
@@ -79,7 +80,7 @@ function verified(before: FleetState, replica: Replica, check: Alive, moment: Pr
   const fault = faultOf(before, replica, target, check);
   if (fault !== null) {
     if (interrupts(before.update)) return fail(withReplica(before, id, UNKNOWN, now), replica, fault, now);
-    // Adapters are loaded without a look before: the next try has to know this process, and that it has none of them.
+    // Adapters are loaded without a `look` before. The next try needs the new process and an empty list of adapters.
     const known = isRestarted(proof, check) ? startedAnew(before, replica, proofOf(check), moment) : before;
     return fail(known, known.replicas[id] ?? replica, fault, now);
   }
@@ -94,7 +95,7 @@ function verified(before: FleetState, replica: Replica, check: Alive, moment: Pr
 
 const UNKNOWN = { holds: null, doubt: "its weights were changed to unexpected ones" } as const;
 
-/** Why nobody can say that it has these weights now; null where it was seen. */
+/** Why the replica does not certainly have these weights now; null if it has them. */
 function faultOf({ update }: FleetState, { proof }: Replica, target: Weights, check: Alive): string | null {
   if (proof === null) return "it was not probed before its weights were changed: report them again";
   if (isRestarted(proof, check)) return "it was restarted while its weights were being changed";
@@ -111,7 +112,7 @@ function faultOf({ update }: FleetState, { proof }: Replica, target: Weights, ch
   );
 }
 
-/** Between updates: whether it is what it was. */
+/** Between updates: compares the replica with what was known of it. */
 function compared(state: FleetState, replica: Replica, check: Alive, moment: Probed): FleetState {
   const { id, holds, proof, adapters, doubt } = replica;
   const { now, number } = moment;
@@ -136,7 +137,7 @@ function compared(state: FleetState, replica: Replica, check: Alive, moment: Pro
   return withReplica(state, id, { ...told, failing: stillFailing(state, replica, now) }, now);
 }
 
-/** These adapters are left of its own. One that nobody wanted was unloaded, even if no answer said so. */
+/** The adapters that are left. A missing one that was not needed counts as unloaded, even without an answer. */
 function without(state: FleetState, replica: Replica, adapters: readonly Weights[]): Partial<Replica> {
   const lost = replica.adapters.filter((one) => !adapters.includes(one));
   if (lost.length === 0) return {};
@@ -146,20 +147,20 @@ function without(state: FleetState, replica: Replica, adapters: readonly Weights
   return { adapters, ...(unloaded && { unload_failed: null }), ...(missed && { behind: true }) };
 }
 
-/** It was taken to have what it was started with, and says otherwise. A bare 0 may be what it was started with. */
+/** It was taken to have its initial weights, but reports a version. A bare 0 may be the name of initial weights. */
 function changedBefore({ update }: FleetState, { label }: Proof): string | null {
   if (!interrupts(update) || label === null || label === "0" || !namesVersion(label)) return null;
   return `it already reports version ${label}: its weights were changed before it was attached`;
 }
 
-/** What failed and nobody wants any more is over. */
+/** A failure is cleared if the update that failed is no longer needed. */
 function stillFailing(state: FleetState, replica: Replica, now: number): Replica["failing"] {
   const { failing, holds } = replica;
   if (failing === null || failing.at > now || holds === null) return failing;
   return wantedOf(state, replica) === null ? null : failing;
 }
 
-/** Somebody else put other weights onto it. */
+/** Another party has loaded other weights. */
 function changedBy({ holds, proof }: Replica, check: Alive): string | null {
   if (holds === null) return null;
   const { label = null } = proof ?? {};
@@ -171,7 +172,7 @@ function changedBy({ holds, proof }: Replica, check: Alive): string | null {
   return `it reports ${check.weights} after ${label}: somebody else changed its weights`;
 }
 
-/** It does not serve what it was taken to serve, and nobody knows since when. */
+/** The replica does not serve the expected weights, and it is unknown since when. */
 export function doubted(state: FleetState, id: string, why: string, { now }: Moment): FleetState {
   const stretches = { ...state.stretches, [id]: endAtConfirmed(state.stretches[id] ?? []) };
   return withReplica({ ...state, stretches }, id, { holds: null, doubt: why }, now);
@@ -182,7 +183,7 @@ function startedAnew(before: FleetState, replica: Replica, proof: Proof, moment:
   const { now, number } = moment;
   const behind = before.orders.some(({ version }) => version > 0);
   const { failing } = replica;
-  // Whoever updates it may have done so before it was looked at.
+  // The party that updates the replica may have done so before this probe.
   if (replica.claimed !== null) {
     const again = withReplica(before, id, { proof, failing: null }, now);
     return doubted(again, id, "it was restarted: report its weights again", moment);
@@ -192,7 +193,7 @@ function startedAnew(before: FleetState, replica: Replica, proof: Proof, moment:
   return withStretch(state, id, { from: number, weights: "start", proof });
 }
 
-/** What it met is told to the stretches: calls that ended before it was begun are known. */
+/** Confirms the version intervals with this probe: the versions of calls that ended before it started are now known. */
 function confirmed(state: FleetState, { id }: Replica, check: Alive, { at }: Probed): FleetState {
   const before = state.stretches[id];
   if (before === undefined) return state;
@@ -203,7 +204,7 @@ function confirmed(state: FleetState, { id }: Replica, check: Alive, { at }: Pro
   return { ...state, stretches: { ...state.stretches, [id]: confirm(before, seen, { at, going }) } };
 }
 
-/** The same server, as far as it shows; one that never showed is watched instead: it was not away. */
+/** Whether it is the same server. One that never shows its identity is the same as long as it was not away. */
 function isStill({ holds }: Replica, was: Proof, seen: Proof): boolean {
   if (holds === null) return false;
   if (holds === "start") return was.label === null || seen.label === null || was.label === seen.label;
@@ -217,7 +218,7 @@ function notThere(before: FleetState, replica: Replica, message: string, moment:
   return fail(before, replica, `probe: ${message}`, moment.now);
 }
 
-/** What the label of a reply says against what was known of its replica; null: nothing. */
+/** What a reply's label says, if it contradicts the replica's known weights; null if it does not. */
 export function contradiction(
   { replicas, stretches }: FleetState,
   {
@@ -226,7 +227,7 @@ export function contradiction(
     label,
     weights,
   }: Pick<EndedCall, "replica_id" | "number" | "label"> & {
-    /** What it was given for; null: nobody remembers, or it was given for none. */
+    /** The weights that the call was given for; null: unknown, or none. */
     readonly weights: Weights | null;
   },
 ): string | null {
@@ -235,12 +236,12 @@ export function contradiction(
   const held = holds !== null && holds !== "start" && last?.to === null && last.from < number ? holds : null;
   const applied = weights ?? held;
   const says = contradicted(label, applied);
-  // Its own name for what it was started with.
+  // The engine's own name for the weights it was started with.
   if (says === null || (applied?.version === 0 && label === proof?.label)) return null;
   return `it reports ${says} after ${applied?.version} was applied`;
 }
 
-/** A reply of its own contradicts what it was taken to serve: then nothing that it has said is believed. */
+/** A reply of the replica contradicts its known weights, so nothing that it reported earlier is relied on. */
 export function lied(before: FleetState, id: string, says: string, moment: Moment): FleetState {
   const replica = before.replicas[id];
   if (replica === undefined) return before;
@@ -250,7 +251,7 @@ export function lied(before: FleetState, id: string, says: string, moment: Momen
   return withReplica({ ...before, stretches }, id, { holds, adapters: [], doubt: says, failing }, moment.now);
 }
 
-/** It answered that it has no adapter of that name: it is loaded again. */
+/** The replica answered that it has no adapter of that name: the adapter is loaded again. */
 export function lacksAdapter(before: FleetState, id: string, model: string, now: number): FleetState {
   const replica = before.replicas[id];
   if (replica === undefined || replica.phase !== null) return before;
@@ -258,7 +259,7 @@ export function lacksAdapter(before: FleetState, id: string, model: string, now:
   return withReplica(before, id, without(before, replica, adapters), now);
 }
 
-/** It does not answer: until a probe says otherwise it gets no calls. */
+/** The replica does not answer: it gets no calls until a probe succeeds. */
 export function isAway(before: FleetState, replica: Replica, message: string, moment: Moment): FleetState {
   const { id, outage, holds, proof } = replica;
   const { now } = moment;

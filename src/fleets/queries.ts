@@ -1,6 +1,6 @@
 /**
- * Fleets and their replicas: engines that serve one policy, with their keys, sealed. A deleted fleet keeps its row for the
- * runs that name it, without its name, so that the name is free.
+ * Queries for fleets and their replicas. A replica's row holds its sealed keys. A deleted fleet keeps its row for the
+ * runs that name it, but without its name, so that the name can be used again.
  */
 import { and, count, eq, exists, inArray, isNotNull, notExists, or, sql } from "drizzle-orm";
 import { LIMITS } from "../contract/limits.ts";
@@ -21,16 +21,16 @@ export type FleetChanges = Some<Pick<NamedFleet, "name" | "update" | "prices" | 
 export type ReplicaChanges = Some<Omit<NewReplica, "id" | "fleet_id" | "name" | "created_at">>;
 
 const named = namedRows(fleets);
-/** Fleets that are there. */
+/** Only fleets that are not deleted. */
 export const { find: findFleet, list: listFleets } = named;
 
-/** A fleet by id, whatever became of it: for the runs that name it. */
+/** A fleet by id, deleted or not: for the runs that name it. */
 export async function getFleet(database: D1Database, scope: Scope, id: string): Promise<FleetRow | null> {
   const rows = await inProject(database, scope).select(fleets, eq(fleets.id, id));
   return rows[0] ?? null;
 }
 
-/** In the order in which they were added. */
+/** In the order of creation. */
 export async function replicasOf(database: D1Database, scope: Scope, fleetId: string): Promise<ReplicaRow[]> {
   const rows = inProject(database, scope).select(replicas, eq(replicas.fleet_id, fleetId));
   return await rows.orderBy(sql`${replicas.created_at}`, sql`${replicas.id}`);
@@ -41,7 +41,7 @@ export async function getReplica(database: D1Database, scope: Scope, id: string)
   return rows[0] ?? null;
 }
 
-/** Ids of a project's first fleets by id, deleted ones too: they have objects. */
+/** The first ids of a project's fleets, ordered by id. Includes deleted fleets, since they have objects. */
 export async function fleetsOfProject(database: D1Database, scope: Scope, limit: number): Promise<string[]> {
   const rows = await inProject(database, scope)
     .columns({ id: fleets.id }, fleets)
@@ -50,7 +50,7 @@ export async function fleetsOfProject(database: D1Database, scope: Scope, limit:
   return rows.map(({ id }) => id);
 }
 
-/** Of several fleets, in the order in which they were added. */
+/** The replicas of several fleets, in the order of creation. */
 export async function replicasOfAll(
   database: D1Database,
   scope: Scope,
@@ -73,7 +73,9 @@ export async function findReplica(
   return rows[0] ?? null;
 }
 
-/** A fleet and its first replicas, all or none. `full`: the project has as many as it may. */
+/**
+ * Inserts a fleet and its first replicas, all or none. `full`: the project already has the maximum number of fleets.
+ */
 export function insertFleet(
   database: D1Database,
   scope: Scope,
@@ -87,7 +89,7 @@ export function insertFleet(
   return insertWithin(database, scope, fleets, fleet, made, { ...room, beside });
 }
 
-/** `gone`: the fleet is, or has as many replicas as it may. */
+/** `gone`: the fleet does not exist, or already has the maximum number of replicas. */
 export function insertReplica(
   database: D1Database,
   scope: Scope,
@@ -101,7 +103,7 @@ export function insertReplica(
   return insertOnce(database, scope, replicas, replica, made, { also });
 }
 
-/** Null: it is gone, or `untrained` and a training run that has not ended has it. `taken`: the name is. */
+/** Null: no such fleet, or `untrained` is set and an unfinished training run uses it. `taken`: the name is used. */
 export function updateFleet(
   database: D1Database,
   scope: Scope,
@@ -113,7 +115,9 @@ export function updateFleet(
   return named.update(database, scope, id, changes, ...free);
 }
 
-/** Null: its addresses or keys are not what they were `before`, so what was decided by them does not hold, or it is gone. */
+/**
+ * Null: the replica is gone, or its addresses or keys differ from `before`, so a decision based on them is not valid.
+ */
 export async function updateReplica(
   database: D1Database,
   scope: Scope,
@@ -133,18 +137,18 @@ export async function updateReplica(
   return rows[0] ?? null;
 }
 
-/** Its keys go with it. */
+/** Its keys are deleted too. */
 export async function deleteReplica(database: D1Database, scope: Scope, id: string): Promise<void> {
   await inProject(database, scope).delete(replicas, eq(replicas.id, id));
 }
 
-/** Unfinished runs that name it: ids, at most `RUNS_TOLD`. */
+/** Ids of unfinished runs that name the fleet, at most `RUNS_TOLD`. */
 export async function runsOnFleet(database: D1Database, scope: Scope, id: string): Promise<string[]> {
   const using = await unfinishedRuns(database, scope, eq(runs.endpoint_id, id)).limit(RUNS_TOLD);
   return using.map((run) => run.id);
 }
 
-/** Deletes a fleet that no unfinished run uses, with its replicas; otherwise says which do, as deleteEndpoint does. */
+/** Deletes a fleet that no unfinished run uses, with its replicas; otherwise returns the runs that use it. */
 export async function deleteFleet(database: D1Database, scope: Scope, id: string, now: number): Promise<Deleted> {
   const project = inProject(database, scope);
   const used = () => unfinishedRuns(database, scope, eq(runs.endpoint_id, id));

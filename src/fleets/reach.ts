@@ -1,11 +1,11 @@
 /**
- * A call of a rollout whose run is on a fleet. The fleet's object says which replica takes it, under which number and by
- * which name of the model, and hears of its end: two questions a call, which hold no connection of the six.
+ * Sends a rollout's call to its run's fleet. The fleet object chooses the replica, the call's number and the model
+ * name, and is notified of the call's end: two requests to the object per call, which use none of the six connections.
  *
- * Invariants. A call that no replica takes now waits and has not left; call-outcome.ts says how long. What is wrong with one
- * replica, its key and its models included, fails that call and is tried again: the fleet has others, and the next call
- * names the one that failed. An end that could not be told leaves its turn without one, so that nobody takes it for
- * sampled by a version it was not.
+ * Invariants. If no replica takes a call now, the call waits and was not sent; call-outcome.ts says how long. If one
+ * replica is at fault, including its key or its models, the call fails and is retried: the fleet has other replicas,
+ * and the next call names the one that failed. If the end of a call cannot be reported, its turn gets no end number, so
+ * that no wrong version is assigned to it.
  */
 import { AuthenticationError, ModelError, PermissionDeniedError, serializeError } from "../contract/errors.ts";
 import type { FleetCallNote } from "../contract/trajectory.ts";
@@ -23,10 +23,10 @@ type Failed = Extract<TurnOutcome, { kind: "failed" }>;
 
 const UNKNOWN_MODEL = 404;
 
-/** `calls`: those of the object that plays the rollout. */
+/** `calls`: the subrequests of the object that plays the rollout. */
 export function fleetReach(env: Env, spec: RolloutSpec, calls: Subrequests, now: () => number): Reach {
   const { scope, endpoint_id: fleet_id } = spec;
-  // A stub of an object that was evicted stays broken.
+  // A new stub each time: a stub of an evicted object stays broken.
   const fleet = () => fleetObject(env, scope, fleet_id);
   const ended = async (call: EndedCall): Promise<number | null> => {
     try {
@@ -70,7 +70,7 @@ function askOf(spec: RolloutSpec, { from, waitMs }: ReachedCall) {
   };
 }
 
-/** Of the outstanding turn. */
+/** The replica that failed the last call of the current turn. */
 function failedLast({ failed_calls, turns }: Rollout): string | undefined {
   const last = failed_calls.at(-1);
   return last?.turn === turns.length ? last.replica : undefined;
@@ -94,7 +94,7 @@ function endOf(outcome: TurnOutcome): EndedCall["outcome"] {
   }
 }
 
-/** Without a status no reply came; what came with one and could not be used did. */
+/** Without a status no reply came. A reply that could not be used has a status. */
 function endOfFailed({ status, error }: Failed): EndedCall["outcome"] {
   if (status === UNKNOWN_MODEL) return "unknown_model";
   return status === undefined && error.error === ModelError.name ? "unreachable" : "failed";
@@ -109,7 +109,7 @@ function noteOf({ replica_id, number, model, version }: Go, end: number | null):
   return { replica_id, number, end, model, ...(version !== null && { version }) };
 }
 
-/** What is one replica's fault is not the run's: another may take the call. */
+/** A fault of one replica is not a fault of the run: another replica may take the call. */
 function onReplica(outcome: TurnOutcome, fleet_call: FleetCallNote): TurnOutcome {
   const { replica_id: replica } = fleet_call;
   switch (outcome.kind) {
@@ -126,7 +126,7 @@ function onReplica(outcome: TurnOutcome, fleet_call: FleetCallNote): TurnOutcome
   }
 }
 
-/** A replica that rejects its key, or may do so by a 403. */
+/** A replica that rejects its key. Some servers answer this with a 403. */
 const REFUSING: Readonly<Record<string, string>> = {
   [AuthenticationError.name]: "rejects its key",
   [PermissionDeniedError.name]: "forbids the call",

@@ -1,6 +1,6 @@
 /**
- * Which stored key a change of a replica would send to a server it was not given for: else whoever may patch could have
- * it sent to himself. Without a key of its own the control side gets `api_key`.
+ * Finds a stored key that a patch would send to a server it was not given for. Otherwise anyone who may patch a replica
+ * could have its key sent to their own server. If there is no control key, the control side gets `api_key`.
  */
 interface Stored {
   readonly base_url: string;
@@ -18,7 +18,7 @@ interface Patch {
 
 type KeyName = "api_key" | "control_key";
 
-/** The one to give again; null where each goes where it went. */
+/** The key that must be given again; null if each stored key goes to the same server as before. */
 export function strayKey(before: Stored, patch: Patch): KeyName | null {
   const was = serversOf(before);
   const is = serversOf({ ...before, ...defined(patch) });

@@ -1,4 +1,4 @@
-/** Replicas of a fleet: add, list, read, change, probe, remove. Keys go in and never come out. */
+/** Routes for the replicas of a fleet: add, list, read, change, probe, remove. Keys are accepted and never returned. */
 
 import { Deleted } from "../contract/endpoint.ts";
 import { EXAMPLE } from "../contract/primitives.ts";

@@ -1,9 +1,10 @@
 /**
- * Replicas of a fleet are added, changed, probed and removed here. Each is probed before it is stored, so that it is seen
- * with what it can do from the start; one that does not answer is stored all the same, since it may only be off for now.
+ * Adds, changes, probes and removes replicas of a fleet. A replica is probed before it is stored, so that its
+ * capabilities are shown from the start. A replica that does not answer is stored too, since it may be off only for
+ * now.
  *
- * Invariants. A stored key goes to no other server than it was given for. None is at an address at which the platform
- * offers models: tokens of a fleet are never charged.
+ * Invariants. A stored key is sent only to the server that it was given for. A replica may not be at an address where
+ * the platform sells models, since tokens of a fleet are never charged.
  */
 
 import type { ReplicaCapabilities, UpdateMode } from "../contract/fleet.ts";
@@ -38,7 +39,7 @@ import { twinOf } from "./twins.ts";
 import { refusePaused, replicaView, tellFleet } from "./views.ts";
 import type { ReplicaPatch, ReplicaRequest, ReplicaView } from "./wire.ts";
 
-/** All replicas of a new fleet are probed within so much time; those not reached by then are probed when asked. */
+/** The time for probing all replicas of a new fleet. The rest are probed on request. */
 const PROBES_MS = 20_000;
 
 interface OfFleet {
@@ -53,7 +54,7 @@ export async function listReplicas(env: Env, scope: Scope, fleet: string): Promi
   return { ok: true, value: await Promise.all(rows.map((row) => replicaView(env, scope, row))) };
 }
 
-/** Adds one to a fleet. `fleet`: its name or id. */
+/** Adds a replica to a fleet. `fleet`: its name or id. */
 export async function addReplica(
   env: Env,
   scope: Scope,
@@ -87,7 +88,7 @@ export async function addReplica(
   return { ok: true, value: { value: await replicaView(env, scope, replica), replayed } };
 }
 
-/** Only what the patch names changes; another address or key is probed anew. */
+/** Changes only the fields of the patch. A new address or key is probed. */
 export async function changeReplica(
   env: Env,
   scope: Scope,
@@ -118,7 +119,7 @@ export async function changeReplica(
   return await stored(env, scope, before, { ...changes, capabilities: capabilities.value });
 }
 
-/** Asks it again what it can do. */
+/** Probes a replica again. */
 export async function probeReplica(env: Env, scope: Scope, of: OfFleet, now: number): Promise<Result<ReplicaView>> {
   const found = await lookUp(env, scope, of);
   if (!found.ok) return found;
@@ -127,7 +128,7 @@ export async function probeReplica(env: Env, scope: Scope, of: OfFleet, now: num
   return await stored(env, scope, found.value, { capabilities: capabilities.value });
 }
 
-/** Calls that it has go on; it gets no others. Refused while it is paused: only by its keys can it be resumed. */
+/** Its calls in flight continue. Refused while its engine is paused, since only its keys can resume it. */
 export async function removeReplica(env: Env, scope: Scope, of: OfFleet): Promise<Result<{ id: string }>> {
   const found = await lookUp(env, scope, of);
   if (!found.ok) return found;
@@ -144,7 +145,7 @@ export async function readReplica(env: Env, scope: Scope, of: OfFleet): Promise<
   return found.ok ? { ok: true, value: await replicaView(env, scope, found.value) } : found;
 }
 
-/** Why an address may not be a replica's. `at`: where in the request it stands, with a dot behind it. */
+/** Why an address may not be a replica's. `at`: the path of the replica in the request, with a dot at the end. */
 export async function refuseReplica(
   env: Env,
   scope: Scope,
@@ -168,7 +169,10 @@ interface Addressed {
   readonly control_url?: string | null | undefined;
 }
 
-/** Why none may be at these addresses beside `others` of its fleet: what is loaded onto one would change another unseen. */
+/**
+ * Why no replica may be at these addresses in addition to `others`: both would be one engine, and loading weights onto
+ * one replica would change the other unnoticed.
+ */
 export function refuseTwin(
   code: "conflict" | "invalid_request",
   mode: UpdateMode,
@@ -201,7 +205,7 @@ async function refuseMove(
   return refuseTwin("conflict", fleet.update.mode, { base_url, control_url }, others);
 }
 
-/** The rows of replicas to come, each probed. */
+/** The rows of new replicas, each probed. */
 export async function newReplicas(
   env: Env,
   scope: Scope,
@@ -267,7 +271,7 @@ async function probeStored(
   return { ok: true, value: await probeEngine(engine, { model, now }) };
 }
 
-/** Null where a key was sealed under a secret that this deployment does not hold. */
+/** Null if a key was sealed under a secret that this deployment does not have. */
 async function openEngine(env: Env, scope: Scope, replica: ReplicaRow): Promise<Engine | null> {
   const { id, name, base_url, control_url, sealed_key, sealed_control_key } = replica;
   const open = async (kind: "replica" | "replica_control", sealed: string | null) =>

@@ -1,4 +1,4 @@
-/** Fleets. Their replicas: replica-routes.ts. */
+/** Routes for fleets. Routes for their replicas: replica-routes.ts. */
 
 import { EXAMPLE } from "../contract/primitives.ts";
 import { serviceOf } from "../kernel/http/operation.ts";

@@ -1,10 +1,11 @@
 /**
- * What a fleet's object is asked; what runs and trainers ask of it is declared in src/kernel/messages/run-fleet.ts. Everything
- * may come twice, and arguments and results only ever gain optional fields. Times are epoch milliseconds.
+ * The interface of a fleet object. The part that runs and trainers call is declared in
+ * src/kernel/messages/run-fleet.ts. Every message may arrive twice; arguments and results only gain optional fields.
+ * Times are epoch milliseconds.
  *
- * Which weights sampled a call is told without clocks. The object numbers what happens: each call as it begins and as it
- * ends, and each moment from which a replica's weights may be others. A call was sampled by one version if no such
- * moment lies between its two numbers.
+ * The version that sampled a call is found without clocks. The object numbers events: the start and the end of each
+ * call, and each point from which a replica's weights may differ. A call was sampled by one version if no such point
+ * lies between its two numbers.
  */
 
 import type { Scope } from "../contract/scope.ts";
@@ -13,42 +14,42 @@ import type { CalledBy } from "../kernel/messages/endpoint-wire.ts";
 import type { RunFleetRpc } from "../kernel/messages/run-fleet.ts";
 import type { ReplicaState } from "./wire.ts";
 
-/** A call of a rollout that is about to leave. */
+/** A rollout's call that is about to be sent. */
 export interface FleetCall {
   readonly scope: Scope;
   readonly fleet_id: string;
   readonly run_id: string;
-  /** The run whose weights are to sample it; absent: its own. */
+  /** The run whose weights must sample the call; absent: its own run. */
   readonly weights_of?: string;
-  /** That run says where version 0 is: see `WeightOrder`. */
+  /** The run names a location for version 0: see `WeightOrder`. */
   readonly loads_start?: true;
   readonly rollout_id: string;
   readonly turn: number;
-  /** The model that its run names. */
+  /** The model that the run names. */
   readonly model: string;
-  /** True where its tokens are to train: then it gets no replica whose weights nobody knows. */
+  /** True if its tokens are for training: then it gets only replicas whose weights are known. */
   readonly trains: boolean;
-  /** Who answered the rollout's turn before, and has its prefix cached. */
+  /** The replica that answered the rollout's previous turn and has its prefix cached. */
   readonly last_replica: string | null;
-  /** A replica that has just failed it: another is preferred. */
+  /** A replica that has just failed the call: another is preferred. */
   readonly failed_replica?: string;
-  /** How long the call may take: then it counts as over, whether or not anybody says so. */
+  /** How long the call may take. After that it counts as ended, even if no end was reported. */
   readonly wait_ms: number;
 }
 
 export type FleetPermit =
   | (CalledBy & { readonly kind: "go"; readonly number: number; readonly replica_id: string })
-  /** No replica takes it now: ask again then. `update_ms`: what an update of a replica may take by the fleet's settings. */
+  /** No replica takes the call now: ask again at `again_at`. `update_ms`: the longest update by the settings. */
   | { readonly kind: "wait"; readonly again_at: number; readonly reason: string; readonly update_ms?: number }
-  /** There is no such fleet any more. */
+  /** The fleet no longer exists. */
   | { readonly kind: "gone"; readonly reason: string };
 
 export interface EndedCall {
   readonly number: number;
   readonly replica_id: string;
-  /** `unreachable`: no connection, or one that broke. `unknown_model`: 404 for its model. `failed`: any other failure. */
+  /** `unreachable`: no connection, or a broken one. `unknown_model`: 404 for its model. `failed`: other failures. */
   readonly outcome: "answered" | "unreachable" | "unknown_model" | "failed" | "aborted";
-  /** How the reply named the weights that sampled it. */
+  /** The name of the weights in the reply. */
   readonly label?: string;
 }
 
@@ -56,7 +57,7 @@ export interface ReplicaStanding {
   readonly replica_id: string;
   readonly state: ReplicaState;
   readonly reason: string | null;
-  /** Why no training run could begin on it by the weights that it has. */
+  /** Why no training run could start on the replica with its current weights. */
   readonly unfit?: string | null;
   readonly in_flight: number;
   readonly version: number | null;
@@ -70,31 +71,34 @@ export interface FleetStanding {
 }
 
 export interface FleetRpc extends RunFleetRpc {
-  /** Once before a call leaves. A repeat of one whose reply was lost gets another number. */
+  /** Called once before a call is sent. A repeat after a lost reply gets another number. */
   begin(call: FleetCall): Promise<FleetPermit>;
-  /** Once it has ended; its number at that moment, null where nobody can say what sampled it. Null: no such fleet here. */
+  /**
+   * Called once when a call has ended. Returns the call's end number; `end` is null if the version that sampled it
+   * cannot be known. Null: the fleet does not exist here.
+   */
   ended(call: EndedCall): Promise<{ readonly end: number | null } | null>;
   /**
-   * Before a replica is taken out or gets another address, by which its engine could not be resumed any more: no update
-   * of it begins for some minutes. Why it may not be taken out now; null: it may. `replica_id` null: all of them, and
-   * none begins for a minute.
+   * Called before a replica is removed or its address changes, since its engine could not be resumed afterwards. No
+   * update of the replica starts for some minutes. Returns why it may not be removed now; null: it may. `replica_id`
+   * null: all replicas, and no update starts for a minute.
    */
   letGo(of: Pick<FleetCall, "scope" | "fleet_id">, replica_id: string | null): Promise<string | null>;
-  /** Its settings or its replicas are not what they were. Also begins it. */
+  /** The settings or the replicas have changed. Creates the object's state if necessary. */
   changed(of: Pick<FleetCall, "scope" | "fleet_id">): Promise<void>;
   /**
-   * `look`: after a look at each replica by whose weights no training run could begin. `waits`: a run waits for its
-   * replicas, so that they are looked at as while calls use them.
+   * `look`: first probes each replica with whose weights no training run could start. `waits`: a run waits for the
+   * replicas, so they are probed as often as if calls used them.
    */
   standing(of: Pick<FleetCall, "scope" | "fleet_id">, look?: boolean, waits?: boolean): Promise<FleetStanding>;
   /**
-   * Begins nothing more, resumes what it has paused, once, and frees its storage, since it is deleted: it is unknown from
-   * here on. False: an engine is paused in a step that has not ended, so that it is to be asked again.
+   * For a deletion: starts nothing more, resumes each paused engine once, and frees the storage; afterwards the fleet
+   * is unknown. Returns false if an engine is paused in a step that has not ended: try again later.
    */
   free(): Promise<boolean>;
 }
 
-/** A fleet: which of its replicas takes a call, and which weights they have. */
+/** The object of a fleet. */
 export function fleetObject(env: Env, scope: Scope, fleetId: string): FleetRpc {
   const stub: unknown = env.FLEET.getByName(`${folderOf(scope)}${fleetId}`);
   return stub as FleetRpc;

@@ -1,14 +1,16 @@
-/** Which of a run's weights a replica serves its calls by, and what is shown of a fleet. Pure. */
+/** Which of a run's weights a replica uses for the run's calls, and the status of a fleet. Pure. */
 import type { FleetUpdate } from "../contract/fleet.ts";
 import type { WeightOrder } from "../kernel/messages/run-fleet.ts";
 import type { FleetCall, FleetStanding, ReplicaStanding } from "./rpc.ts";
 import { adapterName, type FleetState, permitsOf, REASON_CHARS, type Replica, reasonOf, unfitness } from "./state.ts";
 
-/** How a replica is to be asked for a call, and which version then samples it. Null: not by weights that are known. */
+/**
+ * The model name for a call at a replica, and the version that samples it. `version` is null if the run has no version.
+ */
 export interface Served {
   readonly model: string;
   readonly version: number | null;
-  /** Of the version. */
+  /** The generation of the version. */
   readonly generation?: number;
 }
 
@@ -23,7 +25,7 @@ export function servedTo(
   const order = orderOf(state, run_id);
   if (order === null && !trains && weights_of === undefined) return { model, version: null };
   const version = versionFor(state, replica, run_id, order);
-  // Its trainer may not have been heard of yet.
+  // The run's trainer may not have reached the fleet yet.
   if (version === null || (loads_start === true && replica.holds === "start")) return null;
   const generation = order?.generation ?? 0;
   return { model: modelOf(state.update, { run_id, model }, generation, version), version, generation };
@@ -50,7 +52,7 @@ function versionFor(
   order: WeightOrder | null,
 ): number | null {
   if (mode === "lora_versioned") {
-    // What a server was started with stays under its own name.
+    // The initial weights stay available under the engine's own model name.
     if (order === null || order.version === 0) return 0;
     const own = adapters.filter((one) => one.run_id === run_id);
     const latest = own.filter(({ generation }) => generation === order.generation).at(-1);
@@ -76,7 +78,7 @@ export function standingOf(state: FleetState, inFlight: (replica: string) => num
   return { replicas, max_concurrent: permitsOf(state), weights };
 }
 
-/** The version that a run's calls meet on a replica; null where nobody knows, or they meet none of its own. */
+/** The version that a run's calls get on a replica; null if it is unknown, or not one of the run. */
 export function servedVersion(state: FleetState, replica: Replica, run_id: string): number | null {
   return versionFor(state, replica, run_id, orderOf(state, run_id));
 }

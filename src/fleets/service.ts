@@ -1,6 +1,6 @@
 /**
- * Fleets are created, changed and deleted here; their replicas: replicas.ts. What changes is stored first, and then the
- * fleet's object is told of it: what it is not told it reads by itself.
+ * Creates, changes and deletes fleets; for replicas see replicas.ts. A change is stored first, and then the fleet
+ * object is notified. If the notification is lost, the object reads the change itself.
  */
 
 import type { UpdateMode } from "../contract/fleet.ts";
@@ -29,7 +29,7 @@ import { newReplicas, refuseReplica, refuseTwin } from "./replicas.ts";
 import { fleetViewOf, refusePaused, standingOf, tellFleet } from "./views.ts";
 import type { FleetPatch, FleetRequest, FleetView } from "./wire.ts";
 
-/** Fleets with their replicas and how each of them is, in the same order. */
+/** Fleets with the state of their replicas, in the same order. */
 export async function showFleets(env: Env, scope: Scope, fleets: readonly NamedFleet[]): Promise<FleetView[]> {
   const subrequests = new Subrequests();
   const ids = fleets.map(({ id }) => id);
@@ -40,7 +40,7 @@ export async function showFleets(env: Env, scope: Scope, fleets: readonly NamedF
   });
 }
 
-/** Makes a fleet with its first replicas, each checked and probed before it is stored. */
+/** Creates a fleet with its first replicas. Each is checked and probed before it is stored. */
 export async function createFleet(
   env: Env,
   scope: Scope,
@@ -70,8 +70,8 @@ export async function createFleet(
 }
 
 /**
- * Only what the patch names changes. Refused while a training run that has not ended has the fleet: another mode, or
- * another name of its adapters, by which its replicas' weights would be told from others no more.
+ * Changes only the fields of the patch. Refused while an unfinished training run uses the fleet: another mode, or
+ * another adapter name, since the weights of the replicas could no longer be identified.
  */
 export async function changeFleet(
   env: Env,
@@ -106,14 +106,14 @@ async function changed(
   return { ok: true, value: after };
 }
 
-/** Refused while a run that has not ended uses it, or an engine of it is paused. Its replicas and their keys go with it. */
+/** Refused while an unfinished run uses it, or an engine is paused. Its replicas and keys are deleted too. */
 export async function deleteFleet(
   env: Env,
   scope: Scope,
   { id }: NamedFleet,
   now: number,
 ): Promise<Result<{ deleted: boolean }>> {
-  // One that is used is refused before anything is held off at its replicas.
+  // A fleet in use is refused before any of its replicas is held.
   const used = async () => ({ deleted: false, usedBy: await runsOnFleet(env.DB, scope, id) });
   const unused = await deleteUnused(env, scope, used);
   if (!unused.ok) return unused;

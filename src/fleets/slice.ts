@@ -1,4 +1,4 @@
-/** Fleets: engines that serve one policy, each a replica, for runs to call in place of an endpoint. */
+/** Fleets: engines that serve one policy. Each engine is a replica. A run names a fleet instead of an endpoint. */
 import type { Slice } from "../kernel/http/slice.ts";
 import { fleetHooks, fleetObjects } from "./hooks.ts";
 import { replicaOperations } from "./replica-routes.ts";

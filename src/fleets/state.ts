@@ -1,8 +1,8 @@
 /**
- * What a fleet's object knows of its replicas, and what is read off it. Pure; times are epoch milliseconds.
+ * The state that a fleet object keeps of its replicas, and what follows from it. Pure; times are epoch milliseconds.
  *
- * Invariants. `holds` is what a replica certainly serves: from the moment at which its weights may become others it is
- * null, and it is set again only after a probe. A replica of which nobody knows what it serves takes no calls.
+ * Invariants. `holds` is what a replica certainly serves. It is null from the moment at which the weights may change,
+ * and is set again only after a probe. A replica whose weights are unknown takes no calls.
  */
 
 import type { FleetUpdate } from "../contract/fleet.ts";
@@ -15,49 +15,50 @@ import { type Holds, isSameWeights, type Proof, type Weights } from "./weights.t
 import type { ReplicaState } from "./wire.ts";
 
 /**
- * What is being done about a replica's weights. It is on disk before it is begun, and repeated after a kill.
- * `reported`: somebody else changes them. `look`: who answers before they are changed. `resume` is reached from all.
+ * The current phase of an update of a replica. A phase is on disk before it starts, and is repeated after a kill.
+ * `reported`: another party changes the weights. `look`: identifies the server before the change. Every other phase can
+ * lead to `resume`.
  */
 export type PhaseName = "reported" | "drain" | "pause" | "look" | "load" | "verify" | "resume";
 
 export interface Phase {
   readonly name: PhaseName;
-  /** When its time is over. */
+  /** The deadline of the phase. */
   readonly until: number;
-  /** Not before. */
+  /** The earliest time of the next step. */
   readonly at: number;
-  /** What it is to have; null until they are loaded. */
+  /** The weights to load; null before they are chosen. */
   readonly target: Weights | null;
-  /** What went wrong on the way. */
+  /** What went wrong in an earlier phase. */
   readonly fault: string | null;
-  /** It took calls when it was taken out for this. */
+  /** The replica took calls before it was taken out for this update. */
   readonly left: boolean;
-  /** When its first phase began. */
+  /** When the first phase of the update started. */
   readonly since?: number;
-  /** Tries of resuming it that failed. */
+  /** Failed attempts to resume the engine. */
   readonly misses: number;
   readonly late: string | null;
 }
 
-/** What a look at an engine tells. `started_at`: of its process. `weights`: as it names them. Null: it does not say. */
+/** The result of a probe. `started_at`: of its process. `weights`: the label it reports. Null: not reported. */
 export type EngineCheck =
   | {
       readonly kind: "alive";
-      /** Its adapters among them. */
+      /** Includes its adapters. */
       readonly models: readonly string[];
       readonly started_at: number | null;
       readonly weights: string | null;
     }
   | { readonly kind: "down"; readonly message: string };
 
-/** Something that is tried again, after twice as long each time. */
+/** Something that is retried, with a wait that doubles each time. */
 export interface Again {
   readonly at: number;
   readonly wait_ms: number;
   readonly reason: string;
 }
 
-/** What the trainer of a run has heard of a replica: it serves the version (`applied`), or is not to be waited for. */
+/** What a run's trainer was notified of: it serves the version (`applied`), or must not be waited for (`failed`). */
 export interface Told {
   readonly run_id: string;
   readonly generation: number;
@@ -70,42 +71,42 @@ export interface Replica {
   readonly name: string;
   readonly max_concurrent: number;
   readonly draining: boolean;
-  /** Where it is: another address is another server. */
+  /** The address of the engine. Another address means another server. */
   readonly address: string;
-  /** The name of another that is the same engine: this one takes no calls, and nothing is loaded by it. */
+  /** The other name of this engine (an alias). This replica takes no calls, and no weights are loaded through it. */
   readonly twin?: string | null;
   readonly probed: boolean;
   readonly probed_at: number;
   readonly holds: Holds;
-  /** It came when the fleet had weights, was started anew, or lost an adapter: it gets what is ordered before calls. */
+  /** It joined a fleet with weights, was restarted, or lost an adapter: it gets the ordered weights before calls. */
   readonly behind: boolean;
-  /** LoRA adapters that are loaded on it, in the order in which they were. */
+  /** Loaded LoRA adapters, in the order of loading. */
   readonly adapters: readonly Weights[];
   readonly proof: Proof | null;
   readonly outage: Again | null;
   readonly phase: Phase | null;
-  /** A pause was begun, and no resume has been answered since. */
+  /** A pause was started, and no resume has been answered since. */
   readonly paused: boolean;
-  /** No update of it begins before: it is about to be taken out, or to get another address. */
+  /** No update starts before this time: the replica may be about to be removed or to get another address. */
   readonly held_until: number;
-  /** Milliseconds that its last update took, from its first phase until it was back. */
+  /** How long its last update took, in milliseconds, from its first phase to its return. */
   readonly took_ms?: number;
-  /** Its last update failed. */
+  /** Set if its last update failed. */
   readonly failing: Again | null;
-  /** Not before: an adapter that nobody wants could not be unloaded. */
+  /** The earliest time of the next attempt to unload an adapter that is no longer needed. */
   readonly unload_at: number;
-  /** Tries in a row of unloading one that failed, and why the last did. */
+  /** Failed attempts to unload in a row, and the reason of the last failure. */
   readonly unload_failed?: { readonly tries: number; readonly reason: string } | null;
-  /** Of `reported`: the newest weights that somebody said were coming or there. */
+  /** In mode `reported`: the newest weights that were reported as loading or loaded. */
   readonly claimed: Weights | null;
-  /** Why nobody knows what it serves. */
+  /** Why its weights are unknown. */
   readonly doubt: string | null;
-  /** One of each run at most. */
+  /** At most one entry per run. */
   readonly told: readonly Told[];
-  /** `since` of when it was last said that it is down, to whoever wants to know. */
+  /** The `since` of the last outage for which `replica.down` was emitted. */
   readonly announced: number | null;
   readonly since: number;
-  /** As of `since`. */
+  /** The state since `since`. */
   readonly shown: ReplicaState;
 }
 
@@ -116,30 +117,27 @@ export type Settings = Pick<Replica, "id" | "name" | "max_concurrent" | "drainin
 export interface FleetState {
   readonly update: StoredUpdate;
   readonly replicas: Readonly<Record<string, Replica>>;
-  /** What replicas are to serve, the latest last: one a run. Several only where versions are adapters. */
+  /** The weights to serve, the latest last; at most one order per run. Several only in mode `lora_versioned`. */
   readonly orders: readonly WeightOrder[];
-  /** Runs that trained on it and are over, the latest last. */
+  /** Runs that trained on the fleet and are over, the latest last. */
   readonly released: readonly string[];
-  /** Replicas that are gone, and of which trainers have heard: they are not to be counted on any more. */
+  /** Removed replicas that trainers were notified of: they must be told not to count on them any more. */
   readonly leaving: readonly { readonly id: string; readonly told: readonly Told[] }[];
-  /** Of each replica, oldest first. */
+  /** The version intervals of each replica, oldest first. */
   readonly stretches: Readonly<Record<string, readonly Stretch[]>>;
 }
 
 export const FIRST_WAIT_MS = 5000;
 export const LONGEST_WAIT_MS = 60_000;
 export const REASON_CHARS = 500;
-/** Then adapters that nobody wants are left to the engine, and forgotten. */
+/** After this many attempts, adapters that are no longer needed stay on the engine and are forgotten. */
 export const UNLOADS_TRIED = 3;
 
 export function newFleet(update: StoredUpdate): FleetState {
   return { update, replicas: {}, orders: [], released: [], leaving: [], stretches: {} };
 }
 
-/**
- * `since` follows its state by itself, and one that has all that is ordered is not behind. Nothing happens to a replica
- * that is gone.
- */
+/** Updates `since` and `behind` along with the state. Does nothing for a replica that was removed. */
 export function withReplica(state: FleetState, id: string, changes: Partial<Replica>, now: number): FleetState {
   const before = state.replicas[id];
   if (before === undefined) return state;
@@ -150,13 +148,13 @@ export function withReplica(state: FleetState, id: string, changes: Partial<Repl
   return { ...state, replicas: { ...state.replicas, [id]: { ...changed, shown, since } } };
 }
 
-/** What is tried again after a failure. */
+/** The next attempt after a failure. */
 export function again(before: Again | null, reason: string, now: number): Again {
   const wait_ms = before === null ? FIRST_WAIT_MS : Math.min(LONGEST_WAIT_MS, 2 * before.wait_ms);
   return { at: now + wait_ms, wait_ms, reason: reason.slice(0, REASON_CHARS) };
 }
 
-/** Its replicas as they are set now: new ones join, those that are not there any more are gone. */
+/** Applies the fleet's settings: new replicas join, and replicas that are no longer listed are removed. */
 export function setReplicas(
   before: FleetState,
   update: StoredUpdate,
@@ -174,7 +172,7 @@ export function setReplicas(
   for (const { places: _, ...set } of settings) {
     const one = { ...set, twin: twins.get(set.name) ?? null };
     const known = before.replicas[one.id];
-    // What is loaded onto its twin is loaded onto it as well.
+    // An engine with an alias also has the weights that were loaded through the alias.
     const alike = known?.address === one.address && (known.twin ?? null) === one.twin;
     const same = alike && (sameMode || isUntouched(known));
     kept[one.id] = same ? { ...known, ...one } : joining(one, known, before, now);
@@ -188,12 +186,12 @@ export function setReplicas(
   return state;
 }
 
-/** Its weights are the ones that it was started with, and nobody is about to change them. */
+/** The replica has its initial weights, and no update is in progress. */
 function isUntouched({ holds, adapters, phase }: Replica): boolean {
   return holds === "start" && adapters.length === 0 && phase === null;
 }
 
-/** Calls that were about to leave for another address may do so yet: it is not called before they have. */
+/** How long a replica with a new address is not called: calls to its old address may be about to be sent. */
 const OTHER_ADDRESS_MS = 10_000;
 
 type Joining = Omit<Settings, "places"> & Pick<Replica, "twin">;
@@ -222,7 +220,7 @@ function joining(settings: Joining, known: Replica | undefined, before: FleetSta
   return { ...replica, told, probed, proof, paused, phase, doubt };
 }
 
-/** An update takes it out of rotation, unless versions are adapters: then it serves the older ones meanwhile. */
+/** An update takes the replica out of rotation, unless versions are adapters: then it serves the older ones. */
 export function interrupts({ mode }: FleetUpdate): boolean {
   return mode !== "lora_versioned";
 }
@@ -237,24 +235,24 @@ function stateOf(state: FleetState, replica: Replica): ReplicaState {
 }
 
 const UNKNOWN = "its weights are unknown";
-/** What brings a replica to version 0 of a run. */
+/** How to bring a replica to version 0 of a run. */
 const BEGIN_ANEW = "restart it, or remove it and add it again with the initial weights of a run";
 
-/** Version 0 is what a server is started with: nobody says where else it could be loaded from. */
+/** Version 0 is what a server was started with, and no location to load it from is given. */
 export function isOfStart({ version, location }: WeightOrder): boolean {
   return version === 0 && location === null;
 }
 
-/** Why no training run could begin on it by what it has; null where one could, as far as is known. */
+/** Why no training run could start on the replica with its current weights; null if one could, as far as is known. */
 export function unfitness({ update: { mode } }: FleetState, replica: Replica): string | null {
   const { holds, doubt, probed, phase, outage, draining } = replica;
-  // An adapter leaves what it lies on as it is; whoever updates it by `reported` may report version 0.
+  // An adapter does not change the base weights. In mode `reported`, the other party may report version 0.
   if (mode === "lora_versioned" || mode === "reported" || holds === "start") return null;
   if (!probed || phase !== null || outage !== null || draining) return null;
   return `${holds === null ? (doubt ?? UNKNOWN) : `it has weights of ${holds.run_id}`}: ${BEGIN_ANEW}`;
 }
 
-/** Why its weights are not the ones it should have; null where they are. */
+/** Why the replica does not have the weights it should have; null if it has them. */
 function staleness(state: FleetState, replica: Replica): string | null {
   const { failing, holds, behind, doubt, twin = null } = replica;
   const removed = whyRemoved(state.update);
@@ -274,7 +272,7 @@ function startedWith({ version }: WeightOrder): string {
   return `it has the weights of its start: version ${version} is loaded first`;
 }
 
-/** Why it takes no calls, or what is wrong with it all the same; null where nothing is. */
+/** Why the replica takes no calls, or another fault of it; null if there is none. */
 export function reasonOf(state: FleetState, replica: Replica): string | null {
   const { phase, outage, failing, unload_failed } = replica;
   switch (stateOf(state, replica)) {
@@ -294,33 +292,30 @@ export function reasonOf(state: FleetState, replica: Replica): string | null {
   }
 }
 
-/** It is down, and nobody who wants to know has heard. */
+/** The replica is down, and `replica.down` was not emitted for this outage. */
 export function isNewlyDown({ shown, since, announced }: Replica): boolean {
   return shown === "down" && announced !== since;
 }
 
-/** It may be given calls, if only those of rollouts that it serves already. */
+/** Whether the replica takes calls, even if only from rollouts that it already serves. */
 export function takesCalls({ shown }: Replica): boolean {
   return shown === "ready" || shown === "draining";
 }
 
-/** Calls at once that the fleet bears: of the replicas that take new ones, or will once their update has ended. */
+/** The fleet's calls at once: the sum over the replicas that take new calls or will do so after their update. */
 export function permitsOf({ replicas }: FleetState): number {
   const ready = Object.values(replicas).filter(({ shown, phase }) => shown === "ready" || phase?.left === true);
   return ready.reduce((sum, { max_concurrent }) => sum + max_concurrent, 0);
 }
 
-/**
- * A run's adapter of a version, by which its calls name it: neither another run nor what the run took back has the same
- * name.
- */
+/** The name of a run's adapter of a version in calls: unique over all runs and generations. */
 export function adapterName({ adapter }: FleetUpdate, { run_id, generation, version }: Weights): string {
   return `${adapter}.${run_id.replace(/^run_/, "")}.g${generation}@${version}`;
 }
 
 type Wanted = Weights & Pick<WeightOrder, "loads_start">;
 
-/** Whether a replica has what an order wants. */
+/** Whether a replica has the weights of an order. */
 export function isAt({ update }: FleetState, { holds, adapters }: Replica, order: Wanted): boolean {
   if (update.mode === "lora_versioned") {
     return order.version === 0 || adapters.some((one) => isSameWeights(one, order));

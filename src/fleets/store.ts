@@ -1,9 +1,8 @@
 /**
- * A fleet's object on its own SQLite: whose it is, how its replicas stand, what they are to serve and what they served.
+ * Stores a fleet object's state in its SQLite: the owner, the replicas, the orders and the version intervals.
  *
- * Invariants. Nothing is written before `create`. What one `save` writes is on disk together or not at all: it awaits
- * nothing. What only says that all is as it was is not written: when a replica was last asked, and how far the stretch
- * that goes on is confirmed.
+ * Invariants. Nothing is written before `create`. One `save` is written completely or not at all, because it awaits
+ * nothing. The time of the last probe and how far the current interval is confirmed are not written by themselves.
  */
 
 import { Rows } from "../kernel/kit/rows.ts";
@@ -14,7 +13,7 @@ import type { Stretch } from "./stretches.ts";
 
 export type FleetOf = Pick<FleetCall, "scope" | "fleet_id">;
 
-/** Tables of a fleet's object. `stretch`: all of it, as JSON. */
+/** Tables of a fleet object. `stretch`: the whole version interval, as JSON. */
 const FLEET_SCHEMA = [
   "create table replicas (id text primary key, replica text not null) without rowid",
   `create table stretches (
@@ -36,13 +35,13 @@ export class FleetStore {
     this.#rows = new Rows(storage.sql);
   }
 
-  /** Null for an object nobody created. */
+  /** Null for an object that was not created. */
   of(): FleetOf | null {
     this.#of ??= this.#storage.kv.get<FleetOf>("fleet");
     return this.#of ?? null;
   }
 
-  /** To be called when the storage is freed. */
+  /** Call it when the storage is freed. */
   forget(): void {
     this.#of = undefined;
     this.#state = undefined;
@@ -56,7 +55,7 @@ export class FleetStore {
     this.#putShared(this.#state);
   }
 
-  /** Of one that was created. */
+  /** Only for an object that was created. */
   state(): FleetState {
     this.#state ??= this.#read();
     return this.#state;
@@ -118,7 +117,7 @@ export class FleetStore {
     for (const from of known.keys()) this.#rows.all(gone, replica_id, from);
   }
 
-  /** The last number of which the disk knows. */
+  /** The last number that is reserved on disk. */
   reserved(): number {
     return this.#storage.kv.get<number>("reserved") ?? 0;
   }
@@ -127,7 +126,7 @@ export class FleetStore {
     this.#storage.kv.put("reserved", upTo);
   }
 
-  /** When a call was last begun, to some minutes. */
+  /** When a call last started, accurate to some minutes. */
   usedAt(): number {
     return this.#storage.kv.get<number>("used_at") ?? 0;
   }
@@ -137,7 +136,7 @@ export class FleetStore {
   }
 }
 
-/** What of a replica is worth a write when it changes. */
+/** The part of a replica whose change is written. */
 function keptOf(replica: Replica): string {
   return JSON.stringify({ ...replica, probed_at: 0 });
 }

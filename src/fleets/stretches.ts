@@ -1,30 +1,30 @@
 /**
- * Which weights sampled a call, told without clocks. What happens is numbered: each call as it begins and as it ends,
- * each moment from which a replica's weights may be others, and each probe. Between two such moments lies a stretch of
- * one version. Pure.
+ * Finds which weights sampled a call, without clocks. Events are numbered: the start and the end of each call, each
+ * point from which a replica's weights may differ, and each probe. Between two such points is a version interval
+ * ("stretch"). Pure.
  *
- * Invariants. A call was sampled by a version only if one stretch holds both its numbers, and a probe that was begun
- * after its end found the same server with the same weights: a server that was started anew in between has others. Who
- * cannot show that is told nothing.
+ * Invariants. A version is assigned to a call only if one interval contains both numbers of the call, and a probe that
+ * started after the call's end found the same server with the same weights: a server that was restarted in between has
+ * others. If this cannot be shown, no version is assigned.
  */
 import type { FleetUpdate } from "../contract/fleet.ts";
 import type { PastCall } from "../kernel/messages/run-fleet.ts";
 import type { Holds, Proof, Weights } from "./weights.ts";
 
 export interface Stretch {
-  /** Its first number: what has a greater one may lie in it. */
+  /** The number at which it starts, exclusive. */
   readonly from: number;
-  /** What has this number or a greater one does not lie in it any more; null: it goes on. */
+  /** The number at which it ends, exclusive; null: it is the current interval. */
   readonly to: number | null;
   readonly weights: Weights | "start";
   readonly proof: Proof;
-  /** A probe that was begun at this number found it as it was. */
+  /** The number of the latest probe that confirmed it. */
   readonly confirmed: number;
 }
 
 export const STRETCHES_KEPT = 1000;
 
-/** A stretch begins, and another that went on ends. */
+/** Starts an interval and ends the current one. */
 export function beginStretch(
   before: readonly Stretch[],
   { from, weights, proof }: Pick<Stretch, "from" | "weights" | "proof">,
@@ -39,21 +39,21 @@ export function endStretch(before: readonly Stretch[], to: number): readonly Str
   return [...before.slice(0, -1), { ...last, to }];
 }
 
-/** The one that goes on ended somewhere after the last probe that confirmed it. */
+/** Ends the current interval at the last probe that confirmed it. */
 export function endAtConfirmed(before: readonly Stretch[]): readonly Stretch[] {
   const last = before.at(-1);
   return last === undefined ? before : endStretch(before, last.confirmed);
 }
 
-/** The one that goes on was never what it was taken for: none of its calls is told a version any more. */
+/** Removes the current interval, whose weights were never certain: its calls get no version. */
 export function voidStretch(before: readonly Stretch[]): readonly Stretch[] {
   const last = before.at(-1);
   return last === undefined || last.to !== null ? before : before.slice(0, -1);
 }
 
 /**
- * A probe that was begun at number `at` met this server. `going`: it also has the weights of the stretch that goes on. A
- * process has what it had since that was last changed: its earlier stretches are confirmed by meeting it again.
+ * A probe that started at number `at` found this process. `going`: the server also has the weights of the current
+ * interval. A process keeps its weights until they are changed, so it also confirms its earlier intervals.
  */
 export function confirm(
   before: readonly Stretch[],
@@ -69,8 +69,8 @@ export function confirm(
 }
 
 /**
- * The version that sampled a call; null: nobody can say. `unconfirmed`: a probe begun now may tell. `generation`: of the
- * run's latest order, where there is one: what it took back has the same numbers.
+ * The version that sampled a call; null: it cannot be known. `unconfirmed`: a probe that starts now may confirm it.
+ * `generation`: of the run's latest order, or null. Versions of earlier generations have the same numbers.
  */
 export function versionOf(
   update: FleetUpdate,
@@ -97,7 +97,7 @@ function versionIn(
   return weights.run_id === run_id && current ? weights.version : null;
 }
 
-/** Of an adapter's name; 0 for any other. */
+/** The version in an adapter's name; 0 for any other model name. */
 function versionNamed(
   { adapter }: FleetUpdate,
   { run_id, generation }: { readonly run_id: string; readonly generation: number | null },

@@ -11,18 +11,18 @@ const fleetUpdate = customType<{ data: StoredUpdate; driverData: string }>({
   fromDriver: (written) => readUpdate(JSON.parse(written)),
 });
 
-/** Engines that serve one policy: a run names the fleet where it would name an endpoint. */
+/** A run names a fleet instead of an endpoint. */
 export const fleets = sqliteTable(
   "fleets",
   {
     id: text().primaryKey(),
     ...projectColumns,
-    /** Null for a deleted one, whose row stays for the runs that name it. */
+    /** Null for a deleted fleet, whose row stays for the runs that name it. */
     name: text(),
-    /** How weights get onto its replicas. */
+    /** How its replicas get new weights. */
     update: fleetUpdate().notNull(),
     prices: text({ mode: "json" }).$type<TokenPrices>(),
-    /** Where the objects of its runs are to live, near its engines. */
+    /** Where the objects of its runs are placed, near its engines. */
     location_hint: text().$type<LocationHint>(),
     created_at: integer().notNull(),
     updated_at: integer().notNull(),
@@ -32,7 +32,7 @@ export const fleets = sqliteTable(
 );
 export type FleetRow = typeof fleets.$inferSelect;
 
-/** One engine of a fleet. How it is stands in the fleet's object. */
+/** One engine of a fleet. Its current state is in the fleet object. */
 export const replicas = sqliteTable(
   "replicas",
   {
@@ -40,19 +40,19 @@ export const replicas = sqliteTable(
     ...projectColumns,
     fleet_id: text().notNull(),
     name: text().notNull(),
-    /** Up to and including /v1. */
+    /** Ends with /v1. */
     base_url: text().notNull(),
-    /** Where its weights are changed; null: the server of `base_url`. */
+    /** The address for changing its weights; null: the server of `base_url`. */
     control_url: text(),
-    /** AES-GCM, sealed before they got here. */
+    /** AES-GCM, sealed before it is stored. */
     sealed_key: text(),
     api_key_last4: text(),
     sealed_control_key: text(),
-    /** Calls at once. */
+    /** The most calls at once. */
     max_concurrent: integer().notNull(),
-    /** Gets no calls of rollouts that it does not serve already. */
+    /** Gets only calls of rollouts that it already serves. */
     draining: integer({ mode: "boolean" }).notNull(),
-    /** What it was seen to be able to do when it was last probed; null: never. */
+    /** The capabilities that its last probe found; null: it was never probed. */
     capabilities: text({ mode: "json" }).$type<ReplicaCapabilities>(),
     created_at: integer().notNull(),
     updated_at: integer().notNull(),

@@ -1,10 +1,10 @@
 /**
- * Replicas that are one engine under two names: what is loaded onto one of them changes what the other serves, and no look
- * at either tells. Pure. Two host names of one server cannot be told apart by how they are written.
+ * Finds aliases: replicas that are the same engine under two names. Weights that are loaded through one of them also
+ * change what the other serves, and no probe shows it. Pure. Two host names of one server cannot be recognised.
  */
 import type { UpdateMode } from "../contract/fleet.ts";
 
-/** Where a replica is, each written in one way: where its calls go, and where its weights are changed. */
+/** The normalised addresses of a replica: for calls, and for changing its weights. */
 export interface Places {
   readonly calls: string;
   readonly control: string;
@@ -15,7 +15,7 @@ interface Placed {
   readonly places?: Places;
 }
 
-/** The first of those before it that is the same engine; undefined: none is. */
+/** The first of the given replicas that is the same engine; undefined if none is. */
 export function twinOf<Other extends Placed>(
   mode: UpdateMode,
   { places }: Pick<Placed, "places">,
@@ -28,7 +28,7 @@ export function twinOf<Other extends Placed>(
   });
 }
 
-/** Of each that shares its engine with another: that one's name. Whoever is settled stays what it is. */
+/** The name of each alias, with that of the replica it equals. Settled replicas come first and keep their role. */
 export function twinsOf<One extends Placed>(
   mode: UpdateMode,
   replicas: readonly One[],
@@ -44,7 +44,7 @@ export function twinsOf<One extends Placed>(
   return twins;
 }
 
-/** Whether Rollcall changes the weights by the control side, and believes what that shows. */
+/** Whether Rollcall changes the weights through the control side and relies on what the control side reports. */
 function isSteered(mode: UpdateMode): boolean {
   return mode !== "lora_versioned" && mode !== "reported";
 }

@@ -1,4 +1,4 @@
-/** Fleets and replicas as the wire has them: what is stored, with how each of them is, which its object knows. */
+/** The wire form of fleets and replicas: the stored rows, with the current state from the fleet object. */
 
 import type { Scope } from "../contract/scope.ts";
 import { seconds } from "../kernel/db/page.ts";
@@ -14,7 +14,7 @@ export async function replicaView(env: Env, scope: Scope, replica: ReplicaRow): 
   return replicaViewOf(replica, standing);
 }
 
-/** An object that does not answer keeps nobody from reading what is stored. */
+/** If the object does not answer, the stored rows can still be read. */
 export async function standingOf(
   env: Env,
   scope: Scope,
@@ -29,7 +29,9 @@ export async function standingOf(
   }
 }
 
-/** Why a replica may not be taken out now, or get another address: its engine is paused. `replica_id` null: any of them. */
+/**
+ * Why a replica may not be removed or get another address now: its engine is paused. `replica_id` null: any of them.
+ */
 export async function refusePaused(
   env: Env,
   scope: Scope,
@@ -40,7 +42,7 @@ export async function refusePaused(
   return why === null ? null : refuse("conflict", why, null);
 }
 
-/** Tells the fleet's object that what is stored has changed. What it is not told it reads by itself, minutes later. */
+/** Notifies the fleet object of changed rows. If this is lost, the object reads them some minutes later. */
 export async function tellFleet(env: Env, scope: Scope, fleet_id: string): Promise<void> {
   try {
     await fleetObject(env, scope, fleet_id).changed({ scope, fleet_id });
@@ -72,7 +74,7 @@ export function fleetViewOf(
 
 const JOINING = { state: "joining", in_flight: 0, version: null, since: null } as const;
 
-/** Member by member: sealed keys are not for it. */
+/** Copies field by field: the sealed keys must not be included. */
 export function replicaViewOf(replica: ReplicaRow, standing: FleetStanding | null): ReplicaView {
   const found = standing?.replicas.find(({ replica_id }) => replica_id === replica.id);
   const reason = standing === null ? "the fleet's object does not answer" : "the fleet's object has not checked it yet";

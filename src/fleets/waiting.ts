@@ -1,4 +1,4 @@
-/** How long a call waits that no replica takes now. Pure; times are epoch milliseconds. */
+/** How long a call waits if no replica takes it now. Pure; times are epoch milliseconds. */
 import type { FleetUpdate } from "../contract/fleet.ts";
 import { type FleetState, interrupts, type Replica } from "./state.ts";
 
@@ -6,8 +6,8 @@ const LEAST_MS = 1000;
 const MOST_MS = 15_000;
 
 /**
- * When a call that no replica takes is to be asked for again: when the first replica should be back, by the time that its
- * last update took; else after half as long again as it has waited for already. So few ask twice for one update.
+ * When a call that no replica takes is to be tried again: when the first replica should be back, by the duration of its
+ * last update; otherwise after half of the time that it has been away. So few calls ask twice during one update.
  */
 export function askAgainAt({ replicas }: FleetState, now: number): number {
   const waits = Object.values(replicas).map((replica) => waitFor(replica, now));
@@ -20,7 +20,7 @@ function waitFor({ phase, took_ms, since }: Replica, now: number): number {
   return from > now ? from - now : (now - from) / 2;
 }
 
-/** How long an update of a replica may take by the fleet's settings, all its phases; 0 where it takes calls meanwhile. */
+/** The longest update of a replica by the fleet's settings, over all phases; 0 if the replica takes calls meanwhile. */
 export function longestUpdateMs(update: FleetUpdate): number {
   if (!interrupts(update)) return 0;
   const { pause, pause_s, update_s, resume_s } = update;

@@ -1,4 +1,4 @@
-/** Weights, and by what they are known. Pure. */
+/** Weights and how they are identified. Pure. */
 
 /** Weights that a training run published. */
 export interface Weights {
@@ -7,31 +7,31 @@ export interface Weights {
   readonly version: number;
 }
 
-/** `start`: what its server was started with, which is version 0 of any run. Null: nobody knows. */
+/** `start`: the weights that the server was started with, which are version 0 of any run. Null: unknown. */
 export type Holds = Weights | "start" | null;
 
-/** By what a server is known again: which process it is, and how it names its weights. Null: it does not say. */
+/** How a server is recognised: its process, and the label of its weights. Null: not reported. */
 export interface Proof {
   readonly process: string | null;
   readonly label: string | null;
 }
 
-/** As an engine that names its weights is told to name these: no other run's have the same name. */
+/** The label that an engine is given for these weights. It is unique over all runs. */
 export function labelOf({ run_id, generation, version }: Weights): string {
   return `${run_id.replace(/^run_/, "")}.g${generation}@${version}`;
 }
 
-/** Whether an engine that says this has these. Whoever updates it himself may name them by their number alone. */
+/** Whether this label means these weights. Another party that updates the engine may use the bare version number. */
 export function isLabelOf(label: string | null, weights: Weights): boolean {
   return label === labelOf(weights) || label === String(weights.version);
 }
 
-/** Whether a label is a name of ours or a number. What an engine was started with it names in words of its own. */
+/** Whether a label is one of Rollcall's labels or a number. An engine names its initial weights in its own words. */
 export function namesVersion(label: string): boolean {
   return /^\d{1,15}$/.test(label) || /^[0-9a-z]+\.g\d+@\d+$/.test(label);
 }
 
-/** How a reply names its weights, where that names a version, and not these; else null. */
+/** The label of a reply, if it names a version other than these weights; otherwise null. */
 export function contradicted(label: string | null | undefined, weights: Weights | null): string | null {
   if (weights === null || label === null || label === undefined) return null;
   return namesVersion(label) && !isLabelOf(label, weights) ? label : null;

@@ -1,7 +1,4 @@
-/**
- * Fleets on the wire: engines that serve one policy, each a replica, and what becomes of them. Keys go in and never come
- * out.
- */
+/** Fleets on the wire: engines that serve one policy, each a replica. Keys are accepted and never returned. */
 import * as z from "zod";
 import { BaseUrl, EndpointKey, Prices, ResourceName } from "../contract/endpoint.ts";
 import { FleetUpdate, LocationHint, ReplicaCapabilities } from "../contract/fleet.ts";
@@ -66,8 +63,8 @@ export const FleetPatch = z
 export type FleetPatch = z.output<typeof FleetPatch>;
 
 /**
- * `joining`: not probed yet. `ready`: takes calls. `draining`: ends what it has. `updating`: its weights are changed.
- * `down`: does not answer. `stale`: answers, and its weights are not known to be the ones that it should have.
+ * `joining`: not probed yet. `ready`: takes calls. `draining`: finishes its calls. `updating`: its weights are being
+ * changed. `down`: does not answer. `stale`: answers, but its weights may not be the ones it should have.
  */
 export const REPLICA_STATES = ["joining", "ready", "draining", "updating", "down", "stale"] as const;
 export const ReplicaState = z.enum(REPLICA_STATES);

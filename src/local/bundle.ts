@@ -1,9 +1,9 @@
 /**
- * Makes the bundle of the Worker. The one that runs here is the one that would deploy: wrangler makes both. It is made
- * again only when a source has changed; the file `.sources` beside it holds the hash of what it was made from.
+ * Builds the bundle of the Worker. Local runs use the same bundle as a deployment: wrangler builds both. It is built
+ * again only when a source has changed: the file `.sources` next to it has the hash of its sources.
  *
- * A user's own environments, or another entry module, can be bundled in. Then wrangler bundles a generated module that
- * imports them, in a folder of its own.
+ * A user's own environments, or another entry module, can be included. Then wrangler bundles a generated module that
+ * imports them, in a separate folder.
  */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -20,25 +20,25 @@ import { tryEnvironmentModule } from "./load-environment.ts";
 import { environmentDoors, hashFiles, sourcesHash } from "./package-root.ts";
 import { isRefusedImport, refusedImport } from "./refused-imports.ts";
 
-/** The import names of zod, which all lead to Rollcall's copy. An alias of `zod` does not cover `zod/v4`. */
+/** The import names of zod, which all resolve to Rollcall's copy. An alias of `zod` does not cover `zod/v4`. */
 const ZOD_NAMES = ["zod", "zod/v4", "zod/v4/core"] as const;
 /**
- * What an environment gets when it imports `process`: the global object, on which `exit` is an error (stage-clock.ts).
- * The exports of workerd's own module cannot be replaced. Those of a CommonJS module are looked up at each use.
+ * What an environment gets when it imports `process`: the global object, on which `exit` throws (stage-clock.ts). The
+ * exports of workerd's own module cannot be replaced; those of a CommonJS module are looked up at each use.
  */
 const PROCESS_MODULE = "module.exports = globalThis.process;\n";
 const PROCESS_NAMES = ["process", "node:process"] as const;
 
-/** How one bundle is made, and what it is made of. */
+/** How to build a bundle, and the hash of its sources. */
 interface Recipe {
   readonly folder: string;
-  /** The hash of all that the bundle is made of; null while that is not known, since nothing was bundled yet. */
+  /** The hash of everything in the bundle; null if it is unknown, since nothing was bundled yet. */
   readonly hash: () => string | null;
   /** Writes index.js and index.js.map into `draft`. */
   readonly make: (draft: string) => Promise<void>;
 }
 
-/** The path of an up-to-date bundle. Throws with the bundler's own words when the sources do not bundle. */
+/** The path of an up-to-date bundle. If the sources do not bundle, throws with the bundler's message. */
 export function bundleWorker(root: string, signal?: AbortSignal): Promise<string> {
   const sources = sourcesHash(root);
   return upToDate({
@@ -48,17 +48,17 @@ export function bundleWorker(root: string, signal?: AbortSignal): Promise<string
   });
 }
 
-/** What the bundle of a Worker holds beside this package's own, and where it is kept. */
+/** What the bundle of a Worker contains besides this package, and the folder where it is kept. */
 export interface WorkerParts {
   readonly environments: readonly EnvironmentPackage[];
-  /** Exports all that src/index.ts of the root does. */
+  /** A module that exports everything that the root's src/index.ts exports. */
   readonly entry: string;
   readonly folder: string;
-  /** When it is aborted, the work ends and throws its reason. */
+  /** If it is aborted, the build stops and throws the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The path of a bundle with these parts. Throws NoEnvironmentPackage if an environment does not load, or does not bundle. */
+/** The path of a bundle with these parts. Throws NoEnvironmentPackage if an environment does not load or bundle. */
 export function bundleWorkerWith(root: string, parts: WorkerParts): Promise<string> {
   const { environments, folder, signal } = parts;
   const sources = sourcesHash(root);
@@ -68,7 +68,7 @@ export function bundleWorkerWith(root: string, parts: WorkerParts): Promise<stri
     folder,
     hash: () => hashWith([sources, entry], inputs),
     make: async (draft) => {
-      // Each is tried first: what is wrong with it is then said in terms of its own files.
+      // Each environment is tried first, so that an error names its own files.
       for (const environment of environments) await tryEnvironmentModule(environment, { signal });
       writeFileSync(join(folder, "index.ts"), entry);
       writeFileSync(join(folder, "process.cjs"), PROCESS_MODULE);
@@ -76,7 +76,7 @@ export function bundleWorkerWith(root: string, parts: WorkerParts): Promise<stri
       const flags = ["index.ts", "--outdir", draft, "--metafile", inputs];
       await runWrangler(folder, flags, signal).catch((error: unknown) => {
         signal?.throwIfAborted();
-        // The Worker without them is bundled by every check of this repository, so an environment is at fault.
+        // Without environments the Worker always bundles (every check does it), so an environment is at fault.
         const why = error instanceof Error ? error.message : String(error);
         throw new NoEnvironmentPackage(why, { cause: error });
       });
@@ -92,14 +92,14 @@ function configWithAliases(root: string, folder: string): string {
     ...ZOD_NAMES.map((name) => [name, fileURLToPath(import.meta.resolve(name))] as const),
     ...PROCESS_NAMES.map((name) => [name, join(folder, "process.cjs")] as const),
   ];
-  // A string of JSON is a string of TOML.
+  // A JSON string is a valid TOML string.
   const lines = aliases.map(([name, file]) => `${JSON.stringify(name)} = ${JSON.stringify(file)}`);
-  // The page is built apart, and its paths are those of the root.
+  // The page is built separately, and its paths are relative to the root.
   const config = readFileSync(join(root, "wrangler.toml"), "utf8").replaceAll(/^\[(assets|build)\]\n(.+\n)*/gm, "");
   return [config, "[alias]", ...lines, ""].join("\n");
 }
 
-/** The registry and the environments are loaded before the module's own lines run, and no request comes before those. */
+/** The imports load the registry and the environments first, and no request arrives before that. */
 function entryModule(root: string, { environments, entry }: WorkerParts): string {
   const registry = JSON.stringify(join(root, "src/kernel/environment/environments.ts"));
   const worker = JSON.stringify(entry);
@@ -122,15 +122,15 @@ const Import = z.object({ path: z.string(), original: z.string().optional() });
 const Metafile = z.object({ inputs: z.record(z.string(), z.object({ imports: z.array(Import) })) });
 
 /**
- * Throws NoEnvironmentPackage where an environment, or a package that it imports, imports a module of a runtime. What is
- * bundled for Node was refused already; a package may have other files for workerd.
+ * Throws NoEnvironmentPackage if an environment, or a package that it imports, imports a module of a runtime. The
+ * bundle for Node was already checked, but a package may have other files for workerd.
  */
 function refuseImportsOf(environments: readonly EnvironmentPackage[], root: string, metafile: string): void {
   const folder = dirname(metafile);
   const { inputs } = Metafile.parse(JSON.parse(readFileSync(metafile, "utf8")));
   const sources = join(root, "src") + sep;
   const met = new Set(environments.map(({ entry }) => relative(folder, entry).replaceAll(sep, "/")));
-  // It grows while it is walked.
+  // The set grows during the iteration.
   for (const file of met) {
     const own = resolve(folder, file);
     for (const { path, original = path } of own.startsWith(sources) ? [] : (inputs[file]?.imports ?? [])) {
@@ -140,7 +140,7 @@ function refuseImportsOf(environments: readonly EnvironmentPackage[], root: stri
   }
 }
 
-/** Hashes every file of the last bundle, also those of packages that the environments import. */
+/** Hashes every file of the last bundle, including files of packages that the environments import. */
 function hashWith(known: readonly string[], inputs: string): string | null {
   const hash = createHash("sha256").update(known.join("\0"));
   const folder = join(inputs, "..");
@@ -157,7 +157,7 @@ async function upToDate({ folder, hash, make }: Recipe): Promise<string> {
   const bundle = join(folder, "index.js");
   const madeFrom = readIfThere(join(folder, ".sources"));
   if (madeFrom !== null && madeFrom === hash() && existsSync(bundle)) return bundle;
-  // Made aside and moved into place: another command may be reading or making the bundle at this moment.
+  // Built in a draft folder and moved into place: another command may be reading or building it now.
   const draft = join(folder, `.draft-${process.pid}`);
   mkdirSync(folder, { recursive: true });
   try {
@@ -171,8 +171,8 @@ async function upToDate({ folder, hash, make }: Recipe): Promise<string> {
 }
 
 /**
- * What wrangler would upload, made and not uploaded. `folder` has the wrangler.toml, unless the flags name another file.
- * Throws with wrangler's own words.
+ * Builds what wrangler would upload, without uploading it. `folder` has the wrangler.toml, unless the flags name
+ * another file. Throws with wrangler's message.
  */
 export async function runWrangler(
   folder: string,
@@ -187,7 +187,7 @@ export async function runWrangler(
     WRANGLER_SEND_METRICS: "false",
     WRANGLER_WRITE_LOGS: "false",
     FORCE_COLOR: "0",
-    // Wrangler's own code is compiled once, and not for every bundle.
+    // Compiles wrangler's own code once, not for every bundle.
     NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? join(tmpdir(), "node-compile-cache"),
   };
   try {

@@ -1,15 +1,15 @@
-/** What a platform that is deployed says of itself, asked over HTTP as anybody could. */
+/** Checks a deployed platform over HTTP, without access to its Cloudflare account. */
 import * as z from "zod";
 import type { Finding } from "./check-deployment.ts";
 
 const ANSWERS_WITHIN_MS = 10_000;
-/** Of the HTTP API: `info.version` of the OpenAPI document. */
+/** `info.version` of the OpenAPI document. */
 const API_VERSION = "1";
 
 const OpenApi = z.object({ info: z.object({ version: z.string() }) });
 const Failure = z.object({ error: z.object({ code: z.string() }) });
 
-/** Findings about the platform at `url`, and about `key` there if there is one. Rejects for nothing that a platform does. */
+/** Findings about the platform at `url`, and about `key` if given. Never rejects because of an answer. */
 export async function checkDeployed(url: string, key: string | undefined): Promise<Finding[]> {
   const health = await ask(new URL("/healthz", url));
   if (health.status !== 200) {
@@ -29,7 +29,7 @@ async function checkVersion(url: string): Promise<Finding[]> {
   return [{ level: "error", what, fix: "deploy this release, or check with the deployed one" }];
 }
 
-/** Asks without the token, so nothing can come of it: where it is not set any more, there is no such route. */
+/** Sends no token, so nothing is created. If the token is not set, the route does not exist. */
 async function checkBootstrap(url: string): Promise<Finding[]> {
   const { status, said } = await ask(new URL("/v1/bootstrap", url), {
     method: "POST",
@@ -45,7 +45,7 @@ async function checkKey(url: string, key: string | undefined): Promise<Finding[]
     const what = "no key was checked";
     return [{ level: "warning", what, fix: "ROLLCALL_API_KEY=rk_… rollcall deploy check --url …" }];
   }
-  // A header holds nothing else, and the error of one that does would show the key.
+  // Other characters are not allowed in a header, and the error would show the key.
   if (!/^[\x21-\x7e]+$/.test(key)) {
     const what = "ROLLCALL_API_KEY is not a valid key: does it contain spaces or line breaks?";
     return [{ level: "error", what, fix: "set it to the key only" }];
@@ -59,11 +59,11 @@ async function checkKey(url: string, key: string | undefined): Promise<Finding[]
 }
 
 interface Answer {
-  /** 0: there was none. */
+  /** 0: no answer. */
   readonly status: number;
-  /** Of JSON; null else. */
+  /** The parsed JSON; null if it is not JSON. */
   readonly body: unknown;
-  /** What became of it, in words: "says 401 unauthorized". */
+  /** The result in words, such as "says 401 unauthorized". */
   readonly said: string;
 }
 

@@ -1,30 +1,30 @@
 /**
- * What is missing or wrong in a wrangler.toml before it is deployed. A pure function of the file as it was read: what
- * only Cloudflare knows (secrets, whether a queue was made) is not asked for here.
+ * Finds what is missing or wrong in a wrangler.toml before it is deployed. A pure function of the parsed file: facts
+ * that only Cloudflare has (secrets, existing queues) are not checked.
  */
 import { relative } from "node:path";
 import type { Deployment, NeededBinding, QueueConsumer } from "./deployment.ts";
 
-/** An error: the deployment fails, or does not work. A warning: it works, and something is to be looked at. */
+/** Error: the deployment fails or does not work. Warning: it works, but something should be checked. */
 export interface Finding {
   readonly level: "error" | "warning";
   readonly what: string;
-  /** What to do about it: a line of the file, or a command. */
+  /** How to fix it: a line for the file, or a command. */
   readonly fix: string;
 }
 
 export interface Check {
   readonly deployed: Deployment;
-  /** The wrangler.toml of this Rollcall. */
+  /** The wrangler.toml of this Rollcall release. */
   readonly released: Deployment;
   readonly needed: readonly NeededBinding[];
 }
 
-/** Queues by whose name the Worker knows dead letters. */
+/** The end of the name of a dead-letter queue, by which the Worker recognises dead letters. */
 const DEAD = "-dead";
 const NO_DATABASE = /^[0-]*$/;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** Values that are set with `wrangler secret put` and stand in no file. */
+/** Values that are set with `wrangler secret put` and must not be in a file. */
 const SECRETS = ["ROLLCALL_SECRET", "ROLLCALL_SECRETS_BEFORE", "ROLLCALL_BOOTSTRAP_TOKEN", "OTLP_HEADERS"];
 
 /** Errors first. */
@@ -142,7 +142,7 @@ function checkQueues({ queues: { producers = [], consumers = [] } }: Deployment)
   ];
 }
 
-/** The Worker tells by the name of a queue whether what it got is a dead letter. */
+/** The Worker recognises a dead letter by the name of its queue. */
 function checkConsumer({ queue, dead_letter_queue: letters }: QueueConsumer, isDead: boolean): Finding[] {
   if (isDead) {
     if (queue.endsWith(DEAD)) return [];
@@ -158,7 +158,7 @@ function checkConsumer({ queue, dead_letter_queue: letters }: QueueConsumer, isD
   return [error(what, `dead_letter_queue = "${queue}${DEAD}"`)];
 }
 
-/** One invocation works on a batch, within a count of subrequests that was chosen for batches of this size. */
+/** One invocation processes a batch, and its limit of subrequests was chosen for this batch size. */
 function checkBatches({ deployed, released }: Check): Finding[] {
   const sizes = (of: Deployment) => {
     const consumers = new Map(of.queues.consumers?.map((consumer) => [consumer.queue, consumer]));
@@ -193,7 +193,7 @@ function checkVariables({ vars }: Deployment): Finding[] {
   return found;
 }
 
-/** Cloudflare Access in front: who signs its assertions, and for which application, go together. */
+/** Cloudflare Access in front of the Worker: the team's address and the application's audience must both be set. */
 function checkAccess({ vars }: Deployment): Finding[] {
   const [team, audience] = ["ACCESS_TEAM_URL", "ACCESS_AUDIENCE"].map((name) => String(vars[name] ?? ""));
   if (team === "" && audience === "") return [];
@@ -209,7 +209,7 @@ function checkAccess({ vars }: Deployment): Finding[] {
   return found;
 }
 
-/** `wrangler deploy` refuses a Worker whose required secrets are not set; whether they are, only Cloudflare knows. */
+/** `wrangler deploy` refuses a Worker without its required secrets. Only Cloudflare knows whether they are set. */
 function checkSecrets({ deployed: { vars, secrets }, needed }: Check): Finding[] {
   const plain = SECRETS.filter((name) => name in vars);
   const required = needed.map(({ name }) => name).filter((name) => SECRETS.includes(name));

@@ -1,7 +1,4 @@
-/**
- * What would be deployed: a wrangler.toml as wrangler itself reads it, and what the Worker of this Rollcall needs of one.
- * Nothing here asks Cloudflare anything.
- */
+/** Reads a wrangler.toml as wrangler parses it, and the bindings that this release's Worker needs. All offline. */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -15,7 +12,7 @@ const Consumer = z.object({
   max_batch_size: z.number().optional(),
 });
 
-/** Of what wrangler makes of a wrangler.toml: the fields a deployment of ours depends on. */
+/** The fields of wrangler's parsed configuration that a deployment of Rollcall depends on. */
 const Config = z.object({
   name: z.string().optional(),
   main: z.string().optional(),
@@ -48,15 +45,15 @@ const Bindings = z.record(z.string(), z.object({ type: z.string(), class_name: z
 export type QueueConsumer = z.infer<typeof Consumer>;
 
 export interface Deployment extends z.infer<typeof Config> {
-  /** Everything bound, variables too, by name. `type` is wrangler's word: "d1", "queue", "plain_text", … */
+  /** All bindings, including variables, by name. `type` is wrangler's name: "d1", "queue", "plain_text", … */
   readonly bindings: z.infer<typeof Bindings>;
-  /** Classes of Durable Objects that its migrations leave behind; true: with SQLite. */
+  /** Classes of Durable Objects after all migrations; true: with SQLite. */
   readonly classes: ReadonlyMap<string, boolean>;
-  /** The folder of D1's migrations, and the names of the files in it. */
+  /** The folder of D1's migrations, and the names of its files. */
   readonly migrations: { readonly folder: string; readonly names: readonly string[] };
 }
 
-/** A file that wrangler cannot read as its configuration. The message is wrangler's own. */
+/** The file is not a valid configuration for wrangler. The message is wrangler's. */
 export class UnreadableConfig extends Error {
   override readonly name = "UnreadableConfig";
 }
@@ -64,7 +61,7 @@ export class UnreadableConfig extends Error {
 /** Loads wrangler, which takes more than a second. Throws UnreadableConfig. */
 export async function readDeployment(path: string): Promise<Deployment> {
   const file = resolve(path);
-  // What wrangler has to say of the file comes with its error; stdout belongs to the command.
+  // Wrangler's messages about the file are in its error. stdout belongs to the command.
   process.env["WRANGLER_LOG"] ??= "none";
   const wrangler = await import("wrangler");
   try {
@@ -88,7 +85,7 @@ function sqlFilesIn(folder: string): string[] {
     .sort();
 }
 
-/** What the Worker reads from its `env`: wrangler's word for its type (null: any), and the class of an object. */
+/** A binding that the Worker reads from `env`: wrangler's type (null: any), and the class of a Durable Object. */
 export interface NeededBinding {
   readonly name: string;
   readonly type: string | null;
@@ -105,8 +102,8 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * The bindings of the generated types, which say what the Worker was compiled against: whoever takes a binding out of
- * wrangler.toml has not changed them. `root` has the worker-configuration.d.ts.
+ * The bindings in the generated types against which the Worker was compiled. Removing a binding from wrangler.toml does
+ * not change them. `root` has the worker-configuration.d.ts.
  */
 export function neededBindings(root: string): NeededBinding[] {
   const types = readFileSync(join(root, "worker-configuration.d.ts"), "utf8");
@@ -121,7 +118,7 @@ export function neededBindings(root: string): NeededBinding[] {
   );
 }
 
-/** The size of the Worker as it would be uploaded, in bytes, gzipped. Throws with wrangler's words if it does not bundle. */
+/** The size of the Worker as uploaded, gzipped, in bytes. Throws with wrangler's message if it does not bundle. */
 export async function bundledBytes(path: string): Promise<number> {
   const file = resolve(path);
   const draft = mkdtempSync(join(tmpdir(), "rollcall-deploy-"));

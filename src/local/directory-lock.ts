@@ -1,10 +1,10 @@
 /**
- * One platform per state directory. Two workerds on one directory would both serve the same objects.
+ * Allows one platform per state directory. Two workerds on one directory would both serve the same objects.
  *
- * Invariants. The lock file appears whole (it is linked into place, which fails when there is one already). It names
- * its owner by pid and start time, so a lock whose owner is gone is known for stale and taken over. It also names the
- * workerd the owner started: after kill -9 of the owner alone that workerd lives on, still writing to the directory,
- * and is ended before anything else happens there.
+ * Invariants. The lock file appears complete: it is linked into place, which fails if a lock exists. It names its owner
+ * by pid and start time, so a lock whose owner is gone is recognised as stale and taken over. It also names the workerd
+ * that the owner started. After kill -9 of only the owner, that workerd keeps running and writing to the directory, so
+ * it is ended before anything else happens there.
  */
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,17 +17,17 @@ const LockFile = Mark.extend({ workerd: Mark.nullable() });
 type LockFile = z.infer<typeof LockFile>;
 
 export interface DirectoryLock {
-  /** The workerd an earlier owner left behind, ended now; null when there was none. */
+  /** The workerd of an earlier owner, which was ended now; null if there was none. */
   readonly endedOrphan: ProcessMark | null;
-  /** Nothing once the lock is lost. */
+  /** Does nothing once the lock is lost. */
   recordWorkerd(workerd: ProcessMark | null): void;
-  /** The directory was removed, and maybe made anew by another: nothing in it is this process's any more. */
+  /** The directory was removed, and perhaps created again: its content does not belong to this process. */
   isLost(): boolean;
-  /** Nothing once the lock is lost. */
+  /** Does nothing once the lock is lost. */
   release(): void;
 }
 
-/** Another live process owns the directory. */
+/** Another running process has the lock of the directory. */
 export class DirectoryInUse extends Error {
   override readonly name = "DirectoryInUse";
   readonly pid: number;
@@ -40,7 +40,7 @@ export class DirectoryInUse extends Error {
 
 const ORPHAN_GONE_WITHIN_MS = 5000;
 
-/** Takes the directory for this process, or throws DirectoryInUse. */
+/** Locks the directory for this process, or throws DirectoryInUse. */
 export async function lockDirectory(directory: string): Promise<DirectoryLock> {
   const file = join(directory, "platform.lock");
   const self = markOf(process.pid);
@@ -67,19 +67,19 @@ function isOwner(file: string, self: ProcessMark): boolean {
     const owner = readLock(file);
     return owner?.pid === self.pid && owner.started === self.started;
   } catch {
-    // That it cannot be read at this moment (too many files are open, say) is no loss.
+    // A file that cannot be read right now (for example, with too many open files) does not mean that the lock is lost.
     return true;
   }
 }
 
-/** Puts our lock in place and returns the workerd that a stale lock named. */
+/** Puts this process's lock in place and returns the workerd that a stale lock named. */
 function takeLock(file: string, directory: string, self: ProcessMark): ProcessMark | null {
   const stale = readLock(file);
   if (stale !== null) {
     if (isRunning(stale)) throw new DirectoryInUse(directory, stale.pid);
     removeStale(file, stale);
   }
-  // Until the orphan is dead the lock must go on naming it: we too can be killed.
+  // The lock must name the orphan until it is dead: this process can also be killed.
   const claim: LockFile = { ...self, workerd: stale?.workerd ?? null };
   if (!createFile(file, JSON.stringify(claim))) {
     const owner = readLock(file);
@@ -93,7 +93,7 @@ function readLock(file: string): LockFile | null {
   return text === null ? null : LockFile.parse(JSON.parse(text));
 }
 
-/** Moves the stale lock away. If another process was quicker, what moved is its fresh lock: it goes back. */
+/** Moves the stale lock away. If another process was faster, the moved file is its new lock, which is put back. */
 function removeStale(file: string, stale: LockFile): void {
   const aside = `${file}.${process.pid}.stale`;
   try {
@@ -109,7 +109,7 @@ function removeStale(file: string, stale: LockFile): void {
   rmSync(aside, { force: true });
 }
 
-/** Null where there is no such file. */
+/** Null if there is no such file. */
 export function readIfThere(file: string): string | null {
   try {
     return readFileSync(file, "utf8");
@@ -119,7 +119,7 @@ export function readIfThere(file: string): string | null {
   }
 }
 
-/** Makes a private file; false when it exists. It never exists half-written. */
+/** Creates a private file, which is never visible half-written. Returns false if it exists. */
 export function createFile(file: string, text: string): boolean {
   const draft = `${file}.${process.pid}.new`;
   writeFileSync(draft, text, { mode: 0o600 });
@@ -134,7 +134,7 @@ export function createFile(file: string, text: string): boolean {
   }
 }
 
-/** Writes a private file in one step: readers see the old text or the new, never a part. */
+/** Writes a private file in one step: readers see the old text or the new text, never a part. */
 export function replaceFile(file: string, text: string): void {
   const draft = `${file}.${process.pid}.new`;
   try {
@@ -146,7 +146,7 @@ export function replaceFile(file: string, text: string): void {
   }
 }
 
-/** True when it was there and is now gone. A process that only shares the pid is left alone. */
+/** Returns true if the orphan was running and is now gone. Another process with the same pid is left alone. */
 async function endOrphan(orphan: ProcessMark): Promise<boolean> {
   if (!isWorkerd(orphan)) return false;
   process.kill(orphan.pid, "SIGKILL");
@@ -159,7 +159,7 @@ async function endOrphan(orphan: ProcessMark): Promise<boolean> {
   return true;
 }
 
-/** Whether it is an error of the system with one of these codes. */
+/** Whether it is a system error with one of these codes. */
 export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
   return error instanceof Error && "code" in error && codes.includes(String(error.code));
 }

@@ -1,4 +1,4 @@
-/** Why a state directory cannot be used, said in one line: its disk is full, or it cannot be read and written. */
+/** Says in one line why a state directory cannot be used: its disk is full, or it cannot be read or written. */
 import { realpathSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 
@@ -14,13 +14,13 @@ export class DirectoryUnusable extends Error {
 
 const FULL = ["ENOSPC", "EDQUOT"];
 const CLOSED = ["EACCES", "EPERM", "EROFS", "ENOTDIR", "EEXIST"];
-/** With less than this left no database can be opened. */
+/** With less free space than this, no database can be opened. */
 const NOTHING_LEFT_BYTES = 1024 ** 2;
 
-/** `error` in these terms where its cause is the directory; else `error` itself. */
+/** A DirectoryUnusable if the directory is the cause of `error`; otherwise `error` itself. */
 export function directoryFault(error: unknown, directory: string): unknown {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  // A database that does not find room says only that something went wrong.
+  // A database without space reports only a general error.
   if (FULL.includes(code) || isFull(directory) || isFull(join(directory, "store"))) {
     const message = `no space is left on the disk of ${directory}: free some`;
     return new DirectoryUnusable("storage_full", message, error);
@@ -36,7 +36,7 @@ function isFull(path: string): boolean {
     const { bavail, bsize } = statfsSync(realpathSync(path));
     return bavail * bsize < NOTHING_LEFT_BYTES;
   } catch (error) {
-    // What is not there, or not to be looked at, is not what is full.
+    // A path that does not exist or cannot be read is not a full disk.
     if (error instanceof Error && "code" in error) return false;
     throw error;
   }
@@ -48,7 +48,7 @@ function isIn(directory: string, error: unknown): boolean {
   return path.startsWith(directory) || (isUnmade(error) && directory.startsWith(path));
 }
 
-/** What mkdir says of a folder on a disk that is only read. */
+/** An error of mkdir, as on a read-only disk. */
 function isUnmade(error: unknown): boolean {
   return error instanceof Error && "syscall" in error && error.syscall === "mkdir";
 }

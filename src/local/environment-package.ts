@@ -1,11 +1,11 @@
 /**
- * Environments as packages: a folder, or something npm installed, whose package.json names the module that exports
+ * Environments as packages: a folder or an installed npm package, whose package.json names the module that exports
  * `loadEnvironment`.
  *
- * Invariants. An id is the package's name without its scope. A digest covers what can change a rollout: the package's
- * name and version and every file of its folder but tests, prose, example rows, tools' settings and whatever else no
- * rollout reads; it does not cover the core, whose rollout state is versioned on its own. Paths are real paths, so a
- * linked package and its folder are one.
+ * Invariants. An id is the package's name without its scope. A digest covers everything that can change a rollout: the
+ * package's name and version, and every file of its folder except tests, prose, example rows, tool settings and other
+ * files that no rollout reads. It does not cover the core, whose rollout state has its own version. Paths are real
+ * paths, so a linked package and its folder are the same package.
  */
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
@@ -16,12 +16,12 @@ export interface EnvironmentPackage {
   readonly id: string;
   readonly version: string;
   readonly folder: string;
-  /** The module that exports `loadEnvironment`: an absolute path. */
+  /** The absolute path of the module that exports `loadEnvironment`. */
   readonly entry: string;
   readonly digest: string;
 }
 
-/** What was named is no environment; the message says why and what to do. */
+/** The reference is not an environment; the message says why and what to do. */
 export class NoEnvironmentPackage extends Error {
   override readonly name = "NoEnvironmentPackage";
 }
@@ -45,18 +45,15 @@ const NOT_COVERED = [
   /^examples\.jsonl$/,
 ];
 
-/** Folders of tools and of results, and everything hidden. */
+/** Folders of tools and results, and hidden folders and files. */
 const NOT_ENTERED = /^(node_modules|outputs|coverage|\..*)$/;
 
-/** `./x`, `../x`, `.` and absolute paths; anything else is a name. */
+/** `./x`, `../x`, `.` and absolute paths are folders; everything else is a package name. */
 export function isFolderReference(reference: string): boolean {
   return /^\.{1,2}([/\\]|$)/.test(reference) || isAbsolute(reference);
 }
 
-/**
- * The package of a folder, or of a name (with `@scope/` and `@version`) as Node would find it from `cwd`. Throws
- * NoEnvironmentPackage.
- */
+/** The package of a folder, or of `@scope/name@version` as Node finds it from `cwd`. Throws NoEnvironmentPackage. */
 export function resolveEnvironmentPackage(reference: string, cwd: string): EnvironmentPackage {
   if (isFolderReference(reference)) return environmentPackage(resolve(cwd, reference));
   const found = findInstalledEnvironment(reference, cwd);
@@ -66,7 +63,7 @@ export function resolveEnvironmentPackage(reference: string, cwd: string): Envir
   );
 }
 
-/** The same for a name alone; null when nothing of that name is installed. */
+/** The same for a package name; null if no such package is installed. */
 export function findInstalledEnvironment(reference: string, cwd: string): EnvironmentPackage | null {
   const [, name, wanted] = /^((?:@[^/@]+\/)?[^/@]+)(?:@(.+))?$/.exec(reference) ?? [];
   if (name === undefined) return null;
@@ -84,7 +81,7 @@ function installedVersion(folder: string, name: string, wanted: string | undefin
   throw new NoEnvironmentPackage(`${name}@${wanted} is not installed here; version ${version} is`);
 }
 
-/** The package of exactly this folder. */
+/** The package in exactly this folder. */
 export function environmentPackage(named: string): EnvironmentPackage {
   if (!existsSync(named)) throw new NoEnvironmentPackage(`the folder ${named} does not exist`);
   const folder = realpathSync(named);
@@ -102,7 +99,7 @@ export function environmentPackage(named: string): EnvironmentPackage {
   return { id: idOf(name), version, folder, entry, digest: digestOf(folder, name, version) };
 }
 
-/** The packages right below a folder, in order of id. */
+/** The packages directly in a folder, ordered by id. */
 export function environmentPackagesIn(folder: string): EnvironmentPackage[] {
   return readdirSync(folder, { withFileTypes: true })
     .map((entry) => join(folder, entry.name))
@@ -151,7 +148,7 @@ function coveredFiles(folder: string): string[] {
     .sort();
 }
 
-/** A package's folder and those in it that an environment's files may lie in. */
+/** A package's folder, and its subfolders that may contain files of the environment. */
 export function foldersBelow(folder: string): string[] {
   const below = readdirSync(folder, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && !NOT_ENTERED.test(entry.name))

@@ -1,14 +1,14 @@
 /**
- * Tells when files below some folders change: an editor may write them, replace them, or make new folders.
+ * Reports when files below some folders change. An editor may write files, replace them, or create folders.
  *
- * Invariants. A burst of changes is told once, when it is over. Whatever changes after `next` has resolved is told by the
- * next `next`: the folders are watched anew before it resolves. Nothing is polled.
+ * Invariants. A burst of changes is reported once, when it is over. A change after `next` has resolved is reported by
+ * the following call of `next`: the folders are watched again before it resolves. Nothing is polled.
  */
 import { existsSync, type FSWatcher, watch } from "node:fs";
 import { dirname } from "node:path";
 import { foldersBelow } from "./environment-package.ts";
 
-/** An editor that saves several files takes less from one to the next. */
+/** Longer than the time between two writes when an editor saves several files. */
 const QUIET_MS = 150;
 
 export class FolderWatch implements Disposable {
@@ -22,7 +22,7 @@ export class FolderWatch implements Disposable {
     this.#watch();
   }
 
-  /** Resolves after the first change that no earlier call has told. */
+  /** Resolves after the first change that no earlier call has reported. */
   async next(): Promise<void> {
     await this.#change.promise;
     this.#change = Promise.withResolvers();
@@ -37,11 +37,11 @@ export class FolderWatch implements Disposable {
   #watch(): void {
     this.#close();
     const watched = this.#folders.flatMap((folder) =>
-      // One that is gone may come back.
+      // A folder that is gone may come back.
       existsSync(folder) ? foldersBelow(folder) : [dirname(folder)],
     );
     this.#watchers = watched.map((folder) => {
-      // A folder that is removed says so once more, as an error.
+      // A removed folder reports its removal once more, as an error.
       return watch(folder, () => this.#changed()).on("error", () => this.#changed());
     });
   }

@@ -1,6 +1,6 @@
 /**
- * What a platform says of itself: it works, its disk is full (it is there, and goes on when there is room), something is
- * wrong with it, or nothing at all within 2 s.
+ * The health of a platform by its `/healthz`. `ok`: it works. `full`: its disk is full, and it continues when there is
+ * space. `unwell`: something is wrong. `silent`: no answer within 2 s.
  */
 export type Health = "ok" | "full" | "unwell" | "silent";
 
@@ -13,7 +13,7 @@ export async function healthOf(url: string): Promise<Health> {
     if (reply.status === STORAGE_FULL) return "full";
     return reply.ok ? "ok" : "unwell";
   } catch (error) {
-    // Nothing listens, the connection broke or the time is up: it does not answer.
+    // Nothing listens, the connection broke, or the time is over.
     if (error instanceof TypeError || error instanceof DOMException) return "silent";
     throw error;
   }
@@ -23,7 +23,7 @@ export function answers(health: Health): boolean {
   return health === "ok" || health === "full";
 }
 
-/** True when the platform at this address answers. */
+/** Whether the platform at this address answers. */
 export async function answersHealthz(url: string): Promise<boolean> {
   return answers(await healthOf(url));
 }

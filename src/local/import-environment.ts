@@ -1,4 +1,4 @@
-/** An environment's module, bundled already, imported into this thread. Without the bundler: a thread of its own needs none. */
+/** Imports an environment's bundled module into this thread, without loading the bundler. */
 import { pathToFileURL } from "node:url";
 import type * as z from "zod";
 import type { EnvironmentLoader } from "../core/environments/define-environment.ts";
@@ -6,11 +6,11 @@ import { NoEnvironmentPackage } from "./environment-package.ts";
 
 export interface EnvironmentModule {
   readonly loadEnvironment: EnvironmentLoader<z.ZodObject>;
-  /** What else the module exports. */
+  /** The module's other exports. */
   readonly exports: Readonly<Record<string, unknown>>;
 }
 
-/** `entry`: the author's file, which errors name. Throws NoEnvironmentPackage when it throws, or is no environment. */
+/** `entry`: the author's file, for messages. Throws NoEnvironmentPackage if it throws or is not an environment. */
 export async function importEnvironment(entry: string, file: string): Promise<EnvironmentModule> {
   const loaded = await importModule(entry, file);
   const loader = loaded["loadEnvironment"];
@@ -31,7 +31,7 @@ async function importModule(entry: string, file: string): Promise<Record<string,
   }
 }
 
-/** The message, and the author's part of the stack: it ends where Node ran the module for us. */
+/** The message and the author's part of the stack, which ends where Node ran the module. */
 function ownStack({ message, stack = message }: Error): string {
   const lines = stack.split("\n");
   const ours = lines.findIndex((line) => /^\s+at .*\bnode:internal\/(modules|process)\//.test(line));

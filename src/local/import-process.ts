@@ -1,9 +1,9 @@
 /**
- * A process that imports an environment's bundled module, says null or why it is refused, and ends. It may read the files
- * that it needs, and may neither write nor start anything (load-environment.ts), and sends no signals.
+ * A process that imports an environment's bundled module, answers with null or the reason for refusing it, and exits.
+ * It may read the files that it needs. It may not write, start anything (load-environment.ts) or send signals.
  *
- * Invariant. What it says begins with a word that its parent gave it on standard input. The word is read before the
- * module is imported, and no object that the module can reach holds it.
+ * Invariant. The answer starts with a word that the parent wrote to standard input. The word is read before the module
+ * is imported, and no object that the module can reach holds it.
  */
 import { readFileSync, writeSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
@@ -24,7 +24,7 @@ try {
   say(thrown.message);
 }
 
-/** The module may replace every global and method: what is needed after it is taken here, and no method of a text is called. */
+/** The module may replace every global and method: what is needed later is taken here, and no string method is used. */
 function speaker(word: string): (refused: string | null) => void {
   const [write, toJson, { exit }] = [writeSync, JSON.stringify, process];
   return (refused) => {
@@ -33,7 +33,7 @@ function speaker(word: string): (refused: string | null) => void {
   };
 }
 
-/** `--permission` refuses no signals: the module could end its parent. */
+/** `--permission` does not forbid signals: the module could end its parent. */
 function refuseSignals(): void {
   const refuse = () => {
     throw Object.assign(new Error("an environment must not send signals"), { code: "ERR_ACCESS_DENIED" });

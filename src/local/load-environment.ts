@@ -1,7 +1,7 @@
 /**
- * An environment's module, loaded into this process. It is bundled first, as it is for the Worker: Node strips no types
- * inside node_modules. `rollcall` and `zod` are this program's own copies, whatever the package has beside it, so that
- * its classes and schemas are those of the core that plays it.
+ * Loads an environment's module into this process. It is bundled first, as it is for the Worker, because Node does not
+ * strip types inside node_modules. `rollcall` and `zod` resolve to this program's own copies, even if the package has
+ * others, so that its classes and schemas are those of the core that plays it.
  */
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -16,22 +16,22 @@ import { type EnvironmentModule, importEnvironment } from "./import-environment.
 import { BARE_IMPORT, isOwnImport, PACKAGE_ROOT } from "./package-root.ts";
 import { refuseImports } from "./refused-imports.ts";
 
-/** Beside this file, and a `.js` where this file was compiled to one. */
+/** Next to this file; a `.js` file if this file was compiled. */
 const PROCESS = join(import.meta.dirname, `import-process${extname(import.meta.filename)}`);
-/** As long as a workerd may answer nothing. */
+/** The same time that workerd may take to answer. */
 const LOADING_MS = 30_000;
-/** Folders of this package that hold code. */
+/** Folders of this package with code. */
 const OWN_CODE = ["src", "dist", "packages", "node_modules"];
 
-/** Throws NoEnvironmentPackage when the module does not bundle, throws while it loads, or is no environment. */
+/** Throws NoEnvironmentPackage if the module does not bundle, throws while loading, or is not an environment. */
 export function loadEnvironmentModule(from: EnvironmentPackage): Promise<EnvironmentModule> {
   return withBundle(from.entry, (file) => importEnvironment(from.entry, file));
 }
 
 /**
- * The same in a process of its own, which ends with it: a module that computes without end, or ends its process, holds up
- * neither this process nor its signals, and is refused. It sees no variable of the environment, and writes and starts
- * nothing. Rejects with the reason of `signal` when that is aborted first.
+ * Tries the same in a separate process. A module that computes without end, or exits its process, does not block this
+ * process or its signals, and is refused. It has no environment variables, cannot write and cannot start processes.
+ * Rejects with the reason of `signal` if it is aborted first.
  */
 export function tryEnvironmentModule(from: EnvironmentPackage, { ms = LOADING_MS, signal }: Trial = {}): Promise<void> {
   return withBundle(from.entry, (file) => tryInProcess(from.entry, file, ms, signal));
@@ -42,7 +42,7 @@ interface Trial {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The bundle is gone again when it has been read. */
+/** Removes the bundle after it was read. */
 async function withBundle<T>(entry: string, read: (file: string) => Promise<T>): Promise<T> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "rollcall-environment-")));
   const file = join(folder, "environment.mjs");
@@ -55,7 +55,7 @@ async function withBundle<T>(entry: string, read: (file: string) => Promise<T>):
 }
 
 const Refused = z.string().nullable();
-/** Of the pipe for the answer. It takes what the module writes there as well. */
+/** The part of the pipe that is kept: the module may write to it too. */
 const KEPT_BYTES = 4 * 1024 ** 2;
 
 async function tryInProcess(entry: string, file: string, ms: number, signal: AbortSignal | undefined): Promise<void> {
@@ -92,24 +92,21 @@ async function tryInProcess(entry: string, file: string, ms: number, signal: Abo
   }
 }
 
-/** What the process says, which is a line that begins with the word; null: nothing yet. */
+/** The answer of the process, in a line that starts with the word; null: none yet. */
 function answerIn(said: string, word: string): { readonly refused: unknown } | null {
   const [, after = ""] = said.split(word);
   const line = after.slice(0, Math.max(0, after.indexOf("\n")));
   return line === "" ? null : { refused: JSON.parse(line) };
 }
 
-/**
- * The bundle, this program's own code, and the packages it was installed with: npm may put them beside it. Not the state of
- * a platform.
- */
+/** The bundle, this program's code, and its packages, which npm may put next to it. Not a platform's state. */
 function readable(file: string): string[] {
   const own = OWN_CODE.map((name) => join(PACKAGE_ROOT, name)).filter(existsSync);
   const folders = [dirname(file), ...own, installedPackages()].map((folder) => realpathSync(folder) + sep);
   return [...folders, join(PACKAGE_ROOT, "package.json")];
 }
 
-/** The outermost node_modules that holds zod. */
+/** The outermost node_modules folder that contains zod. */
 function installedPackages(): string {
   const zod = realpathSync(fileURLToPath(import.meta.resolve("zod")));
   const [above = ""] = zod.split(`${sep}node_modules${sep}`);
@@ -117,7 +114,7 @@ function installedPackages(): string {
 }
 
 async function bundle(entry: string, outfile: string): Promise<void> {
-  // The failure is told once, in our own words; it has the same messages.
+  // The failure is reported once, with our own text; it contains the same messages.
   await build({
     absWorkingDir: process.cwd(),
     entryPoints: [entry],
@@ -129,7 +126,7 @@ async function bundle(entry: string, outfile: string): Promise<void> {
     sourcemap: "inline",
     logLevel: "silent",
     plugins: [refuseImports, ownCopies],
-    // Packages in CommonJS call for `require`, which a module does not have.
+    // CommonJS packages call `require`, which a module does not have.
     banner: {
       js: 'import { createRequire as rollcallRequire } from "node:module"; const require = rollcallRequire(import.meta.url);',
     },

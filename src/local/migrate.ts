@@ -1,6 +1,6 @@
 /**
- * Brings the database to the state of `migrations/`, in the same table and by the same names as `wrangler d1
- * migrations apply`. A migration and the row that records it land together or not at all.
+ * Applies `migrations/` to the database, with the same table and names as `wrangler d1 migrations apply`. A migration
+ * and the row that records it are written together or not at all.
  */
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -18,7 +18,7 @@ const TABLE = `CREATE TABLE IF NOT EXISTS d1_migrations (
   applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL
 )`;
 
-/** Applies what is missing, in order of name, and returns the names. */
+/** Applies missing migrations in the order of their names, and returns their names. */
 export async function migrate(database: Database, folder: string): Promise<string[]> {
   await database.prepare(TABLE).run();
   const { results } = await database.prepare("SELECT name FROM d1_migrations").all();
@@ -36,9 +36,9 @@ export async function migrate(database: Database, folder: string): Promise<strin
 }
 
 /**
- * Throws DirectoryUnusable for a state directory whose data another release of Rollcall wrote: its database names a
- * migration that is not in `folder`, and its objects may have other tables. Reads the file itself and writes nothing:
- * to be called before workerd is started on it, which takes up at once what the directory left under way.
+ * Throws DirectoryUnusable if another release of Rollcall wrote the state directory: its database names a migration
+ * that is not in `folder`, and its objects may have other tables. Reads the file directly and writes nothing. Call it
+ * before workerd is started, since workerd immediately continues the directory's unfinished work.
  */
 export function refuseForeignData(directory: string, folder: string): void {
   const known = new Set(migrationsIn(folder));
@@ -48,7 +48,7 @@ export function refuseForeignData(directory: string, folder: string): void {
   throw new DirectoryUnusable("directory_unusable", message, new Error(`it has the migration ${foreign}`));
 }
 
-/** Names of the migrations that databases below the folder say they have. */
+/** Names of the migrations that were applied to databases below the folder. */
 function appliedIn(folder: string): string[] {
   if (!existsSync(folder)) return [];
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".sqlite"));
@@ -58,7 +58,7 @@ function appliedIn(folder: string): string[] {
 function namesIn(file: string): string[] {
   let database: DatabaseSync | null = null;
   try {
-    // Loaded where there is a file to read: some releases of Node print a warning when it is.
+    // Loaded only if there is a file to read: some releases of Node print a warning when it is loaded.
     const { DatabaseSync: Sqlite } = process.getBuiltinModule("node:sqlite");
     database = new Sqlite(file, { readOnly: true });
     const table = database.prepare("SELECT 1 FROM sqlite_master WHERE name = 'd1_migrations'").get();
@@ -68,7 +68,7 @@ function namesIn(file: string): string[] {
       .all()
       .map(({ name }) => String(name));
   } catch (error) {
-    // A database that cannot be read, or has no room to be opened: the boot finds that by itself, and says so.
+    // A database that cannot be read, or has no space to be opened: the boot itself finds and reports that.
     if (error instanceof Error && "code" in error && error.code === "ERR_SQLITE_ERROR") return [];
     throw error;
   } finally {
@@ -76,7 +76,7 @@ function namesIn(file: string): string[] {
   }
 }
 
-/** As drizzle-kit writes them: apart by a mark, which is a comment to whoever else reads the file. */
+/** Splits a migration of drizzle-kit at its marker, which is a comment for other readers. */
 export function statementsIn(migration: string): string[] {
   const statements = migration.split("--> statement-breakpoint");
   return statements.map((statement) => statement.trim()).filter((statement) => statement !== "");
@@ -89,10 +89,12 @@ function migrationsIn(folder: string): string[] {
     .sort();
 }
 
-/** What the key of a local platform may do. */
+/** The scopes of a local platform's key. */
 const LOCAL_SCOPES = JSON.stringify(["admin", "operator"]);
 
-/** Whether the local key was revoked, rotated, given an end or other scopes: its token must not be let in again. */
+/**
+ * Whether the local key was revoked, rotated, or got an expiry or other scopes: its token must not be accepted again.
+ */
 export async function isLocalKeySpent(database: Database, keyId: string): Promise<boolean> {
   const spent = await database
     .prepare(
@@ -105,9 +107,9 @@ export async function isLocalKeySpent(database: Database, keyId: string): Promis
 }
 
 /**
- * The organisation and the project of a local platform, and the key that may do everything there: the database knows
- * only its hash. It is let in at every boot, since whoever has the directory has all that is in it: for one that is
- * spent (`isLocalKeySpent`) the caller brings another token. `now`: epoch milliseconds.
+ * Creates the organisation and the project of a local platform, and its key with all scopes; the database has only the
+ * key's hash. The key is accepted again at every boot, since anyone with the directory has all of its data. For a spent
+ * key (`isLocalKeySpent`), the caller must pass a new token. `now`: epoch milliseconds.
  */
 export async function seedAccount(
   database: Database,

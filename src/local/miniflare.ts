@@ -1,10 +1,9 @@
 /**
- * Miniflare as a part of a command: how it is set up, that it leaves signals and stdout to the command, and what it says
- * when it fails.
+ * Miniflare as a part of a command: its options, keeping it away from signals and stdout, and its failure messages.
  *
- * Invariant. wrangler.toml is the only list of bindings; Miniflare's options are made from it by wrangler itself. Nothing
- * here names a binding but the three values a deployment gets from its operator, and two that no deployment has: LAST_END
- * and NETWORK.
+ * Invariant. wrangler.toml is the only list of bindings: wrangler itself converts it to Miniflare's options. The only
+ * bindings named here are the three values that a deployment gets from its operator, and LAST_END and NETWORK, which no
+ * deployment has.
  */
 
 import { createHash } from "node:crypto";
@@ -29,23 +28,23 @@ interface LocalRuntime {
   readonly bundle: string;
   /** The folder of the built page (page-bundle.ts). */
   readonly page: string;
-  /** Where objects, D1 and R2 are kept. */
+  /** The folder for objects, D1 and R2. */
   readonly store: string;
   readonly port: number;
-  /** Values for this machine: secrets, and variables that stand in wrangler.toml with a deployment's value. */
+  /** Values for this machine: secrets, and variables whose value in wrangler.toml is for a deployment. */
   readonly bindings: Readonly<Record<string, string | number>>;
-  /** How the workerds before the one that asks ended; answered when work that may have ended them may go on. */
+  /** How the previous workerds ended. Resolves when work that may have ended them may continue. */
   readonly lastEnd: () => Promise<Deaths>;
   readonly log: Log;
-  /** What the Worker printed, line by line. */
+  /** Called with each line that the Worker prints. */
   readonly onOutput: (line: string) => void;
-  /** Miniflare starts a workerd that died again by itself, on the same port; then it calls this. */
+  /** Called after Miniflare has restarted a dead workerd on the same port. */
   readonly onRestart: () => Promise<void>;
 }
 
 export async function miniflareOptions(runtime: LocalRuntime): Promise<MiniflareOptions> {
   const workerOptions = await readWorkerOptions(runtime.root);
-  // The bundle is one module: the rules for loading others have nothing left to apply to.
+  // The bundle is one module, so the rules for loading other modules do not apply.
   const { modulesRules: _, ...worker } = workerOptions;
   return convertV4MiniflareOptions({
     ...worker,
@@ -61,10 +60,10 @@ export async function miniflareOptions(runtime: LocalRuntime): Promise<Miniflare
     host: "127.0.0.1",
     port: runtime.port,
     resourcePersistencePath: runtime.store,
-    // Without this Miniflare asks a server of Cloudflare's for the properties of a request.
+    // Otherwise Miniflare requests the properties of a request from a Cloudflare server.
     cf: false,
     log: runtime.log,
-    // Retiring a finished object is how its descriptors are freed, and the runtime calls that broken.
+    // A finished object is retired to free its file descriptors. The runtime reports this as an error.
     handleStructuredLogs: ({ message }) => {
       if (!/jsg\.Error: retired/.test(message)) runtime.onOutput(message);
     },
@@ -72,20 +71,22 @@ export async function miniflareOptions(runtime: LocalRuntime): Promise<Miniflare
   });
 }
 
-/** A variable of the environment. "off": no NETWORK, so that calls leave by `fetch`, as they do in a deployment. */
+/** An environment variable. "off": no NETWORK binding, so calls use `fetch`, as in a deployment. */
 export const NETWORK_BINDING = "ROLLCALL_NETWORK_BINDING";
 
-/** The way to the network past Miniflare's outbound Worker, through which every `fetch` of a Worker goes. */
+/**
+ * The binding for network access without Miniflare's outbound Worker, through which every `fetch` of a Worker passes.
+ */
 function networkBinding(privateToo: boolean) {
   return process.env[NETWORK_BINDING] === "off" ? {} : { NETWORK: networkService(privateToo) };
 }
 
-/** workerd's own network, with the certificates that Miniflare trusts. Without `privateToo` it connects to nothing else. */
+/** workerd's own network, with Miniflare's certificates. Without `privateToo`, only for public addresses. */
 export function networkService(privateToo: boolean) {
   const file = process.env["NODE_EXTRA_CA_CERTS"];
   const own = file !== undefined && existsSync(file) ? readFileSync(file, "utf8") : "";
   const trustedCertificates = [
-    // There workerd does not find the certificates of the system.
+    // On Windows, workerd does not find the system's certificates.
     ...(process.platform === "win32" ? rootCertificates : []),
     ...(own.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? []),
   ];
@@ -94,8 +95,8 @@ export function networkService(privateToo: boolean) {
 }
 
 /**
- * wrangler.toml as Miniflare's options, made by wrangler itself. Wrangler takes more than a second to load, so what it
- * made is kept in `dist` and made again only when the file, or wrangler, is another one. `root` has the wrangler.toml.
+ * wrangler.toml as Miniflare's options, converted by wrangler itself. Wrangler takes more than a second to load, so the
+ * result is cached in `dist` until the file or the wrangler version changes. `root` has the wrangler.toml.
  */
 export async function readWorkerOptions(root: string): Promise<WorkerOptions> {
   const folder = join(root, "dist");
@@ -103,7 +104,7 @@ export async function readWorkerOptions(root: string): Promise<WorkerOptions> {
   const hash = hashOf(config);
   const kept = keptIn(folder);
   if (kept?.hash === hash) return kept.options;
-  // Wrangler reports what it reads on stdout, which belongs to the command.
+  // Wrangler prints messages to stdout, which belongs to the command.
   process.env["WRANGLER_LOG"] ??= "error";
   const { unstable_getMiniflareWorkerOptions: read } = await import("wrangler");
   const { workerOptions: options } = read(config);
@@ -120,7 +121,7 @@ function fileIn(folder: string): string {
   return join(folder, "worker-options.json");
 }
 
-/** Null where there is none that can be read. */
+/** Null if there are none, or they cannot be read. */
 function keptIn(folder: string): Kept | null {
   try {
     return JSON.parse(readFileSync(fileIn(folder), "utf8"));
@@ -130,7 +131,7 @@ function keptIn(folder: string): Kept | null {
   }
 }
 
-/** In a folder that cannot be written they are made anew each time. */
+/** If the folder cannot be written, the options are converted each time. */
 function keep(folder: string, kept: Kept): void {
   const draft = `${fileIn(folder)}.${process.pid}`;
   try {
@@ -146,7 +147,7 @@ function isFileError(error: unknown): boolean {
   return error instanceof Error && "code" in error;
 }
 
-/** Miniflare ends the process on a signal, at once; how to stop is the command's to decide, so its handlers go. */
+/** Miniflare ends the process on a signal. Its handlers are removed, since the command decides how to stop. */
 export function quietMiniflare(options: MiniflareOptions): Miniflare {
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
   const before = signals.map((signal) => process.listeners(signal));
@@ -159,7 +160,7 @@ export function quietMiniflare(options: MiniflareOptions): Miniflare {
   return miniflare;
 }
 
-/** Miniflare's own lines go to stderr: stdout belongs to the command. */
+/** Writes Miniflare's lines to stderr: stdout belongs to the command. */
 export class StderrLog extends Log {
   override log(message: string): void {
     process.stderr.write(`${message}\n`);
@@ -170,8 +171,8 @@ const UNCAUGHT = /Uncaught (.+?)(?:\\n|"|\n|$)/;
 const AT = /at (?:[^\n]*[(/])?index\.js:(\d+):(\d+)/;
 
 /**
- * Why workerd does not run a bundle, told in terms of the files it was made from. `said`: what workerd wrote while it
- * failed to start. Null where that is not the code's fault.
+ * Why workerd does not run a bundle, with the position in the source file. `said`: workerd's output when it failed to
+ * start. Null if the code is not the cause.
  */
 export function startFailure(said: string, bundle: string): string | null {
   const why = UNCAUGHT.exec(said)?.[1];
@@ -181,17 +182,17 @@ export function startFailure(said: string, bundle: string): string | null {
   return place === null ? why : `${why}\n  at ${place}`;
 }
 
-/** Null where the bundle's map does not know it. */
+/** Null if the position is not in the bundle's source map. */
 function placeOf(bundle: string, line: number, column: number): string | null {
   const map: SourceMapPayload = JSON.parse(readFileSync(`${bundle}.map`, "utf8"));
   const found = new SourceMap(map).findEntry(line - 1, column - 1);
   if (!("originalSource" in found)) return null;
-  // The bundle was made in another folder and moved; the map says in which.
+  // The bundle was built in another folder and moved; the map names that folder.
   const file = resolve(map.sourceRoot || dirname(bundle), found.originalSource);
   return `${file}:${found.originalLine + 1}:${found.originalColumn + 1}`;
 }
 
-/** What a Worker prints, kept back until it is known whether somebody else says it in one plain line. */
+/** Holds back the Worker's output until it is known whether a plain error message replaces it. */
 export class HeldOutput {
   readonly #write: (line: string) => void;
   #held: string[] | null = [];
@@ -205,7 +206,7 @@ export class HeldOutput {
     else this.#held.push(text);
   }
 
-  /** What was kept, and from now on every line at once. */
+  /** Writes the held lines; later lines are written immediately. */
   release(): void {
     const held = this.#held ?? [];
     this.#held = null;

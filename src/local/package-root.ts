@@ -1,11 +1,11 @@
-/** This Rollcall itself, in a checkout and where it was installed from a package: where it stands, and what it is made of. */
+/** The installed Rollcall itself, as a checkout or as a package: its folder, name, version and sources. */
 
 import { createHash, type Hash } from "node:crypto";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import * as z from "zod";
 
-/** What the Worker can import, and what decides how it is bundled. The command line and its parts are not in it. */
+/** Everything that the Worker can import, and what determines how it is bundled. Not the command line. */
 const SOURCES = [
   "src/**/*",
   "packages/math-equivalence/*.{ts,json}",
@@ -15,13 +15,13 @@ const SOURCES = [
   "package-lock.json",
   "tsconfig.json",
 ];
-/** What runs in Node or a browser alone, and what only the compiler reads. */
+/** Code that only runs in Node or a browser, and files that only the compiler reads. */
 const NO_SOURCES = ["**/node_modules", "src/{cli,local,sdk,web}/**", "**/*.d.ts"];
 
 const Manifest = z.object({ name: z.string(), version: z.string() });
 const Installed = z.object({ packages: z.record(z.string(), z.object({ resolved: z.string().optional() })) });
 
-/** The folder of package.json and wrangler.toml. What is compiled from the sources stands deeper below it than they do. */
+/** The folder of package.json and wrangler.toml. Compiled files are deeper below it than their sources. */
 export const PACKAGE_ROOT = nearestPackage(import.meta.dirname);
 
 function nearestPackage(folder: string): string {
@@ -34,7 +34,7 @@ function readManifest(root: string): z.infer<typeof Manifest> {
   return Manifest.parse(JSON.parse(readFileSync(join(root, "package.json"), "utf8")));
 }
 
-/** By which others import this package: package.json alone says so. */
+/** The package name, by which others import this package. It is only defined in package.json. */
 export function rollcallName(root: string = PACKAGE_ROOT): string {
   return readManifest(root).name;
 }
@@ -43,7 +43,7 @@ export function rollcallVersion(root: string = PACKAGE_ROOT): string {
   return readManifest(root).version;
 }
 
-/** What an environment may import of this package, and the source behind each. */
+/** The names that an environment may import from this package, with the source file of each. */
 export function environmentDoors(root: string = PACKAGE_ROOT): ReadonlyMap<string, string> {
   const name = rollcallName(root);
   return new Map([
@@ -52,30 +52,29 @@ export function environmentDoors(root: string = PACKAGE_ROOT): ReadonlyMap<strin
   ]);
 }
 
-/** For esbuild: imports by name. It knows no other way to ask for a name that is not known before. */
+/** For esbuild: imports by package name. Its filter cannot match names that are only known at run time. */
 export const BARE_IMPORT = /^[^./]/;
 
-/** Whether an import is of this package, behind one of its doors or not. */
+/** Whether an import is from this package, through a public entry or not. */
 export function isOwnImport(path: string): boolean {
   const name = rollcallName();
   return path === name || path.startsWith(`${name}/`);
 }
 
 /**
- * Where this Rollcall came from, as another package's dependency. Never its name, which is not ours on the npm registry.
- * `file:` and a path for a checkout, a tarball, or a copy of which nothing is known; else
- * the address it was installed from.
+ * This Rollcall as a dependency of another package, never by name: the name belongs to someone else on npm. `file:` and
+ * a path for a checkout, a tarball, or a copy of unknown origin; otherwise the address it was installed from.
  */
 export function rollcallSpecifier(root: string = PACKAGE_ROOT): string {
   const place = join("node_modules", rollcallName(root));
   const modules = join(root.slice(0, -place.length), "node_modules");
   const resolved = root.endsWith(sep + place) ? resolvedFrom(modules, place) : undefined;
   if (resolved === undefined) return `file:${root}`;
-  // npm notes a tarball's path relative to the folder it installed into.
+  // npm records a tarball's path relative to the folder that it installed into.
   return resolved.startsWith("file:") ? `file:${resolve(dirname(modules), resolved.slice("file:".length))}` : resolved;
 }
 
-/** What npm noted about this copy in the hidden lockfile of its node_modules; other installers note nothing there. */
+/** What npm recorded about this copy in the hidden lockfile of node_modules. Other installers record nothing there. */
 function resolvedFrom(modules: string, place: string): string | undefined {
   const lock = join(modules, ".package-lock.json");
   if (!existsSync(lock)) return undefined;
@@ -83,7 +82,7 @@ function resolvedFrom(modules: string, place: string): string | undefined {
   return packages[place]?.resolved;
 }
 
-/** What a Worker is made of: paths from `root`, sorted. */
+/** The source files of a Worker: paths relative to `root`, sorted. */
 export function workerSources(root: string): string[] {
   return globSync(SOURCES, { cwd: root, withFileTypes: true, exclude: NO_SOURCES })
     .filter((entry) => entry.isFile())
@@ -91,7 +90,7 @@ export function workerSources(root: string): string[] {
     .sort();
 }
 
-/** The same as one number: same sources, same hash, wherever `root` is. */
+/** A hash of these sources, independent of where `root` is. */
 export function sourcesHash(root: string): string {
   return hashFiles(createHash("sha256"), root, workerSources(root));
 }

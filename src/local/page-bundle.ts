@@ -1,9 +1,9 @@
 /**
- * Builds what browsers load: src/web, bundled by esbuild into `dist/web`, which Workers static assets serve. It is built
- * again only when a source has changed; the file `.sources` beside it holds the hash of what it was built from.
+ * Builds the page: src/web, bundled by esbuild into `dist/web`, which Workers static assets serve. It is built again
+ * only when a source has changed: the file `.sources` next to it has the hash of its sources.
  *
- * Every file under `assets/` has its content's hash in its name. A build adds files and moves `index.html` into place
- * last: a page that is open goes on with the files it named.
+ * Every file under `assets/` has the hash of its content in its name. A build adds files and moves `index.html` into
+ * place last, so that an open page continues to work with the files that it names.
  */
 import { createHash } from "node:crypto";
 import {
@@ -28,18 +28,18 @@ const SOURCES = [
 ];
 const ENTRY = "src/web/main.tsx";
 const REPORT_ENTRY = "src/web/report-file.tsx";
-/** The template of reports as one file, beside what is served: `reportTemplate` reads it. */
+/** The template of single-file reports, next to the served files. `reportTemplate` reads it. */
 const REPORT = "report.txt";
 /**
- * Read by the server of assets. It asks browsers to revalidate what they keep: a longer life would hold for its 404s too,
- * and a file that is gone with one deployment comes back with the one that is rolled back to.
+ * Read by the asset server, which makes browsers revalidate cached files. A longer lifetime would also apply to 404s,
+ * and a file that is missing in one deployment comes back after a rollback.
  */
 const HEADERS = `/assets/*
   X-Content-Type-Options: nosniff
   Cross-Origin-Resource-Policy: same-origin
 `;
 
-/** What a build left: the parts of esbuild's metafile that are read here. */
+/** The parts of esbuild's metafile that are read here. */
 interface Built {
   readonly outputs: Readonly<
     Record<
@@ -53,13 +53,13 @@ interface Built {
   >;
 }
 
-/** The folder of an up-to-date page. An installed package has no sources of it, and comes with it built. */
+/** The folder of an up-to-date page. An installed package has no sources of the page and contains it already built. */
 export async function bundlePage(root: string): Promise<string> {
   const folder = join(root, "dist", "web");
   if (!existsSync(join(root, ENTRY))) return folder;
   const hash = pageHash(root);
   if (readIfThere(join(folder, ".sources")) === hash && existsSync(join(folder, "index.html"))) return folder;
-  // Made aside and moved into place: another command may be serving or building the page at this moment.
+  // Built in a draft folder and moved into place: another command may be serving or building the page at the same time.
   const draft = join(root, "dist", `.web-${process.pid}`);
   mkdirSync(draft, { recursive: true });
   try {
@@ -71,7 +71,7 @@ export async function bundlePage(root: string): Promise<string> {
   return folder;
 }
 
-/** What the page is made of, as one number. */
+/** The hash of the page's sources. */
 function pageHash(root: string): string {
   const files = globSync(SOURCES, { cwd: root, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -81,7 +81,7 @@ function pageHash(root: string): string {
 }
 
 async function build(root: string, draft: string): Promise<void> {
-  // Loaded when it is needed: a page that is up to date costs no bundler.
+  // Loaded only when needed: an up-to-date page does not need the bundler.
   const esbuild = await import("esbuild");
   const shared = {
     absWorkingDir: root,
@@ -134,7 +134,7 @@ function publish(draft: string, folder: string, hash: string): void {
   removeOld(assets, current);
 }
 
-/** Files of earlier builds go a day later: nobody has a page open that still names them, and all would be uploaded. */
+/** Files of earlier builds are deleted after a day: by then no open page needs them, and all files are uploaded. */
 const DAY_MS = 86_400_000;
 function removeOld(assets: string, current: ReadonlySet<string>): void {
   for (const name of readdirSync(assets)) {
@@ -143,7 +143,7 @@ function removeOld(assets: string, current: ReadonlySet<string>): void {
   }
 }
 
-/** The one HTML file: it names the entry, what that imports at once, and the styles. It holds no script of its own. */
+/** The only HTML file. It names the entry, its static imports and the styles, and contains no script itself. */
 function shellOf({ outputs }: Built, draft: string): string {
   const [file, entry] =
     Object.entries(outputs).find(([, { entryPoint }]) => entryPoint === ENTRY) ??
@@ -168,14 +168,16 @@ function shellOf({ outputs }: Built, draft: string): string {
   ].join("\n");
 }
 
-/** One file: the program and the styles are in it, and its policy lets a browser run that program and fetch nothing. */
+/**
+ * A single file that contains the program and the styles. Its policy lets a browser run this program and fetch nothing.
+ */
 function reportOf({
   outputFiles,
 }: {
   readonly outputFiles: readonly { readonly path: string; readonly text: string }[];
 }) {
   const textOf = (end: string) => outputFiles.find(({ path }) => path.endsWith(end))?.text ?? "";
-  // Neither may end the element it stands in.
+  // Neither text may end its element.
   const script = textOf(".js").replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
   const style = textOf(".css").replaceAll("</style", "<\\/style");
   const hashOf = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
@@ -198,7 +200,7 @@ function reportOf({
   ].join("\n");
 }
 
-/** The template of a run's report as one file (contract/report-file.ts), of an up-to-date build. */
+/** The template of a single-file report (contract/report-file.ts), from an up-to-date build. */
 export async function reportTemplate(root: string): Promise<string> {
   return readFileSync(join(await bundlePage(root), REPORT), "utf8");
 }

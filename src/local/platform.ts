@@ -1,9 +1,9 @@
 /**
- * A whole platform on this machine: the bundle that deploys, in real workerd, on a directory of its own.
+ * A complete platform on this machine: the bundle that is deployed, in a real workerd, with a state directory.
  *
- * Invariants. The directory is locked before anything is read or started. `platform.json` is there only while
- * `/healthz` answers: it goes when workerd dies and comes back with the next one. Killing any of the processes at any
- * moment leaves a directory that the next boot takes over.
+ * Invariants. The directory is locked before anything is read or started. `platform.json` exists only while `/healthz`
+ * answers: it is removed when workerd dies and written again for the next one. If any of the processes is killed at any
+ * moment, the next boot can take over the directory.
  */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -42,27 +42,27 @@ import { placeStore, type StorePlace } from "./store-place.ts";
 import { WorkerdWatch } from "./workerd-watch.ts";
 
 export interface PlatformOptions {
-  /** The state directory; null for a throw-away one, removed at the stop. */
+  /** The state directory; null for a temporary one, which is removed at the stop. */
   readonly directory: string | null;
-  /** Where its store is to be: store-place.ts. */
+  /** Where to put its store: see store-place.ts. */
   readonly store?: "disk" | "memory" | undefined;
-  /** Tried first; a busy one moves to the next free. */
+  /** The first port to try; if it is busy, the next free port is used. */
   readonly port?: number | undefined;
-  /** It only answers: nothing is played, and nobody else finds it. */
+  /** Read-only: no rollouts are played, and no ready file is written. */
   readonly atRest?: boolean | undefined;
-  /** One line for the person who watches. */
+  /** Prints one line for the user. */
   readonly say: (line: string) => void;
-  /** Held beside those that come with Rollcall. */
+  /** Environments to include, in addition to those that come with Rollcall. */
   readonly environments?: readonly EnvironmentPackage[] | undefined;
-  /** The folder of wrangler.toml; this package unless a test brings a Worker of its own. */
+  /** The folder of wrangler.toml; this package, unless a test uses another Worker. */
   readonly root?: string | undefined;
   /** Another entry module around the root's Worker, and the folder of its bundle; for tests. */
   readonly worker?: Pick<WorkerParts, "entry" | "folder"> | undefined;
-  /** Which values replace those of wrangler.toml; for tests and benchmarks. */
+  /** Values that replace those of wrangler.toml; for tests and benchmarks. */
   readonly bindings?: Readonly<Record<string, string | number>> | undefined;
-  /** Milliseconds without any answer after which workerd is ended and started again: 30 s unless a test says otherwise. */
+  /** Milliseconds without an answer after which workerd is restarted; default 30 s. */
   readonly hungAfterMs?: number | undefined;
-  /** Aborted while the platform boots: what was begun is undone, and the boot rejects with its reason. */
+  /** If it is aborted during the boot, everything is undone and the boot rejects with its reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -71,22 +71,22 @@ export interface Platform {
   readonly key: string;
   readonly directory: string;
   readonly store: StorePlace;
-  /** The policy server, up to and including /v1. */
+  /** The address of the policy server, ending with /v1. */
   readonly policyUrl: string;
   workerdPid(): number;
-  /** Resolves with the reason if workerd died and could not be started again. Never rejects. */
+  /** Resolves with the reason if workerd died and could not be restarted. Never rejects. */
   readonly lost: Promise<Error>;
-  /** Ends workerd, removes the ready file and gives the directory back. Work under way goes on at the next boot. */
+  /** Ends workerd, removes the ready file and unlocks the directory. Unfinished work continues at the next boot. */
   stop(): Promise<void>;
 }
 
-/** Longer than anything that a rollout computes in one go: what is slow must not be taken for stuck. */
+/** Longer than any single computation of a rollout: slow work must not be mistaken for a hang. */
 const HUNG_AFTER_MS = 30_000;
 
-/** What to undo at the stop, last first. */
+/** Steps to undo at the stop, last first. */
 type Undo = (() => void | Promise<void>)[];
 
-/** Resolves once `/healthz` answers 200. Throws DirectoryInUse when another process has the directory. */
+/** Resolves once `/healthz` answers 200. Throws DirectoryInUse if another process has the directory. */
 export async function bootPlatform(options: PlatformOptions): Promise<Platform> {
   const undo: Undo = [];
   const output = new HeldOutput((line) => process.stderr.write(`${line}\n`));
@@ -124,7 +124,7 @@ function openDirectory(directory: string | null, undo: Undo): string {
   return made;
 }
 
-/** What belongs to one boot. */
+/** The resources of one boot. */
 interface Boot {
   readonly lock: DirectoryLock;
   readonly undo: Undo;
@@ -152,11 +152,11 @@ async function start(options: PlatformOptions, directory: string, boot: Boot): P
     page,
     directory,
     store: store.path,
-    // What only reads ends nothing, and must not hide how the last one ended.
+    // A read-only platform ends nothing, and must not overwrite how the last one ended.
     deathsBefore: options.atRest === true ? NO_DEATHS : noteRunning(directory),
     bindings: {
       LIVE_OBJECT_CEILING: liveObjectCeiling(openFileLimit()),
-      // Here the network is the person's own: their models answer on it.
+      // The network is the user's own, and their models run on it.
       ALLOW_PRIVATE_ENDPOINTS: "true",
       ROLLCALL_SECRET: secretOf(directory),
       AT_REST: String(options.atRest ?? false),
@@ -191,10 +191,10 @@ async function start(options: PlatformOptions, directory: string, boot: Boot): P
 }
 
 /**
- * Miniflare's way to a database blocks this thread until workerd has answered: with it the watch, and every signal. So nothing
- * that may have hung a workerd before goes on until this is through. One that dies meanwhile is waited for, and asked again.
- * Returns the key that is let in. A new one stands in the directory before the database knows it: cut off in between, the
- * next boot finds the old one spent as before.
+ * Migrates the database and seeds the account. Miniflare's access to a database blocks this thread, including the watch
+ * and all signals, until workerd answers. So no work that may have hung a previous workerd continues before this is
+ * done. If workerd dies meanwhile, waits for the next one and tries again. Returns the accepted key. A new key is
+ * stored in the directory before the database: after a kill in between, the next boot finds the old key spent.
  */
 async function prepareDatabase(
   miniflare: Miniflare,
@@ -219,7 +219,7 @@ async function prepareDatabase(
   }
 }
 
-/** The Worker of a platform, made now if it is not up to date: a boot then finds it. */
+/** Builds the Worker of a platform if it is not up to date, so that a boot finds it. */
 export function bundleFor(
   options: Pick<PlatformOptions, "environments" | "worker" | "signal">,
   root: string,
@@ -231,7 +231,7 @@ export function bundleFor(
   return bundleWorkerWith(root, { environments, ...own, ...worker });
 }
 
-/** Without them the Worker is known to start: what workerd refuses is in their code. */
+/** Without environments the Worker is known to start, so their code is what workerd refuses. */
 function faultOf(error: unknown, bundle: string, own: readonly EnvironmentPackage[]): unknown {
   if (own.length === 0 || !(error instanceof MiniflareCoreError)) return error;
   const why = startFailure(error.message, bundle);
@@ -246,7 +246,7 @@ interface Launch {
   readonly page: string;
   readonly directory: string;
   readonly store: string;
-  /** Workerds before this boot's first that were not stopped in order, one soon after the other. */
+  /** Workerds before this boot that were not stopped in an orderly way, each soon after the previous one. */
   readonly deathsBefore: Deaths;
   readonly bindings: Readonly<Record<string, string | number>>;
   readonly onUp: (url: string, workerdPid: number) => void;
@@ -257,17 +257,17 @@ interface Launched {
   readonly url: string;
   readonly miniflare: Miniflare;
   readonly watch: WorkerdWatch;
-  /** What earlier workerds left under way goes on from now. */
+  /** Lets the unfinished work of earlier workerds continue. */
   readonly letGoOn: () => void;
 }
 
-/** Where spans go, as a deployment's vars and secret say it. */
+/** The collector for spans, from the same variables as in a deployment. */
 function collectorOf(given: NodeJS.ProcessEnv): Record<string, string> {
   const named = ["OTLP_ENDPOINT", "OTLP_HEADERS", "OTLP_CONTENT"].map((name) => [name, given[name] ?? ""] as const);
   return Object.fromEntries(named.filter(([, value]) => value !== ""));
 }
 
-/** workerd on the first free port. A port that was free when asked may be taken a moment later: then the next. */
+/** Starts workerd on the first free port. A port may be taken after it was checked: then the next one is tried. */
 async function launch(options: PlatformOptions, boot: Boot, what: Launch): Promise<Launched> {
   const wanted = options.port ?? DEFAULT_PORT;
   for (let from = wanted; ; ) {
@@ -321,7 +321,7 @@ async function launchOn(
     await Promise.all([miniflare.ready, watch.find()]);
   } catch (error) {
     await watch.stop();
-    // What failed is known; that it also cannot be disposed of adds nothing.
+    // The failure is known; a further failure to dispose adds nothing.
     await Promise.allSettled([miniflare.dispose()]);
     throw error;
   }
@@ -336,7 +336,7 @@ async function launchOn(
   return { url, miniflare, watch, letGoOn };
 }
 
-/** Part of every local platform, not of a command: a run goes on after the command that made it has ended. */
+/** Belongs to the platform, not to a command: a run continues after the command that created it has ended. */
 async function startPolicy(directory: string, say: (line: string) => void): Promise<PolicyServer> {
   const policy = await startPolicyServer({
     port: policyPort(directory),

@@ -1,15 +1,12 @@
-/**
- * Telling processes apart. A pid alone says little: the system gives it out again. A pid and the moment it started
- * name one process for good, also across a reboot.
- */
+/** Identifies processes by pid and start time, also across a reboot: the system uses pids again. */
 import { type ChildProcess, execFileSync } from "node:child_process";
 import { subscribe } from "node:diagnostics_channel";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
-/** One process and no other. */
+/** Identifies exactly one process. */
 export interface ProcessMark {
   readonly pid: number;
-  /** When it started, as the system tells it; opaque. */
+  /** Its start time, in the system's own format; opaque. */
   readonly started: string;
 }
 
@@ -18,7 +15,7 @@ interface Row extends ProcessMark {
   readonly command: string;
 }
 
-/** The process that has this pid now, or null when there is none (a zombie is none). */
+/** The process that has this pid now; null if there is none (a zombie does not count). */
 export function markOf(pid: number): ProcessMark | null {
   const row = readRow(pid);
   return row === null ? null : { pid, started: row.started };
@@ -28,10 +25,12 @@ export function isRunning(mark: ProcessMark): boolean {
   return markOf(mark.pid)?.started === mark.started;
 }
 
-/** Hundredths of a second, on every Linux that Node runs on. */
+/** A tick is a hundredth of a second on every Linux that Node supports. */
 const TICK_MS = 10;
 
-/** What a process has computed, all of its threads together; null where this system does not tell, or it is gone. */
+/**
+ * The CPU time of a process, over all of its threads; null if this system does not report it, or the process is gone.
+ */
 export function cpuMsOf(pid: number): number | null {
   if (process.platform !== "linux") return null;
   try {
@@ -49,7 +48,7 @@ export function isWorkerd(mark: ProcessMark): boolean {
   return row !== null && row.started === mark.started && /(^|\/)workerd( |$)/.test(row.command);
 }
 
-/** The workerd that `parent` started to listen on `port`, or null when it is not there (yet). */
+/** The workerd that `parent` started to listen on `port`; null if it does not exist (yet). */
 export function findWorkerd(parent: number, port: number): ProcessMark | null {
   const found = children(parent).find((row) => isWorkerd(row) && row.command.includes(`127.0.0.1:${port} `));
   return found === undefined ? null : { pid: found.pid, started: found.started };
@@ -73,7 +72,7 @@ function readRow(pid: number): Row | null {
 function linuxRow(pid: number): Row | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The second field is the name in brackets and may hold anything, brackets and spaces included.
+    // The second field is the name in brackets, which may contain anything, including brackets and spaces.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     const [state, parent] = fields;
     const ticks = fields[19];
@@ -98,7 +97,7 @@ function executable(pid: number): string {
   try {
     return readlinkSync(`/proc/${pid}/exe`);
   } catch (error) {
-    // Another user's process, or a kernel thread: not ours, and its path is not for us.
+    // A process of another user, or a kernel thread: it is not ours, and we may not read its path.
     if (isGone(error) || (error instanceof Error && "code" in error && error.code === "EACCES")) {
       return "";
     }
@@ -127,7 +126,7 @@ function psRows(which: readonly string[]): Row[] {
       maxBuffer: 64 * 1024 * 1024,
     });
   } catch (error) {
-    // `ps -p` exits 1 when no process has that pid.
+    // `ps -p` exits with 1 if no process has that pid.
     if (error instanceof Error && "status" in error && error.status === 1) return [];
     throw error;
   }
@@ -138,11 +137,13 @@ function psRows(which: readonly string[]): Row[] {
   });
 }
 
-/** Child processes of this one that SIGKILL ended. Few: each is a workerd, a trainer, or a tool of the boot. */
+/**
+ * Child processes of this one that SIGKILL ended. There are few: each is a workerd, a trainer, or a tool of the boot.
+ */
 const killed = new Set<number>();
 let watching = false;
 
-/** Miniflare keeps the handle of the workerd it starts to itself; Node tells of every child there is. */
+/** Miniflare does not expose the handle of its workerd, but Node's diagnostics channel reports every child process. */
 export function watchForKills(): void {
   if (watching) return;
   watching = true;

@@ -1,13 +1,13 @@
 /**
- * What code of environments, and of packages that it imports, may not import: modules of the runtime itself. Such code
- * runs beside everybody's rollouts, and they are the shortest ways out of it. This keeps honest code from them, and stops
- * none that means harm (docs/security.md).
+ * Which modules the code of environments, and of packages that they import, may not import: modules of the runtime
+ * itself. This code runs in the same isolate as other rollouts, and those modules are the shortest ways out of it. The
+ * check protects against mistakes, and does not stop malicious code (docs/security.md).
  */
 import { builtinModules } from "node:module";
 import type { Plugin } from "esbuild";
 
 const OF_A_RUNTIME = /^(node|cloudflare|workerd):/;
-/** Leads to the global object (bundle.ts), which every environment has. */
+/** Resolves to the global object (bundle.ts), which every environment has anyway. */
 const ALLOWED = ["process", "node:process"];
 
 export function isRefusedImport(name: string): boolean {
@@ -15,16 +15,16 @@ export function isRefusedImport(name: string): boolean {
   return OF_A_RUNTIME.test(name) || builtinModules.includes(name);
 }
 
-/** `importer`: the file that imports it. `target`: what the import leads to. */
+/** `importer`: the importing file. `target`: the module that the import resolves to. */
 export function refusedImport(name: string, importer: string, target = name): string {
   const what = target === name ? JSON.stringify(name) : `${JSON.stringify(name)}, which is ${JSON.stringify(target)}`;
   return `${importer} imports ${what}: an environment must not import modules of Node or Cloudflare`;
 }
 
-/** Marks a question of this plugin's own. */
+/** Marks resolve calls that this plugin makes itself. */
 const ASKED = Symbol();
 
-/** Names the file and the line. What counts is what an import leads to: a package.json may give a module another name. */
+/** The error names the file and the line. The resolved module counts: a package.json may give a module another name. */
 export const refuseImports: Plugin = {
   name: "environments import no runtime",
   setup({ onResolve, resolve }) {
@@ -32,7 +32,7 @@ export const refuseImports: Plugin = {
       if (pluginData === ASKED || kind === "entry-point") return undefined;
       if (isRefusedImport(path)) return { errors: [{ text: refusedImport(path, importer) }] };
       const found = await resolve(path, { kind, importer, resolveDir, with: attributes, pluginData: ASKED });
-      // What does not resolve is told by the bundler in its own words.
+      // The bundler itself reports an import that does not resolve.
       if (!found.external || !isRefusedImport(found.path)) return undefined;
       return { errors: [{ text: refusedImport(path, importer, found.path) }] };
     });

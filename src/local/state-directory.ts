@@ -1,7 +1,8 @@
 /**
- * The state directory: everything a local platform keeps. `platform.lock` (whose it is), `platform.json` (present only
- * while the platform answers), `running` (from before workerd starts until it is stopped in order), `secret` and `api-key` (made once, readable by the owner only), `store/` (objects, D1,
- * R2; or a link to it: store-place.ts) and `policy-port`. Delete the directory to start afresh.
+ * The state directory: everything that a local platform stores. `platform.lock` (its owner), `platform.json` (exists
+ * only while the platform answers), `running` (exists from before workerd starts until an orderly stop), `secret` and
+ * `api-key` (created once, readable only by the owner), `store/` (objects, D1, R2; or a link to it: store-place.ts) and
+ * `policy-port`. Delete the directory to start fresh.
  */
 import { createHmac, hkdfSync, randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, statSync } from "node:fs";
@@ -25,12 +26,12 @@ export const ReadyFile = z.object({
 });
 export type ReadyFile = z.infer<typeof ReadyFile>;
 
-/** ROLLCALL_DIR, or `.rollcall` in the folder the command runs in. */
+/** ROLLCALL_DIR, or `.rollcall` in the current folder. */
 export function stateDirectory(environment: Readonly<Record<string, string | undefined>>): string {
   return resolve(environment["ROLLCALL_DIR"] || ".rollcall");
 }
 
-/** With the folders above it. Node's own way computes without end where a folder takes no other, as /proc does. */
+/** Creates the folder and its parents. Node's recursive mkdir loops forever where no folder can be made (/proc). */
 export function makeDirectory(path: string): void {
   const parent = dirname(path);
   if (!existsSync(parent)) makeDirectory(parent);
@@ -43,16 +44,16 @@ export function makeDirectory(path: string): void {
 
 const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
 
-/** A file system in memory, on Linux. */
+/** An in-memory file system on Linux. */
 export const MEMORY = "/dev/shm";
 const ROOMY_BYTES = 1024 ** 3;
 
-/** A directory for state nobody keeps: in memory where there is room, since a sync to disk costs ten times one there. */
+/** A temporary state directory: in memory if there is space, since a sync to disk takes ten times as long. */
 export function makeThrowAwayDirectory(): string {
   return mkdtempSync(join(roomyMemory() ?? tmpdir(), "rollcall-"));
 }
 
-/** Null where there is no such file system, or too little of it. */
+/** Null if there is no such file system, or too little space in it. */
 export function roomyMemory(): string | null {
   if (process.platform !== "linux") return null;
   try {
@@ -64,7 +65,7 @@ export function roomyMemory(): string | null {
   }
 }
 
-/** What seals endpoint keys and signs ids: 64 hex digits. Lost, the directory's sealed keys cannot be opened. */
+/** Seals endpoint keys and signs ids: 64 hex digits. If it is lost, the directory's sealed keys cannot be decrypted. */
 export function secretOf(directory: string): string {
   return readOrMake(join(directory, "secret"), () => randomBytes(32).toString("hex"));
 }
@@ -72,25 +73,25 @@ export function secretOf(directory: string): string {
 export function apiKeyOf(directory: string): string {
   const mac = macOf(secretOf(directory));
   const file = join(directory, "api-key");
-  // Made under another secret, or by another release: nobody would let it in.
+  // The key was made with another secret or by another release, so it would not be accepted.
   if (tokenKind(readIfThere(file)?.trim() ?? "", mac) === null) rmSync(file, { force: true });
   return readOrMake(file, () => mintToken("rk", { random: randomBytes, mac }));
 }
 
-/** Another one in its place. */
+/** Replaces the key with a new one. */
 export function newApiKeyOf(directory: string): string {
   const key = mintToken("rk", { random: randomBytes, mac: macOf(secretOf(directory)) });
   replaceFile(join(directory, "api-key"), key);
   return key;
 }
 
-/** Where all of a local platform is: the same at every boot of the directory. */
+/** The organisation, project and key of a local platform: the same at every boot of the directory. */
 export function localAccount(directory: string): Scope & { readonly keyId: string } {
   const fixed = { now: 0, random: (bytes: number) => new Uint8Array(bytes), mac: macOf(secretOf(directory)) };
   return { orgId: mintId("org", fixed), projectId: mintId("pj", fixed), keyId: mintId("key", fixed) };
 }
 
-/** As the Worker makes it: `idMac` of src/kernel/kit/secrets.ts. */
+/** Computes the same MAC as the Worker: `idMac` of src/kernel/kit/secrets.ts. */
 function macOf(secret: string): Mac {
   const key = Buffer.from(hkdfSync("sha256", Buffer.from(secret, "hex"), "", "ids", 32));
   return (text) => {
@@ -109,25 +110,25 @@ export function removeReadyFile(directory: string): void {
 }
 
 /**
- * How workerds ended that followed each other soon. What it is asked for: `src/kernel/environment/suspects.ts`.
+ * How the last workerds ended that followed each other soon. For its use see `src/kernel/environment/suspects.ts`.
  *
- * Invariant. A kill from outside (by a person, a supervisor, the system for want of memory) is a death, of which nobody can
- * say that it would come again; what workerd does itself is a death by any other signal, or a silence that ends in our own kill.
+ * Invariant. A kill from outside (by a person, a supervisor, or the system for lack of memory) is a death that may not
+ * happen again. A death by any other signal, or a hang that this process ended with a kill, counts as `byItself`.
  */
 export interface Deaths {
   readonly deaths: number;
-  /** How many of them it came to by itself. */
+  /** How many of them workerd caused itself. */
   readonly byItself: number;
 }
 
 export const NO_DEATHS: Deaths = { deaths: 0, byItself: 0 };
 
-/** What came longer ago is another matter. */
+/** Older deaths do not count. */
 const SOON_MS = 10 * 60_000;
 
 /**
- * Notes that a workerd is about to run here. Says how many before it were never stopped in order, one soon after the other:
- * whatever they were doing may have ended them.
+ * Notes that a workerd is about to run here. Returns how many before it were not stopped in an orderly way, one soon
+ * after the other: their work may have ended them.
  */
 export function noteRunning(directory: string): Deaths {
   const deaths = deathsBefore(directory);
@@ -135,12 +136,12 @@ export function noteRunning(directory: string): Deaths {
   return deaths;
 }
 
-/** Of workerds that followed each other soon, up to the one that runs. */
+/** Notes the deaths of workerds that followed each other soon, up to the running one. */
 export function noteDeaths(directory: string, { deaths, byItself }: Deaths): void {
   replaceFile(runningPath(directory), `${deaths} ${byItself}`);
 }
 
-/** Whoever watched the last one ended with it, and could not say how: that counts as a kill. */
+/** If the process that watched the last workerd ended with it, the cause is unknown: that counts as a kill. */
 function deathsBefore(directory: string): Deaths {
   const noted = readIfThere(runningPath(directory));
   if (noted === null) return NO_DEATHS;
@@ -153,7 +154,7 @@ export function noteStopped(directory: string): void {
   rmSync(runningPath(directory), { force: true });
 }
 
-/** What the file says; whether the platform still answers is another question. */
+/** The content of the file; the platform may no longer answer. */
 export function readReadyFile(directory: string): ReadyFile | null {
   try {
     const text = readIfThere(readyPath(directory));
@@ -163,7 +164,7 @@ export function readReadyFile(directory: string): ReadyFile | null {
   }
 }
 
-/** The policy server keeps its port, so that a run cut off by a stop finds it again after the next start. */
+/** The policy server keeps its port, so that an interrupted run finds it again after the next start. */
 export function policyPort(directory: string): number {
   return Number(readIfThere(join(directory, "policy-port")) ?? 0);
 }
@@ -180,7 +181,7 @@ function readyPath(directory: string): string {
   return join(directory, "platform.json");
 }
 
-/** The file's text; made and written the first time, and never half-written. */
+/** The file's text. It is created the first time, and is never half-written. */
 function readOrMake(file: string, make: () => string): string {
   const kept = readIfThere(file);
   if (kept !== null) return kept;

@@ -1,9 +1,9 @@
 /**
- * Damage of the files of a store, found before workerd is started on it: workerd then ends, or takes an empty database for
- * a new one, and says nothing that a person can act on.
+ * Finds damaged files of a store before workerd is started: workerd would end, or take an empty database for a new one,
+ * without a useful message.
  *
- * What everything needs is refused: D1, R2, and the index that each class of objects has. One object that is damaged is
- * only said, since everything else works without it. Whether a page far inside of a large file is well is not looked at.
+ * Damage of what everything needs is refused: D1, R2, and the index of each class of objects. Damage of a single object
+ * is only reported, since everything else works without it. Pages far inside a large file are not checked.
  */
 import { closeSync, existsSync, fstatSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { basename, join, sep } from "node:path";
@@ -12,13 +12,13 @@ import { DirectoryUnusable } from "./directory-unusable.ts";
 
 const MAGIC = "SQLite format 3\0";
 const HEADER_BYTES = 100;
-/** Of a file with more, only the schema is read. */
+/** In a larger file, only the schema is read. */
 const CHECKED_BYTES = 256 * 1024 ** 2;
-/** SQLITE_CORRUPT and SQLITE_NOTADB, without their extensions. */
+/** SQLITE_CORRUPT and SQLITE_NOTADB, without their extended codes. */
 const DAMAGED = [11, 26];
 const INDEX = "metadata.sqlite";
 
-/** Throws DirectoryUnusable. `say` is told of objects that will not open. */
+/** Throws DirectoryUnusable. `say` gets a line for each object that cannot be opened. */
 export function refuseDamage(directory: string, say: (line: string) => void): void {
   const store = join(directory, "store");
   const files = databasesIn(store);
@@ -41,7 +41,7 @@ export function refuseDamage(directory: string, say: (line: string) => void): vo
   throw damaged(directory, `${join(store, "d1")} (the database D1) ${gone}`);
 }
 
-/** Their paths below the store, which is `kind/class/file`. */
+/** Paths of the databases relative to the store, in the form `kind/class/file`. */
 function databasesIn(store: string): string[] {
   if (!existsSync(store)) return [];
   const all = (folder: string) => readdirSync(join(store, folder), { withFileTypes: true });
@@ -59,7 +59,7 @@ function damaged(directory: string, what: string): DirectoryUnusable {
   );
 }
 
-/** An object of the Worker's own, and not what Miniflare keeps. */
+/** An object of the Worker itself, not of Miniflare. */
 function isObject(file: string): boolean {
   return file.startsWith(`do${sep}`) && basename(file) !== INDEX;
 }
@@ -70,21 +70,21 @@ function nameOf(file: string): string {
   return { d1: "the database D1", r2: "the index of R2" }[kind] ?? kind;
 }
 
-/** What is wrong with the first bytes of a database, or its length; null: nothing. */
+/** What is wrong with a database's header or length; null: nothing. */
 function headerFault(path: string): string | null {
   const { size, header } = beginningOf(path);
-  // A new one: a kill may leave it so.
+  // A new file: a kill may leave it so.
   if (size === 0) return null;
   if (header.toString("latin1", 0, MAGIC.length) !== MAGIC) return "it is not a SQLite database";
   const stored = header.readUInt16BE(16);
   const pageBytes = stored === 1 ? 65_536 : stored;
-  // The count stands for what was written with the same change.
+  // The page count is valid only if these two counters are equal.
   const whole = header.readUInt32BE(24) === header.readUInt32BE(92) ? header.readUInt32BE(28) * pageBytes : 0;
   const isCut = size < whole && !hasLog(path);
   return isCut ? `it has ${size} of ${whole} bytes` : null;
 }
 
-/** Pages that its file lacks may stand there. */
+/** Missing pages of the file may be in the log. */
 function hasLog(path: string): boolean {
   return (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
 }
@@ -100,7 +100,7 @@ function beginningOf(path: string): { readonly size: number; readonly header: Bu
   }
 }
 
-/** What SQLite finds wrong with it; null where it finds nothing, or cannot look. */
+/** The damage that SQLite finds; null if it finds none or cannot check. */
 function contentFault(path: string): string | null {
   const asked = ask(path, (database) => {
     database.prepare("SELECT count(*) FROM sqlite_master").get();
@@ -112,7 +112,7 @@ function contentFault(path: string): string | null {
   return "errcode" in asked && DAMAGED.includes(Number(asked.errcode) & 0xff) ? asked.message : null;
 }
 
-/** Those that a boot makes first. True too where SQLite cannot look: the boot finds by itself why. */
+/** Whether the first tables of a boot exist. Also true if SQLite cannot check: the boot itself finds the reason. */
 function hasTables(path: string): boolean {
   const asked = ask(path, (database) => {
     return database.prepare("SELECT 1 FROM sqlite_master WHERE name = 'd1_migrations'").get() !== undefined;
@@ -120,11 +120,11 @@ function hasTables(path: string): boolean {
   return asked instanceof Error || asked;
 }
 
-/** An error of SQLite's is a value. */
+/** Returns an error of SQLite as a value. */
 function ask<T>(path: string, question: (database: DatabaseSync) => T): T | Error {
   let database: DatabaseSync | null = null;
   try {
-    // Loaded where there is a file to read: some releases of Node print a warning when it is.
+    // Loaded only if there is a file to read: some releases of Node print a warning when it is loaded.
     const { DatabaseSync: Sqlite } = process.getBuiltinModule("node:sqlite");
     database = new Sqlite(path, { readOnly: true });
     return question(database);

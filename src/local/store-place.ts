@@ -1,10 +1,10 @@
 /**
- * Where a state directory has its store: on disk, inside it, or in memory, behind a link. A sync to disk costs ten times
- * one to memory, and a training makes hundreds a second.
+ * Where a state directory has its store: on disk inside the directory, or in memory behind a link. A sync to disk takes
+ * ten times as long as one to memory, and a training makes hundreds a second.
  *
- * Invariants. A store stays where it is unless it is asked to move to disk. A store in memory names the directory it
- * belongs to; those that no directory links to any more are removed. Nothing is made in memory that a disk holds already.
- * Called by whoever has the directory's lock.
+ * Invariants. A store stays where it is unless it is asked to move to disk. A store in memory names its directory;
+ * stores without a linking directory are removed. No store is created in memory if one exists on disk. The caller must
+ * hold the directory's lock.
  */
 import {
   cpSync,
@@ -26,18 +26,20 @@ import { MEMORY, roomyMemory } from "./state-directory.ts";
 
 export interface StorePlace {
   readonly path: string;
-  /** The folder in memory it is in, which goes when the machine restarts; null on disk. */
+  /** Its folder in memory, which is lost when the machine restarts; null on disk. */
   readonly memory: string | null;
-  /** There was one in memory, and it is gone. */
+  /** There was a store in memory, and it is gone. */
   readonly lost: boolean;
 }
 
 const TMPFS = 0x01021994;
 const PREFIX = "rollcall-store-";
-/** In a store's folder in memory: the directory it belongs to. */
+/** A file in a store's folder in memory, with the path of its directory. */
 const OWNER = "directory";
 
-/** `wanted`: in memory only where there is no store yet; on disk also where it has to move. Absent: where it is. */
+/**
+ * `wanted`: "memory" only applies if there is no store yet; "disk" also moves a store. Absent: it stays where it is.
+ */
 export function placeStore(directory: string, wanted?: "disk" | "memory"): StorePlace {
   const path = join(directory, "store");
   const linked = linkedFrom(path);
@@ -57,14 +59,14 @@ export function placeStore(directory: string, wanted?: "disk" | "memory"): Store
   return { path, memory, lost };
 }
 
-/** A new folder; null where memory is too little, or the directory lies in memory itself. */
+/** A new folder; null if memory has too little space, or the directory itself is in memory. */
 function memoryFor(directory: string): string | null {
   const roomy = roomyMemory();
   if (roomy === null || statfsSync(directory).type === TMPFS) return null;
   return mkdtempSync(join(roomy, PREFIX));
 }
 
-/** Its owner is written last: a folder nobody links to yet must not look forgotten. */
+/** The owner file is written last: a folder that is not linked yet must not look abandoned. */
 function linkToMemory(path: string, directory: string, memory: string): void {
   const store = join(memory, "store");
   mkdirSync(store);
@@ -81,7 +83,7 @@ function moveToDisk(path: string, linked: string): void {
   removeForgotten();
 }
 
-/** Those whose directory was deleted, or has its store elsewhere by now. */
+/** Removes stores whose directory was deleted or now has its store elsewhere. */
 function removeForgotten(): void {
   if (!existsSync(MEMORY)) return;
   for (const name of readdirSync(MEMORY).filter((it) => it.startsWith(PREFIX))) {
@@ -97,13 +99,13 @@ function ownerOf(folder: string): string | null {
   return existsSync(file) ? readFileSync(file, "utf8") : null;
 }
 
-/** Where the link leads; null for what is no link, or not there. */
+/** The target of the link; null if it is not a link or does not exist. */
 function linkedFrom(path: string): string | null {
   const found = lstatSync(path, { throwIfNoEntry: false });
   return found?.isSymbolicLink() === true ? readlinkSync(path) : null;
 }
 
-/** A folder that somebody else made under such a name is not ours. */
+/** A folder with this name that another user created is not ours. */
 function isOurs(folder: string): boolean {
   const found = lstatSync(folder, { throwIfNoEntry: false });
   return found?.isDirectory() === true && found.uid === process.getuid?.();

@@ -1,6 +1,6 @@
 /**
- * Whether an environment can be made where it is to be played: its module is bundled as for a Worker and started in
- * workerd, alone and without bindings, and makes an instance there. No hook is called.
+ * Tests whether an environment can be created in workerd: its module is bundled as for a Worker, started in workerd
+ * alone and without bindings, and creates an instance there. No hook is called.
  */
 import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,13 +16,13 @@ import { BARE_IMPORT, environmentDoors, PACKAGE_ROOT } from "./package-root.ts";
 import { refuseImports } from "./refused-imports.ts";
 
 export interface Tried {
-  /** Why it cannot be made there, with the place in the author's own file; null when it can. */
+  /** Why it cannot be created there, with the position in the author's file; null if it can. */
   readonly refused: string | null;
-  /** Of the module and what it imports, minified and gzipped. */
+  /** The size of the module and its imports, minified and gzipped. */
   readonly bytes: number;
 }
 
-/** `args`: what it takes, known to fit; absent where no instance is to be made. */
+/** `args`: valid arguments of the environment; absent if no instance should be created. */
 export async function tryInWorkerd({ entry }: EnvironmentPackage, args?: unknown): Promise<Tried> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "rollcall-try-")));
   try {
@@ -58,7 +58,7 @@ async function bundleAlone(main: string, outfile: string): Promise<void> {
   });
 }
 
-/** As bundle.ts has them; `process` is left to workerd. */
+/** The same as in bundle.ts, except that `process` is workerd's. */
 const ownCopies: Plugin = {
   name: "own copies of this package and zod",
   setup({ onResolve }) {

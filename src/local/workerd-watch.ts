@@ -1,8 +1,7 @@
 /**
- * Watches the one workerd of a platform. Miniflare starts a workerd that died again, by itself and on the same port;
- * this notices the death, tells, and says when the platform answers again, or that it never will. A workerd that runs
- * and answers nothing any more (all objects share one thread, and something on it computes without end) is ended here,
- * so that it is started again like one that died.
+ * Watches the workerd of a platform. Miniflare restarts a dead workerd on the same port. The watch notices the death,
+ * reports it, and reports when the platform answers again or is lost. It also ends a workerd that runs but no longer
+ * answers (all objects share one thread, and something on it computes without end), so that it is restarted.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type DirectoryLock, hasCode } from "./directory-lock.ts";
@@ -14,36 +13,36 @@ interface WatchOptions {
   readonly port: number;
   readonly lock: DirectoryLock;
   readonly say: (line: string) => void;
-  /** What the platform says of itself at this moment. */
+  /** The current health of the platform. */
   readonly health: () => Promise<Health>;
   /**
-   * Milliseconds without any answer after which workerd is ended. They count while it computes: on a busy machine one
-   * that has begun may take long to answer, and computes little.
+   * Milliseconds without an answer after which workerd is ended. The time counts in full only while workerd computes:
+   * on a busy machine, a workerd that is starting may take long to answer while it computes little.
    */
   readonly hungAfterMs: number;
-  /** The platform answers; this is its workerd. */
+  /** The platform answers; `workerdPid` is its workerd. */
   readonly onUp: (workerdPid: number) => void;
-  /** It no longer does. */
+  /** The platform no longer answers. */
   readonly onDown: () => void;
   /** Deaths before this boot that followed each other soon. */
   readonly soonDeaths: Deaths;
-  /** It died; so many have by now, each soon after the one before. */
+  /** workerd died. `soonDeaths`: the deaths so far, each soon after the previous one. */
   readonly onDeath: (soonDeaths: Deaths) => void;
 }
 
 const LOOK_EVERY_MS = 200;
-/** Each is a request: they must not be felt. */
+/** Each check is a request, so checks must be rare enough not to be noticed. */
 const ASK_EVERY_MS = 1000;
 const LOOK_FOR_NEW_EVERY_MS = 20;
-/** One question counts for no more, whatever else kept this process from asking: a laptop that slept, a busy thread. */
+/** The most that one unanswered request counts, even if this process could not ask (a sleeping laptop). */
 const LONGEST_SILENCE_MS = 2500;
-/** Of one that does not compute, so many milliseconds count as one. */
+/** While workerd does not compute, this many milliseconds count as one. */
 const IDLE_COUNTS = 10;
 const NEW_WITHIN_MS = 30_000;
-/** A workerd that lived longer than this did not die of what the one before it died of. */
+/** A workerd that lived longer than this did not die of the same cause as the previous one. */
 const SOON_MS = 5 * 60_000;
 const DIRECTORY_REMOVED = "its state directory was removed, with all its data; the next start creates a new one";
-/** Deaths in a row with no answer in between: whatever ends it each time is not going to be found out. */
+/** The most deaths in a row without an answer in between: another restart would not help. */
 const MOST_DEATHS = 12;
 
 export class WorkerdWatch {
@@ -52,7 +51,7 @@ export class WorkerdWatch {
   readonly #lose: (reason: Error) => void;
   readonly #pending: PendingWrites;
   #workerd: ProcessMark | null = null;
-  /** Of the workerd there is: it died, or it answered the last question. */
+  /** About the current workerd: it is dead; it answered the last request. */
   #dead = false;
   #answering = false;
   #saidDown = false;
@@ -60,12 +59,12 @@ export class WorkerdWatch {
   #askedAt = 0;
   #cpuMs: number | null = null;
   #silentMs = 0;
-  /** Of the platform: whether its boot is through, and what was last told of it. */
+  /** About the platform: its boot is complete; the state that was last reported. */
   #begun = false;
   #up = false;
   #stopped = false;
   #deaths = 0;
-  /** With no answer in between; and each soon after its workerd was begun. */
+  /** Without an answer in between; and each soon after its workerd started. */
   #deathsInARow = 0;
   #soonDeaths = NO_DEATHS;
   #begunAt = 0;
@@ -91,19 +90,19 @@ export class WorkerdWatch {
     return this.#deaths;
   }
 
-  /** How many of them followed each other soon: whatever ended them is still there. */
+  /** How many of them followed each other soon: their cause may still be there. */
   soonDeaths(): Deaths {
     return this.#soonDeaths;
   }
 
-  /** Whether it did; one that is dying at this moment is waited for. */
+  /** Whether workerd has died since then. Waits a moment for one that is dying now. */
   async hasDiedSince(deaths: number): Promise<boolean> {
     await sleep(LOOK_EVERY_MS);
     if (!this.#dead && !isAlive(this.pid())) this.#noteDeath();
     return this.#deaths > deaths;
   }
 
-  /** Records the workerd as soon as it exists: from then on a killed boot leaves no orphan unnamed. */
+  /** Records the workerd as soon as it exists: from then on, a killed boot leaves no unrecorded orphan. */
   async find(): Promise<void> {
     for (let waited = 0; !this.#stopped; waited += LOOK_FOR_NEW_EVERY_MS) {
       const found = findWorkerd(process.pid, this.#options.port);
@@ -131,7 +130,7 @@ export class WorkerdWatch {
     if (first) void this.#watch();
   }
 
-  /** Resolves once workerd answers; rejects when it is lost first. */
+  /** Resolves once workerd answers; rejects if the platform is lost first. */
   async answers(): Promise<void> {
     const lost = this.lost.then((reason): never => {
       throw reason;
@@ -153,9 +152,9 @@ export class WorkerdWatch {
     await this.find();
   }
 
-  /** Whether workerd still answered: else it was stuck, and ending it is no orderly stop. */
+  /** Returns whether workerd still answered. If not, it was stuck, and ending it is not an orderly stop. */
   async stop(): Promise<boolean> {
-    // A terminal interrupts workerd, too: one that is dead by now was well if it answered until then.
+    // A terminal also interrupts workerd: a dead workerd was well if it answered until then.
     const stuck = this.#wasEnded || this.#silentMs > 0;
     const silent = this.#dead ? stuck : (await this.#options.health()) === "silent";
     this.#stopped = true;
@@ -164,7 +163,7 @@ export class WorkerdWatch {
     return !silent;
   }
 
-  /** One look after the other until it is stopped. */
+  /** Checks again and again until it is stopped. */
   async #watch(): Promise<void> {
     while (!this.#stopped) {
       if (this.#options.lock.isLost()) {
@@ -182,7 +181,7 @@ export class WorkerdWatch {
     const workerd = this.#workerd;
     if (this.#answering && performance.now() - this.#askedAt < ASK_EVERY_MS) return;
     const health = await this.#options.health();
-    // Another one by now.
+    // Another workerd runs by now.
     if (this.#stopped || this.#dead || workerd !== this.#workerd) return;
     const now = performance.now();
     const cpuMs = cpuMsOf(this.pid());
@@ -214,11 +213,11 @@ export class WorkerdWatch {
     }
   }
 
-  /** Everything in it waits for whatever hangs. */
+  /** Everything in this workerd waits for whatever hangs. */
   #end(): void {
     const seconds = this.#options.hungAfterMs / 1000;
     this.#becomeDown(`workerd ${this.pid()} did not answer for ${seconds} s; it is restarted with the same state.`);
-    // It is asked on until it is gone, and may be gone already.
+    // It is still checked until it is gone, and may already be gone.
     this.#silentMs = 0;
     this.#wasEnded = true;
     if (isAlive(this.pid())) process.kill(this.pid(), "SIGKILL");
@@ -256,16 +255,13 @@ export class WorkerdWatch {
   }
 }
 
-/**
- * How many milliseconds without an answer count, of those that one question waited. `computed`: how long workerd was on
- * the processor meanwhile; null where nobody can tell.
- */
+/** How much of the time without an answer counts. `computed`: workerd's CPU time meanwhile; null if unknown. */
 export function countedSilence(waited: number, computed: number | null): number {
   const counted = Math.min(waited, LONGEST_SILENCE_MS);
   return Math.min(counted, Math.max(computed ?? counted, counted / IDLE_COUNTS));
 }
 
-/** Miniflare is the parent and reaps it at once, so a pid that can be signalled is a process that runs. */
+/** Miniflare is the parent and reaps it immediately, so a pid that accepts a signal is a running process. */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -277,8 +273,8 @@ function isAlive(pid: number): boolean {
 }
 
 /**
- * Small files that say how the platform stands (which workerd runs, where it answers, how the last ones ended), written when
- * that changes. A full disk must not end what is to outlast it: such a write is kept, and tried again until it works.
+ * Small files about the platform's state (which workerd runs, where it answers, how the last ones ended), written on
+ * each change. A full disk must not end the platform: a failed write is kept and retried until it works.
  */
 export class PendingWrites {
   readonly #say: (line: string) => void;
@@ -289,7 +285,7 @@ export class PendingWrites {
     this.#say = say;
   }
 
-  /** `file`: what is written; an earlier write of it that is still pending is void. False where there was no room for it. */
+  /** `file`: the name of the file; a pending earlier write of it is dropped. Returns false if there was no space. */
   write(file: string, write: () => void): boolean {
     this.#pending.delete(file);
     try {
@@ -303,26 +299,26 @@ export class PendingWrites {
     return true;
   }
 
-  /** Said once, whoever met it first. */
+  /** Reported once, whichever write found it first. */
   isFull(): void {
     if (this.#full) return;
     this.#full = true;
     this.#say("The disk is full: nothing is lost, and runs continue once there is space.");
   }
 
-  /** The platform wrote something; it is over once nothing is pending here either. */
+  /** The platform wrote something. The disk is no longer full once nothing is pending here either. */
   hasRoom(): void {
     if (!this.#full || this.#pending.size > 0) return;
     this.#full = false;
     this.#say("The disk has space again.");
   }
 
-  /** What is pending is no longer true. */
+  /** The pending write is no longer true. */
   drop(file: string): void {
     this.#pending.delete(file);
   }
 
-  /** Tries what is pending once more. */
+  /** Tries pending writes again. */
   retry(): void {
     for (const [file, write] of [...this.#pending]) this.write(file, write);
   }

@@ -1,7 +1,7 @@
 /**
- * The deletion of a whole project, or of a whole organisation. Nobody gets in any more when it begins. A project's runs
- * go first, each by a job of its own that goes with this one; an organisation's projects go first, each by the job of its
- * own object. Then go files, rows, and the row that says that there was such a thing.
+ * Deletes a whole project or a whole organisation. Access ends when the deletion starts. A project's runs are deleted
+ * first, each by a child job of this one. An organisation's projects are deleted first, each by its own object. Then
+ * files, rows, and finally the row of the project or organisation itself are deleted.
  */
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
@@ -23,11 +23,11 @@ import {
 } from "./owner-queries.ts";
 import { projectObject } from "./rpc.ts";
 
-/** Runs whose jobs are under way at once; projects; and objects of slices that are freed. */
+/** How many run jobs, projects, and objects of slices are worked on at the same time. */
 const RUNS_AT_ONCE = 100;
 const PROJECTS_AT_ONCE = 20;
 const OBJECTS_AT_ONCE = 100;
-/** Whatever ends wakes the job that it went with; this is for what nobody wakes it for. */
+/** A child job that ends wakes its parent job. This is the interval for everything else. */
 const LOOK_MS = 10_000;
 
 export async function projectSlice(slice: Slice, scope: Scope, job: Job): Promise<Outcome> {
@@ -56,7 +56,7 @@ export async function projectSlice(slice: Slice, scope: Scope, job: Job): Promis
   }
 }
 
-/** While it is known which there are: nothing is sent for a project that is gone. Null: all are freed. */
+/** Frees the objects of slices before rows are deleted, so that none sends anything later. Null: all are freed. */
 async function freeObjects({ env, subrequests, now }: Slice, scope: Scope, job: Job): Promise<Outcome | null> {
   const page = { from: job.freed, limit: OBJECTS_AT_ONCE };
   const next = await objectsOfProject(env, scope, page, subrequests);
@@ -73,7 +73,7 @@ export async function organizationSlice(slice: Slice, orgId: string, job: Job): 
       return goOn({ ...job, counts: { ...job.counts, ...said }, step: "account" });
     }
     case "account": {
-      // Before its files: it archives entries by itself.
+      // Before its files, because the object archives entries itself.
       const gone = await subrequests.object(() => accountObject(env, orgId).forget());
       return gone ? goOn({ ...job, step: "files" }) : waitUntil(slice.now + 1000);
     }

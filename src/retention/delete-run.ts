@@ -1,8 +1,8 @@
 /**
- * The deletion of a run, a slice at a time. What is in flight is cancelled and ends; once nothing of the run can be on its
- * way any more its objects go, then what it has in R2, its rows in D1, and its own object last.
+ * Deletes a run, slice by slice. Rollouts in flight are cancelled first. When nothing of the run can be in flight any
+ * more, its shards are freed, then its files in R2, its rows in D1, and its run object last.
  *
- * Invariants. Every step may be done again. Evals of a training run go with it, and before its rows do.
+ * Invariants. Every step may be repeated. Evals of a training run are deleted with it, before its rows.
  */
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
@@ -13,12 +13,12 @@ import { filesSlice } from "./files.ts";
 import { ENDED, goOn, type Outcome, type Slice, waitUntil } from "./job-slice.ts";
 import { type Job, plus } from "./jobs.ts";
 
-/** Asked again how far its end is: after twice as long each time. */
+/** How often to check whether the run has ended: the interval doubles each time. */
 const LOOK_MS = 500;
 const LONGEST_LOOK_MS = 30_000;
-/** An object that owes a report, or has something under way, is asked again after this. */
+/** How long to wait for an object that is busy or owes a report. */
 const BUSY_MS = 5000;
-/** Whatever goes with a run wakes it as it ends; this is for a kill in between. */
+/** A child job wakes its parent when it ends; this covers a kill in between. */
 const CHILDREN_MS = 60_000;
 
 export async function runSlice(slice: Slice, scope: Scope, job: Job): Promise<Outcome> {
@@ -36,7 +36,7 @@ export async function runSlice(slice: Slice, scope: Scope, job: Job): Promise<Ou
   }
 }
 
-/** From here on nobody reads it; then its end is waited for. */
+/** Hides the run from readers and waits for its end. */
 async function close(slice: Slice, scope: Scope, job: Job): Promise<Outcome> {
   const { env, subrequests, now } = slice;
   const { target_id: runId } = job;

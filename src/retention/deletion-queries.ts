@@ -1,6 +1,6 @@
 /**
- * Deletions: what is being deleted, or was, and what of it is gone. A row is written in the batch that hides its target
- * from every read, so that whoever reads meets the whole of it or nothing. Receipts stay for some time after the end.
+ * Deletions: their progress and their receipts. A deletion's row is written in the batch that hides its target, so that
+ * a reader sees all of the target or nothing. Receipts are kept for some time after the end.
  */
 import { and, asc, eq, exists, gte, isNull, lt, ne, notExists, type SQL, sql } from "drizzle-orm";
 import { type DeletionKind, type DeletionView, recoverableUntil } from "../contract/deletion.ts";
@@ -13,7 +13,7 @@ import { type Condition, inOrganization, inProject, type Rows, unscoped } from "
 
 export type NewDeletion = Pick<DeletionRow, "id" | "requested_by" | "created_at">;
 
-/** The row of a deletion that begins. */
+/** The row of a new deletion. */
 export function rowOfNew(made: NewDeletion, kind: DeletionKind, target_id: string) {
   return { ...made, kind, target_id, state: "queued", counts: {}, finished_at: null } as const;
 }
@@ -22,12 +22,12 @@ export function there(rows: Rows<unknown>): SQL {
   return exists(rows);
 }
 
-/** `usedBy`: ids of unfinished runs that score what the run left, at most `RUNS_TOLD`. */
+/** `usedBy`: ids of unfinished runs that rescore this run, at most `RUNS_TOLD`. */
 export type BegunDeletion = { readonly deletion: DeletionRow | null; readonly usedBy: readonly string[] };
 
 /**
- * Hides the run and writes its deletion, both or neither; a repeat gives the first one. Null: there is no such run, or
- * unfinished runs use it. From here on its Idempotency-Key is free, and its trainer's tokens are good for nothing.
+ * Hides the run and writes its deletion, both or neither; a repeat returns the first deletion. Null: the run does not
+ * exist, or unfinished runs use it. From here on its Idempotency-Key is free and its trainer's tokens are invalid.
  */
 export async function beginRunDeletion(
   database: D1Database,
@@ -51,7 +51,7 @@ export async function beginRunDeletion(
   return { deletion: found[0] ?? null, usedBy: usedBy.map(({ id }) => id) };
 }
 
-/** Hides a run that goes with something else; it has no deletion of its own. */
+/** Hides a run that is deleted with something else and has no deletion of its own. */
 export async function hideRun(database: D1Database, scope: Scope, runId: string, now: number): Promise<void> {
   const project = inProject(database, scope);
   await project.batch([
@@ -68,7 +68,9 @@ function both(one: SQL, other: SQL): SQL {
   return sql`${one} and ${other}`;
 }
 
-/** Whose deletions are meant: of one project, or (`projectId` null) of all of an organisation, itself included. */
+/**
+ * Selects deletions of one project, or (`projectId` null) of a whole organisation, including the organisation's own.
+ */
 export interface Whose {
   readonly orgId: string;
   readonly projectId: string | null;
@@ -79,13 +81,13 @@ export async function getDeletion(database: D1Database, whose: Whose, id: string
   return rows[0] ?? null;
 }
 
-/** Any organisation's, for the operator: nobody of a deleted one is left to ask. */
+/** A deletion of any organisation, for the operator: a deleted organisation has no callers left. */
 export async function getAnyDeletion(database: D1Database, id: string): Promise<DeletionRow | null> {
   const rows = await unscoped(database, "operator").select().from(deletions).where(eq(deletions.id, id));
   return rows[0] ?? null;
 }
 
-/** Lists deletions by time, then id; at most `page.limit` of them. */
+/** Deletions ordered by time, then id; at most `page.limit`. */
 export function listDeletions(database: D1Database, whose: Whose, page: Page): Promise<DeletionRow[]> {
   return pageOf(deletions, page, (beyond) => selectDeletions(database, whose, beyond));
 }
@@ -96,7 +98,7 @@ function selectDeletions(database: D1Database, { orgId, projectId }: Whose, cond
     : inProject(database, { orgId, projectId }).select(deletions, condition);
 }
 
-/** Deletions that have not ended, the oldest first. */
+/** Unfinished deletions, the oldest first. */
 export async function unfinishedDeletions(database: D1Database, scope: Scope, limit: number): Promise<DeletionRow[]> {
   return await inProject(database, scope)
     .select(deletions, ne(deletions.state, "done"))
@@ -104,7 +106,7 @@ export async function unfinishedDeletions(database: D1Database, scope: Scope, li
     .limit(limit);
 }
 
-/** What of it is gone by now; of one that is done nothing changes any more. */
+/** Stores a deletion's progress. A deletion that is done does not change. */
 export async function noteDeletion(
   database: D1Database,
   orgId: string,
@@ -114,16 +116,13 @@ export async function noteDeletion(
   await inOrganization(database, orgId).update(deletions, changes, eq(deletions.id, id), ne(deletions.state, "done"));
 }
 
-/** Null for a run whose row is gone. */
+/** Null for a run without a row. */
 export async function kindOfRun(database: D1Database, scope: Scope, id: string): Promise<RunKind | null> {
   const rows = await inProject(database, scope).columns({ kind: runs.kind }, runs, eq(runs.id, id));
   return rows[0]?.kind ?? null;
 }
 
-/**
- * Evals that a training run began, at most `limit`: their Idempotency-Keys name it. One whose deletion has begun has no
- * such key any more.
- */
+/** Evals of a training run, at most `limit`, by their Idempotency-Keys, which evals being deleted do not have. */
 export async function evalsOf(database: D1Database, scope: Scope, runId: string, limit: number): Promise<string[]> {
   const key = runs.idempotency_key;
   // `0` is the character after `/`.

@@ -1,13 +1,13 @@
-/** What stands in R2 under a prefix: 1,000 keys a slice, counted before they are deleted. */
+/** Deletes everything in R2 under a prefix: 1,000 keys per slice, counted before they are deleted. */
 import { LIMITS } from "../contract/limits.ts";
 import { goOn, type Outcome, type Slice } from "./job-slice.ts";
 import { type Job, plus } from "./jobs.ts";
 
-/** `then`: the step that follows once there is nothing left. */
+/** `then`: the step that follows when nothing is left. */
 export async function filesSlice(slice: Slice, job: Job, prefix: string, then: string): Promise<Outcome> {
   const { STORE } = slice.env;
   const drop = (keys: readonly string[]) => slice.subrequests.fetch(() => STORE.delete([...keys]));
-  // Counted before, by a slice that was cut short.
+  // These were counted by a slice that was interrupted.
   if (job.leaving.length > 0) await drop(job.leaving);
   const { objects } = await slice.subrequests.fetch(() => STORE.list({ prefix, limit: LIMITS.sliceRows }));
   if (objects.length === 0) return goOn({ ...job, leaving: [], step: then });

@@ -1,4 +1,4 @@
-/** One slice of a job: what it works with, and what comes of it. */
+/** One slice of a job: its inputs and its outcome. */
 import type { Subrequests } from "../kernel/kit/subrequests.ts";
 import type { Counts, Job, Jobs, Progress } from "./jobs.ts";
 
@@ -10,7 +10,7 @@ export interface Slice {
   readonly now: number;
 }
 
-/** `go`: the next slice follows at once. `wait`: the same step again, at that time. `end`: there is nothing left of it. */
+/** `go`: the next slice follows immediately. `wait`: the step is repeated at that time. `end`: nothing is left. */
 export type Outcome =
   | { readonly kind: "go"; readonly progress: Progress }
   | { readonly kind: "wait"; readonly until: number }

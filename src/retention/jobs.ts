@@ -1,9 +1,9 @@
 /**
- * What a project's object has to delete: a row a job, on its own SQLite. A job that goes with another one adds what it
- * counted to that one as it ends, in one transaction.
+ * The deletion jobs of a project's object, one row per job in its SQLite. When a child job ends, its counts are added
+ * to its parent, in one transaction.
  *
- * Invariants. A job's step, where it stands in it and what it has counted are one write, made before what was counted is
- * deleted or after all of it is: whatever a kill cuts off is done again, and nothing is counted twice.
+ * Invariants. A job's step, its position and its counts are one write, made before the counted things are deleted or
+ * after all of them are. After a kill, a slice is repeated and nothing is counted twice.
  */
 import type { DeletionKind } from "../contract/deletion.ts";
 import { Rows } from "../kernel/kit/rows.ts";
@@ -11,22 +11,22 @@ import type { DeletionOrder } from "./rpc.ts";
 
 export type Counts = Readonly<Record<string, number>>;
 
-/** How far a job is. */
+/** The progress of a job. */
 export interface Progress {
   readonly step: string;
   readonly counts: Counts;
-  /** Objects that are freed. */
+  /** The number of freed objects. */
   readonly freed: number;
-  /** Objects there are to free, once that is known. */
+  /** The number of objects to free, once it is known. */
   readonly hosts: number;
-  /** Keys of R2 that are counted, and on their way out. */
+  /** R2 keys that are counted and about to be deleted. */
   readonly leaving: readonly string[];
-  /** What is counted of the step's rows, and on its way out. */
+  /** Whether the rows of this step are counted. */
   readonly counted: boolean;
 }
 
 export interface Job extends DeletionOrder, Progress {
-  /** The job it goes with; null for one that has a deletion of its own. */
+  /** The parent job; null for a job with its own deletion. */
   readonly parent: string | null;
   readonly tries: number;
 }
@@ -41,7 +41,7 @@ interface JobRow {
   [column: string]: SqlStorageValue;
 }
 
-/** Where every job begins. */
+/** The first step of every job. */
 export const FIRST_STEP = "close";
 
 const SCHEMA = `create table if not exists jobs (
@@ -61,7 +61,7 @@ export class Jobs {
     this.#storage.sql.exec(SCHEMA);
   }
 
-  /** Begins a job at its first step. One about the same target that is there already stays as it is. */
+  /** Adds a job at its first step. An existing job with the same target does not change. */
   add({ id, kind, target_id }: DeletionOrder, parent: string | null, now: number): void {
     const progress: Progress = { step: FIRST_STEP, counts: {}, freed: 0, hosts: 0, leaving: [], counted: false };
     this.#storage.sql.exec(
@@ -71,7 +71,7 @@ export class Jobs {
     );
   }
 
-  /** Those that are due, the longest due first. */
+  /** Jobs that are due, the longest due first. */
   due(now: number, limit: number): Job[] {
     const query = "select * from jobs where next_at <= ? order by next_at, id limit ?";
     return this.#rows.all<JobRow>(query, now, limit).map(jobOf);
@@ -82,12 +82,12 @@ export class Jobs {
     return row === null ? null : jobOf(row);
   }
 
-  /** Jobs that go with this one and have not ended. */
+  /** The number of unfinished child jobs. */
   children(id: string): number {
     return this.#rows.one<{ n: number }>("select count(*) as n from jobs where parent = ?", id)?.n ?? 0;
   }
 
-  /** Jobs besides this one. */
+  /** The number of jobs other than this one. */
   others(id: string): number {
     return this.#rows.one<{ n: number }>("select count(*) as n from jobs where id != ?", id)?.n ?? 0;
   }
@@ -102,12 +102,12 @@ export class Jobs {
     this.#storage.sql.exec("update jobs set progress = ?, next_at = ?, tries = 0 where id = ?", text, nextAt, id);
   }
 
-  /** It came to nothing, and is tried again. */
+  /** The slice failed and is tried again. */
   later(id: string, nextAt: number): void {
     this.#storage.sql.exec("update jobs set tries = tries + 1, next_at = ? where id = ?", nextAt, id);
   }
 
-  /** Its end: what it counted goes to the job it went with, which is looked at again at once. */
+  /** Ends a job: its counts are added to its parent, which runs again immediately. */
   end({ id, parent, counts }: Pick<Job, "id" | "parent" | "counts">, now: number): void {
     this.#storage.transactionSync(() => {
       const of = parent === null ? null : this.find(parent);

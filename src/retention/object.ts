@@ -1,10 +1,10 @@
 /**
- * One project's object: it deletes what was asked to be deleted, and sweeps what is older than is to be kept. Another one,
- * of the whole organisation, deletes that.
+ * The object of one project: it runs its deletions and its daily reconciliation, which deletes expired data. The object
+ * of a whole organisation deletes the organisation.
  *
- * Invariants. What is to be deleted stands in D1 before this object hears of it, and its receipt says `done` before the
- * object forgets the job. The work is done in slices, by the alarm, which never throws. An object without a job and with
- * nothing to sweep has no alarm; one that nobody asked for anything writes nothing.
+ * Invariants. A deletion is in D1 before this object is notified, and its receipt says `done` before the object deletes
+ * the job. The alarm works in slices and never throws. An object without a job and without data that can expire has no
+ * alarm. An object that was never called writes nothing.
  */
 import { DurableObject } from "cloudflare:workers";
 import { LIMITS } from "../contract/limits.ts";
@@ -22,25 +22,25 @@ import { type Counts, FIRST_STEP, type Job, Jobs } from "./jobs.ts";
 import type { DeletionOrder, ProjectRpc } from "./rpc.ts";
 import { sweepSlice } from "./sweep.ts";
 
-/** Jobs looked at in one alarm. */
+/** The most jobs in one alarm. */
 const JOBS_AT_ONCE = 50;
-/** Calls to the outside that one slice may make. */
+/** The most calls that one slice makes. */
 const LARGEST_SLICE = LIMITS.sliceObjects + 10;
 const TRY_AGAIN_MS = 1000;
 const LONGEST_TRY_MS = 10 * 60_000;
 
 const DAY_MS = 24 * 3600_000;
 const SWEEP_AGAIN_MS = 3600_000;
-/** An isolate notes a project once a day: what it made in that day may follow its note. */
+/** An isolate notes a project once a day, so data may be created up to a day after the note. */
 const NOTED_MS = DAY_MS + 3600_000;
-/** When the next sweep is due, and when something was noted last. Epoch milliseconds. */
+/** When the next reconciliation is due, and when data was last noted. Epoch milliseconds. */
 const SWEEP_AT = "sweep_at";
 const NOTED_AT = "noted_at";
-/** The last day (UTC) for which what is stored was posted. */
+/** The last day (UTC) for which storage was posted. */
 const STORED_DAY = "stored_day";
 
 export class ProjectObject extends DurableObject<Env> implements Serves<ProjectRpc> {
-  /** The clock, replaced by tests. */
+  /** The clock; tests replace it. */
   now: () => number = () => Date.now();
   readonly #jobs: Jobs;
   #working = false;
@@ -68,7 +68,7 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
   override async alarm(): Promise<void> {
     if (isAtRest(this.env)) await untilTheNextBoot();
     const owner = this.#owner();
-    // One that is under way sets the next.
+    // The alarm in progress sets the next one.
     if (owner === null || this.#working) return;
     this.#working = true;
     try {
@@ -88,7 +88,7 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
     await this.#sweep(owner);
   }
 
-  /** One slice of the daily sweep, when it is due. Never throws. */
+  /** One slice of the daily reconciliation, if it is due. Never throws. */
   async #sweep({ orgId, projectId }: Owner): Promise<void> {
     const { kv } = this.ctx.storage;
     const now = this.now();
@@ -98,7 +98,7 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
       const subrequests = new Subrequests();
       const swept = await sweepSlice(this.env, scope, this.#jobs, now, subrequests);
       const stores = swept !== "gone" && swept !== "more" && (await this.#tellOfDays(scope, subrequests));
-      // Whoever noted something in this isolate's day may have made it just now.
+      // Data may have been created since the last note of an isolate.
       const idle = swept === "idle" && !stores && (kv.get<number>(NOTED_AT) ?? 0) + NOTED_MS < now;
       if (idle || swept === "gone") forgetDays(kv);
       else if (swept !== "more") kv.put(SWEEP_AT, now + DAY_MS);
@@ -109,7 +109,7 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
     }
   }
 
-  /** Tells slices of the days that they were not told of. True: to be told tomorrow, too. */
+  /** Runs the slices' daily hooks for the days since the last one. Returns true if they must run again tomorrow. */
   async #tellOfDays(scope: Scope, subrequests: Subrequests): Promise<boolean> {
     const { kv } = this.ctx.storage;
     const today = dayOf(this.now());
@@ -147,16 +147,16 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
       case "end": {
         const { counts } = outcome;
         const done = { state: "done", counts, finished_at: now } as const;
-        // Before it is forgotten here: a kill in between does its last step once more.
+        // Stored before the job is deleted: after a kill in between, the last step is repeated.
         if (job.parent === null) await subrequests.fetch(() => this.#note(owner, job, done));
         if (job.kind === "run") this.#jobs.end({ ...job, counts }, now);
-        // Whose object this is there is no more.
+        // The project or organisation of this object no longer exists.
         else await this.ctx.storage.deleteAll();
       }
     }
   }
 
-  /** Under way, from its first slice on. A job that goes with another one has nothing that says so. */
+  /** Sets the deletion to `running` from its first slice on. A child job has no deletion. */
   async #noteProgress(owner: Owner, job: Job, counts: Counts, subrequests: Subrequests): Promise<void> {
     if (job.parent !== null) return;
     await subrequests.fetch(() => this.#note(owner, job, { state: "running", counts, finished_at: null }));
@@ -172,7 +172,7 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
     this.ctx.storage.kv.put("owner", of);
   }
 
-  /** Null for an object that nobody asked for anything. */
+  /** Null for an object that was never called. */
   #owner(): Owner | null {
     return this.ctx.storage.kv.get<Owner>("owner") ?? null;
   }
@@ -186,12 +186,12 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
   }
 }
 
-/** The number of the day (UTC) that a time (epoch milliseconds) is in. */
+/** The number of the day (UTC) of a time in epoch milliseconds. */
 function dayOf(now: number): number {
   return Math.floor(now / DAY_MS);
 }
 
-/** Nothing is due here. Days in which nothing was stored are not caught up once something is. */
+/** Nothing is due here. Days without stored data are not posted later. */
 function forgetDays(kv: SyncKvStorage): void {
   kv.delete(SWEEP_AT);
   kv.delete(STORED_DAY);

@@ -1,6 +1,6 @@
 /**
- * The deletion of whole projects and organisations. From the batch that begins it nobody gets in; rows are counted before
- * they go, a slice at a time.
+ * Queries for the deletion of whole projects and organisations. Access ends with the batch that starts the deletion.
+ * Rows are counted before they are deleted, slice by slice.
  */
 import { asc, count, eq, inArray, isNull, ne, notExists, or, sql } from "drizzle-orm";
 import type { Scope } from "../contract/scope.ts";
@@ -28,7 +28,7 @@ import { tablesOf } from "../kernel/db/slice-tables.ts";
 import { accounts } from "../kernel/kit/account-hooks.ts";
 import { type NewDeletion, rowOfNew, there } from "./deletion-queries.ts";
 
-/** Closes the project, its keys with it, and writes its deletion; a repeat gives the first one. Null: there is none. */
+/** Closes the project, revokes its keys and writes its deletion; a repeat returns the first. Null: no project. */
 export async function beginProjectDeletion(
   database: D1Database,
   orgId: string,
@@ -52,7 +52,7 @@ export async function beginProjectDeletion(
   return found[0] ?? null;
 }
 
-/** The same of a whole organisation. Null also while a key of it with `operator` works, unless the caller has that too. */
+/** The same for an organisation. Null also if it has an active key with `operator` and the caller lacks that. */
 export async function beginOrganizationDeletion(
   database: D1Database,
   orgId: string,
@@ -76,7 +76,7 @@ export async function beginOrganizationDeletion(
   return found[0] ?? null;
 }
 
-/** The id of a project that is there, by id or name. */
+/** Ids of the organisation's projects, also those being deleted, the oldest first. */
 export async function projectsOf(database: D1Database, orgId: string, limit: number): Promise<string[]> {
   const rows = await inOrganization(database, orgId)
     .columns({ id: projects.id }, projects)
@@ -85,7 +85,7 @@ export async function projectsOf(database: D1Database, orgId: string, limit: num
   return rows.map(({ id }) => id);
 }
 
-/** Runs of a project, those being deleted too, the oldest first. */
+/** Runs of a project, also those being deleted, the oldest first. */
 export async function runsOf(database: D1Database, scope: Scope, limit: number): Promise<string[]> {
   const rows = await inProject(database, scope)
     .columns({ id: runs.id }, runs)
@@ -94,18 +94,18 @@ export async function runsOf(database: D1Database, scope: Scope, limit: number):
   return rows.map(({ id }) => id);
 }
 
-/** The name of an organisation that is there. */
+/** The name of an organisation that is not being deleted; null otherwise. */
 export async function nameOfOrganization(database: D1Database, orgId: string): Promise<string | null> {
   const rows = await inOrganization(database, orgId).select(organizations, isNull(organizations.deleted_at));
   return rows[0]?.name ?? null;
 }
 
-/** What a project has besides its runs, and the receipts of what was deleted in it. */
+/** All tables with rows of a project, except the receipts of its deletions. */
 function ofProject(): ProjectTable[] {
   return [datasets, endpoints, idempotencyKeys, judgeVerdicts, runs, secrets, trainerTokens, ...tablesOf("ofProject")];
 }
 
-/** Rows of a project, its own included, the receipts in it left out. */
+/** The number of a project's rows, including its own row, without receipts. */
 export async function countRowsOfProject(database: D1Database, scope: Scope): Promise<number> {
   const project = inProject(database, scope);
   const own = inOrganization(database, scope.orgId).columns({ n: count() }, projects, eq(projects.id, scope.projectId));
@@ -113,7 +113,7 @@ export async function countRowsOfProject(database: D1Database, scope: Scope): Pr
   return counted.reduce((sum, [row]) => sum + (row?.n ?? 0), 0);
 }
 
-/** Deletes at most `limit` of them a table. True: none of the tables has any more, and the project's row is gone. */
+/** Deletes at most `limit` rows per table. True: no table has any rows left, and the project's row is deleted. */
 export async function deleteRowsOfProject(database: D1Database, scope: Scope, limit: number): Promise<boolean> {
   const project = inProject(database, scope);
   const receipts = project.delete(deletions, ne(deletions.kind, "project"));
@@ -136,7 +136,9 @@ function ofOrganization(): OrganizationTable[] {
   return [organizations, ...tablesOf("ofOrganization")];
 }
 
-/** Rows of an organisation that has no project any more; and what the deletions of its projects, begun by `by`, counted. */
+/**
+ * The number of rows of an organisation without projects, and the counts of its projects' deletions that `by` started.
+ */
 export async function countRowsOfOrganization(
   database: D1Database,
   orgId: string,
@@ -151,7 +153,7 @@ export async function countRowsOfOrganization(
   return { rows, projects: begun.map(({ counts }) => counts) };
 }
 
-/** Deletes them, and all receipts of the organisation but the one that is about itself. */
+/** Deletes these rows, and all receipts of the organisation except its own. */
 export async function deleteRowsOfOrganization(database: D1Database, orgId: string): Promise<void> {
   const owned = inOrganization(database, orgId);
   await accounts().deleteOwnPeople(database, orgId);

@@ -1,4 +1,4 @@
-/** Deletions: what is taken away for good, by a job, and the receipts of it. */
+/** Routes for deletions and their receipts. */
 
 import { DeletionList, DeletionView, OrganizationDeletion } from "../contract/deletion.ts";
 import { EXAMPLE } from "../contract/primitives.ts";
@@ -97,7 +97,7 @@ function asked(context: ApiContext) {
   return { now: context.var.now(), who: context.var.caller.who };
 }
 
-/** Of the project that the key is for; of the whole organisation to a key that is for all of it. */
+/** Lists the deletions of the key's project, or of the whole organisation for a key of the organisation. */
 async function listOf(context: ApiContext): Promise<Response> {
   const { after, limit, order } = readQuery(context, PageQuery);
   const [database, { orgId, projectId }] = [context.env.DB, context.var.caller];

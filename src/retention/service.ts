@@ -1,6 +1,7 @@
 /**
- * Deletions as a caller asks for them. The row in D1 that says so hides what is deleted in the same batch; the object of
- * the project does the work. A kill between the two is mended by whoever asks for the deletion next, and by the sweep.
+ * Starts and reads deletions for a caller. The deletion's row in D1 is written in the batch that hides the target; the
+ * project's object does the work. If a kill happens in between, the next read of the deletion or the daily
+ * reconciliation restarts the work.
  */
 import type { DeletionView } from "../contract/deletion.ts";
 import { type Caller, permits } from "../contract/identity.ts";
@@ -21,11 +22,11 @@ import { projectObject } from "./rpc.ts";
 export interface DeleteOptions {
   /** Epoch milliseconds. */
   readonly now: number;
-  /** Who asks for it. */
+  /** The caller. */
   readonly who: string;
 }
 
-/** Refused while an unfinished run scores what this one left. Asked again, it gives the same deletion. */
+/** Refused while an unfinished run rescores this run. A repeat returns the same deletion. */
 export async function deleteRun(
   env: Env,
   scope: Scope,
@@ -46,7 +47,7 @@ export async function deleteRun(
   return { ok: true, value: await goOn(env, deletion) };
 }
 
-/** So that whoever follows it learns at once that it is gone. */
+/** Closes the run, so that clients that follow it are notified immediately. */
 async function closeRun(env: Env, scope: Scope, id: string): Promise<void> {
   try {
     await runObject(env, scope, id).close();
@@ -57,7 +58,7 @@ async function closeRun(env: Env, scope: Scope, id: string): Promise<void> {
 
 type Asker = Pick<Caller, "orgId" | "projectId" | "who">;
 
-/** A project with all that is in it. Only a key of the whole organisation may: one of the project would end with it. */
+/** Deletes a project with everything in it. A key of the project would be deleted with it, and is refused. */
 export async function deleteProject(
   env: Env,
   caller: Asker,
@@ -65,7 +66,7 @@ export async function deleteProject(
   now: number,
 ): Promise<Result<DeletionView>> {
   const { orgId, projectId: own, who } = caller;
-  // One whose deletion has begun has no name any more, and is known by its id.
+  // A project that is being deleted has no name, and is found by its id.
   const id = (await accounts().projectId(env, orgId, nameOrId)) ?? nameOrId;
   if (own !== null) return id === own ? tooNarrow("a project") : notFound("project", nameOrId);
   const made = { id: mintId("del", minting(env, now)), requested_by: who, created_at: now };
@@ -73,7 +74,7 @@ export async function deleteProject(
   return deletion === null ? notFound("project", nameOrId) : { ok: true, value: await goOn(env, deletion) };
 }
 
-/** The caller's organisation with all that is in it, under its name. */
+/** Deletes the caller's organisation with everything in it, if `confirm` is its name. */
 export async function deleteOrganization(
   env: Env,
   { orgId, projectId, who, permissions }: Asker & Pick<Caller, "permissions">,
@@ -101,7 +102,7 @@ function tooNarrow(what: string): Result<never> {
   return refuse("forbidden", `deleting ${what} needs a key of the whole organisation`, null);
 }
 
-/** Those of the caller's reach, and to an operator anybody's. */
+/** Deletions in the caller's reach; for an operator, any. */
 export async function readDeletion(
   env: Env,
   { orgId, projectId, permissions }: Pick<Caller, "orgId" | "projectId" | "permissions">,
@@ -113,7 +114,7 @@ export async function readDeletion(
   return deletion === null ? notFound("deletion", id) : { ok: true, value: await goOn(env, deletion) };
 }
 
-/** Sees to it that somebody works on it. */
+/** Makes sure that the work on the deletion continues. */
 async function goOn(env: Env, deletion: DeletionRow): Promise<DeletionView> {
   const { id, kind, target_id, state, org_id: orgId, project_id: projectId } = deletion;
   const owner = { orgId, projectId };

@@ -1,4 +1,4 @@
-/** Deletions by jobs, and the daily sweep by how long a project keeps what is made in it. */
+/** Deletions by jobs, and the daily reconciliation by a project's retention. */
 import type { Slice } from "../kernel/http/slice.ts";
 import { deletionOperations } from "./routes.ts";
 import { projectObject } from "./rpc.ts";

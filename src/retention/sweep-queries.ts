@@ -1,4 +1,4 @@
-/** What a project is to keep, and what of it is older than that. */
+/** Queries for a project's retention, and for the data that is older than it. */
 import { and, asc, eq, inArray, isNotNull, isNull, lt, notExists, sql } from "drizzle-orm";
 import { DEFAULT_RETENTION, type Retention } from "../contract/identity.ts";
 import type { Scope } from "../contract/scope.ts";
@@ -7,7 +7,7 @@ import { datasets, deletions, idempotencyKeys, judgeVerdicts, projects, runs } f
 import { type Condition, type InProject, inOrganization, inProject, type ProjectTable } from "../kernel/db/scoped.ts";
 import { tablesOf } from "../kernel/db/slice-tables.ts";
 
-/** Null for a project that is not there, or is being deleted. */
+/** Null for a project that does not exist or is being deleted. */
 export async function retentionOf(database: D1Database, { orgId, projectId }: Scope): Promise<Retention | null> {
   const rows = await inOrganization(database, orgId).columns(
     { retention: projects.retention },
@@ -18,7 +18,7 @@ export async function retentionOf(database: D1Database, { orgId, projectId }: Sc
   return rows[0] === undefined ? null : { ...DEFAULT_RETENTION, ...rows[0].retention };
 }
 
-/** Runs that ended before `before` and are nobody's to delete yet: the oldest, at most `limit`. Epoch milliseconds. */
+/** Runs that ended before `before` (epoch milliseconds) and are not being deleted: the oldest, at most `limit`. */
 export async function endedRunsBefore(
   database: D1Database,
   scope: Scope,
@@ -33,7 +33,7 @@ export async function endedRunsBefore(
   return rows.map(({ id }) => id);
 }
 
-/** Datasets that no unfinished run names: the oldest, at most `limit`. */
+/** Datasets that no unfinished run uses: the oldest, at most `limit`. */
 export async function datasetsBefore(
   database: D1Database,
   scope: Scope,
@@ -48,7 +48,7 @@ export async function datasetsBefore(
   return rows.map(({ id }) => id);
 }
 
-/** Deletes at most `limit` judge results that are older. True: there may be more. */
+/** Deletes at most `limit` judgements that are older. True: there may be more. */
 export function dropVerdicts(database: D1Database, scope: Scope, before: number, limit: number): Promise<boolean> {
   return dropSome(inProject(database, scope), judgeVerdicts, lt(judgeVerdicts.created_at, before), limit);
 }
@@ -62,7 +62,7 @@ export function dropIdempotencyKeys(
   return dropSome(inProject(database, scope), idempotencyKeys, lt(idempotencyKeys.created_at, before), limit);
 }
 
-/** Receipts of what was gone by then, those of whole projects too: these have nobody else who would. */
+/** Deletes old receipts of the organisation, also those of deleted projects, which have no reconciliation. */
 export async function dropReceipts(
   database: D1Database,
   orgId: string,
@@ -82,7 +82,7 @@ async function dropSome(owned: InProject, table: ProjectTable, old: Condition, l
   return meta.changes >= limit;
 }
 
-/** True while there is something here that will be older than it is to be kept one day. */
+/** True while the project has data that will expire some day. */
 export async function hasToSweep(database: D1Database, scope: Scope, kept: Retention): Promise<boolean> {
   const project = inProject(database, scope);
   const tables: ProjectTable[] = [idempotencyKeys, deletions, ...tablesOf("swept")];

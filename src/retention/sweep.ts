@@ -1,6 +1,6 @@
 /**
- * The daily sweep of a project: what is older than the project keeps it goes, a slice at a time. Runs get deletions as if
- * somebody had asked for them; datasets that an unfinished run names wait for the next sweep.
+ * The daily reconciliation of a project: deletes what is older than the project's retention, slice by slice. Runs get
+ * normal deletions. Datasets that an unfinished run uses wait for the next reconciliation.
  */
 import { DEFAULT_RETENTION, type Retention } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
@@ -24,14 +24,14 @@ import {
 } from "./sweep-queries.ts";
 
 const DAY_MS = 24 * 3600_000;
-/** Receipts of deletions are kept as long. */
+/** How long receipts of deletions are kept. */
 const RECEIPT_DAYS = 90;
-/** Who asked for what the sweep deletes. */
+/** The `requested_by` of deletions that the reconciliation starts. */
 const RETENTION = "retention";
-/** Runs and datasets a slice looks at. Jobs of so many runs take their turns. */
+/** The most runs and datasets in one slice. Jobs of this many runs take turns. */
 const AT_ONCE = 50;
 
-/** `more`: the next slice follows at once. `idle`: there is nothing here to sweep, today or later. */
+/** `more`: the next slice follows immediately. `idle`: nothing can expire, now or later. `gone`: no project. */
 export type Swept = "more" | "done" | "idle" | "gone";
 
 export async function sweepSlice(
@@ -43,7 +43,7 @@ export async function sweepSlice(
 ): Promise<Swept> {
   const kept = await subrequests.fetch(() => retentionOf(env.DB, scope));
   if (kept === null) return "gone";
-  // Of which nobody here ever heard: the process ended right after they were written.
+  // Deletions of which this object was not notified, because the process ended right after they were written.
   for (const { id, kind, target_id } of await subrequests.fetch(() => unfinishedDeletions(env.DB, scope, AT_ONCE))) {
     if (kind === "run") jobs.add({ id, kind, target_id }, null, now);
   }
@@ -69,7 +69,7 @@ async function dropRows(
   const { DB } = env;
   const limit = LIMITS.sliceRows;
   const keys = () => dropIdempotencyKeys(DB, scope, before(now, idempotency_keys_days), limit);
-  // What was made in the organisation and in no project is swept by any project of it.
+  // Keys without a project belong to the organisation; the reconciliation of any of its projects deletes them.
   const shared = ofOrganization(scope.orgId);
   const sharedDays = DEFAULT_RETENTION.idempotency_keys_days;
   const sharedKeys = () => dropIdempotencyKeys(DB, shared, before(now, sharedDays), limit);
@@ -81,7 +81,7 @@ async function dropRows(
   return more;
 }
 
-/** True: there are more. One that a run still scores is left for the next sweep. */
+/** True: there may be more. A run that an unfinished run rescores waits for the next reconciliation. */
 async function deleteRuns(
   env: Env,
   scope: Scope,
@@ -103,7 +103,7 @@ async function deleteRuns(
   return begun > 0 && old.length === AT_ONCE;
 }
 
-/** True: there may be more. A kill between the row and its files leaves files that nothing names. */
+/** True: there may be more. A kill between the row and its files leaves files without a row. */
 async function deleteDatasets(
   env: Env,
   scope: Scope,

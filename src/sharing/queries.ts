@@ -1,4 +1,4 @@
-/** Links by which anybody reads the report of a run: made, listed, taken back, and found by what stands in them. */
+/** Queries for links with which anybody can read a run's report. */
 import { and, count, eq, exists, gt, isNull, lte, type SQL, sql } from "drizzle-orm";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
@@ -11,7 +11,7 @@ import type { ReportLinkView } from "./wire.ts";
 
 export type NewReportLink = Omit<ReportLinkRow, "org_id" | "project_id">;
 
-/** `gone`: the run is not there, or has as many links as it may. */
+/** `gone`: the run does not exist, or has the maximum number of links. */
 export async function insertReportLink(
   database: D1Database,
   scope: Scope,
@@ -35,7 +35,7 @@ export async function findReportLink(database: D1Database, scope: Scope, id: str
   return rows[0] ?? null;
 }
 
-/** Links of the run by time of creation, then id; at most `page.limit` of them. */
+/** Links of the run, ordered by creation time, then id; at most `page.limit`. */
 export async function listReportLinks(
   database: D1Database,
   scope: Scope,
@@ -46,7 +46,7 @@ export async function listReportLinks(
   return await pageOf(reportLinks, page, (beyond) => inProject(database, scope).select(reportLinks, ofRun, beyond));
 }
 
-/** False: there is no such link. */
+/** Returns false if there is no such link. */
 export async function deleteReportLink(database: D1Database, scope: Scope, id: string): Promise<boolean> {
   const rows = await inProject(database, scope).delete(reportLinks, eq(reportLinks.id, id)).returning();
   return rows.length > 0;
@@ -65,7 +65,10 @@ export async function dropReportLinks(
   return meta.changes >= limit;
 }
 
-/** The run behind the link whose token has this SHA-256 (hex), who made it and when it ends; null where any of it is going or gone. */
+/**
+ * The run of the link whose token has this SHA-256 (hex), with the link's creator and expiry. Null if there is no such
+ * link, or the run, project or organisation is deleted or being deleted.
+ */
 export async function findSharedRun(
   database: D1Database,
   hash: string,

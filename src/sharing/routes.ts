@@ -1,4 +1,4 @@
-/** Links by which anybody reads the report of a run. What stands in one is said once. */
+/** Routes for links with which anybody can read a run's report. A link is shown once. */
 
 import { Deleted } from "../contract/endpoint.ts";
 import { EXAMPLE } from "../contract/primitives.ts";

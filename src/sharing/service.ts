@@ -1,4 +1,4 @@
-/** Links by which anybody reads the report of a run: made, taken back, and read as D1 and the run itself know it. */
+/** Creates links with which anybody can read a run's report, and reads the report for a link. */
 import type { Caller } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { sharedPage } from "../contract/pages.ts";
@@ -21,12 +21,12 @@ import { notFound } from "../kernel/service/read-run.ts";
 import { findReportLink, findSharedRun, insertReportLink, type NewReportLink, reportLinkViewOf } from "./queries.ts";
 import type { CreatedReportLink, ReportLinkRequest, SharedReport } from "./wire.ts";
 
-/** However many read one link, the database is asked so often; so long too one that was taken back goes on here. */
+/** How long a result is cached, however many people read a link. A revoked link also works here for this time. */
 const REMEMBERED_MS = 2000;
 const REMEMBERED = 100;
 const REWARDS = HistogramQuery.parse({});
 
-/** `url` of the reply is shown only here. */
+/** `url` is shown only in this reply. */
 export async function createReportLink(
   env: Env,
   { scope, caller, runId }: { readonly scope: Scope; readonly caller: Caller; readonly runId: string },
@@ -54,7 +54,7 @@ export async function createReportLink(
   return { ok: true, value: { value: { ...reportLinkViewOf(value), url }, replayed } };
 }
 
-/** There is no such run, or it has as many links as it may. */
+/** The run does not exist, or has the maximum number of links. */
 async function whyNone(env: Env, scope: Scope, runId: string): Promise<Result<never>> {
   if ((await getRun(env.DB, scope, runId)) === null) return notFound("run", runId);
   return refuse(
@@ -65,9 +65,9 @@ async function whyNone(env: Env, scope: Scope, runId: string): Promise<Result<ne
 }
 
 interface Remembered {
-  /** Null: there is no such link any more. */
+  /** Null: the link does not exist or no longer works. */
   readonly report: SharedReport | null;
-  /** Epoch milliseconds: when the link ends, and until when this is not read anew. */
+  /** `ends`: when the link expires; `until`: when the entry must be read again. Epoch milliseconds. */
   readonly ends: number;
   readonly until: number;
 }
@@ -75,8 +75,7 @@ interface Remembered {
 const remembered = new LruCache<Remembered>(REMEMBERED);
 
 /**
- * What anybody is shown who has the token; null for one that is not there, has ended, was taken back, or was made by
- * somebody who may no longer make one.
+ * The report for the holder of the token. Null if the link does not exist, has ended, or its creator may not share now.
  */
 export async function readSharedReport(env: Env, token: string, now: number): Promise<SharedReport | null> {
   if (readTokenKind(env, token) !== "rkr") return null;
@@ -103,7 +102,7 @@ async function reportOf(env: Env, found: SharedRun): Promise<SharedReport> {
   return sharedReportOf(found, histogram.ok ? histogram.value : null);
 }
 
-/** Member by member: what else stands in a run is for its project alone. */
+/** Copied field by field: the other fields of a run are only for its project. */
 function sharedReportOf(
   { run, expires_at }: { readonly run: RunRow; readonly expires_at: number },
   histogram: Histogram | null,
@@ -117,7 +116,7 @@ function sharedReportOf(
   };
 }
 
-/** What endpoints ask for tokens is their owner's business, as what the platform charges is. */
+/** Removes the prices of endpoints and the platform's charges: they are not for everybody. */
 function withoutMoney({ counted_micros: _, lost_holds: __, usage, ...report }: RunReport): RunReport {
   const { charged_micros: _charged, cost_micros: _cost, judge, lost, ...used } = usage;
   return {

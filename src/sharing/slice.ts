@@ -1,4 +1,4 @@
-/** Links by which anybody reads the report of a run. */
+/** Links with which anybody can read a run's report. */
 import type { Slice } from "../kernel/http/slice.ts";
 import { dropReportLinks } from "./queries.ts";
 import { reportLinkOperations } from "./routes.ts";

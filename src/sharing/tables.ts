@@ -1,7 +1,7 @@
 /** The table of links to reports. */
 import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 
-/** A link by which anybody reads the report of a run. */
+/** A link with which anybody can read a run's report. */
 export const reportLinks = sqliteTable(
   "report_links",
   {

@@ -1,4 +1,4 @@
-/** Links by which anybody reads the report of one run, until they end or are taken back. */
+/** Links with which anybody can read the report of one run, until they expire or are revoked. */
 import * as z from "zod";
 import {
   BuiltEnvironment,
@@ -45,7 +45,7 @@ export const CreatedReportLink = ReportLinkView.extend({
 }).meta({ id: "CreatedReportLink" });
 export type CreatedReportLink = z.infer<typeof CreatedReportLink>;
 
-/** A run as anybody who has a link of it sees it: no prompt, completion, address, key or metadata. */
+/** A run as the holder of a link sees it: no prompts, completions, addresses, keys or metadata. */
 export const SharedReport = named("SharedReport", {
   object: z.literal("shared_report"),
   name: MaybeText.meta({ example: "nightly main" }),

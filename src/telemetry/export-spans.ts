@@ -1,9 +1,9 @@
 /**
- * Spans of a segment's rollouts to the collector of the deployment, if it has one, once the segment is folded.
+ * Sends the spans of a segment's rollouts to the deployment's collector, if it has one, after the segment is compacted.
  *
- * Invariants. Nothing depends on it: it never throws, and what no collector takes is counted, logged and forgotten. A
- * collector that is away is not called again for a minute in this isolate, so that at most 11 s of that minute are spent
- * on it. A segment takes at most `MOST_REQUESTS`, of `SPAN_BYTES` each.
+ * Invariants. Nothing depends on it: it never throws, and spans that the collector does not accept are counted, logged
+ * and dropped. If the collector is unavailable, this isolate does not call it for a minute, so that at most 11 s of
+ * that minute are spent on it. A segment takes at most `MOST_REQUESTS` requests of `SPAN_BYTES` each.
  */
 
 import type { Trajectory } from "../contract/trajectory.ts";
@@ -31,14 +31,14 @@ export function forgetCollector(): void {
   awayUntil = 0;
 }
 
-/** `lines`: of the segment, if they are at hand; else they are read. */
+/** `lines`: the segment's lines, if they are at hand; otherwise they are read. */
 export async function exportSpans(
   env: Env,
   message: SegmentMessage,
   lines: readonly string[] | null,
   subrequests: Subrequests,
 ): Promise<void> {
-  // A deployment made before there was such a var lacks it.
+  // An older deployment may lack this variable.
   if ((env.OTLP_ENDPOINT ?? "") === "") return;
   try {
     const run = runObject(env, message.scope, message.run_id);
@@ -93,7 +93,7 @@ async function sendAll(
   return { dropped, error };
 }
 
-/** One rollout at a time is in memory as more than its text. */
+/** Only one rollout at a time is parsed in memory; the others are text. */
 function* batchesOf(trace: SegmentTrace, lines: readonly string[], options: SpanOptions): Generator<readonly Span[]> {
   const texts = new Map(lines.map((line) => [idOf(line), line]));
   let [batch, bytes]: [Span[], number] = [[], 0];
@@ -116,7 +116,7 @@ function* batchesOf(trace: SegmentTrace, lines: readonly string[], options: Span
   if (batch.length > 0) yield batch;
 }
 
-/** As `lineOf` in store.ts begins a line. */
+/** The id at the start of a line, as `lineOf` in store.ts writes it. */
 function idOf(line: string): string {
   return /^\{"rollout_id":"([^"]*)"/.exec(line)?.[1] ?? "";
 }

@@ -1,17 +1,17 @@
-/** Spans to a collector by OTLP/HTTP, as JSON. This is the one place where such a call is retried. */
+/** Sends spans to a collector by OTLP/HTTP, as JSON. This is the only place that retries such a call. */
 import { beginningOf } from "../kernel/clients/bounded-body.ts";
 import type { Send } from "../kernel/clients/outgoing.ts";
 
 export interface Collector {
-  /** Without the path of the signal. */
+  /** Without the path for traces. */
   readonly endpoint: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly send: Send;
-  /** Between two tries; replaced by tests. */
+  /** Waits between two attempts; tests replace it. */
   readonly pause: (ms: number) => Promise<void>;
 }
 
-/** What came of it: how many were not taken, and why (null where all were). `away`: nobody answered as a collector does. */
+/** The result: how many spans were not accepted, and why (null if all were). `away`: the collector was unavailable. */
 export interface SpansSent {
   readonly rejected: number;
   readonly error: string | null;
@@ -23,12 +23,12 @@ const PAUSE_MS = 500;
 const LONGEST_MS = 5000;
 const REPLY_BYTES = 64 * 1024;
 const SAID_CHARACTERS = 300;
-/** Those that the protocol says to send again. */
+/** Status codes that the protocol says to retry. */
 const AGAIN = [429, 502, 503, 504];
 
 const ALL_TAKEN: SpansSent = { rejected: 0, error: null, away: false };
 
-/** Sends one request, twice at most, 5 s each. Never throws. `spans`: as many as `count`, in the protocol's shape. */
+/** Sends one request, in at most two attempts of 5 s each. Never throws. `spans`: in the protocol's shape. */
 export async function sendSpans(collector: Collector, spans: readonly object[]): Promise<SpansSent> {
   const count = spans.length;
   const body = JSON.stringify({
@@ -67,7 +67,7 @@ async function tryOnce(
   }
 }
 
-/** A collector may take some and refuse the others. What is no such reply is one of a collector that says nothing. */
+/** A collector may accept only some of the spans. A reply in another format counts as acceptance. */
 function takenOf(said: string): SpansSent {
   const partial = /"rejectedSpans"\s*:\s*"?(\d+)/.exec(said)?.[1];
   const rejected = Number(partial ?? 0);
@@ -89,7 +89,7 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A value that was not encoded, with a per cent sign of its own.
+    // The value was not encoded and contains a per cent sign.
     return text;
   }
 }

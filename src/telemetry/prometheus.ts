@@ -1,11 +1,11 @@
 /**
- * Prometheus' text format 0.0.4, written. A family without samples is left out: what is not known is not said to be 0.
- * Names of families and labels are ours; values of labels may be any text.
+ * Writes Prometheus' text format 0.0.4. A family without samples is left out, so that an unknown value is not shown as
+ * 0. Names of families and labels are ours; label values may be any text.
  */
 export const PROMETHEUS_TEXT = "text/plain; version=0.0.4; charset=utf-8";
 
 export interface Sample {
-  /** Behind the name of the family: `_bucket`, `_sum`, `_count`. */
+  /** Appended to the family's name: `_bucket`, `_sum`, `_count`. */
   readonly suffix?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly value: number;
@@ -23,7 +23,7 @@ export function prometheusText(families: readonly Family[]): string {
   return told.map(familyText).join("");
 }
 
-/** The samples of one histogram. `counts`: as many as there are `bounds`, and one for what is beyond the last. */
+/** The samples of one histogram. `counts`: one per bound, and one for values beyond the last bound. */
 export function histogramSamples(
   labels: Readonly<Record<string, string>>,
   { bounds, counts, sum }: Readonly<Record<"bounds" | "counts", readonly number[]>> & { readonly sum: number },

@@ -1,13 +1,10 @@
-/**
- * Counts of the whole deployment, for who watches it. Each is one statement whose work follows what is under way, and
- * never how many runs there ever were.
- */
+/** Counts of the deployment. The cost of each statement depends on current work, never on the number of past runs. */
 import { isNull, sql } from "drizzle-orm";
 import type { Scope } from "../contract/scope.ts";
 import { runs, totals } from "../kernel/db/schema.ts";
 import { unscoped } from "../kernel/db/scoped.ts";
 
-/** Runs that have not ended, by status, and the rollouts they have left and at work. */
+/** Unfinished runs by status, with their pending and in-flight rollouts. */
 export interface UnfinishedRuns {
   readonly status: string;
   readonly runs: number;
@@ -15,10 +12,10 @@ export interface UnfinishedRuns {
   readonly in_flight: number;
 }
 
-/** How many ended so, ever: a run (`kind` is `runs`), a rollout (its outcome), or a message (`dead_letters`). */
+/** An all-time count of ended runs (`kind` `runs`), ended rollouts (the outcome), or messages (`dead_letters`). */
 export interface Total {
   readonly kind: string;
-  /** The status, the cause, the class or the reason; empty where there is none. */
+  /** The status, cause, class or reason; empty if there is none. */
   readonly name: string;
   readonly n: number;
 }
@@ -26,7 +23,7 @@ export interface Total {
 export interface EndpointInUse {
   readonly endpoint_id: string;
   readonly scope: Scope;
-  /** How many endpoints there are in use, this one included. */
+  /** The number of endpoints in use, including this one. */
   readonly of: number;
 }
 
@@ -44,7 +41,7 @@ export async function countUnfinishedRuns(database: D1Database): Promise<Unfinis
     .groupBy(runs.status);
 }
 
-/** What ended, in runs that ended and in those that go on, all of one moment: it never grows less. */
+/** Counts of ended and unfinished runs, read at one point in time: the sums never decrease. */
 export async function readTotals(database: D1Database): Promise<Total[]> {
   const going = sql`${runs.finished_at} is null`;
   return await unscoped(database, "operator").all<Total>(sql`

@@ -1,4 +1,4 @@
-/** What a deployment says of itself, in the words of Prometheus. */
+/** The route for a deployment's metrics, in Prometheus' format. */
 
 import { type Operation, serviceOf } from "../kernel/http/operation.ts";
 import { PROMETHEUS_TEXT } from "./prometheus.ts";

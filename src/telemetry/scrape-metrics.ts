@@ -1,9 +1,9 @@
 /**
- * What a deployment says of itself to who watches it: counts, never a name, a prompt or a price of a customer's.
+ * The metrics of a deployment for monitoring: counts, never a customer's name, prompt or price.
  *
- * Invariants. A scrape makes at most `MOST_READS` reads however much there is, and writes nothing. Labels have values
- * from fixed lists, but for endpoints, of which there are at most `MOST_ENDPOINTS`. A part that cannot be read is left
- * out and counted; the others are told.
+ * Invariants. A scrape makes at most `MOST_READS` reads, however much data there is, and writes nothing. Label values
+ * come from fixed lists, except endpoint ids, of which there are at most `MOST_ENDPOINTS`. A part that cannot be read
+ * is left out and counted; the other parts are shown.
  */
 import { CANCEL_REASONS, FAILURE_CLASSES, UNSCORED_CAUSES } from "../contract/errors.ts";
 import { RUN_STATUSES } from "../contract/run.ts";
@@ -15,18 +15,20 @@ import { type Counted, LATENCY_BOUNDS_S, type Latencies, PLATFORM_BOUNDS_MS } fr
 import { type Family, histogramSamples, prometheusText, type Sample } from "./prometheus.ts";
 import { countUnfinishedRuns, type EndpointInUse, listEndpointsInUse, readTotals, type Total } from "./queries.ts";
 
-/** With the two that letting the caller in takes, 24. */
+/** 24 with the two reads that authenticate the caller. */
 const MOST_READS = 22;
-/** Whose calls are told of: those that most runs use. */
+/** The endpoints with latencies: those that most runs use. */
 const MOST_ENDPOINTS = 5;
-/** An endpoint is told of for so long after its last run: runs tell it of their calls every 5 minutes at the latest. */
+/** How long an endpoint is shown after its last run: runs report their calls to it at least every 5 minutes. */
 const USED_LATELY_MS = 15 * 60_000;
 const PARTS = ["database", "queues", "endpoints"] as const;
 type Part = (typeof PARTS)[number];
 
 const UNFINISHED = ["queued", "running", "paused"];
 const ENDED = RUN_STATUSES.filter((status) => !UNFINISHED.includes(status));
-/** Every way in which a rollout can end: told as 0 until the first does, so that a rate is known from the beginning on. */
+/**
+ * Every way in which a rollout can end. Shown as 0 until the first one ends so, so that a rate is known from the start.
+ */
 const OUTCOMES = [
   { kind: "scored", names: [""] },
   { kind: "unscored", names: UNSCORED_CAUSES },
@@ -34,7 +36,7 @@ const OUTCOMES = [
   { kind: "cancelled", names: CANCEL_REASONS },
 ] as const;
 
-/** The text that Prometheus reads. `now`: epoch milliseconds. */
+/** The text for Prometheus. `now`: epoch milliseconds. */
 export async function scrapeMetrics(env: Env, now: number): Promise<string> {
   const reads = new Reads();
   const [database, queues, endpoints] = await Promise.all([
@@ -45,12 +47,12 @@ export async function scrapeMetrics(env: Env, now: number): Promise<string> {
   return prometheusText([...build(), ...database, ...queues, ...endpoints, ...reads.families()]);
 }
 
-/** Counts what is read, and what could not be. */
+/** Counts the reads, and the failed ones. */
 class Reads {
   readonly #calls = new Subrequests(MOST_READS);
   readonly #failed: Record<Part, number> = { database: 0, queues: 0, endpoints: 0 };
 
-  /** One read; null where it failed. */
+  /** Makes one read; null if it failed. */
   async of<T>(part: Part, call: () => Promise<T>): Promise<T | null> {
     try {
       return await this.#calls.inTurn(call);
@@ -146,7 +148,7 @@ async function readQueues(env: Env, reads: Reads, now: number): Promise<Family[]
   const met = read.flat();
   const samples = (read: (one: QueueMetrics) => number): Sample[] =>
     met.map((one) => ({ labels: one.labels, value: read(one) }));
-  // An empty queue has no oldest message, whatever time it names.
+  // An empty queue has no oldest message, even if it reports a time.
   const age = ({ backlogCount, oldestMessageTimestamp: at }: QueueMetrics) =>
     backlogCount === 0 || at === undefined ? 0 : Math.max(0, now - Number(at)) / 1000;
   return [

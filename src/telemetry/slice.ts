@@ -1,4 +1,4 @@
-/** What a deployment tells of itself: metrics for Prometheus, spans for a collector. */
+/** Metrics for Prometheus, and spans for a collector. */
 import type { Slice } from "../kernel/http/slice.ts";
 import { exportSpans } from "./export-spans.ts";
 import { metricsOperations } from "./routes.ts";

@@ -1,9 +1,9 @@
 /**
- * A run as a trace: the run, its rollouts, and below each its turns, its failed calls and its judges' calls, in the words
- * of OpenTelemetry (OTLP as JSON; attributes by the GenAI semantic conventions). Pure.
+ * Converts a run to a trace: the run, its rollouts, and below each rollout its turns, failed calls and judges' calls.
+ * OTLP as JSON; attributes by OpenTelemetry's GenAI semantic conventions. Pure.
  *
- * Invariants. Ids are derived from the run's, the rollout's and the turn's, so the same rollout made into spans again
- * gives the same spans. What was said to a model, and what it said, is in a span only if `content` asks for it.
+ * Invariants. Ids are derived from the ids of the run, the rollout and the turn, so the same rollout always gives the
+ * same spans. Prompts and completions are included only if `content` is true.
  */
 import type { Judgement } from "../contract/judgement.ts";
 import type { Messages } from "../contract/messages.ts";
@@ -22,7 +22,7 @@ export interface Span {
   readonly spanId: string;
   readonly parentSpanId?: string;
   readonly name: string;
-  /** 1: inside of the platform. 3: a call to a model. */
+  /** 1: inside the platform. 3: a call to a model. */
   readonly kind: 1 | 3;
   readonly startTimeUnixNano: string;
   readonly endTimeUnixNano: string;
@@ -30,12 +30,12 @@ export interface Span {
   readonly status?: { readonly code: 2; readonly message?: string };
 }
 
-/** Sha-256 of a text, in hex. */
+/** SHA-256 of a text, in hex. */
 export type Hash = (text: string) => string;
 
 export interface SpanOptions {
   readonly hash: Hash;
-  /** Whether prompts and completions are told. */
+  /** Whether prompts and completions are included. */
   readonly content: boolean;
 }
 
@@ -54,11 +54,11 @@ interface Made {
 
 const TRACE_DIGITS = 32;
 const SPAN_DIGITS = 16;
-/** Of one prompt or one completion that is told. */
+/** The most characters of one prompt or one completion. */
 const LONGEST_CONTENT = 16_384;
 const PROVIDER = "openai";
 
-/** The span of a run that has ended, once: with the segment that covers its last rollout. */
+/** The span of a run that has ended. It is sent once, with the segment that contains its last rollout. */
 export function runSpan({ spec, ended }: SegmentTrace, { hash }: SpanOptions): Span | null {
   if (ended === null) return null;
   return spanOf(spec.run_id, hash, {
@@ -72,7 +72,7 @@ export function runSpan({ spec, ended }: SegmentTrace, { hash }: SpanOptions): S
   });
 }
 
-/** The spans of one rollout; `trajectory` is null for one that left none. */
+/** The spans of one rollout. `trajectory`: null if it left none. */
 export function rolloutSpans(
   trace: SegmentTrace,
   entry: RolloutEntry,
@@ -119,7 +119,7 @@ function callsOf({ spec }: SegmentTrace, { id }: RolloutEntry, trajectory: Traje
   return [...turns, ...failed];
 }
 
-/** Judges' calls have no times of their own: they stand at the end of their rollout. What was cached was not asked. */
+/** Judges' calls have no times: they are placed at the end of their rollout. Cached judgements made no call. */
 function judgesOf({ id, judgements }: RolloutEntry, end: number): Made[] {
   const asked = judgements === null ? [] : (JSON.parse(judgements) as Judgement[]);
   return asked.flatMap(({ judge, model, key, pass, error, calls, usage, cached }): Made[] => {
@@ -216,7 +216,7 @@ function valueOfAttribute(value: string | number | boolean | readonly string[]):
   return { arrayValue: { values: value.map((stringValue) => ({ stringValue })) } };
 }
 
-/** A count of nanoseconds is beyond what a number holds exactly. */
+/** A number cannot hold this many nanoseconds exactly. */
 function nanoseconds(milliseconds: number): string {
   return String(BigInt(Math.max(0, Math.round(milliseconds))) * 1_000_000n);
 }

@@ -1,4 +1,4 @@
-/** The run that a delivery begins: of the trigger as it is by now, by whoever made it, once. */
+/** Starts the run of a delivery, once: with the trigger's current settings, for the owner of the trigger's runs. */
 import type { RunRequest } from "../contract/run.ts";
 import type { Scope } from "../contract/scope.ts";
 import { accounts } from "../kernel/kit/account-hooks.ts";
@@ -11,7 +11,7 @@ import type { TriggerPlace } from "./rpc.ts";
 import type { Pending } from "./store.ts";
 import { readRun, within } from "./template.ts";
 
-/** Accepts a run as it accepts anybody's. */
+/** Accepts a run in the same way as POST /v1/runs. */
 export type AcceptRun = (
   env: Env,
   scope: Scope,
@@ -19,7 +19,9 @@ export type AcceptRun = (
   options: CreateOptions,
 ) => Promise<Result<{ readonly run: { readonly id: string } }>>;
 
-/** The id of the run. Repeated, the same one: its key is made of the trigger and of how the delivery is known. */
+/**
+ * Returns the run's id. A repeat returns the same id: the Idempotency-Key is derived from the trigger and the delivery.
+ */
 export async function beginRun(
   env: Env,
   { scope, trigger_id }: TriggerPlace,

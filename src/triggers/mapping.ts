@@ -1,20 +1,20 @@
-/** The result of a payload: whether it is one that begins a run, and what it fills into the run's request. */
+/** Evaluates a payload: whether it starts a run, and which values it fills into the run's request. */
 import { findRawNumber, sayInexact } from "../contract/exact-json.ts";
 import { findOddity, type Json, type JsonObject } from "../contract/json.ts";
 import { formatPath } from "../core/field-path.ts";
 import { holdsMore } from "../core/schema/bounded-lists.ts";
 import { readPayloadPath, readTarget, valueIn } from "./payload-path.ts";
 
-/** Characters of one value as JSON, and values it may hold. */
+/** The most characters of one value as JSON; below: the most JSON values in it. */
 export const VALUE_CHARACTERS = 4096;
 const VALUES_HELD = 512;
 
-/** Values by the paths of the run that they go to. */
+/** Values by the path in the run that they fill. */
 export type Filling = Readonly<Record<string, Json>>;
 export type Condition = { readonly path: string; readonly holds: boolean; readonly found: Json };
 type Refused = { readonly ok: false; readonly message: string; readonly param: string };
 
-/** Each condition of `when`, and whether the payload meets it. `found`: the value there, null for what is no single value. */
+/** Each condition of `when`, and whether it holds. `found`: the payload's value, or null if it is not a scalar. */
 export function checkWhen(when: JsonObject, payload: Json): Condition[] {
   return Object.entries(when).map(([path, wanted]) => {
     const read = readPayloadPath(path);
@@ -25,7 +25,7 @@ export function checkWhen(when: JsonObject, payload: Json): Condition[] {
   });
 }
 
-/** What `map` takes from the payload. Refused: there is nothing at one of its paths, or too much. */
+/** The values that `map` takes from the payload. Refused if a path has no value, or one that is too large. */
 export function fillingOf(
   map: Readonly<Record<string, string>>,
   payload: Json,
@@ -50,10 +50,10 @@ export function fillingOf(
   return { ok: true, value: Object.fromEntries(taken) };
 }
 
-/** What fills in waits on disk as it is, and so does the run's template. */
+/** Values and the run's template are stored unencrypted. */
 export const NO_KEY = "triggers cannot store keys: create an endpoint with the key and use its name";
 
-/** A field under which endpoints are given, with their keys if they have any. */
+/** Whether the field can contain an endpoint, possibly with a key. */
 function mayHoldKey(target: string): boolean {
   return /^(endpoint|judges)(\.|$)/.test(target);
 }
@@ -63,7 +63,7 @@ function holdsKey(value: Json): boolean {
   return Object.hasOwn(value, "api_key") || Object.values(value).some(holdsKey);
 }
 
-/** The request with the values in their places. Objects on the way that are not there are made; nothing else gives way. */
+/** The request with the values in place. Missing objects on the path are created; other values are not replaced. */
 export function filled(run: JsonObject, filling: Filling): { readonly ok: true; readonly value: JsonObject } | Refused {
   let request = run;
   for (const [target, value] of Object.entries(filling)) {

@@ -1,10 +1,11 @@
 /**
- * One trigger: which deliveries came, and the run that each began.
+ * The Durable Object of one trigger: its deliveries, and the run that each started.
  *
- * Invariants. A delivery is on disk before a run is begun of it, and the run's Idempotency-Key is made of the delivery: a
- * kill between the two loses no run and makes no second one, since the alarm takes up whatever was accepted and has no
- * run. Sent again it writes nothing, and is told the same run. At most `LIMITS.triggerWaiting` wait. What nobody signed
- * is written six times a minute at most. Webhooks are told of what was refused. The alarm never throws.
+ * Invariants. A delivery is on disk before its run is started, and the run's Idempotency-Key is derived from the
+ * delivery. After a kill between the two, no run is lost and none is started twice, since the alarm takes up every
+ * accepted delivery without a run. A repeated delivery writes nothing and gets the same run. At most
+ * `LIMITS.triggerWaiting` deliveries wait. Unsigned deliveries are logged at most six times a minute. Refusals are sent
+ * to webhooks. The alarm never throws.
  */
 import { DurableObject } from "cloudflare:workers";
 import { LIMITS } from "../contract/limits.ts";
@@ -24,32 +25,32 @@ import type { DeliveryOutcome, LoggedDelivery, SignedDelivery, TriggerPlace, Tri
 import { DeliveryStore, type Pending } from "./store.ts";
 
 const PLACE = "place";
-/** An accepted delivery that has no run by then: whoever was to begin it is gone. */
+/** Then the alarm takes up an accepted delivery without a run: the request that accepted it may be gone. */
 const TAKEN_UP_MS = 30_000;
-/** Of which a run could not be begun for so long after its turn came, none is. */
+/** A delivery is given up if its run could not be started for this long after its turn came. */
 const GIVEN_UP_MS = 24 * 3600_000;
-/** How long a repeat waits for the first of its kind. */
+/** How long a repeat waits for the first delivery. */
 const REPEAT_MS = 30_000;
 const FIRST_LOOK_MS = 2000;
 const LONGEST_LOOK_MS = 60_000;
 const BEGUN_AT_ONCE = 20;
 const UNSIGNED_A_MINUTE = 6;
 const MINUTE_MS = 60_000;
-/** Refusals that pass by themselves. */
+/** Refusals that may pass by themselves. */
 const PASSING: readonly string[] = ["rate_limited", "in_progress", "storage_full"];
 const ENDED: readonly string[] = ["completed", "failed", "cancelled"];
 
 export abstract class TriggerObject extends DurableObject<Env> implements Serves<TriggerRpc> {
-  /** The clock, replaced by tests. */
+  /** The clock; tests replace it. */
   now: () => number = () => Date.now();
   protected abstract readonly acceptRun: AcceptRun;
   readonly #store: DeliveryStore;
   readonly #tombstone: Tombstone;
   readonly #waiting = new WaitingReaders();
-  /** Deliveries whose run is being begun. */
+  /** Deliveries whose run is being started. */
   readonly #beginning = new Set<number>();
   #advancing = false;
-  /** Looks at the run that goes on, in a row that found it going on. */
+  /** Checks in a row that found the previous run unfinished. */
   #looks = 0;
   #lookedAt = 0;
   readonly #events: RefusalEvents;
@@ -134,7 +135,7 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
     await this.#arm();
   }
 
-  /** Writes it down, with what it is to do. */
+  /** Stores the delivery, with what it has to do. */
   #take(of: TriggerPlace, { ids, event, verdict, concurrency, origin }: SignedDelivery): number {
     const now = this.now();
     return this.#store.write(() => {
@@ -163,12 +164,12 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
     return this.#store.going() !== null || this.#store.count("accepted") > 0 || this.#store.count("waiting") > 0;
   }
 
-  /** Whose alarm it is. */
+  /** Stores the trigger for the alarm. */
   #note(of: TriggerPlace): void {
     if (this.#store.isNew) this.ctx.storage.kv.put(PLACE, of);
   }
 
-  /** It came before: what became of it, once that is known. */
+  /** A repeated delivery: returns the outcome of the first one when it is known. */
   async #repeated(
     of: TriggerPlace,
     { serial, run_id }: { readonly serial: number; readonly run_id: string | null },
@@ -181,17 +182,17 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
     return outcomeOf(found, true);
   }
 
-  /** Once it is known what becomes of it, or nobody can say now. */
+  /** Returns when the outcome is known, or cannot be known now. */
   async #settled(of: TriggerPlace, serial: number): Promise<void> {
     const pending = this.#store.pendingOne(serial);
     if (pending === null) return;
-    // Whoever was about to begin it may be gone. What failed is for the alarm.
+    // The request that was about to start the run may be gone. After a failed try, the alarm retries.
     if (pending.tries === 0 && !this.#beginning.has(serial)) await this.#begin(of, serial);
     const until = this.now() + REPEAT_MS;
     while (this.#beginning.has(serial) && this.now() < until) await this.#waiting.next(until - this.now());
   }
 
-  /** The run of a delivery that is accepted. What cannot be said now the alarm asks again. */
+  /** Starts the run of an accepted delivery. If the result is uncertain, the alarm tries again. */
   async #begin(of: TriggerPlace, serial: number): Promise<void> {
     const pending = this.#store.pendingOne(serial);
     if (pending === null || this.#beginning.has(serial)) return;
@@ -225,7 +226,7 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
     await this.#tell(of, error, delivery_id);
   }
 
-  /** It is tried again later. False: it was for a day. */
+  /** Schedules another try. Returns false if the delivery has been tried for a day. */
   #again({ serial, tries, at, accepted_at }: Pending): boolean {
     const now = this.now();
     if (now > (accepted_at ?? at) + GIVEN_UP_MS) return false;
@@ -233,7 +234,7 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
     return true;
   }
 
-  /** Begins what waits, if its turn has come. */
+  /** Starts waiting deliveries whose turn has come. */
   async #advance(of: TriggerPlace): Promise<void> {
     if (this.#advancing || this.#store.count("waiting") === 0) return;
     this.#advancing = true;
@@ -260,7 +261,7 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
     this.#store.accept(serial, this.now() + TAKEN_UP_MS, this.now());
   }
 
-  /** The run before is over, or is there no more. */
+  /** The previous run has ended or no longer exists. */
   async #hasEnded({ scope }: TriggerPlace): Promise<boolean> {
     const going = this.#store.going();
     if (going === null) return true;
@@ -285,7 +286,7 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
     await this.ctx.storage.setAlarm(Math.max(now, Math.min(...due)));
   }
 
-  /** For the audit log: a run that no request made. A kill in between leaves it out. */
+  /** Records the run in the audit log, since no request created it. A kill in between leaves the entry out. */
   async #enter({ scope, trigger_id }: TriggerPlace, { serial, at }: Pending, made: string): Promise<void> {
     const change = { at, who: trigger_id, action: "receiveDelivery", project_id: scope.projectId, target: trigger_id };
     try {
@@ -300,12 +301,12 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
   }
 }
 
-/** Its sender was told that it waits, or that its run will be begun, and does not send it again. */
+/** The sender was already answered, so it does not send the delivery again. */
 function wasAnswered({ tries, accepted_at }: Pending): boolean {
   return tries > 0 || accepted_at !== null;
 }
 
-/** Whether a copy of what began nothing would come to the same. */
+/** Whether a repeat of a delivery that started no run has the same outcome. */
 function comesTo({ state, error }: LoggedDelivery, verdict: SignedDelivery["verdict"]): boolean {
   if (verdict.kind === "begin" || verdict.kind !== state) return false;
   const again = errorOf(verdict);

@@ -1,7 +1,7 @@
 /**
- * Where something stands in a payload (`$.repository.full_name`, `$.updatedRefs[0].newSha`), and where it goes in a run
- * (`metadata.sha`). Of JSONPath only names and indexes: no wildcard, no filter, no slice. Reading one takes as many
- * steps as it is long.
+ * Paths of values in a payload (`$.repository.full_name`, `$.updatedRefs[0].newSha`) and of fields in a run
+ * (`metadata.sha`). From JSONPath only names and indexes are supported: no wildcards, filters or slices. Reading a
+ * value takes one step per part of the path.
  */
 import type { Json } from "../contract/json.ts";
 
@@ -16,7 +16,7 @@ const NAME = /^\.([A-Za-z_][\w-]*)/;
 const INDEX = /^\[(0|[1-9]\d{0,4})\]/;
 const TARGET_NAME = /^[A-Za-z_][\w-]*$/;
 
-/** Reads a path of a payload, or says at which character it stops being one. */
+/** Parses a payload path, or says at which character it is invalid. */
 export function readPayloadPath(text: string): ReadPath {
   if (text.length > LONGEST) return bad(`has more than ${LONGEST} characters`);
   if (!text.startsWith("$")) return bad("must begin with $");
@@ -33,7 +33,7 @@ export function readPayloadPath(text: string): ReadPath {
   return { ok: true, steps };
 }
 
-/** Reads where in a run a value goes: names with dots between them. */
+/** Parses the path of a field in a run: names separated by dots. */
 export function readTarget(text: string): { readonly ok: true; readonly names: readonly string[] } | BadPath {
   if (text.length > LONGEST) return bad(`has more than ${LONGEST} characters`);
   const names = text.split(".");
@@ -44,7 +44,7 @@ export function readTarget(text: string): { readonly ok: true; readonly names: r
   return { ok: true, names };
 }
 
-/** What stands there; undefined where nothing does. Only what the payload itself holds is found. */
+/** The value at the path; undefined if there is none. Only the payload's own properties are found. */
 export function valueIn(payload: Json, steps: readonly PathStep[]): Json | undefined {
   let value: Json | undefined = payload;
   for (const step of steps) {

@@ -1,4 +1,4 @@
-/** Triggers: what begins a run when somebody else's webhook comes. Secrets are sealed before they get here. */
+/** Queries for triggers. Secrets are sealed before they are stored. */
 import { and, eq, isNull } from "drizzle-orm";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
@@ -13,7 +13,7 @@ import type { TriggerView } from "./wire.ts";
 export type NewTrigger = Omit<TriggerRow, "org_id" | "project_id">;
 export type TriggerChanges = Partial<Omit<NewTrigger, "id" | "scheme" | "created_at">> & Pick<NewTrigger, "updated_at">;
 
-/** By the id alone, for a delivery that says nothing else; null where there is none, or its project goes. */
+/** By id alone, since a delivery names no project. Null if there is none, or its project is being deleted. */
 export async function triggerAnywhere(database: D1Database, id: string): Promise<TriggerRow | null> {
   const rows = await unscoped(database, "trigger by id")
     .select({ trigger: triggers })
@@ -31,13 +31,13 @@ export async function getTrigger(database: D1Database, scope: Scope, id: string)
   return rows[0] ?? null;
 }
 
-/** Ids of a project's triggers, at most so many. */
+/** Ids of a project's triggers, at most `limit`. */
 export async function someTriggers(database: D1Database, scope: Scope, limit: number): Promise<string[]> {
   const rows = await inProject(database, scope).columns({ id: triggers.id }, triggers).limit(limit);
   return rows.map(({ id }) => id);
 }
 
-/** `full`: the project has as many as it may. */
+/** `full`: the project has the maximum number of triggers. */
 export function insertTrigger(
   database: D1Database,
   scope: Scope,
@@ -51,7 +51,7 @@ export async function deleteTrigger(database: D1Database, scope: Scope, id: stri
   await inProject(database, scope).delete(triggers, eq(triggers.id, id));
 }
 
-/** In the shape of the wire, member by member: the secret is not for it. `origin`: the platform's, as it was addressed. */
+/** A trigger on the wire, field by field, without the secret. `origin`: the platform's origin in the request. */
 export function triggerViewOf(trigger: NewTrigger, origin: string): TriggerView {
   const { id, name, scheme, run, map, when, concurrency, created_by } = trigger;
   return {

@@ -1,4 +1,4 @@
-/** A delivery at a trigger's address: who sent it, what it does, and whether it is the first of its kind. */
+/** Receives a delivery: verifies the sender, evaluates the payload, and passes it to the trigger's object. */
 import { parseKeepingNumbers } from "../contract/exact-json.ts";
 import { isRecord, type Json, type JsonObject } from "../contract/json.ts";
 import type { Scope } from "../contract/scope.ts";
@@ -21,22 +21,19 @@ import type { TriggerReceipt, TriggerTest, TriggerTestRequest } from "./wire.ts"
 
 export interface Posted {
   readonly headers: { readonly get: (name: string) => string | null };
-  /** To the last character as it was sent. */
+  /** The body, exactly as sent. */
   readonly body: string;
-  /** Of the platform, as the sender addressed it. */
+  /** The platform's origin in the request. */
   readonly origin: string;
   /** Epoch milliseconds. */
   readonly now: number;
 }
 
-/** Triggers as they were last read, for whoever is not to cost a look-up. */
+/** Recently read triggers, for requests that must not cost a look-up. */
 const read = new LruCache<{ readonly trigger: TriggerRow | null; readonly at: number }>(200);
 const READ_MS = 5000;
 
-/**
- * The trigger whose address it is; null for an id that nobody made, or whose trigger is gone. `mayBeOld`: as it was some
- * seconds ago will do.
- */
+/** The trigger with this address; null for an unknown id. `mayBeOld`: a result some seconds old is enough. */
 export async function findHook(
   env: Env,
   id: string,
@@ -50,10 +47,7 @@ export async function findHook(
   return trigger;
 }
 
-/**
- * Of a run that is refused the refusal is the answer, and stands in the log. What nobody signed is refused, and it is for
- * `noteRefused` to log.
- */
+/** If the run is refused, that is the answer, and it is logged. `noteRefused` logs an unsigned delivery. */
 export async function receiveDelivery(env: Env, trigger: TriggerRow, posted: Posted): Promise<Result<TriggerReceipt>> {
   const of = placeOf(trigger);
   const signed = await verified(env, trigger, posted);
@@ -68,13 +62,13 @@ export async function receiveDelivery(env: Env, trigger: TriggerRow, posted: Pos
   return error === null ? { ok: true, value: { run_id, duplicate, state, reason } } : { ok: false, error };
 }
 
-/** Something came that cannot be taken for its sender's: a sample of these stands in the log. */
+/** Logs a delivery that cannot be attributed to its sender; only a sample of these is kept. */
 export async function noteRefused(env: Env, trigger: TriggerRow, error: Refusal): Promise<void> {
   const of = placeOf(trigger);
   await triggerObject(env, of).refused(of, error);
 }
 
-/** What a payload would do. Nothing is begun, and nothing is written. */
+/** What a payload would do. Starts and stores nothing. */
 export async function testTrigger(
   env: Env,
   scope: Scope,

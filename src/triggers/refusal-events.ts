@@ -1,6 +1,5 @@
 /**
- * `trigger.refused`: tells webhooks that a trigger refused a delivery, once a minute for each reason at most. A kill in
- * between leaves one out; the log has it all the same.
+ * Sends `trigger.refused` to webhooks, at most once a minute per reason. A kill may lose one, but not its log entry.
  */
 
 import { idsOf, logError } from "../kernel/kit/log.ts";
@@ -12,14 +11,14 @@ const MINUTE_MS = 60_000;
 
 export class RefusalEvents {
   readonly #env: Env;
-  /** By reason, the minute of the last one. */
+  /** By reason, the minute of the last event. */
   readonly #told = new Map<string, number>();
 
   constructor(env: Env) {
     this.#env = env;
   }
 
-  /** Never throws. `delivery_id`: null where nobody signed it. */
+  /** Never throws. `delivery_id`: null for an unsigned delivery. */
   async tell({ scope, trigger_id }: TriggerPlace, error: Refusal, delivery_id: string | null, now: number) {
     const { code, message } = error;
     const minute = Math.floor(now / MINUTE_MS);

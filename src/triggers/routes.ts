@@ -1,4 +1,4 @@
-/** Triggers, and the addresses at which other platforms' webhooks begin their runs. */
+/** Routes for triggers, and the addresses where other platforms' webhooks start runs. */
 import * as z from "zod";
 import { AnyObject, EXAMPLE, PageLimit, wholeNumber } from "../contract/primitives.ts";
 import { seconds } from "../kernel/db/page.ts";
@@ -156,9 +156,9 @@ async function listDeliveries(context: ApiContext): Promise<Response> {
 }
 
 /**
- * An id that nobody made costs no look-up, and whoever tries many of them, or signs wrongly, waits. An address that did so
- * too often costs none either: its body is read and its signature checked, since a platform's good deliveries come from
- * the same addresses as a stranger's there.
+ * An id with a wrong MAC costs no look-up, and an address that tries many ids or sends wrong signatures is slowed down.
+ * For a slowed-down address the trigger comes from the cache, but the body is still read and the signature checked: a
+ * platform sends good deliveries from the same addresses as its other users' deliveries.
  */
 async function receive(context: ApiContext): Promise<Response> {
   idempotencyKeyOf(context.req.raw);
@@ -181,7 +181,7 @@ async function receive(context: ApiContext): Promise<Response> {
 
 const UNSIGNED: readonly string[] = ["invalid_signature", "stale_timestamp"];
 
-/** Nobody knows who sent it. From an address that sends too many of these none is noted. */
+/** The sender is unknown. An address that sends too many of these is not logged. */
 async function refuseUnsigned(context: ApiContext, trigger: TriggerRow, why: unknown): Promise<never> {
   if (!(why instanceof Refusal)) throw why;
   try {

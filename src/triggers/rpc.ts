@@ -1,6 +1,5 @@
 /**
- * What a trigger's object is asked. As in wire.ts: everything may come twice, and arguments and results only ever gain
- * optional fields. Times are epoch milliseconds.
+ * The interface of a trigger's object. Messages may arrive twice, fields are only added, times are epoch milliseconds.
  */
 import type { Scope } from "../contract/scope.ts";
 import { folderOf } from "../kernel/kit/names.ts";
@@ -13,7 +12,7 @@ export interface TriggerPlace {
   readonly trigger_id: string;
 }
 
-/** What a delivery that its sender signed came to before the object hears of it. */
+/** The evaluation of a signed delivery before it reaches the object. */
 export type Verdict =
   | { readonly kind: "begin"; readonly filling: Filling }
   | { readonly kind: "ignored"; readonly reason: string }
@@ -21,16 +20,16 @@ export type Verdict =
   | { readonly kind: "refused"; readonly error: Refusal };
 
 export interface SignedDelivery {
-  /** What it is known by; the first is how its sender names it. */
+  /** Ids that identify the delivery; the first is the sender's. */
   readonly ids: readonly [string, ...string[]];
   readonly event: string | null;
   readonly verdict: Verdict;
   readonly concurrency: TriggerConcurrency;
-  /** Of the platform, as the sender addressed it. */
+  /** The platform's origin in the request. */
   readonly origin: string;
 }
 
-/** What became of it. `error` where it was refused. */
+/** The outcome. `error` is set if the delivery was refused. */
 export interface DeliveryOutcome {
   readonly run_id: string | null;
   readonly duplicate: boolean;
@@ -39,7 +38,7 @@ export interface DeliveryOutcome {
   readonly error: Refusal | null;
 }
 
-/** One line of the log. */
+/** An entry of the log. */
 export interface LoggedDelivery {
   readonly serial: number;
   readonly delivery_id: string | null;
@@ -48,21 +47,21 @@ export interface LoggedDelivery {
   readonly run_id: string | null;
   readonly error: Refusal | null;
   readonly superseded_by: number | null;
-  /** Refused like it, and not in the log. */
+  /** The number of similar refusals that are not in the log. */
   readonly more: number;
   readonly at: number;
 }
 
 export interface TriggerRpc {
-  /** On disk before a run is begun of it. Repeated, it says what became of it. */
+  /** On disk before its run is started. A repeat returns the same outcome. */
   deliver(of: TriggerPlace, delivery: SignedDelivery): Promise<DeliveryOutcome>;
-  /** Something came that nobody signed, or too late, or that is no delivery: a sample of these is kept. */
+  /** An unsigned, late or invalid delivery: a sample of these is kept. */
   refused(of: TriggerPlace, error: Refusal): Promise<void>;
-  /** Newest first, at most `limit` before `before`. */
+  /** Newest first, at most `limit` entries before `before`. */
   log(page: { readonly before: number | null; readonly limit: number }): Promise<LoggedDelivery[]>;
-  /** What it begins, or whether deliveries wait, is not what it was. */
+  /** The trigger's settings have changed. */
   changed(of: TriggerPlace): Promise<void>;
-  /** Nothing is kept of it, and nothing that waits is begun. */
+  /** Deletes everything; waiting deliveries start no runs. */
   free(): Promise<void>;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Triggers made, changed, tried and deleted. What a trigger begins is checked when it is made, as far as it can be before
- * a payload comes. Whoever makes it, or changes what it begins or the secret that begins it, is whose runs they are: so
- * nobody begins runs at another's cost.
+ * Creates, changes and deletes triggers. A trigger's run is checked when it is created, as far as possible without a
+ * payload. The caller who creates a trigger, or changes its run or its secret, owns the runs: nobody can start runs at
+ * another's cost.
  */
 import type { Caller } from "../contract/identity.ts";
 import { permits } from "../contract/identity.ts";
@@ -76,8 +76,8 @@ function tooMany(): Result<never> {
 }
 
 /**
- * Only what the patch names changes. What waits already begins as the trigger is by then. Another name, and disabling it,
- * begin no run; whatever else is changed takes a key that may begin runs itself.
+ * Changes only the fields of the patch. Waiting deliveries use the settings at the time when they start. Renaming and
+ * disabling start no runs; every other change needs a key that may start runs.
  */
 export async function changeTrigger(
   env: Env,
@@ -111,20 +111,20 @@ export async function changeTrigger(
   return { ok: true, value: after };
 }
 
-/** A patch does not name the scheme, so its secret is checked here; a new trigger's by its contract. */
+/** A patch has no scheme, so its secret is checked here. For a new trigger, the contract checks it. */
 function refuseSecret({ scheme }: TriggerRow, secret: string | undefined): Result<never> | null {
   const fault = secret === undefined ? null : faultInSecret(scheme, secret);
   return fault === null ? null : refuse("invalid_request", `secret: ${fault}`, "secret");
 }
 
-/** What waits is begun no more; runs go on. A kill in between leaves the trigger there, to be deleted again. */
+/** Waiting deliveries start no runs; started runs continue. After a kill in between, delete it again. */
 export async function deleteTrigger(env: Env, scope: Scope, { id }: TriggerRow): Promise<Result<null>> {
   await triggerObject(env, { scope, trigger_id: id }).free();
   await deleteRow(env.DB, scope, id);
   return { ok: true, value: null };
 }
 
-/** The log, newest first, and whose it is. */
+/** The log, newest first, and the trigger's id. */
 export async function readTriggerDeliveries(
   env: Env,
   scope: Scope,
@@ -142,13 +142,13 @@ function refusePayer({ permissions, runId }: Caller): Result<never> | null {
   return refuse("forbidden", "a trigger starts runs for you: this key lacks the scope runs:write", null);
 }
 
-/** With placeholders where payloads will fill in; what is wrong there is for a payload to tell. */
+/** Checks the run with placeholders for payload values. Errors in mapped fields are left to the payload. */
 async function refuseTemplate(env: Env, scope: Scope, template: Template, now: number): Promise<Result<never> | null> {
   const { run, map, when } = template;
   const checked = checkTemplate(run, map, when);
   if (!checked.ok) return { ok: false, error: checked.error };
   if (checked.sample === null) return null;
-  // Whether a cap can be kept is seen when a run begins: its endpoints may get prices until then.
+  // Whether a cost cap can be kept is checked when a run starts: its endpoints may get prices until then.
   const { max_cost_micros: _, ...wanted } = wantedBy(checked.sample);
   const resolved = await resolveRun(env, scope, wanted, now);
   if (resolved.ok) return null;
@@ -161,10 +161,10 @@ async function refuseTemplate(env: Env, scope: Scope, template: Template, now: n
   return { ok: false, error: { ...error, message: `run: ${error.message}`, param } };
 }
 
-/** Fields on which nothing else hangs. */
+/** Fields on which no other field depends. */
 const TELLING_NOTHING: readonly string[] = ["metadata", "name", "seed"];
 
-/** What a request says came through JSON.parse, so it is JSON. */
+/** The request was parsed by JSON.parse, so it is JSON. */
 function templateOf({ run, map, when }: TriggerRequest): Template {
   return { run: run as JsonObject, map, when };
 }

@@ -1,4 +1,4 @@
-/** Triggers: addresses at which webhooks of other platforms begin runs. */
+/** Triggers: addresses where webhooks of other platforms start runs. */
 
 import type { Scope } from "../contract/scope.ts";
 import type { Slice } from "../kernel/http/slice.ts";
@@ -10,7 +10,7 @@ import { triggers as triggerTable } from "./tables.ts";
 
 const AT_ONCE = 100;
 
-/** Each object, then its row, by which a call that is repeated finds what is left. */
+/** Frees each object before its row is deleted, so that a repeated call finds what is left. */
 async function stopProject(env: Env, scope: Scope, subrequests: Subrequests): Promise<number> {
   const ids = await subrequests.fetch(() => someTriggers(env.DB, scope, AT_ONCE));
   for (const trigger_id of ids) {

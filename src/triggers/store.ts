@@ -1,11 +1,11 @@
 /**
- * What a trigger's object keeps: the log of deliveries, with those of which a run is still to be begun; ids, to know a
- * delivery again; and a sample of what nobody signed.
+ * The storage of a trigger's object: the log of deliveries, including those whose run is still to be started; ids, to
+ * recognise repeats; and a sample of unsigned deliveries.
  *
- * Invariants. A delivery and its ids are written together, and so is what became of it. Nothing grows without end:
- * `LIMITS` says how much of each stays. What nobody signed has a table of its own, and pushes nothing else out; nor does a
- * copy of what began nothing, which has the one entry. Ids of those are apart: they are many, and push out none by which a
- * run is known again.
+ * Invariants. A delivery and its ids are written together, and so is its outcome. Everything is bounded by `LIMITS`.
+ * Unsigned deliveries have their own table and push out nothing else. A repeat of a delivery that started no run adds
+ * no second entry. Ids of such deliveries are in the table `passed`: they are many, and must not push out ids that
+ * identify runs.
  */
 import { LIMITS } from "../contract/limits.ts";
 import type { Refusal } from "../kernel/messages/refusal.ts";
@@ -29,20 +29,20 @@ create table if not exists unsigned (
 
 const SERIAL = "serial";
 const DROPPED_AT_ONCE = 100;
-/** So many may come before what is too much of the log goes. */
+/** How many deliveries may come between two prunings of the log. */
 const DROPPED_EVERY = 50;
 
-/** Of which a run is to be begun. */
+/** A delivery whose run is still to be started. */
 export interface Pending {
   readonly serial: number;
   readonly delivery_id: string;
   readonly filling: Filling;
   readonly origin: string;
   readonly tries: number;
-  /** When the alarm takes it up; of one that waits 0. */
+  /** When the alarm takes it up; 0 for a waiting delivery. */
   readonly try_at: number;
   readonly at: number;
-  /** When its turn came; null for one that never waited. */
+  /** When its turn came; null if it never waited. */
   readonly accepted_at: number | null;
 }
 
@@ -53,7 +53,7 @@ export interface NewDelivery {
   readonly error: Refusal | null;
   readonly filling: Filling | null;
   readonly origin: string | null;
-  /** When one that is accepted is taken up by the alarm. */
+  /** When the alarm takes up an accepted delivery. */
   readonly try_at: number | null;
 }
 
@@ -76,7 +76,7 @@ export class DeliveryStore {
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
   #made: boolean;
-  /** One that was made earlier may lack a table. */
+  /** An older object may lack a table. */
   #whole: boolean;
 
   constructor(storage: DurableObjectStorage) {
@@ -87,18 +87,18 @@ export class DeliveryStore {
     this.#whole = tables.length === 2;
   }
 
-  /** Nothing ever came. */
+  /** No delivery was ever stored. */
   get isNew(): boolean {
     return !this.#made;
   }
 
-  /** Everything is gone. */
+  /** Call it when the storage is freed. */
   forget(): void {
     this.#made = false;
     this.#whole = false;
   }
 
-  /** All of it or nothing. */
+  /** All or nothing. */
   write<T>(work: () => T): T {
     return this.#storage.transactionSync(() => {
       if (!this.#whole) this.#sql.exec(TABLES);
@@ -109,7 +109,7 @@ export class DeliveryStore {
     });
   }
 
-  /** The delivery that is known by one of these; `run_id` also when its entry has left the log. */
+  /** The delivery with one of these ids. `run_id` is known even if its entry has left the log. */
   known(ids: readonly string[]): { readonly serial: number; readonly run_id: string | null } | null {
     if (this.isNew) return null;
     for (const id of ids) {
@@ -122,7 +122,7 @@ export class DeliveryStore {
     return null;
   }
 
-  /** The latest entry of a delivery that is known by one of these and began nothing. */
+  /** The latest entry of a delivery with one of these ids that started no run. */
   passed(ids: readonly string[]): LoggedDelivery | null {
     if (!this.#whole) return null;
     for (const id of ids) {
@@ -133,7 +133,7 @@ export class DeliveryStore {
     return null;
   }
 
-  /** Within `write`. `known`: whether it is to be known again. */
+  /** Call within `write`. `known`: whether a repeat must be recognised as the same run. */
   add({ ids, event, state, error, filling, origin, try_at }: NewDelivery, known: boolean, now: number): number {
     const serial = this.#next();
     const [id] = ids;
@@ -148,7 +148,7 @@ export class DeliveryStore {
     return serial;
   }
 
-  /** Within `write`. */
+  /** Call within `write`. */
   addUnsigned(error: Refusal, more: number, now: number): void {
     const serial = this.#next();
     this.#sql.exec("insert into unsigned values (?, ?, ?, ?)", serial, JSON.stringify(error), more, now);
@@ -176,7 +176,7 @@ export class DeliveryStore {
     return rows.map(logged);
   }
 
-  /** In the order they came. */
+  /** In the order of arrival. */
   pending(state: "accepted" | "waiting", limit: number): Pending[] {
     return this.#pending("state = ? order by serial limit ?", state, limit);
   }
@@ -189,7 +189,7 @@ export class DeliveryStore {
     return this.#all<{ n: number }>("select count(*) as n from deliveries where state = ?", state)[0]?.n ?? 0;
   }
 
-  /** When the next one that is accepted is to be taken up. */
+  /** When the alarm must take up the next accepted delivery. */
   nextTry(): number | null {
     return (
       this.#all<{ at: number | null }>("select min(try_at) as at from deliveries where state = 'accepted'")[0]?.at ??
@@ -197,7 +197,7 @@ export class DeliveryStore {
     );
   }
 
-  /** The latest run that it began and that is not known to have ended. */
+  /** The latest run that the trigger started and that is not known to have ended. */
   going(): string | null {
     const rows = this.#all<{ run_id: string }>(
       "select run_id from deliveries where goes_on = 1 order by serial desc limit 1",
@@ -209,13 +209,13 @@ export class DeliveryStore {
     this.#sql.exec("update deliveries set goes_on = 0 where goes_on = 1");
   }
 
-  /** One that waited is to have its run. */
+  /** The turn of a waiting delivery has come. */
   accept(serial: number, try_at: number, now: number): void {
     const query = "update deliveries set state = 'accepted', try_at = ?, accepted_at = ? where serial = ?";
     this.#sql.exec(query, try_at, now, serial);
   }
 
-  /** Those that wait give way. Within `write`. */
+  /** Replaces all other waiting deliveries. Call within `write`. */
   supersede(by: number): void {
     this.#sql.exec(
       "update deliveries set state = 'superseded', superseded_by = ?, filling = null where state = 'waiting' and serial <> ?",
@@ -233,7 +233,7 @@ export class DeliveryStore {
     });
   }
 
-  /** It made nothing: sent again it is looked at anew. */
+  /** The delivery started no run: a repeat is evaluated again. */
   refused(serial: number, error: Refusal): void {
     this.write(() => {
       this.#sql.exec(
@@ -248,7 +248,7 @@ export class DeliveryStore {
     });
   }
 
-  /** It began nothing, and takes the place of the entry before that came to the same. */
+  /** Records that a delivery started no run. Replaces an earlier entry with the same outcome. */
   #pass(serial: number, ids: readonly string[]): void {
     const [before, entry] = [this.passed(ids), this.find(serial)];
     if (before !== null && before.state === entry?.state && before.error?.code === entry.error?.code) {
@@ -284,7 +284,7 @@ export class DeliveryStore {
       ...[now - LIMITS.deliveryIdMs, DROPPED_AT_ONCE],
     );
     if (newest % DROPPED_EVERY !== 0) return;
-    // Whoever queues is behind the run that goes on, however many deliveries came since that began none.
+    // The entry of the unfinished run stays, since waiting deliveries depend on it.
     this.#sql.exec(
       `delete from deliveries where state not in ('accepted', 'waiting')
         and serial is not (select max(serial) from deliveries where goes_on = 1)

@@ -3,7 +3,7 @@ import { integer, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
 import type { JsonObject } from "../contract/json.ts";
 import { projectColumns } from "../kernel/db/schema.ts";
 
-/** Addresses at which somebody else's webhook begins a run. What came stands in the trigger's object. */
+/** Addresses where another platform's webhook starts a run. The deliveries are in the trigger's object. */
 export const triggers = sqliteTable(
   "triggers",
   {
@@ -11,16 +11,16 @@ export const triggers = sqliteTable(
     ...projectColumns,
     name: text().notNull(),
     scheme: text().$type<"standard" | "github" | "huggingface">().notNull(),
-    /** AES-GCM, sealed before it got here. */
+    /** AES-GCM, sealed before it is stored. */
     sealed_secret: text().notNull(),
-    /** The run it begins, as POST /v1/runs takes it. */
+    /** The run to start, in the form of POST /v1/runs. */
     run: text({ mode: "json" }).$type<JsonObject>().notNull(),
-    /** Fields of the run by the paths of the payload that fill them. */
+    /** Paths in the payload, by the field of the run that they fill. */
     map: text({ mode: "json" }).$type<Readonly<Record<string, string>>>().notNull(),
-    /** What the payload must hold at these paths. */
+    /** The values that the payload must have, by path. */
     when: text({ mode: "json" }).$type<JsonObject>().notNull(),
     concurrency: text().$type<"allow" | "queue" | "coalesce">().notNull(),
-    /** Who made it, and pays for its runs: `key_…` or `per_…`. */
+    /** The owner and payer of its runs: `key_…` or `per_…`. */
     created_by: text().notNull(),
     created_at: integer().notNull(),
     updated_at: integer().notNull(),

@@ -1,6 +1,5 @@
 /**
- * The run that a trigger begins, checked before the first payload comes: what a payload will fill in stands as a
- * placeholder there, and only the rest can be wrong.
+ * Checks a trigger's run before the first payload: placeholders stand for payload values, so the rest can be checked.
  */
 import { isRecord, type Json, type JsonObject } from "../contract/json.ts";
 import { RunRequest } from "../contract/run.ts";
@@ -8,21 +7,21 @@ import { flatIssues, type Issue, type SaidIssue, saidIssue, sayFirst } from "../
 import { filled, NO_KEY } from "./mapping.ts";
 import { readPayloadPath, readTarget } from "./payload-path.ts";
 
-/** Tried one after another where a payload's value will stand. */
+/** Tried one after another in place of a payload value. */
 const PLACEHOLDERS: readonly Json[] = ["placeholder", 1, true, {}, "pull"];
 
 type Said = { readonly ok: false; readonly error: SaidIssue };
-/** `sample`: the run with placeholders; null where a field takes none of them, and only a payload can tell. */
+/** `sample`: the run with placeholders; null if a field accepts none, so that only a payload can be checked. */
 export type CheckedTemplate = { readonly ok: true; readonly sample: RunRequest | null } | Said;
 
-/** The request as POST /v1/runs reads it, or what is wrong with it. */
+/** Parses the request as POST /v1/runs does, or returns the error. */
 export function readRun(request: JsonObject): { readonly ok: true; readonly value: RunRequest } | Said {
   const parsed = RunRequest.safeParse(request);
   if (parsed.success) return { ok: true, value: parsed.data };
   return { ok: false, error: saidIssue(parsed.error, request) };
 }
 
-/** What is wrong with a template, its map or its conditions by themselves. */
+/** Checks a template with its map and conditions, without a payload. */
 export function checkTemplate(
   run: JsonObject,
   map: Readonly<Record<string, string>>,
@@ -47,7 +46,7 @@ export function checkTemplate(
   }
 }
 
-/** What no payload can mend; null where all that is wrong stands where one fills in. */
+/** An error that no payload can correct; null if all errors are in mapped fields. */
 function wrongItself(issues: readonly Issue[], targets: readonly string[], request: JsonObject): SaidIssue | null {
   const undeclared = targets.find((target) => issues.some((issue) => leavesOut(issue, target)));
   if (undeclared !== undefined) {
@@ -57,7 +56,7 @@ function wrongItself(issues: readonly Issue[], targets: readonly string[], reque
   return others.length === 0 ? null : within("run", sayFirst(others, request));
 }
 
-/** The same said of a member. */
+/** The same error, for a member of an object. */
 export function within(name: string, { code, message, param }: SaidIssue): SaidIssue {
   return { code, message: `${name}.${message}`, param: param === null ? name : `${name}.${param}` };
 }
@@ -79,7 +78,7 @@ function badPath(map: Readonly<Record<string, string>>, when: JsonObject): SaidI
   return null;
 }
 
-/** A template is stored and shown as it is: a key in it would be, too. */
+/** A template is stored and shown unencrypted, so it must not contain a key. */
 function keptKey(run: JsonObject, map: Readonly<Record<string, string>>): SaidIssue | null {
   const judges = isRecord(run["judges"]) ? Object.entries(run["judges"]) : [];
   const places: [string, unknown][] = [
@@ -96,7 +95,7 @@ function keptKey(run: JsonObject, map: Readonly<Record<string, string>>): SaidIs
   return said(`${param}: ${NO_KEY}`, param).error;
 }
 
-/** It says that the run has no such field. */
+/** Whether the issue says that the run has no such field. */
 function leavesOut(issue: Issue, target: string): boolean {
   if (issue.code !== "unrecognized_keys") return false;
   const names = target.split(".");

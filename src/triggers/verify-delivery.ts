@@ -1,10 +1,10 @@
 /**
- * Whether a delivery of a trigger's webhook comes from its sender, and the ids by which the same delivery is known when
- * it comes again. It reads the request, and stores and begins nothing.
+ * Verifies the sender of a trigger's delivery and derives the ids that identify repeats. Reads the request only; stores
+ * and starts nothing.
  *
- * Invariants. Nothing of a delivery counts before this says that its sender is proved. Signatures and secrets are
- * compared in constant time. What proves the sender differs: Standard Webhooks signs id, time and body; GitHub the body
- * alone, so that one body is one delivery whatever its id; Hugging Face signs nothing, and sends the secret itself.
+ * Invariants. Nothing of a delivery is used before its sender is verified. Signatures and secrets are compared in
+ * constant time. The proof depends on the scheme. Standard Webhooks signs id, time and body. GitHub signs only the
+ * body, so the same body is the same delivery, whatever its id. Hugging Face signs nothing and sends the secret itself.
  */
 import { parseKeepingNumbers } from "../contract/exact-json.ts";
 import { canonicalJson, isRecord, type Json } from "../contract/json.ts";
@@ -15,26 +15,26 @@ import { verifyingKeys } from "../kernel/kit/signing-keys.ts";
 import { type Refusal, type Result, refuse } from "../kernel/messages/refusal.ts";
 import type { TriggerScheme } from "./wire.ts";
 
-/** Seconds that a sender's clock and ours may differ by. */
+/** The most seconds by which the sender's clock may differ from ours. */
 export const SIGNED_S = 300;
-/** Of one delivery: a sender that changes its secret signs with both. More are not looked at. */
+/** The most signatures of one delivery that are checked: a sender that rotates its secret signs with both. */
 const SIGNATURES = 16;
 const ID = /^[\x21-\x7e]{1,255}$/;
 const EVENT_CHARACTERS = 100;
-/** JSON values from which the id of a commit is made, at most: a larger payload may nest too deep to be written. */
+/** The most JSON values used for the id of a commit: a larger payload may be nested too deeply. */
 const VALUES_NAMING = 1000;
-/** For each character of a body with numbers that no double holds. */
+/** Steps for each character of a body with numbers that a double cannot represent. */
 const READ_EXACTLY_STEPS = 20;
-/** The scope of Hugging Face's events about what is in a repository. */
+/** The scope of Hugging Face's events about repository content. */
 const CONTENT = "repo.content";
 
 export interface Signed {
-  /** Whichever of them was seen before, the delivery is that one again. */
+  /** A delivery with any id that was seen before is a repeat. */
   readonly ids: readonly [string, ...string[]];
   readonly event: string | null;
-  /** The sender only looks whether anybody is there. */
+  /** The sender only tests the address. */
   readonly ping: boolean;
-  /** A number that a double does not keep is a raw one in it: nothing is wrong with a delivery that has such a number. */
+  /** Numbers that a double cannot represent exactly are raw numbers in it: such a delivery is valid. */
   readonly payload: Json;
 }
 
@@ -44,18 +44,15 @@ interface Received {
   readonly scheme: TriggerScheme;
   readonly secret: string;
   readonly headers: Headers;
-  /** To the last character as it was sent. */
+  /** The body, exactly as sent. */
   readonly body: string;
   /** Epoch milliseconds. */
   readonly now: number;
-  /** Waits for the turn of the trigger's organisation, before the body of a proved sender is read. */
+  /** Waits for the scheduling turn of the trigger's organisation before the body of a verified sender is parsed. */
   readonly takeTurn?: () => Promise<GiveBack>;
 }
 
-/**
- * Refused: `invalid_signature`, `stale_timestamp`, or `invalid_request` where the sender is proved and what he sent is
- * no delivery.
- */
+/** Refusals: `invalid_signature`, `stale_timestamp`, or `invalid_request` for a verified sender. */
 export async function verifyDelivery(received: Received): Promise<Result<Signed>> {
   switch (received.scheme) {
     case "standard":
@@ -72,7 +69,7 @@ async function standard(received: Received): Promise<Result<Signed>> {
   const id = headers.get("webhook-id") ?? "";
   const timestamp = headers.get("webhook-timestamp") ?? "";
   const given = (headers.get("webhook-signature") ?? "").split(" ").slice(0, SIGNATURES);
-  // With a dot in the id it could not be told where the id ends in what is signed.
+  // With a dot in the id, the end of the id in the signed text would be ambiguous.
   if (!ID.test(id) || id.includes(".") || !/^\d{1,12}$/.test(timestamp)) {
     return unsigned("webhook-id or webhook-timestamp is missing or invalid");
   }
@@ -114,9 +111,8 @@ async function huggingface(received: Received): Promise<Result<Signed>> {
 }
 
 /**
- * Hugging Face names no delivery. One about commits has an id made of the repository, the event and the commits. Null
- * for any other, and for one with more than `VALUES_NAMING` values in these: such a delivery is known by its whole
- * body.
+ * Hugging Face sends no delivery id. For an event about commits, the id is derived from the repository, the event and
+ * the commits. Null for other events, and for more than `VALUES_NAMING` values: then the whole body identifies it.
  */
 function commitId(payload: Json): string | null {
   if (!isRecord(payload) || !isRecord(payload["event"]) || !isRecord(payload["repo"])) return null;
@@ -159,7 +155,7 @@ async function read(
   return { ok: true, value: { ...known, payload, event: event?.slice(0, EVENT_CHARACTERS) ?? null } };
 }
 
-/** The text is hashed once for each key, however many signatures there are. */
+/** Hashes the text once per key, however many signatures there are. */
 async function isSigned(
   keys: readonly Uint8Array[],
   text: string,
@@ -178,7 +174,7 @@ function unsigned(message: string): Result<never> {
   return refuse("invalid_signature", message, null);
 }
 
-/** Whether a refusal says that the sender is not proved now: an old signature may have been sent again by anybody. */
+/** Whether the sender is not verified. Also for an old signature, which anyone may have sent again. */
 export function isUnsigned({ code }: Refusal): boolean {
   return code === "invalid_signature" || code === "stale_timestamp";
 }

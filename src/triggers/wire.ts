@@ -1,4 +1,4 @@
-/** Triggers on the wire: addresses at which somebody else's webhook begins a run. Secrets go in and never come out. */
+/** Triggers on the wire: addresses where another platform's webhook starts a run. Secrets are never returned. */
 import * as z from "zod";
 import { ResourceName } from "../contract/endpoint.ts";
 import { LIMITS } from "../contract/limits.ts";
@@ -18,24 +18,24 @@ import { ShownText } from "../contract/shown-text.ts";
 import { faultInSecret } from "../contract/signing-secret.ts";
 
 /**
- * How a delivery proves who sent it: `standard`, Standard Webhooks 1.0.0 (an HMAC of id, time and body); `github`, its
- * X-Hub-Signature-256 (an HMAC of the body); `huggingface`, the secret itself in X-Webhook-Secret.
+ * How a delivery proves its sender. `standard`: Standard Webhooks 1.0.0 (an HMAC of id, time and body). `github`: its
+ * X-Hub-Signature-256 (an HMAC of the body). `huggingface`: the secret itself in X-Webhook-Secret.
  */
 export const TRIGGER_SCHEMES = ["standard", "github", "huggingface"] as const;
 export const TriggerScheme = z.enum(TRIGGER_SCHEMES);
 export type TriggerScheme = z.infer<typeof TriggerScheme>;
 
 /**
- * What a delivery does while a run of the trigger goes on: `allow`, begins another; `queue`, waits its turn; `coalesce`,
- * waits in the place of whichever waited.
+ * What a delivery does while a run of the trigger is unfinished. `allow`: starts another run. `queue`: waits for its
+ * turn. `coalesce`: waits, and replaces the delivery that waited before.
  */
 export const TRIGGER_CONCURRENCY = ["allow", "queue", "coalesce"] as const;
 export const TriggerConcurrency = z.enum(TRIGGER_CONCURRENCY);
 export type TriggerConcurrency = z.infer<typeof TriggerConcurrency>;
 
 /**
- * What became of a delivery: `accepted`, its run is being begun; `waiting`, for the run before it; `started`; `ignored`,
- * `when` is not met; `answered`, it was only to see whether anybody is there; `superseded` by a later one; `refused`.
+ * The state of a delivery. `accepted`: its run is being started. `waiting`: for the previous run. `started`. `ignored`:
+ * `when` is not met. `answered`: it only tested the address. `superseded`: by a later one. `refused`.
  */
 export const DELIVERY_STATES = [
   "accepted",
@@ -49,7 +49,7 @@ export const DELIVERY_STATES = [
 export const DeliveryState = z.enum(DELIVERY_STATES);
 export type DeliveryState = z.infer<typeof DeliveryState>;
 
-/** What it must be beyond that depends on the scheme: signing-secret.ts. */
+/** Further rules depend on the scheme: signing-secret.ts. */
 export const TriggerSecret = z.string().min(16).max(1024);
 
 const Path = z.string().min(1).max(200);
@@ -103,7 +103,7 @@ export const TriggerRequest = namedInput("TriggerRequest", {
 export type TriggerRequest = z.output<typeof TriggerRequest>;
 export type TriggerRequestInput = z.input<typeof TriggerRequest>;
 
-/** Only what is named changes. */
+/** Only the given fields change. */
 export const TriggerPatch = z
   .strictObject({
     name: ResourceName,
@@ -136,7 +136,7 @@ export const TriggerView = named("Trigger", {
 export type TriggerView = z.infer<typeof TriggerView>;
 export const TriggerList = listOf(TriggerView, "TriggerList", EXAMPLE.trigger);
 
-/** The reply that creates one says once what was made to sign by. */
+/** The reply that creates a trigger shows its generated secret, once. */
 export const CreatedTrigger = TriggerView.extend({
   secret: MaybeText.describe("generated and shown once; null if you set it, and in the reply to a repeat").meta({
     example: "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
@@ -147,7 +147,7 @@ export type CreatedTrigger = z.infer<typeof CreatedTrigger>;
 const Problem = z.object({ code: z.string(), message: z.string(), param: MaybeText });
 const SENT_ID = "72d3162e-cc78-11e3-81ab-4c9367dc0958";
 
-/** One delivery, as the trigger's log has it. */
+/** A delivery in the trigger's log. */
 export const TriggerDelivery = named("TriggerDelivery", {
   object: z.literal("trigger_delivery"),
   id: z.string().describe("increases within the trigger").meta({ example: "41" }),
@@ -166,7 +166,7 @@ export const TriggerDelivery = named("TriggerDelivery", {
 export type TriggerDelivery = z.infer<typeof TriggerDelivery>;
 export const TriggerDeliveryList = listOf(TriggerDelivery, "TriggerDeliveryList", "41");
 
-/** What a sender is told. */
+/** The answer to a sender. */
 export const TriggerReceipt = named("TriggerReceipt", {
   run_id: MaybeText.describe("null if none was started yet").meta({ example: EXAMPLE.run }),
   duplicate: z.boolean().describe("this delivery is a repeat"),

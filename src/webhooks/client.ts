@@ -1,6 +1,6 @@
 /**
- * One delivery of an event to an address. It follows no redirect and reads no more than a short answer; what the answer
- * means, and whether it is tried again, is decided elsewhere, never here.
+ * Sends one delivery of an event to an address. Follows no redirect and reads only the start of the answer. The caller
+ * decides what the answer means and whether to retry.
  */
 import { beginningOf } from "../kernel/clients/bounded-body.ts";
 import type { Send } from "../kernel/clients/outgoing.ts";
@@ -8,10 +8,10 @@ import type { Send } from "../kernel/clients/outgoing.ts";
 export interface WebhookCall {
   readonly url: string;
   readonly body: string;
-  /** Those that sign the body. */
+  /** The headers that sign the body. */
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
-  /** Of the answer. */
+  /** The most bytes of the answer that are read. */
   readonly bytes: number;
   readonly send: Send;
 }
@@ -37,7 +37,7 @@ export async function postWebhook(
   }
 }
 
-/** Whoever answered has the event, whatever becomes of what else it says. */
+/** The server has the event once it has answered, even if its body cannot be read. */
 async function textOf(reply: Response, bytes: number): Promise<string> {
   try {
     return await beginningOf(reply, bytes);

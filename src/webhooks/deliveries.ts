@@ -1,7 +1,7 @@
-/** What an address's object keeps of its deliveries, as rows and as a whole, and how that is shown. Times are epoch milliseconds. */
+/** The state of an endpoint's deliveries: the rows, the totals, and their wire form. Times are epoch milliseconds. */
 import type { DeliveryState, WebhookBacklog, WebhookDelivery } from "./wire.ts";
 
-/** `told`: ids that were taken, so that an event told again long after changes nothing. */
+/** `told`: ids of events that were accepted, so that a late repeat of an event changes nothing. */
 export const WEBHOOK_SCHEMA = [
   `create table deliveries (
     seq integer primary key, id text not null unique, event text not null, type text not null, subject text not null,
@@ -32,7 +32,7 @@ export type Delivery = {
   readonly error: string | null;
   readonly latency_ms: number | null;
   readonly created_at: number;
-  /** Of the first attempt, and of the last. */
+  /** When the first attempt was made; `attempted_at`: the last one. */
   readonly first_at: number | null;
   readonly attempted_at: number | null;
   readonly ended_at: number | null;
@@ -40,30 +40,33 @@ export type Delivery = {
 
 export type Ended = Pick<Delivery, "seq" | "subject" | "bytes" | "state">;
 
-/** The result of the last try. */
+/** The result of the last attempt. */
 export type Tried = Pick<Delivery, "status" | "answer" | "error" | "latency_ms">;
 
-/** How the address stands as a whole. */
+/** The endpoint's totals. */
 export interface Standing {
   readonly pending: number;
   readonly pending_bytes: number;
   readonly failed: number;
   readonly failed_bytes: number;
   readonly dropped: number;
-  /** Delivered or dropped, and still in the log. */
+  /** Deliveries in the log that were delivered or dropped. */
   readonly ended: number;
   readonly failures_in_a_row: number;
-  /** When it last took something. */
+  /** When a delivery last succeeded. */
   readonly delivered_at: number | null;
-  /** Nothing is sent before. */
+  /** Nothing is sent before this time. */
   readonly resting_until: number | null;
-  /** Since when its secret was seen not to open. */
+  /** Since when its secret cannot be decrypted. */
   readonly locked_since?: number | null;
-  /** It is told nothing any more. `written`: the database says so too, and from then on what it says counts. */
+  /**
+   * Set while the endpoint is disabled. `written`: the database has it too, and from then on the database is
+   * authoritative. `mails`: remaining attempts to e-mail the owners.
+   */
   readonly disabled: (Disabled & { readonly mails: number }) | null;
 }
 
-/** `mails`: how often its owners may still be written to until a letter is taken. */
+/** `written`: also stored in the database. */
 export interface Disabled {
   readonly at: number;
   readonly reason: string;

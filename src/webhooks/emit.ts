@@ -1,8 +1,10 @@
 /**
- * Tells whoever wants to know. Where nobody does, an event costs nothing but a look at a list that the isolate remembers.
+ * Sends events to the webhook endpoints that want them. If none does, an event only costs a look-up in a list that the
+ * isolate caches.
  *
- * Invariants. It returns when every address that wants the events has them on disk, and throws otherwise: whoever has
- * news keeps them until it has returned, and tells them again. What is told twice, under the same id, is delivered once.
+ * Invariants. A call returns when every endpoint that wants the events has them on disk, and throws otherwise. The
+ * caller keeps its events until the call has returned, and sends them again after an error. An event that is sent twice
+ * with the same id is delivered once.
  */
 import type { Scope } from "../contract/scope.ts";
 import { OUTAGE_MS, TtlCache } from "../kernel/kit/caches.ts";
@@ -12,14 +14,14 @@ import { type Listening, webhooksListening, webhooksNaming } from "./queries.ts"
 import { webhookObject } from "./rpc.ts";
 import { wants } from "./rules.ts";
 
-/** An address that is added or changed is told so soon at the latest. */
+/** How long the list is cached: a new or changed endpoint receives events after at most this time. */
 const known = new TtlCache<readonly Listening[]>(5000, 4000, OUTAGE_MS);
-/** Of one organisation, that are told of its own budgets. */
+/** The most endpoints of one organisation that receive the organisation's budget events. */
 const MOST_OF_ORGANIZATION = 100;
 
 type Address = Listening & { readonly scope: Scope };
 
-/** Tells the addresses of the project. `now`: epoch milliseconds. */
+/** Sends events to the endpoints of the project. */
 async function tellProject(
   env: Env,
   scope: Scope,
@@ -41,7 +43,7 @@ async function isWanted(env: Env, scope: Scope, types: readonly string[], subreq
   return list.some(({ events }) => types.some((type) => wants(events, type)));
 }
 
-/** To addresses of any project of the organisation that name the events, or their family. */
+/** Sends events to endpoints in any project of the organisation that name the event or its family. */
 async function tellOrganization(
   env: Env,
   orgId: string,
@@ -55,7 +57,7 @@ async function tellOrganization(
   await tell(env, addresses, events, subrequests);
 }
 
-/** For whoever changed the project's list in this isolate; others know within five seconds. */
+/** For a change of the project's endpoints in this isolate. Other isolates see the change within five seconds. */
 export function forgetListening(scope: Scope): void {
   known.forget(nameOf(scope));
 }
@@ -83,7 +85,7 @@ async function tell(
     try {
       await webhookObject(env, scope, id).enqueue({ scope, webhook_id: id }, wanted);
     } catch (thrown) {
-      // The others are told all the same.
+      // The other endpoints still receive the events.
       failures.push(thrown);
     }
   });

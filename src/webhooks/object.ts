@@ -1,10 +1,10 @@
 /**
- * One address that is told of events: what waits to be delivered there, and what became of the rest.
+ * The Durable Object of one webhook endpoint: its queue of deliveries, and their log.
  *
- * Invariants. What it was told is on disk before it says so. An attempt is counted on disk before it leaves, so a kill
- * costs one attempt at most, and the repeat has the same id. Only the alarm sends; of a subject one delivery at a time,
- * six in all, and one while the address fails. Whether the endpoint is there, enabled, and how it signs is read from the
- * database before anything leaves. Where nothing is due there is no alarm. The alarm never throws.
+ * Invariants. Events are on disk before `enqueue` returns. An attempt is counted on disk before it is sent, so a kill
+ * costs at most one attempt, and the repeat has the same id. Only the alarm sends: one delivery at a time per subject,
+ * six in total, and one while the endpoint fails. Before anything is sent, the database is read for whether the
+ * endpoint exists, is enabled, and how it signs. If nothing is due, there is no alarm. The alarm never throws.
  */
 import { DurableObject } from "cloudflare:workers";
 import { LIMITS } from "../contract/limits.ts";
@@ -28,29 +28,29 @@ import type { DeliveriesQuery, WebhookBacklog, WebhookDelivery } from "./wire.ts
 
 type Open = Extract<Address, { kind: "open" }>;
 
-/** After so many failures in a row one attempt is made at a time. */
+/** After this many failures in a row, only one attempt is made at a time. */
 const FAILING = 6;
-/** Of one run of the alarm: then the next one goes on, with what the database says by then. */
+/** Limits of one alarm. The next alarm continues, with newly read settings. */
 const ATTEMPTS_A_RUN = 300;
 const RUN_MS = 60_000;
 const MAILS = 5;
-/** How long a secret that does not open is waited for, and how often it is tried. */
+/** How long to wait while the secret cannot be decrypted, and how often to try. */
 const LOCKED_MS = 3600_000;
 const LOCKED_AGAIN_MS = 5 * 60_000;
 
 export class WebhookObject extends DurableObject<Env> implements Serves<WebhookRpc> {
-  /** The clock, replaced by tests. */
+  /** The clock; tests replace it. */
   now: () => number = () => Date.now();
-  /** The network that leads to the address, replaced by tests. */
+  /** The network to the endpoint; tests replace it. */
   network: Send | undefined;
   readonly #store: WebhookStore;
   readonly #tombstone: Tombstone;
   /** Ids of deliveries that are being sent. */
   readonly #underWay = new Set<string>();
   #armedAt: number | null = null;
-  /** What the database says is to be looked at, whatever is due. */
+  /** The settings in the database have changed: read them, even if nothing is due. */
   #look = false;
-  /** Runs of the alarm that failed, in a row, and when the next may be. */
+  /** Failed alarms in a row, and the earliest time of the next alarm. */
   #failures = 0;
   #notBefore = 0;
 
@@ -74,7 +74,7 @@ export class WebhookObject extends DurableObject<Env> implements Serves<WebhookR
     if (this.#store.of() === null) return;
     this.#look = true;
     this.#notBefore = 0;
-    // The rest was asked for by the address that it had.
+    // The previous address had asked to wait.
     this.#store.note({ resting_until: null });
     await this.#arm();
   }
@@ -148,7 +148,7 @@ export class WebhookObject extends DurableObject<Env> implements Serves<WebhookR
     await this.#send(of, address, subrequests);
   }
 
-  /** A deployment that lacks its secret for a while loses nothing; one that has lost it disables the endpoint. */
+  /** If a deployment lacks its secret for a while, nothing is lost. After `LOCKED_MS` the endpoint is disabled. */
   async #isLocked(of: WebhookOf, reason: string, subrequests: Subrequests): Promise<void> {
     const now = this.now();
     const since = this.#store.standing().locked_since ?? now;
@@ -158,7 +158,7 @@ export class WebhookObject extends DurableObject<Env> implements Serves<WebhookR
     await this.#disable(of, reason, subrequests);
   }
 
-  /** As many at a time as the address bears, until nothing is due or others have to have their turn. */
+  /** Sends as many at a time as the endpoint can take, until nothing is due or the alarm's limit is reached. */
   async #send(of: WebhookOf, address: Open, subrequests: Subrequests): Promise<void> {
     const until = this.now() + RUN_MS;
     let left = ATTEMPTS_A_RUN;
@@ -210,7 +210,7 @@ export class WebhookObject extends DurableObject<Env> implements Serves<WebhookR
     await this.#tellDisabled(of, subrequests);
   }
 
-  /** Whoever can do something about it: on the endpoint, in the log, and by e-mail where there is one. */
+  /** Reports a disabled endpoint to the people who can act: on the endpoint, in the log, and by e-mail if possible. */
   async #tellDisabled(of: WebhookOf, subrequests: Subrequests): Promise<void> {
     const { disabled } = this.#store.standing();
     if (disabled === null) return;
@@ -229,7 +229,7 @@ export class WebhookObject extends DurableObject<Env> implements Serves<WebhookR
     this.#store.note({ disabled: { ...disabled, written: true, mails: 0 } });
   }
 
-  /** An alarm that comes too early costs less than setting it anew with every call. */
+  /** An alarm that fires too early costs less than setting the alarm again with every call. */
   async #arm(): Promise<void> {
     const due = this.#dueAt();
     if (due === null || this.#tombstone.stands) return;

@@ -1,4 +1,4 @@
-/** Webhook endpoints: where events are told, which of them, and what is signed with. */
+/** Queries for webhook endpoints and their signing secrets. */
 import { asc, count, desc, eq, exists, gt, inArray, isNull, lte, or, type SQL, sql } from "drizzle-orm";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
@@ -9,7 +9,7 @@ import { type WebhookEndpointRow, type WebhookSecretRow, webhookEndpoints, webho
 
 export type NewWebhook = Omit<WebhookEndpointRow, "org_id" | "project_id">;
 export type NewWebhookSecret = Omit<WebhookSecretRow, "org_id" | "project_id">;
-/** Whom to tell, and of what: names, or `run.*`; null: all. */
+/** An endpoint and the events it wants: names, or `run.*`; null: all. */
 export type Listening = Pick<WebhookEndpointRow, "id" | "events">;
 
 export async function findWebhook(database: D1Database, scope: Scope, id: string): Promise<WebhookEndpointRow | null> {
@@ -17,12 +17,12 @@ export async function findWebhook(database: D1Database, scope: Scope, id: string
   return rows[0] ?? null;
 }
 
-/** By time of creation, then id; at most `page.limit` of them. */
+/** Ordered by creation time, then id; at most `page.limit`. */
 export async function listWebhooks(database: D1Database, scope: Scope, page: Page): Promise<WebhookEndpointRow[]> {
   return await pageOf(webhookEndpoints, page, (beyond) => inProject(database, scope).select(webhookEndpoints, beyond));
 }
 
-/** Those of the project that are told something. */
+/** Enabled endpoints of the project. */
 export async function webhooksListening(database: D1Database, scope: Scope): Promise<Listening[]> {
   const { id, events, disabled_at } = webhookEndpoints;
   return await inProject(database, scope)
@@ -30,7 +30,7 @@ export async function webhooksListening(database: D1Database, scope: Scope): Pro
     .limit(LIMITS.webhooksPerProject);
 }
 
-/** All of the project, disabled ones too: for its deletion. */
+/** All endpoints of the project, also disabled ones: for its deletion. */
 export async function webhooksOfProject(database: D1Database, scope: Scope, limit: number): Promise<string[]> {
   const rows = await inProject(database, scope)
     .columns({ id: webhookEndpoints.id }, webhookEndpoints)
@@ -39,7 +39,9 @@ export async function webhooksOfProject(database: D1Database, scope: Scope, limi
   return rows.map(({ id }) => id);
 }
 
-/** Those of any project of the organisation that name events of this family (`budget`), or one of them. */
+/**
+ * Enabled endpoints, in any project of the organisation, that name this event family (`budget`) or one of its events.
+ */
 export async function webhooksNaming(
   database: D1Database,
   orgId: string,
@@ -54,7 +56,10 @@ export async function webhooksNaming(
     .limit(limit);
 }
 
-/** An endpoint and its first secret, both or neither. `full`: the project has as many as it may. `taken`: the key has. */
+/**
+ * Inserts an endpoint and its first secret, both or neither. `full`: the project has the maximum number of endpoints.
+ * `taken`: the Idempotency-Key was already used.
+ */
 export function insertWebhook(
   database: D1Database,
   scope: Scope,
@@ -67,7 +72,7 @@ export function insertWebhook(
   return insertWithin(database, scope, webhookEndpoints, webhook, made, { atMost, beside });
 }
 
-/** Null when there is none any more. */
+/** Null if the endpoint does not exist. */
 export async function updateWebhook(
   database: D1Database,
   scope: Scope,
@@ -80,7 +85,7 @@ export async function updateWebhook(
   return rows[0] ?? null;
 }
 
-/** What its object found. One that is disabled already stays so as it was. */
+/** Disables an endpoint for its object. An endpoint that is already disabled does not change. */
 export async function disableWebhook(
   database: D1Database,
   scope: Scope,
@@ -101,7 +106,7 @@ export async function deleteWebhook(database: D1Database, scope: Scope, id: stri
   ]);
 }
 
-/** The secrets that sign at that time, the newest first. */
+/** The secrets that are valid at that time, the newest first. */
 export async function secretsOfWebhook(
   database: D1Database,
   scope: Scope,
@@ -114,8 +119,8 @@ export async function secretsOfWebhook(
 }
 
 /**
- * Puts another secret in front. Those before it sign until `ends`, if not less; those that have ended go. `full`: as many
- * sign as may.
+ * Adds a new secret. The previous ones are valid until `ends`, or their own earlier expiry; expired ones are deleted.
+ * `full`: the maximum of valid secrets is reached.
  */
 export async function rotateWebhookSecret(
   database: D1Database,
@@ -148,7 +153,7 @@ export async function rotateWebhookSecret(
 
 export type SecretEnd = Pick<WebhookSecretRow, "webhook_id" | "expires_at">;
 
-/** The same of several endpoints, without the secrets. */
+/** The expiry times of valid secrets of several endpoints, without the secrets. */
 export async function secretEndsOfWebhooks(
   database: D1Database,
   scope: Scope,

@@ -1,4 +1,4 @@
-/** Webhook endpoints: addresses that are told of events, and what was delivered there. A secret is shown once. */
+/** Routes for webhook endpoints and their deliveries. A secret is shown once. */
 
 import { EXAMPLE } from "../contract/primitives.ts";
 import { answer, ask, readBody, readQuery } from "../kernel/http/answer.ts";

@@ -1,6 +1,6 @@
 /**
- * What is told to whoever asked to be told. As in wire.ts: everything may come twice, and arguments and results only
- * ever gain optional fields. Times are epoch milliseconds.
+ * The interface of a webhook endpoint's object. Every message may arrive twice; arguments and results only gain
+ * optional fields. Times are epoch milliseconds.
  */
 
 import type { Scope } from "../contract/scope.ts";
@@ -13,28 +13,28 @@ export interface WebhookOf {
   readonly webhook_id: string;
 }
 
-/** Deliveries of a state that came to an end in a span of time. */
+/** Deliveries with one of these states that ended between two times. */
 export interface ReplayOrder {
   readonly after: number;
   readonly before: number;
   readonly states: readonly ("delivered" | "failed")[];
 }
 
-/** One address: what is to be delivered there, and what became of it. */
+/** The queue and the log of one endpoint. */
 export interface WebhookRpc {
-  /** On disk before it returns. Repeated, it changes nothing. The first makes the object. */
+  /** On disk before it returns. A repeat changes nothing. The first call creates the object's state. */
   enqueue(of: WebhookOf, events: readonly OutboundEvent[]): Promise<void>;
-  /** Its address, its secrets or what it wants are not what they were. */
+  /** The endpoint's address, secrets or event filter have changed. */
   changed(of: WebhookOf): Promise<void>;
-  /** Newest first. Null: there is no delivery that the page could come after. */
+  /** Newest first. Null: `after` is not the id of a delivery. */
   deliveries(query: DeliveriesQuery): Promise<{ data: WebhookDelivery[]; has_more: boolean } | null>;
   delivery(id: string): Promise<WebhookDelivery | null>;
   backlog(): Promise<WebhookBacklog>;
-  /** Sends one again, under the id it had. Null: it is not in the log. */
+  /** Sends a delivery again, with the same id. Null: it is not in the log. */
   replayOne(id: string): Promise<WebhookDelivery | null>;
-  /** How many are sent again: the oldest first, as many as have room. */
+  /** Returns how many deliveries are sent again: the oldest first, as many as the queue has space for. */
   replay(order: ReplayOrder): Promise<number>;
-  /** Frees all it keeps. */
+  /** Deletes everything that the object stores. */
   free(): Promise<void>;
 }
 

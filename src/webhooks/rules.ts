@@ -1,8 +1,9 @@
 /**
- * When a delivery is tried, what an answer means for it, and what is sent. Pure; times are epoch milliseconds.
+ * The rules for deliveries: when to try, how to interpret an answer, and what to send. Pure; times are epoch
+ * milliseconds.
  *
- * Invariants. A delivery is tried ten times over some 75 hours, and no more often; each repeat has the same id. Only 2xx is
- * a success. A server that says that it is gone gets nothing any more; one that asks for a rest gets it, within bounds.
+ * Invariants. A delivery is tried at most ten times over some 75 hours, always with the same id. Only 2xx is a success.
+ * After a 410, nothing more is sent. A server that asks to wait (Retry-After) gets nothing until then, within bounds.
  */
 import type { JsonObject } from "../contract/json.ts";
 import { LIMITS } from "../contract/limits.ts";
@@ -11,35 +12,35 @@ import type { OutboundEvent } from "../kernel/kit/slice-hooks.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-/** Before the first attempt, the second, and so on. */
+/** The delay before the first attempt, the second, and so on. */
 const DELAYS_MS = [
   ...[0, 5000, 5 * MINUTE, 30 * MINUTE],
   ...[2, 5, 10, 14, 20, 24].map((hours) => hours * HOUR),
 ] as const;
 const JITTER = 0.1;
-/** Of one delivery. */
+/** The most attempts of one delivery. */
 export const ATTEMPTS = DELAYS_MS.length;
 
 const THROTTLED = [429, 502, 503, 504];
 const LONGEST_REST_MS = 24 * HOUR;
 const SHORTEST_REST_MS = 1000;
-/** Of an event whose body would be too long: members up to so many characters stay. */
+/** If an event's body would be too long, only members up to this many characters are kept. */
 const SHORT_MEMBER = 200;
 const MEMBERS = 32;
 
-/** What came of one attempt. `text`: how the answer begins. */
+/** The outcome of one attempt. `text`: the start of the answer. */
 export type Answer =
   | { readonly status: number; readonly retryAfter: string | null; readonly text: string }
   | { readonly error: string };
 
 export type Verdict =
   | { readonly kind: "delivered" }
-  /** Nobody wants it there any more. */
+  /** The server answered 410: it no longer accepts events. */
   | { readonly kind: "gone" }
-  /** `rest_ms`: the server wants to hear nothing for so long. */
+  /** `rest_ms`: how long the server asked to wait. */
   | { readonly kind: "failed"; readonly why: string; readonly rest_ms: number | null };
 
-/** When the attempt is to be made that follows `made` of them; null: there is no other. */
+/** The time of the attempt after `made` attempts; null: no more attempts. */
 export function nextAttemptAt(id: string, made: number, now: number): number | null {
   const delay = DELAYS_MS[made];
   if (delay === undefined) return null;
@@ -56,14 +57,14 @@ export function verdictOf(answer: Answer, now: number): Verdict {
   return { kind: "failed", why: `answered ${status}${redirect}`, rest_ms };
 }
 
-/** Seconds, or a date; null for anything else. */
+/** Parses seconds or a date; null for anything else. */
 function restOf(retryAfter: string | null, now: number): number | null {
   if (retryAfter === null) return null;
   const asked = /^\d{1,12}$/.test(retryAfter) ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - now;
   return Number.isNaN(asked) ? null : Math.min(LONGEST_REST_MS, Math.max(SHORTEST_REST_MS, asked));
 }
 
-/** Whether whoever wants `events` (null: all) wants one of this type. */
+/** Whether the event filter `events` (null: all) includes this type. */
 export function wants(events: readonly string[] | null, type: string): boolean {
   return events === null || events.some((name) => name === type || (name.endsWith(".*") && isIn(type, name)));
 }
@@ -72,7 +73,9 @@ function isIn(type: string, family: string): boolean {
   return type.startsWith(family.slice(0, -1));
 }
 
-/** The same for every repeat, and another for each address. Both ids are letters, digits and `_`. */
+/**
+ * The delivery id: the same for every repeat, different for each endpoint. Both ids consist of letters, digits and `_`.
+ */
 export function messageId(event: Pick<OutboundEvent, "id">, webhookId: string): string {
   return `msg_${tailOf(event.id)}_${tailOf(webhookId)}`;
 }
@@ -81,7 +84,7 @@ function tailOf(id: string): string {
   return id.slice(id.indexOf("_") + 1);
 }
 
-/** The body that is sent, and sent again. One that would be too long has ids and short members, and says so. */
+/** The body, the same for every attempt. If it would be too long: ids and short members, with `thin: true`. */
 export function bodyOf(event: OutboundEvent): string {
   const whole = JSON.stringify(envelopeOf(event, event.data));
   if (new TextEncoder().encode(whole).byteLength <= LIMITS.webhookBodyBytes) return whole;

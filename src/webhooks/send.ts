@@ -1,4 +1,4 @@
-/** Where deliveries of an endpoint go and what signs them, read anew for each run of its alarm; and one attempt. */
+/** Reads an endpoint's address and secrets, for each alarm, and makes one attempt. */
 
 import { LIMITS } from "../contract/limits.ts";
 import { saidBack } from "../contract/shown-text.ts";
@@ -15,16 +15,16 @@ import { findWebhook, secretsOfWebhook } from "./queries.ts";
 import type { WebhookOf } from "./rpc.ts";
 import type { Answer } from "./rules.ts";
 
-/** What the database says of the endpoint. */
+/** The endpoint as stored in the database. */
 export type Address =
-  /** It was deleted. */
+  /** The endpoint was deleted. */
   | { readonly kind: "none" }
   | { readonly kind: "disabled"; readonly at: number; readonly reason: string }
-  /** Its newest secret does not open: nothing can be signed by it. */
+  /** Its newest secret cannot be decrypted, so nothing can be signed with it. */
   | { readonly kind: "locked"; readonly reason: string }
   | { readonly kind: "open"; readonly url: string; readonly secrets: readonly string[]; readonly hosts: AllowedHosts };
 
-/** Throws where the database does not answer. */
+/** Throws if the database does not answer. */
 export async function readAddress(
   env: Env,
   subrequests: Subrequests,
@@ -43,7 +43,7 @@ export async function readAddress(
       secrets.push(await openSealed(env, { kind: "webhook_secret", scope, id, sealed: sealed_secret }));
     } catch (thrown) {
       logError("the secret of a webhook does not open", { ...idsOf({ scope }), webhook_id, secret_id: id }, thrown);
-      // Older ones sign beside it for a while, and it is by the newest that a receiver knows its sender.
+      // A receiver verifies with the newest secret; older secrets are only valid during an overlap.
       if (at === 0) return { kind: "locked", reason: "its secret cannot be decrypted: rotate it" };
     }
   }
@@ -51,7 +51,7 @@ export async function readAddress(
   return { kind: "open", url: row.url, secrets, hosts };
 }
 
-/** Never throws. `now`: the time it is signed for, epoch milliseconds. */
+/** Never throws. `now`: the time in the signature, in epoch milliseconds. */
 export async function attempt(
   env: Env,
   { url, secrets, hosts }: Extract<Address, { kind: "open" }>,
@@ -65,7 +65,7 @@ export async function attempt(
   return await postWebhook({ url, body, headers, send, ...limits });
 }
 
-/** What the log keeps of it: one line of visible text, without the secrets. */
+/** The log entry of an attempt: one line of visible text, without the secrets. */
 export function triedOf(answer: Answer, why: string | null, latency_ms: number, secrets: readonly string[]): Tried {
   const shown = (text: string) => {
     const clean = secrets.reduce((rest, secret) => withoutKey(rest, secret), text);

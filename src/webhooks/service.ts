@@ -1,6 +1,5 @@
 /**
- * Webhook endpoints: made, shown with what waits for them, changed, deleted; their deliveries, shown and sent again. A secret
- * is sealed before it is stored, and shown once.
+ * Creates, shows, changes and deletes webhook endpoints, and replays deliveries. A secret is sealed, and shown once.
  */
 import type { Caller } from "../contract/identity.ts";
 import { permits } from "../contract/identity.ts";
@@ -81,7 +80,7 @@ function tooMany(): Result<never> {
   return refuse("conflict", message, null);
 }
 
-/** Only what the patch names changes. Its object knows at once, and others who tell events within five seconds. */
+/** Changes only the given fields. The endpoint's object sees it immediately, senders of events within five seconds. */
 export async function changeWebhook(
   env: Env,
   scope: Scope,
@@ -107,7 +106,7 @@ export async function changeWebhook(
   return { ok: true, value: after };
 }
 
-/** Another secret; those before it sign as well until the overlap is over. */
+/** Adds a new secret; the previous ones also sign until the overlap ends. */
 export async function rotateWebhook(
   env: Env,
   scope: Scope,
@@ -132,7 +131,7 @@ export async function rotateWebhook(
 }
 
 export async function removeWebhook(env: Env, scope: Scope, { id }: WebhookEndpointRow): Promise<Result<null>> {
-  // A kill in between leaves an object that finds no row, and frees itself.
+  // If a kill happens in between, the object finds no row later and frees itself.
   await deleteWebhook(env.DB, scope, id);
   forgetListening(scope);
   await webhookObject(env, scope, id).free();
@@ -181,7 +180,7 @@ export async function replayDeliveries(
   return { ok: true, value: { object: "webhook_replay", id, replayed } };
 }
 
-/** An event that this endpoint alone is told, whatever it wants. */
+/** Sends an event to this endpoint only, whatever its event filter. */
 export async function testWebhook(env: Env, scope: Scope, id: string, now: number): Promise<Result<WebhookDelivery>> {
   const refused = await refuseDisabled(env, scope, id);
   if (refused !== null) return refused;
@@ -200,7 +199,10 @@ async function refuseDisabled(env: Env, scope: Scope, id: string): Promise<Resul
   return refuse("conflict", `${id} is disabled: PATCH it with "disabled": false first`, null);
 }
 
-/** Budgets of the organisation are told to endpoints that name them, and those are the owners' to make and change. */
+/**
+ * Endpoints that name budget events receive the organisation's budgets, so only callers with `billing:write` for the
+ * whole organisation may create or change them.
+ */
 function refuseBudgets({ projectId, permissions }: Caller, events: readonly string[] | null): Result<never> | null {
   if (!events?.some((name) => name.startsWith("budget."))) return null;
   if (projectId === null && permits(permissions, "billing:write")) return null;
@@ -230,7 +232,7 @@ async function oneViewOf(env: Env, scope: Scope, row: NewWebhook, now: number): 
   return viewOf(row, ends, await webhookObject(env, scope, row.id).backlog());
 }
 
-/** With what waits for each, in the same order. `now`: epoch milliseconds. */
+/** With their pending deliveries, in the same order. `now`: epoch milliseconds. */
 export async function showWebhooks(
   env: Env,
   scope: Scope,

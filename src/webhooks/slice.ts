@@ -1,4 +1,4 @@
-/** Webhook endpoints: addresses that are told of events. */
+/** Webhook endpoints: addresses that receive events. */
 
 import type { Scope } from "../contract/scope.ts";
 import type { Slice } from "../kernel/http/slice.ts";

@@ -1,9 +1,9 @@
 /**
- * What is to be delivered to one address, on its object's own SQLite, and what became of it.
+ * The queue and the log of one endpoint's deliveries, in its object's SQLite.
  *
- * Invariants. Of the pending deliveries of a subject only the oldest has a time at which it is due; the others wait behind
- * it. What is written by one call is on disk together or not at all. Nothing is written before the first event. At most
- * LIMITS.webhookBacklog deliveries and LIMITS.webhookBacklogBytes wait: what goes beyond is dropped, the oldest first, and counted.
+ * Invariants. Of the pending deliveries of a subject, only the oldest has a due time; the others wait for it. The
+ * writes of one call are on disk together or not at all. Nothing is written before the first event. At most
+ * LIMITS.webhookBacklog deliveries and LIMITS.webhookBacklogBytes are pending; beyond that, the oldest are dropped.
  */
 import { LIMITS } from "../contract/limits.ts";
 import { Rows } from "../kernel/kit/rows.ts";
@@ -25,7 +25,7 @@ const DAY_MS = 24 * 3600_000;
 const LOG_MS = 7 * DAY_MS;
 const TOLD_MS = DAY_MS;
 const MOST_TOLD = 50_000;
-/** Looked at in one call: more than come with most. */
+/** The most rows looked at in one call: more than most calls add. */
 const TOLD_A_CALL = 200;
 
 export class WebhookStore {
@@ -40,7 +40,7 @@ export class WebhookStore {
     this.#rows = new Rows(storage.sql);
   }
 
-  /** Null for an object that was never told anything. */
+  /** Null for an object that never received an event. */
   of(): WebhookOf | null {
     this.#of ??= this.#storage.kv.get<WebhookOf>("of");
     return this.#of ?? null;
@@ -51,19 +51,19 @@ export class WebhookStore {
     return this.#standing;
   }
 
-  /** To be called when the storage is freed. */
+  /** Call it when the storage is freed. */
   forget(): void {
     this.#of = undefined;
     this.#standing = undefined;
   }
 
-  /** Inside a transaction it is written once, at its end. */
+  /** Within a transaction it is written once, at the end. */
   note(changes: Partial<Standing>): void {
     this.#standing = { ...this.standing(), ...changes };
     if (!this.#inTransaction) this.#storage.kv.put("standing", this.#standing);
   }
 
-  /** All of them or none. How many others had to go for them. */
+  /** Adds all events or none. Returns how many other deliveries were dropped for them. */
   add(of: WebhookOf, events: readonly OutboundEvent[], now: number): number {
     return this.#atOnce(() => {
       if (this.of() === null) this.#create(of);
@@ -74,7 +74,7 @@ export class WebhookStore {
     });
   }
 
-  /** Those that may be sent now, at most `limit`: never two of one subject. */
+  /** Deliveries that may be sent now, at most `limit`, and never two of one subject. */
   due(now: number, limit: number): Delivery[] {
     const query = "select * from deliveries where next_at <= ? order by next_at, seq limit ?";
     return this.#rows.all<Delivery>(query, now, limit);
@@ -85,14 +85,14 @@ export class WebhookStore {
     return this.#rows.one<{ at: number | null }>(query)?.at ?? null;
   }
 
-  /** When the log has something that is too old; null: it is empty. */
+  /** When the oldest log entry expires; null if the log is empty. */
   forgetAt(): number | null {
     const query = "select min(ended_at) as at from deliveries where ended_at is not null";
     const at = this.#rows.one<{ at: number | null }>(query)?.at ?? null;
     return at === null ? null : at + LOG_MS + 1;
   }
 
-  /** An attempt that is about to be made. Should its end never be heard of, `again` is when the next one is due. */
+  /** Counts an attempt that is about to be made. `again`: when the next is due if this one's outcome is lost. */
   begin({ seq, attempts, first_at }: Delivery, now: number, again: number): void {
     const times = { first_at: attempts === 0 ? now : first_at, attempted_at: now, next_at: again };
     this.#rows.set("deliveries", { seq }, { attempts: attempts + 1, ...times });
@@ -107,7 +107,7 @@ export class WebhookStore {
     });
   }
 
-  /** An attempt that came to nothing. False: it was the last, and the address is to blame, as `giveUp` says. */
+  /** Records a failed attempt. Returns false if it was the last and the endpoint is at fault (see `giveUp`). */
   failed(id: string, tried: Tried, now: number, rest_ms: number | null): boolean {
     return this.#atOnce(() => {
       const resting_until = rest_ms === null ? this.standing().resting_until : now + rest_ms;
@@ -121,12 +121,15 @@ export class WebhookStore {
     });
   }
 
-  /** One whose attempts are spent. False: nothing was delivered since its first, and the address is to blame. */
+  /**
+   * Gives up a delivery without attempts left. Returns false if nothing was delivered since its first attempt: then the
+   * endpoint is at fault, and the delivery stays pending.
+   */
   giveUp(row: Delivery, now: number): boolean {
     return this.#atOnce(() => this.#giveUp(row, now));
   }
 
-  /** Nothing is sent any more: what waits is given up, and kept for a replay. */
+  /** Stops all sending: pending deliveries are given up and kept for a replay. */
   disable({ at, reason, written = true }: Disabled, mails: number): void {
     this.#atOnce(() => {
       const { pending, pending_bytes, failed, failed_bytes } = this.standing();
@@ -155,7 +158,7 @@ export class WebhookStore {
     });
   }
 
-  /** The oldest first, as many as have room. */
+  /** The oldest first, as many as the queue has space for. */
   replay({ after, before, states }: ReplayOrder, now: number): number {
     if (this.of() === null) return 0;
     return this.#atOnce(() => {
@@ -178,7 +181,7 @@ export class WebhookStore {
     return this.#rows.one<Delivery>("select * from deliveries where id = ?", id);
   }
 
-  /** Newest first, one more than the page has room for. Null: there is none that it could come after. */
+  /** Newest first, one more than the limit. Null: `after` is not in the log. */
   page({ state, after, limit }: DeliveriesQuery): Delivery[] | null {
     if (this.of() === null) return after === undefined ? [] : null;
     const last = after === undefined ? undefined : this.find(after);
@@ -197,7 +200,7 @@ export class WebhookStore {
 
   #addOne({ webhook_id }: WebhookOf, event: OutboundEvent, now: number): number {
     const id = messageId(event, webhook_id);
-    // One that waited for long, or stands in the log, is there still when `told` has forgotten it.
+    // `told` forgets ids after a while, but a delivery that is pending or in the log is still known here.
     const known = "select 1 from told where id = ?1 union all select 1 from deliveries where id = ?1";
     if (this.#rows.one(known, id) !== null) return 0;
     this.#rows.insert("told", { id, at: now });
@@ -252,7 +255,7 @@ export class WebhookStore {
     this.#wakeNext(subject, now);
   }
 
-  /** What came to an end waits again, at its old places in the order. */
+  /** Makes ended deliveries pending again, at their old positions in the order. */
   #renew(rows: readonly Ended[], now: number): void {
     const again = JSON.stringify(rows.map(({ seq }) => seq));
     const subjects = JSON.stringify([...new Set(rows.map(({ subject }) => subject))]);
@@ -297,7 +300,7 @@ export class WebhookStore {
     this.note({ failed: failed + deliveries, failed_bytes: failed_bytes + bytes });
   }
 
-  /** As many wait for a replay as may wait to be delivered. */
+  /** Deletes the oldest failed deliveries beyond the limits of the queue. */
   #dropFailed(): void {
     for (;;) {
       const { failed, failed_bytes, dropped } = this.standing();
@@ -311,7 +314,7 @@ export class WebhookStore {
     }
   }
 
-  /** Ended ones that are too old, or too many; and what was told long ago. */
+  /** Deletes log entries that are too old or too many, and old ids of events. */
   prune(now: number): void {
     const over = Math.max(0, this.standing().ended - LIMITS.webhookLog);
     const gone = [

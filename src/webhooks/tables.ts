@@ -1,8 +1,8 @@
-/** Tables of addresses that are told of events, and of what deliveries are signed with. */
+/** Tables of webhook endpoints and their signing secrets. */
 import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { projectColumns } from "../kernel/db/schema.ts";
 
-/** Addresses that are told of events. What is to be delivered stands in the endpoint's object. */
+/** Endpoints that receive events. Their deliveries are in the endpoint's object. */
 export const webhookEndpoints = sqliteTable(
   "webhook_endpoints",
   {
@@ -10,9 +10,9 @@ export const webhookEndpoints = sqliteTable(
     ...projectColumns,
     url: text().notNull(),
     description: text().notNull(),
-    /** Names of events; null: all. */
+    /** Event names; null: all events. */
     events: text({ mode: "json" }).$type<readonly string[]>(),
-    /** Set when it gets nothing any more, and why. */
+    /** When and why the endpoint was disabled; null: enabled. */
     disabled_at: integer(),
     disabled_reason: text(),
     created_at: integer().notNull(),
@@ -22,16 +22,16 @@ export const webhookEndpoints = sqliteTable(
 );
 export type WebhookEndpointRow = typeof webhookEndpoints.$inferSelect;
 
-/** What deliveries to an endpoint are signed with: more than one while it is being changed. */
+/** The signing secrets of an endpoint: several during a rotation. */
 export const webhookSecrets = sqliteTable(
   "webhook_secrets",
   {
     id: text().primaryKey(),
     ...projectColumns,
     webhook_id: text().notNull(),
-    /** AES-GCM, sealed before it got here. */
+    /** AES-GCM, sealed before it is stored. */
     sealed_secret: text().notNull(),
-    /** From when on nothing is signed with it; null: it is the newest. */
+    /** When it expires; null: it is the newest. */
     expires_at: integer(),
     created_at: integer().notNull(),
   },

@@ -1,19 +1,16 @@
-/**
- * Webhook endpoints on the wire: addresses that are told of events, what is delivered there, and what became of it. A
- * secret is shown once, when it is made.
- */
+/** Webhook endpoints and their deliveries on the wire. A secret is shown once, when it is created. */
 import * as z from "zod";
 import { LIMITS } from "../contract/limits.ts";
 import { OUTBOUND_EVENTS } from "../contract/outbound-event.ts";
 import { Count, EXAMPLE, listOf, MaybeText, named, namedInput, PageLimit, Seconds } from "../contract/primitives.ts";
 import { ShownText, WebAddress } from "../contract/shown-text.ts";
 
-/** Sent when somebody asks for it, whatever the endpoint wants. */
+/** Sent on request, whatever the endpoint's event filter. */
 export const TEST_EVENT = "webhook.test";
 
 const FAMILIES = ["run.*", "batch.*", "weights.*", "replica.*", "budget.*", "trigger.*"] as const;
 
-/** A name, or all of a family. */
+/** An event name, or all events of a family. */
 const Wanted = z.enum([...OUTBOUND_EVENTS, ...FAMILIES]);
 
 const Events = z
@@ -37,7 +34,7 @@ export const WebhookRequest = namedInput("WebhookEndpointRequest", {
 export type WebhookRequest = z.output<typeof WebhookRequest>;
 export type WebhookRequestInput = z.input<typeof WebhookRequest>;
 
-/** Only what is named changes. */
+/** Only the given fields change. */
 export const WebhookPatch = z
   .strictObject({
     url: Url,
@@ -95,7 +92,7 @@ export const WebhookView = named("WebhookEndpoint", {
 export type WebhookView = z.infer<typeof WebhookView>;
 export const WebhookList = listOf(WebhookView, "WebhookEndpointList", EXAMPLE.webhook);
 
-/** With its newest secret, in the answer that made it and nowhere else. */
+/** With its newest secret, only in the reply that created it. */
 export const CreatedWebhook = named("CreatedWebhookEndpoint", {
   ...WebhookView.shape,
   secret: MaybeText.describe("shown once; null in the reply to a repeat").meta({
@@ -125,7 +122,7 @@ export const WebhookDelivery = named("WebhookDelivery", {
 export type WebhookDelivery = z.infer<typeof WebhookDelivery>;
 export const DeliveryList = listOf(WebhookDelivery, "WebhookDeliveryList", EXAMPLE.delivery);
 
-/** An event as it is delivered: the body of a request that Standard Webhooks sign. */
+/** The body of a delivery, signed by Standard Webhooks. */
 export const WebhookEvent = named("WebhookEvent", {
   id: z.string().describe("of the event; the header webhook-id is the delivery's").meta({
     example: "evt_01ks2h9q4e7mxw3f0tbn8vc5za2k7p4mxq_41",
@@ -138,7 +135,7 @@ export const WebhookEvent = named("WebhookEvent", {
 });
 export type WebhookEvent = z.infer<typeof WebhookEvent>;
 
-/** Deliveries made between these moments, whatever became of them. */
+/** Deliveries that ended between these times. */
 export const ReplayRequest = namedInput("WebhookReplayRequest", {
   after: Seconds.describe("of events delivered or given up at this second or later"),
   before: Seconds.optional().describe("and before this second; default: now"),

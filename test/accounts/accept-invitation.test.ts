@@ -1,4 +1,4 @@
-/** Whom an invitation makes a member: the person who accepts it, and nobody who did not. */
+/** Whom an invitation makes a member: only the person who accepts it. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { callerOfAccess } from "../../src/accounts/access-identity.ts";
@@ -15,7 +15,7 @@ async function tokenFor({ call, admin }: Tenant, email: string, role: Role = "vi
   return body.token;
 }
 
-/** Accepts by the link alone, or with a key beside it. */
+/** Accepts with only the link's token, or also with a key. */
 async function accepted(tenant: Tenant, token: string, key = token) {
   const { status, body } = await tenant.call(key, "POST /v1/invitations/accept", { token });
   expect(status).toBe(201);
@@ -24,7 +24,7 @@ async function accepted(tenant: Tenant, token: string, key = token) {
 
 const peopleOf = async ({ call, admin }: Tenant) => (await call(admin, "GET /v1/people")).body.data;
 
-/** A deployment behind Access, and the header by which it says whose an address is. */
+/** A deployment behind Access, and the header with which Access confirms an address. */
 async function behindAccess({ clock }: Tenant) {
   const team = `${env.ACCESS_URL}/${crypto.randomUUID()}`;
   const changes = { ACCESS_TEAM_URL: team, ACCESS_AUDIENCE: "app" };
@@ -41,7 +41,7 @@ async function behindAccess({ clock }: Tenant) {
   return { changes, header, ask };
 }
 
-test("whoever made an invitation to another member's address becomes somebody new by it, and not that member", async () => {
+test("the maker of an invitation to another member's address becomes a new person by it, not that member", async () => {
   const tenant = await openTenant();
   const email = emailOf("bob");
   const bob = await accepted(tenant, await tokenFor(tenant, email, "owner"));
@@ -55,7 +55,7 @@ test("whoever made an invitation to another member's address becomes somebody ne
   expect(await keys.bind(bob.id).first("n")).toBe(1);
 });
 
-test("nobody becomes a member of another organisation by an invitation that somebody else accepts", async () => {
+test("an invitation that somebody else accepts makes nobody a member of another organisation", async () => {
   const [home, other] = [await openTenant(), await openTenant()];
   const email = emailOf("bob");
   const bob = await accepted(home, await tokenFor(home, email));
@@ -65,7 +65,7 @@ test("nobody becomes a member of another organisation by an invitation that some
   expect((await of.all()).results).toEqual([{ org_id: home.scope.orgId }]);
 });
 
-test("a person's own key or session makes that person the member, if the invitation is to their address", async () => {
+test("a person's own key or session makes that person the member if the invitation is to their address", async () => {
   const [home, other] = [await openTenant(), await openTenant()];
   const email = emailOf("bob");
   const bob = await accepted(home, await tokenFor(home, email));
@@ -81,7 +81,7 @@ test("a person's own key or session makes that person the member, if the invitat
   expect([reply.status, (await reply.json<{ person: { id: string } }>()).person.id]).toEqual([201, bob.id]);
 });
 
-test("with the key of another person, or one that is over, whoever accepts is somebody new", async () => {
+test("with another person's key or an expired one, the person who accepts is new", async () => {
   const [home, other] = [await openTenant(), await openTenant()];
   const email = emailOf("bob");
   const bob = await accepted(home, await tokenFor(home, email));
@@ -93,7 +93,7 @@ test("with the key of another person, or one that is over, whoever accepts is so
   expect((await peopleOf(other)).length).toBe(2);
 });
 
-test("who accepts behind Access by their own address is one person in every organisation", async () => {
+test("a person who accepts behind Access with their own address is the same person in every organisation", async () => {
   const [one, other] = [await openTenant(), await openTenant()];
   const email = emailOf("bob");
   const { changes, header, ask } = await behindAccess(one);
@@ -108,7 +108,7 @@ test("who accepts behind Access by their own address is one person in every orga
   expect(bob.email_proven).toBe(true);
   expect(await join(one, email.toUpperCase())).toEqual(bob);
   expect(await ask(email)).toMatchObject({ who: bob.id, orgId: one.scope.orgId });
-  // By somebody else, whatever the address is.
+  // Made by another person, with the same address.
   const planted = await join(other, emailOf("eve"));
   expect([planted.id === bob.id, planted.email_proven]).toEqual([false, false]);
   expect(await ask(email)).toMatchObject({ who: bob.id, orgId: one.scope.orgId });
@@ -116,7 +116,7 @@ test("who accepts behind Access by their own address is one person in every orga
   expect(await ask(email)).toBe("several");
 });
 
-test("Access signs nobody in as the person whom somebody else made by an invitation to their address", async () => {
+test("Access signs nobody in as a person whom somebody else created with an invitation to their address", async () => {
   const tenant = await openTenant();
   const email = emailOf("bob");
   const { ask } = await behindAccess(tenant);
@@ -124,7 +124,7 @@ test("Access signs nobody in as the person whom somebody else made by an invitat
   expect(await ask(email)).toBeNull();
 });
 
-test("of two who accept at once behind Access, by two invitations to one address, nobody makes a second person", async () => {
+test("two people who accept at once behind Access, with invitations to one address, are one person", async () => {
   const tenants = [await openTenant(), await openTenant()];
   const [first] = tenants;
   if (first === undefined) throw new Error("no tenant");
@@ -142,7 +142,7 @@ test("of two who accept at once behind Access, by two invitations to one address
   expect(await rows.first("n")).toBe(1);
 });
 
-test("addresses are ASCII, and one in capitals is the same", async () => {
+test("addresses are ASCII and case-insensitive", async () => {
   const { call, admin } = await openTenant();
   for (const email of ["\u212aate@example.com", "kate@ex\u00e4mple.com"]) {
     const { status, body } = await call(admin, "POST /v1/invitations", { email, role: "viewer" });

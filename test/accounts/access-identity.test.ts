@@ -10,7 +10,7 @@ const NOW = 1_792_000_000_000;
 const SECONDS = NOW / 1000;
 const AUDIENCE = "audience-tag";
 
-/** A deployment behind a team of its own, and what the team's Access says. */
+/** A deployment with its own Access team, and assertions of that team. */
 function behindAccess(name = "ann") {
   const team = `${env.ACCESS_URL}/${crypto.randomUUID()}`;
   const deployment = { ...env, ACCESS_TEAM_URL: `${team}/`, ACCESS_AUDIENCE: AUDIENCE };
@@ -27,7 +27,7 @@ function behindAccess(name = "ann") {
   return { team, deployment, tell, email, sign, ask };
 }
 
-/** Makes whoever proved the address a member of a new organisation. */
+/** Makes the person who proved the address a member of a new organisation. */
 async function joined(email: string, role: Role = "developer") {
   const scope = { orgId: `org_${crypto.randomUUID()}`, projectId: `pj_${crypto.randomUUID()}` };
   await admit(scope);
@@ -40,22 +40,25 @@ async function joined(email: string, role: Role = "developer") {
   return { ...scope, personId };
 }
 
-test.each(["owner", "developer", "viewer"] as const)("Access signs a %s in, for as long as it says", async (role) => {
-  const { email, sign, ask } = behindAccess();
-  const { orgId, personId } = await joined(email, role);
-  const limit = { own: null, organization: DEFAULT_LIMITS.requests_per_minute };
-  expect(await ask(await sign({ email: email.toUpperCase() }))).toEqual({
-    orgId,
-    projectId: null,
-    permissions: PERMISSIONS_OF[role],
-    who: personId,
-    runId: null,
-    expiresAt: (SECONDS + 600) * 1000,
-    perMinute: limit,
-  });
-});
+test.each(["owner", "developer", "viewer"] as const)(
+  "Access signs in a %s until the assertion expires",
+  async (role) => {
+    const { email, sign, ask } = behindAccess();
+    const { orgId, personId } = await joined(email, role);
+    const limit = { own: null, organization: DEFAULT_LIMITS.requests_per_minute };
+    expect(await ask(await sign({ email: email.toUpperCase() }))).toEqual({
+      orgId,
+      projectId: null,
+      permissions: PERMISSIONS_OF[role],
+      who: personId,
+      runId: null,
+      expiresAt: (SECONDS + 600) * 1000,
+      perMinute: limit,
+    });
+  },
+);
 
-test("nobody is signed in by an assertion of another team, application or time, or without a person", async () => {
+test("an assertion of another team, application or time, or without a person, signs nobody in", async () => {
   const { email, sign, ask } = behindAccess("kay");
   await joined(email);
   const wrong = [
@@ -67,14 +70,14 @@ test("nobody is signed in by an assertion of another team, application or time, 
     { email: undefined, common_name: "service-token" },
     { email: 7 },
     { email: `nobody-${email}` },
-    // The Kelvin sign, whose lower case is k.
+    // With the Kelvin sign, whose lower case is k.
     { email: email.replace("k", "\u212a") },
   ];
   for (const changes of wrong) expect(await ask(await sign(changes)), JSON.stringify(changes)).toBeNull();
   expect(await ask(await sign())).not.toBeNull();
 });
 
-test("nobody is signed in by what Access did not sign", async () => {
+test("an assertion that Access did not sign signs nobody in", async () => {
   const { email, sign, ask } = behindAccess();
   await joined(email);
   const good = await sign();
@@ -95,7 +98,7 @@ test("nobody is signed in by what Access did not sign", async () => {
   for (const forged of forgeries) expect(await ask(forged), forged.slice(0, 40)).toBeNull();
 });
 
-test("an assertion means nothing to a deployment that names no team or no audience", async () => {
+test("a deployment without a team or an audience ignores assertions", async () => {
   const { deployment, email, sign } = behindAccess();
   await joined(email);
   const headers = { "cf-access-jwt-assertion": await sign() };
@@ -123,7 +126,7 @@ test("the team's keys are read once an hour, and a new key is found within a min
   expect(await tell("asked")).toBe(3);
 });
 
-test("keys that cannot be read are an error, not a person, and what was read goes on for its hour", async () => {
+test("if keys cannot be read it is an error, and keys read before are used for their hour", async () => {
   const { email, sign, ask, tell } = behindAccess();
   await joined(email);
   const assertion = await sign({ exp: SECONDS + 90_000 });
@@ -133,7 +136,7 @@ test("keys that cannot be read are an error, not a person, and what was read goe
   await expect(ask(assertion, { now: NOW + 3_600_000 })).rejects.toThrow("answered with 500");
 });
 
-test("a page of another origin changes nothing in a person's name", async () => {
+test("a page of another origin cannot change anything as the signed-in person", async () => {
   const { email, sign, ask } = behindAccess();
   await joined(email);
   const assertion = await sign();
@@ -161,7 +164,7 @@ test("a member of several organisations names one of them", async () => {
   expect(await ask(assertion)).toMatchObject({ orgId: one.orgId });
 });
 
-test("a member of several organisations who names none is told to, however often, and does not count as a wrong key", async () => {
+test("a member of several organisations who names none is asked to, and does not count as a wrong key", async () => {
   const { deployment, email, sign } = behindAccess();
   const { app } = await openDoor({ listEnvironments: async () => [] });
   const { orgId, projectId } = await joined(email);
@@ -180,7 +183,7 @@ test("a member of several organisations who names none is told to, however often
   expect((await ask({ "rollcall-organization": orgId })).status).toBe(200);
 });
 
-test("the door lets in whom Access named, and no page of another origin in that name", async () => {
+test("a request with a valid assertion is let in, except for a change from a page of another origin", async () => {
   const { deployment, email, sign } = behindAccess();
   const scopes: unknown[] = [];
   const { app } = await openDoor({

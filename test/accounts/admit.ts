@@ -1,4 +1,4 @@
-/** Organisations, projects and keys for tests, written straight into the database. */
+/** Creates organisations, projects and keys for tests directly in the database. */
 import { env } from "cloudflare:workers";
 import { drizzle } from "drizzle-orm/d1";
 import { type ApiKeyRow, apiKeys } from "../../src/accounts/tables.ts";
@@ -7,7 +7,7 @@ import { mintToken } from "../../src/core/ids.ts";
 import { organizations, projects } from "../../src/kernel/db/schema.ts";
 import { minting, sha256Hex } from "../../src/kernel/kit/secrets.ts";
 
-/** A key of the scope that may do everything there; its organisation and project are made if they are not there yet. */
+/** A key with all scopes in the project. Creates the organisation and the project if they do not exist. */
 export async function admit(scope: Scope, changes: Partial<ApiKeyRow> = {}): Promise<string> {
   const d1 = drizzle(env.DB);
   const { orgId, projectId } = scope;
@@ -22,7 +22,7 @@ export async function admit(scope: Scope, changes: Partial<ApiKeyRow> = {}): Pro
   return token;
 }
 
-/** A key as it is stored. */
+/** The row of a key. */
 export function keyRow({ orgId, projectId }: Scope, token: string): ApiKeyRow {
   return {
     id: `key_${crypto.randomUUID()}`,

@@ -17,7 +17,7 @@ async function log(door: Door, query = "") {
 
 const auditOf = ({ scope }: Door) => env.AUDIT.getByName(`org/${scope.orgId}`);
 
-test("a change is told with who made it, what was made and what came of it; a read is not", async () => {
+test("a change is recorded with who made it, what was created and its outcome; a read is not recorded", async () => {
   const door = await openDoor(services);
   expect((await log(door)).data).toEqual([]);
   const made = await door.post("/v1/endpoints", ENDPOINT, { "x-request-id": "first" });
@@ -26,7 +26,7 @@ test("a change is told with who made it, what was made and what came of it; a re
   expect((await door.post("/v1/endpoints", { name: 1 })).status).toBe(400);
   expect((await door.ask("/v1/secrets/none", { method: "DELETE" })).status).toBe(404);
   const { data } = await log(door);
-  // What was refused changed nothing.
+  // The refused change is not recorded.
   expect(data.map(({ action, made, status }) => [action, made, status])).toEqual([["createEndpoint", id, 201]]);
   expect(data[0]).toMatchObject({
     id: "1",
@@ -37,7 +37,7 @@ test("a change is told with who made it, what was made and what came of it; a re
   });
 });
 
-test("a change that was cut off stands without an outcome, and a late outcome changes nothing that stands", async () => {
+test("an interrupted change has no outcome, and a late outcome does not change a recorded one", async () => {
   const door = await openDoor();
   const change = {
     at: 5000,
@@ -54,7 +54,7 @@ test("a change that was cut off stands without an outcome, and a late outcome ch
   expect((await log(door)).data).toMatchObject([{ status: 200, target: "run_1", made: null }]);
 });
 
-test("pages go on behind an entry, and a filter leaves out the rest", async () => {
+test("pages continue after an entry, and a filter leaves out other entries", async () => {
   const door = await openDoor();
   for (const action of ["a", "b", "a", "b", "a"]) {
     const change = {
@@ -74,7 +74,7 @@ test("pages go on behind an entry, and a filter leaves out the rest", async () =
   expect((await log(door, "?who=key_a&limit=1")).data.map(({ id }) => id)).toEqual(["5"]);
 });
 
-test("another organisation reads none of it, and reading makes no log", async () => {
+test("another organisation reads none of the entries, and reading creates no log", async () => {
   const [door, other] = [await openDoor(), await openDoor()];
   const change = {
     at: 1,
@@ -92,7 +92,7 @@ test("another organisation reads none of it, and reading makes no log", async ()
   expect(tables).toEqual([]);
 });
 
-test("beyond its limit the oldest entries go, and it says how many have gone", async () => {
+test("beyond the limit the oldest entries are deleted and counted", async () => {
   const door = await openDoor();
   const change = {
     at: 1,
@@ -114,7 +114,7 @@ test("beyond its limit the oldest entries go, and it says how many have gone", a
   expect(dropped).toBe(1);
 });
 
-test("the log of an organisation that was deleted is not begun anew by whoever comes late", async () => {
+test("a late change does not create a new log for a deleted organisation", async () => {
   const door = await openDoor();
   const { projectId: project_id } = door.scope;
   const change = { at: 1, who: "key_1", action: "cancelRun", project_id, target: null, request_id: "r" };

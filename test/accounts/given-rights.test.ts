@@ -1,4 +1,4 @@
-/** What a member gave (keys, invitations, links) when their role is less by now, or they are no member any more. */
+/** What happens to a member's keys, invitations and links when the role is reduced or the membership ends. */
 import { env } from "cloudflare:workers";
 import { drizzle } from "drizzle-orm/d1";
 import { beforeEach, expect, test } from "vitest";
@@ -17,7 +17,7 @@ const HTTPS = "https://platform.test";
 const emailOf = (name: string) => `${name}-${crypto.randomUUID()}@example.com`;
 
 let tenant: Tenant;
-/** An owner beside others, and a key of theirs. */
+/** Another owner, and that owner's key. */
 let bob: { readonly id: string; readonly email: string; readonly key: string };
 
 beforeEach(async () => {
@@ -49,7 +49,7 @@ async function makeKey(by: string, scopes: readonly string[], more: object = {})
 const become = async (role: Role) =>
   expect((await tenant.call(tenant.admin, `PATCH /v1/people/${bob.id}`, { role })).status).toBe(200);
 const remove = async () => expect((await tenant.call(tenant.admin, `DELETE /v1/people/${bob.id}`)).status).toBe(200);
-/** What isolates remember is forgotten. */
+/** Moves the clock on, so that the caches of isolates expire. */
 const later = () => {
   tenant.clock.now += 10_000;
 };
@@ -59,25 +59,22 @@ const rolesOf = async (): Promise<string[][]> => {
 };
 const statusOf = async (key: string) => (await tenant.call(key, "GET /v1/whoami")).status;
 
-test.each(["demoted", "removed"])(
-  "invitations that an owner made, by whichever keys, end when they are %s",
-  async (how) => {
-    const program = await makeKey(bob.key, ["admin"]);
-    const made = [await invite(bob.key, "owner"), await invite(program.key, "viewer")];
-    const others = await invite(tenant.admin, "viewer");
-    await (how === "demoted" ? become("developer") : remove());
-    for (const token of made) expect((await accept(token)).status).toBe(404);
-    expect((await accept(others)).status).toBe(201);
-  },
-);
+test.each(["demoted", "removed"])("invitations that an owner made with any key end when they are %s", async (how) => {
+  const program = await makeKey(bob.key, ["admin"]);
+  const made = [await invite(bob.key, "owner"), await invite(program.key, "viewer")];
+  const others = await invite(tenant.admin, "viewer");
+  await (how === "demoted" ? become("developer") : remove());
+  for (const token of made) expect((await accept(token)).status).toBe(404);
+  expect((await accept(others)).status).toBe(201);
+});
 
-test("an owner who stays one keeps the invitations that they made", async () => {
+test("an owner who stays an owner keeps their invitations", async () => {
   const token = await invite(bob.key, "owner");
   await become("owner");
   expect((await accept(token)).status).toBe(201);
 });
 
-test("an invitation that a revoked key made, or one that slipped in past a change of role, is refused", async () => {
+test("an invitation from a revoked key, or one created during a change of role, is refused", async () => {
   const program = await makeKey(tenant.admin, ["admin"]);
   const token = await invite(program.key, "owner");
   const late = await invite(bob.key, "owner");
@@ -89,7 +86,7 @@ test("an invitation that a revoked key made, or one that slipped in past a chang
   }
 });
 
-test("an invitation goes on when the key that made it was rotated", async () => {
+test("an invitation stays valid after its maker's key was rotated", async () => {
   const program = await makeKey(tenant.admin, ["admin"]);
   const token = await invite(program.key, "viewer");
   expect((await tenant.call(tenant.admin, `POST /v1/keys/${program.id}/rotate`, { overlap_s: 0 })).status).toBe(201);
@@ -97,14 +94,14 @@ test("an invitation goes on when the key that made it was rotated", async () => 
   expect((await accept(token)).status).toBe(201);
 });
 
-test("an invitation to a demoted member's own address that gives more than the new role ends", async () => {
+test("an invitation to a demoted member's own address ends if it gives more than the new role", async () => {
   const [more, as] = [await invite(tenant.admin, "owner", bob.email), await invite(tenant.admin, "viewer", bob.email)];
   await become("developer");
   expect((await accept(more)).status).toBe(404);
   expect((await accept(as)).status).toBe(201);
 });
 
-test("keys that a demoted member made for programs are revoked if they may do more than the role, and no others", async () => {
+test("keys that a demoted member made for programs are revoked only if their scopes exceed the role", async () => {
   const above = await makeKey(bob.key, ["admin"]);
   const audits = await makeKey(bob.key, ["runs:read", "audit:read"]);
   const within = await makeKey(bob.key, ["runs:write"]);
@@ -120,7 +117,7 @@ test("keys that a demoted member made for programs are revoked if they may do mo
   expect(await statusOf(within.key)).toBe(401);
 });
 
-test("keys of a removed member's programs are revoked, but not what another has rotated since", async () => {
+test("keys of a removed member's programs are revoked, except those that another person has rotated", async () => {
   const first = await makeKey(bob.key, ["runs:read"]);
   const second = await makeKey(bob.key, ["runs:read"]);
   const rotated = (await tenant.call(tenant.admin, `POST /v1/keys/${first.id}/rotate`, {})).body;
@@ -131,7 +128,7 @@ test("keys of a removed member's programs are revoked, but not what another has 
   expect(await statusOf(rotated.key)).toBe(200);
 });
 
-test("no key is made in the name of a member who may no longer give what it may do", async () => {
+test("no key is created in the name of a member who may no longer grant its scopes", async () => {
   const row = (scopes: readonly ["admin"] | readonly ["runs:write"]) => {
     const { org_id: _, ...key } = keyRow(tenant.scope, crypto.randomUUID());
     return { ...key, scopes, maker_id: bob.id };
@@ -155,7 +152,7 @@ test("a browser that a removed member's program signed in is signed out", async 
   expect((await openBrowser(tenant, HTTPS).ask("POST /v1/session", { code: waiting })).status).toBe(401);
 });
 
-test("what a removed member's program made begins no runs", async () => {
+test("a trigger that a removed member's program created starts no runs", async () => {
   const program = await makeKey(bob.key, ["triggers:write", "runs:write"]);
   const may = () => whoStillMay(env.DB, tenant.scope, program.id, "runs:write", tenant.clock.now);
   expect(await may()).toBe(program.id);
@@ -163,7 +160,7 @@ test("what a removed member's program made begins no runs", async () => {
   expect(await may()).toBeNull();
 });
 
-test.each(["demoted", "removed"])("a link to a report ends when whoever made it is %s", async (how) => {
+test.each(["demoted", "removed"])("a link to a report ends when its creator is %s", async (how) => {
   const id = await endedRun();
   const header = { "rollcall-project": tenant.scope.projectId };
   const linkBy = async (key: string) => {
@@ -179,30 +176,33 @@ test.each(["demoted", "removed"])("a link to a report ends when whoever made it 
   expect([await read(theirs), await read(others)]).toEqual([401, 200]);
 });
 
-test.each(["demoted", "removed"])("who was just %s gives nobody a right, whatever isolates remember", async (how) => {
-  const program = await makeKey(bob.key, ["runs:read"]);
-  const friend = await join("viewer");
-  const other = await makeKey(tenant.admin, ["runs:read"]);
-  expect(await statusOf(bob.key)).toBe(200);
-  await (how === "demoted" ? become("viewer") : remove());
-  const changes = [
-    [`PATCH /v1/people/${bob.id}`, { role: "owner" }],
-    [`PATCH /v1/people/${friend.id}`, { role: "owner" }],
-    [`PATCH /v1/keys/${program.id}`, { scopes: ["admin"] }],
-    [`PATCH /v1/keys/${other.id}`, { scopes: ["admin"] }],
-    [`DELETE /v1/people/${friend.id}`, undefined],
-  ] as const;
-  for (const [route, body] of changes) {
-    const { status } = await tenant.call(bob.key, route, body);
-    expect([route, status >= 400 && status < 500]).toEqual([route, true]);
-  }
-  later();
-  const roles = await rolesOf();
-  expect(roles).toContainEqual([friend.id, "viewer"]);
-  expect(roles).not.toContainEqual([bob.id, "owner"]);
-});
+test.each(["demoted", "removed"])(
+  "a person who was just %s can grant nothing, whatever isolates have cached",
+  async (how) => {
+    const program = await makeKey(bob.key, ["runs:read"]);
+    const friend = await join("viewer");
+    const other = await makeKey(tenant.admin, ["runs:read"]);
+    expect(await statusOf(bob.key)).toBe(200);
+    await (how === "demoted" ? become("viewer") : remove());
+    const changes = [
+      [`PATCH /v1/people/${bob.id}`, { role: "owner" }],
+      [`PATCH /v1/people/${friend.id}`, { role: "owner" }],
+      [`PATCH /v1/keys/${program.id}`, { scopes: ["admin"] }],
+      [`PATCH /v1/keys/${other.id}`, { scopes: ["admin"] }],
+      [`DELETE /v1/people/${friend.id}`, undefined],
+    ] as const;
+    for (const [route, body] of changes) {
+      const { status } = await tenant.call(bob.key, route, body);
+      expect([route, status >= 400 && status < 500]).toEqual([route, true]);
+    }
+    later();
+    const roles = await rolesOf();
+    expect(roles).toContainEqual([friend.id, "viewer"]);
+    expect(roles).not.toContainEqual([bob.id, "owner"]);
+  },
+);
 
-test("a request whose body came after its sender lost the right changes nothing", async () => {
+test("a request whose sender lost the permission before its body arrived changes nothing", async () => {
   const friend = await join("viewer");
   const { readable, writable } = new IdentityTransformStream();
   const reply = tenant.ask(`/v1/people/${friend.id}`, {
@@ -212,7 +212,7 @@ test("a request whose body came after its sender lost the right changes nothing"
   });
   const writer = writable.getWriter();
   const send = (text: string) => writer.write(new TextEncoder().encode(text));
-  // A piece is written once it is read.
+  // The next piece is sent once the first is read.
   await send('{"role":');
   await become("viewer");
   later();
@@ -221,7 +221,7 @@ test("a request whose body came after its sender lost the right changes nothing"
   expect(await rolesOf()).toContainEqual([friend.id, "viewer"]);
 });
 
-test("a key whose scopes a member widened ends with that member, whoever made it", async () => {
+test("a key whose scopes a member widened ends with that member, whoever created it", async () => {
   const other = await makeKey(tenant.admin, ["runs:read"]);
   expect((await tenant.call(bob.key, `PATCH /v1/keys/${other.id}`, { scopes: ["admin"] })).status).toBe(200);
   expect(await statusOf(other.key)).toBe(200);

@@ -11,7 +11,7 @@ async function pageServed(): Promise<{ text: string; headers: Headers }> {
   return { text: await reply.text(), headers: reply.headers };
 }
 
-test("an invitation's link leads to the platform that was asked, with the token where no server sees it", async () => {
+test("an invitation's link leads to the platform of the request, with the token after the #", async () => {
   const { call, admin, app } = await openTenant();
   const { token, url } = (await call(admin, "POST /v1/invitations", REQUEST)).body;
   expect(url).toBe(`http://platform.test/join#${token}`);
@@ -20,7 +20,7 @@ test("an invitation's link leads to the platform that was asked, with the token 
   expect(await reply.text()).not.toContain(token);
 });
 
-test("a repeat says no link again, and a list says none", async () => {
+test("the reply to a repeat and a list contain no link", async () => {
   const { call, admin } = await openTenant();
   const again = () => call(admin, "POST /v1/invitations", REQUEST, { "idempotency-key": "once" });
   expect((await again()).body.url).toMatch(/\/join#rki_/);
@@ -28,7 +28,7 @@ test("a repeat says no link again, and a list says none", async () => {
   expect((await call(admin, "GET /v1/invitations")).body.data[0]).not.toHaveProperty("url");
 });
 
-test("the page loads nothing, and runs only the script that its policy names, which may ask this platform alone", async () => {
+test("the page loads nothing and runs only the script in its policy, which may only call this platform", async () => {
   const { text, headers } = await pageServed();
   expect(text).not.toMatch(/<(img|link|iframe|object)\b|\s(on\w+|style|src|href)=|@import|url\(|innerHTML|eval\(/i);
   const [style = "", ...styles] = matches(text, /<style>([\s\S]*?)<\/style>/g);
@@ -40,7 +40,7 @@ test("the page loads nothing, and runs only the script that its policy names, wh
   );
 });
 
-test("what the page shows has a name for who cannot see it, and every part that its script fills is on it", async () => {
+test("the page is accessible by names, and contains every element that its script fills", async () => {
   const { text } = await pageServed();
   const ids = matches(text, /\sid="([^"]+)"/g);
   expect(new Set(ids).size).toBe(ids.length);

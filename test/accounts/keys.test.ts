@@ -12,7 +12,7 @@ async function made({ call, admin }: Tenant, changes: object = {}) {
   return body;
 }
 
-test("a key is shown once, works as its scopes say, and is stored as a hash", async () => {
+test("a key is shown once, has its scopes, and is stored as a hash", async () => {
   const tenant = await openTenant();
   const { call, admin, scope, clock } = tenant;
   const key = await made(tenant, { project: scope.projectId, requests_per_minute: 90 });
@@ -40,7 +40,7 @@ test("a key is shown once, works as its scopes say, and is stored as a hash", as
   expect((await storedKey(key.id))?.hash).toBe(sha256Hex(token));
 });
 
-test("a list shows keys of every state and no token, page after page", async () => {
+test("a list shows keys in every state, page by page, and no tokens", async () => {
   const tenant = await openTenant();
   const keys = [await made(tenant), await made(tenant), await made(tenant)];
   const first = await tenant.call(tenant.admin, "GET /v1/keys?limit=4");
@@ -52,7 +52,7 @@ test("a list shows keys of every state and no token, page after page", async () 
   for (const { key } of keys) expect(JSON.stringify([first, next])).not.toContain(key.slice(0, 20));
 });
 
-test("a key never makes one that may do more", async () => {
+test("a key cannot create a key with more scopes", async () => {
   const { call, keyWith, scope } = await openTenant();
   const admin = await keyWith({ project_id: null, scopes: ["admin"] });
   const wanted = { name: "x", scopes: ["runs:read", "operator"] };
@@ -69,7 +69,7 @@ test("a key never makes one that may do more", async () => {
   expect((await call(writer, "POST /v1/keys", { ...REQUEST, project: scope.projectId })).status).toBe(403);
 });
 
-test("a key of one project makes keys of that project alone, and sees no others", async () => {
+test("a key of one project creates and sees only keys of that project", async () => {
   const { call, admin, token, scope } = await openTenant();
   const whole = await call(token, "POST /v1/keys", REQUEST);
   expect(whole).toMatchObject({ status: 403, body: { error: { code: "forbidden", param: "project" } } });
@@ -89,7 +89,7 @@ test("a key of one project makes keys of that project alone, and sees no others"
   expect((await storedKey(ofOther.id))?.revoked_at).toBeNull();
 });
 
-test("another organisation's keys are not there", async () => {
+test("another organisation's keys are not found", async () => {
   const [one, other] = [await openTenant(), await openTenant()];
   const { id } = await made(one);
   for (const route of [`GET /v1/keys/${id}`, `DELETE /v1/keys/${id}`]) {
@@ -103,7 +103,7 @@ test("another organisation's keys are not there", async () => {
   expect(await storedKey(id)).toMatchObject({ revoked_at: null, name: "nightly" });
 });
 
-test("a repeat makes no second key, and does not say the first again", async () => {
+test("a repeat creates no second key and does not show the first again", async () => {
   const tenant = await openTenant();
   const { call, admin } = tenant;
   const header = { "idempotency-key": "once" };
@@ -117,7 +117,7 @@ test("a repeat makes no second key, and does not say the first again", async () 
   expect((await call(admin, "POST /v1/keys", { ...REQUEST, name: "other" }, header)).status).toBe(422);
 });
 
-test("a rotated key works until the overlap is over, and its successor has all that it had", async () => {
+test("a rotated key works until the overlap ends, and the new key has all of its attributes", async () => {
   const tenant = await openTenant();
   const { call, admin, clock, scope } = tenant;
   const before = await made(tenant, { project: scope.projectId, requests_per_minute: 90, expires_at: 1_900_000_000 });
@@ -140,7 +140,7 @@ test("a rotated key works until the overlap is over, and its successor has all t
   expect((await call(next.key, "GET /v1/runs")).status).toBe(200);
 });
 
-test("a key is rotated once, however many ask, and a repeat gives the same successor without its token", async () => {
+test("a key is rotated once, also by concurrent requests, and a repeat returns no token", async () => {
   const tenant = await openTenant();
   const { call, admin } = tenant;
   const before = await made(tenant);
@@ -156,7 +156,7 @@ test("a key is rotated once, however many ask, and a repeat gives the same succe
   expect((await call(admin, `POST /v1/keys/${third.id}/rotate`, {}, header)).status).toBe(422);
 });
 
-test("an overlap ends no later than the key would have, and only a key that works is rotated", async () => {
+test("an overlap does not extend a key's life, and only an active key can be rotated", async () => {
   const tenant = await openTenant();
   const { call, admin, clock } = tenant;
   const ends = clock.now / 1000 + 60;
@@ -172,7 +172,7 @@ test("an overlap ends no later than the key would have, and only a key that work
   expect(late).toMatchObject({ status: 409, body: { error: { message: expect.stringContaining("has expired") } } });
 });
 
-test("a revoked key is refused, and revoked again stays as it was", async () => {
+test("a revoked key is refused, and revoking it again changes nothing", async () => {
   const tenant = await openTenant();
   const { call, admin, clock } = tenant;
   const { id, key } = await made(tenant);
@@ -184,7 +184,7 @@ test("a revoked key is refused, and revoked again stays as it was", async () => 
   expect((await call(admin, `PATCH /v1/keys/${id}`, { name: "x" })).status).toBe(409);
 });
 
-test("a patch changes what it names", async () => {
+test("a patch changes only the given fields", async () => {
   const tenant = await openTenant();
   const { call, admin } = tenant;
   const { key, ...before } = await made(tenant, { requests_per_minute: 5 });
@@ -202,13 +202,13 @@ test.each([
   ["expires_at", { expires_at: 1_700_000_000 }],
   ["requests_per_minute", { requests_per_minute: 0 }],
   ["name", { name: "a\nb" }],
-])("a request for a key names the field at fault: %s", async (param, wrong) => {
+])("a request for a key names the wrong field: %s", async (param, wrong) => {
   const { call, admin } = await openTenant();
   const { status, body } = await call(admin, "POST /v1/keys", { ...REQUEST, ...wrong });
   expect([status, body.error.param]).toEqual([400, param]);
 });
 
-/** So many keys nobody has, older than any other, that work or were revoked. */
+/** Inserts this many keys without known tokens, older than all others, active or revoked. */
 async function fill(orgId: string, many: number, revokedAt: number | null): Promise<void> {
   const name = crypto.randomUUID();
   const columns = "id, hash, org_id, name, prefix, last4, scopes, created_by, created_at, revoked_at";
@@ -217,9 +217,9 @@ async function fill(orgId: string, many: number, revokedAt: number | null): Prom
   await env.DB.prepare(`insert into api_keys (${columns}) ${rows}`).bind(many, name, orgId, revokedAt).run();
 }
 
-test("an organisation has so many keys that work and no more", async () => {
+test("an organisation has a maximum of active keys", async () => {
   const { call, admin, scope } = await openTenant();
-  // Two are there: the door's own, and the one that asks.
+  // Two keys exist: the tenant's own, and the calling one.
   await fill(scope.orgId, LIMITS.keys - 3, null);
   const last = await call(admin, "POST /v1/keys", REQUEST);
   expect(last.status).toBe(201);
@@ -230,7 +230,7 @@ test("an organisation has so many keys that work and no more", async () => {
   expect((await call(admin, "POST /v1/keys", REQUEST)).status).toBe(201);
 });
 
-test("of the keys that have ended the latest are kept", async () => {
+test("the latest ended keys are kept", async () => {
   const { call, admin, scope } = await openTenant();
   await fill(scope.orgId, LIMITS.endedAccounts + 5, 1);
   await call(admin, "POST /v1/keys", REQUEST);
@@ -240,7 +240,7 @@ test("of the keys that have ended the latest are kept", async () => {
   expect(await ended.bind(scope.orgId).first()).toEqual({ n: LIMITS.endedAccounts, oldest: 6 });
 });
 
-test("no key outlasts the one that makes it, nor asks more often", async () => {
+test("a new key does not outlast the calling key, nor allow more requests", async () => {
   const { call, keyWith, clock } = await openTenant();
   const expires_at = clock.now + 3_600_000;
   const lent = await keyWith({ project_id: null, expires_at, requests_per_minute: 60 });
@@ -259,7 +259,7 @@ test("no key outlasts the one that makes it, nor asks more often", async () => {
   expect((await call(lent, `PATCH /v1/keys/${id}`, { requests_per_minute: 5 })).status).toBe(200);
 });
 
-test("a key that ends rotates none into one that outlasts it, but itself", async () => {
+test("a key with an expiry can rotate no key that outlasts it, except itself", async () => {
   const tenant = await openTenant();
   const { call, keyWith, clock } = tenant;
   const ends = clock.now / 1000 + 3600;
@@ -276,7 +276,7 @@ test("a key that ends rotates none into one that outlasts it, but itself", async
   expect((await call(lent, `POST /v1/keys/${who}/rotate`, {})).body.expires_at).toBe(ends);
 });
 
-test("a key that may do more is neither changed nor revoked, but by itself", async () => {
+test("only the key itself can change or revoke a key that has more scopes than the caller", async () => {
   const { call, admin, keyWith } = await openTenant();
   const { id } = (
     await call(await keyWith({ project_id: null, scopes: ["admin", "operator"] }), "POST /v1/keys", {
@@ -296,7 +296,7 @@ test("a key that may do more is neither changed nor revoked, but by itself", asy
   }
 });
 
-test("an organisation with an operator's key is deleted by an operator alone", async () => {
+test("only an operator can delete an organisation that has an operator's key", async () => {
   const { call, admin, keyWith, scope } = await openTenant();
   const operator = await keyWith({ project_id: null, scopes: ["admin", "operator"] });
   const refused = await call(admin, "DELETE /v1/organization", { confirm: scope.orgId });
@@ -310,10 +310,10 @@ test("an organisation with an operator's key is deleted by an operator alone", a
   expect(status).toBe(202);
 });
 
-test("what cannot be made since its organisation or project is being deleted is refused for that reason", async () => {
+test("creating something in an organisation or project that is being deleted is refused for that reason", async () => {
   const { call, admin, token, scope } = await openTenant();
   const own = (await call(token, "GET /v1/whoami")).body.who;
-  // Let in once, they stay known for 2 seconds.
+  // After one request, the keys stay cached for 2 seconds.
   expect((await call(admin, "GET /v1/keys")).status).toBe(200);
   await env.DB.prepare("update projects set deleted_at = 1, name = null where id = ?").bind(scope.projectId).run();
   const rotated = await call(admin, `POST /v1/keys/${own}/rotate`, {});

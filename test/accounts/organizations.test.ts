@@ -11,7 +11,7 @@ import { openTenant } from "./tenant.ts";
 
 const TOKEN = "the deployment's own token, of 32 characters";
 
-/** Asks a deployment that has this token. */
+/** Sends a bootstrap request to a deployment with this token. */
 async function bootstrapWith(own: string | undefined, given: string, body: object = { name: "Example Labs" }) {
   const app = createApp(
     {
@@ -37,7 +37,7 @@ async function bootstrapWith(own: string | undefined, given: string, body: objec
 
 const OWN = TOKEN.replaceAll(" ", "-");
 
-test("nothing is at the bootstrap of a deployment without a token, and another token makes nothing", async () => {
+test("a deployment without a token has no bootstrap route, and a wrong token creates nothing", async () => {
   await env.DB.exec("delete from organizations; delete from deletions");
   expect((await bootstrapWith(undefined, TOKEN, {})).status).toBe(404);
   expect((await bootstrapWith("", "")).status).toBe(404);
@@ -45,7 +45,7 @@ test("nothing is at the bootstrap of a deployment without a token, and another t
   expect(await env.DB.prepare("select count(*) as n from organizations").first("n")).toBe(0);
 });
 
-test("of two who bootstrap at once one makes the first organisation, whose key may do everything", async () => {
+test("of two concurrent bootstraps one creates the first organisation, whose key has all scopes", async () => {
   await env.DB.exec("delete from organizations; delete from deletions");
   const both = await Promise.all([1, 2].map(() => bootstrapWith(OWN, TOKEN)));
   expect(both.map(({ status }) => status).sort()).toEqual([201, 409]);
@@ -69,18 +69,18 @@ test("of two who bootstrap at once one makes the first organisation, whose key m
   expect(data).toMatchObject([{ who: "bootstrap", action: "createFirstOrganization", made: made.key.id, status: 201 }]);
 });
 
-test("a token that could be guessed is none", async () => {
+test("a token that is too short is not accepted", async () => {
   const reply = await bootstrapWith("short", "short");
   expect([reply.status, reply.body.error.message]).toEqual([404, expect.stringContaining("fewer than 32 characters")]);
 });
 
-test("a deployment whose organisations are all being deleted is not bootstrapped again", async () => {
+test("a deployment whose organisations are all being deleted cannot be bootstrapped again", async () => {
   await openTenant();
   await env.DB.prepare("update organizations set deleted_at = 1").run();
   expect((await bootstrapWith(OWN, TOKEN)).status).toBe(409);
 });
 
-test("a deployment whose only organisation is gone altogether is not bootstrapped again", async () => {
+test("a deployment whose only organisation was deleted cannot be bootstrapped again", async () => {
   await env.DB.exec("delete from organizations; delete from deletions");
   const receipt = `insert into deletions (id, org_id, kind, target_id, state, counts, requested_by, created_at)
     values ('del_gone', 'org_gone', 'organization', 'org_gone', 'done', '{}', 'key_1', 1)`;
@@ -90,7 +90,7 @@ test("a deployment whose only organisation is gone altogether is not bootstrappe
   expect((await bootstrapWith(OWN, TOKEN)).status).toBe(201);
 });
 
-test("an operator makes an organisation with a project and a key, which is said once", async () => {
+test("an operator creates an organisation with a project and a key, which is shown once", async () => {
   const { call, keyWith } = await openTenant();
   const operator = await keyWith({ project_id: null, scopes: ["operator"] });
   const request = { name: "Customer", project: "evals", limits: { runs_in_flight: 3 } };
@@ -114,7 +114,7 @@ test("an operator makes an organisation with a project and a key, which is said 
   expect(again.body).toEqual({ ...body, key: { ...body.key, key: null } });
 });
 
-test("who is no operator makes no organisation, sees none, and sets no limits", async () => {
+test("only an operator creates and lists organisations and sets limits", async () => {
   const { call, admin, scope } = await openTenant();
   expect((await call(admin, "POST /v1/organizations", { name: "x" })).status).toBe(403);
   expect((await call(admin, "GET /v1/organizations")).status).toBe(403);
@@ -122,7 +122,7 @@ test("who is no operator makes no organisation, sees none, and sets no limits", 
   expect((await call(admin, `PATCH /v1/organizations/${scope.orgId}`, { limits })).status).toBe(403);
 });
 
-test("an operator lists organisations and sets their limits one by one, and sees nothing that is theirs", async () => {
+test("an operator lists organisations and sets their limits one by one, and sees none of their data", async () => {
   const [tenant, { call, keyWith, scope: own }] = [await openTenant(), await openTenant()];
   const operator = await keyWith({ project_id: null, scopes: ["operator"] });
   const { orgId } = tenant.scope;
@@ -147,7 +147,7 @@ test("an operator lists organisations and sets their limits one by one, and sees
   expect((await call(operator, path, { limits: { runs: 1 } })).body.error.param).toBe("limits.runs");
 });
 
-test("an organisation changes its own name and the hosts it calls", async () => {
+test("an organisation changes its own name and allowed hosts", async () => {
   const { call, admin, token } = await openTenant();
   const before = (await call(admin, "GET /v1/organization")).body;
   const change = { name: "Renamed", allowed_hosts: ["gpu.example", "*.models.example"] };
@@ -159,7 +159,7 @@ test("an organisation changes its own name and the hosts it calls", async () => 
   expect([wrong.status, wrong.body.error.param]).toEqual([400, "allowed_hosts[1]"]);
 });
 
-test("whoami tells of a key of one project which it is, and until when it works", async () => {
+test("whoami shows a key's project and expiry", async () => {
   const { call, keyWith, scope, clock } = await openTenant();
   const ends = clock.now + 90_000;
   const key = await keyWith({ scopes: ["runs:read"], expires_at: ends });

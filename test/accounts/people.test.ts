@@ -7,7 +7,7 @@ import { openTenant, type Tenant } from "./tenant.ts";
 
 const DAY_MS = 24 * 3600 * 1000;
 
-/** All that a role comes to. */
+/** All scopes of a role. */
 const allowed = (role: Role) => PERMISSIONS.filter((one) => permits(PERMISSIONS_OF[role], one));
 
 const emailOf = (name: string) => `${name}-${crypto.randomUUID()}@example.com`;
@@ -21,14 +21,14 @@ async function invited({ call, admin }: Tenant, role: Role, email = emailOf("ann
 const accept = ({ call, token }: Tenant, invitation: string, name: string | null = "Ann") =>
   call(token, "POST /v1/invitations/accept", { token: invitation, name });
 
-/** A member of that role: the person, and a key of theirs. */
+/** Makes a person a member with that role; returns the person and their key. */
 async function join(tenant: Tenant, role: Role, email = emailOf("ann"), key = tenant.token) {
   const { status, body } = await accept({ ...tenant, token: key }, (await invited(tenant, role, email)).token);
   expect(status).toBe(201);
   return { ...body.person, key: body.key.key, keyId: body.key.id };
 }
 
-test("an invitation is shown with its token once, by hash alone in the database, and is good for 7 days", async () => {
+test("an invitation's token is shown once, stored only as a hash, and valid for 7 days", async () => {
   const tenant = await openTenant();
   const { call, admin, clock } = tenant;
   const { token, url: _, ...view } = await invited(tenant, "developer", "Ann@Example.COM");
@@ -50,7 +50,7 @@ test("an invitation is shown with its token once, by hash alone in the database,
 });
 
 test.each(["owner", "developer", "viewer"] as const)(
-  "who accepts becomes a %s, with a key of that role",
+  "a person who accepts becomes a %s, with a key of that role",
   async (role) => {
     const tenant = await openTenant();
     const { call, admin, scope, clock } = tenant;
@@ -83,7 +83,7 @@ test.each(["owner", "developer", "viewer"] as const)(
   },
 );
 
-test("of two who accept at once one becomes a member, and nobody after", async () => {
+test("of two people who accept at once one becomes a member, and nobody later", async () => {
   const tenant = await openTenant();
   const { token } = await invited(tenant, "viewer");
   const both = await Promise.all([1, 2].map(() => accept(tenant, token)));
@@ -94,7 +94,7 @@ test("of two who accept at once one becomes a member, and nobody after", async (
   expect(await keys.bind(tenant.scope.orgId).first("n")).toBe(1);
 });
 
-test("an invitation that expired, was taken back or was never made gives nothing", async () => {
+test("an invitation that expired, was revoked or never existed gives nothing", async () => {
   const tenant = await openTenant();
   const { call, admin, clock } = tenant;
   const gone = await invited(tenant, "owner");
@@ -122,7 +122,7 @@ test("an invitation to an organisation that is being deleted gives nothing", asy
   expect((await accept(tenant, token)).status).toBe(404);
 });
 
-test("a member who is invited again and accepts with their key gets another, and keeps the role", async () => {
+test("a member who accepts another invitation with their key gets another key and keeps the role", async () => {
   const tenant = await openTenant();
   const email = emailOf("ann");
   const first = await join(tenant, "viewer", email);
@@ -134,7 +134,7 @@ test("a member who is invited again and accepts with their key gets another, and
   }
 });
 
-test("one person may be a member of two organisations, and a key of one is none of the other", async () => {
+test("one person can be a member of two organisations, and a key of one does not work in the other", async () => {
   const [one, other] = [await openTenant(), await openTenant()];
   const email = emailOf("ann");
   const here = await join(one, "owner", email);
@@ -150,7 +150,7 @@ test("one person may be a member of two organisations, and a key of one is none 
   expect((await other.call(there.key, "GET /v1/whoami")).status).toBe(200);
 });
 
-test("what a person is called in one organisation no other sees", async () => {
+test("a person's name in one organisation is not visible in another", async () => {
   const [one, other] = [await openTenant(), await openTenant()];
   const email = emailOf("ann");
   const here = (await accept(one, (await invited(one, "viewer", email)).token, "Ann of One")).body;
@@ -162,7 +162,7 @@ test("what a person is called in one organisation no other sees", async () => {
   expect((await one.call(one.admin, "GET /v1/people")).body.data[0].name).toBe("Ann of One");
 });
 
-test("of who is a member of nothing any more, or never was, no row stays", async () => {
+test("a person without any membership has no row", async () => {
   const [one, other] = [await openTenant(), await openTenant()];
   const email = emailOf("ann");
   const rows = () => env.DB.prepare("select count(*) as n from people where email = ?").bind(email).first("n");
@@ -197,7 +197,7 @@ test("a person's keys follow the role, up and down", async () => {
   expect(refused).toMatchObject({ status: 409, body: { error: { param: "scopes" } } });
 });
 
-test("the only owner is neither removed nor made less, also when two owners remove each other", async () => {
+test("the only owner cannot be removed or demoted, also when two owners remove each other", async () => {
   const tenant = await openTenant();
   const { call, admin, clock } = tenant;
   const email = emailOf("owner");
@@ -218,7 +218,7 @@ test("the only owner is neither removed nor made less, also when two owners remo
   expect(roles.filter((role: string) => role === "owner")).toEqual(["owner"]);
 });
 
-test("who is removed loses their keys, those of their programs, and what would let them in again", async () => {
+test("a removed person loses their keys, their programs' keys, and every way to get in again", async () => {
   const tenant = await openTenant();
   const { call, admin, clock } = tenant;
   await join(tenant, "owner");
@@ -239,7 +239,7 @@ test("who is removed loses their keys, those of their programs, and what would l
   expect((await call(admin, `DELETE /v1/people/${bob.id}`)).status).toBe(404);
 });
 
-test("a person's key is rotated by that person alone", async () => {
+test("only the person can rotate a person's key", async () => {
   const tenant = await openTenant();
   const { call, admin } = tenant;
   const owner = await join(tenant, "owner");
@@ -250,7 +250,7 @@ test("a person's key is rotated by that person alone", async () => {
   expect([status, body.person_id]).toEqual([201, owner.id]);
 });
 
-test("a repeat of an invitation makes none, and does not say the token again", async () => {
+test("a repeat of an invitation creates none and does not show the token again", async () => {
   const { call, admin } = await openTenant();
   const [request, header] = [{ email: emailOf("ann"), role: "viewer" }, { "idempotency-key": "once" }];
   const both = await Promise.all([1, 2].map(() => call(admin, "POST /v1/invitations", request, header)));
@@ -258,7 +258,7 @@ test("a repeat of an invitation makes none, and does not say the token again", a
   expect((await call(admin, "GET /v1/invitations")).body.data.length).toBe(1);
 });
 
-test("people and invitations are their organisation's, and no key of one project sees them", async () => {
+test("people and invitations belong to their organisation, and a key of one project does not see them", async () => {
   const [tenant, other] = [await openTenant(), await openTenant()];
   const { id } = await join(tenant, "viewer");
   const invitation = await invited(tenant, "viewer");
@@ -277,7 +277,7 @@ test("people and invitations are their organisation's, and no key of one project
   expect((await tenant.call(tenant.token, "POST /v1/invitations", request)).status).toBe(403);
 });
 
-test("people are listed by the time they joined, page after page", async () => {
+test("people are listed by the time they joined, page by page", async () => {
   const tenant = await openTenant();
   const { call, admin, clock } = tenant;
   const ids: string[] = [];
@@ -290,7 +290,7 @@ test("people are listed by the time they joined, page after page", async () => {
   expect([...first.data, ...rest.data].map(({ id }) => id)).toEqual(ids);
 });
 
-test("so many invitations wait and so many members are, and no more", async () => {
+test("an organisation has a maximum of open invitations and of members", async () => {
   const tenant = await openTenant();
   const { call, admin, scope, clock } = tenant;
   const { token, email } = await invited(tenant, "viewer");
@@ -312,13 +312,13 @@ test("so many invitations wait and so many members are, and no more", async () =
 test.each([
   ["email", { email: "nobody", role: "viewer" }],
   ["role", { email: "ann@example.com", role: "admin" }],
-])("an invitation names the field at fault: %s", async (param, request) => {
+])("an invitation names the wrong field: %s", async (param, request) => {
   const { call, admin } = await openTenant();
   const { status, body } = await call(admin, "POST /v1/invitations", request);
   expect([status, body.error.param]).toEqual([400, param]);
 });
 
-test("a key with an end or a limit of its own invites nobody", async () => {
+test("a key with an expiry or a limit of its own cannot invite", async () => {
   const { call, keyWith, clock } = await openTenant();
   for (const own of [{ expires_at: clock.now + 3_600_000 }, { requests_per_minute: 60 }]) {
     const key = await keyWith({ project_id: null, ...own });

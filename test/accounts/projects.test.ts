@@ -4,7 +4,7 @@ import { DEFAULT_RETENTION } from "../../src/contract/identity.ts";
 import { LIMITS } from "../../src/contract/limits.ts";
 import { openTenant } from "./tenant.ts";
 
-test("a project is made, read by id and by name, and keeps things as long as the defaults say", async () => {
+test("a project is created, read by id and by name, and has the default retention", async () => {
   const { call, admin, clock } = await openTenant();
   const { status, body, headers } = await call(admin, "POST /v1/projects", {
     name: "math",
@@ -24,7 +24,7 @@ test("a project is made, read by id and by name, and keeps things as long as the
   expect(listed.body.data.map(({ id }: { id: string }) => id)).toContain(body.id);
 });
 
-test("what a new project holds is apart from the others", async () => {
+test("the data of a new project is separate from the others", async () => {
   const { call, admin, token } = await openTenant();
   await call(admin, "POST /v1/projects", { name: "math" });
   const header = { "rollcall-project": "math" };
@@ -34,7 +34,7 @@ test("what a new project holds is apart from the others", async () => {
   expect((await call(token, "GET /v1/secrets/SEARCH_KEY")).status).toBe(404);
 });
 
-test("a name is free or a conflict, in a patch too, and only within its organisation", async () => {
+test("a name is free or a conflict, in a patch too, and unique only within its organisation", async () => {
   const [one, other] = [await openTenant(), await openTenant()];
   const taken = { status: 409, body: { error: { code: "conflict", param: "name" } } };
   await one.call(one.admin, "POST /v1/projects", { name: "math" });
@@ -46,7 +46,7 @@ test("a name is free or a conflict, in a patch too, and only within its organisa
   expect((await other.call(other.admin, `PATCH /v1/projects/${body.id}`, { name: "x" })).status).toBe(404);
 });
 
-test("a patch changes what it names; of two at once neither is lost", async () => {
+test("a patch changes only the given fields, and of two concurrent patches none is lost", async () => {
   const { call, admin } = await openTenant();
   const { body } = await call(admin, "POST /v1/projects", { name: "math", retention: { verdicts_days: null } });
   const path = `PATCH /v1/projects/math`;
@@ -58,7 +58,7 @@ test("a patch changes what it names; of two at once neither is lost", async () =
   expect(renamed.body).toEqual({ ...body, name: "algebra", retention: { ...retention, runs_days: null } });
 });
 
-test("a repeat makes nothing new", async () => {
+test("a repeat creates nothing", async () => {
   const { call, admin } = await openTenant();
   const header = { "idempotency-key": "once" };
   const both = await Promise.all([1, 2].map(() => call(admin, "POST /v1/projects", { name: "math" }, header)));
@@ -66,7 +66,7 @@ test("a repeat makes nothing new", async () => {
   expect(both[0]?.body).toEqual(both[1]?.body);
 });
 
-test("a key of one project sees that one, and makes none", async () => {
+test("a key of one project sees only that project and creates none", async () => {
   const { call, admin, token, scope } = await openTenant();
   const { body } = await call(admin, "POST /v1/projects", { name: "math" });
   expect((await call(token, "GET /v1/projects")).body.data.map(({ id }: { id: string }) => id)).toEqual([
@@ -77,7 +77,7 @@ test("a key of one project sees that one, and makes none", async () => {
   expect((await call(token, "POST /v1/projects", { name: "more" })).status).toBe(403);
 });
 
-test("an organisation has so many projects and no more", async () => {
+test("an organisation has a maximum of projects", async () => {
   const { call, admin, scope } = await openTenant();
   const rows = `with recursive n (i) as (select 1 union all select i + 1 from n where i < ?1)
     select ?2 || i, ?2, 'p' || i, '{}', i from n`;
@@ -88,7 +88,7 @@ test("an organisation has so many projects and no more", async () => {
   expect((await call(admin, "POST /v1/projects", { name: "more" })).status).toBe(409);
 });
 
-test.each(["pj_math", "", "a b", "-a", "x".repeat(64)])("%j is no name of a project", async (name) => {
+test.each(["pj_math", "", "a b", "-a", "x".repeat(64)])("%j is not a valid project name", async (name) => {
   const { call, admin } = await openTenant();
   const { status, body } = await call(admin, "POST /v1/projects", { name });
   expect([status, body.error.param]).toEqual([400, "name"]);

@@ -1,4 +1,4 @@
-/** The same of organisations and of what they have: projects, keys, people, sessions. */
+/** Query cases for organisations and what belongs to them: projects, keys, people, sessions. */
 import * as apiKeys from "../../src/accounts/queries/api-keys.ts";
 import * as invitations from "../../src/accounts/queries/invitations.ts";
 import * as keys from "../../src/accounts/queries/keys.ts";
@@ -15,7 +15,7 @@ import { keyRow } from "./admit.ts";
 const FIRST = { after: null, limit: 10, order: "asc" } as const;
 const at = { created_at: 2000 };
 
-/** Who may change anything in the organisation that is asked in. */
+/** A key that may change anything in the organisation. */
 const adminOf = async (d1: D1Database, orgId: string) => {
   const key = { ...newKey(""), project_id: null, scopes: ["admin" as const] };
   await apiKeys.insertApiKey(d1, orgId, key, null);
@@ -105,7 +105,7 @@ export const ACCOUNT_CASES: Readonly<Record<string, OrganizationCase>> = {
   },
 };
 
-/** To these a project beside in the same organisation is a stranger as well. */
+/** For these queries, another project of the same organisation is out of reach too. */
 export const IN_REACH: typeof ACCOUNT_CASES = {
   findApiKey: (d1, reach, mark) => apiKeys.findApiKey(d1, reach, `key_${mark}`),
   listApiKeys: (d1, reach) => apiKeys.listApiKeys(d1, reach, FIRST),

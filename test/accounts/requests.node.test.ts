@@ -3,7 +3,7 @@ import { RequestBudget } from "../../src/accounts/request-budget.ts";
 import { RequestLeases } from "../../src/accounts/request-leases.ts";
 import type { RequestsAsk } from "../../src/accounts/rpc.ts";
 
-/** A clock that goes to the next moment somebody waits for once nobody has anything else to do. */
+/** A clock that moves to the next awaited time once there is nothing else to do. */
 function newClock() {
   const clock = { now: 1_000_000 };
   const timers: { at: number; ring: () => void }[] = [];
@@ -41,7 +41,7 @@ function counter(limit: number, askMs = 0) {
 
 const letIn = (answers: readonly boolean[]) => answers.filter((one) => one).length;
 
-test("a block serves many requests with one call", async () => {
+test("one call gets a block for many requests", async () => {
   const { isolate, asks, clock } = counter(60_000);
   const request = isolate();
   for (let second = 0; second < 60; second += 1) {
@@ -52,7 +52,7 @@ test("a block serves many requests with one call", async () => {
 });
 
 test.each([0, 40])(
-  "a whole minute's requests at once are let in, and no more, when an ask takes %i ms",
+  "a whole minute's requests at once are allowed, and no more, when an ask takes %i ms",
   async (askMs) => {
     for (const limit of [60, 600]) {
       const { isolate, clock, asks } = counter(limit, askMs);
@@ -71,7 +71,7 @@ test.each([0, 40])(
   },
 );
 
-test("a block lasts five seconds: what is left of it then is not used, and goes back with the next ask", async () => {
+test("a block lasts five seconds: its rest is not used afterwards and is given back with the next ask", async () => {
   const { times, clock } = counter(600);
   const asked: RequestsAsk[] = [];
   const leases = new RequestLeases();
@@ -89,7 +89,7 @@ test("a block lasts five seconds: what is left of it then is not used, and goes 
   expect(asked.map(({ unused }) => unused)).toEqual([0, 8]);
 });
 
-test("after a refusal nobody is asked before something may be granted, and at the latest after five seconds", async () => {
+test("after a refusal nobody asks before something may be granted, or for at most five seconds", async () => {
   for (const [retryMs, waits] of [
     [1, 250],
     [900, 900],
@@ -111,7 +111,7 @@ test("after a refusal nobody is asked before something may be granted, and at th
   }
 });
 
-test("several isolates together never let through more than the limit and what fills meanwhile", async () => {
+test("several isolates together never allow more than the limit and what fills meanwhile", async () => {
   const { isolate, clock } = counter(600);
   const isolates = Array.from({ length: 7 }, isolate);
   const begun = clock.now;
@@ -156,14 +156,14 @@ test("a small limit is shared: no isolate takes more than it needs at first", as
   for (const request of isolates) expect(await request()).toBe(false);
 });
 
-test("a limit of none lets nothing through and says to wait", async () => {
+test("a limit of 0 allows nothing and says how long to wait", async () => {
   const budget = new RequestBudget();
   const { times } = counter(0);
   const taken = await new RequestLeases().take("key", 0, times, async (asked) => budget.take(asked, 5));
   expect(taken).toMatchObject({ limit: 0, remaining: 0, refusedMs: 5000 });
 });
 
-test("an ask that never comes back holds nobody up for longer than 2 s", async () => {
+test("an ask that never returns delays nobody for more than 2 s", async () => {
   const { times } = counter(100);
   const budget = new RequestBudget();
   const leases = new RequestLeases();

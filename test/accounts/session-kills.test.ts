@@ -1,4 +1,4 @@
-/** A platform that is killed while a browser signs in, at any call of its database, before and after it. */
+/** A platform that is killed while a browser signs in, before and after each call to its database. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { sha256Hex } from "../../src/kernel/kit/secrets.ts";
@@ -31,14 +31,14 @@ const signIn = async (tenant: Tenant, body: object) => {
   return [(await browser.ask("POST /v1/session", body)).status, (await browser.ask("GET /v1/whoami")).status];
 };
 
-/** Signs in on a platform that is killed; what its browser was answered, or that it was killed. */
+/** Signs in on a platform that is killed. Returns the status of the answer, or "killed". */
 async function cutOff(tenant: Tenant, body: object, { call, at }: (typeof CUTS)[number]): Promise<number | "killed"> {
   const { DB, killed } = killedAt(env.DB, call, at);
   const reply = openBrowser(tenant, HTTPS, { DB }).ask("POST /v1/session", body);
   return await Promise.race([reply.then(({ status }) => status), killed.then(() => "killed" as const)]);
 }
 
-test("a code is used up with its session or not at all, and whoever was cut off gets in by it or by another", async () => {
+test("a code is used and its session created together or not at all, and a sign-in can be repeated", async () => {
   const met: (number | "killed")[] = [];
   for (const cut of CUTS) {
     const tenant = await openTenant();
@@ -50,7 +50,7 @@ test("a code is used up with its session or not at all, and whoever was cut off 
     expect([cut, begun + left]).toEqual([cut, 1]);
     const [again, another] = [await signIn(tenant, { code }), await signIn(tenant, { code: await codeOf(tenant) })];
     expect([cut, again, another]).toEqual([cut, left === 1 ? [201, 200] : [401, 401], [201, 200]]);
-    // What nobody has the cookie of is listed and can be ended as any other, and ends by itself.
+    // A session whose cookie was lost is listed, can be ended, and expires like any other.
     const listed = (await tenant.call(tenant.admin, "GET /v1/sessions")).body.data;
     expect([cut, listed.length]).toEqual([cut, begun + left + 1]);
     tenant.clock.now += 12 * 3600_000;
@@ -62,7 +62,7 @@ test("a code is used up with its session or not at all, and whoever was cut off 
   expect(met).toEqual(met.map((_, at) => (at < 2 * calls ? "killed" : 201)));
 });
 
-test("a sign-in by a key that was cut off is made again, and its session is the only thing that it left", async () => {
+test("an interrupted sign-in with a key can be repeated, and leaves only its session", async () => {
   const met: (number | "killed")[] = [];
   for (const cut of CUTS) {
     const tenant = await openTenant();
@@ -76,7 +76,7 @@ test("a sign-in by a key that was cut off is made again, and its session is the 
   expect(met.indexOf(201)).toBeGreaterThan(4);
 });
 
-test("a code that was cut off as it was made is good for nothing, and goes with the next", async () => {
+test("a code whose creation was interrupted does not work, and is deleted with the next one", async () => {
   for (const at of ["before", "after"] as const) {
     const tenant = await openTenant();
     const { orgId } = tenant.scope;

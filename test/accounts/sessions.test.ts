@@ -1,4 +1,4 @@
-/** Browsers: how one is signed in, what its cookie is good for, and when that ends. */
+/** Browser sessions: how they start, what their cookie allows, and when they end. */
 import { env } from "cloudflare:workers";
 import { drizzle } from "drizzle-orm/d1";
 import { expect, test } from "vitest";
@@ -24,7 +24,7 @@ async function signedIn(tenant: Tenant, key = tenant.admin): Promise<Browser> {
 
 const statusOf = async (asked: Promise<Response>) => (await asked).status;
 
-test("a one-time code becomes a session that is what its key is, and becomes none again", async () => {
+test("a one-time code starts one session, which has its key's permissions", async () => {
   const tenant = await openTenant();
   const key = await tenant.keyWith({ scopes: ["runs:read"] });
   const { status, body } = await tenant.call(key, "POST /v1/sign-in-codes");
@@ -42,7 +42,7 @@ test("a one-time code becomes a session that is what its key is, and becomes non
   expect([await statusOf(browser.ask("GET /v1/runs")), await statusOf(browser.ask("GET /v1/keys"))]).toEqual([
     200, 403,
   ]);
-  // Whoever shows a key is who that says.
+  // A request with a key is the key's, not the session's.
   const keyed = { authorization: `Bearer ${tenant.admin}` };
   expect(
     (await (await browser.ask("GET /v1/whoami", undefined, keyed)).json<{ session: unknown }>()).session,
@@ -53,7 +53,7 @@ test("a one-time code becomes a session that is what its key is, and becomes non
   expect(log[0]).toMatchObject({ who: mine.who, made: session.id });
 });
 
-test("of two browsers that come with one code at the same moment one is signed in", async () => {
+test("of two browsers with one code at the same time one is signed in", async () => {
   const tenant = await openTenant();
   const { code } = (await tenant.call(tenant.admin, "POST /v1/sign-in-codes")).body;
   const both = [openBrowser(tenant, HTTPS), openBrowser(tenant, HTTPS)];
@@ -61,7 +61,7 @@ test("of two browsers that come with one code at the same moment one is signed i
   expect(met.sort()).toEqual([201, 401]);
 });
 
-test("a code ends after five minutes, and with the key that asked for it", async () => {
+test("a code ends after five minutes, and with the key that created it", async () => {
   const tenant = await openTenant();
   const browser = openBrowser(tenant, HTTPS);
   const newCode = async (key: string) => (await tenant.call(key, "POST /v1/sign-in-codes")).body.code;
@@ -75,7 +75,7 @@ test("a code ends after five minutes, and with the key that asked for it", async
   expect(await statusOf(browser.ask("POST /v1/session", { code }))).toBe(401);
 });
 
-test("a key that is pasted signs in, a wrong one and a trainer's token do not, and neither does both or none", async () => {
+test("a pasted key signs in; a wrong key, a trainer's token, both or neither do not", async () => {
   const tenant = await openTenant();
   const browser = openBrowser(tenant, HTTPS);
   const signIn = (body: object) => statusOf(browser.ask("POST /v1/session", body));
@@ -87,7 +87,7 @@ test("a key that is pasted signs in, a wrong one and a trainer's token do not, a
   expect([await signIn({}), await signIn({ key: "x", code: "y" })]).toEqual([400, 400]);
 });
 
-test("a key signs in only so often in a minute: each time is a row, and an entry of the audit log", async () => {
+test("a key can sign in only some times a minute, since each time adds a row and an audit entry", async () => {
   const tenant = await openTenant();
   const asked: string[] = [];
   const limit = async ({ key }: { key: string }) => ({ success: asked.push(key) < 2 });
@@ -118,7 +118,7 @@ test("a session ends after twelve hours, with its key, by signing out, and when 
   await tenant.call(tenant.admin, `DELETE /v1/keys/${who}`);
   tenant.clock.now += REMEMBERED_MS;
   expect(await Promise.all([out, revoked, followed, old, soon].map(asks))).toEqual([401, 401, 401, 200, 200]);
-  // The browser is told to forget what is good for nothing.
+  // The browser is told to delete a cookie that no longer works.
   expect([out.cookie(), revoked.cookie()]).toEqual(["", ""]);
   tenant.clock.now += HOUR;
   expect(await Promise.all([old, soon].map(asks))).toEqual([200, 401]);
@@ -126,7 +126,7 @@ test("a session ends after twelve hours, with its key, by signing out, and when 
   expect(await asks(old)).toBe(401);
 });
 
-test("a person's session may do what the role allows at that moment, and ends with the membership", async () => {
+test("a person's session has the current permissions of the role and ends with the membership", async () => {
   const tenant = await openTenant();
   const person = { id: await joined(tenant.scope.orgId, "viewer") };
   await joined(tenant.scope.orgId, "owner");
@@ -148,7 +148,7 @@ test("a person's session may do what the role allows at that moment, and ends wi
   expect(await beginSession(env.DB, tenant.scope.orgId, { ...row, id: "ses_2", hash: "2" }, null)).toBe(false);
 });
 
-test("a session makes no codes, so that none outlives its twelve hours", async () => {
+test("a session cannot create codes, so that none outlives its twelve hours", async () => {
   const browser = await signedIn(await openTenant());
   expect(await statusOf(browser.ask("POST /v1/sign-in-codes"))).toBe(403);
 });
@@ -176,7 +176,7 @@ test.each([
   ["PATCH /v1/organization", { origin: "null" }, 403],
   ["PATCH /v1/organization", { origin: "https://platform.test:444" }, 403],
   ["PATCH /v1/organization", { "sec-fetch-site": "none" }, 403],
-])("%s with the cookie and %j is %s: other pages ask in vain", async (route, headers, status) => {
+])("%s with the cookie and %j is %s: other pages cannot use it", async (route, headers, status) => {
   const browser = await signedIn(await openTenant());
   const body = route.startsWith("PATCH") ? { name: "n" } : undefined;
   expect(await statusOf(browser.ask(route, body, headers))).toBe(status);
@@ -197,7 +197,7 @@ test.each([
   if (status !== 201) return;
   const cookie = reply.headers.get("set-cookie") ?? "";
   expect(cookie).toMatch(/^rollcall-8787=rks_\w+; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/);
-  // The same cookie reaches every port and every name; it counts at none but its own.
+  // The same cookie reaches every port and name, and only counts at its own.
   const rebound = openBrowser(tenant, "http://rebound.test:8787", { LOCAL_PORT: 8787 });
   rebound.keep(browser.cookie());
   expect([await statusOf(browser.ask("GET /v1/whoami")), await statusOf(rebound.ask("GET /v1/whoami"))]).toEqual([
@@ -205,7 +205,7 @@ test.each([
   ]);
 });
 
-test("deployed, nobody signs in over plain http, and a cookie of two is none", async () => {
+test("a deployment signs nobody in over plain http, and two cookies of the name count as none", async () => {
   const tenant = await openTenant();
   const plain = openBrowser(tenant, "http://platform.test");
   expect(await statusOf(plain.ask("POST /v1/session", { key: tenant.admin }))).toBe(403);
@@ -231,7 +231,7 @@ test("wrong codes and wrong cookies are counted by address, as wrong keys are", 
   expect(counted).toEqual([address, address, address]);
 });
 
-test("the tables hold neither codes nor what cookies hold, and ended rows go as others are made", async () => {
+test("the tables contain no codes or cookie values, and ended rows are deleted when others are created", async () => {
   const tenant = await openTenant();
   const { code } = (await tenant.call(tenant.admin, "POST /v1/sign-in-codes")).body;
   const browser = await signedIn(tenant);
@@ -247,7 +247,7 @@ test("the tables hold neither codes nor what cookies hold, and ended rows go as 
   expect([(await rowsOf("web_sessions")).length, (await rowsOf("sign_in_codes")).length]).toEqual([1, 0]);
 });
 
-test("a key has fifty sessions at most: the oldest ends", async () => {
+test("a key has at most fifty sessions: the oldest ends", async () => {
   const tenant = await openTenant();
   const first = await signedIn(tenant);
   const { key_id } = (await tenant.call(tenant.admin, "GET /v1/sessions")).body.data[0];
@@ -263,7 +263,7 @@ test("a key has fifty sessions at most: the oldest ends", async () => {
   expect(await statusOf(first.ask("GET /v1/whoami"))).toBe(401);
 });
 
-test("whoever is no admin lists and ends the sessions that their own key signed in, and finds no other", async () => {
+test("a caller without admin lists and ends only the sessions of its own key", async () => {
   const tenant = await openTenant();
   const { call, clock } = tenant;
   const [mine, other] = [
@@ -287,7 +287,7 @@ test("whoever is no admin lists and ends the sessions that their own key signed 
   expect(await idsFor(tenant.admin)).toEqual([firstId, secondId, theirId].sort());
   expect((await call(mine, `GET /v1/sessions?after=${theirId}`)).status).toBe(400);
   expect((await call(mine, `DELETE /v1/sessions/${theirId}`)).status).toBe(404);
-  // One browser ends the other one, and cannot end a stranger's.
+  // One browser can end the other, and cannot end a stranger's session.
   expect(await statusOf(first.ask(`DELETE /v1/sessions/${theirId}`))).toBe(404);
   expect(await statusOf(first.ask(`DELETE /v1/sessions/${secondId}`))).toBe(200);
   clock.now += REMEMBERED_MS;
@@ -296,7 +296,7 @@ test("whoever is no admin lists and ends the sessions that their own key signed 
   expect((await call(tenant.admin, `DELETE /v1/sessions/${theirId}`)).status).toBe(200);
 });
 
-test("a person's sessions are those that they and their keys signed in, of one organisation", async () => {
+test("a person's sessions are those that they and their keys started, in one organisation", async () => {
   const [tenant, elsewhere] = [await openTenant(), await openTenant()];
   const { orgId } = tenant.scope;
   const person = await joined(orgId, "viewer");

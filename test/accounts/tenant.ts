@@ -1,4 +1,4 @@
-/** An organisation of a test's own, with its real services, asked by keys of every kind. */
+/** An organisation for one test, with its real services, called with keys of every kind. */
 import { env } from "cloudflare:workers";
 import type { ApiKeyRow } from "../../src/accounts/tables.ts";
 import { services } from "../../src/kernel/service/services.ts";
@@ -6,11 +6,11 @@ import { type Door, openDoor } from "../kernel/http/door.ts";
 import { admit } from "./admit.ts";
 
 export interface Tenant extends Door {
-  /** A key for the whole organisation, which may do everything in it. */
+  /** A key of the whole organisation with all scopes. */
   readonly admin: string;
-  /** Another key of it. */
+  /** Creates another key of the organisation. */
   readonly keyWith: (changes: Partial<ApiKeyRow>) => Promise<string>;
-  /** The reply to a request with that key, its body parsed. */
+  /** The reply to a request with that key, with its parsed body. */
   readonly call: (key: string, route: string, body?: unknown, headers?: Record<string, string>) => Promise<Reply>;
 }
 
@@ -41,7 +41,7 @@ export async function openTenant(): Promise<Tenant> {
   return { ...door, admin: await keyWith({ project_id: null }), keyWith, call };
 }
 
-/** What is stored under a key's id. */
+/** The stored row of a key. */
 export function storedKey(id: string): Promise<ApiKeyRow | null> {
   return env.DB.prepare("select * from api_keys where id = ?").bind(id).first<ApiKeyRow>();
 }

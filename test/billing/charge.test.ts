@@ -1,4 +1,4 @@
-/** What a rollout is charged, by how it ended. */
+/** What a rollout is charged, depending on how it ended. */
 import { expect, test } from "vitest";
 import { chargeOf, listAt, type RolloutUse } from "../../src/billing/charge.ts";
 import { firstEstimate, nextEstimate } from "../../src/billing/estimate.ts";
@@ -38,11 +38,11 @@ function use(outcome: Outcome, reason: string | null, more: Partial<RolloutUse> 
   };
 }
 
-test("a scored rollout is charged by line, its cached tokens apart, and only judges that the platform offers", () => {
+test("a scored rollout is charged by line, with cached tokens separate, and only for sold judges", () => {
   expect(chargeOf(PRICES, use("scored", null))).toEqual(ALL);
 });
 
-test("the list in force is the one that began last, from its second on; of two that began together the later one", () => {
+test("the list in force is the one that started last, from its first second; of two equals the later one", () => {
   const list = (effective_from: number, name: string) => ({ effective_from, name });
   const lists = [list(200, "b"), list(100, "a"), list(100, "a again")];
   expect([99_999, 100_000, 199_999, 200_000].map((now) => listAt(lists, now)?.name)).toEqual([
@@ -51,7 +51,7 @@ test("the list in force is the one that began last, from its second on; of two t
   expect(listAt([], 5)).toBeNull();
 });
 
-test("tokens of an endpoint that somebody brought cost nothing, and no more is cached than was sent", () => {
+test("tokens of the customer's own endpoint cost nothing, and at most the prompt counts as cached", () => {
   const own = { ...PRICES, policy: null, judges: {} };
   expect(chargeOf(own, use("scored", null))).toEqual({ rollout: 60, turns: 24, scoring: 20 });
   const policy = { prompt_tokens: 5, cached_tokens: 9, completion_tokens: 0 };
@@ -67,7 +67,7 @@ test.each([
   ["cancelled", "user", null],
   ["cancelled", "deadline", null],
   ["cancelled", "budget", null],
-] as const)("%s: %s (%s) pays for all but its scoring", (outcome, reason, error) => {
+] as const)("%s: %s (%s) pays for everything except scoring", (outcome, reason, error) => {
   expect(chargeOf(PRICES, use(outcome, reason, { error }))).toEqual(UNSCORED);
 });
 
@@ -84,19 +84,19 @@ test.each([
   expect(chargeOf(PRICES, use(outcome, reason, { error }))).toEqual({});
 });
 
-test("a model that was given less than the usual time to answer is paid for what it answered before", () => {
+test("after a timeout shorter than the default, the model's earlier answers are charged", () => {
   const late = { error: "ModelError", call_timeout_s: 599 };
   expect(chargeOf(PRICES, use("failed", "timeout", late))).toEqual(UNSCORED);
   expect(chargeOf(PRICES, use("failed", "provider", late))).toEqual({});
 });
 
-test("what left no trajectory is free, and what took one over pays for its judges and its scoring alone", () => {
+test("without a trajectory nothing is charged, and a carried rollout pays only for its judges and its scoring", () => {
   expect(chargeOf(PRICES, use("cancelled", "user", { left: false }))).toEqual({});
   expect(chargeOf(PRICES, use("scored", null, { carried: true }))).toEqual({ judge_tokens: 318, scoring: 20 });
   expect(chargeOf(PRICES, use("failed", "environment", { carried: true, judged: [] }))).toEqual({});
 });
 
-test("first rollouts are expected to take ten turns, and later ones half as much again as those before", () => {
+test("first rollouts are estimated at ten turns, and later ones at one and a half times the average so far", () => {
   const own = { ...PRICES, policy: null };
   expect(firstEstimate(own, { carried: false, judges: [] })).toBe(60 + 120 + 20);
   expect(firstEstimate(own, { carried: true, judges: ["ours", "theirs"] })).toBe(6000 + 7500 + 20);

@@ -1,4 +1,4 @@
-/** An ended rollout as the books take it. */
+/** An ended rollout as an item for the ledger. */
 import { expect, test } from "vitest";
 import { settledEnd } from "../../src/billing/charging.ts";
 import type { SettledRow } from "../../src/kernel/run/ended-rows.ts";
@@ -10,7 +10,7 @@ const ROW: SettledRow = {
   ...{ charge: '{"rollout":60}', ended_at: 500, finish_seq: 9 },
 };
 
-test("a rollout is posted at the time it ended, and counts what it used", () => {
+test("a rollout is posted at the time it ended, and counts its usage", () => {
   expect(settledEnd(RUN_SPEC, ROW, 900)).toEqual({
     ...{ n: 9, kind: "rollout", source_id: "ro_1", at: 500, lines: { rollout: 60 } },
     use: { rollouts: 1, scored: 1, turns: 2, calls: 3, input_tokens: 5, output_tokens: 7, lost_calls: 1 },
@@ -18,7 +18,7 @@ test("a rollout is posted at the time it ended, and counts what it used", () => 
   expect(settledEnd(RUN_SPEC, { ...ROW, ended_at: null, outcome: "failed" }, 900)).toMatchObject({ at: 900 });
 });
 
-test("one that took over a trajectory is posted now, since that ended long before, and is no rollout more", () => {
+test("a carried rollout is posted now, since its original ended long before, and is not counted again", () => {
   const settled = settledEnd(RUN_SPEC, ROW, 900);
   const { rollouts: _, ...use } = settled.use;
   const carried = { kind: "rescore", at: 900, use };

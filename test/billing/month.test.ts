@@ -1,6 +1,6 @@
 /**
- * A month of three organisations through the API, with everything that money can meet in it. What the platform says that
- * they owe is worked out once more from their trajectories, and is the same to the micro-dollar wherever it is said.
+ * A month of three organisations through the API, with every event that concerns money. What they owe is recomputed
+ * from their trajectories, and must agree to the micro-dollar with every view of the platform.
  */
 import { env } from "cloudflare:workers";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -34,7 +34,7 @@ import {
 import { type Asked, added, costOf, type Lines, storageOf, sumOf } from "./recompute.ts";
 
 const PREFIX = crypto.randomUUID().slice(0, 8);
-/** Odd numbers, so that every line is rounded, one way or the other. */
+/** Odd numbers, so that every line is rounded, up or down. */
 const FIRST: Prices = {
   version: `${PREFIX}-first`,
   fees: { rollout_micros: 61, thousand_turns_micros: 12_345, scoring_micros: 23, push_micros: 7, gb_day_micros: 1013 },
@@ -61,13 +61,13 @@ const ENDS = [
   ...["scored/null", "unscored/judge", "unscored/scorer"],
 ];
 
-/** A run, and by what it should have been charged. */
+/** A run, and the facts that its charges follow from. */
 interface Ran {
   readonly id: string;
   readonly asked: Asked;
 }
 
-/** What one organisation did, as the test knows it. */
+/** What one organisation did, as the test recorded it. */
 interface Known {
   readonly tenant: Tenant;
   readonly ran: readonly Ran[];
@@ -117,7 +117,7 @@ afterAll(() => dropPrices([FIRST.version, SECOND.version]));
 
 const of = ({ fees, policy, judge }: Prices): Asked => ({ fees, policy, judge });
 
-/** Scored, unscored, failed by the provider and by the environment, cancelled, judged, and with tokens of its own. */
+/** Scored, unscored, failed by the provider and by the environment, cancelled, judged, and with own tokens. */
 async function firstHalf(tenant: Tenant): Promise<Ran[]> {
   const { policy, failing, own, judge } = tenant.models;
   const runs = await Promise.all([
@@ -131,7 +131,7 @@ async function firstHalf(tenant: Tenant): Promise<Ran[]> {
   return [...ran, { id: await cancelled(tenant), asked }];
 }
 
-/** Other prices: an older run is retried by the prices it began with, its judged one is scored anew by those of now. */
+/** With new prices: a retry uses the prices of the first start, a rescore of the judged run the new ones. */
 async function secondHalf(tenant: Tenant, [plain, failed, judged]: readonly Ran[]): Promise<Ran[]> {
   const { policy, judge } = tenant.models;
   for (const { id } of [plain, failed].filter((run) => run !== undefined)) {
@@ -152,10 +152,10 @@ async function secondHalf(tenant: Tenant, [plain, failed, judged]: readonly Ran[
 interface Month extends Known {
   readonly entries: readonly LedgerEntry[];
   readonly statement: StatementView;
-  /** What each rollout should cost, by its id. */
+  /** The expected cost of each rollout, by its id. */
   readonly costs: ReadonlyMap<string, Lines>;
   readonly storage: Lines;
-  /** How they ended. */
+  /** How the rollouts ended. */
   readonly ends: ReadonlySet<string>;
 }
 
@@ -190,7 +190,7 @@ function revenueOf({ lines }: Pick<LedgerEntry, "lines">): Lines {
   return Object.fromEntries(of.map(({ account, micros }) => [account.slice("revenue/".length), micros]));
 }
 
-test("each rollout has the entry that its trajectory comes to, by the prices of the run, or none where it is free", async () => {
+test("each rollout has the entry that follows from its trajectory and its run's prices, if any", async () => {
   for (const { entries, costs, ran, ends } of months) {
     expect([...ends].sort()).toEqual(ENDS);
     const posted = entries.filter(({ kind }) => kind === "rollout" || kind === "rescore");
@@ -205,7 +205,7 @@ test("each rollout has the entry that its trajectory comes to, by the prices of 
   }
 });
 
-test("the statement says what the entries, the use of its days and the trajectories say, and opens and closes with them", async () => {
+test("the statement agrees with entries, daily usage, trajectories and the balances", async () => {
   for (const { tenant, entries, costs, storage, statement, paid_in, corrected } of months) {
     const owed = added([...costs.values(), storage]);
     const revenue = Object.entries(owed).map(([line, micros]) => ({ account: `revenue/${line}`, micros: -micros }));
@@ -235,7 +235,7 @@ test("the statement says what the entries, the use of its days and the trajector
 
 const byAccount = (one: { account: string }, other: { account: string }) => (one.account < other.account ? -1 : 1);
 
-/** By the days of the month. */
+/** Usage by the days of the month. */
 async function usedIn({ read }: Tenant): Promise<{ cost: number; lines: Lines }> {
   const query = `start_time=${MONTH.from / 1000}&end_time=${MONTH.to / 1000}&bucket_width=1d&limit=31&group_by=model,kind`;
   const { data } = await read<UsagePage>(`/v1/usage?${query}`);
@@ -244,7 +244,7 @@ async function usedIn({ read }: Tenant): Promise<{ cost: number; lines: Lines }>
   return { cost, lines: added(results.map(({ lines }) => lines)) };
 }
 
-test("money that came in twice is there once, what was refunded is gone, and a dispute that was won changes nothing", async () => {
+test("a payment reported twice is posted once, refunds are subtracted, and a won dispute changes nothing", async () => {
   for (const { entries, paid_in } of months) {
     const of = (name: string) => entries.filter(({ kind }) => kind === name).map(({ amount_micros }) => amount_micros);
     expect([of("top_up"), of("refund"), of("dispute"), of("correction")].map(({ length }) => length)).toEqual([
@@ -268,7 +268,7 @@ test("all entries of the month are in the archive, in order, and the ledger adds
   }
 });
 
-test("the platform's own audit of each run finds nothing, and no organisation has anything of another", async () => {
+test("the platform's audit of each run finds no difference, and no organisation has another's entries", async () => {
   for (const { tenant, ran, entries, costs } of months) {
     for (const { id } of ran) {
       const audit: ChargeAudit = await (await tenant.ask(`/v1/runs/${id}/charges`)).json();

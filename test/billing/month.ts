@@ -1,4 +1,4 @@
-/** What a month of an organisation is made of: who pays, what its runs call, prices, payments, days of storage, its end. */
+/** The parts of an organisation's month: who pays, what its runs call, prices, payments, days of storage, its end. */
 import { env } from "cloudflare:workers";
 import { createHmac } from "node:crypto";
 import * as z from "zod";
@@ -25,7 +25,7 @@ const DAY_MS = 24 * 3600_000;
 const HOUR_MS = 3600_000;
 const MONTH_LETTERS = "2026-11".length;
 
-/** Two turns, which a question can have break off; a judge scores it, or a function that can fail. */
+/** Two turns, which a task can end early; a judge scores it, or a function that can fail. */
 const tale = defineEnvironment({
   args: z.strictObject({ judged: z.boolean().default(false) }),
   build: ({ judged }) => {
@@ -60,11 +60,11 @@ const said = (content: string, prompt_tokens: number, completion_tokens: number,
 const TURNS = [said("Once", 1237, 77, 411), said("upon", 2049, 131, 1303)];
 const GONE = { fault: { kind: "status", status: 404 } } as const;
 
-/** Models by their scripts; the platform offers all but `own`. */
+/** Scripted models; the platform sells all of them except `own`. */
 export function modelsOf() {
   return {
     policy: script(TURNS),
-    /** Its second call comes to nothing. */
+    /** Its second call fails. */
     failing: script([...TURNS.slice(0, 1), GONE]),
     held: script(TURNS, undefined, { held: true }),
     own: script(TURNS),
@@ -75,7 +75,7 @@ export type Models = ReturnType<typeof modelsOf>;
 
 export interface Tenant extends Door {
   readonly models: Models;
-  /** With a key of the whole organisation. */
+  /** Reads with a key of the whole organisation. */
   readonly read: <T>(path: string) => Promise<T>;
 }
 
@@ -90,7 +90,7 @@ export async function openTenant(): Promise<Tenant> {
   return { ...door, models: modelsOf(), read };
 }
 
-/** Posts what an operator alone may; the reply must be 201. */
+/** Posts something as the operator; the reply must be 201. */
 export type Operator = (path: string, body: object, key?: string) => Promise<unknown>;
 
 export async function openOperator(): Promise<Operator> {
@@ -110,7 +110,7 @@ export interface Prices extends Omit<Asked, "policy" | "judge"> {
   readonly judge: Tokens;
 }
 
-/** From now on, for everything that these tenants call. */
+/** Sets the prices from now on, for everything that these tenants call. */
 export async function setPrices(
   operator: Operator,
   { version, fees, policy, judge }: Prices,
@@ -121,13 +121,13 @@ export async function setPrices(
     { base_url: env.MODEL_URL, model: asked, ...judge },
   ]);
   await operator("/v1/prices", { version, fees, models });
-  // The next prices may begin in the same second, and no two lists begin at one time.
+  // The next list may start in the same second, and two lists cannot have the same start.
   await env.DB.prepare("update price_lists set effective_from = effective_from - 1 where version = ?")
     .bind(version)
     .run();
 }
 
-/** Takes lists of prices away again: other tests share the database. */
+/** Removes price lists: other tests share the database. */
 export async function dropPrices(versions: readonly string[]): Promise<void> {
   for (const version of versions) {
     await env.DB.prepare("delete from price_lists where version = ?").bind(version).run();
@@ -150,7 +150,7 @@ export const judgedBy = (judge: string) => ({
   judges: { default: { endpoint: { base_url: env.MODEL_URL }, model: judge } },
 });
 
-/** A run of three rollouts, two at once, that is cancelled when one of them has had a turn. Gives its id. */
+/** Starts a run of three rollouts, two at a time, and cancels it after one of them had a turn. Returns its id. */
 export async function cancelled(tenant: Tenant): Promise<string> {
   const { held } = tenant.models;
   const { id } = await tenant.start(aTale(held, ["a", "b", "c"], { max_concurrent: 2 }));
@@ -164,7 +164,7 @@ export async function cancelled(tenant: Tenant): Promise<string> {
 
 const SECRET = "whsec_bW9udGg";
 
-/** Payments through Stripe: paid once and told three times, a part refunded, a dispute that is won. Gives what is left. */
+/** Payments through Stripe: one reported three times, a partial refund, a dispute that is won. Returns the rest. */
 export async function payByCard({ scope }: Tenant, cents: number, refunded: number): Promise<number> {
   const metadata = { rollcall_organization: scope.orgId, rollcall_payer: "key_1" };
   const payment: Paid = { mark: crypto.randomUUID().replaceAll("-", ""), cents, metadata };
@@ -200,7 +200,7 @@ export async function payByCard({ scope }: Tenant, cents: number, refunded: numb
   return (cents - refunded) * 10_000;
 }
 
-/** So many bytes in a dataset, and the project's sweeps of the next days. Gives the bytes of each day. */
+/** Stores this many bytes and reconciles the project for the next days. Returns the bytes of each day. */
 export async function storeFor(tenant: Tenant, bytes: number, days: number): Promise<number[]> {
   const { id } = await uploaded(tenant, '{"question":"kept"}\n', `name=${crypto.randomUUID()}`);
   await env.DB.prepare("update datasets set bytes = ? where id = ?").bind(bytes, id).run();
@@ -230,7 +230,7 @@ async function storedBy({ scope }: Tenant): Promise<number> {
   return Number(await sum("datasets", "bytes")) + Number(await sum("runs", "stored_bytes"));
 }
 
-/** The month that everything is posted in, also if another begins meanwhile. */
+/** The month in which everything is posted, also if another month starts meanwhile. */
 export interface Month {
   readonly name: string;
   /** Epoch milliseconds. */
@@ -254,7 +254,7 @@ export async function keepWithin(tenant: Tenant, { to }: Month): Promise<void> {
   });
 }
 
-/** The month is over: alarms until it is closed and all its entries are archived. */
+/** Ends the month: fires alarms until it is closed and all its entries are archived. */
 export async function endMonth(tenant: Tenant, { name, to }: Month): Promise<void> {
   await inBooks(tenant, async (books, { storage }) => {
     books.books.archiveBounds = { kept: 0, entriesAFile: 1 };

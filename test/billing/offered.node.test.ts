@@ -1,4 +1,4 @@
-/** A model that the platform offers is known however its address is written. */
+/** A model that the platform sells is recognised however its address is written. */
 import { expect, test } from "vitest";
 import { offered } from "../../src/billing/offered.ts";
 
@@ -12,7 +12,7 @@ test.each([
   ["https://models.example/./x/../v1"],
   ["https://models.example//v%31"],
   ["HTTPS://models.example/%2e/v1"],
-])("%s is where the platform offers it", (base_url) => {
+])("%s is where the platform sells it", (base_url) => {
   expect(offered(list, { base_url, model: "m" })).toEqual(tokens);
 });
 
@@ -22,6 +22,6 @@ test.each([
   ["https://models.example/v2", "m"],
   ["https://models.example/%zz", "m"],
   ["https://models.example/v1", "M"],
-])("%s with %s is another", (base_url, model) => {
+])("%s with %s is another model", (base_url, model) => {
   expect(offered(list, { base_url, model })).toBeNull();
 });

@@ -16,7 +16,7 @@ const FEES = {
 };
 const PRICES = { version: "1", fees: FEES, judges: {}, policy: null };
 
-test("fees are for each rollout, turn and score, and tokens of a model that the platform offers", () => {
+test("fees are for each rollout, turn and score, and tokens of a model that the platform sells", () => {
   expect(chargedMicros(PRICES, RUN, ["judge"])).toBe(600 + 360 + 160);
   const policy = {
     input_per_mtok_micros: 1_000_000,
@@ -26,7 +26,7 @@ test("fees are for each rollout, turn and score, and tokens of a model that the 
   expect(chargedMicros({ ...PRICES, policy }, RUN, [])).toBe(1120 + 3000 + 100 + 4000);
 });
 
-test("the tokens of judges that the platform offers are charged, too; with different prices nobody knows how much", () => {
+test("tokens of judges that the platform sells are included; with different prices the result is unknown", () => {
   const dear = { input_per_mtok_micros: 1_000_000, cached_input_per_mtok_micros: 0, output_per_mtok_micros: 2_000_000 };
   const cheap = { ...dear, output_per_mtok_micros: 1_000_000 };
   const charged = (judges: Readonly<Record<string, typeof dear>>, asked: readonly string[], run = RUN) =>

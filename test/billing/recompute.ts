@@ -1,10 +1,7 @@
-/**
- * What a rollout costs, worked out from what the API shows of it and from a list of prices, by nothing of the platform's
- * own: the words of docs/billing.md once more.
- */
+/** The cost of a rollout from the API's data and a price list, without the platform's code: docs/billing.md in code. */
 import type { RolloutView } from "../../src/contract/run.ts";
 
-/** Micro-dollars for a million tokens. */
+/** Micro-dollars per million tokens. */
 export interface Tokens {
   readonly input_per_mtok_micros: number;
   readonly cached_input_per_mtok_micros: number;
@@ -19,15 +16,15 @@ export interface Asked {
     readonly push_micros: number;
     readonly gb_day_micros: number;
   };
-  /** Null where the platform does not offer what the run calls. */
+  /** Null if the platform does not sell what the run calls. */
   readonly policy: Tokens | null;
   readonly judge: Tokens | null;
 }
 
-/** Micro-dollars by line, those of 0 left out. */
+/** Micro-dollars by line; lines of 0 are left out. */
 export type Lines = Readonly<Record<string, number>>;
 
-/** Failures that are nobody's who pays. */
+/** Failures that the customer did not cause. */
 const FREE = ["failed/provider", "failed/platform", "failed/environment_changed", "failed/tool_outcome_unknown"];
 
 export function costOf({ fees, policy, judge }: Asked, rollout: RolloutView): Lines {
@@ -72,7 +69,7 @@ function tokenLines(prices: Tokens | null, used: readonly Used[]): Lines {
   };
 }
 
-/** Whole micro-dollars, halves up. */
+/** Rounds to whole micro-dollars, halves up. */
 function nearest(count: number, price: number, per: number): number {
   const exact = BigInt(count) * BigInt(price);
   const whole = exact / BigInt(per);

@@ -1,4 +1,4 @@
-/** What a run tells its organisation's books, cut off at every write of its own: the real stores, and a life that ends. */
+/** A run's settlement with its organisation's ledger, interrupted at each of its writes, with the real stores. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { RunSettling } from "../../src/billing/settling.ts";
@@ -15,14 +15,14 @@ const PAID_IN = 1_000_000;
 const ENDS = 3;
 const MOST_WRITES = 20;
 
-/** The run has not told anything yet. */
+/** Resets the run to the state before any settlement. */
 function forget(storage: DurableObjectStorage): void {
   const head = storage.kv.get<{ books: object }>("head");
   if (head === undefined) throw new Error("no run");
   storage.kv.put("head", { ...head, books: { ...head.books, ends: 0, settled: 0 } });
 }
 
-/** Tells the books by an instance that dies after so many writes. False: it did not need as many. */
+/** Settles with an instance that dies after this many writes. Returns false if it needed fewer. */
 async function dies(door: Door, id: string, writes: number): Promise<boolean> {
   const life = new Life(writes);
   await door.inRun(id, async (_, state) => {
@@ -37,12 +37,12 @@ async function dies(door: Door, id: string, writes: number): Promise<boolean> {
       await settling.advance(spec);
     }
   });
-  // What the object around it remembers is out of date.
+  // The memory of the object is out of date.
   if (life.over) await expect(door.inRun(id, (_, state) => state.abort("killed"))).rejects.toThrow("killed");
   return life.over;
 }
 
-test("a run that is killed between any two writes of its settling is charged once, and nothing stays reserved", async () => {
+test("a run that is killed between any two writes of its settlement is charged once and reserves nothing", async () => {
   const door = await openPaying(PAID_IN);
   const { id } = await door.finish({
     environment: "gsm8k",

@@ -1,4 +1,4 @@
-/** What a run is charged, and how its organisation's books hear of it: the real objects, cut off in between. */
+/** What a run is charged, and how it settles with its organisation's ledger: the real objects, with interruptions. */
 import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
@@ -22,7 +22,7 @@ import { script } from "../kernel/script.ts";
 
 const { fees } = DEFAULT_PRICES;
 const REFUSED = { fault: { kind: "status", status: 404 } } as const;
-/** A rollout of one turn that is scored. */
+/** The charge of a scored rollout with one turn. */
 const ONE = fees.rollout_micros + fees.thousand_turns_micros / 1000 + fees.scoring_micros;
 const START = 1_790_000_000_000;
 const DOLLAR = 1_000_000;
@@ -36,7 +36,7 @@ async function audited(door: Door, id: string): Promise<ChargeAudit> {
   return await (await door.ask(`/v1/runs/${id}/charges`)).json();
 }
 
-test("each rollout is charged once, and its row, the run, the entry and the trajectory say the same; a failure of the provider is free", async () => {
+test("a rollout is charged once, equally in row, run, entry and trajectory; a provider's failure is free", async () => {
   const door = await openPaying(DOLLAR);
   const run = await door.finish(asked(3, ["bad"]));
   expect(await settle(door, run.id)).toBe(true);
@@ -60,10 +60,10 @@ test("each rollout is charged once, and its row, the run, the entry and the traj
   expect(await audited(door, run.id)).toMatchObject(found);
 });
 
-test("a settle whose answer is lost, and an object that dies before it has written it down, charge nothing twice", async () => {
+test("a lost answer, and an object that dies before it has stored the answer, charge nothing twice", async () => {
   const door = await openPaying(DOLLAR);
   const run = await door.finish(asked(4));
-  // As if nothing had been heard of it.
+  // As if the answer had been lost.
   const lost = await door.inRun(run.id, async (_, state) => {
     let calls = 0;
     const ACCOUNT = interposed(env.ACCOUNT, "settle", async (call) => {
@@ -83,7 +83,7 @@ test("a settle whose answer is lost, and an object that dies before it has writt
   expect(await balanceOf(door)).toMatchObject({ balance_micros: DOLLAR - 4 * ONE, reserved_micros: 0 });
 });
 
-/** The run has not heard that the books have anything. */
+/** Resets the run to the state before any settlement. */
 function forget(storage: DurableObjectStorage): void {
   const head = storage.kv.get<{ books: object }>("head");
   if (head === undefined) throw new Error("no run");
@@ -109,7 +109,7 @@ test("a deletion waits for what is not settled, and ends once it is", async () =
   expect(await entriesOf(door, run.id)).toHaveLength(2);
 });
 
-test("a retry charges what it samples anew, and a run that only scores again charges its scoring", async () => {
+test("a retry charges what it samples again, and a rescore charges its scoring", async () => {
   const door = await openPaying(DOLLAR);
   const { id } = await door.finish(asked(2, ["bad"]));
   await door.post(`/v1/runs/${id}/retry`, {});
@@ -126,7 +126,7 @@ test("a retry charges what it samples anew, and a run that only scores again cha
   expect(await audited(door, again.id)).toMatchObject({ checked: 2, differences: [] });
 });
 
-test("a run that nobody can pay for does not begin, and says how much is missing", async () => {
+test("a run without enough money does not start, and the refusal says how much is missing", async () => {
   const door = await openPaying(0);
   const response = await door.post("/v1/runs", { ...asked(2), endpoint: { base_url: env.MODEL_URL } });
   const { error } = await response.json<{ error: { code: string; message: string; shortfall_micros: number } }>();
@@ -138,16 +138,16 @@ test("a run that nobody can pay for does not begin, and says how much is missing
   expect(await balanceOf(door)).toMatchObject({ reserved_micros: 0 });
 });
 
-test("a run dispatches within what is reserved, says that it waits for money, and goes on when there is some", async () => {
+test("a run dispatches within its reservation, reports that it lacks money, and continues with more", async () => {
   const first = fees.rollout_micros + fees.thousand_turns_micros / 100 + fees.scoring_micros;
   const door = await openPaying(first);
   const { id } = await door.start(asked(12, [], 1));
-  // What is left pays for no other: it says so, by itself or once it has asked again.
+  // The rest does not pay for another rollout: the run reports it, immediately or after it has asked again.
   await settle(door, id, 2);
   await expectFlow(door, id, "over_budget");
   const waiting = await door.run(id);
   expect(waiting.counts.pending).toBeGreaterThan(0);
-  // What pays for no other is left to other runs.
+  // What does not pay for a rollout is left to other runs.
   await expect.poll(async () => (await balanceOf(door)).reserved_micros, { timeout: 30_000 }).toBe(0);
   expect((await balanceOf(door)).balance_micros).toBeGreaterThan(0);
   await payIn(door, DOLLAR);
@@ -158,7 +158,7 @@ test("a run dispatches within what is reserved, says that it waits for money, an
   expect(await balanceOf(door)).toMatchObject({ balance_micros: DOLLAR + first - 12 * ONE, reserved_micros: 0 });
 });
 
-test("a run that waits for money asks ever less often, and within a second of hearing that there is more", async () => {
+test("a run that waits for money asks less and less often, and within a second of a notification", async () => {
   const money = { payer: "key_x", prices: { version: "test", fees, policy: null, judges: {} }, policy: null };
   await byHand({ money, num_examples: 3 }, async (run) => {
     const short = { by: "balance", budget_id: null, shortfall_micros: 1, reason: "there is no money" };
@@ -186,7 +186,7 @@ async function expectFlow(door: Door, id: string, state: string): Promise<void> 
   await expect.poll(async () => (await door.run(id)).flow?.state, { timeout: 30_000 }).toBe(state);
 }
 
-test("a run that would reserve more than can be written waits for money like any other, and ends when it is told to", async () => {
+test("a run whose reservation exceeds the largest number waits for money, and ends when cancelled", async () => {
   const door = await openPaying(DOLLAR);
   const template = await door.finish(asked(8));
   const dear = { ...fees, rollout_micros: Number.MAX_SAFE_INTEGER / 4 };
@@ -198,7 +198,7 @@ test("a run that would reserve more than can be written waits for money like any
   expect((await door.ended(row.id)).status).toBe("cancelled");
 });
 
-test("where nothing is at work, whoever follows the run hears at once that it waits for something else now", async () => {
+test("a client that follows an idle run is notified immediately when its status reason changes", async () => {
   const door = await openPaying(DOLLAR);
   const template = await door.finish(asked(1));
   const { id, spec } = await acceptedOnly(door, template.id, {});
@@ -219,7 +219,7 @@ test("where nothing is at work, whoever follows the run hears at once that it wa
   expect(events).toEqual([1, 1, 2, 2]);
 });
 
-test("tokens of a model that the platform offers are charged by kind, and shown by the prices of their endpoint", async () => {
+test("tokens of a sold model are charged by kind, and shown with the prices of their endpoint", async () => {
   const door = await openPaying(DOLLAR);
   const template = await door.finish(asked(1));
   const tokens = { input_per_mtok_micros: 1_000_000, cached_input_per_mtok_micros: 100_000 };
@@ -246,7 +246,7 @@ test("tokens of a model that the platform offers are charged by kind, and shown 
   expect(await audited(door, row.id)).toMatchObject({ differences: [], charged_micros: ONE + 78 });
 });
 
-test("an endpoint that was given another address is called no more by a run that is charged by the one before", async () => {
+test("a run that was priced for an endpoint's old address does not call its new address", async () => {
   const door = await openPaying(DOLLAR);
   const template = await door.finish(asked(1));
   const moved = async (base_url: string) => {
@@ -266,7 +266,7 @@ test("an endpoint that was given another address is called no more by a run that
   expect(await moved(`${env.MODEL_URL}/./`)).toEqual({ error: undefined, charged: ONE });
 });
 
-test("the deep audit names a row that was touched, and an entry that nobody made", async () => {
+test("the deep audit names a changed row and a forged entry", async () => {
   const door = await openPaying(DOLLAR);
   const run = await door.finish(asked(2));
   expect(await settle(door, run.id)).toBe(true);
@@ -280,7 +280,7 @@ test("the deep audit names a row that was touched, and an entry that nobody made
   expect(differences.filter(({ what }) => what.startsWith("ledger"))).toEqual([]);
 });
 
-test("what the books are told of an end is read without what else stands in its row", async () => {
+test("settlement reads only the needed columns of a row", async () => {
   await byHand({ num_examples: 2, rollouts_per_example: 1 }, (run) => {
     run.dispatch(2);
     run.answer();
@@ -297,7 +297,7 @@ function fail(): never {
   throw new Error("no rollout has ended");
 }
 
-test("a run that is charged nothing has no entries and no reservation, and its use is counted all the same", async () => {
+test("a run that is not charged has no entries and no reservation, and its usage is counted anyway", async () => {
   const door = await openPaying(0, "off");
   const run = await door.finish(asked(2));
   expect(run.cost).toEqual({ policy_micros: null, judge_micros: 0, charged_micros: 0 });

@@ -1,18 +1,18 @@
-/** What befalls one engine of a fleet, which modes it can befall, and what the fleet has to say of it. */
+/** The faults of an engine in a fleet: the update modes they apply to, and what the fleet must show. */
 import { UPDATE_MODES, type UpdateMode } from "../../src/contract/fleet.ts";
 import type { FakeVllm } from "../fakes/fake-vllm.ts";
 
 export interface Fault {
   readonly name: string;
-  /** When it begins: as new weights are published, or once the fleet serves them. */
+  /** When it starts: when new weights are published, or once the fleet serves them. */
   readonly at: "update" | "idle";
   readonly modes: readonly UpdateMode[];
-  /** Only engines of this age say what is needed for it. */
+  /** Set if only engines of this age report what the fault needs. */
   readonly era?: "c";
   readonly strike: (engine: FakeVllm, mode: UpdateMode) => void;
-  /** Once it was seen, or after a while where nothing is to be seen. */
+  /** Called once the fault was shown, or after a while if nothing is shown. */
   readonly heal: (engine: FakeVllm, mode: UpdateMode) => void;
-  /** As GET /v1/fleets/{id} shows why the engine is out; null: it stays in. */
+  /** The reason for the outage in GET /v1/fleets/{id}; null: the engine stays in. */
   readonly shown: RegExp | null;
 }
 
@@ -91,7 +91,7 @@ export const FAULTS: readonly Fault[] = [
   {
     name: "hangs on calls",
     ...{ at: "update", modes: ALL, shown: null },
-    // Too few for its circuit to open, which another test counts.
+    // Too few failures to open the circuit, which another test covers.
     strike: (engine) => engine.breakRoute(CHAT, "hang", 3),
     heal: (engine) => engine.mend(CHAT),
   },
@@ -117,7 +117,7 @@ export const FAULTS: readonly Fault[] = [
     strike: (engine) => {
       engine.saysWeights = "777";
     },
-    // Whose weights were changed by somebody else is started anew, unless it is updated as a whole.
+    // After somebody else changed its weights, the engine is restarted, unless updates replace all of its weights.
     heal: (engine, mode) => {
       engine.saysWeights = null;
       if (mode === "lora_versioned") engine.restart();

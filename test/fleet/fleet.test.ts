@@ -1,11 +1,13 @@
-/** Each age of engine, mode of update and fault, as a training run of three steps on a fleet of two: `npm run test:fleet`. */
+/**
+ * Every age of engine, update mode and fault, as a training run of three steps on a fleet of two: `npm run test:fleet`.
+ */
 import { afterAll, beforeAll, describe, test } from "vitest";
 import type { UpdateMode } from "../../src/contract/fleet.ts";
 import type { Era } from "../fakes/vllm-routes.ts";
 import { FAULTS } from "./faults.ts";
 import { type Case, isOut, Stand } from "./stand.ts";
 
-/** Ages that can be updated this way. */
+/** The engine ages that support each mode. */
 const ERAS: Readonly<Record<UpdateMode, readonly Era[]>> = {
   lora_versioned: ["a", "b", "c", "prime_rl"],
   reload: ["a", "b", "c"],
@@ -27,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => stand.stop());
 
-describe.concurrent("a training run on a fleet of which one engine", () => {
+describe.concurrent("a training run on a fleet with one engine that", () => {
   test.for(CASES.map((one) => [one.name, one] as const))("%s", async ([, one], { expect }) => {
     const played = await stand.play(one);
     const { shown, samples, status, lost, violations, paused, wrong, stale_prefixes } = played;

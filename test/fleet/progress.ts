@@ -1,4 +1,4 @@
-/** A line for each case as it ends: how many have, which one, and how long it took. */
+/** Prints a line for each case that ends: how many have ended, its name, and its duration. */
 import type { Reporter, TestCase, TestModule } from "vitest/node";
 
 export class Progress implements Reporter {
@@ -7,7 +7,7 @@ export class Progress implements Reporter {
   #began = Date.now();
 
   onTestModuleCollected(module: TestModule): void {
-    // Those that a name leaves out say so only once they are reached.
+    // Cases that a name filter skips are only marked as skipped when they are reached.
     this.#all = [...module.children.allTests()].filter(({ options }) => options.mode === "run").length;
     this.#began = Date.now();
   }

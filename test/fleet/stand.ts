@@ -1,4 +1,4 @@
-/** A platform, and training runs on fleets of two fakes: one of them fails, and what the run was told is judged. */
+/** A platform, and training runs on fleets of two fake engines, one of which fails. Checks what the run reported. */
 import type { UpdateMode } from "../../src/contract/fleet.ts";
 import { decodeRows, type SampleRow } from "../../src/core/training/sample-row.ts";
 import type { FleetView, ReplicaView } from "../../src/fleets/wire.ts";
@@ -11,16 +11,16 @@ import { testPort } from "../local/test-port.ts";
 import type { Fault } from "./faults.ts";
 
 const STEPS = 3;
-/** Of a pause, a load, a resume and a call. */
+/** Seconds for each pause, load, resume and call. */
 const PHASE_S = 6;
 const LOOK_MS = 300;
-/** That something which heals comes back in: longer than the longest wait between two tries. */
+/** How long a healed engine may take to come back: longer than the longest wait between two tries. */
 const PATIENCE_MS = 100_000;
-/** A look every ten seconds, which may take five; or the phases of two updates, one after the other. */
+/** A probe every ten seconds, which may take five; or the phases of two consecutive updates. */
 const OUT_WITHIN_MS = 45_000;
-/** Faults of which nothing is to be seen last so long. */
+/** The duration of faults that are not shown. */
 const UNSEEN_MS = 2000;
-/** It was out between two looks of whoever watches. */
+/** The replica was out between two polls. */
 const WAS_OUT = "was out";
 const OUT: readonly (ReplicaView["state"] | typeof WAS_OUT)[] = ["updating", "down", "stale", WAS_OUT];
 
@@ -31,16 +31,16 @@ export interface Case {
   readonly fault: Fault;
 }
 
-/** What came of a case. */
+/** The result of a case. */
 export interface Played {
-  /** Of the replica that failed, as it was shown: each other than the one before. */
+  /** The changes in what was shown of the failing replica. */
   readonly shown: readonly string[];
   readonly states: readonly string[];
   readonly paused: readonly unknown[];
   readonly status: string;
   readonly lost: number;
   readonly violations: readonly unknown[];
-  /** Tokens that were stamped with a version that did not sample them. */
+  /** Tokens with a version that did not sample them. */
   readonly wrong: readonly string[];
   readonly stale_prefixes: number;
   readonly samples: number;
@@ -56,7 +56,7 @@ export class Stand {
   }
 
   static async start(): Promise<Stand> {
-    // What a busy machine starves is not hung.
+    // A process that a busy machine starves is not hung.
     const patient = { hungAfterMs: 300_000, say: () => undefined };
     return new Stand(await bootPlatform({ directory: null, port: testPort(0), ...patient }));
   }
@@ -86,7 +86,7 @@ class Play {
   readonly #shown: string[] = [];
   readonly #rows: SampleRow[] = [];
   #trainer = new ScriptedTrainer({ url: "", run: "", token: "" });
-  /** As whoever watches saw it last. */
+  /** The fleet at the last poll. */
   #seen: FleetView | null = null;
   #state: "well" | "struck" | "healed" = "well";
   #over = false;
@@ -109,7 +109,7 @@ class Play {
     return { ...judged, states, shown: this.#shown };
   }
 
-  /** A project holds fewer fleets than there are cases. One with an engine to resume is deleted after that. */
+  /** A project holds fewer fleets than there are cases. A fleet with an engine to resume is deleted after that. */
   async #delete(): Promise<void> {
     for (const until = Date.now() + PATIENCE_MS; ; ) {
       try {
@@ -138,20 +138,20 @@ class Play {
     });
   }
 
-  /** Its replicas in the order of the engines. */
+  /** The fleet, with its replicas in the order of the engines. */
   async #fleet(): Promise<FleetView> {
     const fleet = await this.#client.fleets.get(this.#name);
     return { ...fleet, replicas: fleet.replicas.toSorted((one, other) => one.name.localeCompare(other.name)) };
   }
 
-  /** The one that fails. */
+  /** The engine that fails. */
   get #sick(): FakeVllm {
     const [engine] = this.#engines;
     if (engine === undefined) throw new Error("no engine");
     return engine;
   }
 
-  /** Keeps what is shown, as an operator who looks often; and does what whoever reports does. */
+  /** Records what is shown, like an operator who polls often, and acts as the reporting party. */
   async #watch(): Promise<void> {
     for (let ready: number | null = null; !this.#over; ) {
       const fleet = await this.#fleet();
@@ -174,13 +174,13 @@ class Play {
     }
   }
 
-  /** A process beside the engine: it waits for its calls to end no more than it must. */
+  /** A process next to the engine: it waits for the engine's calls to end no longer than necessary. */
   async #sidecar(at: number, replica: string, version: number): Promise<void> {
     const engine = this.#engines[at];
     if (engine === undefined) return;
     await this.#trainer.report("pending", { version, replica });
     engine.load(weightsNamed(version));
-    // No block of other weights is to be read under a version's salt.
+    // No prefix block of other weights may be read under a version's salt.
     engine.cache.clear();
     engine.label = String(version);
     await this.#trainer.report("applied", { version, replica });
@@ -220,10 +220,10 @@ class Play {
     this.#state = "struck";
   }
 
-  /** While nothing is being updated; over once it was healed. */
+  /** Strikes while nothing is being updated, and returns once the engine has healed. */
   async #strikeIdle(): Promise<void> {
     await this.#until(1);
-    // What is shown in whole seconds changes with whatever happens from then on.
+    // Times are shown in whole seconds, so any later change is visible only in the next second.
     await this.#pass(() => Date.now() > 1000 * ((this.#seen?.replicas[0]?.since ?? 0) + 1));
     this.#strike();
     await this.#pass(() => this.#state === "healed");
@@ -237,7 +237,7 @@ class Play {
     if (shown === null) await this.#pass(() => Date.now() - since >= UNSEEN_MS);
     else {
       await this.#shownBy(isOut, "as out", since + OUT_WITHIN_MS);
-      // A busy machine may have put it out for another reason at first.
+      // On a busy machine the replica may first be out for another reason.
       await this.#shownBy((line) => shown.test(line), `as ${shown}`, since + PATIENCE_MS);
     }
     fault.heal(this.#sick, mode);
@@ -251,12 +251,12 @@ class Play {
     });
   }
 
-  /** Until something is so, or nothing more will be. */
+  /** Waits until the condition holds, or the case is over. */
   async #pass(is: () => boolean): Promise<void> {
     while (!this.#over && !is()) await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   }
 
-  /** Both replicas are shown as ready, with the version. */
+  /** Waits until both replicas are ready with the version. */
   async #until(version: number): Promise<void> {
     const until = Date.now() + PATIENCE_MS;
     for (;;) {
@@ -300,7 +300,7 @@ function weightsNamed(version: number): string {
   return `/weights/${version}`;
 }
 
-/** Of what trains: tokens whose weights, as their logprobs tell, are not those of their version. */
+/** Tokens of a sample whose weights, as their logprobs show, are not those of their version. */
 function wrongIn({ sample_id, mask, logprobs, weight_versions = [] }: SampleRow): string[] {
   return weight_versions.flatMap(({ version, start, end }) => {
     const by = Array.from(logprobs.slice(start, end)).filter((_, at) => mask[start + at] === 1);

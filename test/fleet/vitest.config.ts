@@ -1,4 +1,4 @@
-/** `npm run test:fleet`: training runs on fleets whose engines fail while their weights are changed, some minutes. */
+/** `npm run test:fleet`: training runs on fleets whose engines fail during updates. Takes some minutes. */
 import { defineConfig } from "vitest/config";
 import { Progress } from "./progress.ts";
 

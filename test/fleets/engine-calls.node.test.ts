@@ -9,7 +9,7 @@ import { type FakeVllm, type FakeVllmOptions, startFakeVllm } from "../fakes/fak
 const KEY = "sk-engine-3f9a71c2d4";
 const NOW = 1_792_000_000_000;
 const IN_TIME = 5000;
-/** So long a call waits that is to get no answer. */
+/** How long a call waits that must get no answer. */
 const BRIEF = 60;
 const fakes: FakeVllm[] = [];
 afterEach(async () => {
@@ -28,7 +28,7 @@ function reach({ base_url }: FakeVllm, more: Partial<Engine> = {}): Engine {
 
 const RELOAD: WeightLoad = { mode: "reload", location: "/weights/1", label: null };
 
-/** As a fleet loads whole weights. */
+/** Loads whole weights, as a fleet does. */
 async function swap(fake: FakeVllm, load: WeightLoad) {
   const engine = reach(fake);
   const paused = await pauseEngine(engine, { pause: "wait", timeout_ms: IN_TIME });
@@ -49,7 +49,7 @@ async function sample({ base_url }: FakeVllm, model = "policy"): Promise<number>
 const DONE = { kind: "done" };
 
 describe("new weights", () => {
-  test.each(["a", "b", "c"] as const)("are read from a path by an engine of age %s", async (era) => {
+  test.each(["a", "b", "c"] as const)("are loaded from a path by an engine of age %s", async (era) => {
     const fake = await start({ era });
     await sample(fake);
     expect(await swap(fake, RELOAD)).toEqual([DONE, DONE, DONE]);
@@ -58,7 +58,7 @@ describe("new weights", () => {
     expect(fake.paused).toBeNull();
   });
 
-  test("are loaded once, under a name of their own, however often that is asked", async () => {
+  test("are loaded once, under their own name, however often that is requested", async () => {
     const fake = await start({ era: "a" });
     const load = { mode: "lora_versioned", adapter: "policy.g0@1", location: "/adapters/1" } as const;
     expect(await loadWeights(reach(fake), load, IN_TIME)).toEqual(DONE);
@@ -70,7 +70,7 @@ describe("new weights", () => {
     expect(fake.adapters.size).toBe(0);
   });
 
-  test("are read by prime-rl's own server, which is told apart from vLLM", async () => {
+  test("are loaded by prime-rl's own server, which is distinguished from vLLM", async () => {
     const [theirs, vllm] = [await start({ era: "prime_rl" }), await start()];
     const load = { mode: "prime_rl", location: "/broadcasts/step_1" } as const;
     expect(await swap(theirs, load)).toEqual([DONE, DONE, DONE]);
@@ -80,7 +80,7 @@ describe("new weights", () => {
     expect([vllm.weights, theirs.weights]).toEqual(["v0", "/broadcasts/step_1"]);
   });
 
-  test("wait for the calls that are under way, and hold back those that come", async () => {
+  test("wait for the calls in flight, and delay new calls", async () => {
     const fake = await start();
     const release = fake.hold();
     const early = sample(fake);
@@ -96,7 +96,7 @@ describe("new weights", () => {
 });
 
 describe("a call that changes weights", () => {
-  test("may have been heard where it gets no answer, and surely was not where nobody listens", async () => {
+  test("may have arrived if there is no answer, and certainly did not if nothing listens", async () => {
     const fake = await start();
     fake.breakRoute("/collective_rpc", "hang");
     expect(await loadWeights(reach(fake), RELOAD, BRIEF)).toEqual({
@@ -111,7 +111,7 @@ describe("a call that changes weights", () => {
     expect(await loadWeights(nobody, RELOAD, IN_TIME)).toMatchObject({ kind: "unreached" });
   });
 
-  test("has surely changed nothing where the engine refuses it, and says which route of which replica did", async () => {
+  test("has certainly changed nothing if the engine refuses it, and the message names route and replica", async () => {
     const fake = await start({ dev: false, lora: false });
     const dev = "start the engine with VLLM_SERVER_DEV_MODE=1";
     expect(await pauseEngine(reach(fake), { pause: "wait", timeout_ms: IN_TIME })).toEqual({
@@ -126,13 +126,13 @@ describe("a call that changes weights", () => {
     });
   });
 
-  test("is half done where a later part of it fails, and says so", async () => {
+  test("is half done if a later part of it fails, and reports that", async () => {
     const fake = await start();
     fake.breakRoute("/reset_prefix_cache", { status: 404 });
     expect(await loadWeights(reach(fake), RELOAD, IN_TIME)).toMatchObject({ kind: "unknown" });
   });
 
-  test("is not believed where the engine says that it has other weights", async () => {
+  test("is not trusted if the engine reports other weights", async () => {
     const fake = await start();
     const load = { ...RELOAD, label: "run.0.1" };
     fake.saysWeights = "run.0.0";
@@ -143,7 +143,7 @@ describe("a call that changes weights", () => {
     expect(await loadWeights(reach(fake), load, IN_TIME)).toEqual(DONE);
   });
 
-  test("shows its key to nobody: an engine that repeats it is quoted without", async () => {
+  test("never shows the key: if an engine repeats it, it is removed", async () => {
     const fake = await start();
     fake.breakRoute("/pause", { status: 403, body: { error: { message: `no rights: ${KEY}` } } });
     expect(await pauseEngine(reach(fake), { pause: "wait", timeout_ms: IN_TIME })).toEqual({
@@ -163,7 +163,7 @@ describe("a probe", () => {
     expect(seen.weight_info).toBe(era === "c" ? "default" : null);
   });
 
-  test("asks for each route where the list of them is hidden, and changes nothing by it", async () => {
+  test("tries each route if their list is hidden, without changing anything", async () => {
     const fake = await start();
     const { routes } = await probeEngine(reach(fake), { model: null, now: NOW });
     fake.breakRoute("/openapi.json", { status: 404 }, 9);
@@ -172,7 +172,7 @@ describe("a probe", () => {
     expect(fake.requests.filter((sent) => sent.startsWith("POST") && !sent.includes("/chat/"))).toEqual([]);
   });
 
-  test("says what is wrong with an engine that answers 404", async () => {
+  test("reports what is wrong with an engine that answers 404", async () => {
     const fake = await start();
     fake.breakRoute("/v1/chat/completions", { status: 404 }, 9);
     expect(await probeEngine(reach(fake), { model: null, now: NOW })).toMatchObject({
@@ -182,7 +182,7 @@ describe("a probe", () => {
 });
 
 describe("a check", () => {
-  test("tells a restart, old weights and adapters that are gone from what was there", async () => {
+  test("distinguishes a restart, old weights and missing adapters from what was there", async () => {
     const fake = await start();
     const load = { mode: "lora_versioned", adapter: "policy@1", location: "/adapters/1" } as const;
     await loadWeights(reach(fake), load, IN_TIME);
@@ -197,7 +197,7 @@ describe("a check", () => {
     expect(after).not.toMatchObject({ started_at: "started_at" in before ? before.started_at : null });
   });
 
-  test("finds one down that is gone, hangs, refuses the key or has a dead engine behind it", async () => {
+  test("finds an engine down that is gone, hangs, refuses the key or has a dead backend", async () => {
     const fake = await start();
     fake.breakRoute("/health", { status: 503 });
     expect(await checkEngine(reach(fake))).toEqual({ kind: "down", message: "gpu-0: GET /health answered 503" });
@@ -212,7 +212,7 @@ describe("a check", () => {
     expect(await checkEngine(reach(fake))).toMatchObject({ kind: "alive" });
   });
 
-  test("asks no more than the models of one whose control side is closed", async () => {
+  test("only lists the models of an engine whose control side is closed", async () => {
     const fake = await start();
     for (const route of ["/health", "/metrics", "/weight_info", "/is_paused"]) fake.breakRoute(route, { status: 404 });
     expect(await checkEngine(reach(fake))).toEqual({

@@ -1,4 +1,4 @@
-/** The steps of an update as engines of several ages are asked for them: real requests, and what they then serve. */
+/** The steps of an update with engines of several ages: real requests, and what the engines serve afterwards. */
 import { afterAll, expect, test } from "vitest";
 import { FleetUpdate, type UpdateMode } from "../../src/contract/fleet.ts";
 import { checkEngine } from "../../src/fleets/engine-probe.ts";
@@ -16,7 +16,7 @@ const ORDER: WeightOrder = {
   ...{ location: "/weights/1", label: null },
 };
 
-/** What a replica is shown with whose engine cannot be updated so. */
+/** The reason shown for a replica whose engine does not support the mode. */
 const UNFIT: Readonly<Record<string, RegExp>> = {
   reload: /\/collective_rpc answered 404/,
   prime_rl: /it is not prime-rl's own server/,
@@ -38,7 +38,7 @@ async function load(mode: UpdateMode, era: Era) {
   return { fake, loaded, resumed, said: check.kind === "alive" ? check.weights : null };
 }
 
-test("each age of engine gets the weights of each mode that it can be updated by, and says why it cannot", async () => {
+test("each age of engine gets the weights in each mode it supports, and reports why others fail", async () => {
   const pairs = MODES.flatMap((mode) => ERAS.map((era) => ({ mode, era })));
   await Promise.all(
     pairs.map(async ({ mode, era }) => {

@@ -1,15 +1,15 @@
-/** Calls, updates, restarts and falls in random orders: what must hold whatever happens. */
+/** Calls, updates, restarts and crashes in random order: invariants that must always hold. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { RUN, World } from "./world.ts";
 
-/** One thing that may happen, made particular by a number. */
+/** An event that may happen, with a number that determines its details. */
 type Act = (world: World, value: number) => void;
 
 let [generation, version] = [0, 0];
 const rp = (world: World, value: number) => `rp_${value % world.count}`;
 
-/** What happens all the time. */
+/** Events that happen all the time. */
 const USUAL: readonly Act[] = [
   (world, value) => world.begin(value % 4 !== 0),
   (world) => world.begin(true),
@@ -62,7 +62,7 @@ const acts = fc.array(fc.tuple(fc.integer({ min: 0, max: ACTS.length - 1 }), fc.
 
 const MODES = ["reload", "lora_versioned", "prime_rl"] as const;
 
-test("no call is told a version its tokens were not sampled by, no engine stays paused, at most half are out", () => {
+test("no call gets a version that did not sample its tokens, no engine stays paused, and at most half are out", () => {
   let told = 0;
   fc.assert(
     fc.property(acts, fc.constantFrom(...MODES), fc.integer({ min: 1, max: 5 }), (steps, mode, count) => {
@@ -80,7 +80,7 @@ test("no call is told a version its tokens were not sampled by, no engine stays 
   expect(told).toBeGreaterThan(800);
 });
 
-test("where a run says where version 0 is, no call that what an engine was started with sampled is told a version", () => {
+test("if a run names the location of version 0, calls sampled by an engine's initial weights get no version", () => {
   let told = 0;
   fc.assert(
     fc.property(acts, fc.constantFrom("reload", "prime_rl"), fc.integer({ min: 1, max: 4 }), (steps, mode, count) => {
@@ -88,9 +88,9 @@ test("where a run says where version 0 is, no call that what an engine was start
       const world = new World(mode, count, (at) => at % 2 === 0);
       world.loadsStart = true;
       for (const [at, [kind, value]] of steps.entries()) {
-        // The fleet hears of the run some calls later.
+        // The run's order arrives some calls later.
         if (at === 20) world.order(0, 0);
-        // Each of its calls trains.
+        // Every call of the run is for training.
         if (ACTS[kind] === USUAL[0]) world.begin(true);
         else ACTS[kind]?.(world, value);
       }
@@ -103,7 +103,7 @@ test("where a run says where version 0 is, no call that what an engine was start
   expect(told).toBeGreaterThan(500);
 });
 
-test("what somebody else puts onto engines is told only where he said so, and the server is still the one he said it of", () => {
+test("weights of another party are only assigned if it reported them and the server is still the same", () => {
   let told = 0;
   fc.assert(
     fc.property(acts, fc.integer({ min: 1, max: 3 }), (steps, count) => {
@@ -118,7 +118,7 @@ test("what somebody else puts onto engines is told only where he said so, and th
           world.report(id, "applied", weights);
         } else ACTS[kind]?.(world, value);
       }
-      // Where no order names a generation, versions alone are told.
+      // Without an order, no generation is known and only versions are compared.
       world.order(generation, Math.max(1, version));
       world.judge();
       told += world.told;
@@ -129,7 +129,7 @@ test("what somebody else puts onto engines is told only where he said so, and th
   expect(told).toBeGreaterThan(500);
 });
 
-test("an adapter whose unloading nobody heard of is missed by none: its replica goes on taking calls", () => {
+test("if the answer to unloading an adapter is lost, its replica continues to take calls", () => {
   const world = new World("lora_versioned", 1, () => false);
   const seen = new Set<string>();
   for (let [ordered, pass] = [0, 0]; pass < 40; pass += 1) {
@@ -138,7 +138,7 @@ test("an adapter whose unloading nobody heard of is missed by none: its replica 
     world.tick();
     world.reach(0);
     const unloads = [...world.running.values()].some(({ step }) => step.do === "unload");
-    // It is told of another version before it is looked at.
+    // Another version is ordered before the next probe.
     if (unloads) world.order(0, 5);
     world.reply(0, unloads);
     if (pass > 0) seen.add(world.state.replicas["rp_0"]?.shown ?? "gone");

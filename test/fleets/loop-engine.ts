@@ -1,7 +1,7 @@
-/** Engines of a fleet behind the network of its object: vLLM's routes as `reload` uses them, and what they really serve. */
+/** Fake engines behind the network of a fleet object: vLLM's routes for `reload`, and what they really serve. */
 import type { Send } from "../../src/kernel/clients/outgoing.ts";
 
-/** What may happen to the next request of a route: it never arrives, or its reply never does. */
+/** A fault of the next request of a route: the request or its reply never arrives. */
 export type Cut = "before" | "after";
 
 export class LoopEngine {
@@ -11,11 +11,11 @@ export class LoopEngine {
   startedAt = 1000;
   label = "default";
   readonly asked: string[] = [];
-  /** The next request of this route hangs for ever; null: it has come. */
+  /** The next request of this route hangs forever; null: it has arrived. */
   cut: { readonly route: string; readonly at: Cut } | null = null;
   #held: { readonly route: string; readonly met: () => void; readonly released: Promise<void> } | null = null;
 
-  /** Answers the next request of a route once it is released. */
+  /** Answers the next request of a route only once it is released. */
   hold(route: string): { readonly met: Promise<void>; readonly release: () => void } {
     const [met, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     this.#held = { route, met: met.resolve, released: released.promise };
@@ -26,7 +26,7 @@ export class LoopEngine {
   readonly #shut = new Map<string, Promise<void>>();
   waiting = false;
 
-  /** To be called, and what it returns too, by the object that asks. */
+  /** Call it, and the function that it returns, from within the calling object. */
   shut(route: string): () => void {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#shut.set(route, promise);
@@ -91,7 +91,7 @@ function hung(): Promise<Response> {
   });
 }
 
-/** Engines by host. */
+/** Engines by host name. */
 export function networkOf(engines: Readonly<Record<string, LoopEngine>>): Send {
   return async ({ hostname, pathname }, { body }) => {
     const engine = engines[hostname];

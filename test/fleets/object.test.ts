@@ -1,4 +1,4 @@
-/** A fleet's object with engines behind its network. Clocks and alarms by hand; a kill leaves it what is on disk. */
+/** A fleet object with engines behind its network. Clock and alarms are driven by hand; a kill leaves only the disk. */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { FleetUpdate } from "../../src/contract/fleet.ts";
@@ -26,7 +26,7 @@ class Fleet {
   readonly engines: Readonly<Record<string, LoopEngine>>;
   run_id = "";
   now = Date.now() + HOUR;
-  /** How long whoever frees it waits for a step under way; undefined: as the platform does. */
+  /** How long a deletion waits for a step in progress; undefined: the platform's default. */
   lastStepMs: number | undefined;
 
   constructor(count: number) {
@@ -62,7 +62,7 @@ class Fleet {
     return { scope: door.scope, fleet_id: this.fleet_id };
   }
 
-  /** Its clock stands an hour ahead, so that no alarm comes but by hand. */
+  /** Sets its clock an hour ahead, so that alarms only fire by hand. */
   in<T>(use: Inside<FleetObject, T>): Promise<T> {
     const { orgId, projectId } = door.scope;
     const stub = env.FLEET.getByName(`org/${orgId}/${projectId}/${this.fleet_id}`);
@@ -78,10 +78,10 @@ class Fleet {
     return this.in((object) => object.alarm());
   }
 
-  /** Fires its alarm, and kills it where the request of an engine is met. */
+  /** Fires the alarm, and kills the object when the engine gets the request. */
   async kill(engine: LoopEngine, route: string, at: Cut): Promise<void> {
     engine.cut = { route, at };
-    // Whoever fired it never hears of it.
+    // The caller never gets an answer.
     void this.fire().catch(() => "killed");
     await expect.poll(() => engine.cut, SOON).toBe(null);
     await this.in((_, state) => state.abort("killed")).catch(() => "killed");
@@ -124,7 +124,7 @@ const CUTS: readonly (readonly [string, Cut])[] = [
   ["/resume", "after"],
 ];
 
-test("a fleet killed at any moment of an update brings its replica to the new weights, and resumes it", async () => {
+test("a fleet killed at any moment of an update brings its replica to the new weights and resumes it", async () => {
   await Promise.all(
     CUTS.map(async ([route, at]) => {
       const fleet = await new Fleet(1).open();
@@ -142,12 +142,12 @@ test("a fleet killed at any moment of an update brings its replica to the new we
   );
 });
 
-test("calls are told versions by what their replica held, and nothing by one that was started anew, or lies", async () => {
+test("calls get versions by what their replica served, and none after a restart or a contradiction", async () => {
   const fleet = await new Fleet(2).open();
   await fleet.order(1);
   const across = await fleet.go();
   await fleet.fire();
-  // The engine whose call goes on is drained first; the other one has its new weights.
+  // The engine with the call in flight is drained first; the other already has its new weights.
   expect(await fleet.states()).toEqual(["ready 1", "updating 0"]);
   const { replica_id, number, model } = across;
   const heard = await fleet.in((object) => object.ended({ number, replica_id, outcome: "answered" }));
@@ -171,7 +171,7 @@ test("calls are told versions by what their replica held, and nothing by one tha
   });
 });
 
-test("a replica that dies is out until it is back with its weights; a fleet that nobody uses asks nothing and has no alarm", async () => {
+test("a dead replica is out until it is back with its weights; an unused fleet sends nothing", async () => {
   const fleet = await new Fleet(2).open();
   await fleet.call();
   await fleet.order(1);
@@ -181,7 +181,7 @@ test("a replica that dies is out until it is back with its weights; a fleet that
   fleet.now += 10_000;
   await fleet.fire();
   expect(await fleet.states()).toEqual(["down 1", "ready 1"]);
-  // Whoever wants to know has heard of it, once.
+  // `replica.down` was emitted once.
   const told = await fleet.in((_, { storage }) => storage.sql.exec("select replica from replicas").toArray());
   const records = told.map(({ replica }) => JSON.parse(String(replica)));
   expect(records.filter(({ announced }) => announced !== null)).toMatchObject([
@@ -192,17 +192,17 @@ test("a replica that dies is out until it is back with its weights; a fleet that
   fleet.now += 5000;
   await fleet.fire();
   expect([engine.weights, await fleet.states()]).toEqual(["/weights/1", ["ready 1", "ready 1"]]);
-  // Its run goes on, paused.
+  // The run continues, paused.
   fleet.now += 2 * HOUR;
   const asked = engine.asked.length;
-  // What was armed before has come to its time.
+  // The alarm that was set before is due.
   await fleet.in((_, state) => state.storage.deleteAlarm());
   await fleet.fire();
   expect(engine.asked.length).toBe(asked);
   expect(await fleet.in((_, state) => state.storage.getAlarm())).toBeNull();
 });
 
-test("a replica that was away before any call is asked again while a run waits for it, and not otherwise", async () => {
+test("an unreachable replica is probed while a run waits for it, and not otherwise", async () => {
   const fleet = new Fleet(1);
   const engine = fleet.engine(0);
   engine.alive = false;
@@ -220,7 +220,7 @@ test("a replica that was away before any call is asked again while a run waits f
   expect(await fleet.states()).toEqual(["ready null"]);
 });
 
-test("a fleet with weights of a run that is over takes no training run before its engines were started anew", async () => {
+test("a fleet with weights of a finished run accepts no training run until its engines were restarted", async () => {
   const fleet = await new Fleet(1).open();
   await fleet.order(1);
   await fleet.fire();
@@ -239,7 +239,7 @@ test("a fleet with weights of a run that is over takes no training run before it
   expect(await refused()).toBeNull();
 });
 
-test("a replica is not taken out while its engine is paused, and a fleet that is freed resumes its engines", async () => {
+test("a replica cannot be removed while its engine is paused, and a freed fleet resumes its engines", async () => {
   const fleet = await new Fleet(1).open();
   const [id = ""] = fleet.ids;
   const engine = fleet.engine(0);
@@ -256,7 +256,7 @@ test("a replica is not taken out while its engine is paused, and a fleet that is
   expect(freed.engine(0).paused).toBe(false);
   await fleet.fire();
   expect([engine.paused, await letGo()]).toEqual([false, null]);
-  // Nothing pauses it between the answer and its removal.
+  // No update pauses it between the answer and its removal.
   await fleet.order(2);
   await fleet.fire();
   expect([engine.weights, engine.paused]).toEqual(["/weights/1", false]);
@@ -265,7 +265,7 @@ test("a replica is not taken out while its engine is paused, and a fleet that is
   expect(engine.weights).toBe("/weights/2");
 });
 
-test("a fleet that is freed while an engine is paused waits for it, whatever else has ended, and resumes it", async () => {
+test("a fleet that is freed while an engine is paused waits for that engine, and resumes it", async () => {
   const fleet = await new Fleet(2).open();
   const { replica_id } = await fleet.go();
   await fleet.order(1);
@@ -289,13 +289,13 @@ test("a fleet that is freed while an engine is paused waits for it, whatever els
   expect([ended, updated.paused]).toEqual([false, true]);
   await fleet.in(() => open.load());
   await fired;
-  // It begins nothing more, and is asked again.
+  // It starts nothing more, and is called again.
   expect(updated.paused).toBe(true);
   expect(await fleet.in((object) => object.free())).toBe(true);
   expect([updated.paused, (await fleet.begin()).kind]).toEqual([false, "gone"]);
 });
 
-test("a fleet killed in a long step while it is being freed still knows which engine is paused, and resumes it", async () => {
+test("a fleet killed in a long step while being freed still knows its paused engine, and resumes it", async () => {
   const fleet = await new Fleet(1).open();
   const engine = fleet.engine(0);
   await fleet.order(1);
@@ -310,7 +310,7 @@ test("a fleet killed in a long step while it is being freed still knows which en
   expect([engine.paused, (await fleet.begin()).kind]).toEqual([false, "gone"]);
 });
 
-test("a fleet about to be deleted pauses none of its engines, also where an update is due", async () => {
+test("a fleet about to be deleted pauses none of its engines, even if an update is due", async () => {
   const fleet = await new Fleet(2).open();
   const engine = fleet.engine(0);
   expect(await fleet.in((object) => object.letGo(fleet.of, null))).toBeNull();
@@ -319,13 +319,13 @@ test("a fleet about to be deleted pauses none of its engines, also where an upda
   await fleet.in((_, state) => state.abort("killed")).catch(() => "killed");
   await fleet.fire();
   expect(Object.values(fleet.engines).flatMap(({ asked }) => asked)).not.toContain("/pause");
-  // It was not deleted after all.
+  // The deletion did not happen.
   fleet.now += 60_000;
   await fleet.fire();
   expect([engine.weights, await fleet.states()]).toEqual(["/weights/1", ["ready 1", "ready 1"]]);
 });
 
-test("a fleet that is freed while an engine is being paused begins nothing more there, and resumes it before it is gone", async () => {
+test("a fleet freed while an engine is being paused starts nothing more there, and resumes it first", async () => {
   const fleet = await new Fleet(1).open();
   const engine = fleet.engine(0);
   const pause = engine.hold("/pause");
@@ -346,7 +346,7 @@ test("a fleet that is freed while an engine is being paused begins nothing more 
   expect(await fleet.begin()).toMatchObject({ kind: "gone" });
 });
 
-test("a fleet killed during a call knows by what it was sampled once it ends, and has no call left over", async () => {
+test("a fleet killed during a call can assign its version once it ends, and has no call left over", async () => {
   const fleet = await new Fleet(1).open();
   await fleet.order(1);
   await fleet.fire();
@@ -356,7 +356,7 @@ test("a fleet killed during a call knows by what it was sampled once it ends, an
   const heard = await fleet.in((object) => object.ended({ ...within, outcome: "answered" }));
   const [across, lost] = [await fleet.go(), await fleet.go()];
   await kill();
-  // No call counts as going on there any more: its engine is drained at once.
+  // No call counts as in flight any more: the engine is drained immediately.
   await fleet.order(2);
   await fleet.fire();
   const late = await fleet.in((object) => object.ended({ ...across, outcome: "answered" }));
@@ -369,7 +369,7 @@ test("a fleet killed during a call knows by what it was sampled once it ends, an
   expect(replicas).toMatchObject([{ state: "ready", version: 2, in_flight: 0 }]);
 });
 
-test("a fleet stored with a mode that was removed since takes no calls and says so, until it has another", async () => {
+test("a fleet stored with a removed mode takes no calls and reports that, until it has another mode", async () => {
   const fleet = await new Fleet(1).open();
   const engine = fleet.engine(0);
   await fleet.order(1);
@@ -400,7 +400,7 @@ test("a fleet stored with a mode that was removed since takes no calls and says 
   expect(await fleet.states()).toEqual(["ready 2"]);
 });
 
-test("a fleet nobody created has no replica, writes nothing, and one that is freed is gone", async () => {
+test("a fleet that was not created has no replicas and writes nothing, and a freed fleet is gone", async () => {
   const nobody = new Fleet(1);
   expect(await nobody.begin()).toEqual({ kind: "gone", reason: "its fleet was deleted" });
   expect(await nobody.in((_, { storage }) => [...storage.kv.list()].length)).toBe(0);

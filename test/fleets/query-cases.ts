@@ -1,4 +1,4 @@
-/** The same of fleets and their replicas. */
+/** Query cases for fleets and their replicas. */
 import * as fleets from "../../src/fleets/queries.ts";
 import type { Case } from "../kernel/db/cases.ts";
 import { fleetRow, replicaRow } from "./rows.ts";

@@ -1,4 +1,4 @@
-/** A call on a fleet whose object is played by hand: what it is asked and told, and what becomes of the call. */
+/** A call on a fleet whose object is scripted: what the object receives, and the outcome of the call. */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { newRollout, type Rollout } from "../../src/core/rollout/rollout.ts";
@@ -27,7 +27,7 @@ const go = ({ id }: Pick<BareReplica, "id">): FleetPermit => {
   return { kind: "go", number: 7, replica_id: id, model: "adapter@3", version: 3, generation: 1 };
 };
 
-/** One call by a fleet that gives this permit. */
+/** Makes one call with the fleet's answer `permit`. */
 async function called(permit: FleetPermit, model: string, from: Partial<Rollout> = {}, ended = true) {
   const said: { begun: FleetCall[]; ended: EndedCall[] } = { begun: [], ended: [] };
   const object = {
@@ -60,7 +60,7 @@ async function called(permit: FleetPermit, model: string, from: Partial<Rollout>
   return { outcome, ...said };
 }
 
-test("an answer comes from the replica and by the model that the fleet says, with the number of its end", async () => {
+test("an answer has the replica and model that the fleet chose, and the number of its end", async () => {
   const { outcome, begun, ended } = await called(go(up), script(RIGHT));
   expect(outcome).toMatchObject({
     kind: "answered",
@@ -70,19 +70,19 @@ test("an answer comes from the replica and by the model that the fleet says, wit
   expect(ended).toEqual([{ number: 7, replica_id: up.id, outcome: "answered" }]);
 });
 
-test("where the fleet cannot be told of the end, the answer stays and has none", async () => {
+test("if the end cannot be reported to the fleet, the answer stays and has no end number", async () => {
   const { outcome } = await called(go(up), script(RIGHT), {}, false);
   expect(outcome).toMatchObject({ kind: "answered", fleet_call: { end: null } });
 });
 
-test("a call that no replica takes has not left, and one of a fleet that is gone finds none", async () => {
+test("a call that no replica takes was not sent, and a call on a deleted fleet fails", async () => {
   const waits = await called({ kind: "wait", again_at: 5, reason: "updating" }, "m");
   expect(waits).toMatchObject({ outcome: { kind: "held", again_at: 5 }, ended: [] });
   const gone = await called({ kind: "gone", reason: "it was deleted" }, "m");
   expect(gone).toMatchObject({ outcome: { kind: "unusable" }, ended: [] });
 });
 
-test("what is one replica's fault is tried again, and the next call says which it was", async () => {
+test("a fault of one replica is retried, and the next call names that replica", async () => {
   const broken = await called(go(away), "m");
   expect(broken.outcome).toMatchObject({ kind: "failed", retryable: true, replica: away.id });
   expect(broken.ended).toMatchObject([{ outcome: "unreachable" }]);
@@ -90,7 +90,7 @@ test("what is one replica's fault is tried again, and the next call says which i
   expect(missing.outcome).toMatchObject({ kind: "failed", retryable: true, status: 404 });
   expect(missing.ended).toMatchObject([{ outcome: "unknown_model" }]);
   const locked = await called(go(up), script([{ fault: { kind: "status", status: 401 } }]));
-  // Another replica has another key: it does not end the run.
+  // Another replica has another key, so this does not end the run.
   expect(locked.outcome).toMatchObject({ kind: "failed", retryable: true, error: { error: "ModelError" } });
   expect(locked.ended).toMatchObject([{ outcome: "failed" }]);
   const removed = await called(go({ id: "rp_removed" }), "m");

@@ -1,4 +1,4 @@
-/** A stored key goes to no server that it was not given for, whichever way a change would send it there. */
+/** A stored key is never sent to a server that it was not given for, whatever the patch. */
 import { expect, test } from "vitest";
 import { strayKey } from "../../src/fleets/replica-keys.ts";
 
@@ -31,6 +31,6 @@ test.each([
   ["another control side, with the key again", ONE_KEY, { control_url: EVIL, api_key: "k" }],
   ["another server, where no key is stored", NO_KEY, { base_url: `${EVIL}/v1`, control_url: EVIL }],
   ["the same server for both, with the one key", TWO_KEYS, { control_url: null, control_key: null }],
-])("%s gets no other", (_what, before, patch) => {
+])("%s gets only its own keys", (_what, before, patch) => {
   expect(strayKey(before, patch)).toBeNull();
 });

@@ -1,4 +1,4 @@
-/** Runs on a fleet whose object is the real one, and whose one engine is the scripted model. */
+/** Runs on a fleet with the real object; its only engine is the scripted model. */
 import { env } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
 import { FleetUpdate } from "../../src/contract/fleet.ts";
@@ -22,7 +22,7 @@ async function start(door: Door, request: object): Promise<RunView> {
   return RunView.parse(await reply.json());
 }
 
-test("an eval on a fleet is played to its end by its replica, each turn under a number of its own", async () => {
+test("an eval on a fleet is played by its replica, and each turn has its own number", async () => {
   const door = await openPlatform();
   const { fleet, replica } = await insertFleet(door.scope, REPORTED);
   const model = script(GUESSES);
@@ -42,7 +42,7 @@ test("an eval on a fleet is played to its end by its replica, each turn under a 
   expect([max_concurrent, replicas.map(({ in_flight }) => in_flight)]).toEqual([4, [0]]);
 });
 
-test("a training run on a fleet is stamped by it, and its calls are salted by the weights that sample", async () => {
+test("the fleet stamps a training run's calls, which are salted by the weights that sample them", async () => {
   const door = await openPlatform();
   const { fleet } = await insertFleet(door.scope, REPORTED);
   const model = script(["\\boxed{4}"], undefined, { tokens: true });
@@ -61,7 +61,7 @@ test("a training run on a fleet is stamped by it, and its calls are salted by th
   await vi.waitUntil(async () => (await standing()).weights === null, { timeout: 30_000 });
 });
 
-test("a rollout killed during a call makes it again under its key, and the one that nobody ended keeps its place until its time", async () => {
+test("a rollout killed during a call repeats it with its key, and the lost call counts until its time", async () => {
   const door = await openPlatform();
   const { fleet } = await insertFleet(door.scope, REPORTED);
   const model = script([{ fault: { kind: "hang" }, times: 1, reply: "\\boxed{4}" }]);
@@ -86,7 +86,7 @@ test("a rollout killed during a call makes it again under its key, and the one t
   expect([await inFlight(0), await inFlight(HOUR)]).toEqual([[1], [0]]);
 });
 
-test("a run that began while its engine was off goes on once the engine is back", async () => {
+test("a run that started while its engine was off continues once the engine is back", async () => {
   const door = await openPlatform();
   const { fleet } = await insertFleet(door.scope, REPORTED);
   const within = (use: (object: FleetObject) => Promise<void>) =>
@@ -118,7 +118,7 @@ test("a run that began while its engine was off goes on once the engine is back"
   expect(await door.ended(id)).toMatchObject({ status: "completed", counts: { scored: 1 } });
 });
 
-test("a run that says where version 0 is has it loaded over what somebody put onto its engine, and then plays by it", async () => {
+test("a run that names the location of version 0 has it loaded over other weights, and then uses it", async () => {
   const door = await openPlatform();
   const { fleet } = await insertFleet(door.scope);
   const engine = new LoopEngine();
@@ -142,9 +142,9 @@ test("a run that says where version 0 is has it loaded over what somebody put on
   await door.ended(id);
   const standing = () => fleetObject(env, door.scope, fleet.id).standing({ scope: door.scope, fleet_id: fleet.id });
   await vi.waitUntil(async () => (await standing()).weights === null, { timeout: 30_000 });
-  // The copy of the run that says it has ended is written after the event that says so.
+  // The stored copy of the run ends after the event that reports its end.
   await vi.waitUntil(async () => (await trainingOn(env.DB, door.scope, fleet.id)).length === 0, { timeout: 30_000 });
-  // What the next run begins with is loaded over what this one left.
+  // The initial weights of the next run are loaded over what this one left.
   expect((await door.post("/v1/runs", { ...asked, ...small })).status).toBe(409);
   const next = await start(door, { ...asked, ...small, initial_weights: { location: "/weights/other" } });
   await untilBatchReady(door, next.id);
@@ -153,7 +153,7 @@ test("a run that says where version 0 is has it loaded over what somebody put on
   await door.ended(next.id);
 });
 
-test("where version 0 is is refused of a fleet of adapters, which loads none", async () => {
+test("a fleet of adapters refuses a location for version 0, which it cannot load", async () => {
   const door = await openPlatform();
   const { fleet } = await insertFleet(door.scope, { update: FleetUpdate.parse({ mode: "lora_versioned" }) });
   const asked = { kind: "training", environment: "gsm8k", dataset: questions(2), model: script(RIGHT), max_steps: 1 };

@@ -14,7 +14,7 @@ import { fleetRow, insertFleet as insertStored, replicaRow } from "./rows.ts";
 
 const KEY = "sk-ab12cd34ef56";
 const CONTROL_KEY = "ck-gh78ij90kl12";
-/** Nobody listens there, and it is asked of no resolver. */
+/** Nothing listens there, and no resolver is needed. */
 const NOBODY = "http://127.0.0.1:9/v1";
 const REPLICA = { name: "gpu-0", base_url: NOBODY, api_key: KEY, control_key: CONTROL_KEY };
 const OTHER = { ...REPLICA, name: "gpu-1", base_url: "http://127.0.0.1:9/1/v1" };
@@ -39,7 +39,7 @@ async function errorOf(reply: Response): Promise<object> {
   return { status: reply.status, ...error };
 }
 
-test("a fleet is created with its replicas, and shows of their keys the last of one", async () => {
+test("a fleet is created with its replicas, and only shows the last characters of their keys", async () => {
   const door = await open();
   const request = { update: { mode: "reload", pause: "keep" }, location_hint: "weur" };
   const reply = await door.post("/v1/fleets", { name: "trained", replicas: [REPLICA], ...request });
@@ -69,7 +69,7 @@ test("a fleet is created with its replicas, and shows of their keys the last of 
   expect(await openSealed(env, { kind: "replica_control", scope, id, sealed: other })).toBe(CONTROL_KEY);
 });
 
-test.each(["lora_in_place", "transfer"])("a fleet is not made of the removed mode %s", async (mode) => {
+test.each(["lora_in_place", "transfer"])("a fleet cannot be created with the removed mode %s", async (mode) => {
   const door = await open();
   expect(await errorOf(await door.post("/v1/fleets", { name: "trained", update: { mode } }))).toMatchObject({
     ...{ status: 400, code: "invalid_request", param: "update.mode" },
@@ -77,7 +77,7 @@ test.each(["lora_in_place", "transfer"])("a fleet is not made of the removed mod
   });
 });
 
-test("a fleet stored with a mode that was removed since is listed and read, and has no run before it has another", async () => {
+test("a fleet stored with a removed mode is listed and read, and needs another mode for a run", async () => {
   const door = await open();
   const { fleet } = await insertStored(door.scope, { name: "older" });
   const stored = { ...fleet.update, mode: "lora_in_place", init_info: { world_size: 2 } };
@@ -99,7 +99,7 @@ test("a fleet stored with a mode that was removed since is listed and read, and 
   expect((await run()).status).toBe(200);
 });
 
-test("a replica that answers is seen with what it can do, from the start and when it is asked again", async () => {
+test("a replica that answers shows its capabilities, from the start and after another probe", async () => {
   const door = await open();
   await created(door, { replicas: [] });
   const base_url = env.MODEL_URL;
@@ -112,7 +112,7 @@ test("a replica that answers is seen with what it can do, from the start and whe
   expect(await send(door, "GET", "/v1/fleets/trained/replicas")).toMatchObject({ data: [{ id: added.id }] });
 });
 
-test("a key of a request names what the first made, of fleets and of each fleet's replicas", async () => {
+test("an Idempotency-Key returns what the first request created, for fleets and for replicas", async () => {
   const door = await open();
   const key = { "idempotency-key": "once" };
   const one = await (await door.post("/v1/fleets", { name: "one" }, key)).json<FleetView>();
@@ -129,7 +129,7 @@ test("a key of a request names what the first made, of fleets and of each fleet'
   });
 });
 
-test("names are taken once, and a fleet has so many replicas and no more", async () => {
+test("names are unique, and a fleet has a maximum of replicas", async () => {
   const door = await open();
   const { id } = await created(door);
   expect(await errorOf(await door.post("/v1/fleets", { name: "trained" }))).toMatchObject({
@@ -149,7 +149,7 @@ test("names are taken once, and a fleet has so many replicas and no more", async
   });
 });
 
-test("of fleets that are made at once a project keeps a hundred, each with its replicas and its key, and says so", async () => {
+test("of concurrently created fleets a project keeps a hundred, each with its replicas and its key", async () => {
   const door = await open();
   const { scope } = door;
   const key = { operation: "createFleet", request_hash: "h", created_at: 1 };
@@ -176,7 +176,7 @@ test("of fleets that are made at once a project keeps a hundred, each with its r
   expect((await another()).status).toBe(201);
 });
 
-test("a replica may not be where the platform offers models, however the address is written", async () => {
+test("a replica may not be where the platform sells models, however the address is written", async () => {
   const door = await open();
   await created(door, { replicas: [] });
   const version = `fleet-${crypto.randomUUID()}`;
@@ -229,7 +229,7 @@ test("no two replicas of a fleet are one engine, however its address is written"
   });
 });
 
-test("a change keeps what it does not name, and sends a stored key to no other server", async () => {
+test("a change keeps absent fields, and sends a stored key to no other server", async () => {
   const door = await open();
   const fleet = await created(door);
   const path = "/v1/fleets/trained/replicas/gpu-0";
@@ -248,7 +248,7 @@ test("a change keeps what it does not name, and sends a stored key to no other s
   expect(await send(door, "PATCH", "/v1/fleets/trained", changed)).toMatchObject(changed);
 });
 
-test("the way of weights does not change while a training run has the fleet, and the rest of it does", async () => {
+test("update mode and adapter cannot change while a training run uses the fleet; the rest can", async () => {
   const door = await open();
   const { id } = await created(door, { update: { mode: "lora_versioned" } });
   const run = runRow(endpointRow({ id }), { kind: "training" });
@@ -267,7 +267,7 @@ test("the way of weights does not change while a training run has the fleet, and
   expect((await change({ mode: "reload" })).status).toBe(200);
 });
 
-test("what is removed is gone with its keys; a fleet's name is free again", async () => {
+test("a removed replica is gone with its keys, and a deleted fleet's name is free again", async () => {
   const door = await open();
   const fleet = await created(door, { replicas: [REPLICA, OTHER] });
   const [gone, left] = ["gpu-0", "gpu-1"].map((name) => fleet.replicas.find((one) => one.name === name));

@@ -1,4 +1,4 @@
-/** A fleet and its replicas, as they stand in the database. */
+/** Rows of a fleet and its replicas in the database. */
 import { env } from "cloudflare:workers";
 import { FleetUpdate } from "../../src/contract/fleet.ts";
 import type { Scope } from "../../src/contract/scope.ts";

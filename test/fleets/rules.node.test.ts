@@ -1,4 +1,4 @@
-/** Who takes a call, when a replica is left alone, and what trainers hear. */
+/** Which replica takes a call, when a replica is left alone, and what trainers are notified of. */
 import { expect, test } from "vitest";
 import { FleetUpdate } from "../../src/contract/fleet.ts";
 import { lookAt } from "../../src/fleets/alarm-times.ts";
@@ -17,7 +17,7 @@ import { labelOf } from "../../src/fleets/weights.ts";
 const SCOPE = { orgId: "o", projectId: "p" };
 const IDS = ["a", "b", "c"];
 
-/** Three replicas of two places each, all ready. */
+/** Three ready replicas with a maximum of two calls each. */
 function fleet(mode: FleetUpdate["mode"] = "reload"): FleetState {
   const update = FleetUpdate.parse({ mode });
   const settings = IDS.map((id) => ({ id, name: id, max_concurrent: 2, draining: false, address: id }));
@@ -45,7 +45,7 @@ function order(version: number, generation = 0, run_id = "run_a") {
   return { ...of, generation, version };
 }
 
-test("a call goes where its rollout was, else where most places are free, and not where it just failed", () => {
+test("a call goes to its rollout's last replica, else to the least loaded one, and not where it just failed", () => {
   const state = fleet();
   expect(chosen(state, {}, { a: 1 })).toBe("b");
   expect(chosen(state, { last_replica: "a" }, { a: 1 })).toBe("a");
@@ -59,14 +59,14 @@ test("a call goes where its rollout was, else where most places are free, and no
   expect(chosen(unknown, {})).toBe("no replica is ready: 3 stale");
 });
 
-test("the replica with the most places free for its size takes a call, however many calls it has", () => {
+test("the replica with the lowest share of calls for its size takes a call, however many calls it has", () => {
   const large = withReplica(withReplica(fleet(), "a", { max_concurrent: 10 }, 0), "b", { max_concurrent: 4 }, 0);
   expect(chosen(large, {}, { a: 4, b: 2, c: 1 })).toBe("a");
   expect(chosen(large, {}, { a: 6, b: 2, c: 2 })).toBe("b");
   expect(chosen(large, { last_replica: "b" }, { a: 9, b: 4, c: 2 })).toBe("a");
 });
 
-test("five rollouts in a row that a replica failed open its circuit, one rollout five times does not", () => {
+test("failed calls of five rollouts in a row open a replica's circuit; five of one rollout do not", () => {
   const circuits = new Circuits();
   const heard = (rollout: string) => circuits.heard("a", "unreachable", rollout);
   expect(["1", "1", "1", "1", "1", "2", "3", "4"].map(heard)).not.toContain(true);
@@ -74,7 +74,7 @@ test("five rollouts in a row that a replica failed open its circuit, one rollout
   expect(["1", "2", "3", "4", "5"].map(heard)).toEqual([false, false, false, false, true]);
 });
 
-test("a call whose end nobody tells of counts as over when its time is", () => {
+test("a call whose end is not reported counts as ended when its time is over", () => {
   const calls = new InFlight();
   const call = { replica_id: "a", rollout_id: "ro", model: "m", weights: null };
   calls.add(1, { ...call, until: 10 });
@@ -83,7 +83,7 @@ test("a call whose end nobody tells of counts as over when its time is", () => {
   expect([calls.of("a"), calls.end(1), calls.end(2)?.until, calls.of("a")]).toEqual([1, null, 20, 0]);
 });
 
-test("trainers hear of each replica what it serves, and that one that is away is not to be waited for", () => {
+test("trainers are notified of what each replica serves, and that one that is away must not be waited for", () => {
   const ordered = takeOrder(takeOrder(fleet(), order(2), 0), order(1), 0);
   expect(ordered.orders.map(({ version }) => version)).toEqual([2]);
   const [replica] = Object.values(ordered.replicas);
@@ -98,7 +98,7 @@ test("trainers hear of each replica what it serves, and that one that is away is
   expect(orderGone(away, "run_a", 2).replicas["a"]?.told).toEqual([]);
 });
 
-test("three versions of a run stay loaded, and an adapter that a replica does not know takes it out until it is loaded", () => {
+test("three versions of a run stay loaded, and a replica that lacks an adapter is out until it is loaded", () => {
   const adapters = [1, 2, 3, 4].map((version) => ({ run_id: "run_a", generation: 0, version }));
   const state = withReplica(takeOrder(fleet("lora_versioned"), order(4), 0), "a", { adapters }, 0);
   const replica = state.replicas["a"];
@@ -107,7 +107,7 @@ test("three versions of a run stay loaded, and an adapter that a replica does no
   expect([lacking?.shown, lacking?.adapters.length]).toEqual(["stale", 3]);
 });
 
-test("an engine that was started anew while an adapter was loaded has it once it is loaded again", () => {
+test("an engine that was restarted while an adapter was loaded has it once it is loaded again", () => {
   const check = { kind: "alive", models: ["base", "policy.a.g0@1"], started_at: 2, weights: null } as const;
   const loaded = (before: FleetState, number: number) => {
     const begun = beginUpdates(before, 100_000 * number, () => 0);
@@ -128,7 +128,7 @@ test("an engine that was started anew while an adapter was loaded has it once it
   expect([again?.failing, again?.adapters.map(({ version }) => version), again?.shown]).toEqual([null, [1], "ready"]);
 });
 
-test("a replica without an adapter takes calls while it has what is ordered, and again once nobody orders what it lacks", () => {
+test("a replica that lacks an adapter takes calls unless a current order needs that adapter", () => {
   const adapters = [order(1), order(2), order(1, 0, "run_b")];
   const ordered = takeOrder(takeOrder(fleet("lora_versioned"), order(2), 0), order(1, 0, "run_b"), 0);
   const state = withReplica(ordered, "a", { adapters }, 0);
@@ -145,7 +145,7 @@ test("a replica without an adapter takes calls while it has what is ordered, and
   }
 });
 
-test("an engine that unloads no adapter is asked three times in a row, shows why, and is left with what nobody wants", () => {
+test("an engine that does not unload an adapter is asked three times in a row, shows why, and keeps it", () => {
   const adapters = [1, 2, 3, 4, 5].map((version) => ({ run_id: "run_a", generation: 0, version }));
   let state = withReplica(takeOrder(fleet("lora_versioned"), order(5), 0), "a", { adapters }, 0);
   const tried = (ok: boolean) => {
@@ -168,7 +168,7 @@ test("an engine that unloads no adapter is asked three times in a row, shows why
   expect(tried(true)).toEqual([4, null]);
 });
 
-test("without calls a replica is looked at for new weights alone, or where only being watched vouches for what it has", () => {
+test("without calls a replica is probed only for new weights, or if only probes show that it keeps its weights", () => {
   const weights = { run_id: "run_a", generation: 0, version: 3 };
   const looks = (version: number, proof: Replica["proof"], mode: FleetUpdate["mode"] = "reload", over = false) => {
     const ordered = takeOrder(withReplica(fleet(mode), "a", { holds: weights, proof }, 1), order(version), 1);
@@ -183,22 +183,22 @@ test("without calls a replica is looked at for new weights alone, or where only 
   ];
   expect(looks(3, seen)).toEqual([null, 10_000]);
   expect(looks(4, seen)).toEqual([10_000, 10_000]);
-  // Somebody else brings it there, and says when.
+  // Another party updates it, and reports when.
   expect(looks(4, seen, "reported")).toEqual([null, 10_000]);
   expect(looks(3, blind, "reported")).toEqual([10_000, 10_000]);
   expect(looks(3, blind, "reported", true)).toEqual([null, 10_000]);
 });
 
-test("an order that comes late of a run that is over displaces no other's, and one whose epoch passed may order again", () => {
+test("a late order of a finished run displaces no other order, and a run with a new epoch may order again", () => {
   const runs = (state: FleetState) => state.orders.map(({ run_id }) => run_id);
   const other = takeOrder(runOver(takeOrder(fleet(), order(3), 0), "run_a", 1), order(1, 0, "run_b"), 2);
   expect(runs(takeOrder(other, order(3), 3))).toEqual(["run_b"]);
-  // It was over before its order came.
+  // The run was over before its order arrived.
   expect(runs(takeOrder(runOver(fleet(), "run_a", 1), order(0), 2))).toEqual([]);
   expect(runs(takeOrder(orderGone(takeOrder(fleet(), order(3), 0), "run_a", 1), order(4), 2))).toEqual(["run_a"]);
 });
 
-test("a fleet whose new mode is for one run at a time keeps the latest order alone", () => {
+test("a fleet whose new mode supports one run at a time keeps only the latest order", () => {
   const shared = takeOrder(takeOrder(fleet("lora_versioned"), order(1), 0), order(1, 0, "run_b"), 0);
   const settings = Object.values(shared.replicas);
   const kept = (mode: FleetUpdate["mode"]) =>
@@ -206,7 +206,7 @@ test("a fleet whose new mode is for one run at a time keeps the latest order alo
   expect([kept("lora_versioned"), kept("reload")]).toEqual([["run_a", "run_b"], ["run_b"]]);
 });
 
-test("weights reported as applied or failed that nobody had said were coming leave the calls before them without a version", () => {
+test("if weights are reported as applied or failed without a pending report, earlier calls get no version", () => {
   const report = (version: number, state: "pending" | "applied" | "failed") =>
     ({ run_id: "run_a", generation: 0, version, replica: "a", state }) as const;
   const told = (state: FleetState) =>
@@ -227,7 +227,7 @@ test("weights reported as applied or failed that nobody had said were coming lea
   expect(told(reported(coming, report(1, "applied"), { now: 2, number: 12 }))).toBe(0);
 });
 
-test("a replica with weights of a run that is over begins no other before it is started anew", () => {
+test("a replica with weights of a finished run starts no other run before it is restarted", () => {
   const held = withReplica(fleet(), "a", { holds: { run_id: "run_a", generation: 0, version: 3 } }, 1);
   const of = (state: FleetState) => standingOf(state, () => 0).replicas[0];
   expect(of(held)).toMatchObject({
@@ -245,10 +245,10 @@ test("a replica with weights of a run that is over begins no other before it is 
   expect(of(anew)).toMatchObject({ state: "ready", unfit: null, version: 0 });
 });
 
-test("where a run says where version 0 is, no replica plays it by what its server was started with", () => {
+test("if a run names the location of version 0, no replica serves it with its server's initial weights", () => {
   const begun = { ...order(0), loads_start: true as const };
   const asked = { loads_start: true as const };
-  // Its trainer has not been heard of yet.
+  // The run's trainer has not reached the fleet yet.
   expect(chosen(fleet(), asked)).toBe("no replica is known to have weights of this run");
   expect(chosen(fleet(), { ...asked, weights_of: "run_a", run_id: "run_eval", trains: false })).toMatch(/^no replica/);
   const ordered = takeOrder(fleet(), begun, 1);
@@ -265,14 +265,14 @@ test("where a run says where version 0 is, no replica plays it by what its serve
   const check = { kind: "alive", models: ["base"], started_at: 2, weights: null } as const;
   const anew = probeDone(loaded, "a", { now: 3, number: 9, at: 8, check, phase: null });
   expect(of(anew)).toMatchObject({ state: "stale", reason, version: null });
-  // As ever, where the run does not say.
+  // If the run names no location, the initial weights count.
   expect([of(takeOrder(fleet(), order(0), 1)), wants(takeOrder(fleet(), order(0), 1))]).toMatchObject([
     { state: "ready", version: 0 },
     [null, null, null],
   ]);
 });
 
-test("a replica that was not brought to version 0 plays no later one by what its server was started with", () => {
+test("a replica that was not brought to version 0 serves no later version with its initial weights", () => {
   const late = takeOrder(
     takeOrder(fleet(), { ...order(0), loads_start: true }, 1),
     { ...order(1), loads_start: true },
@@ -281,13 +281,13 @@ test("a replica that was not brought to version 0 plays no later one by what its
   expect(standingOf(late, () => 0).replicas[0]).toMatchObject({ state: "stale", version: null });
 });
 
-test("an engine that somebody else updates has what it was started with once it is started anew for another run", () => {
+test("an engine that another party updates has its initial weights once it is restarted for another run", () => {
   const report = { run_id: "run_a", generation: 0, version: 3, replica: "a", state: "pending" } as const;
   const over = runOver(reported(fleet("reported"), report, { now: 1, number: 9 }), "run_a", 2);
   expect(over.replicas["a"]?.claimed).toBeNull();
 });
 
-test("a paused replica may be taken out once its engine has not answered three resumes", () => {
+test("a paused replica may be removed once its engine has not answered three resumes", () => {
   const resume = { name: "resume", until: 9, at: 0, target: null, fault: null, left: true, late: null } as const;
   const after = (misses: number, mode: FleetUpdate["mode"] = "reload", paused = true) => {
     const state = withReplica(fleet(mode), "a", { paused, phase: { ...resume, misses } }, 0);
@@ -302,7 +302,7 @@ test("a paused replica may be taken out once its engine has not answered three r
   ]);
 });
 
-test("an engine that names a version when it is first seen was changed before: it has version 0 once that is loaded", () => {
+test("an engine that reports a version at first was changed before: it has version 0 once that is loaded", () => {
   const update = FleetUpdate.parse({ mode: "reload" });
   const settings = { id: "a", name: "a", max_concurrent: 2, draining: false, address: "a" };
   const joined = setReplicas(newFleet(update), update, [settings], 0);
@@ -314,10 +314,10 @@ test("an engine that names a version when it is first seen was changed before: i
   const of = (state: FleetState) => [state.replicas["a"]?.shown, state.stretches["a"] ?? []];
   expect(of(seen("default"))).toMatchObject(["ready", [{ weights: "start" }]]);
   expect(of(seen("7"))).toEqual(["stale", []]);
-  // By the name that a fleet gives it.
+  // A label in the form that a fleet uses.
   const named = labelOf({ run_id: "run_01m84nhd", generation: 0, version: 3 });
   expect(of(seen(named))).toEqual(["stale", []]);
-  // It said nothing at the first looks: what it sampled since has no version.
+  // It reported nothing in the first probes: calls since then have no version.
   expect(of(look(look(look(joined, 2, null), 4, null), 6, named))).toEqual(["stale", []]);
   const nowhere = takeOrder(seen("7"), { ...order(0), location: null }, 0);
   const ordered = takeOrder(nowhere, order(0), 0);

@@ -1,4 +1,4 @@
-/** A run that names a fleet in place of an endpoint: what is refused, and what is kept of it. */
+/** A run that names a fleet instead of an endpoint: what is refused, and what is stored. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { RunView } from "../../src/contract/run.ts";
@@ -17,7 +17,7 @@ async function errorOf(door: Door, path: string, body: object): Promise<unknown>
   return { status: reply.status, ...(await reply.json<{ error: object }>()) };
 }
 
-test("a run on a fleet is kept with its id and shown by its name, and a fork of its spec names no other", async () => {
+test("a run on a fleet stores its id and shows its name, and a fork of its spec cannot name another", async () => {
   const door = await openPlatform();
   const prices = { input_per_mtok_micros: 1, output_per_mtok_micros: 2 };
   const { fleet } = await insertFleet(door.scope, { location_hint: "weur", prices });
@@ -37,7 +37,7 @@ test("a run on a fleet is kept with its id and shown by its name, and a fork of 
   expect(named.status).toBe(200);
 });
 
-test("a run names an endpoint or a fleet, one that is there, and one that has a replica", async () => {
+test("a run names an endpoint or a fleet that exists and has a replica", async () => {
   const door = await openPlatform();
   const empty = fleetRow({ name: "empty" });
   await inProject(env.DB, door.scope).insert(fleets, empty);
@@ -59,7 +59,7 @@ test("a run names an endpoint or a fleet, one that is there, and one that has a 
   expect(await refused(capped)).toMatchObject({ error: { code: "prices_required", param: "fleet" } });
 });
 
-test("of two training runs that come at once for one fleet to themselves only one is written", async () => {
+test("of two concurrent training runs for one exclusive fleet only one is written", async () => {
   const { scope } = await openPlatform();
   const { fleet } = await insertFleet(scope);
   const training = () => runRow(endpointRow({ id: fleet.id }), { kind: "training" });
@@ -67,7 +67,7 @@ test("of two training runs that come at once for one fleet to themselves only on
   const runs = [training(), training()];
   const written = await Promise.all(runs.map((run) => insertRun(env.DB, scope, run, null, [], alone)));
   expect(written.toSorted()).toEqual(["inserted", "taken"]);
-  // An eval shares it, and so does a training run where weights go by names of their own.
+  // An eval can share the fleet, and so can a training run if weights have their own names.
   const evaluation = runRow(endpointRow({ id: fleet.id }));
   expect(await insertRun(env.DB, scope, evaluation, null)).toBe("inserted");
   expect(await insertRun(env.DB, scope, training(), null)).toBe("inserted");

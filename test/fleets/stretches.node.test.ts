@@ -1,4 +1,4 @@
-/** Which stretch a call lies in, number by number, and what confirms it. */
+/** Which version interval a call belongs to, number by number, and what confirms it. */
 import { expect, test } from "vitest";
 import { FleetUpdate } from "../../src/contract/fleet.ts";
 import { beginStretch, confirm, endStretch, type Stretch, versionOf } from "../../src/fleets/stretches.ts";
@@ -18,36 +18,36 @@ function told(stretches: readonly Stretch[], number: number, end: number | null,
   return versionOf(RELOAD, stretches, of, { ...CALL, number, end });
 }
 
-test("a call has the version of the stretch that holds both its numbers, and its ends belong to no call", () => {
+test("a call has the version of the interval with both its numbers, and the ends are exclusive", () => {
   const at = (number: number, end: number) => told([stretch()], number, end);
   expect([at(11, 19), at(10, 19), at(11, 20), at(9, 15), at(15, 21)]).toEqual([3, null, null, null, null]);
   expect([told([stretch()], 15, 15), told([stretch()], 15, null)]).toEqual([null, null]);
 });
 
-test("another run's weights, and those of a generation that was taken back, have no version for a run's call", () => {
+test("another run's weights, and those of an earlier generation, give a run's call no version", () => {
   const other = { run_id: "run_b", generation: 0 };
   const later = { run_id: "run_a", generation: 1 };
   expect([told([stretch()], 11, 19, other), told([stretch()], 11, 19, later)]).toEqual([null, null]);
   expect(versionOf(RELOAD, [stretch()], { ...RUN, generation: null }, { ...CALL, number: 11, end: 19 })).toBe(3);
 });
 
-test("a call is told its version once a look that was begun after its end met the same server", () => {
+test("a call gets its version once a probe that started after its end found the same server", () => {
   const looked = (confirmed: number, changes: Partial<Stretch> = {}) =>
     told([stretch({ confirmed, ...changes })], 12, 15);
   expect([looked(16), looked(15), looked(14)]).toEqual([3, "unconfirmed", "unconfirmed"]);
-  // It is over, and its server shows nothing by which it could be met again.
+  // The interval is over, and its server reports nothing to recognise it by.
   expect([looked(14, { proof: UNSHOWN }), looked(14, { proof: UNSHOWN, to: null })]).toEqual([null, "unconfirmed"]);
   expect(looked(14, { weights: "start" })).toBe(0);
 });
 
-test("a stretch is confirmed up to where it began, and by a look that was begun later than that", () => {
+test("an interval is confirmed from its start, and by a probe that started later", () => {
   const [begun] = beginStretch([], { from: 10, weights: "start", proof: SHOWN });
   expect(begun).toMatchObject({ from: 10, to: null, confirmed: 10 });
   const met = (at: number, changes: Partial<Stretch>, going = true) =>
     confirm([stretch(changes)], SHOWN, { at, going })[0]?.confirmed;
   const open = { to: null, confirmed: 10 };
   expect([met(9, open), met(10, open), met(11, open), met(11, open, false)]).toEqual([10, 10, 11, 10]);
-  // One that has ended is confirmed by its process alone, and is whole once that was met after its end.
+  // An interval that has ended is only confirmed by its process, and is complete once that was found after its end.
   const ended = { confirmed: 12 };
   expect([met(30, ended, false), met(30, { confirmed: 20 }), met(30, { ...ended, proof: UNSHOWN })]).toEqual([
     30, 20, 12,
@@ -57,7 +57,7 @@ test("a stretch is confirmed up to where it began, and by a look that was begun 
   );
 });
 
-test("a stretch that begins ends the one before, which keeps its end whatever ends later", () => {
+test("a new interval ends the previous one, whose end then never changes", () => {
   const first = beginStretch([], { from: 1, weights: "start", proof: SHOWN });
   const second = beginStretch(first, { from: 5, weights: { ...RUN, version: 1 }, proof: SHOWN });
   expect(second.map(({ from, to }) => [from, to])).toEqual([

@@ -1,4 +1,4 @@
-/** A trainer's object that falls while it tells its run's fleet something: the fleet's object is the real one. */
+/** A trainer's object that crashes while it notifies its run's fleet; the fleet's object is the real one. */
 import { env } from "cloudflare:workers";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { FleetUpdate } from "../../src/contract/fleet.ts";
@@ -22,11 +22,11 @@ afterEach(() => {
 
 interface Told {
   count: number;
-  /** Somebody is telling it, and hears nothing. */
+  /** A call is in progress that never returns. */
   waits: boolean;
 }
 
-/** How often the fleet was told; whoever tells it first never hears that it was. */
+/** How often the fleet was called; the first call never returns. */
 function cutFirst(fleetId: string, what: "update" | "release", at: "before" | "after"): Told {
   const told = { count: 0, waits: false };
   const cut = async (fleet: FleetObject, tell: () => Promise<void>): Promise<void> => {
@@ -35,7 +35,7 @@ function cutFirst(fleetId: string, what: "update" | "release", at: "before" | "a
     const first = told.count === 1;
     if (!first || at === "after") await tell();
     told.waits = first;
-    // Its caller is killed.
+    // The caller is killed.
     if (first) await new Promise(() => undefined);
   };
   const { update, release } = FleetObject.prototype;
@@ -64,7 +64,7 @@ class Training {
     });
   }
 
-  /** Kills it once its fleet is being told, and fires its alarm until the fleet was told again. */
+  /** Kills the trainer's object once it calls its fleet, and fires its alarm until the fleet was called again. */
   async fall(told: Told): Promise<void> {
     await expect.poll(() => told.waits, SOON).toBe(true);
     await this.in((_, state) => state.abort("killed")).catch(() => "killed");
@@ -80,7 +80,7 @@ class Training {
 }
 
 test.for(["before", "after"] as const)(
-  "a trainer's object killed %s its fleet hears an order, and then a release, tells it once more",
+  "a trainer's object killed %s its fleet gets an order, and then a release, sends it again",
   async (at) => {
     const training = new Training();
     const { fleet } = await insertFleet(door.scope, { name: at, update: FleetUpdate.parse({ mode: "reported" }) });
@@ -95,7 +95,7 @@ test.for(["before", "after"] as const)(
     await training.in((object) => object.ready([], { ...GOING, ended: true }));
     await training.fall(released);
     await expect.poll(training.weights, SOON).toBe(null);
-    // It has heard: nothing is told again.
+    // The fleet has acknowledged: nothing is sent again.
     await training.in((object) => object.alarm());
     expect([ordered.count, released.count]).toEqual([2, 2]);
   },

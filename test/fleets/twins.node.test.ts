@@ -1,4 +1,4 @@
-/** One engine that was attached to its fleet under two names. */
+/** One engine that was attached to its fleet under two names (aliases). */
 import { expect, test } from "vitest";
 import { FleetUpdate, type UpdateMode } from "../../src/contract/fleet.ts";
 import { placesOf } from "../../src/fleets/access.ts";
@@ -14,7 +14,7 @@ function settings(id: string, changes: Partial<Settings> = {}): Settings {
   return { id, name: id, max_concurrent: 3, draining: false, address: id, places: PLACES, ...changes };
 }
 
-/** Two replicas of a fleet, and behind both of them one engine, which shows its process and not its weights. */
+/** Two replicas of a fleet that are one engine, which reports its process and not its weights. */
 function oneEngine(mode: UpdateMode): World {
   const world = new World(mode, 2, () => false);
   const [engine] = Object.values(world.engines);
@@ -32,7 +32,7 @@ function shown(world: World): unknown[] {
 }
 
 test.each(["reload", "prime_rl"] as const)(
-  "a call on one of them is told no version that the other's update has replaced: %s",
+  "a call on one alias gets no version that the other's update has replaced: %s",
   (mode) => {
     const world = oneEngine(mode);
     world.calm();
@@ -55,7 +55,7 @@ test.each(["reload", "prime_rl"] as const)(
   },
 );
 
-test("the one that was there first takes the calls, and the other says which it is", () => {
+test("the first replica takes the calls, and the other names it", () => {
   const world = oneEngine("reload");
   world.calm();
   const why = "it is the same engine as rp_0: remove it, or set another address";
@@ -72,7 +72,7 @@ test("the one that was there first takes the calls, and the other says which it 
   ]);
 });
 
-test("a replica that is moved to where another is does not take its place", () => {
+test("a replica that moves to another's address does not replace it", () => {
   const update = FleetUpdate.parse({ mode: "reload" });
   const own = placesOf({ ...GPU, base_url: "https://own.example/v1" });
   const before = setReplicas(newFleet(update), update, [settings("a", { places: own }), settings("b")], 0);
@@ -80,7 +80,7 @@ test("a replica that is moved to where another is does not take its place", () =
   expect(after.replicas).toMatchObject({ a: { twin: "b" }, b: { twin: null } });
 });
 
-test("one that is left alone takes calls by what the other loaded only once it was started anew", () => {
+test("a replica whose alias is removed takes calls only after a restart, since other weights may be loaded", () => {
   const world = oneEngine("reload");
   world.calm();
   world.order(0, 1);
@@ -94,7 +94,7 @@ test("one that is left alone takes calls by what the other loaded only once it w
   expect(shown(world)).toEqual([["ready", null]]);
 });
 
-test("one that is left alone in a fleet that nobody trained on takes calls at once", () => {
+test("a replica whose alias is removed takes calls immediately in a fleet that no run trained on", () => {
   const world = oneEngine("reported");
   world.calm();
   set(world, [settings("rp_1")]);

@@ -1,4 +1,4 @@
-/** When calls that no replica takes are asked for again. */
+/** When calls that no replica takes are tried again. */
 import { expect, test } from "vitest";
 import { FleetUpdate } from "../../src/contract/fleet.ts";
 import { nextAt } from "../../src/fleets/alarm-times.ts";
@@ -12,14 +12,14 @@ function fleetOf(changes: Partial<Replica>): FleetState {
   return withReplica(setReplicas(newFleet(update), update, [settings], 0), "a", changes, 0);
 }
 
-/** When one call asks that waits from the beginning of an update until it is over. */
+/** The times at which one call asks, from the start of an update until it is over. */
 function asks(state: FleetState, overAt: number): number[] {
   const times: number[] = [];
   for (let now = 0; now < overAt; now = askAgainAt(state, now)) times.push(now);
   return times;
 }
 
-test("a call asks few times while an update goes on, and is there soon after one that takes as long as the last", () => {
+test("a call asks few times during an update, and soon after an update that takes as long as the last", () => {
   const phase = { ...phaseOf("load", 600_000, 0), left: true };
   const first = asks(fleetOf({ phase }), 120_000);
   expect(first.length).toBeLessThanOrEqual(17);
@@ -30,12 +30,12 @@ test("a call asks few times while an update goes on, and is there soon after one
   expect(askAgainAt(newFleet(second.update), 0)).toBe(15_000);
 });
 
-test("a call waits half as long again as its replica has been away, from one second to fifteen", () => {
+test("a call waits half as long as its replica has been away, from one second to fifteen", () => {
   const waits = (now: number) => askAgainAt(fleetOf({ phase: phaseOf("load", 600_000, 0) }), now) - now;
   expect([0, 3000, 10_000, 29_000, 60_000].map(waits)).toEqual([1000, 1500, 5000, 14_500, 15_000]);
 });
 
-test("a resume that is not answered is tried again after 5 s, and after twice as long each time, up to a minute", () => {
+test("a resume that is not answered is retried after 5 s, and after twice as long each time, up to a minute", () => {
   const began = { ...phaseOf("resume", 600_000, 0), target: null };
   let state = fleetOf({ probed: true, paused: true, phase: began });
   const waits: number[] = [];
@@ -46,14 +46,14 @@ test("a resume that is not answered is tried again after 5 s, and after twice as
   expect(waits).toEqual([5000, 10_000, 20_000, 40_000, 60_000, 60_000]);
 });
 
-test("a replica that drains is due when its calls have ended, and at the end of its time where they have not", () => {
+test("a draining replica is due when its calls have ended, or at its deadline", () => {
   const state = fleetOf({ probed: true, phase: { ...phaseOf("drain", 90_000, 0), at: 2000 } });
   const due = (inFlight: number) =>
     nextAt(state, { now: 0, used: true, inFlight: () => inFlight, heldUntil: () => 0, tellAt: () => 0 });
   expect([due(0), due(1)]).toEqual([2000, 90_000]);
 });
 
-test("an update that ended well is remembered by how long it took", () => {
+test("the duration of a successful update is remembered", () => {
   const target = { run_id: "run_a", generation: 0, version: 1 };
   const began = phaseOf("load", 600_000, 1000);
   const resuming = fleetOf({ probed: true, holds: target, paused: true, phase: { ...began, name: "resume", target } });
@@ -63,7 +63,7 @@ test("an update that ended well is remembered by how long it took", () => {
   expect(nextStep(failed, "a", { now: 9000, number: 9, inFlight: 0 }).state.replicas["a"]?.took_ms).toBeUndefined();
 });
 
-test("an update may take all of its phases, and none where replicas take calls meanwhile", () => {
+test("an update may take all of its phases, and 0 if replicas take calls meanwhile", () => {
   const longest = (update: object) => longestUpdateMs(FleetUpdate.parse(update)) / 1000;
   expect([longest({ mode: "reload" }), longest({ mode: "reload", pause: "abort" })]).toEqual([1020, 900]);
   expect(longest({ mode: "lora_versioned" })).toBe(0);

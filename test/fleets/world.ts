@@ -1,6 +1,6 @@
 /**
- * Engines, an operator and a network that do whatever may happen, around the rules of a fleet. What an engine really
- * served when it sampled is known here, and to nobody else.
+ * Simulated engines, an operator and a network, around the rules of a fleet. Only the simulation knows what an engine
+ * really served when it sampled.
  */
 import { FleetUpdate, type UpdateMode } from "../../src/contract/fleet.ts";
 import { nextAt } from "../../src/fleets/alarm-times.ts";
@@ -31,10 +31,10 @@ export interface Engine {
   process: number;
   alive: boolean;
   paused: boolean;
-  /** Of whole models. */
+  /** Full weights. */
   weights: Weights | "start";
   readonly adapters: Map<string, Weights>;
-  /** It answers GET /weight_info. */
+  /** Whether it answers GET /weight_info. */
   readonly labelled: boolean;
 }
 
@@ -42,7 +42,7 @@ interface Call {
   readonly engine: Engine;
   readonly model: string;
   readonly permitted: number | null;
-  /** What its tokens were sampled by. */
+  /** The weights that sampled its tokens. */
   readonly sampled: Set<string>;
   past: PastCall;
 }
@@ -67,11 +67,11 @@ export class World {
   readonly running = new Map<string, Work>();
   readonly going: Call[] = [];
   readonly over: Call[] = [];
-  /** What a fleet must never do, as it was seen. */
+  /** Violations of a fleet's invariants. */
   readonly faults: string[] = [];
-  /** Answers that named a version of a trainer's. */
+  /** Answers with a version of a trainer. */
   told = 0;
-  /** The run says where version 0 is: then nothing that its engines were started with is told a version. */
+  /** The run names the location of version 0: then an engine's initial weights give no version. */
   loadsStart = false;
 
   readonly count: number;
@@ -100,7 +100,7 @@ export class World {
     );
   }
 
-  /** On disk before anything else happens. */
+  /** The state is on disk before anything else happens. */
   keep(state: FleetState): void {
     this.state = state;
     this.disk.state = state;
@@ -114,7 +114,7 @@ export class World {
     this.state = this.disk.state;
     this.inFlight = new InFlight();
     this.numbers = this.#numbers();
-    // What it had sent arrives all the same, or does not.
+    // Requests that were sent arrive anyway, or do not.
     for (const work of this.running.values()) if (work.at % 2 === 0) this.#reach(work);
     this.running.clear();
   }
@@ -142,7 +142,7 @@ export class World {
     return this.loadsStart ? { loads_start: true } : {};
   }
 
-  /** Some of a call's tokens. */
+  /** Samples some of a call's tokens. */
   sample(at: number): void {
     const call = this.going[at % Math.max(1, this.going.length)];
     if (call === undefined || !call.engine.alive) return;
@@ -157,12 +157,12 @@ export class World {
     const [call] = this.going.splice(index, 1);
     if (call === undefined) return;
     this.inFlight.end(call.past.number);
-    // An end that nobody heard of.
+    // An end that was not reported.
     if (at % 11 !== 0) call.past = { ...call.past, end: this.numbers.next() };
     this.over.push(call);
   }
 
-  /** What the platform says of every call that is over, against what its tokens were sampled by. */
+  /** Compares the version that the fleet assigns to every ended call with what sampled its tokens. */
   judge(): void {
     const generation = orderOf(this.state, RUN)?.generation ?? null;
     for (const { past, sampled } of this.over) {
@@ -185,7 +185,7 @@ export class World {
     this.keep(orderGone(this.state, RUN, this.now));
   }
 
-  /** Whoever updates the engines by himself, and says so. */
+  /** Another party updates the engines and reports it. */
   report(id: string, state: "pending" | "applied" | "failed", weights: Weights): void {
     const engine = this.engines[id];
     if (engine === undefined || !engine.alive) return;
@@ -193,7 +193,7 @@ export class World {
     this.keep(reported(this.state, { ...weights, replica: id, state }, this.moment()));
   }
 
-  /** A pass of the alarm: begins what is due. */
+  /** A pass of the alarm: starts what is due. */
   tick(): void {
     const takers = () => Object.values(this.state.replicas).filter(({ shown }) => shown === "ready").length;
     const before = takers();
@@ -224,7 +224,7 @@ export class World {
     this.running.set(id, { id, step, at: this.numbers.next(), phase, process, check: null, reached: false });
   }
 
-  /** A request gets to its engine. */
+  /** A request arrives at its engine. */
   reach(at: number): void {
     const work = [...this.running.values()][at % Math.max(1, this.running.size)];
     if (work !== undefined) this.#reach(work);
@@ -239,7 +239,7 @@ export class World {
     change(this.state, engine, work.step);
   }
 
-  /** Its reply arrives; `lost`: in place of that its time is over. */
+  /** Its reply arrives; `lost`: it times out instead. */
   reply(at: number, lost: boolean): void {
     const work = [...this.running.values()][at % Math.max(1, this.running.size)];
     if (work === undefined) return;
@@ -254,13 +254,13 @@ export class World {
     this.keep(stepDone(this.state, id, step, { ok, message: "no answer", ...this.moment() }));
   }
 
-  /** Its process ends, and another begins with what it was started with. */
+  /** Its process ends, and a new one starts with the initial weights. */
   restart(id: string, alive: boolean): void {
     const engine = this.engines[id];
     if (engine === undefined) return;
     Object.assign(engine, { process: engine.process + 1, alive, paused: false, weights: "start" });
     engine.adapters.clear();
-    // Nothing more comes of its calls.
+    // Its calls get no more tokens.
     for (const call of this.going.filter((one) => one.engine === engine)) {
       this.going.splice(this.going.indexOf(call), 1);
       this.inFlight.end(call.past.number);
@@ -271,7 +271,7 @@ export class World {
     if (!alive && replica?.phase === null) this.keep(isAway(this.state, replica, "connection refused", this.moment()));
   }
 
-  /** What is not as it should be once all is well. */
+  /** What is wrong although nothing is failing any more. */
   leftOver(): string[] {
     const { state, engines, inFlight } = this;
     const faults = Object.values(state.replicas).flatMap((replica) => [
@@ -286,7 +286,7 @@ export class World {
     return inFlight.size > 0 ? [...faults, "calls in flight leak"] : faults;
   }
 
-  /** All is well, for as long as it takes. */
+  /** Lets everything work, for as long as necessary. */
   calm(): void {
     for (const engine of Object.values(this.engines)) engine.alive = true;
     for (let pass = 0; pass < 120; pass += 1) {
@@ -332,7 +332,7 @@ function change({ update }: FleetState, engine: Engine, step: Step): void {
   }
 }
 
-/** What a model's name means on an engine at this moment; null: nothing. */
+/** What a model name means on an engine now; null: nothing. */
 function served({ update }: FleetState, { engine, model }: Call): string | null {
   if (update.mode === "lora_versioned") return model === "base" ? "start" : nameOf(engine.adapters.get(model));
   return nameOf(engine.weights);

@@ -1,7 +1,6 @@
 /**
- * A scripted model that plays `calculator` in exactly three turns and keeps account of it: what it was asked under each
- * idempotency key, and the tokens it reported for that key. It lives outside the processes a test kills, so its log is
- * the truth about what was asked.
+ * A scripted model that plays `calculator` in exactly three turns. It records the prompt for each idempotency key, and
+ * the tokens that it reported for that key. It runs outside the processes that a test kills, so its log is complete.
  */
 import { textOf, type Usage } from "../../src/contract/messages.ts";
 import type { ReplyParts } from "../fakes/completion-body.ts";
@@ -11,19 +10,19 @@ export const TURNS = 3;
 
 export interface ArithmeticModel {
   readonly url: string;
-  /** How often each idempotency key was asked. */
+  /** How often each idempotency key was used. */
   asked(): ReadonlyMap<string, number>;
   /** Epoch milliseconds of every request, in order. */
   times(): readonly number[];
-  /** Requests that wait for their answer on a connection that lives. */
+  /** Requests without an answer whose connection is still open. */
   unanswered(): number;
-  /** Keys that were answered at least once, whether or not anyone was left to hear it. */
+  /** The number of keys that were answered at least once, whether or not the answer was received. */
   answered(): number;
-  /** For requests that arrive from now on. */
+  /** The latency of requests that arrive from now on. */
   setLatency(ms: number): void;
-  /** Tokens reported, each key counted once. */
+  /** Tokens reported, with each key counted once. */
   usage(): Omit<Usage, "total_tokens">;
-  /** Keys asked again with another prompt than the first time. */
+  /** Keys that were used again with another prompt. */
   readonly changed: readonly string[];
   stop(): Promise<void>;
 }
@@ -72,7 +71,7 @@ function call(name: string, a: number, b: number) {
   return { name, arguments: { a, b } };
 }
 
-/** Differs from turn to turn and task to task, so that one turn charged for another would show in the sum. */
+/** Different for each turn and task, so that a turn charged in place of another would change the sum. */
 function usageOf(messages: number, characters: number): Usage {
   const [prompt_tokens, completion_tokens] = [messages * 1000 + characters, messages + 7];
   return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };

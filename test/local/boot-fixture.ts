@@ -1,4 +1,4 @@
-/** Boots the fixture Worker in a process that a test can kill: root, state directory, port. */
+/** Boots the fixture Worker in a process that a test can kill. Arguments: root, state directory, port. */
 import { bootPlatform } from "../../src/local/platform.ts";
 
 const [root, directory = null, port] = process.argv.slice(2);

@@ -1,4 +1,4 @@
-/** Cancelling 1,000 rollouts in flight, on a platform of its own, with a model whose every answer asks for one more turn. */
+/** Cancels 1,000 rollouts in flight, on a separate platform, with a model whose every answer leads to another turn. */
 import { rmSync } from "node:fs";
 import { expect, test } from "vitest";
 import { makeThrowAwayDirectory } from "../../src/local/state-directory.ts";
@@ -9,7 +9,7 @@ import { testPort } from "./test-port.ts";
 
 const ROLLOUTS = 1000;
 const WITHIN_MS = 2000;
-/** Two hundred of them make their next call in any second. */
+/** Two hundred rollouts make their next call in each second. */
 const LATENCY_MS = 5000;
 
 test("1,000 rollouts in flight start no new model call 2 s after their run was cancelled", async () => {
@@ -27,7 +27,7 @@ test("1,000 rollouts in flight start no new model call 2 s after their run was c
       num_examples: ROLLOUTS,
       max_concurrent: ROLLOUTS,
     });
-    // All have begun, and some have an answer to count.
+    // All rollouts have started, and some have an answer to count.
     const begun = () => new Set(model.requests.map((r) => r.idempotency_key?.split(":")[0])).size;
     await until(() => model.requests.length > ROLLOUTS + 100 && begun() === ROLLOUTS, 60_000);
     await client.runs.cancel(run.id);
@@ -37,7 +37,7 @@ test("1,000 rollouts in flight start no new model call 2 s after their run was c
     expect(counts).toMatchObject({ in_flight: 0, cancelled: { user: ROLLOUTS } });
     const last = Math.max(...model.requests.map((request) => request.at));
     expect(last - at).toBeLessThan(WITHIN_MS);
-    // Turns that were answered are in the final reports, with what they cost.
+    // Answered turns are in the final reports, with their cost.
     expect(report.turns).toBeGreaterThanOrEqual(model.requests.length - ROLLOUTS);
     expect(report.usage.total_tokens).toBeGreaterThan(0);
   } finally {

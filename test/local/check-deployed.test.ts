@@ -1,4 +1,4 @@
-/** A server in the place of a platform that is deployed: what it answers, and what is said of it. */
+/** The findings for a server that stands in for a deployed platform. */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
@@ -19,7 +19,7 @@ afterEach(() => {
   server?.close();
 });
 
-/** What is said of a platform that answers as a good one but for these. */
+/** The findings for a good platform with these changed answers. */
 async function findings(answers: Answers, key: string | undefined = "rk_a") {
   const asked: string[] = [];
   const known: Answers = { ...GOOD, ...answers };
@@ -34,7 +34,7 @@ async function findings(answers: Answers, key: string | undefined = "rk_a") {
   return { found: found.map(({ level, what }) => [level, what.replace(/http:[^ ]*/, "URL")]), asked };
 }
 
-test("of a platform that is as it should be nothing is said, and only whoami hears the key", async () => {
+test("a good platform has no findings, and only whoami receives the key", async () => {
   const { found, asked } = await findings({});
   expect(found).toEqual([]);
   expect(asked.sort()).toEqual([
@@ -45,13 +45,13 @@ test("of a platform that is as it should be nothing is said, and only whoami hea
   ]);
 });
 
-test("one that is not well is asked nothing more", async () => {
+test("a platform that is not healthy gets no further requests", async () => {
   const { found, asked } = await findings({ "GET /healthz": [503, { error: { code: "storage_full" } }] });
   expect(found).toEqual([["error", "URL does not answer like a platform: /healthz says 503 storage_full"]]);
   expect(asked).toEqual(["GET /healthz"]);
 });
 
-test("another version of the API, and something that is no platform, are errors", async () => {
+test("another version of the API, and a server that is not a platform, are errors", async () => {
   const other = await findings({ "GET /openapi.json": [200, { info: { version: "2" } }] });
   expect(other.found).toEqual([["error", "URL speaks version 2 of the API, and this Rollcall version 1"]]);
   const page = await findings({ "GET /openapi.json": [200, "<html>"] });
@@ -60,7 +60,7 @@ test("another version of the API, and something that is no platform, are errors"
   ]);
 });
 
-test("a route of the first key that is open, and a key that is not taken, are said", async () => {
+test("an open bootstrap route and a key that is not accepted are reported", async () => {
   const { found } = await findings({
     "POST /v1/bootstrap": [401, { error: { code: "unauthorized" } }],
     "GET /v1/whoami": [401, { error: { code: "unauthorized" } }],
@@ -71,13 +71,13 @@ test("a route of the first key that is open, and a key that is not taken, are sa
   ]);
 });
 
-test("without a key none is tried, which is said", async () => {
+test("without a key none is checked, and that is reported", async () => {
   const { found, asked } = await findings({}, "");
   expect(found).toEqual([["warning", "no key was checked"]]);
   expect(asked.filter((line) => line.includes("whoami"))).toEqual([]);
 });
 
-test("a key that no header can hold is not shown", async () => {
+test("a key that is not valid in a header is not shown", async () => {
   const { found } = await findings({}, "rk_a\nrk_b");
   expect(found).toEqual([["error", "ROLLCALL_API_KEY is not a valid key: does it contain spaces or line breaks?"]]);
 });

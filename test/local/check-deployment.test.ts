@@ -1,4 +1,4 @@
-/** A wrangler.toml with one thing changed, and what is said of it. */
+/** The findings for a wrangler.toml with one change. */
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ async function findings(file: string) {
   return checkDeployment({ deployed, released, needed: neededBindings(PACKAGE_ROOT) });
 }
 
-test("the release's own file lacks nothing but the database of an account", async () => {
+test("the release's own file lacks only the database of an account", async () => {
   expect(await findings(RELEASED)).toEqual([
     {
       level: "error",
@@ -34,7 +34,7 @@ test("the release's own file lacks nothing but the database of an account", asyn
   expect(await findings(fileWith())).toEqual([]);
 });
 
-test("the Worker needs every binding that the release's file has, and each is one that wrangler has a word for", async () => {
+test("the Worker needs every binding of the release's file, and wrangler has a type for each", async () => {
   const { bindings, secrets } = await readDeployment(RELEASED);
   const needed = neededBindings(PACKAGE_ROOT);
   expect(needed.map(({ name }) => name).sort()).toEqual(
@@ -171,7 +171,7 @@ test.each(ERRORS)("an error: %s", async (what, from, to, fix) => {
   expect(found[0]).toEqual({ level: "error", what, fix: expect.stringContaining(fix) });
 });
 
-test("a queue of dead letters and one that is worked on are told apart by their names, so a name that misleads is an error", async () => {
+test("a misleading queue name is an error, since dead-letter queues are recognised by their names", async () => {
   const misnamed = (
     await findings(
       fileWith(
@@ -218,7 +218,7 @@ test.each(WARNINGS)("a warning: %s", async (what, from, to) => {
   expect(await findings(fileWith([from, to]))).toEqual([{ level: "warning", what, fix: expect.any(String) }]);
 });
 
-test("a custom domain in place of workers.dev, and another name of a queue, are nothing to be said", async () => {
+test("a custom domain instead of workers.dev, and another queue name, are no findings", async () => {
   const routes = 'minify = true\nworkers_dev = false\nroutes = [{ pattern = "a.example.com", custom_domain = true }]';
   const renamed = (queue: string) => ["run-segments", queue] as const;
   const own = fileWith(["minify = true", routes], renamed("own"), renamed("own"), renamed("own"), renamed("own"));
@@ -242,12 +242,12 @@ test("Cloudflare Access needs both the team and the application, and a team at a
   ]);
 });
 
-test("errors stand before warnings", async () => {
+test("errors come before warnings", async () => {
   const found = await findings(fileWith(["cpu_ms = 300_000", "cpu_ms = 1"], ['AT_REST = "false"', 'AT_REST = "true"']));
   expect(found.map(({ level }) => level)).toEqual(["error", "warning"]);
 });
 
-test("a file that is no TOML, or that wrangler refuses, is told in wrangler's words", async () => {
+test("a file that is not TOML, or that wrangler refuses, is reported with wrangler's message", async () => {
   const read = (text: string): Promise<Deployment> => {
     const file = join(folder, `${crypto.randomUUID()}.toml`);
     writeFileSync(file, text);

@@ -1,6 +1,6 @@
 /**
- * One run of `calculator` through kill -9, and the account of it from four sides: what the model was asked, what the
- * API tells, what each result says, what D1 holds. Nothing here judges; the tests do.
+ * A run of `calculator` through kill -9, seen from four sides: what the model was asked, what the API returns, what
+ * each result says, and what D1 contains. The tests check the result.
  */
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { RollcallClient } from "../../src/sdk/client.ts";
 import { type ArithmeticModel, startArithmeticModel, TURNS } from "./arithmetic-model.ts";
 import { deathOf, endGroup, rebooted, type Served, serve, until } from "./served-platform.ts";
 
-/** What kill -9 is sent to. */
+/** The process that gets kill -9. */
 export type Victim = "node alone" | "workerd alone" | "the group";
 
 interface CrashPlan {
@@ -24,16 +24,16 @@ interface CrashPlan {
   readonly endsWithinMs: number;
 }
 
-/** One death of workerd: the model loses its caller. */
+/** A death of workerd: its calls to the model are cut off. */
 interface Crash {
-  /** Epoch milliseconds between which workerd died. */
+  /** The times between which workerd died, in epoch milliseconds. */
   readonly after: number;
   readonly before: number;
-  /** Requests that had no answer at the kill. */
+  /** Requests without an answer at the kill. */
   readonly unanswered: number;
-  /** From the platform's word that it answers again to the first request; negative when the request came first. */
+  /** From the message that the platform answers again to the first request; negative if that came first. */
   readonly recoveryMs: number;
-  /** What the platform said as it came back. */
+  /** The platform's output when it came back. */
   readonly said: string;
 }
 
@@ -47,10 +47,10 @@ export interface CrashAccount {
 
 const RowInD1 = RunView.pick({ status: true, counts: true, report: true });
 
-/** Longer than a start takes to find the orphan. */
+/** Longer than a start needs to find the orphan. */
 const HELD_MS = 10_000;
 
-/** Throws when the run does not end in time. */
+/** Throws if the run does not end in time. */
 export async function crashRun(plan: CrashPlan): Promise<CrashAccount> {
   const model = await startArithmeticModel(plan.latencyMs);
   const directory = makeThrowAwayDirectory();
@@ -79,7 +79,7 @@ export async function crashRun(plan: CrashPlan): Promise<CrashAccount> {
   }
 }
 
-/** Kills, brings the platform back where it does not come back by itself, and measures. */
+/** Kills the victim, restarts the platform if it does not come back by itself, and measures. */
 async function strike(
   victim: Victim,
   served: Served,
@@ -88,7 +88,7 @@ async function strike(
   model: ArithmeticModel,
 ): Promise<{ served: Served; crash: Crash }> {
   const unanswered = model.unanswered();
-  // An orphan goes on with the run until the next start ends it: it must not get to the end before that.
+  // An orphan continues the run until the next start ends it, and must not finish the run before that.
   if (victim === "node alone") model.setLatency(HELD_MS);
   const death = deathOf(served.workerd).finally(() => model.setLatency(plan.latencyMs));
   kill(victim, served);
@@ -113,7 +113,7 @@ function kill(victim: Victim, { node, workerd, group }: Served): void {
   }
 }
 
-/** The share of the run that belongs before this kill is done, and at least half of what may be in flight is. */
+/** Waits until the share of the run before this kill is done, and at least half of the possible calls are in flight. */
 async function untilUnderWay(plan: CrashPlan, model: ArithmeticModel, kills: number) {
   const share = ((kills + 1) / (plan.victims.length + 2)) * plan.rollouts * TURNS;
   const busy = () => model.answered() >= share && model.unanswered() >= plan.maxConcurrent / 2;
@@ -139,7 +139,7 @@ function client({ url, key }: Served): RollcallClient {
   return new RollcallClient({ baseUrl: url, apiKey: key });
 }
 
-/** The run's row in D1 once it is whole: it follows the run by about a second. Read from its file, past every cache. */
+/** The run's complete row in D1, which follows the run by about a second. Read from its file, without caches. */
 async function rowInD1(directory: string): Promise<CrashAccount["d1"]> {
   const folder = join(directory, "store", "d1", "miniflare-D1DatabaseObject");
   const file = readdirSync(folder).find((name) => /^[0-9a-f]+\.sqlite$/.test(name)) ?? "";

@@ -1,11 +1,11 @@
-/** The release's wrangler.toml as somebody deploys it from another folder: with a database, and its paths in full. */
+/** The release's wrangler.toml for a deployment from another folder: with a database and absolute paths. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 
 export const DATABASE_ID = "6f1d3c52-9a0e-4f0b-8f7e-2a1b3c4d5e6f";
 
-/** `root` has the wrangler.toml. `changes`: each a piece of text that must be there, and what stands in its place. */
+/** `root` has the wrangler.toml. `changes`: each a text that must be in the file, and its replacement. */
 export function configFor(root: string, changes: readonly (readonly [from: string, to: string])[] = []): string {
   const elsewhere = [
     ['main = "src/index.ts"', `main = "${join(root, "src/index.ts")}"`],

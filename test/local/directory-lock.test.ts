@@ -9,7 +9,7 @@ import * as z from "zod";
 import { DirectoryInUse, lockDirectory } from "../../src/local/directory-lock.ts";
 import { markOf, type ProcessMark } from "../../src/local/processes.ts";
 
-// The package has no types: its one export is the path of the binary.
+// The package has no types: its only export is the path of the binary.
 const workerdPath = z.string().parse(createRequire(import.meta.url)("workerd").default);
 
 const children: ChildProcess[] = [];
@@ -17,7 +17,7 @@ afterEach(() => {
   for (const child of children.splice(0)) child.kill("SIGKILL");
 });
 
-/** A process that waits for input that never comes. */
+/** A process that waits for input that never arrives. */
 async function start(command: string, args: string[]): Promise<ProcessMark> {
   const child = spawn(command, args, { stdio: ["pipe", "ignore", "ignore"] });
   children.push(child);
@@ -37,7 +37,7 @@ function leaveLock(directory: string, owner: ProcessMark, workerd: ProcessMark |
 
 const NOBODY: ProcessMark = { pid: 2 ** 22 + 1, started: "never" };
 
-test("a directory is locked once, and again after the release", async () => {
+test("a directory can be locked once, and again after the release", async () => {
   const directory = newDirectory();
   const lock = await lockDirectory(directory);
   await expect(lockDirectory(directory)).rejects.toBeInstanceOf(DirectoryInUse);
@@ -46,7 +46,7 @@ test("a directory is locked once, and again after the release", async () => {
   expect(readdirSync(directory)).toEqual([]);
 });
 
-test("the lock names this process and the workerd it started, for its owner's eyes only", async () => {
+test("the lock names this process and its workerd, and only the owner can read it", async () => {
   const directory = newDirectory();
   const lock = await lockDirectory(directory);
   lock.recordWorkerd({ pid: 7, started: "then" });
@@ -56,7 +56,7 @@ test("the lock names this process and the workerd it started, for its owner's ey
   expect(statSync(file).mode & 0o777).toBe(0o600);
 });
 
-test("who lost the directory to another leaves the other's lock as it is", async () => {
+test("a process that lost the directory to another leaves the other's lock alone", async () => {
   const directory = newDirectory();
   const lock = await lockDirectory(directory);
   rmSync(directory, { recursive: true });
@@ -83,7 +83,7 @@ test("a lock whose pid now belongs to another process is taken over", async () =
   expect((await lockDirectory(directory)).endedOrphan).toBeNull();
 });
 
-test("the workerd that a dead owner left behind is ended", async () => {
+test("the workerd of a dead owner is ended", async () => {
   const directory = newDirectory();
   const orphan = await start(workerdPath, ["serve", "--binary", "-"]);
   leaveLock(directory, NOBODY, orphan);
@@ -92,7 +92,7 @@ test("the workerd that a dead owner left behind is ended", async () => {
   expect(markOf(orphan.pid)).toBeNull();
 });
 
-test("a process that only has the pid of the lost workerd is left alone", async () => {
+test("another process with the lost workerd's pid is left alone", async () => {
   const directory = newDirectory();
   const workerd = await start(workerdPath, ["serve", "--binary", "-"]);
   leaveLock(directory, NOBODY, { pid: workerd.pid, started: "an hour ago" });
@@ -100,7 +100,7 @@ test("a process that only has the pid of the lost workerd is left alone", async 
   expect(markOf(workerd.pid)).toEqual(workerd);
 });
 
-test("a process that is no workerd is left alone", async () => {
+test("a process that is not workerd is left alone", async () => {
   const directory = newDirectory();
   const cat = await start("cat", []);
   leaveLock(directory, NOBODY, cat);

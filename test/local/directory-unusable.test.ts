@@ -1,4 +1,4 @@
-/** A state directory that cannot be used is said in one line, on every way to it. */
+/** An unusable state directory is reported in one line, by every command that uses it. */
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -8,7 +8,7 @@ import { temporaryDirectory } from "../cli/temporary-directory.ts";
 import { withMigrations } from "./with-migrations.ts";
 
 test.each([[["run", "list"]], [["serve"]], [["eval", "calculator", "-n", "1"]]])(
-  "%j on a path that is no directory ends with 4 and one line",
+  "%j on a path that is not a directory ends with 4 and one line",
   async (argv) => {
     const file = join(temporaryDirectory(), "file");
     writeFileSync(file, "");
@@ -19,9 +19,9 @@ test.each([[["run", "list"]], [["serve"]], [["eval", "calculator", "-n", "1"]]])
   30_000,
 );
 
-test("a directory of another release ends with 4 and one line, and is left as it was", async () => {
+test("a directory of another release ends with 4 and one line, and is not changed", async () => {
   const directory = withMigrations(temporaryDirectory(), ["0000_initial.sql"]);
-  // SQLite makes its own scratch files beside a database that it reads.
+  // SQLite creates scratch files next to a database that it reads.
   const files = () =>
     readdirSync(directory, { recursive: true, encoding: "utf8" }).filter((it) => !/-(shm|wal)$/.test(it));
   const before = files();
@@ -34,7 +34,7 @@ test("a directory of another release ends with 4 and one line, and is left as it
   expect(files()).toEqual(before);
 });
 
-test.skipIf(!existsSync("/dev/full"))("a full disk is called that, and not by its number", () => {
+test.skipIf(!existsSync("/dev/full"))("a full disk is reported as such, and not by its error code", () => {
   const directory = temporaryDirectory();
   const fault = directoryFault(
     failureOf(() => writeFileSync("/dev/full", "x")),
@@ -47,7 +47,7 @@ test.skipIf(!existsSync("/dev/full"))("a full disk is called that, and not by it
   });
 });
 
-test("what is not the directory's fault stays what it was", () => {
+test("an error that the directory did not cause stays the same", () => {
   const directory = temporaryDirectory();
   const elsewhere = failureOf(() => writeFileSync(join(import.meta.dirname, "no/such"), ""));
   expect(directoryFault(elsewhere, directory)).toBe(elsewhere);

@@ -1,7 +1,7 @@
 /**
- * Environments whose code would end its process, or never ends, on a platform whose bundle holds both. `exit`, however their
- * code comes by it, ends nothing in a Worker but the call, so that whoever waits would wait for ever. A build that computes
- * without end, asked for by a route, is nobody's run: none answers for it.
+ * Environments whose code would end its process, or never ends, on a platform whose bundle contains both. In a Worker,
+ * `exit` would only end the current call, so a caller would wait forever. A build that computes without end and is
+ * requested by a route belongs to no run, so no run ends because of it.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ import { RollcallClient } from "../../src/sdk/client.ts";
 import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
 import { testPort } from "./test-port.ts";
 
-/** Each death takes as long as the machine makes a computing process wait for its turn. */
+/** On a busy machine, a computing process may wait this long before each death. */
 const HANGS_MS = 600_000;
 
 const WAYS = [
@@ -90,7 +90,7 @@ const answer = Promise.withResolvers<string>();
 let platform: Platform;
 let client: RollcallClient;
 let model: ScriptedModel;
-/** Answers nothing before `answer` is there. */
+/** Answers only once `answer` is set. */
 let slowModel: ScriptedModel;
 
 function writeEnvironment(id: string, module: string) {
@@ -125,7 +125,7 @@ afterAll(async () => {
   rmSync(base, { recursive: true });
 });
 
-test("a hook or a row that calls exit, however it comes by it, fails its own rollout and says so", async () => {
+test("a hook or a row that calls exit in any way fails its own rollout with a message", async () => {
   const run = await client.runs.create({
     environment: "leaver",
     model: "m",
@@ -144,7 +144,7 @@ test("a hook or a row that calls exit, however it comes by it, fails its own rol
   }
 });
 
-test("an environment whose build calls exit is refused, and says so", async () => {
+test("an environment whose build calls exit is refused with a message", async () => {
   const request = {
     environment: "leaver",
     environment_args: { leaves: true },
@@ -154,7 +154,7 @@ test("an environment whose build calls exit is refused, and says so", async () =
   await expect(client.runs.create(request)).rejects.toThrow(/process\.exit was called/);
 });
 
-/** The answer, or null where the platform was ended over it. */
+/** The answer, or null if the platform was ended during the request. */
 async function startMaze(hangs: boolean): Promise<{ status: number; body: unknown } | null> {
   const body = JSON.stringify({
     environment: "maze",
@@ -178,7 +178,7 @@ async function startMaze(hangs: boolean): Promise<{ status: number; body: unknow
 }
 
 test(
-  "a build that hangs behind a route is refused after three deaths, and a run that waited meanwhile loses nothing",
+  "a build that hangs behind a route is refused after three deaths, and a waiting run loses nothing",
   async () => {
     const run = z.object({ id: z.string() }).parse((await startMaze(false))?.body);
     const ends = [await startMaze(true), await startMaze(true), await startMaze(true)];

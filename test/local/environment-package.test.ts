@@ -47,7 +47,7 @@ function writePackage(folder: string, manifest: object = {}): void {
   write(`${folder}/environment.ts`, MODULE);
 }
 
-test("a folder and an installed name are the same package, from any folder below", () => {
+test("a folder and an installed name are the same package, from any subfolder", () => {
   writePackage("node_modules/@me/dice", { name: "@me/dice" });
   const found = resolveEnvironmentPackage("@me/dice", join(base, "deep/down"));
   expect(found).toMatchObject({ id: "dice", version: "1.2.3" });
@@ -66,7 +66,7 @@ test.each([
   ["dice@1.2.3", "1.2.3"],
   ["dice@1.2", "1.2.3"],
   ["dice@1", "1.2.3"],
-])("%s is met by version 1.2.3", (reference, version) => {
+])("%s matches version 1.2.3", (reference, version) => {
   writePackage("node_modules/dice");
   expect(resolveEnvironmentPackage(reference, base)).toMatchObject({ version });
 });
@@ -88,12 +88,12 @@ test.each([
   expect(() => resolveEnvironmentPackage(reference, base)).toThrow(message);
 });
 
-test("the digests are those that the deployment pins", () => {
+test("the digests are the ones that the deployment pins", () => {
   const packages = environmentPackagesIn(join(ROOT, "environments"));
   expect(Object.fromEntries(packages.map(({ id, digest }) => [id, digest]))).toEqual(DIGESTS);
 });
 
-test("what no rollout reads does not change the digest; code and rows do", () => {
+test("files that no rollout reads do not change the digest; code and rows do", () => {
   writePackage("dice");
   const digest = () => resolveEnvironmentPackage("./dice", base).digest;
   const before = digest();
@@ -108,7 +108,7 @@ test("what no rollout reads does not change the digest; code and rows do", () =>
   expect(digest()).not.toBe(withRows);
 });
 
-test("an installed module is loaded, types, own files and all", async () => {
+test("an installed module is loaded, with its types and own files", async () => {
   writePackage("node_modules/dice");
   write("node_modules/dice/names.ts", "export const names: string[] = [];");
   write("node_modules/dice/environment.ts", `import { names } from "./names.ts";\n${MODULE}names;`);
@@ -125,7 +125,7 @@ test.each([
     /\/dice\/environment\.ts throws an error while loading: Error: not today\n +at .*\/dice\/environment\.ts:1:7\)?$/,
   ],
   ["export const environment = 1;", /must export loadEnvironment/],
-])("the module %j is refused in terms of its own file", async (module, message) => {
+])("the module %j is refused with a message about its own file", async (module, message) => {
   writePackage("dice");
   write("dice/environment.ts", module);
   const found = resolveEnvironmentPackage("./dice", base);
@@ -136,7 +136,7 @@ test.each([
 test.each([
   ["for (;;) {}", 1500, /environment\.ts computes for more than 1\.5 s while loading/],
   ["process.exit(1);", 20_000, /environment\.ts ends its process while loading/],
-])("the module %j is refused, and this process goes on", async (module, ms, message) => {
+])("the module %j is refused, and this process continues", async (module, ms, message) => {
   writePackage("dice");
   write("dice/environment.ts", module);
   const found = resolveEnvironmentPackage("./dice", base);
@@ -150,7 +150,7 @@ test.each([
   ['import { env } from "cloudflare:workers";\nenv.DB;', '"cloudflare:workers"'],
   ['import { execSync } from "child_process";\nexecSync("true");', '"child_process"'],
   ['await import("node:net");', '"node:net"'],
-])("the module %j is refused for what it imports, by its file and line", async (module, name) => {
+])("the module %j is refused because of an import, with its file and line", async (module, name) => {
   writePackage("dice");
   write("dice/lower.ts", module);
   write("dice/environment.ts", `import "./lower.ts";\n${MODULE}`);
@@ -167,7 +167,7 @@ test.each([
   [{ imports: { "#fs": "node:fs" } }, "#fs", "node:fs"],
   [{ imports: { "#any/*": "./*.ts", "#any/fs": { node: "fs", default: "./lower.ts" } } }, "#any/fs", "fs"],
   [{ imports: { "#net": ["node:net", "./lower.ts"] } }, "#net", "node:net"],
-])("a module of Node is refused under a name of the package's own: %j", async (manifest, name, target) => {
+])("a module of Node is refused under a name in the package's imports: %j", async (manifest, name, target) => {
   writePackage("dice", manifest);
   write("dice/environment.ts", `import * as one from ${JSON.stringify(name)};\n${MODULE}one;`);
   const found = resolveEnvironmentPackage("./dice", base);
@@ -181,14 +181,14 @@ test.each([
   }
 });
 
-test("names of a package's own for its own files are resolved", async () => {
+test("names in a package's imports for its own files are resolved", async () => {
   writePackage("dice", { imports: { "#names": "./names.ts", "#process": "node:process" } });
   write("dice/names.ts", "export const names: string[] = [];");
   write("dice/environment.ts", `import "#names";\nimport { version } from "#process";\n${MODULE}version;`);
   await tryEnvironmentModule(resolveEnvironmentPackage("./dice", base));
 });
 
-test("a module that is only tried sees no variable, reads no file beside it, and writes and starts nothing", async () => {
+test("a module that is only tried sees no variables, reads no other files, writes and starts nothing", async () => {
   writePackage("dice");
   write("secret.txt", "x");
   const tries = [
@@ -207,7 +207,7 @@ test("a module that is only tried sees no variable, reads no file beside it, and
   }
 });
 
-test("a module that is only tried signals no process, and so not the one that tries it", async () => {
+test("a module that is only tried cannot signal a process, including the one that tries it", async () => {
   writePackage("dice");
   const tries = ["process.kill", "kill", "process._kill", "process._debugProcess", "process.binding"];
   const module = `import { kill } from "node:process";
@@ -226,7 +226,7 @@ test.each([
   "JSON.stringify = () => 'null'; String.prototype.slice = Array.prototype.join = () => null;",
   "fs.writeSync = (fd) => real(fd, 'null\\n'); syncBuiltinESMExports();",
   "Object.prototype.toJSON = String.prototype.toJSON = () => null;",
-])("a module that is refused cannot say in its process's place that it is good: %s", async (attempt) => {
+])("a refused module cannot pretend to be accepted: %s", async (attempt) => {
   writePackage("dice");
   const names = `const fs = process.getBuiltinModule("fs"), real = fs.writeSync;
     const { syncBuiltinESMExports } = process.getBuiltinModule("module");\n`;
@@ -235,7 +235,7 @@ test.each([
   await expect(tried).rejects.toThrow(/must export loadEnvironment/);
 });
 
-test("whoever waits for a module that computes without end may stop waiting", async () => {
+test("waiting for a module that computes without end can be aborted", async () => {
   writePackage("dice");
   write("dice/environment.ts", "for (;;) {}");
   const found = resolveEnvironmentPackage("./dice", base);
@@ -245,7 +245,7 @@ test("whoever waits for a module that computes without end may stop waiting", as
   await expect(tried).rejects.toThrow("aborted");
 });
 
-test("a new environment depends on the checkout, the tarball or the address that made it, and never on a name", () => {
+test("a new environment depends on the checkout, tarball or address that created it, never on a name", () => {
   expect(rollcallSpecifier(ROOT)).toBe(`file:${ROOT}`);
   write("node_modules/rollcall/package.json", '{ "name": "rollcall", "version": "0.4.2" }');
   const installed = join(base, "node_modules/rollcall");
@@ -260,7 +260,7 @@ test("a new environment depends on the checkout, the tarball or the address that
   expect(rollcallSpecifier(installed)).toBe("https://example.com/rollcall-0.4.2.tgz");
 });
 
-test("under another name it is found where that name is installed, and opens its doors by it", () => {
+test("under another package name, it is found and can be imported by that name", () => {
   write("node_modules/@acme/gym/package.json", '{ "name": "@acme/gym", "version": "0.4.2" }');
   const packages = { "node_modules/@acme/gym": { resolved: "https://example.com/gym.tgz" } };
   write("node_modules/.package-lock.json", JSON.stringify({ packages }));

@@ -1,4 +1,4 @@
-/** Runs a program in a folder as a person at a terminal would: without what the test runner and npm put around a test. */
+/** Runs a program in a folder like a person at a terminal: without the environment that the test runner and npm set. */
 import { spawn } from "node:child_process";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ export interface Outcome {
 
 const NOT_PASSED_ON = /^(npm_|VITEST|NODE_ENV$|TEST$|FORCE_COLOR$|OPENAI_|ROLLCALL_)/;
 
-/** This process's environment variables, less those; without colours. */
+/** This process's environment variables without those of the test runner and npm; without colours. */
 export function plainEnvironment(): NodeJS.ProcessEnv {
   const environment: NodeJS.ProcessEnv = { ...process.env, NO_COLOR: "1" };
   for (const name of Object.keys(environment)) {
@@ -44,24 +44,24 @@ export function runIn(
   });
 }
 
-/** Its stdout. Throws with everything it said when it does not exit 0. */
+/** Its stdout. Throws with all of its output if it does not exit with 0. */
 export async function succeedIn(...call: Parameters<typeof runIn>): Promise<string> {
   const { code, stdout, stderr } = await runIn(...call);
   if (code === 0) return stdout;
   throw new Error(`${call[1].join(" ")} in ${call[0]} exits ${code}:\n${stdout}\n${stderr}`);
 }
 
-/** The node_modules of one folder for another; linked where that works, since npm replaces files and writes into none. */
+/** Copies node_modules, with links if possible, since npm replaces files and never writes into them. */
 export async function copyPackages(from: string, to: string): Promise<void> {
   const copy = (how: string) => runIn(from, ["cp", how, "node_modules", join(to, "node_modules")]);
   const { code } = await copy("-RPl");
   if (code === 0) return;
-  // Another file system, or a cp that cannot.
+  // Another file system, or a cp without this option.
   await rm(join(to, "node_modules"), { recursive: true, force: true });
   await succeedIn(from, ["cp", "-RP", "node_modules", join(to, "node_modules")]);
 }
 
-/** The same as packages that nothing asked for yet: without links, and without npm's note of why each is there. */
+/** The same, but as packages that nothing depends on yet: without links, and without npm's record of dependencies. */
 export async function unpackedPackages(from: string, to: string): Promise<void> {
   await copyPackages(from, to);
   const packages = join(to, "node_modules");

@@ -1,4 +1,4 @@
-/** The Worker without slices: what src/index.ts has, but for theirs. */
+/** The Worker without slices: src/index.ts without their parts. */
 
 import { refuseExit } from "../../src/kernel/environment/stage-clock.ts";
 import { createApp, KERNEL_OPERATIONS } from "../../src/kernel/http/app.ts";

@@ -1,6 +1,6 @@
 /**
- * kill -9 loses nothing but the model calls in flight. Each of these runs real processes: the platform as `rollcall
- * serve` boots it, its workerd, and a model that outlives them and keeps the log.
+ * kill -9 loses only the model calls in flight. Each test runs real processes: the platform as `rollcall serve` boots
+ * it, its workerd, and a model that outlives them and keeps the log.
  */
 import { expect, test } from "vitest";
 import { TURNS } from "./arithmetic-model.ts";
@@ -21,7 +21,7 @@ function crash(victim: Victim, port: number): Promise<CrashAccount> {
   });
 }
 
-/** Rollouts begun and not ended while workerd died. */
+/** Rollouts that had started and not ended while workerd died. */
 function inFlight({ results, crashes }: CrashAccount): Set<string> {
   const open = results.filter(({ timing }) => {
     const started = timing.start_time * 1000;
@@ -62,7 +62,7 @@ function expectOnlyCallsInFlightRepeated(account: CrashAccount): void {
 }
 
 test(
-  "after kill -9 of node alone, the next start ends the orphan and the run goes on",
+  "after kill -9 of only node, the next start ends the orphan and the run continues",
   async () => {
     const account = await crash("node alone", testPort(0));
     expectNothingLostOrDoubled(account);
@@ -73,7 +73,7 @@ test(
 );
 
 test(
-  "after kill -9 of workerd alone, the platform starts it again and the run goes on",
+  "after kill -9 of only workerd, the platform restarts it and the run continues",
   async () => {
     const account = await crash("workerd alone", testPort(10));
     expectNothingLostOrDoubled(account);
@@ -84,7 +84,7 @@ test(
 );
 
 test(
-  "after kill -9 of the whole group, the next start goes on with the run",
+  "after kill -9 of the whole group, the next start continues the run",
   async () => {
     const account = await crash("the group", testPort(20));
     expectNothingLostOrDoubled(account);

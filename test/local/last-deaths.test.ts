@@ -1,4 +1,4 @@
-/** Which deaths of a workerd are taken for its own doing. */
+/** Which deaths of workerd count as caused by itself. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 import { wasKilled, watchForKills } from "../../src/local/processes.ts";
 import { noteDeaths, noteRunning, noteStopped } from "../../src/local/state-directory.ts";
 
-test("a child that somebody killed is told from one that ended by itself", async () => {
+test("a child that was killed is distinguished from one that ended by itself", async () => {
   watchForKills();
   const endOf = async (script: string) => {
     const child = spawn(process.execPath, ["-e", script], { stdio: "ignore" });
@@ -20,7 +20,7 @@ test("a child that somebody killed is told from one that ended by itself", async
   expect(await endOf("process.exit(1)")).toBe(false);
 });
 
-test("a platform that ended with its workerd counts as killed, and what was known of earlier deaths stays", () => {
+test("a platform that ended with its workerd counts as killed, and earlier deaths stay recorded", () => {
   const directory = mkdtempSync(join(tmpdir(), "rollcall-deaths-"));
   expect(noteRunning(directory)).toEqual({ deaths: 0, byItself: 0 });
   expect(noteRunning(directory)).toEqual({ deaths: 1, byItself: 0 });

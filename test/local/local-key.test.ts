@@ -1,4 +1,4 @@
-/** The key of a state directory over its boots. */
+/** The key of a state directory across boots. */
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ afterEach(async () => platform?.stop());
 const directory = mkdtempSync(join(tmpdir(), "rollcall-local-key-"));
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
-/** Stops the one there is, and says of the next whose key it has; every place that names the key agrees. */
+/** Boots the next platform and checks that every place that names the key agrees. Returns the key and its id. */
 async function nextBoot() {
   await platform?.stop();
   platform = await bootPlatform({ directory, port: testPort(48), say });
@@ -32,7 +32,7 @@ async function isRefused(key: string): Promise<void> {
   await expect(client.whoAmI()).rejects.toMatchObject({ status: 401 });
 }
 
-test("a local key that was revoked, rotated or changed never comes back: the next boot makes another, and keeps it", async () => {
+test("a revoked, rotated or changed local key never comes back: the next boot creates another", async () => {
   const first = await nextBoot();
   await first.client.keys.revoke(first.id);
   const second = await nextBoot();

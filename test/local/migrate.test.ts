@@ -9,7 +9,7 @@ import { withMigrations } from "./with-migrations.ts";
 
 const FOLDER = join(import.meta.dirname, "../../migrations");
 
-test("every migration comes apart into the statements that a deployment runs", () => {
+test("every migration splits into the statements that a deployment runs", () => {
   const migrations = readdirSync(FOLDER).filter((name) => name.endsWith(".sql"));
   expect(migrations.length).toBeGreaterThan(0);
   for (const name of migrations) {
@@ -19,7 +19,7 @@ test("every migration comes apart into the statements that a deployment runs", (
   }
 });
 
-test("a directory whose database has a migration that this release lacks is refused, and any other is not", () => {
+test("only a directory whose database has a migration that this release lacks is refused", () => {
   const refused = withMigrations(temporaryDirectory(), ["0000_initial.sql", "0001_more.sql"]);
   expect(() => refuseForeignData(refused, FOLDER)).toThrow(DirectoryUnusable);
   expect(() => refuseForeignData(refused, FOLDER)).toThrow(
@@ -33,7 +33,7 @@ test("a directory whose database has a migration that this release lacks is refu
   }
 });
 
-/** Without what says nothing: comments, blanks, the semicolon at the end. */
+/** Without comments, blanks and the semicolon at the end. */
 function bare(statement: string): string {
   const lines = statement.split("\n").filter((line) => !line.trim().startsWith("--"));
   return lines.join(" ").replace(/\s+/g, " ").trim().replace(/;$/, "");

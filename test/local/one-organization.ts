@@ -1,4 +1,4 @@
-/** In place of accounts: the organisation that the boot of a local platform makes, in which any key may do everything. */
+/** Replaces accounts: a local platform's only organisation, in which any key may do everything. */
 
 import { DEFAULT_LIMITS } from "../../src/contract/identity.ts";
 import { bearerOf, unauthorized } from "../../src/kernel/http/bearer.ts";
@@ -26,7 +26,7 @@ const hooks: AccountHooks = {
 
 registerAccounts(hooks);
 
-/** Nothing is remembered or counted. */
+/** Caches and counts nothing. */
 export function openOneOrganization(): Authentication {
   return {
     callerOf: async (context) => {

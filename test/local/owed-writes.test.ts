@@ -1,4 +1,4 @@
-/** What the boot writes while there is no room on the disk. */
+/** What the boot writes while the disk is full. */
 import { expect, test } from "vitest";
 import { PendingWrites } from "../../src/local/workerd-watch.ts";
 
@@ -16,7 +16,7 @@ function onDisk() {
   return { said, written, disk, put, owed };
 }
 
-test("a write for which there is no room is made when there is, the last of each file, and said once", () => {
+test("a write without space is repeated later, only the last for each file, and reported once", () => {
   const { said, written, disk, put, owed } = onDisk();
   disk.full = true;
   expect(owed.write("lock", put("lock 1"))).toBe(false);
@@ -38,7 +38,7 @@ test("a write for which there is no room is made when there is, the last of each
   ]);
 });
 
-test("whatever else fails is thrown", () => {
+test("any other error is thrown", () => {
   const { owed } = onDisk();
   const denied = () => {
     throw Object.assign(new Error("denied"), { code: "EACCES" });

@@ -1,4 +1,4 @@
-/** `rollcall eval` and `rollcall serve` with an environment that does not come with Rollcall: which platform plays it. */
+/** `rollcall eval` and `rollcall serve` with a user's own environment: which platform plays it. */
 import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -13,7 +13,7 @@ import { testPort } from "./test-port.ts";
 
 const TEMPLATE = resolve(import.meta.dirname, "../../src/cli/templates/single-turn");
 const base = mkdtempSync(join(tmpdir(), "rollcall-own-"));
-/** A state directory that lasts over two versions of an environment, and the run that the first one played. */
+/** A state directory that is used with two versions of an environment, and the run that the first version played. */
 const kept = join(base, "kept");
 let played = "";
 let platform: Platform;
@@ -50,13 +50,13 @@ function json({ stdout, stderr }: CommandResult) {
   return JSON.parse(stdout);
 }
 
-test("a running platform that holds the same code plays it", async () => {
+test("a running platform with the same code plays it", async () => {
   const result = await play("./letters");
   expect(json(result)).toMatchObject({ status: "completed", environment: "letters@0.1.0" });
   expect(result.stderr).toContain(`on ${platform.url}`);
 });
 
-test("one that holds other code does not: a throw-away platform plays it, and says how to keep the runs", async () => {
+test("a platform with other code does not: a temporary platform plays it, and says how to keep the runs", async () => {
   appendFileSync(join(base, "letters/environment.ts"), "// edited\n");
   const result = await play("./letters");
   expect(json(result)).toMatchObject({ status: "completed", environment: "letters@0.1.0" });
@@ -64,7 +64,7 @@ test("one that holds other code does not: a throw-away platform plays it, and sa
   expect(result.stderr).not.toContain(`on ${platform.url}\n`);
 });
 
-test("a platform elsewhere that holds other code of the same version plays that, and it is said", async () => {
+test("a remote platform with other code of the same version plays that code, and that is reported", async () => {
   const elsewhere = { ROLLCALL_URL: platform.url, ROLLCALL_API_KEY: platform.key };
   const model = ["-m", "m", "-b", platform.policyUrl];
   const { stderr } = await play("./letters", model, elsewhere);
@@ -73,33 +73,33 @@ test("a platform elsewhere that holds other code of the same version plays that,
   );
 });
 
-test("a platform that was started before Rollcall's own code changed says so, and any other does not", async () => {
+test("only a platform that was started before Rollcall's own code changed reports that", async () => {
   const said = "was started with other code of Rollcall than this one, and uses that for calculator";
   expect((await play("calculator")).stderr).not.toContain(said);
   const ready = readReadyFile(platform.directory);
   if (ready === null) throw new Error("the platform has no ready file");
-  // As it would be had a source changed since.
+  // As if a source had changed since.
   writeReadyFile(platform.directory, { ...ready, build: "0".repeat(64) });
   const other = await play("calculator");
   writeReadyFile(platform.directory, ready);
   expect([other.code, other.stderr]).toEqual([0, expect.stringContaining(said)]);
 });
 
-test("a platform of its own is asked for by --ephemeral, and says which port it took for a busy one", async () => {
+test("--ephemeral starts a separate platform, which reports the port it took instead of a busy one", async () => {
   const taken = new URL(platform.url).port;
   const { stderr } = await play("calculator", ["--ephemeral", "--port", taken]);
   const [, used] = new RegExp(`Port ${taken} is busy; using (\\d+)\\.`).exec(stderr) ?? [];
   expect(stderr).toContain(`on http://127.0.0.1:${used}\n`);
 });
 
-/** Nothing is installed beside it, and zod has more doors than one. */
+/** No packages are installed next to it, and it uses several entry points of zod. */
 function writeNumbers(version: string): void {
   writeEnvironment("numbers", version);
   const module = join(base, "numbers/environment.ts");
   writeFileSync(module, readFileSync(module, "utf8").replace('"zod"', '"zod/v4"'));
 }
 
-test("without a running platform the state directory's own one plays it on the port of --port, bundled once", async () => {
+test("without a running platform, the state directory's own plays it on --port, bundled once", async () => {
   writeNumbers("0.1.0");
   const made = () => statSync(join(kept, "worker/index.js")).mtimeMs;
   const port = String(testPort(40));
@@ -116,7 +116,7 @@ test("without a running platform the state directory's own one plays it on the p
   expect(made()).toBe(first);
 }, 120_000);
 
-test("a run of a version that is gone is scored anew by the one there is, named or not", async () => {
+test("a run of an old version is rescored by the current version, named or not", async () => {
   writeNumbers("0.2.0");
   const ask = (argv: readonly string[]) => command([...argv, "--json"], { env: { ROLLCALL_DIR: kept }, cwd: base });
   const second = await bootPlatform({
@@ -136,14 +136,14 @@ test("a run of a version that is gone is scored anew by the one there is, named 
   }
 }, 180_000);
 
-test("an environment of Rollcall's own, named by its folder, is itself", async () => {
+test("one of Rollcall's own environments, named by its folder, is the same environment", async () => {
   const folder = resolve(import.meta.dirname, "../../environments/reverse-text");
   const result = await play(folder);
   expect(json(result)).toMatchObject({ status: "completed" });
   expect(result.stderr).toContain(`on ${platform.url}`);
 });
 
-test("an environment finds neither bindings nor variables of the platform by an import", async () => {
+test("an environment cannot get the platform's bindings or variables by an import", async () => {
   writeEnvironment("nosy");
   const module = join(base, "nosy/environment.ts");
   const found = `const { env } = await import(["cloudflare", "workers"].join(":"));
@@ -156,7 +156,7 @@ test("an environment finds neither bindings nor variables of the platform by an 
   expect([result.status, result.metrics.found]).toEqual(["completed", { mean: 0, n: 2, se: 0 }]);
 });
 
-test("a package whose files for a Worker import the runtime is refused by the file and the import", async () => {
+test("a package whose files for a Worker import the runtime is refused with the file and the import", async () => {
   writeEnvironment("sly");
   const two = join(base, "sly/node_modules/two-faced");
   mkdirSync(two, { recursive: true });
@@ -200,7 +200,7 @@ test("the first Ctrl-C ends a command whose environment computes while it is loa
   expect(stderr).toContain("interrupted");
 });
 
-test("a mistake in the environment ends with exit 2 and names its file", async () => {
+test("an error in the environment ends with exit 2 and names its file", async () => {
   writeEnvironment("broken");
   appendFileSync(join(base, "broken/environment.ts"), 'import "./nowhere.ts";\n');
   const result = await play("./broken");
@@ -208,7 +208,7 @@ test("a mistake in the environment ends with exit 2 and names its file", async (
   expect(json(result).error.message).toMatch(/broken\/environment\.ts:\d+:7[\s\S]*nowhere\.ts/);
 });
 
-test("serve refuses two environments of one name, and one that is Rollcall's", async () => {
+test("serve refuses two environments with one name, and one with the name of Rollcall's own", async () => {
   writeEnvironment("calculator");
   writeEnvironment("other/letters");
   const manifest = { name: "letters", version: "0.2.0" };
@@ -225,7 +225,7 @@ test("serve refuses two environments of one name, and one that is Rollcall's", a
     2,
     expect.stringContaining("two environments are called letters"),
   ]);
-  // By its name alone it is Rollcall's own, which every platform holds: only the other one is at fault.
+  // The name alone means Rollcall's own environment, which every platform has, so only the other one is refused.
   const taken = await serve("calculator", "./calculator");
   expect([taken.code, json(taken).error.message]).toEqual([
     2,

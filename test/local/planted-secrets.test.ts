@@ -1,6 +1,6 @@
 /**
- * Every byte that a platform leaves behind, searched for what it was told in confidence: keys of a policy, a judge and an
- * engine, a secret of an environment, what signs offers to a trainer, and its own key and secret.
+ * Searches every byte that a platform stores for secrets: keys of a policy, a judge and an engine, an environment's
+ * secret, the secret that signs offers to a trainer, and the platform's own key and secret.
  */
 import { once } from "node:events";
 import { readdirSync, readFileSync, rmSync } from "node:fs";
@@ -16,7 +16,7 @@ import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.
 import { testPort } from "./test-port.ts";
 import { calculator } from "./training/training-runs.ts";
 
-// It boots a workerd with everything in it: on a busy machine that alone takes seconds.
+// It boots a complete workerd, which takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 60_000 });
 
 const cleanup: (() => Promise<unknown> | undefined)[] = [];
@@ -31,7 +31,7 @@ const PLANTED = {
   secret: "planted-scorer-secret-c0ffee5ea1ed",
 };
 
-/** Says back what it was sent, as servers do that explain their refusals. */
+/** Repeats what it was sent, like servers that explain their refusals. */
 async function startModel(): Promise<ScriptedModel> {
   const model = await startScriptedModel({
     reply: ({ headers, messages }) => {
@@ -45,7 +45,7 @@ async function startModel(): Promise<ScriptedModel> {
   return model;
 }
 
-/** A scorer that is asked with a signature, and repeats the headers it got. */
+/** A scorer that gets a signed request and repeats its headers. */
 async function startScorer(): Promise<string> {
   const server = createServer((request, response) => {
     request.resume().on("end", () => {
@@ -85,7 +85,7 @@ async function runEverything({ url, key, policyUrl }: Platform): Promise<string[
   });
   const { push_secret = null, token = "" } = trained.trainer ?? {};
   for await (const { event, data } of client.runs.events(trained.id)) {
-    // By then a batch was offered, and with it all that signs an offer was used.
+    // By then a batch was offered, and all of the offer's secrets were used.
     if (event === "run.progress" && data.counts.scored >= 4) break;
   }
   await client.runs.cancel(trained.id);
@@ -99,7 +99,7 @@ async function runEverything({ url, key, policyUrl }: Platform): Promise<string[
   return [push_secret ?? "", (push_secret ?? "").slice("whsec_".length), token];
 }
 
-/** Every file below, as it is and, of what is gzipped, as it was. */
+/** Every file in the folder, as stored and, if it is gzipped, also unpacked. */
 function* bytesOf(folder: string): Generator<[path: string, bytes: Buffer]> {
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;
@@ -110,12 +110,12 @@ function* bytesOf(folder: string): Generator<[path: string, bytes: Buffer]> {
   }
 }
 
-/** The text as itself, in UTF-16, in hexadecimal, and in base64 wherever it begins in what is encoded. */
+/** The text itself, in UTF-16, in hexadecimal, and in base64 at every offset. */
 function formsOf(text: string): Buffer[] {
   const hex = Buffer.from(text).toString("hex");
   const base64 = [0, 1, 2].flatMap((before) => {
     const whole = Buffer.concat([Buffer.alloc(before), Buffer.from(text)]).toString("base64");
-    // Its first and last letters depend on what stands beside the text.
+    // The first and last base64 letters depend on the neighbouring bytes.
     const inner = whole.slice(Math.ceil((before * 8) / 6), Math.floor(((before + text.length) * 8) / 6));
     return [inner, inner.replaceAll("+", "-").replaceAll("/", "_")];
   });
@@ -128,7 +128,7 @@ function placesOf(folder: string, text: string): string[] {
   return [...bytesOf(folder)].flatMap(([path, bytes]) => (forms.some((form) => bytes.includes(form)) ? [path] : []));
 }
 
-test("nothing that is told in confidence stands in any byte that is stored: plain, in base64 or in hexadecimal", async () => {
+test("no secret is in any stored byte, neither plain, nor in base64 or hexadecimal", async () => {
   const directory = makeThrowAwayDirectory();
   cleanup.push(async () => rmSync(directory, { recursive: true, force: true }));
   const platform = await bootPlatform({ directory, port: testPort(30), say: () => undefined });
@@ -137,7 +137,7 @@ test("nothing that is told in confidence stands in any byte that is stored: plai
   await platform.stop();
   const store = join(directory, "store");
   for (const text of told) expect({ text, places: placesOf(store, text) }).toEqual({ text, places: [] });
-  // The search finds what is there, in each of the places that are searched.
+  // The search finds known texts, in each of the searched places.
   expect(placesOf(store, "Mary Shelley").length).toBeGreaterThan(0);
   expect(placesOf(store, "judged-qa").length).toBeGreaterThan(0);
 });

@@ -20,7 +20,7 @@ import { markOf } from "../../src/local/processes.ts";
 import { readReadyFile } from "../../src/local/state-directory.ts";
 import { testPort } from "./test-port.ts";
 
-// Each boots a workerd, some two: on a busy machine that alone takes seconds.
+// Each test boots one or two workerds, which takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 60_000 });
 
 const root = join(import.meta.dirname, "fixture-worker");
@@ -43,7 +43,7 @@ async function read(platform: Platform, path: string): Promise<unknown> {
   return (await fetch(platform.url + path)).json();
 }
 
-test("a booted platform answers, is described by its ready file, keeps its data over a stop, and ends when its directory is removed", async () => {
+test("a platform answers, has a ready file, keeps its data, and ends when its directory is removed", async () => {
   const directory = newDirectory();
   const first = await boot(directory, testPort(0));
   expect(await read(first, "/count")).toBe(1);
@@ -68,7 +68,7 @@ test("a booted platform answers, is described by its ready file, keeps its data 
   await endsWithItsDirectory(second);
 });
 
-/** It says so and ends in order, and what another made there meanwhile is not touched. */
+/** It reports that and stops in an orderly way, and files that another process created there stay. */
 async function endsWithItsDirectory(platform: Platform): Promise<void> {
   const { directory } = platform;
   const workerd = platform.workerdPid();
@@ -92,7 +92,7 @@ function lockOf(pid: number): string {
   return JSON.stringify({ ...markOf(pid), workerd: null });
 }
 
-test("the Worker gets its secret, its ceiling, one key, a rate limit and a dead-letter queue that work", async () => {
+test("the Worker gets its secret, its quota of objects, a key, a rate limit and a dead-letter queue", async () => {
   const platform = await boot(null, testPort(8));
   expect(await read(platform, "/vars")).toEqual({
     ceiling: expect.any(Number),
@@ -118,7 +118,7 @@ test("the Worker gets its secret, its ceiling, one key, a rate limit and a dead-
   expect(existsSync(platform.directory)).toBe(false);
 });
 
-test("workerd killed is started again on the same address and state", async () => {
+test("a killed workerd is restarted with the same address and state", async () => {
   const directory = newDirectory();
   const said: string[] = [];
   const platform = await boot(directory, testPort(16), said);
@@ -133,7 +133,7 @@ test("workerd killed is started again on the same address and state", async () =
   ]);
 });
 
-test("a busy port moves to the next free one and says so", async () => {
+test("a busy port is replaced by the next free one, which is reported", async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(testPort(24), "127.0.0.1", resolve));
   const said: string[] = [];

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { ceilingText, liveObjectCeiling, openFileLimit } from "../../src/local/open-files.ts";
 import { freePort, isRefusedByFetch } from "../../src/local/ports.ts";
 
-test("a busy port moves to the next free one", async () => {
+test("a busy port is replaced by the next free one", async () => {
   const server = createServer();
   const busy = await new Promise<number>((resolve) => {
     server.listen(0, "127.0.0.1", () => {
@@ -15,7 +15,7 @@ test("a busy port moves to the next free one", async () => {
   server.close();
 });
 
-test("a port that fetch refuses is passed over, and every port named so is one", async () => {
+test("a port that fetch refuses is skipped, and fetch refuses every port in the list", async () => {
   expect(await freePort(10_080)).toBeGreaterThan(10_080);
   expect(await freePort(6665)).toBeGreaterThan(6669);
   const named = Array.from({ length: 65_536 }, (_, port) => port).filter(isRefusedByFetch);
@@ -39,17 +39,17 @@ test.each([
   expect(liveObjectCeiling(files)).toBe(objects);
 });
 
-test("a ceiling that a run can reach is said, and no other", () => {
+test("a quota is reported only if a run can reach it", () => {
   expect(ceilingText(1024)).toBe(
     "At most 128 rollouts run at once here, half as many with databases: a process may have 1024 open files (ulimit -n).",
   );
   expect([8192, Number.POSITIVE_INFINITY].map(ceilingText)).toEqual([null, null]);
 });
 
-test("without a limit of open files there is no ceiling", () => {
+test("without a limit on open files there is no quota", () => {
   expect(liveObjectCeiling(Number.POSITIVE_INFINITY)).toBe(0);
 });
 
-test("this machine tells its limit of open files", () => {
+test("this machine reports its limit on open files", () => {
   expect(openFileLimit()).toBeGreaterThan(0);
 });

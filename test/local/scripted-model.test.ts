@@ -28,7 +28,7 @@ function complete(model: ScriptedModel, body: unknown = HELLO, init: RequestInit
   });
 }
 
-test("a text is a whole chat completion", async () => {
+test("a text becomes a complete chat completion", async () => {
   const model = await start({ reply: ({ messages }) => `You said ${messages[0]?.content}.` });
   const reply = await complete(model);
   expect(reply.status).toBe(200);
@@ -49,7 +49,7 @@ test("a text is a whole chat completion", async () => {
   });
 });
 
-test("tool calls carry ids, JSON arguments and their finish reason", async () => {
+test("tool calls have ids, JSON arguments and their finish reason", async () => {
   const model = await start({
     reply: () => ({
       tool_calls: [
@@ -71,7 +71,7 @@ test("tool calls carry ids, JSON arguments and their finish reason", async () =>
   });
 });
 
-test("token ids, logprobs and further fields stand where vLLM puts them", async () => {
+test("token ids, logprobs and further fields are where vLLM puts them", async () => {
   const model = await start({
     reply: () => ({
       content: "ok",
@@ -99,7 +99,7 @@ test("token ids, logprobs and further fields stand where vLLM puts them", async 
   });
 });
 
-test("the next requests fail as told, and the ones after do not", async () => {
+test("the next requests fail as set, and later ones do not", async () => {
   const model = await start({ reply: () => "fine" });
   model.failNext(1, { kind: "status", status: 429, headers: { "retry-after": "3" } });
   model.failNext(1, { kind: "reset" });
@@ -126,7 +126,7 @@ test("a hanging request stays in flight until its client gives up", async () => 
   await expect.poll(() => model.inFlight()).toBe(0);
 });
 
-test("every request is in the log file before its answer is out", async () => {
+test("every request is in the log file before its answer is sent", async () => {
   const log = join(mkdtempSync(join(tmpdir(), "rollcall-model-")), "requests.jsonl");
   const model = await start({ reply: () => "fine", log });
   await complete(model);
@@ -145,13 +145,13 @@ test("models are listed; anything else is 404, and a body without messages 400",
   expect((await complete(model, { prompt: "hello" })).status).toBe(400);
 });
 
-test("a port somebody has is exchanged for a free one", async () => {
+test("a busy port is replaced by a free one", async () => {
   const first = await start({ reply: () => "fine" });
   const second = await start({ reply: () => "fine", port: first.port });
   expect(second.port).not.toBe(first.port);
 });
 
-test("as a process it prints where it listens and answers from a dataset", async () => {
+test("as a process it prints its address and answers from a dataset", async () => {
   const dataset = join(import.meta.dirname, "questions.jsonl");
   const main = join(import.meta.dirname, "../fakes/scripted-model-main.ts");
   const args = [main, "--behaviour", "altered", "--dataset", dataset];

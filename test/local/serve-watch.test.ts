@@ -1,4 +1,4 @@
-/** `rollcall serve --watch`: what an author sees who edits an environment beside a platform that plays it. */
+/** `rollcall serve --watch`: an author edits an environment while a platform plays it. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ const BIN = resolve(import.meta.dirname, "../../bin/rollcall.mjs");
 const TEMPLATE = resolve(import.meta.dirname, "../../src/cli/templates/single-turn");
 const WITHIN_MS = 120_000;
 
-test("a change is taken over on the same state and port, a broken one is said and changes nothing", async () => {
+test("a change is loaded with the same state and port; a broken one is reported and changes nothing", async () => {
   const [base, directory] = [temporaryDirectory(), temporaryDirectory()];
   const folder = join(base, "letters");
   const rollcall = { environment: "./environment.ts" };
@@ -42,7 +42,7 @@ test("a change is taken over on the same state and port, a broken one is said an
   expect(said).toMatch(/cannot be loaded in a Worker: .*global scope/);
   expect(await held(directory)).toEqual(before);
 
-  // As editors do that write a file beside and put it in the place of the old one.
+  // Like editors that write a new file and rename it over the old one.
   writeFileSync(join(folder, "environment.ts.new"), `${good}\n// edited\n`);
   renameSync(join(folder, "environment.ts.new"), module);
   await hears("Reloaded letters@0.1.0");
@@ -51,7 +51,7 @@ test("a change is taken over on the same state and port, a broken one is said an
   expect({ ...after, digest: "" }).toEqual({ ...before, digest: "" });
 }, 300_000);
 
-/** Where the platform is, which key it takes, and which code of the environment it holds. */
+/** The platform's address, its key, and the code of the environment that it has. */
 async function held(directory: string) {
   const ready = readReadyFile(directory);
   if (ready === null) throw new Error("no platform runs");

@@ -1,4 +1,4 @@
-/** `rollcall serve` as a user has it: processes of its own, here in a group of their own that a test may kill. */
+/** `rollcall serve` in its own processes, here in their own process group, which a test may kill. */
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -12,21 +12,21 @@ const BOOT_WITHIN_MS = 30_000;
 export interface Served {
   readonly url: string;
   readonly key: string;
-  /** The policy server beside it, base URL, up to and including /v1. */
+  /** The base URL of the policy server, ending with /v1. */
   readonly policy: string;
   readonly node: ProcessMark;
   readonly workerd: ProcessMark;
-  /** The process group that holds both. */
+  /** The process group of both processes. */
   readonly group: number;
-  /** Epoch milliseconds of the platform's word that it answers. */
+  /** When the platform reported that it answers, in epoch milliseconds. */
   readonly readyAt: number;
-  /** What it said since it was started. */
+  /** Its output since it was started. */
   said(): string;
 }
 
 /**
- * Resolves when the platform says that it is ready, in one line of JSON; throws with its own words when it ends instead.
- * `script`: what boots it, with its arguments.
+ * Resolves when the platform reports that it is ready, in one line of JSON. Throws with its output if it ends instead.
+ * `script`: the script that boots it, with its arguments.
  */
 export async function serve(
   directory: string,
@@ -51,7 +51,7 @@ export async function serve(
   return { ...standing(directory), group: Number(child.pid), said: () => said };
 }
 
-/** The same platform once it has replaced its workerd. */
+/** The same platform after it has replaced its workerd. */
 export async function rebooted(directory: string, before: Served): Promise<Served> {
   await until(
     () => (readReadyFile(directory)?.workerd_pid ?? before.workerd.pid) !== before.workerd.pid,
@@ -60,7 +60,7 @@ export async function rebooted(directory: string, before: Served): Promise<Serve
   return { ...before, ...standing(directory) };
 }
 
-/** Ends whatever is left of a platform. */
+/** Ends all remaining processes of a platform. */
 export function endGroup({ group }: Served): void {
   try {
     process.kill(-group, "SIGKILL");
@@ -69,7 +69,7 @@ export function endGroup({ group }: Served): void {
   }
 }
 
-/** Between which two moments a process ended. */
+/** The times between which a process ended. */
 export async function deathOf(mark: ProcessMark): Promise<{ after: number; before: number }> {
   let after = Date.now();
   await until(() => {
@@ -81,7 +81,7 @@ export async function deathOf(mark: ProcessMark): Promise<{ after: number; befor
   return { after, before: Date.now() };
 }
 
-/** Looks until the condition holds; throws when it still does not by then. */
+/** Polls until the condition holds; throws if it does not in time. */
 export async function until(condition: () => boolean | Promise<boolean>, withinMs: number): Promise<void> {
   const deadline = Date.now() + withinMs;
   while (!(await condition())) {

@@ -1,4 +1,4 @@
-/** Signing in over a real socket: which addresses and pages a cookie of the local platform counts at. */
+/** Signing in over a real socket: at which addresses and pages a cookie of the local platform counts. */
 import { request } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { bootPlatform, type Platform } from "../../src/local/platform.ts";
@@ -12,7 +12,7 @@ let cookie: string;
 
 type Headers = Readonly<Record<string, string>>;
 
-/** Sent as it is: `fetch` would set Host, Origin and Sec-Fetch-Site by itself. */
+/** Sends the headers as given: `fetch` would set Host, Origin and Sec-Fetch-Site itself. */
 function send(method: string, path: string, headers: Headers, body?: object): Promise<{ status: number; set: string }> {
   return new Promise((resolve, reject) => {
     const type = body === undefined ? {} : { "content-type": "application/json" };
@@ -59,18 +59,18 @@ test.each([
   expect((await send("GET", "/v1/whoami", { cookie, ...SAME, ...changes })).status).toBe(status);
 });
 
-test("a change by the cookie comes from the platform's own page, or not at all", async () => {
+test("only the platform's own page can change something with the cookie", async () => {
   const change = (headers: Headers) => send("PATCH", "/v1/organization", { cookie, ...headers }, { name: "local" });
   const others = [{}, { origin: "null" }, { origin: "http://127.0.0.1:3000" }, { origin: `http://localhost:${port}` }];
   for (const headers of others) expect((await change(headers)).status, JSON.stringify(headers)).toBe(403);
   expect((await change({ origin: own() })).status).toBe(200);
-  // The local runtime believes this header; a page of another name can send it, and has no cookie of ours and its own Origin.
+  // The local runtime trusts this header. A page on another host can send it, but with its own Origin and no cookie.
   const rebound = { host: `rebound.test:${port}`, origin: `http://rebound.test:${port}` };
   const claims = { ...rebound, "mf-original-url": `${own()}/v1/session` };
   expect((await send("POST", "/v1/session", claims, { key: platform.key })).status).toBe(403);
 });
 
-test("a browser signs in by a link that is good once, and shows the runs without an error", async () => {
+test("a browser signs in with a one-time link and shows the runs without an error", async () => {
   const browser = await launchBrowser();
   try {
     const { page, wrong } = await signIn(browser, platform, "/");

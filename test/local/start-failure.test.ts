@@ -1,4 +1,4 @@
-/** What workerd says of code that it does not start, read back in terms of the files the code came from. */
+/** workerd's message about code that it does not start, mapped to the source files. */
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -42,11 +42,11 @@ async function refusalOf(module: string): Promise<string> {
   return said;
 }
 
-test("code that a Worker refuses at its start is named by its own line", async () => {
+test("code that a Worker refuses at its start is reported with its own line", async () => {
   const said = await refusalOf("export default {};\n\nexport const id = crypto.randomUUID();\n");
   expect(startFailure(said, bundle)).toMatch(new RegExp(`global scope.*\n  at ${folder}/mine/environment\\.ts:3:26$`));
 });
 
-test("what is not the code's fault has no line", () => {
+test("an error that the code did not cause has no line", () => {
   expect(startFailure("The Workers runtime failed to start. Address in use.", bundle)).toBeNull();
 });

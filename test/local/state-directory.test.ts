@@ -20,7 +20,7 @@ function mode(name: string): number {
   return statSync(join(directory, name)).mode & 0o777;
 }
 
-test("the secret and the key are made once and kept for their owner alone", () => {
+test("the secret and the key are created once and readable only by their owner", () => {
   const [secret, key] = [secretOf(directory), apiKeyOf(directory)];
   expect(secret).toMatch(/^[0-9a-f]{64}$/);
   expect(key).toMatch(/^rk_[0-9a-z]{48}$/);
@@ -28,7 +28,7 @@ test("the secret and the key are made once and kept for their owner alone", () =
   expect([mode("secret"), mode("api-key")]).toEqual([0o600, 0o600]);
 });
 
-test("the ready file is read back while it is there, and null after", () => {
+test("the ready file is read while it exists, and null afterwards", () => {
   const ready = {
     url: "http://127.0.0.1:8787",
     key: "rk_x",
@@ -44,18 +44,18 @@ test("the ready file is read back while it is there, and null after", () => {
   expect(readReadyFile(directory)).toBeNull();
 });
 
-test("the policy server's port is remembered", () => {
+test("the policy server's port is stored", () => {
   expect(policyPort(directory)).toBe(0);
   keepPolicyPort(directory, 4321);
   expect(policyPort(directory)).toBe(4321);
 });
 
-test("ROLLCALL_DIR names the directory; without it, it is .rollcall where the command runs", () => {
+test("ROLLCALL_DIR sets the directory; the default is .rollcall in the current folder", () => {
   expect(stateDirectory({ ROLLCALL_DIR: "/somewhere" })).toBe("/somewhere");
   expect(stateDirectory({})).toBe(resolve(".rollcall"));
 });
 
-test("a throw-away directory is a fresh one each time", () => {
+test("each temporary directory is a new one", () => {
   const [first, second] = [makeThrowAwayDirectory(), makeThrowAwayDirectory()];
   expect(first).not.toBe(second);
   expect(existsSync(first)).toBe(true);

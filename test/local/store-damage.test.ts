@@ -1,4 +1,6 @@
-/** Files of a store that are damaged or gone: said by file, class and what to do, before workerd is started on them. */
+/**
+ * Damaged or missing files of a store are reported with the file, its class and what to do, before workerd is started.
+ */
 import { existsSync, mkdirSync, readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -15,7 +17,7 @@ const OBJECT = "store/do/-RunObject/12ab.sqlite";
 const R2 = "store/r2/miniflare-R2BucketObject/metadata.sqlite";
 const GARBAGE = Buffer.alloc(20_000, "not a database ");
 
-/** As a platform leaves one that has played a run. */
+/** A store like that of a platform that has played a run. */
 function used(): string {
   const directory = withMigrations(temporaryDirectory(), MIGRATIONS);
   for (const file of [INDEX, OBJECT, R2]) {
@@ -37,7 +39,7 @@ function saidOf(directory: string): string {
   return said.join("\n");
 }
 
-test("a whole store, a new one and one that is not there are not refused", () => {
+test("an intact store, a new one and a missing one are not refused", () => {
   expect(saidOf(used())).toBe("");
   expect(saidOf(temporaryDirectory())).toBe("");
   const fresh = temporaryDirectory();
@@ -52,7 +54,7 @@ test.each([
   [D1, "the database D1"],
   [INDEX, "class RunObject"],
   [R2, "the index of R2"],
-])("%s of garbage or cut short is refused by its file, its class and what to do", (file, name) => {
+])("%s with garbage or cut short is refused with its file, its class and what to do", (file, name) => {
   const harms: Readonly<Record<string, (path: string) => void>> = {
     "it is not a SQLite database": (path) => writeFileSync(path, GARBAGE),
     " of \\d+ bytes": (path) => truncateSync(path, 4096 + 100),
@@ -67,7 +69,7 @@ test.each([
   }
 });
 
-test("an object that is damaged is said, and refuses nothing", () => {
+test("a damaged object is reported, and nothing is refused", () => {
   const directory = used();
   writeFileSync(join(directory, OBJECT), GARBAGE);
   expect(saidOf(directory)).toBe(
@@ -75,7 +77,7 @@ test("an object that is damaged is said, and refuses nothing", () => {
   );
 });
 
-test.each(["removed", "emptied"])("a database that was %s is no fresh start while objects are there", (how) => {
+test.each(["removed", "emptied"])("a database that was %s is not a fresh start if objects exist", (how) => {
   const directory = used();
   rmSync(join(directory, D1));
   if (how === "emptied") writeFileSync(join(directory, D1), "");
@@ -91,7 +93,7 @@ test.each([[["serve"]], [["run", "list"]]])("%j on a damaged store ends with 4 a
 });
 
 test.skipIf(!existsSync("/proc/self")).each(["/proc/x", "/proc/x/y"])(
-  "a directory that cannot be made, %s, ends with 4 and one line",
+  "a directory that cannot be created, %s, ends with 4 and one line",
   async (directory) => {
     const { code, stdout, stderr } = await rollcall(["run", "list", "--json"], { ROLLCALL_DIR: directory });
     expect([code, JSON.parse(stdout)]).toMatchObject([4, { error: { code: "directory_unusable" } }]);

@@ -14,13 +14,13 @@ import { afterEach, expect, test } from "vitest";
 import { MEMORY, roomyMemory } from "../../src/local/state-directory.ts";
 import { placeStore } from "../../src/local/store-place.ts";
 
-/** Both on disk and in memory there is something to choose. */
+/** Whether this machine has both a disk and an in-memory file system. */
 const CHOICE = roomyMemory() !== null && statfsSync(tmpdir()).type !== statfsSync(MEMORY).type;
 
 const made: string[] = [];
 afterEach(() => {
   for (const directory of made.splice(0)) rmSync(directory, { recursive: true, force: true });
-  // What is left in memory of them goes.
+  // Removes the in-memory stores of deleted directories.
   if (CHOICE) placeStore(mkdtempSync(join(tmpdir(), "rollcall-place-")));
 });
 
@@ -30,7 +30,7 @@ function newDirectory(): string {
   return directory;
 }
 
-/** A store in memory with a file in it, and the folder it is in. */
+/** A store in memory with a file in it. Returns its folder. */
 function inMemory(directory: string): string {
   const { path, memory } = placeStore(directory, "memory");
   if (memory === null) throw new Error("it is not in memory");
@@ -38,13 +38,13 @@ function inMemory(directory: string): string {
   return memory;
 }
 
-test("nothing wanted, the store is on disk, in its directory", () => {
+test("by default the store is on disk, in its directory", () => {
   const directory = newDirectory();
   const place = { path: join(directory, "store"), memory: null, lost: false };
   expect(placeStore(directory)).toEqual(place);
 });
 
-test.runIf(CHOICE)("in memory it stays where it is, whoever opens the directory next", () => {
+test.runIf(CHOICE)("a store in memory stays there, whoever opens the directory next", () => {
   const directory = newDirectory();
   const memory = inMemory(directory);
   expect(memory.startsWith(MEMORY)).toBe(true);
@@ -55,7 +55,7 @@ test.runIf(CHOICE)("in memory it stays where it is, whoever opens the directory 
   }
 });
 
-test.runIf(CHOICE)("wanted on disk, it moves there, and leaves nothing in memory", () => {
+test.runIf(CHOICE)("asked to be on disk, a store moves there and leaves nothing in memory", () => {
   const directory = newDirectory();
   const memory = inMemory(directory);
   expect(placeStore(directory, "disk")).toMatchObject({ memory: null, lost: false });
@@ -63,20 +63,20 @@ test.runIf(CHOICE)("wanted on disk, it moves there, and leaves nothing in memory
   expect(existsSync(memory)).toBe(false);
 });
 
-test("what a disk holds stays there", () => {
+test("a store on disk stays there", () => {
   const directory = newDirectory();
   mkdirSync(join(directory, "store"));
   expect(placeStore(directory, "memory")).toMatchObject({ memory: null, lost: false });
 });
 
-test.runIf(CHOICE)("after a restart of the machine it is said that the store is gone, once", () => {
+test.runIf(CHOICE)("after a restart of the machine the loss of the store is reported, once", () => {
   const directory = newDirectory();
   rmSync(inMemory(directory), { recursive: true });
   expect(placeStore(directory)).toMatchObject({ memory: null, lost: true });
   expect(placeStore(directory)).toMatchObject({ memory: null, lost: false });
 });
 
-test.runIf(CHOICE)("a store whose directory was deleted goes from memory; one whose directory moved stays", () => {
+test.runIf(CHOICE)("the in-memory store of a deleted directory is removed; that of a moved directory stays", () => {
   const [deleted, moved] = [newDirectory(), newDirectory()];
   const [gone, stays] = [inMemory(deleted), inMemory(moved)];
   rmSync(deleted, { recursive: true });

@@ -1,7 +1,7 @@
 /**
- * Ports for tests that must name one before anybody listens on it. Each process has a block of its own: it holds the last
- * port of the block for as long as it lives, and every other one that wants the block takes the next. Blocks end below
- * the ports that systems give to whoever asks for any. What can listen on port 0 and say which one it got should.
+ * Ports for tests that must name a port before anything listens on it. Each process has its own block: it holds the
+ * block's last port as long as it lives, and other processes that want the block take the next one. Blocks are below
+ * the ports that systems give out. A server that can listen on port 0 and report its port should do that.
  */
 import { createServer } from "node:net";
 
@@ -11,7 +11,7 @@ const BLOCKS = 250;
 
 const block = await claimBlock();
 
-/** The port of this process's block at that place, 0 to 48. */
+/** The port of this process's block at that offset, 0 to 48. */
 export function testPort(offset: number): number {
   return block + offset;
 }

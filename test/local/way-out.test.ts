@@ -1,4 +1,4 @@
-/** How a local platform's calls leave it: past Miniflare's outbound Worker, or through it as a Worker's `fetch` goes. */
+/** How a local platform's calls leave: past Miniflare's outbound Worker, or through it like a Worker's `fetch`. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -9,7 +9,7 @@ import { NETWORK_BINDING, networkService } from "../../src/local/miniflare.ts";
 import { bootPlatform, type Platform } from "../../src/local/platform.ts";
 import { testPort } from "./test-port.ts";
 
-// Each boots a workerd.
+// Each test boots a workerd.
 vi.setConfig({ testTimeout: 60_000 });
 
 const root = join(import.meta.dirname, "fixture-worker");
@@ -21,7 +21,7 @@ afterEach(async () => {
   server?.close();
 });
 
-/** What a server of this machine hears from a booted platform; null where the call does not arrive. */
+/** The request headers that a server on this machine gets from a booted platform; null if the call does not arrive. */
 async function heard(bindings: Record<string, string> = {}): Promise<Readonly<Record<string, unknown>> | null> {
   server = createServer(({ headers }, response) => response.end(JSON.stringify(headers)));
   await new Promise<void>((listening) => server?.listen(0, "127.0.0.1", listening));
@@ -31,21 +31,21 @@ async function heard(bindings: Record<string, string> = {}): Promise<Readonly<Re
   return reply.ok ? JSON.parse(await reply.text()) : null;
 }
 
-test("calls leave straight for the network", async () => {
+test("calls go directly to the network", async () => {
   expect(await heard()).not.toHaveProperty("cf-worker");
 });
 
-test("told to do without the binding, a platform calls as a deployment does", async () => {
+test("without the binding, a platform calls as a deployment does", async () => {
   vi.stubEnv(NETWORK_BINDING, "off");
-  // Which only a Worker's own fetch has.
+  // Only a Worker's own fetch has this header.
   expect(await heard()).toHaveProperty("cf-worker");
 });
 
-test("where private addresses are not meant the binding does not connect to one", async () => {
+test("if private addresses are not allowed, the binding does not connect to one", async () => {
   expect(await heard({ ALLOW_PRIVATE_ENDPOINTS: "false" })).toBeNull();
 });
 
-test("the binding trusts what Miniflare trusts: the certificates of browsers, and those of NODE_EXTRA_CA_CERTS", () => {
+test("the binding trusts Miniflare's certificates: those of browsers, and of NODE_EXTRA_CA_CERTS", () => {
   const folder = mkdtempSync(join(tmpdir(), "rollcall-certificates-"));
   const own = join(folder, "own.pem");
   vi.stubEnv("NODE_EXTRA_CA_CERTS", own);

@@ -1,4 +1,4 @@
-/** The platform without its slices, each of which is a part that the rest does without. */
+/** The platform without its slices: each slice is optional. */
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -8,7 +8,7 @@ import { RollcallClient } from "../../src/sdk/client.ts";
 import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
-/** What the Worker and the page are built of. */
+/** The sources of the Worker and the page. */
 const COPIED = ["src", "environments", "packages", "migrations", "tsconfig.json", "tsconfig.web.json"];
 const WORKER = "test/local/kernel-worker.ts";
 const ACCOUNTS = "test/local/one-organization.ts";
@@ -22,7 +22,7 @@ let root: string;
 let platform: Platform;
 let model: ScriptedModel;
 
-/** The package with a wrangler.toml that has no object of a slice. */
+/** The package with a wrangler.toml without any slice's object. */
 function rootWithoutSlices(): string {
   const folder = mkdtempSync(join(tmpdir(), "rollcall-kernel-"));
   for (const name of [...COPIED, WORKER, ACCOUNTS]) cpSync(join(ROOT, name), join(folder, name), { recursive: true });
@@ -50,7 +50,7 @@ afterAll(async () => {
   rmSync(root, { recursive: true, force: true });
 });
 
-test("an eval is played and scored, and scored once more", async () => {
+test("an eval is played and scored, and rescored", async () => {
   const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
   const dataset = Array.from({ length: 3 }, (_, at) => ({ question: `What is ${at} + 4?`, answer: "#### 4" }));
   const common = { environment: "gsm8k", model: "scripted", endpoint: { base_url: model.url }, dataset };
@@ -63,7 +63,7 @@ test("an eval is played and scored, and scored once more", async () => {
   expect(await client.runs.get(rescored.id)).toMatchObject({ status: "completed", counts: { scored: 3 } });
 });
 
-test("nothing is charged, and a cap holds by the prices of the endpoint", async () => {
+test("nothing is charged, and a cap applies with the endpoint's prices", async () => {
   const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
   const prices = { input_per_mtok_micros: 1_000_000, output_per_mtok_micros: 2_000_000 };
   const capped = {
@@ -92,7 +92,7 @@ test("a run that names a fleet is refused", async () => {
   });
 });
 
-test("what only a slice serves is not found, and the reference does not tell of it", async () => {
+test("routes of slices are not found, and the API reference does not contain them", async () => {
   const headers = { authorization: `Bearer ${platform.key}` };
   const statusOf = async (path: string) => (await fetch(`${platform.url}${path}`, { headers })).status;
   const paths = [

@@ -1,4 +1,4 @@
-/** By which files the local boot knows that the Worker has to be bundled again. */
+/** The files whose changes make the local boot bundle the Worker again. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import * as z from "zod";
@@ -7,7 +7,7 @@ import { PACKAGE_ROOT, workerSources } from "../../src/local/package-root.ts";
 
 const SourceMap = z.object({ sources: z.array(z.string()) });
 
-test("every file that the Worker is bundled from counts", async () => {
+test("every file in the Worker's bundle counts", async () => {
   const bundle = await bundleWorker(PACKAGE_ROOT);
   const { sources } = SourceMap.parse(JSON.parse(readFileSync(`${bundle}.map`, "utf8")));
   const own = sources

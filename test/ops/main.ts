@@ -1,7 +1,4 @@
-/**
- * A real Prometheus and a real OpenTelemetry collector beside a platform on this machine: what README.md here says.
- * Exits 1 with what was wrong.
- */
+/** A real Prometheus and collector with a local platform; see README.md. Exits with 1 and the problems found. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -16,7 +13,7 @@ import { startScriptedModel } from "../fakes/scripted-model.ts";
 const ROOT = resolve(import.meta.dirname, "../..");
 const RUNS = 4;
 const TASKS = 30;
-/** Rates want two scrapes that differ, and runs tell of their last calls when they end. */
+/** A rate needs two scrapes that differ, and runs report their last calls when they end. */
 const SCRAPE_S = 2;
 
 const { values } = parseArgs({
@@ -154,7 +151,7 @@ async function check(): Promise<void> {
     begin(prometheus ?? "", [...files, listen]);
     const timed = "sum(rollcall_model_latency_seconds_count)";
     const counted = async (query: string) => Number((await queryFor(promPort, query))[0]?.value[1] ?? 0);
-    // One endpoint for all: what is counted in the first scrape of an endpoint is no rate.
+    // One endpoint for all runs: the first scrape of an endpoint gives no rate.
     await asked(platform, "/v1/endpoints", { name: "watched", base_url: model.url, probe: false });
     await playRun(platform);
     await until("calls are scraped", async () => (await counted(timed)) > 0);

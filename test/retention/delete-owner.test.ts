@@ -1,4 +1,4 @@
-/** The deletion of a whole project and of a whole organisation: nobody gets in from the first moment, and nothing stays. */
+/** The deletion of a whole project and of a whole organisation: access ends immediately, and nothing is left. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { booksObject } from "../../src/billing/rpc.ts";
@@ -18,7 +18,7 @@ const TABLES = [
   ...["budgets", "usage_hours"],
 ];
 
-/** Rows that name the organisation, by table; those without any left out. */
+/** Rows of the organisation, by table; empty tables are left out. */
 async function rowsOf(orgId: string): Promise<Record<string, number>> {
   const counted = TABLES.map(async (table) => {
     const row = await env.DB.prepare(`select count(*) as n from ${table} where org_id = ?`).bind(orgId).first("n");
@@ -27,7 +27,7 @@ async function rowsOf(orgId: string): Promise<Record<string, number>> {
   return Object.fromEntries((await Promise.all(counted)).filter(([, n]) => n > 0));
 }
 
-/** With a run, a dataset, a secret, an endpoint, and a trigger that was delivered to. */
+/** Adds a run, a dataset, a secret, an endpoint, and a trigger with a delivery. */
 async function furnish(door: Door): Promise<string> {
   const { id } = await door.finish({ environment: "gsm8k", dataset: questions(2), model: script(RIGHT) });
   await door.post("/v1/secrets", { name: "WORD", value: "a secret of this project" });
@@ -87,7 +87,7 @@ async function done(
   throw new Error(`${id} is not done`);
 }
 
-test("a project goes with its runs, rows, files and keys, killed after every slice, and others of the organisation stay", async () => {
+test("a project is deleted with everything in it, despite a kill after every slice, and others stay", async () => {
   const door = await openPlatform();
   const token = await admin(door);
   const beside = await openPlatform(door.scope.orgId);
@@ -99,7 +99,7 @@ test("a project goes with its runs, rows, files and keys, killed after every sli
   const begun = await remove(door, token, `/v1/projects/${door.scope.projectId}`);
   expect(begun.status).toBe(202);
   const { id } = DeletionView.parse(await begun.json());
-  // What an isolate remembers of the key it forgets within seconds.
+  // An isolate's cached key expires within seconds.
   const open = "select count(*) as n from api_keys where project_id = ? and revoked_at is null";
   expect(await env.DB.prepare(open).bind(door.scope.projectId).first("n")).toBe(0);
   expect(DeletionView.parse(await (await remove(door, token, `/v1/projects/${door.scope.projectId}`)).json()).id).toBe(
@@ -110,7 +110,7 @@ test("a project goes with its runs, rows, files and keys, killed after every sli
     await kill(door);
   });
   expect(receipt.counts).toMatchObject({ projects: 1, runs: 1 });
-  // Its key was one of those rows.
+  // The project's key was one of those rows.
   expect(await rowsOf(door.scope.orgId)).toEqual({ ...before, api_keys: (before["api_keys"] ?? 0) - 1 });
   const { orgId, projectId } = door.scope;
   expect(await keysUnder(`org/${orgId}/${projectId}/`)).toEqual([]);
@@ -119,7 +119,7 @@ test("a project goes with its runs, rows, files and keys, killed after every sli
   expect((await beside.ask("/v1/runs")).status).toBe(200);
 });
 
-test("an organisation goes under its own name alone, with all of its projects, and its receipt is the operator's to read", async () => {
+test("an organisation is deleted only by its name, with all projects; the operator reads its receipt", async () => {
   const door = await openPlatform();
   const { orgId } = door.scope;
   const other = await openPlatform(orgId);

@@ -1,4 +1,4 @@
-/** The deletion of a run: hidden at once, then taken away whole, whatever is cut short meanwhile. */
+/** The deletion of a run: it is hidden immediately and then deleted completely, whatever is interrupted. */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { ApiError } from "../../src/contract/api-error.ts";
@@ -26,7 +26,7 @@ async function codeOf(path: string, init?: RequestInit): Promise<string> {
 
 const ended = () => door.finish({ environment: "gsm8k", dataset: questions(8), model: script(RIGHT) });
 
-test("a run that is deleted is nobody's from the first moment, and asking again gives the same deletion", async () => {
+test("a deleted run is not found from the first moment, and a repeat returns the same deletion", async () => {
   const { id } = await ended();
   const first = await remove(door, id);
   expect(first).toMatchObject({ kind: "run", target_id: id, finished_at: null, recoverable_until: null });
@@ -43,26 +43,26 @@ test("a run that is deleted is nobody's from the first moment, and asking again 
   expect(all.data.map((one) => one.id)).toContain(first.id);
 });
 
-test("nothing of a deleted run is left, and the receipt counts what went", async () => {
+test("nothing of a deleted run is left, and the receipt counts what was deleted", async () => {
   const { id } = await ended();
   const { id: job } = await remove(door, id);
   const before = await env.STORE.list({ prefix: runFolder(door.scope, id) });
   const receipt = await done(door, job);
   await expectGone(door, id, hostsOf(id, 3));
   const bytes = before.objects.reduce((sum, { size }) => sum + size, 0);
-  // Its row, and that of the endpoint that came with it; two objects of rollouts and its own.
+  // Rows: the run and the endpoint that was created with it. Objects: two shards and the run object.
   expect(receipt.counts).toMatchObject({ runs: 1, rows: 2, files: before.objects.length, bytes });
   expect(receipt.counts["objects"]).toBeGreaterThan(1);
   expect(receipt.recoverable_until).toBe((receipt.finished_at ?? 0) + 30 * 24 * 3600);
   expect((await remove(door, id)).id).toBe(job);
 });
 
-test("rollouts in flight end once, as cancelled, before anything of the run is taken away", async () => {
+test("rollouts in flight end once, as cancelled, before anything of the run is deleted", async () => {
   const hangs = [{ fault: { kind: "hang" } }] as const;
   const request = { environment: "gsm8k", dataset: questions(4), model: script(hangs) };
   const { id } = await door.start(request);
   await requestsOf(request.model, 4);
-  // Another test may have set it ahead: this one's job would not be due.
+  // Another test may have moved the clock ahead, so that this job would not be due.
   await inProject(door, (project) => {
     project.now = () => Date.now();
   });
@@ -71,17 +71,17 @@ test("rollouts in flight end once, as cancelled, before anything of the run is t
     door.inRun(id, (_, { storage }) =>
       storage.sql.exec("select outcome, count(*) as n from rollouts group by outcome").toArray(),
     );
-  // Until its rollouts have ended it is asked again and again; then it is quiet for a while.
+  // The job checks again and again until the rollouts have ended, and then waits until nothing can be in flight.
   await expect.poll(outcomes, { timeout: 30_000 }).toEqual([{ outcome: "cancelled", n: 4 }]);
   await alarm(door, 60_000);
-  // An alarm of its own may be under way still.
+  // Its own alarm may still be running.
   await expect.poll(() => deletion(door, job)).toMatchObject({ state: "running", counts: {} });
   await done(door, job);
   await expectGone(door, id, hostsOf(id, 1));
   expect((await requestsOf(request.model)).length).toBe(4);
 });
 
-test("a deletion that is killed after every slice goes on and counts each thing once", async () => {
+test("a deletion that is killed after every slice continues and counts each thing once", async () => {
   const { id } = await ended();
   const prefix = runFolder(door.scope, id);
   for (let file = 0; file < 5; file += 1) await env.STORE.put(`${prefix}more/${file}`, "12345678");
@@ -93,7 +93,7 @@ test("a deletion that is killed after every slice goes on and counts each thing 
   expect(receipt.counts).toMatchObject({ runs: 1, rows: 2, files: before.length, bytes });
 });
 
-test("1,100 files go a thousand a slice, each counted once though a slice is cut off before and after it deletes", async () => {
+test("1,100 files are deleted a thousand per slice, each counted once, despite interrupted slices", async () => {
   const { id } = await ended();
   const prefix = runFolder(door.scope, id);
   const names = Array.from({ length: 1100 }, (_, index) => `${prefix}many/${String(index).padStart(4, "0")}`);
@@ -127,12 +127,12 @@ test("1,100 files go a thousand a slice, each counted once though a slice is cut
   } finally {
     env.STORE = STORE;
   }
-  // One slice is cut off twice, and done; the other is done.
+  // One slice is interrupted twice and then completed; the other is completed at once.
   expect(deletes).toBe(4);
   await expectGone(door, id, hostsOf(id, 3));
 });
 
-test("a run whose object was never created is not begun by a creation that comes after its deletion", async () => {
+test("a late creation does not create a run whose object never existed and that was deleted", async () => {
   const { id: template } = await ended();
   const row = await acceptedOnly(door, template);
   const { id: job } = await remove(door, row.id);
@@ -141,12 +141,12 @@ test("a run whose object was never created is not begun by a creation that comes
   await expectGone(door, row.id);
 });
 
-test("a run that another one still scores is not deleted, and the refusal names that one", async () => {
+test("a run that another run still rescores is not deleted, and the refusal names that run", async () => {
   const { id } = await ended();
   const judge = { environment: "gsm8k" };
   const made = await (await door.post(`/v1/runs/${id}/rescore`, judge)).json<{ id: string }>();
   await door.ended(made.id);
-  // As the row stands while that run goes on, and its object with it.
+  // The row while that run is unfinished, with its object.
   const { id: going } = await acceptedOnly(door, id, { rescore: { run_id: id } });
   const refused = await door.ask(`/v1/runs/${id}`, { method: "DELETE" });
   expect(refused.status).toBe(409);
@@ -160,7 +160,7 @@ test("a run that another one still scores is not deleted, and the refusal names 
   expect((await door.ask(`/v1/runs/${made.id}/results`)).status).toBe(200);
 });
 
-test("an endpoint that came with a run stays as long as a run that was made of it names it", async () => {
+test("an endpoint that was created with a run stays as long as a run derived from that run uses it", async () => {
   const { id, endpoint } = await ended();
   const scored = await (await door.post(`/v1/runs/${id}/rescore`, {})).json<{ id: string }>();
   await door.ended(scored.id);
@@ -171,7 +171,7 @@ test("an endpoint that came with a run stays as long as a run that was made of i
   expect(left).toBe(0);
 });
 
-test("a deletion that was written and of which nobody heard is begun by whoever reads it", async () => {
+test("reading a deletion starts it if its object was never notified", async () => {
   const { id } = await ended();
   const { PROJECT } = env;
   env.PROJECT = new Proxy(PROJECT, {
@@ -187,7 +187,7 @@ test("a deletion that was written and of which nobody heard is begun by whoever 
   await expectGone(door, id);
 });
 
-test("an object that nobody asked to delete anything writes nothing", async () => {
+test("an object without any deletion writes nothing", async () => {
   const other = await openPlatform();
   await alarm(other);
   const kept = await inProject(other, (_, { storage }) => [...storage.kv.list()].length);

@@ -1,4 +1,4 @@
-/** A training run that is deleted: its trainer is a stranger at once, and its evals go with it. */
+/** A training run is deleted: its trainer is refused immediately, and its evals are deleted with it. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import * as z from "zod";
@@ -38,7 +38,7 @@ async function begun(door: Door): Promise<RunView> {
   return RunView.parse(await reply.json());
 }
 
-test("a training run goes with its trainer, its batches and the evals it began", async () => {
+test("a training run is deleted with its trainer, its batches and its evals", async () => {
   const door = await openPlatform();
   const { id } = await begun(door);
   const evals = async () => (await door.run(id)).training?.evals.flatMap(({ run_id }) => run_id ?? []) ?? [];
@@ -59,7 +59,7 @@ test("a training run goes with its trainer, its batches and the evals it began",
   expect(receipt.counts).toMatchObject({ runs: 2 });
   for (const gone of [id, evalId]) await expectGone(door, gone);
   expect((await door.ask(`/v1/runs/${id}/weight-versions`)).status).toBe(404);
-  // A creation that comes late begins nothing.
+  // A late creation starts nothing.
   const made = trainerSpecOf(JSON.parse(spec ?? "{}"));
   if (made !== null) await trainer.create(made);
   expect(await trainer.snapshot({ acked_step: 0 })).toBeNull();

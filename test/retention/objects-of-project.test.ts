@@ -1,4 +1,4 @@
-/** The objects that slices have of a project, as its deletion frees them. */
+/** The objects of a project's slices, in the order in which its deletion frees them. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { fleetObject } from "../../src/fleets/rpc.ts";
@@ -8,7 +8,7 @@ import { webhookObject } from "../../src/webhooks/rpc.ts";
 import { insertFleet } from "../fleets/rows.ts";
 import { openPlatform } from "../kernel/platform.ts";
 
-test("fleets are freed before the webhooks that hear of them, and each object has its turn", async () => {
+test("fleets are freed before the webhooks that get their events, and each object is freed in its turn", async () => {
   const { scope, post } = await openPlatform();
   const { fleet } = await insertFleet(scope);
   await insertFleet(scope, { name: "other" });

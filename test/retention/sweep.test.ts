@@ -1,4 +1,4 @@
-/** The daily sweep of a project, by a clock of the test's: what is older than is kept goes, and nothing else. */
+/** The daily reconciliation of a project, with the test's clock: only expired data is deleted. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { booksObject } from "../../src/billing/rpc.ts";
@@ -32,7 +32,7 @@ async function upload(door: Door): Promise<string> {
   return (await reply.json<{ id: string }>()).id;
 }
 
-/** What the alarm does that many days from now, until it has nothing left to do there. */
+/** Runs the alarm that many days from now, until nothing is left to do. */
 async function after(door: Door, days: number): Promise<number | null> {
   return await inProject(door, async (project, { storage }) => {
     const now = Date.now() + days * DAY_MS;
@@ -51,7 +51,7 @@ async function countOf(door: Door, table: string): Promise<number> {
   return Number(await env.DB.prepare(query).bind(door.scope.projectId).first("n"));
 }
 
-/** D1 hears of an end within a second. */
+/** A run's end reaches D1 within a second. */
 const told = (id: string) =>
   expect
     .poll(() => env.DB.prepare("select finished_at as at from runs where id = ?").bind(id).first("at"), {
@@ -59,7 +59,7 @@ const told = (id: string) =>
     })
     .not.toBeNull();
 
-test("runs and datasets that are older than their days are deleted, as if somebody had asked for it", async () => {
+test("runs and datasets older than the retention are deleted like any others", async () => {
   const door = await openPlatform();
   const { id } = await ended(door);
   const dataset = await upload(door);
@@ -80,7 +80,7 @@ test("runs and datasets that are older than their days are deleted, as if somebo
   expect(row).toBe("retention");
 });
 
-test("what is to be kept stays, and so does a dataset that an unfinished run names and a run that goes on", async () => {
+test("data within the retention stays, and so do unfinished runs and a dataset that one uses", async () => {
   const door = await openPlatform();
   const { id } = await ended(door);
   await told(id);
@@ -102,7 +102,7 @@ test("what is to be kept stays, and so does a dataset that an unfinished run nam
   await door.post(`/v1/runs/${going.id}/cancel`, {});
 });
 
-test("judge results, idempotency keys and receipts go by the thousand, and a project with nothing left keeps no alarm", async () => {
+test("judgements, keys and receipts are deleted by the thousand, and an empty project has no alarm", async () => {
   const door = await openPlatform();
   const { orgId, projectId } = door.scope;
   const dataset = await upload(door);
@@ -122,7 +122,7 @@ test("judge results, idempotency keys and receipts go by the thousand, and a pro
   await after(door, 3);
   expect([await countOf(door, "idempotency_keys"), await countOf(door, "judge_verdicts")]).toEqual([0, 2100]);
   expect(await countOf(door, "deletions")).toBe(1);
-  // What is stored is counted each day.
+  // Storage is counted each day.
   expect(await after(door, 91)).toBe(1);
   expect([await countOf(door, "judge_verdicts"), await countOf(door, "deletions")]).toEqual([0, 0]);
   expect((await door.ask(`/v1/datasets/${dataset}`)).status).toBe(200);
@@ -131,7 +131,7 @@ test("judge results, idempotency keys and receipts go by the thousand, and a pro
   expect(await after(door, 93)).toBeNull();
 });
 
-test("a deletion that was written and of which nobody heard is begun by the sweep", async () => {
+test("the reconciliation starts a deletion of which its object was never notified", async () => {
   const door = await openPlatform();
   const { id } = await ended(door);
   await env.DB.batch([
@@ -145,7 +145,7 @@ test("a deletion that was written and of which nobody heard is begun by the swee
   await expectGone(door, id);
 });
 
-test("a sweep of a project that is gone ends for good", async () => {
+test("the reconciliation of a deleted project ends for good", async () => {
   const door = await openPlatform();
   await ended(door);
   await env.DB.prepare("delete from projects where id = ?").bind(door.scope.projectId).run();
@@ -154,14 +154,14 @@ test("a sweep of a project that is gone ends for good", async () => {
   expect(kept).toBe(0);
 });
 
-/** The deletion of a dataset may remember its request: such keys are swept by their own days. */
+/** The deletion of a dataset may store its request: such keys have their own retention. */
 async function dropKeys({ scope }: Door): Promise<void> {
   for (const table of ["idempotency_keys", "deletions"]) {
     await env.DB.prepare(`delete from ${table} where project_id = ?`).bind(scope.projectId).run();
   }
 }
 
-test("what a project stores is posted once a day, and days that were missed are caught up, 31 at most", async () => {
+test("storage is posted once a day, and missed days are posted later, at most 31", async () => {
   const door = await openPaying(1_000_000);
   const dataset = await upload(door);
   await env.DB.prepare("update datasets set bytes = 2000000000 where id = ?").bind(dataset).run();
@@ -181,7 +181,7 @@ test("what a project stores is posted once a day, and days that were missed are 
   expect(await posted()).toHaveLength(4 + 31);
 });
 
-test("a project that stored nothing for weeks pays for the days from then on, not for those before", async () => {
+test("a project that stored nothing for weeks pays from the day it stores something", async () => {
   const door = await openPaying(1_000_000);
   const { orgId } = door.scope;
   const store = async (days: number) => {

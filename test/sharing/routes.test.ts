@@ -1,4 +1,4 @@
-/** Links by which anybody reads the report of a run. */
+/** Links with which anybody can read a run's report. */
 import { env } from "cloudflare:workers";
 import { drizzle } from "drizzle-orm/d1";
 import { expect, test } from "vitest";
@@ -38,7 +38,7 @@ async function endedRun({ scope, clock }: Tenant): Promise<string> {
 const tokenOf = (url: string) => new URL(url).hash.slice(1);
 const shown = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
 
-test("a link shows anybody the report, and nothing of prompts, addresses, keys or metadata", async () => {
+test("a link shows anybody the report, but no prompts, addresses, keys or metadata", async () => {
   const tenant = await openTenant();
   const { call, token, app, clock } = tenant;
   const id = await endedRun(tenant);
@@ -74,7 +74,7 @@ test("a link shows anybody the report, and nothing of prompts, addresses, keys o
   expect(listed).toEqual([{ ...body, url: undefined }].map(({ url: _, ...link }) => link));
 });
 
-test("no address holds the token of a link: it is shown as a bearer's, and a key or a cookie is none", async () => {
+test("a link's token is sent as a bearer token and is in no address; a key or a cookie does not work", async () => {
   const tenant = await openTenant();
   const { call, token, app } = tenant;
   const { url } = (await call(token, `POST /v1/runs/${await endedRun(tenant)}/report-links`, {})).body;
@@ -92,7 +92,7 @@ test("no address holds the token of a link: it is shown as a bearer's, and a key
   expect((await asked(`${SHARED}s/${proof}`, {}))[0]).toBe(404);
 });
 
-test("a link ends in its time, when it is taken back, and with its run", async () => {
+test("a link ends at its expiry, when it is revoked, and with its run", async () => {
   const tenant = await openTenant();
   const { call, token, app, clock } = tenant;
   const id = await endedRun(tenant);
@@ -109,7 +109,7 @@ test("a link ends in its time, when it is taken back, and with its run", async (
   expect(await read(last)).toBe(401);
 });
 
-test("a link that was taken back is looked up once in two seconds, however often it is shown", async () => {
+test("a revoked link is looked up once in two seconds, however often it is used", async () => {
   const tenant = await openTenant();
   const { call, token, app, clock } = tenant;
   const { id, url } = (await call(token, `POST /v1/runs/${await endedRun(tenant)}/report-links`, {})).body;
@@ -128,7 +128,7 @@ test("a link that was taken back is looked up once in two seconds, however often
   expect([await read(), looks]).toEqual([401, 2]);
 });
 
-test("a repeat makes no second link and says none, and a run has a hundred at most", async () => {
+test("a repeat creates no second link and shows none, and a run has at most a hundred", async () => {
   const tenant = await openTenant();
   const { call, token } = tenant;
   const id = await endedRun(tenant);

@@ -1,4 +1,4 @@
-/** Spans of a run that was really played, to a collector on a real socket. */
+/** Spans of a run that was really played, sent to a collector on a real socket. */
 import { env } from "cloudflare:workers";
 import { beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { runObject } from "../../src/kernel/kit/names.ts";
@@ -31,7 +31,7 @@ beforeEach(() => {
   });
 });
 
-/** `name`: says what the collector does. */
+/** `name`: selects the collector's behaviour. */
 async function exported(name: string, changes: Partial<Env> = {}): Promise<{ received: Received[]; spans: Span[] }> {
   const collector = `${env.COLLECTOR_URL}/${name}`;
   const message = { kind: "segment", scope: door.scope, run_id: runId, segment: SEGMENT } as const;
@@ -45,7 +45,7 @@ async function dropped(): Promise<number> {
   return (await readTotals(env.DB)).find(({ kind }) => kind === "spans_dropped")?.n ?? 0;
 }
 
-test("a segment becomes a span of the run, one of each rollout and one of each turn below it", async () => {
+test("a segment becomes a span of the run, one for each rollout and one for each turn below it", async () => {
   const { received, spans } = await exported(crypto.randomUUID(), { OTLP_HEADERS: "authorization=Basic%20abc,x-a=b" });
   expect(received).toHaveLength(1);
   expect(received[0]?.headers).toMatchObject({
@@ -67,7 +67,7 @@ test("a segment becomes a span of the run, one of each rollout and one of each t
   expect(JSON.stringify(spans)).not.toMatch(/messages|plain question/);
 });
 
-test("a message that comes again sends the same spans under the same ids", async () => {
+test("a repeated message sends the same spans with the same ids", async () => {
   const name = crypto.randomUUID();
   await exported(name);
   const { received } = await exported(name);
@@ -75,7 +75,7 @@ test("a message that comes again sends the same spans under the same ids", async
   expect(received[1]?.body).toBe(received[0]?.body);
 });
 
-test("what was asked and answered is told only where the deployment says so", async () => {
+test("prompts and completions are included only if the deployment allows it", async () => {
   const { spans } = await exported(crypto.randomUUID(), { OTLP_CONTENT: "true" });
   const [turn] = spans.filter(({ name }) => name.startsWith("chat"));
   const keys = turn?.attributes.map(({ key }) => key);
@@ -83,7 +83,7 @@ test("what was asked and answered is told only where the deployment says so", as
   expect(JSON.stringify(turn)).toContain("plain question");
 });
 
-test("without an address nobody is asked", async () => {
+test("without a collector nothing is sent", async () => {
   const run = vi.fn();
   const silent = new Proxy(env, {
     get: (_, name) => (name === "RUN" ? run() : name === "OTLP_ENDPOINT" ? "" : undefined),
@@ -93,14 +93,14 @@ test("without an address nobody is asked", async () => {
   expect(run).not.toHaveBeenCalled();
 });
 
-test("a collector that is busy once is asked once more, and nothing is lost", async () => {
+test("a collector that is busy once is called again, and nothing is lost", async () => {
   const before = await dropped();
   const { received } = await exported(`once-503-${crypto.randomUUID()}`);
   expect(received).toHaveLength(2);
   expect(await dropped()).toBe(before);
 });
 
-test("spans that no collector takes are counted and forgotten, and one that is away is left alone for a while", async () => {
+test("refused spans are counted and dropped, and an unavailable collector is not called for a while", async () => {
   const before = await dropped();
   const name = `refuse-503-${crypto.randomUUID()}`;
   expect((await exported(name)).received).toHaveLength(2);
@@ -109,13 +109,13 @@ test("spans that no collector takes are counted and forgotten, and one that is a
   expect(logged.join("\n")).toContain('"message":"spans dropped"');
 });
 
-test("what a collector refuses for what it is, is not sent again", async () => {
+test("a request that the collector refuses as invalid is not repeated", async () => {
   const before = await dropped();
   expect((await exported(`refuse-400-${crypto.randomUUID()}`)).received).toHaveLength(1);
   expect(await dropped()).toBe(before + 7);
 });
 
-test("of what is taken in part, the rest is counted", async () => {
+test("if a collector accepts only some spans, the rest is counted", async () => {
   const before = await dropped();
   await exported(`partial-${crypto.randomUUID()}`);
   expect(await dropped()).toBe(before + 2);

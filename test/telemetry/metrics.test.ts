@@ -1,4 +1,4 @@
-/** `GET /metrics` of the whole Worker: what it tells, at what cost, and that a part which fails hides no other. */
+/** `GET /metrics` of the whole Worker: its content, its cost, and that a failing part hides no other. */
 import { env, exports } from "cloudflare:workers";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { endpointObject } from "../../src/kernel/kit/names.ts";
@@ -21,7 +21,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** The Worker's bindings, with a count of every statement, call of an object and call of a queue. */
+/** The Worker's bindings, with a count of every statement, object call and queue call. */
 function countingEnv(): { readonly counted: Env; readonly reads: () => number } {
   let reads = 0;
   const counting = (target: object, isRead: (name: string | symbol) => boolean): object =>
@@ -53,7 +53,7 @@ function valuesOf(text: string): Map<string, number> {
   );
 }
 
-test("a key with the scope metrics reads text that Prometheus knows, and an admin is refused", async () => {
+test("a key with the scope metrics reads text that Prometheus accepts, and an admin is refused", async () => {
   const ask = async (token: string) =>
     await exports.default.fetch("http://platform.test/metrics", { headers: { authorization: `Bearer ${token}` } });
   const reply = await ask(await admit(door.scope, { scopes: ["metrics"] }));
@@ -66,12 +66,12 @@ test("a key with the scope metrics reads text that Prometheus knows, and an admi
 const ENDED = 'rollcall_runs_ended_total{status="completed"}';
 const SCORED = 'rollcall_rollouts_ended_total{outcome="scored",reason=""}';
 
-test("a run that ended is counted, and its endpoint says how long its calls took", async () => {
+test("an ended run is counted, and its endpoint shows the latencies of its calls", async () => {
   const before = valuesOf(await scrapeMetrics(env, Date.now()));
   const run = await door.finish({ environment: "gsm8k", dataset: questions(3), model: script(RIGHT) });
   let after = before;
   const grown = (name: string) => (after.get(name) ?? Number.NaN) - (before.get(name) ?? Number.NaN);
-  // D1 and the endpoint's object hear of it a moment after its end, and of the runs of other files meanwhile.
+  // D1 and the endpoint's object get the data a moment after the end; runs of other files add to it meanwhile.
   await vi.waitUntil(
     async () => {
       after = valuesOf(await scrapeMetrics(env, Date.now()));
@@ -79,7 +79,7 @@ test("a run that ended is counted, and its endpoint says how long its calls took
     },
     { timeout: 30_000 },
   );
-  // A scrape asks the endpoints that most runs use, and other tests have some in this database.
+  // A scrape reads the endpoints that most runs use, and other tests have some in this database.
   const endpoint = endpointObject(env, door.scope, run.endpoint?.id ?? "");
   await vi.waitUntil(async () => (await endpoint.latencies()) !== null, { timeout: 30_000 });
   const latencies = await endpoint.latencies();
@@ -87,7 +87,7 @@ test("a run that ended is counted, and its endpoint says how long its calls took
   expect(after.get('rollcall_queue_messages{queue="run-segments"}')).toBeGreaterThanOrEqual(0);
 });
 
-test("however many endpoints there are, a scrape takes at most 24 reads and counts them itself", async () => {
+test("a scrape takes at most 24 reads, however many endpoints exist, and counts them", async () => {
   for (let made = 0; made < 8; made += 1) {
     await door.finish({ environment: "gsm8k", dataset: questions(1), model: script(RIGHT) });
   }
@@ -99,7 +99,7 @@ test("however many endpoints there are, a scrape takes at most 24 reads and coun
   expect(reads() + READS_OF_THE_DOOR).toBeLessThanOrEqual(MOST_READS);
 });
 
-test("a queue that does not answer is left out and counted, and the rest is told", async () => {
+test("a queue that does not answer is left out and counted, and the rest is shown", async () => {
   vi.spyOn(console, "error").mockImplementation(() => undefined);
   const away = new Proxy(env.ROLLOUT_GROUPS, {
     get: () => () => Promise.reject(new Error("away")),
@@ -112,7 +112,7 @@ test("a queue that does not answer is left out and counted, and the rest is told
   expect(values.get('rollcall_scrape_failed_reads{part="database"}')).toBe(0);
 });
 
-test("a database that does not answer leaves its counts out, and says none of them is 0", async () => {
+test("if the database does not answer, its counts are left out and not shown as 0", async () => {
   vi.spyOn(console, "error").mockImplementation(() => undefined);
   const away = new Proxy(env.DB, {
     get: () => () => {

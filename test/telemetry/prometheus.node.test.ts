@@ -8,18 +8,18 @@ test("a family has its help, its type and a line for each sample", () => {
   );
 });
 
-test("a label may be any text, and a help of several lines stays one", () => {
+test("a label may be any text, and a help with several lines stays one line", () => {
   const samples = [{ labels: { a: 'say "hi"\\\nbye' }, value: 1 }];
   expect(prometheusText([{ name: "x", type: "counter", help: "one\\\ntwo", samples }])).toBe(
     '# HELP x one\\\\\\ntwo\n# TYPE x counter\nx{a="say \\"hi\\"\\\\\\nbye"} 1\n',
   );
 });
 
-test("what is not known is not said", () => {
+test("unknown values are left out", () => {
   expect(prometheusText([{ name: "x", type: "gauge", help: "", samples: [] }])).toBe("");
 });
 
-test("buckets of a histogram hold what is within their bound, and the last one all", () => {
+test("each bucket of a histogram counts the values within its bound, and the last one all values", () => {
   const samples = histogramSamples({ endpoint: "e" }, { bounds: [0.5, 2], counts: [1, 2, 4], sum: 9.5 });
   expect(
     prometheusText([{ name: "t", type: "histogram", help: "h", samples }])

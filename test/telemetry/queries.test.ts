@@ -1,4 +1,4 @@
-/** Counts of the deployment: what triggers keep of runs that ended, and what is read of those that go on. */
+/** Counts of the deployment: SQL triggers store those of ended runs; those of unfinished runs come from their rows. */
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
@@ -13,7 +13,7 @@ import { endpointRow, runRow } from "../kernel/http/run-rows.ts";
 const scope = { orgId: `org_${crypto.randomUUID()}`, projectId: `pj_${crypto.randomUUID()}` };
 await admit(scope);
 
-/** Runs of other files may end at any moment: these have statuses and reasons that nothing else has. */
+/** Runs of other files may end at any moment, so these have unique statuses and reasons. */
 let mark: string;
 let completed: RunStatus;
 let some: RunCounts;
@@ -42,7 +42,7 @@ async function counted(): Promise<Record<string, number>> {
 
 const SUMS = { unscored: 1, failed: 2, cancelled: 4 };
 
-test("what ended is the same sum before a run's end, after it, and after the run is gone", async () => {
+test("the sum is the same before a run's end, after it, and after the run is deleted", async () => {
   const id = await begun();
   await updateRun(env.DB, scope, id, { status: "running", counts: some });
   expect(await counted()).toEqual(SUMS);
@@ -53,7 +53,7 @@ test("what ended is the same sum before a run's end, after it, and after the run
   expect(await counted()).toEqual(ended);
 });
 
-test("a row that is written again changes nothing, and rollouts that are corrected count as they stand", async () => {
+test("writing a row again changes nothing, and corrected rollouts count with their current outcome", async () => {
   const id = await begun();
   const last = { status: completed, counts: some, finished_at: 5, dead_letters: 0 };
   for (let time = 0; time < 3; time += 1) await updateRun(env.DB, scope, id, last);
@@ -62,7 +62,7 @@ test("a row that is written again changes nothing, and rollouts that are correct
   expect(await counted()).toEqual({ ...SUMS, failed: 5, runs: 1 });
 });
 
-test("a retry that opens an ended run again takes nothing back, and its next end is another", async () => {
+test("a retry that reopens an ended run subtracts nothing, and its next end is counted too", async () => {
   const id = await begun();
   await updateRun(env.DB, scope, id, { status: completed, counts: some, finished_at: 5 });
   await updateRun(env.DB, scope, id, { status: "running", counts: some, finished_at: null });
@@ -71,7 +71,7 @@ test("a retry that opens an ended run again takes nothing back, and its next end
   expect(await counted()).toEqual({ ...SUMS, failed: 3, runs: 2 });
 });
 
-test("a run that is deleted before its end counts as cancelled, with what of it had ended", async () => {
+test("a run that is deleted before its end counts as cancelled, and its ended rollouts are counted", async () => {
   const ended = async (status: string) =>
     (await readTotals(env.DB)).find(({ kind, name }) => kind === "runs" && name === status)?.n ?? 0;
   const before = await ended("cancelled");
@@ -82,7 +82,7 @@ test("a run that is deleted before its end counts as cancelled, with what of it 
   expect(await ended("cancelled")).toBeGreaterThan(before);
 });
 
-test("runs that have not ended are counted by status, with what they have left", async () => {
+test("unfinished runs are counted by status, with their remaining rollouts", async () => {
   const going = `running-${mark}` as RunStatus;
   for (const finished_at of [null, null, 5]) {
     await updateRun(env.DB, scope, await begun(), { status: going, counts: NONE, finished_at });
@@ -91,7 +91,7 @@ test("runs that have not ended are counted by status, with what they have left",
   expect(rows.filter(({ status }) => status === going)).toEqual([{ status: going, runs: 2, pending: 4, in_flight: 2 }]);
 });
 
-test("endpoints in use are those of policies and judges, busiest first, and those used lately", async () => {
+test("endpoints in use are those of policies and judges, busiest first, including those used recently", async () => {
   const judged = runRow(endpointRow({ id: `policy-${mark}` }));
   const judges = { grader: { ...judged.spec.judges?.["grader"], endpoint_id: `judge-${mark}`, model: "m" } };
   const spec = { ...judged.spec, judges } as NewRun["spec"];
@@ -112,7 +112,7 @@ test("endpoints in use are those of policies and judges, busiest first, and thos
   expect(await listEndpointsInUse(env.DB, { since: 500, limit: 1 })).toHaveLength(1);
 });
 
-test("no statement looks at runs that ended long ago", async () => {
+test("no statement reads runs that ended long ago", async () => {
   const plans: string[] = [];
   const noting = new Proxy(env.DB, {
     get: (target, name) =>

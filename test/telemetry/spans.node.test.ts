@@ -37,7 +37,7 @@ function attributes({ attributes: all }: Span): Record<string, unknown> {
   return Object.fromEntries(all.map(({ key, value }) => [key, Object.values(value)[0]]));
 }
 
-test("each turn is a call of a model, from its departure to its answer, below its rollout", () => {
+test("each turn is a call of a model below its rollout, from when it was sent to its answer", () => {
   const [rollout, first, second] = rolloutSpans(TRACE, ENTRY, LEFT, options);
   expect(rollout).toMatchObject({ name: "invoke_agent exam", kind: 1, startTimeUnixNano: "2000000000" });
   expect(first).toMatchObject({
@@ -51,7 +51,7 @@ test("each turn is a call of a model, from its departure to its answer, below it
   });
 });
 
-test("a call that came to nothing is a span of its own, with what was answered as its error's type", () => {
+test("a failed call is a span of its own, with the status as its error type", () => {
   const spans = rolloutSpans(TRACE, ENTRY, LEFT, options);
   const failed = spans.at(-1);
   expect(failed).toMatchObject({ status: { code: 2, message: "429" }, startTimeUnixNano: "3200000000" });
@@ -59,7 +59,7 @@ test("a call that came to nothing is a span of its own, with what was answered a
   expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(4);
 });
 
-test("a rollout that failed says how, also where it left no trajectory", () => {
+test("a failed rollout shows how it failed, even without a trajectory", () => {
   const entry = { ...ENTRY, outcome: "failed", reason: "timeout" } as RolloutEntry;
   const [rollout, ...others] = rolloutSpans(TRACE, entry, null, options);
   expect(others).toEqual([]);
@@ -67,7 +67,7 @@ test("a rollout that failed says how, also where it left no trajectory", () => {
   expect(rollout && attributes(rollout)["error.type"]).toBe("timeout");
 });
 
-test("each judge that was asked has a span, and none of a verdict that was there already", () => {
+test("each judge's call has a span, and a cached judgement has none", () => {
   const asked = { judge: "grader", model: "j", key: "k", calls: 2, error: null, cached: false };
   const usage = { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 };
   const judgements = JSON.stringify([
@@ -93,7 +93,7 @@ test("the run has a span once it has ended, with the error that ended it", () =>
   expect(span?.parentSpanId).toBeUndefined();
 });
 
-test("the whole prompt of a turn is told where content is, and nothing of it elsewhere", () => {
+test("the whole prompt of a turn is included if content is on, and nothing of it otherwise", () => {
   const [, , told] = rolloutSpans(TRACE, ENTRY, LEFT, { hash, content: true });
   const texts = ["ask 0", "say 0", "ask 1"].map((content) => expect.objectContaining({ content }));
   expect(JSON.parse(String(told && attributes(told)["gen_ai.input.messages"]))).toEqual(texts);

@@ -17,13 +17,13 @@ function at(path: string, payload: Json = PUSH): Json | undefined {
   return valueIn(payload, read.steps);
 }
 
-test("a path finds names and indexes, and nothing that the payload does not hold itself", () => {
+test("a path finds names and indexes, and only the payload's own properties", () => {
   expect([at("$"), at("$.ref"), at("$.commits[1].id"), at("$.head.n")]).toEqual([PUSH, "refs/heads/main", "b", null]);
   const missing = ["$.nothing", "$.ref.length", "$.commits.length", "$.commits[2]", "$[0]", "$.toString", "$.head[0]"];
   for (const path of missing) expect(at(path), path).toBeUndefined();
 });
 
-test("what is no such path is refused with its place", () => {
+test("an invalid path is refused with the position", () => {
   const refused = {
     ref: "must begin with $",
     "$.commits[*].id": "at character 10",
@@ -44,7 +44,7 @@ test("what is no such path is refused with its place", () => {
   }
 });
 
-test("a condition holds for one value or for one of a list, and not for what is absent or alike", () => {
+test("a condition holds for one value or for one of a list, and not for a missing or similar value", () => {
   const holds = (when: JsonObject) => checkWhen(when, PUSH).map((one) => one.holds);
   expect(holds({ "$.ref": "refs/heads/main", "$.deleted": false, "$.head.n": null })).toEqual([true, true, true]);
   expect(holds({ "$.ref": ["refs/heads/dev", "refs/heads/main"] })).toEqual([true]);
@@ -56,7 +56,7 @@ test("a condition holds for one value or for one of a list, and not for what is 
   ]);
 });
 
-test("values go to their places in the run, and the template stays as it was", () => {
+test("values are put into the run, and the template does not change", () => {
   const run = { model: "policy", metadata: { team: "a" } };
   const taken = fillingOf({ "metadata.sha": "$.head.id", "sampling.extra": "$.head", model: "$.ref" }, PUSH);
   if (!taken.ok) throw new Error(taken.message);
@@ -71,7 +71,7 @@ test("values go to their places in the run, and the template stays as it was", (
   expect(run).toEqual({ model: "policy", metadata: { team: "a" } });
 });
 
-test("what is absent, too long, too much, or a name that vanishes is refused by the field it would fill", () => {
+test("a value that is missing, too long, too large or under an invalid name is refused with its field", () => {
   const long = "x".repeat(VALUE_CHARACTERS);
   const deep = JSON.parse(`${"[".repeat(50_000)}${"]".repeat(50_000)}`) as Json;
   const proto = JSON.parse('{"__proto__": {"a": 1}}') as Json;
@@ -86,7 +86,7 @@ test("what is absent, too long, too much, or a name that vanishes is refused by 
   expect(filled({ model: "m" }, { "model.name": 1 })).toMatchObject({ ok: false, param: "map.model.name" });
 });
 
-test("an endpoint that a payload names fills in, and one with a key in it is refused by the field it would fill", () => {
+test("a payload can name an endpoint, and one that contains a key is refused with its field", () => {
   const payload = {
     plain: { base_url: "https://a.example/v1" },
     keyed: { base_url: "https://a.example/v1", api_key: "k" },
@@ -103,7 +103,7 @@ test("an endpoint that a payload names fills in, and one with a key in it is ref
   }
 });
 
-test("a number with more digits than can be kept is refused where it is filled in, and nowhere else", () => {
+test("a number with too many digits is refused where it is used, and nowhere else", () => {
   const payload = parseKeepingNumbers('{"id":9007199254740993,"ref":"main","in":{"list":[1,1e400]}}') as Json;
   expect(checkWhen({ "$.ref": "main", "$.id": 9007199254740992 }, payload).map(({ holds }) => holds)).toEqual([
     true,

@@ -11,7 +11,7 @@ import { accepting, acceptRow, deliveryOf, ENDS, end, opened, openedOnRows } fro
 
 const DAY_MS = 86_400_000;
 
-test("a thousand deliveries of one id at once begin one run, and all are told it", async () => {
+test("a thousand concurrent deliveries with one id start one run, and all get its id", async () => {
   const { of, deliver, object, within, runs } = await opened(ENDS);
   const once = deliveryOf("d1", "allow", { kind: "begin", filling: { "metadata.n": "d1" } });
   const outside = Promise.all(Array.from({ length: 50 }, () => deliver("d1")));
@@ -27,7 +27,7 @@ test("a thousand deliveries of one id at once begin one run, and all are told it
   expect(await deliver("d2")).toMatchObject({ duplicate: false, state: "started" });
 });
 
-test("a kill before the run is made, or right behind it, loses no run and makes no second one", async () => {
+test("a kill before the run is created, or right after it, loses no run and creates no second one", async () => {
   for (const made of [false, true]) {
     const { deliver, within, runs } = await opened(ENDS);
     await within((object) =>
@@ -54,7 +54,7 @@ test("a kill before the run is made, or right behind it, loses no run and makes 
   }
 });
 
-test("a kill of the object while a run is being begun, or right behind it, loses none and makes no second one", async () => {
+test("a kill of the object while a run is being started, or right after it, neither loses nor repeats it", async () => {
   for (const made of [false, true]) {
     const { of, deliver, within, runs } = await opened(ENDS);
     await within((object) => {
@@ -77,7 +77,7 @@ test("a kill of the object while a run is being begun, or right behind it, loses
   }
 });
 
-test("a run that nobody can pay for is refused in the log, and the same delivery begins it once somebody can", async () => {
+test("a run without enough money is refused in the log, and the same delivery starts it later", async () => {
   const { door, deliver, object } = await opened(ENDS, "allow", await openPaying(0));
   expect(await deliver("d1")).toMatchObject({ state: "refused", error: { code: "insufficient_balance" } });
   await payIn(door, 10_000_000);
@@ -95,7 +95,7 @@ test("a run that nobody can pay for is refused in the log, and the same delivery
   ]);
 });
 
-test("in a queue each begins when the run before it has ended, in the order they came", async () => {
+test("in a queue each delivery starts when the previous run has ended, in the order of arrival", async () => {
   const queue = await openedOnRows("queue");
   const first = await queue.deliver("d1");
   const waits = { state: "waiting", run_id: null };
@@ -108,7 +108,7 @@ test("in a queue each begins when the run before it has ended, in the order they
   expect(second).toMatchObject({ state: "started", duplicate: true });
   expect(await queue.deliver("d3")).toMatchObject(waits);
   await end(second.run_id);
-  // Whoever comes next finds that the run before is over: what waited first begins, without an alarm.
+  // The next delivery finds that the previous run is over: the first waiting one starts, without an alarm.
   await queue.within((object) => {
     const then = Date.now() + 10_000;
     object.now = () => then;
@@ -117,7 +117,7 @@ test("in a queue each begins when the run before it has ended, in the order they
   expect((await queue.runs()).map(({ metadata }) => metadata["n"])).toEqual(["d1", "d2", "d3"]);
 });
 
-test("a queue waits for the run that goes on however many deliveries came since that began none", async () => {
+test("a queue waits for the unfinished run, however many deliveries that started none came since", async () => {
   const { of, deliver, within, runs } = await openedOnRows("queue");
   const first = await deliver("d1");
   const ignored = { kind: "ignored", reason: "when: $.ref is null" } as const;
@@ -133,7 +133,7 @@ test("a queue waits for the run that goes on however many deliveries came since 
   expect(await deliver("d2")).toMatchObject({ state: "started", duplicate: true });
 });
 
-test("one that waited for days is begun all the same after failures and refusals that pass, at its turn", async () => {
+test("a delivery that waited for days is started at its turn, despite temporary failures and refusals", async () => {
   const queue = await openedOnRows("queue");
   const full = { code: "rate_limited", message: "too many runs", param: null } as const;
   const ways: AcceptRun[] = [
@@ -156,7 +156,7 @@ test("one that waited for days is begun all the same after failures and refusals
   expect(await queue.deliver("d2")).toMatchObject({ state: "started", duplicate: true });
 });
 
-test("coalesced, only the latest waits, and the others say what took their place", async () => {
+test("with coalesce only the latest delivery waits, and the others name the one that replaced them", async () => {
   const latest = await openedOnRows("coalesce");
   const first = await latest.deliver("d1");
   for (const id of ["d2", "d3", "d4"]) await latest.deliver(id);
@@ -173,7 +173,7 @@ test("coalesced, only the latest waits, and the others say what took their place
   ]);
 });
 
-test("a queue that is full refuses, and the same delivery is looked at anew later", async () => {
+test("a full queue refuses, and the same delivery is evaluated again later", async () => {
   const queue = await openedOnRows("queue");
   const { of, deliver, object, within } = queue;
   await deliver("d0");
@@ -189,7 +189,7 @@ test("a queue that is full refuses, and the same delivery is looked at anew late
   ]);
 });
 
-test("a run that is refused says so in the delivery, as does a maker who may start none any more", async () => {
+test("a refused run is shown in the delivery, and so is a maker who may no longer start runs", async () => {
   const { door, of, deliver, object, runs } = await opened(ENDS);
   expect(await deliver("d1", { seed: "no number" })).toMatchObject({
     state: "refused",
@@ -215,10 +215,10 @@ test("a run that is refused says so in the delivery, as does a maker who may sta
   expect(door.scope).toEqual(of.scope);
 });
 
-test("copies of what began nothing are one entry, and push nothing out of the log", async () => {
+test("repeats that start no run are one entry, and push nothing out of the log", async () => {
   const { of, object, deliver, within } = await opened(ENDS);
   await deliver("begun");
-  // As GitHub's are: the sender may give it any id, and what is signed is the body.
+  // Like GitHub's deliveries: only the body is signed, so the sender may use any id.
   const copy = (n: number, verdict: SignedDelivery["verdict"]) =>
     ({ ...deliveryOf("", "allow", verdict), ids: [`copy-${n}`, `body of ${verdict.kind}`] }) as const;
   const verdicts: SignedDelivery["verdict"][] = [
@@ -239,7 +239,7 @@ test("copies of what began nothing are one entry, and push nothing out of the lo
   ]);
 });
 
-test("what was ignored is looked at anew: once it is not, it begins its run", async () => {
+test("an ignored delivery is evaluated again, and starts its run once it matches", async () => {
   const { of, deliver, object } = await opened(ENDS);
   const ignored = deliveryOf("d1", "allow", { kind: "ignored", reason: "when: $.ref is null" });
   expect(await object.deliver(of, ignored)).toMatchObject({ state: "ignored", duplicate: false });
@@ -249,7 +249,7 @@ test("what was ignored is looked at anew: once it is not, it begins its run", as
   expect((await object.log({ before: null, limit: 9 })).map(({ state }) => state)).toEqual(["started", "ignored"]);
 });
 
-test("an object of a time when each copy had its entry goes on, and knows copies from then on", async () => {
+test("an object from before repeats shared an entry continues, and recognises repeats from then on", async () => {
   const { of, object, within } = await opened(ENDS);
   const ignored = deliveryOf("d1", "allow", { kind: "ignored", reason: "when: $.ref is null" });
   await object.deliver(of, ignored);
@@ -259,7 +259,7 @@ test("an object of a time when each copy had its entry goes on, and knows copies
   expect([await again(), await again()]).toMatchObject([{ duplicate: false }, { duplicate: true }]);
 });
 
-test("of a flood that nobody signed a few are written, the rest counted, and the others stay in the log", async () => {
+test("of a flood of unsigned deliveries a few are logged and the rest counted, and other entries stay", async () => {
   const { of, object, deliver, within } = await opened(ENDS);
   await deliver("d1");
   const clock = { now: 1_800_000_000_000 };
@@ -279,7 +279,7 @@ test("of a flood that nobody signed a few are written, the rest counted, and the
   expect(log.at(-1)).toMatchObject({ delivery_id: "d1", state: "started" });
 });
 
-test("webhooks are told of a refusal, once a minute for each reason", async () => {
+test("webhooks get an event for a refusal, once a minute for each reason", async () => {
   const { door, of, object, deliver } = await opened(ENDS);
   const asked = { url: `${env.MODEL_URL}/hook`, events: ["trigger.refused"] };
   const { id } = await (await door.post("/v1/webhook-endpoints", asked)).json<{ id: string }>();
@@ -291,7 +291,7 @@ test("webhooks are told of a refusal, once a minute for each reason", async () =
   expect(data.map(({ type }) => type)).toEqual(["trigger.refused", "trigger.refused"]);
 });
 
-test("a delivery of which no run could be started for a day is refused, and webhooks are told", async () => {
+test("a delivery whose run could not be started for a day is refused, with an event for webhooks", async () => {
   const { door, deliver, within, object } = await opened(ENDS);
   const asked = { url: `${env.MODEL_URL}/hook`, events: ["trigger.refused"] };
   const { id } = await (await door.post("/v1/webhook-endpoints", asked)).json<{ id: string }>();
@@ -314,7 +314,7 @@ test("a delivery of which no run could be started for a day is refused, and webh
   expect(await told()).toEqual(["internal"]);
 });
 
-test("the log keeps so many, and a delivery that has left it is known all the same, for seven days", async () => {
+test("the log has a maximum of entries, and a delivery that has left it is recognised for seven days", async () => {
   const { deliver, within, object, of } = await opened(ENDS);
   const { run_id } = await deliver("d1");
   const ignored = { kind: "ignored", reason: "when: $.ref is null" } as const;
@@ -327,7 +327,7 @@ test("the log keeps so many, and a delivery that has left it is known all the sa
   expect(log.length).toBeLessThan(LIMITS.deliveriesLogged + 50);
   expect(log.slice(0, LIMITS.deliveriesLogged).every(({ state }) => state === "ignored")).toBe(true);
   expect(await deliver("d1")).toMatchObject({ run_id, duplicate: true, state: "started" });
-  // As if a flood had come that began nothing.
+  // As if many deliveries that started no run had come.
   await within((_, { storage }) => storage.kv.put("serial", LIMITS.deliveryIds + 5000));
   await object.deliver(of, deliveryOf("after the flood", "allow", ignored));
   expect(await deliver("d1")).toMatchObject({ run_id, duplicate: true, state: "started" });
@@ -336,11 +336,11 @@ test("the log keeps so many, and a delivery that has left it is known all the sa
     inner.now = () => then;
   });
   await object.deliver(of, deliveryOf("another", "allow", ignored));
-  // The run's own key still knows it.
+  // The run's Idempotency-Key still identifies it.
   expect(await deliver("d1")).toMatchObject({ run_id, duplicate: false, state: "started" });
 });
 
-test("one that nobody ever delivered to, or that was freed, says nothing and writes nothing", async () => {
+test("an object without deliveries, or a freed one, returns nothing and writes nothing", async () => {
   const { of, object, deliver, within, runs } = await opened(ENDS);
   expect(await object.log({ before: null, limit: 9 })).toEqual([]);
   await object.changed(of);

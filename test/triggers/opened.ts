@@ -1,4 +1,4 @@
-/** A trigger of its own project, what is delivered to it, and ways to accept runs that a test writes itself. */
+/** A trigger in its own project, deliveries to it, and replacements for accepting runs. */
 import { env } from "cloudflare:workers";
 import type { Json } from "../../src/contract/json.ts";
 import type { RunView } from "../../src/contract/run.ts";
@@ -40,7 +40,7 @@ export async function opened(run: object, concurrency: TriggerConcurrency = "all
   const deliver: Opened["deliver"] = (id, filling = { "metadata.n": id }) => {
     return triggerObject(env, of).deliver(of, deliveryOf(id, concurrency, { kind: "begin", filling }));
   };
-  // A stub of an object that was aborted stays broken: each call has its own.
+  // A stub of an aborted object stays broken: each call gets its own.
   const stub = () => env.TRIGGER.getByName(`${folderOf(of.scope)}${trigger_id}`);
   const within: Opened["within"] = (use) => inside(stub(), TriggerObject, use);
   const runs = async () => (await (await door.ask("/v1/runs?order=asc")).json<{ data: RunView[] }>()).data;
@@ -55,12 +55,12 @@ export function deliveryOf(
   return { ids: [id], event: "made.up", verdict, concurrency, origin: "http://platform.test" };
 }
 
-/** Puts another way to accept runs in its place. */
+/** Replaces how the object accepts runs. */
 export function accepting(object: TriggerObject, accept: AcceptRun): void {
   Object.defineProperty(object, "acceptRun", { value: accept, configurable: true });
 }
 
-/** Runs that are rows and nothing else: they go on until a test ends them. */
+/** Runs that are only rows: they are unfinished until a test ends them. */
 export const acceptRow: AcceptRun = async (_env, scope, { metadata }, { idempotencyKey: idempotency_key, now }) => {
   const run = runRow(endpointRow(), { metadata, status: "running", idempotency_key, created_at: now });
   await insertRun(env.DB, scope, run, null);

@@ -44,7 +44,7 @@ async function make(door: Door, request: object): Promise<CreatedTrigger> {
   return body;
 }
 
-/** As a sender posts it: without a key, from an address of its own. */
+/** Posts like a sender: without a key, from a separate address. */
 function post(door: Door, { url }: { readonly url: string }, body: string, headers: Record<string, string>) {
   const own = { authorization: "", "content-type": "application/json", "cf-connecting-ip": crypto.randomUUID() };
   return asked(door.ask(new URL(url).pathname, { method: "POST", headers: { ...own, ...headers }, body }));
@@ -64,7 +64,7 @@ async function codes(door: Door, trigger: CreatedTrigger) {
   return (await logOf(door, trigger)).map(({ state, error }) => [state, error?.code ?? null]);
 }
 
-test("a push on GitHub begins the eval of the commit, once, and nothing on another branch", async () => {
+test("a push on GitHub starts the eval of the commit, once, and nothing for another branch", async () => {
   const door = await opened();
   const trigger = await make(door, { ...onPush, run: { ...onPush.run, ...GAME } });
   const first = await pushed(door, trigger);
@@ -73,7 +73,7 @@ test("a push on GitHub begins the eval of the commit, once, and nothing on anoth
   expect(run.metadata).toEqual({ sha: push.body.after, repo: "acme/policy", by: "ada" });
   const again: TriggerReceipt = { run_id: run.id, duplicate: true, state: "started", reason: null };
   expect(await pushed(door, trigger)).toMatchObject({ status: 202, body: again });
-  // What GitHub signed, under an id that it did not.
+  // A body that GitHub signed, with an id that it did not send.
   expect(await pushed(door, trigger, {}, { "x-github-delivery": "another" })).toMatchObject({ body: again });
   const elsewhere = await pushed(door, trigger, { ref: "refs/heads/dev" }, { "x-github-delivery": "d2" });
   expect(elsewhere).toMatchObject({
@@ -97,7 +97,7 @@ test("a push on GitHub begins the eval of the commit, once, and nothing on anoth
   expect((await asked(door.ask("/v1/runs"))).body.data).toHaveLength(1);
 });
 
-test("a delivery may hold numbers of any length that its trigger does not use", async () => {
+test("a delivery may contain numbers of any length that its trigger does not use", async () => {
   const door = await opened();
   const trigger = await make(door, { ...onPush, run: { ...onPush.run, ...GAME } });
   const body = JSON.stringify(push.body).replace(
@@ -111,7 +111,7 @@ test("a delivery may hold numbers of any length that its trigger does not use", 
   expect(await post(door, trigger, body, headers)).toMatchObject({ status: 202, body: { state: "started" } });
 });
 
-test("new weights on Hugging Face begin an eval of them, and the same commit told twice begins one", async () => {
+test("new weights on Hugging Face start an eval of them, and two deliveries of one commit start one eval", async () => {
   const door = await opened();
   const { model: _, ...map } = onWeights.map;
   const trigger = await make(door, { ...onWeights, run: { ...onWeights.run, ...GAME }, map });
@@ -129,7 +129,7 @@ test("new weights on Hugging Face begin an eval of them, and the same commit tol
   });
 });
 
-test("a Standard Webhooks sender begins the nightly training, with a secret that was shown once", async () => {
+test("a Standard Webhooks sender starts the nightly training, with a secret that was shown once", async () => {
   const door = await opened();
   const model = script(["no"], undefined, { held: true, tokens: true });
   const trigger = await make(door, { ...nightly, run: { ...nightly.run, model } });
@@ -155,7 +155,7 @@ test("a Standard Webhooks sender begins the nightly training, with a secret that
   await door.ask(`/v1/triggers/${trigger.id}`, { method: "DELETE" });
 });
 
-test("what is refused says why, to its sender and in the log", async () => {
+test("a refusal gives the reason, to its sender and in the log", async () => {
   const door = await opened();
   const trigger = await make(door, { ...onPush, run: { ...onPush.run, ...GAME }, when: {} });
   const id = (name: string) => ({ "x-github-delivery": name });
@@ -177,7 +177,7 @@ test("what is refused says why, to its sender and in the log", async () => {
     status: 400,
     body: { error: { param: "run.metadata.sha" } },
   });
-  // Signed, and no delivery: it has no name.
+  // Signed, but not a delivery: it has no id.
   expect(await pushed(door, trigger, {}, id(""))).toMatchObject({
     status: 400,
     body: { error: { param: "X-GitHub-Delivery" } },
@@ -216,7 +216,7 @@ test("what is refused says why, to its sender and in the log", async () => {
 
 const UNKNOWN = { url: "http://x/hooks/tr_01ks2h9q4e7mxw3f0tbn8vc5zqw7h5t2be" };
 
-test("an id that nobody made is 404 without a key, and whoever tries many is told to wait", async () => {
+test("an unknown id is 404 without a key, and an address that tries many has to wait", async () => {
   const door = await opened();
   const from = { "cf-connecting-ip": crypto.randomUUID() };
   expect(await post(door, UNKNOWN, "{}", from)).toMatchObject({ status: 404 });
@@ -224,7 +224,7 @@ test("an id that nobody made is 404 without a key, and whoever tries many is tol
   expect(replies.some(({ status }) => status === 429)).toBe(true);
 });
 
-test("an address that signs wrongly too often costs no look-up, and what is signed comes through from there too", async () => {
+test("an address with many wrong signatures costs no look-up, and signed deliveries from it work", async () => {
   const door = await opened();
   const trigger = await make(door, { ...onPush, run: { ...onPush.run, ...GAME } });
   const from = { "cf-connecting-ip": crypto.randomUUID() };
@@ -250,7 +250,7 @@ test("an address that signs wrongly too often costs no look-up, and what is sign
   expect(asked.length).toBeGreaterThan(looked);
 });
 
-test("a template is checked when it is made or changed, and what is wrong is named", async () => {
+test("a template is checked when it is created or changed, and the error names the field", async () => {
   const door = await opened();
   const base = { name: "t", verify: { scheme: "standard" }, run: GAME };
   const paramOf = async (changes: object) => {
@@ -272,7 +272,7 @@ test("a template is checked when it is made or changed, and what is wrong is nam
   expect(await paramOf({})).toEqual([409, "name"]);
 });
 
-test("a secret of a form that nobody signs by is refused when it is set, and any other begins runs", async () => {
+test("a secret that cannot be used for signing is refused when it is set, and any other starts runs", async () => {
   const door = await opened();
   const key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
   const request = (secret: string, scheme = "standard") => ({ name: "t", verify: { scheme, secret }, run: GAME });
@@ -300,14 +300,14 @@ test("a secret of a form that nobody signs by is refused when it is set, and any
   expect(await sent("m5", `whsec_${key}`)).toMatchObject({ status: 401 });
 });
 
-test("of triggers that are made at once a project keeps a hundred, and says so to whoever makes another", async () => {
+test("of concurrently created triggers a project keeps a hundred, and further ones are refused", async () => {
   const door = await opened();
   const asks = { name: "first", verify: { scheme: "standard" }, run: GAME };
   const first = await make(door, asks);
   const row = await getTrigger(env.DB, door.scope, first.id);
   if (row === null) throw new Error("it was not kept");
   const { org_id: _, project_id: __, ...made } = row;
-  // A seal is bound to the id of what it is of: a copy of it would open nowhere, and be resealed by nobody.
+  // A seal is bound to its row's id: a copy could not be opened, nor sealed again.
   const plain = { ...made, sealed_secret: "sealed" };
   const others = Array.from({ length: LIMITS.triggersPerProject }, (___, at) => ({ ...plain, id: `${row.id}${at}` }));
   const kept = await Promise.all(
@@ -331,7 +331,7 @@ test("of triggers that are made at once a project keeps a hundred, and says so t
   });
 });
 
-test("a test of a payload says what it would do, and begins nothing", async () => {
+test("a test of a payload shows what it would do, and starts nothing", async () => {
   const door = await opened();
   const trigger = await make(door, { ...onPush, run: { ...onPush.run, ...GAME } });
   const tried = async (body: object) => (await asked(door.post(`/v1/triggers/${trigger.id}/test`, body))).body;
@@ -363,7 +363,7 @@ test("a test of a payload says what it would do, and begins nothing", async () =
   expect(await logOf(door, trigger)).toEqual([]);
 });
 
-test("a trigger may have a cap, and a test of a payload says that its endpoint lacks the prices for it", async () => {
+test("a trigger may have a cap, and a test of a payload reports that its endpoint lacks prices", async () => {
   const door = await opened();
   const run = { ...onPush.run, ...GAME, sampling: { max_tokens: 8 }, max_cost_micros: 5 };
   const trigger = await make(door, { ...onPush, run });
@@ -371,7 +371,7 @@ test("a trigger may have a cap, and a test of a payload says that its endpoint l
   expect(body).toMatchObject({ would: "refuse", errors: [{ code: "prices_required", param: "endpoint" }] });
 });
 
-test("whoever may not begin runs opens no trigger, and whoever changes what or who begins them is whose runs they are", async () => {
+test("only a caller who may start runs creates a trigger; who changes its run or secret owns its runs", async () => {
   const { call, keyWith, admin, scope } = await openTenant();
   const limited = await keyWith({ scopes: ["triggers:write"] });
   await call(await keyWith({}), "POST /v1/endpoints", { name: "policy", base_url: env.MODEL_URL, probe: false });

@@ -1,4 +1,4 @@
-/** Signs deliveries as their senders do, by code of its own. */
+/** Signs deliveries as their senders do, with its own code. */
 import { createHmac } from "node:crypto";
 
 export function standardHeaders(secret: string, id: string, body: string, now: number): Record<string, string> {

@@ -1,4 +1,4 @@
-/** The log of a trigger's deliveries: its pages, and the run that a queue is behind. */
+/** The log of a trigger's deliveries: its pages, and the run that a queue waits for. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { TriggerObject } from "../../src/index.ts";
@@ -10,7 +10,7 @@ function store<T>(use: (store: DeliveryStore) => T): Promise<T> {
   return inside(stub, TriggerObject, (_, { storage }) => use(new DeliveryStore(storage)));
 }
 
-/** Deliveries that are to begin runs. Their serial numbers. */
+/** Adds deliveries whose run is still to be started. Returns their serial numbers. */
 function accepted(log: DeliveryStore, count: number): readonly number[] {
   return Array.from({ length: count }, (_, n) =>
     log.write(() => {
@@ -20,7 +20,7 @@ function accepted(log: DeliveryStore, count: number): readonly number[] {
   );
 }
 
-test("a queue is behind the latest of the runs that go on, until they are known to have ended", () =>
+test("a queue waits for the latest unfinished run, until it is known to have ended", () =>
   store((log) => {
     for (const serial of accepted(log, 3)) log.started(serial, `run_${serial}`);
     expect(log.going()).toBe("run_3");
@@ -28,7 +28,7 @@ test("a queue is behind the latest of the runs that go on, until they are known 
     expect(log.going()).toBeNull();
   }));
 
-test("pages of the log follow each other without a gap and without an entry twice", () =>
+test("pages of the log follow each other without gaps or repeated entries", () =>
   store((log) => {
     accepted(log, 3);
     log.write(() => log.addUnsigned({ code: "unauthorized", message: "no", param: null }, 4, 9));
@@ -37,7 +37,7 @@ test("pages of the log follow each other without a gap and without an entry twic
     expect([serials(3, 2), serials(2, 9), serials(1, 9), serials(4, 1)]).toEqual([[2, 1], [1], [], [3]]);
   }));
 
-test("of those that are accepted the one that is due first is taken up next, and one that is put off later", () =>
+test("the accepted delivery that is due first is taken up next, and a postponed one later", () =>
   store((log) => {
     const [first = 0, second = 0] = accepted(log, 2);
     log.postpone(first, 90);

@@ -5,7 +5,7 @@ import { verifyDelivery } from "../../src/triggers/verify-delivery.ts";
 import { githubSignature, standardHeaders } from "./signing.ts";
 
 const NOW = 1_764_000_000_000;
-/** As the standard's own libraries sign it. */
+/** Signed by the standard's own libraries. */
 const VECTOR = {
   secret: "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
   id: "msg_000001",
@@ -24,7 +24,7 @@ async function codeOf(verified: ReturnType<typeof verifyDelivery>): Promise<stri
   return result.ok ? null : result.error.code;
 }
 
-test("what the standard's own vector signs is taken, under its own id and type, also among other signatures", async () => {
+test("the standard's own test vector is accepted, with its id and type, also among other signatures", async () => {
   expect(await standard(SIGNED)).toEqual({
     ok: true,
     value: { ids: [id], event: "batch.ready", ping: false, payload: JSON.parse(body) },
@@ -36,7 +36,7 @@ test("what the standard's own vector signs is taken, under its own id and type, 
   ).toBe(true);
 });
 
-test("reading the body of a proved sender takes a turn and is counted, with more where numbers are kept as written", async () => {
+test("parsing a verified sender's body takes a counted scheduling turn, and exact numbers count more", async () => {
   const counted: number[] = [];
   const takeTurn = async () => (steps: number) => void counted.push(steps);
   const ask = (text: string, headers: Record<string, string>) =>
@@ -65,13 +65,13 @@ test.each([
   `v1,${OTHER}  v1,${secret}`,
   `v1,${OTHER}|v1,${secret}`,
   `${OTHER}\n${secret}\n`,
-])("one secret is understood however it is written: %j", async (by) => {
+])("one secret works however it is written: %j", async (by) => {
   expect(faultInSecret("standard", by)).toBe(null);
   expect((await standard(SIGNED, { by })).ok).toBe(true);
   expect(await codeOf(standard(SIGNED, { by, text: `${body} ` }))).toBe("invalid_signature");
 });
 
-test("a text that is also base64 is taken for either, and one that is not for itself", async () => {
+test("a text that is also base64 works as either, and any other text as itself", async () => {
   const bare = "C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
   for (const key of [bare, `whsec_${bare}`]) {
     expect((await standard(standardHeaders(key, "m1", body, NOW), { by: bare })).ok).toBe(true);
@@ -100,7 +100,7 @@ test.each([
   "two plain texts with spaces",
   "not-ascii-£££££££££",
   "               short               ",
-])("what would never be signed by is refused when it is set: %j", (by) => {
+])("a secret that cannot be used for signing is refused when it is set: %j", (by) => {
   expect(faultInSecret("standard", by)).toEqual(expect.any(String));
 });
 
@@ -127,7 +127,7 @@ test("another body, id, time or secret, and no signature at all are invalid_sign
   for (const one of wrong) expect(await codeOf(one)).toBe("invalid_signature");
 });
 
-test("a signature holds 300 seconds to either side, and then says that it is stale", async () => {
+test("a signature is valid for 300 seconds before and after its time, and is then stale", async () => {
   for (const now of [NOW - 300_000, NOW + 300_000]) expect((await standard(SIGNED, { now })).ok).toBe(true);
   for (const now of [NOW - 301_000, NOW + 301_000])
     expect(await codeOf(standard(SIGNED, { now }))).toBe("stale_timestamp");
@@ -137,7 +137,7 @@ function github(text: string, headers: Record<string, string>, by = "It's a Secr
   return verifyDelivery({ scheme: "github", secret: by, headers: new Headers(headers), body: text, now: NOW });
 }
 
-test("GitHub's own vector is taken for signed, and then for no JSON", async () => {
+test("GitHub's own test vector is accepted as signed, and then refused since it is not JSON", async () => {
   const hex = "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
   const headers = { "x-hub-signature-256": `sha256=${hex}`, "x-github-delivery": "d1", "x-github-event": "push" };
   expect(await github("Hello, World!", headers)).toMatchObject({ ok: false, error: { code: "invalid_request" } });
@@ -145,7 +145,7 @@ test("GitHub's own vector is taken for signed, and then for no JSON", async () =
   expect(await codeOf(github("Hello, World!", { ...headers, "x-hub-signature-256": hex }))).toBe("invalid_signature");
 });
 
-test("of GitHub the delivery and the body it signed are known again, and a ping is one", async () => {
+test("GitHub's deliveries are recognised by their id and their signed body, and a ping is recognised", async () => {
   const sent = (event: string, delivery: string) => ({
     "x-hub-signature-256": githubSignature("It's a Secret to Everybody", "{}"),
     ...{ "x-github-delivery": delivery, "x-github-event": event },
@@ -174,7 +174,7 @@ async function idOf(payload: object): Promise<string> {
   return verified.value.ids[0];
 }
 
-test("of Hugging Face, which names no delivery, the same commit is the same one, and anything else its body", async () => {
+test("Hugging Face's deliveries are recognised by their commit, or else by their body", async () => {
   const { body: sent } = update;
   const known = await idOf(sent);
   expect(known).toMatch(/^hf_[0-9a-f]{40}$/);

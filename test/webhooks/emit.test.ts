@@ -1,4 +1,4 @@
-/** What a run tells, however it is killed, and what it costs where nobody listens. */
+/** The events of a run when it is killed, and their cost if nothing receives them. */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { AccountObject } from "../../src/billing/object.ts";
@@ -19,12 +19,12 @@ beforeAll(async () => {
 
 const typesOf = ({ got }: Listening) => got.map(({ body }) => JSON.parse(body).type);
 
-test("what a run has to tell outlives a kill before it is told, and one after it, and is delivered once", async () => {
+test("a run's event survives a kill before it is sent and one after it, and is delivered once", async () => {
   const one = await listen(door, { events: ["run.*"] });
   await one.in(() => undefined);
   const asked = { environment: "gsm8k", dataset: questions(2), model: script(RIGHT), name: "nightly" };
   const { id, counts } = await door.finish({ ...asked, metadata: { sha: "0d1a26e6" } });
-  // As the write of the run's end leaves it, whoever heard of it: then its object dies.
+  // The state after the write of the run's end; then the object dies.
   const untold = () =>
     door.inRun(id, ({ now }, { storage }) => {
       storage.sql.exec(
@@ -52,20 +52,20 @@ test("what a run has to tell outlives a kill before it is told, and one after it
     ...{ run_id: id, kind: "eval", status: "completed", error: null, name: "nightly", metadata: { sha: "0d1a26e6" } },
     ...{ counts, reward: { mean: 1, ci95: [1, 1] }, url: `http://platform.test/v1/runs/${id}` },
   });
-  // Of an end that the run has left behind it nobody knows the result.
+  // The counts of an earlier end are not stored, so they are null.
   const late = one.got.find(({ headers }) => headers.get("webhook-id")?.includes("_9001_"));
   expect(JSON.parse(late?.body ?? "").data).toMatchObject({ status: "completed", counts: null, reward: null });
   expect(body.id.startsWith(`evt_${id.slice(4)}_`)).toBe(true);
 });
 
-test("where nobody listens an event costs one look at the list every few seconds, and no call", async () => {
+test("if nothing receives an event, it costs one look-up of the list every few seconds, and no call", async () => {
   const { scope } = await openPlatform();
   const counted = new Subrequests();
   for (let n = 0; n < 50; n += 1) await emitEvents(env, scope, [eventOf("e", n)], counted);
   expect(counted.count).toBe(1);
 });
 
-test("a budget that a run uses up is told to the endpoints of its project, once for each threshold", async () => {
+test("a budget that a run uses up is reported to its project's endpoints, once for each threshold", async () => {
   const paying = await openPlatform();
   const { orgId, projectId } = paying.scope;
   const one = await listen(paying);
@@ -87,7 +87,7 @@ test("a budget that a run uses up is told to the endpoints of its project, once 
   ]);
 });
 
-test("events of the organisation reach endpoints that name them, in any project; those are the owners' to make", async () => {
+test("events of the organisation reach endpoints that name them, which only owners may create", async () => {
   const refused = await door.post("/v1/webhook-endpoints", { url: "https://hooks.example/in", events: ["budget.*"] });
   expect([refused.status, await refused.json()]).toMatchObject([403, { error: { param: "events" } }]);
   const owner = await admit(door.scope, { project_id: null });

@@ -1,4 +1,4 @@
-/** A webhook endpoint whose clock and network are the test's: alarms are fired by hand, at the times they are set for. */
+/** A webhook endpoint with the test's clock and network: alarms are fired by hand, at the times they are set for. */
 import { env } from "cloudflare:workers";
 import type { Scope } from "../../src/contract/scope.ts";
 import { WebhookObject } from "../../src/index.ts";
@@ -19,7 +19,7 @@ export class Listening {
   readonly endpoint: CreatedWebhook;
   readonly got: Got[] = [];
   reply: Reply = () => new Response(null, { status: 204 });
-  /** Ahead of the real clock, so that no alarm goes off by itself. */
+  /** Ahead of the real clock, so that no alarm fires by itself. */
   now: number;
   readonly #scope: Scope;
 
@@ -33,7 +33,7 @@ export class Listening {
     return { scope: this.#scope, webhook_id: this.endpoint.id };
   }
 
-  /** Works in the object, on this clock and this network. */
+  /** Runs code in the object, with this clock and this network. */
   in<T>(use: Inside<WebhookObject, T>): Promise<T> {
     const { orgId, projectId } = this.#scope;
     const stub = env.WEBHOOK.getByName(`org/${orgId}/${projectId}/${this.endpoint.id}`);
@@ -58,7 +58,7 @@ export class Listening {
     return this.in((_, state) => state.storage.getAlarm());
   }
 
-  /** Fires alarms at their times, until there is none before `until`. How many. */
+  /** Fires alarms at their times, until there is none before `until`. Returns how many. */
   async run(until: number = this.now): Promise<number> {
     for (let fired = 0; ; fired += 1) {
       const at = await this.nextAlarm();

@@ -1,4 +1,4 @@
-/** What an address is told, whatever becomes of it and of the object that tells it. Clocks and alarms by hand. */
+/** Deliveries to an endpoint, with failures of the endpoint and of its object. Clocks and alarms are driven by hand. */
 
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
@@ -42,7 +42,7 @@ function change({ endpoint }: Listening, patch: object): Promise<Response> {
   });
 }
 
-/** Numbers of the events, by run, as they were taken. */
+/** The numbers of the received events, by run, in the order of arrival. */
 function taken({ got }: Listening): Map<string, number[]> {
   const by = new Map<string, number[]>();
   for (const { body } of got) {
@@ -52,7 +52,7 @@ function taken({ got }: Listening): Map<string, number[]> {
   return by;
 }
 
-test("a receiver that is down for a day gets everything once, in order per run, through kills of the object", async () => {
+test("a receiver that is down for a day gets everything once, in order per run, with kills of the object", async () => {
   const down = await listen(door);
   const up = down.now + DAY;
   let tried = 0;
@@ -65,13 +65,13 @@ test("a receiver that is down for a day gets everything once, in order per run, 
   for (const n of numbers) {
     const events = Array.from({ length: 3 }, (_, run) => eventOf(`d${run}`, n));
     await down.enqueue(events);
-    // Whoever told them was killed before it heard, and tells them again.
+    // The sender was killed before the answer, and sends them again.
     await down.enqueue(events);
     await down.run(down.now + 6 * 3_600_000);
     await down.in((_, state) => state.abort("killed")).catch(() => undefined);
   }
   expect(down.got).toHaveLength(0);
-  // Only the first of each run was tried: the others wait behind it.
+  // Only the first event of each run was tried: the others wait for it.
   expect(tried).toBeLessThan(3 * 10);
   expect((await view(down)).backlog).toMatchObject({ pending: 9, failed: 0 });
   await down.run(up + DAY);
@@ -85,7 +85,7 @@ test("a receiver that is down for a day gets everything once, in order per run, 
   expect((await view(down)).backlog).toMatchObject({ pending: 0, pending_bytes: 0, failures_in_a_row: 0 });
 });
 
-test("one that never answers is disabled after ten tries; what was given up is replayed when it is enabled again", async () => {
+test("an endpoint that never answers is disabled after ten tries, and can replay the failed events", async () => {
   const one = await listen(door);
   one.reply = () => new Response("no\u202e such\nplace", { status: 500 });
   await one.enqueue([eventOf("n1", 1), eventOf("n1", 2)]);
@@ -108,7 +108,7 @@ test("one that never answers is disabled after ten tries; what was given up is r
   expect((await view(one)).backlog).toMatchObject({ pending: 0, failed: 0 });
 });
 
-test("one event that is refused for three days is given up alone where others are taken meanwhile", async () => {
+test("an event that is refused for three days is given up alone if others are delivered meanwhile", async () => {
   const one = await listen(door);
   one.reply = ({ body }) => new Response(null, { status: JSON.parse(body).data.run_id === "run_bad" ? 500 : 204 });
   await one.enqueue([eventOf("bad", 1)]);
@@ -117,7 +117,7 @@ test("one event that is refused for three days is given up alone where others ar
   await one.run(one.now + 3 * DAY);
   expect(await view(one)).toMatchObject({ disabled_reason: null, backlog: { pending: 0, failed: 1 } });
   expect((await deliveries(one, "?state=failed")).data).toMatchObject([{ attempts: 10, status: 500 }]);
-  // What was given up is kept for a replay, and its followers are sent.
+  // The given-up event is kept for a replay, and the following ones are sent.
   one.reply = () => new Response(null, { status: 204 });
   await one.enqueue([eventOf("bad", 2)]);
   await one.run();
@@ -128,7 +128,7 @@ test("one event that is refused for three days is given up alone where others ar
   expect((await view(one)).backlog).toMatchObject({ pending: 0, failed: 0 });
 });
 
-test("what is replayed goes before what waits behind it of its subject, and that is not sent until it is through", async () => {
+test("replayed events go before waiting events of their subject, which are sent only after them", async () => {
   const one = await listen(door);
   const now = () => Math.floor(one.now / 1000) + 1;
   await one.enqueue([eventOf("r", 1), eventOf("r", 2)]);
@@ -138,7 +138,7 @@ test("what is replayed goes before what waits behind it of its subject, and that
     tries.push(JSON.parse(body).data.n);
     return new Response(null, { status: tries.length < 3 ? 500 : 204 });
   };
-  // It is due when those before it are replayed.
+  // It is due when the earlier ones are replayed.
   await one.enqueue([eventOf("r", 3)]);
   expect(await (await send(one, "/replay", { after: 0, before: now(), states: ["delivered"] })).json()).toMatchObject({
     replayed: 2,
@@ -148,7 +148,7 @@ test("what is replayed goes before what waits behind it of its subject, and that
   expect((await view(one)).backlog).toMatchObject({ pending: 0, failed: 0 });
 });
 
-test("a replay that has no room for all of it takes the oldest", async () => {
+test("a replay that exceeds the queue's space takes the oldest", async () => {
   const one = await listen(door);
   await one.enqueue([eventOf("a", 1), eventOf("b", 1), eventOf("a", 2), eventOf("b", 2)]);
   await one.run();
@@ -165,7 +165,7 @@ test("a replay that has no room for all of it takes the oldest", async () => {
   ]);
 });
 
-test("an event told again days after it was delivered is in the log once, and those told with it go out", async () => {
+test("an event sent again days later is in the log once, and others sent with it are delivered", async () => {
   const one = await listen(door);
   await one.enqueue([eventOf("t1", 1)]);
   await one.run();
@@ -178,7 +178,7 @@ test("an event told again days after it was delivered is in the log once, and th
   expect((await view(one)).backlog).toMatchObject({ pending: 0, pending_bytes: 0 });
 });
 
-/** Seals the endpoint's secret so that it does not open here; what that gives opens it again. */
+/** Seals the endpoint's secret so that it cannot be decrypted here. The returned function restores it. */
 async function lock({ endpoint }: Listening): Promise<() => Promise<unknown>> {
   const database = inProject(env.DB, door.scope);
   const [secret] = await database.select(webhookSecrets, eq(webhookSecrets.webhook_id, endpoint.id));
@@ -189,7 +189,7 @@ async function lock({ endpoint }: Listening): Promise<() => Promise<unknown>> {
   return () => sealedBy(secret.sealed_secret);
 }
 
-test("a secret that does not open is waited for an hour, and then the endpoint is disabled and says why", async () => {
+test("if a secret cannot be decrypted for an hour, the endpoint is disabled with the reason", async () => {
   const one = await listen(door);
   const unlock = await lock(one);
   await one.enqueue([eventOf("locked", 1)]);
@@ -198,7 +198,7 @@ test("a secret that does not open is waited for an hour, and then the endpoint i
   await unlock();
   await one.run(one.now + 10 * MINUTE);
   expect(one.got).toHaveLength(1);
-  // The time before counts no more.
+  // The earlier time does not count.
   await lock(one);
   await one.enqueue([eventOf("locked", 2)]);
   await one.run(one.now + 50 * MINUTE);
@@ -209,7 +209,7 @@ test("a secret that does not open is waited for an hour, and then the endpoint i
   expect(await one.in((_, state) => state.storage.getAlarm())).toBeGreaterThan(one.now + DAY);
 });
 
-test("an endpoint whose secret does not open is sent what waits as soon as the secret is rotated", async () => {
+test("an endpoint whose secret cannot be decrypted gets pending events once the secret is rotated", async () => {
   const one = await listen(door);
   await lock(one);
   await one.enqueue([eventOf("rotated", 1)]);
@@ -220,7 +220,7 @@ test("an endpoint whose secret does not open is sent what waits as soon as the s
   expect(one.got).toHaveLength(1);
 });
 
-test("an endpoint that is enabled again is sent several events at a time, whatever failed before", async () => {
+test("a re-enabled endpoint gets several events at a time, whatever failed before", async () => {
   const one = await listen(door);
   const events = (n: number) => Array.from({ length: 12 }, (_, run) => eventOf(`again${run}`, n));
   one.reply = () => new Response(null, { status: 500 });
@@ -246,7 +246,7 @@ test("an endpoint that is enabled again is sent several events at a time, whatev
   expect(most).toBeGreaterThan(1);
 });
 
-test("410 disables at once; a redirect is a failure that nobody follows; a server that asks for a rest gets it", async () => {
+test("410 disables immediately; a redirect is a failure and not followed; Retry-After is respected", async () => {
   const gone = await listen(door);
   gone.reply = () => new Response(null, { status: 410 });
   await gone.enqueue([eventOf("g", 1)]);
@@ -262,10 +262,10 @@ test("410 disables at once; a redirect is a failure that nobody follows; a serve
   };
   await busy.enqueue([eventOf("b", 1), eventOf("c", 1)]);
   await busy.run(start + 2 * MINUTE);
-  // Run c waits as well: the whole address rests.
+  // Run c waits too: the whole endpoint rests.
   expect(busy.got.map(({ url }) => url)).toEqual(["https://hooks.example/in", "https://hooks.example/in"]);
   expect((await view(busy)).backlog.resting_until).not.toBeNull();
-  // Whoever changes the endpoint waits no longer for what its address asked for.
+  // After a change of the endpoint, the old address's Retry-After no longer applies.
   await change(busy, { url: "https://hooks.example/other" });
   expect((await view(busy)).backlog.resting_until).toBeNull();
   await busy.run(start + 3 * 3_600_000);
@@ -275,7 +275,7 @@ test("410 disables at once; a redirect is a failure that nobody follows; a serve
   });
 });
 
-test("a thousand events that waited are sent six at a time, and beyond the bound the oldest go, counted", async () => {
+test("a thousand events are sent six at a time, and beyond the limit the oldest are dropped and counted", async () => {
   const many = await listen(door, { description: "many" });
   let [under, most] = [0, 0];
   many.reply = async () => {
@@ -288,7 +288,7 @@ test("a thousand events that waited are sent six at a time, and beyond the bound
   const events = Array.from({ length: 1000 }, (_, n) => eventOf(`m${n % 50}`, Math.floor(n / 50)));
   await many.enqueue(events);
   await many.in((_, { storage }) => {
-    // As if so many more waited.
+    // As if this many more were pending.
     storage.kv.put("standing", { ...storage.kv.get<object>("standing"), pending: 9999 });
   });
   await many.in((_, state) => state.abort("killed")).catch(() => undefined);
@@ -306,7 +306,7 @@ test("a thousand events that waited are sent six at a time, and beyond the bound
   expect((await deliveries(many, `?limit=1&after=${last_id}`)).data).toHaveLength(1);
 });
 
-test("an endpoint hears what it wants; both secrets sign while one is changed; a test and a replay arrive", async () => {
+test("an endpoint gets the events it wants, signed by both secrets of a rotation, a test and a replay", async () => {
   const one = await listen(door, { events: ["run.*"] });
   const rotated = await (await send(one, "/rotate-secret", { overlap_s: 3600 })).json<{
     secret: string;
@@ -328,7 +328,7 @@ test("an endpoint hears what it wants; both secrets sign while one is changed; a
   expect((await send(one, "/deliveries/msg_none/replay")).status).toBe(404);
 });
 
-test("a deleted endpoint is told nothing, keeps nothing, and an object that nobody told anything writes nothing", async () => {
+test("a deleted endpoint gets and keeps nothing, and an object without events writes nothing", async () => {
   const one = await listen(door);
   expect(WebhookBacklog.parse(await one.in((object) => object.backlog()))).toMatchObject({ pending: 0 });
   expect(await one.in((_, state) => [...state.storage.kv.list()].length)).toBe(0);

@@ -1,4 +1,4 @@
-/** The receiver of docs/webhooks.md, a process of its own: it takes what was signed, once, and nothing else. */
+/** The receiver of docs/webhooks.md in its own process: it accepts only signed events, each once. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -11,7 +11,7 @@ const ROOT = join(import.meta.dirname, "../..");
 const FILE = join(ROOT, "examples/webhooks/receiver.mjs");
 const SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
-test("the receiver of the page takes a signed event once, and refuses what was changed or signed by another", async () => {
+test("the page's receiver accepts a signed event once, and refuses a changed or wrongly signed one", async () => {
   const source = readFileSync(FILE, "utf8");
   expect(readFileSync(join(ROOT, "docs/webhooks.md"), "utf8")).toContain(source.trimEnd());
   expect(source.trimEnd().split("\n").length).toBeLessThanOrEqual(30);

@@ -1,4 +1,4 @@
-/** When a delivery is tried, what answers mean and what is sent: pure; signatures are verified by the library itself. */
+/** The rules for deliveries: when to try, how to interpret answers, what to send. The library verifies signatures. */
 import { Webhook } from "standardwebhooks";
 import { expect, test } from "vitest";
 import { LIMITS } from "../../src/contract/limits.ts";
@@ -9,7 +9,7 @@ const NOW = 1_764_000_000_000;
 const SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 const OTHER = "whsec_ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8=";
 
-test("a signature is the one of the specification's vector, and the library accepts either secret of a rotation", () => {
+test("a signature matches the specification's test vector, and the library accepts either secret of a rotation", () => {
   const body = '{"type":"batch.ready","timestamp":"2025-11-24T16:00:00.000Z","data":{"id":"b_000042"}}';
   expect(signedHeaders(SECRET, "msg_000001", body, NOW)).toEqual({
     "webhook-id": "msg_000001",
@@ -22,7 +22,7 @@ test("a signature is the one of the specification's vector, and the library acce
   expect(() => new Webhook(SECRET).verify(`${body} `, headers)).toThrow("No matching signature");
 });
 
-test("a secret with its version before it signs as the same secret without", () => {
+test("a secret with its version prefix signs like the same secret without it", () => {
   const signed = (secret: string) => signedHeaders(secret, "msg_1", "{}", NOW)["webhook-signature"];
   for (const written of [`v1,${SECRET}`, ` ${SECRET}\n`, SECRET.replace("=", ""), `v1,${SECRET} ${OTHER}`]) {
     expect(signed(written)).toBe(signed(SECRET));
@@ -72,7 +72,7 @@ test("an endpoint wants the names it lists, all of a family, or everything", () 
   expect(wants(["run.*"], "runner.x")).toBe(false);
 });
 
-test("a body has both times, and one that would be too long has ids and where the rest is read", () => {
+test("a body has both times, and a body that would be too long has ids and the path of the rest", () => {
   const event = { id: "evt_1_2", type: "run.failed", at: NOW, subject: "run_1", path: "/v1/runs/run_1" };
   const body = JSON.parse(bodyOf({ ...event, data: { run_id: "run_1" } }));
   expect(body).toEqual({
@@ -84,7 +84,7 @@ test("a body has both times, and one that would be too long has ids and where th
   expect(messageId(event, "whe_9")).toBe("msg_1_2_9");
 });
 
-test("of an event that would be too long no more than 32 short members are sent", () => {
+test("of an event that would be too long at most 32 short members are sent", () => {
   const short = Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`m${n}`, "x".repeat(190)]));
   const event = { id: "evt_1_2", type: "run.failed", at: NOW, subject: "run_1", data: short };
   const body = bodyOf(event);

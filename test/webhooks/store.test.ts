@@ -1,4 +1,4 @@
-/** What a webhook's object keeps of its deliveries, at the bounds of what it may keep. */
+/** The storage of a webhook endpoint's object, at its limits. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { LIMITS } from "../../src/contract/limits.ts";
@@ -11,7 +11,7 @@ import { eventOf } from "./listening.ts";
 const OF = { scope: { orgId: "org_a", projectId: "pj_a" }, webhook_id: "wh_a" };
 const TRIED = { status: 500, answer: "no", error: null, latency_ms: 1 };
 
-/** As if so much waited, or had been given up, already. */
+/** As if this much were already pending or given up. */
 function standing<T>(changes: Partial<Standing>, use: (store: WebhookStore) => T): Promise<T> {
   const stub = env.WEBHOOK.getByName(crypto.randomUUID());
   return inside(stub, WebhookObject, (_, { storage }) => {
@@ -24,7 +24,7 @@ function sizeOf(store: WebhookStore): number {
   return store.due(1, 9)[0]?.bytes ?? 0;
 }
 
-test("a delivery has room up to the last byte that may wait, and beyond it the oldest goes", async () => {
+test("a delivery fits up to the last byte of the limit, and beyond it the oldest is dropped", async () => {
   const bytes = await standing({}, (store) => {
     store.add(OF, [eventOf("a", 1)], 1);
     return sizeOf(store);
@@ -37,7 +37,7 @@ test("a delivery has room up to the last byte that may wait, and beyond it the o
   expect([await left(bytes), await left(bytes - 1)]).toEqual([0, 1]);
 });
 
-/** What stays of one delivery that is given up where so much was already: how many were dropped for it, and its state. */
+/** Gives up one delivery when this much was given up already. Returns how many were dropped, and its state. */
 const givenUp = (already: Partial<Standing>) =>
   standing({ ...already, delivered_at: 5 }, (store) => {
     store.add(OF, [eventOf("a", 1)], 1);
@@ -48,13 +48,13 @@ const givenUp = (already: Partial<Standing>) =>
     return { failed, failed_bytes, dropped, state: store.find(row.id)?.state };
   });
 
-test("as many may be given up and kept as may wait, and one more drops the oldest of them", async () => {
+test("as many given-up deliveries are kept as may be pending, and one more drops the oldest", async () => {
   const most = LIMITS.webhookBacklog;
   expect(await givenUp({ failed: most - 1 })).toMatchObject({ failed: most, dropped: 0, state: "failed" });
   expect(await givenUp({ failed: most })).toMatchObject({ failed: most, dropped: 1, state: undefined });
 });
 
-test("what is given up may be as large as what waits, and a byte more drops the oldest of it", async () => {
+test("given-up deliveries may be as large as pending ones, and one more byte drops the oldest", async () => {
   const { failed_bytes: bytes } = await givenUp({});
   const most = LIMITS.webhookBacklogBytes;
   const full = { failed: 1, failed_bytes: most - bytes };
@@ -63,7 +63,7 @@ test("what is given up may be as large as what waits, and a byte more drops the 
   expect(await givenUp(full)).toMatchObject({ failed_bytes: most - bytes + 1, dropped: 1, state: undefined });
 });
 
-test("what was tried in vain is its address's fault where nothing was delivered since its first try", async () => {
+test("a failed delivery is the endpoint's fault if nothing was delivered since its first attempt", async () => {
   const given = (delivered_at: number | null) =>
     standing({ delivered_at }, (store) => {
       store.add(OF, [eventOf("a", 1)], 1);
@@ -74,7 +74,7 @@ test("what was tried in vain is its address's fault where nothing was delivered 
   expect([await given(null), await given(6), await given(7), await given(8)]).toEqual([false, false, true, true]);
 });
 
-test("a server that asks for a rest is told nothing before it is over, though the next try were due", () =>
+test("a server that asks to wait gets nothing before the time is over, even if the next attempt is due", () =>
   standing({}, (store) => {
     store.add(OF, [eventOf("a", 1)], 1);
     const [row] = store.due(1, 1);

@@ -1,4 +1,4 @@
-/** Keys of an organisation: made, shown, changed, rotated, revoked. By hash they are found in keys.ts. */
+/** Queries for an organisation's keys: create, show, change, rotate, revoke. For look-ups by hash see keys.ts. */
 import {
   and,
   count,
@@ -33,13 +33,16 @@ export async function findApiKey(database: D1Database, reach: Reach, id: string)
   return rows[0] ?? null;
 }
 
-/** Keys that work and keys that have ended, by time of creation, then id; at most `page.limit` of them. */
+/** Active and ended keys, ordered by creation time, then id; at most `page.limit`. */
 export async function listApiKeys(database: D1Database, reach: Reach, page: Page): Promise<ApiKeyRow[]> {
   const owned = inOrganization(database, reach.orgId);
   return await pageOf(apiKeys, page, (beyond) => owned.select(apiKeys, beyond, ...reached(reach)));
 }
 
-/** `refused`: as many keys work as may, the key's project is being deleted, or its maker may give it no more. `taken`: so is the Idempotency-Key. */
+/**
+ * `refused`: the maximum of active keys is reached, the key's project is being deleted, or its maker may no longer
+ * grant its scopes. `taken`: the Idempotency-Key was already used.
+ */
 export async function insertApiKey(
   database: D1Database,
   orgId: string,
@@ -61,8 +64,8 @@ export async function insertApiKey(
 }
 
 /**
- * Puts another key in the place of one that works, which ends at `ends`, epoch milliseconds, if not before. All of it or
- * nothing: `refused` as above, or because it works no longer or was rotated at the same moment.
+ * Replaces an active key by another. The old key ends at `ends` (epoch milliseconds) or at its own expiry, whichever is
+ * earlier. All or nothing. `refused`: as above, or the old key is no longer active or was already rotated.
  */
 export async function rotateApiKey(
   database: D1Database,
@@ -89,7 +92,7 @@ export async function rotateApiKey(
   }
 }
 
-/** Null when the key was revoked or is not there, or whoever asks may change no key by now. */
+/** Null if the key was revoked or does not exist, or the caller may no longer change keys. */
 export async function updateApiKey(
   database: D1Database,
   reach: Reach,
@@ -99,14 +102,14 @@ export async function updateApiKey(
 ): Promise<ApiKeyRow | null> {
   const owned = inOrganization(database, reach.orgId);
   const may = mayNow(owned, by.who, "admin", by.now);
-  // An update that sets nothing is no statement.
+  // An update must set at least one column.
   const rows = await owned
     .update(apiKeys, { id, ...changes }, eq(apiKeys.id, id), ...reached(reach), isNull(apiKeys.revoked_at), may)
     .returning();
   return rows[0] ?? null;
 }
 
-/** What was signed in with it ends. A key that was revoked stays revoked as it was. */
+/** Also ends sign-ins made with the key. A key that is already revoked keeps its time. */
 export async function revokeApiKey(database: D1Database, reach: Reach, id: string, now: number): Promise<void> {
   const owned = inOrganization(database, reach.orgId);
   const own = [eq(apiKeys.id, id), ...reached(reach)];
@@ -121,7 +124,7 @@ function hasEnded(now: number): SQL | undefined {
   return or(isNotNull(apiKeys.revoked_at), lte(apiKeys.expires_at, now));
 }
 
-/** There is room for another, whatever it is for is there, and the person who makes it may give what it may do. */
+/** A new key is allowed: below the maximum, organisation and project exist, and its maker may grant its scopes. */
 export function mayHave(
   owned: InOrganization,
   { project_id, created_at, ...key }: Pick<NewKey, "project_id" | "created_at" | "maker_id" | "scopes">,
@@ -138,12 +141,12 @@ export function mayHave(
 function mayGive(owned: InOrganization, { maker_id, scopes }: Pick<NewKey, "maker_id" | "scopes">): SQL | undefined {
   if (maker_id === null) return undefined;
   const roles = rolesWith(scopes);
-  // What no role has, an operator gave the key beside.
+  // No role has this scope, so an operator granted it: membership is enough.
   const role = roles.length === 0 ? undefined : inArray(members.role, roles);
   return exists(owned.select(members, eq(members.person_id, maker_id), role));
 }
 
-/** Whoever asks, by a key or as a person, may do `needed` in the organisation by now, whatever an isolate remembers. */
+/** The condition that a key or person has the scope `needed` now, according to the database and not to a cache. */
 export function mayNow(owned: InOrganization, who: string, needed: Permission, now: number): SQL {
   const roles = inArray(members.role, rolesWith([needed]));
   if (who.startsWith("per_")) return exists(owned.select(members, eq(members.person_id, who), roles));
@@ -157,7 +160,7 @@ export function isThere(owned: InOrganization, id: string): SQL {
   return exists(owned.select(apiKeys, eq(apiKeys.id, id)));
 }
 
-/** Keys that ended go once so many have ended after them. */
+/** Deletes ended keys, except the latest `LIMITS.endedAccounts`. */
 export function dropEnded(owned: InOrganization, now: number): Write<ApiKeyRow> {
   const latest = owned
     .columns({ id: apiKeys.id }, apiKeys, hasEnded(now))
@@ -170,7 +173,7 @@ function reached({ projectId }: Reach): SQL[] {
   return projectId === null ? [] : [eq(apiKeys.project_id, projectId)];
 }
 
-/** A key in the shape of the wire, member by member: the hash is not for it. */
+/** A key on the wire, copied field by field: the hash must not be included. */
 export function keyViewOf(key: NewKey): ApiKeyView {
   const at = (time: number | null) => (time === null ? null : seconds(time));
   return {

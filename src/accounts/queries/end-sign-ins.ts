@@ -1,12 +1,12 @@
-/** What a key or a person is signed in to the web page with ends with them. */
+/** Ends the sign-ins to the web page of a key or a person that ends. */
 import { eq } from "drizzle-orm";
 import type { Condition, InOrganization, Write } from "../../kernel/db/scoped.ts";
 import { signInCodes, type WebSessionRow, webSessions } from "../tables.ts";
 
-/** Of a key, or of a person; the other is null. */
+/** A key or a person; the other is null. */
 export type Whose = Pick<WebSessionRow, "key_id" | "person_id">;
 
-/** The statements that delete sessions and codes of a key or a person of the organisation, where the condition holds. */
+/** Statements that delete the sessions and codes of a key or a person of the organisation, if the condition holds. */
 export function endSignIns(owned: InOrganization, whose: Whose, condition: Condition): Write<unknown>[] {
   return [webSessions, signInCodes].map((table) => owned.delete(table, isTheirs(table, whose), condition));
 }

@@ -1,8 +1,8 @@
 /**
- * Invitations: a link by which somebody becomes a member, once. Of its token the hash alone is kept.
+ * Invitations: a link with which a person becomes a member, once. Only the hash of its token is stored.
  *
- * Invariant. Whoever made an invitation knows its link. So the link makes nobody a member who did not prove to be that
- * person: without such a proof, whoever accepts is a person of their own.
+ * Invariant. The person who made an invitation knows its link. So the link alone makes no existing person a member:
+ * without a proof of identity, the person who accepts is a new person.
  */
 import {
   and,
@@ -38,13 +38,13 @@ export async function findInvitation(database: D1Database, orgId: string, id: st
   return rows[0] ?? null;
 }
 
-/** By time of creation, then id; at most `page.limit` of them, those that have ended among them. */
+/** Includes ended invitations. Ordered by creation time, then id; at most `page.limit`. */
 export async function listInvitations(database: D1Database, orgId: string, page: Page): Promise<InvitationRow[]> {
   const owned = inOrganization(database, orgId);
   return await pageOf(invitations, page, (beyond) => owned.select(invitations, beyond));
 }
 
-/** `full`: as many wait as may. */
+/** `full`: the maximum of open invitations is reached. */
 export async function insertInvitation(
   database: D1Database,
   orgId: string,
@@ -80,7 +80,7 @@ export async function deleteInvitation(database: D1Database, orgId: string, id: 
   return rows.length > 0;
 }
 
-/** The invitation whose token has this SHA-256 (hex), ended or not, with its organisation; or null. */
+/** The invitation whose token has this SHA-256 (hex), ended or not, with its organisation; null if there is none. */
 export async function findInvitationByHash(
   database: D1Database,
   hash: string,
@@ -93,15 +93,16 @@ export async function findInvitationByHash(
   return rows[0] ?? null;
 }
 
-/** An invitation, with the role and the name that the person gets, and when they proved that its address is theirs. */
+/** An invitation, with the role and the name for the person, and when they proved its address, if they did. */
 export interface Accepted extends Pick<InvitationRow, "id" | "org_id" | "email" | "role"> {
   readonly name: string | null;
   readonly proven_at: number | null;
 }
 
 /**
- * Makes the person a member, gives them the key and uses the invitation up: all of it, or nothing when it was used or
- * taken back meanwhile, there is no room, or another person has proved the address by now. Who is a member already keeps the role.
+ * Makes the person a member, gives them the key and marks the invitation as used, all or nothing. Returns false if it
+ * was used or revoked meanwhile, the maximum is reached, or another person has proved the address. A person who is
+ * already a member keeps the role.
  */
 export async function acceptInvitation(
   database: D1Database,
@@ -137,7 +138,7 @@ function isOpen(now: number): SQL | undefined {
   return and(isNull(invitations.accepted_at), gt(invitations.expires_at, now));
 }
 
-/** An invitation in the shape of the wire, member by member: the hash is not for it. */
+/** An invitation on the wire, copied field by field: the hash must not be included. */
 export function invitationViewOf(row: NewInvitation): InvitationView {
   return {
     object: "invitation",

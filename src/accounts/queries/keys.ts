@@ -1,6 +1,6 @@
 /**
- * API keys by their hashes, and projects by what callers call them. A key has no scope, because it is what gives a request
- * its scope. Nothing is found of an organisation or a project whose deletion has begun.
+ * Look-ups of API keys by hash, and of projects by id or name. A key look-up takes no scope, because the key determines
+ * the scope of the request. Organisations and projects that are being deleted are not found.
  */
 import { and, eq, isNotNull, isNull, or } from "drizzle-orm";
 import type { OrganizationLimits, Role } from "../../contract/identity.ts";
@@ -8,16 +8,16 @@ import { organizations, projects } from "../../kernel/db/schema.ts";
 import { inOrganization, unscoped } from "../../kernel/db/scoped.ts";
 import { type ApiKeyRow, apiKeys, members } from "../tables.ts";
 
-/** A key with what its organisation says about it. */
+/** A key with its organisation's settings. */
 export interface FoundKey {
   readonly key: ApiKeyRow;
-  /** What differs from `DEFAULT_LIMITS`. */
+  /** Values that differ from `DEFAULT_LIMITS`. */
   readonly limits: Partial<OrganizationLimits>;
-  /** Of the person whose key it is; null for a program's key, and for a person who is no member any more. */
+  /** The role of the person who owns the key; null for a program's key, and for a person who is no longer a member. */
   readonly role: Role | null;
 }
 
-/** The key whose token has this SHA-256 (hex), revoked and expired ones too; or null. */
+/** The key whose token has this SHA-256 (hex), also if it is revoked or expired; null if there is none. */
 export async function findKey(database: D1Database, hash: string): Promise<FoundKey | null> {
   const rows = await unscoped(database, "key by hash")
     .select({ key: apiKeys, limits: organizations.limits, role: members.role })
@@ -31,7 +31,7 @@ export async function findKey(database: D1Database, hash: string): Promise<Found
   return rows[0] ?? null;
 }
 
-/** The project of the organisation that has this id or name; null if there is none, or if it is being deleted. */
+/** The project of the organisation with this id or name; null if there is none, or if it is being deleted. */
 export async function findProjectId(database: D1Database, orgId: string, nameOrId: string): Promise<string | null> {
   const named = or(eq(projects.id, nameOrId), eq(projects.name, nameOrId));
   const project = inOrganization(database, orgId);

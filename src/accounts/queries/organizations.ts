@@ -1,4 +1,6 @@
-/** Organisations: made by the bootstrap or by an operator, with a first project and a first key in the same batch. */
+/**
+ * Organisations: created by the bootstrap or by an operator, with a first project and a first key in the same batch.
+ */
 import { and, eq, isNull, notExists, type SQL, sql } from "drizzle-orm";
 import { DEFAULT_LIMITS, type OrganizationLimits } from "../../contract/identity.ts";
 import { type Remembered, rememberIf, violatedTable } from "../../kernel/db/idempotency-keys.ts";
@@ -9,20 +11,20 @@ import type { OrganizationSettings } from "../../kernel/kit/account-hooks.ts";
 import { type ApiKeyRow, apiKeys } from "../tables.ts";
 import type { ListedOrganization, OrganizationView } from "../wire.ts";
 
-/** What an organisation begins with. */
+/** The rows of a new organisation. */
 export interface Founding {
   readonly organization: OrganizationRow;
   readonly project: Omit<ProjectRow, "org_id">;
   readonly key: Omit<ApiKeyRow, "org_id">;
 }
 
-/** The organisation, unless its deletion has begun. */
+/** The organisation, unless it is being deleted. */
 export async function findOrganization(database: D1Database, orgId: string): Promise<OrganizationRow | null> {
   const rows = await inOrganization(database, orgId).select(organizations, isNull(organizations.deleted_at));
   return rows[0] ?? null;
 }
 
-/** The same with one whose deletion has begun. */
+/** The settings, also of an organisation that is being deleted. */
 export async function readSettings(database: D1Database, orgId: string): Promise<OrganizationSettings> {
   const { limits, billing, allowed_hosts, deleted_at } = organizations;
   const columns = { limits, billing, allowed_hosts, deleted_at };
@@ -32,7 +34,7 @@ export async function readSettings(database: D1Database, orgId: string): Promise
   return { limits: limitsOf(row), billing: row.billing, allowed_hosts: open ? row.allowed_hosts : [], open };
 }
 
-/** Only what is given changes, in `limits` too. Null when there is no such organisation any more. */
+/** Changes only the given fields, also within `limits`. Null if the organisation no longer exists. */
 export async function updateOrganization(
   database: D1Database,
   orgId: string,
@@ -44,7 +46,7 @@ export async function updateOrganization(
   const rows = await inOrganization(database, orgId)
     .update(
       organizations,
-      // An update that sets nothing is no statement.
+      // An update must set at least one column.
       { id: orgId, ...changes, ...(limits && { limits: merged(organizations.limits, limits) }) },
       isNull(organizations.deleted_at),
     )
@@ -52,25 +54,25 @@ export async function updateOrganization(
   return rows[0] ?? null;
 }
 
-/** Members of a stored JSON object, set one by one, so that of two changes at once neither is lost. Null is a value. */
+/** Sets members of a stored JSON object one by one, so that of two concurrent changes none is lost. Null is a value. */
 export function merged(column: SQL | typeof organizations.limits | typeof projects.retention, changes: object): SQL {
   const pairs = Object.entries(changes).filter(([, value]) => value !== undefined);
   const members = pairs.map(([name, value]) => sql`, ${`$.${name}`}, json(${JSON.stringify(value)})`);
   return sql`json_set(${column}${sql.join(members)})`;
 }
 
-/** Every organisation of the deployment but those being deleted, by time of creation: for an operator. */
+/** All organisations of the deployment except those being deleted, ordered by creation time: for an operator. */
 export async function listOrganizations(database: D1Database, page: Page): Promise<OrganizationRow[]> {
   const all = unscoped(database, "operator").select().from(organizations).$dynamic();
   const there = isNull(organizations.deleted_at);
   return await pageOf(organizations, page, (beyond) => all.where(and(there, beyond)));
 }
 
-/** Makes all of it; `taken`: the Idempotency-Key has made something. */
+/** Creates all of it; `taken`: the Idempotency-Key was already used. */
 export async function insertOrganization(
   database: D1Database,
   founding: Founding,
-  /** In the organisation of the operator who asks. */
+  /** `orgId`: the organisation of the operator who sends the request. */
   made: { readonly orgId: string; readonly remembered: Remembered | null },
 ): Promise<"inserted" | "taken"> {
   const { organization } = founding;
@@ -85,11 +87,13 @@ export async function insertOrganization(
   }
 }
 
-/** Makes the first organisation of a deployment. False, and nothing is made, where there was one, gone or not. */
+/**
+ * Creates the first organisation of a deployment. Returns false and creates nothing if there ever was an organisation.
+ */
 export async function insertFirstOrganization(database: D1Database, founding: Founding): Promise<boolean> {
   const all = unscoped(database, "bootstrap");
   const none = notExists(all.select().from(organizations));
-  // Of one that is gone altogether the receipt stays.
+  // The receipt of a deleted organisation stays.
   const noneGone = notExists(all.select().from(deletions).where(eq(deletions.kind, "organization")));
   const owned = inOrganization(database, founding.organization.id);
   const [made] = await owned.batch([
@@ -99,13 +103,13 @@ export async function insertFirstOrganization(database: D1Database, founding: Fo
   return made.length > 0;
 }
 
-/** Its project and its key, where the organisation was made by what stands before them. */
+/** The project and the key, if the preceding statement created the organisation. */
 function withFirst(owned: InOrganization, { project, key }: Founding): Statement<unknown>[] {
   const there = sql`exists ${owned.select(organizations)}`;
   return [owned.insertIf(there, projects, project), owned.insertIf(there, apiKeys, key)];
 }
 
-/** Any organisation of the deployment, also one whose deletion has begun: for an operator's list. */
+/** Any organisation of the deployment, also one that is being deleted: for an operator's list. */
 export async function findAnyOrganization(database: D1Database, id: string): Promise<OrganizationRow | null> {
   const rows = await unscoped(database, "operator").select().from(organizations).where(eq(organizations.id, id));
   return rows[0] ?? null;

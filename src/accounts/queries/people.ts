@@ -1,7 +1,7 @@
 /**
- * People and their memberships. A person belongs to no organisation or to several; what they may do in one is their role
- * there, which their keys follow. Somebody who shows an address alone is taken for the person who proved that it is theirs,
- * and for nobody else who was invited by it.
+ * People and their memberships. A person may belong to several organisations or to none. Their role in an organisation
+ * determines what they and their keys may do there. An address alone identifies only the person who proved it, never
+ * someone else who was invited with it.
  */
 import { and, eq, exists, inArray, isNotNull, isNull, ne, notExists, or, type SQL, sql } from "drizzle-orm";
 import {
@@ -20,11 +20,11 @@ import type { PersonView } from "../wire.ts";
 import { mayNow } from "./api-keys.ts";
 import { endSignIns } from "./end-sign-ins.ts";
 
-/** A person as a member of one organisation; `created_at`: since when. */
+/** A person as a member of one organisation. `created_at`: when the membership started. */
 export interface Member {
   readonly id: string;
   readonly email: string;
-  /** Whether Cloudflare Access said that the address is theirs. */
+  /** Whether Cloudflare Access confirmed the address. */
   readonly email_proven: boolean;
   readonly name: string | null;
   readonly role: Role;
@@ -49,7 +49,7 @@ export async function findMember(database: D1Database, orgId: string, personId: 
   return rows[0] ?? null;
 }
 
-/** By the time they became members, then id; at most `page.limit` of them. */
+/** Ordered by the start of membership, then id; at most `page.limit`. */
 export async function listMembers(database: D1Database, orgId: string, page: Page): Promise<Member[]> {
   const owned = inOrganization(database, orgId);
   const place = { id: members.person_id, created_at: members.created_at };
@@ -57,9 +57,9 @@ export async function listMembers(database: D1Database, orgId: string, page: Pag
 }
 
 /**
- * Their keys follow. What they gave and may no longer give ends: keys that they made and that may do more, and invitations
- * that wait to be accepted. So do invitations to their own address that give more. `by`: who asks, a key or a person. False:
- * that one may not by now, or they are no member, or the only owner, who stays one.
+ * Changes a role; the person's keys follow. Keys and invitations that the person made and may no longer make are ended,
+ * and so are invitations to their own address with a higher role. `by`: the key or person that asks. Returns false if
+ * the caller may no longer do this, or the person is not a member, or is the only owner, who cannot be changed.
  */
 export async function changeRole(
   database: D1Database,
@@ -88,19 +88,19 @@ export async function changeRole(
   return changed.length > 0;
 }
 
-/** Keys that the person made for programs, also by a key that they had made. */
+/** Keys that the person made for programs, also those made with such keys. */
 function madeBy(personId: string): SQL {
   return eq(apiKeys.maker_id, personId);
 }
 
-/** Keys that may do what the role may not. */
+/** Keys with a scope that the role does not have. */
 function exceeds(role: Role): SQL {
   const allowed = JSON.stringify(PERMISSIONS.filter((one) => permits(PERMISSIONS_OF[role], one)));
   const held = sql`json_each(${apiKeys.scopes}) as held`;
   return sql`exists (select 1 from ${held} where held.value not in (select value from json_each(${allowed})))`;
 }
 
-/** Invitations that the person made, by whichever keys. */
+/** Invitations that the person made, with any of their keys. */
 function invitedBy(owned: InOrganization, personId: string): SQL | undefined {
   const keys = owned.columns({ id: apiKeys.id }, apiKeys, or(eq(apiKeys.person_id, personId), madeBy(personId)));
   return or(eq(invitations.invited_by, personId), inArray(invitations.invited_by, keys));
@@ -111,9 +111,9 @@ function endInvitations(owned: InOrganization, which: SQL | undefined, condition
 }
 
 /**
- * Ends the membership, and with it their keys in the organisation, those that they made for programs too, the invitations
- * that they made, and what else would let them in; of who is in no other organisation nothing stays. False: they are no
- * member, or the only owner, who stays.
+ * Ends the membership and revokes the person's keys in the organisation and the keys that they made for programs.
+ * Deletes the invitations that they made, and invitations and sign-ins that would let them in. A person without any
+ * other organisation is deleted. Returns false if they are not a member, or are the only owner, who cannot be removed.
  */
 export async function removeMember(
   database: D1Database,
@@ -145,18 +145,18 @@ export async function removeMember(
   return removed.length > 0;
 }
 
-/** Who is changed or removed is no owner, or not the only one. */
+/** The person is not an owner, or not the only one. */
 function leavesAnOwner(owned: InOrganization, personId: string): SQL | undefined {
   const other = owned.select(members, eq(members.role, "owner"), ne(members.person_id, personId));
   return or(ne(members.role, "owner"), exists(other));
 }
 
-/** The condition that a person has proved this address, in lower case. */
+/** The condition that a person has proved this address (in lower case). */
 export function hasProved(email: string): SQL | undefined {
   return and(eq(people.email, email), isNotNull(people.proven_at));
 }
 
-/** The id of the person who proved this address, in lower case; or null. */
+/** The id of the person who proved this address (in lower case), or null. */
 export async function personWhoProved(database: D1Database, email: string): Promise<string | null> {
   const all = unscoped(database, "person by e-mail");
   const rows = await all.select({ id: people.id }).from(people).where(hasProved(email));
@@ -167,13 +167,13 @@ export interface Membership {
   readonly org_id: string;
   readonly person_id: string;
   readonly role: Role;
-  /** What differs from `DEFAULT_LIMITS`. */
+  /** Values that differ from `DEFAULT_LIMITS`. */
   readonly limits: Partial<OrganizationLimits>;
 }
 
 /**
- * The membership of the person who proved this address, in lower case, in the organisation that is named or else in the only
- * one. Null: there is none. `several`: there is more than one to choose from.
+ * The membership of the person who proved this address (in lower case), in the given organisation or else in their only
+ * one. Null: there is none. `several`: there are several and none was named.
  */
 export async function membershipOf(
   database: D1Database,
@@ -195,7 +195,7 @@ export function personViewOf({ id, email, email_proven, name, role, created_at }
   return { object: "person", id, email, email_proven, name, role, created_at: seconds(created_at) };
 }
 
-/** Addresses of whoever owns the organisation, at most `limit`. */
+/** Addresses of the organisation's owners, at most `limit`. */
 export async function ownersOf(database: D1Database, orgId: string, limit: number): Promise<string[]> {
   const isOwner = eq(members.role, "owner");
   const rows = await inOrganization(database, orgId)
@@ -204,12 +204,12 @@ export async function ownersOf(database: D1Database, orgId: string, limit: numbe
   return rows.map(({ email }) => email);
 }
 
-/** How many people are members of this organisation, and of no other. */
+/** The number of people who are members only of this organisation. */
 export async function countOwnPeople(database: D1Database, orgId: string): Promise<number> {
   return await unscoped(database, "operator").$count(people, onlyIn(database, orgId));
 }
 
-/** Deletes them. */
+/** Deletes people who are members only of this organisation. */
 export async function deleteOwnPeople(database: D1Database, orgId: string): Promise<void> {
   await unscoped(database, "operator").delete(people).where(onlyIn(database, orgId));
 }

@@ -1,4 +1,4 @@
-/** Projects of an organisation. One whose deletion has begun has no name and is nobody's. */
+/** Projects of an organisation. A project that is being deleted has no name and is not found. */
 import { and, count, eq, exists, isNotNull, isNull, or, type SQL, sql } from "drizzle-orm";
 import { DEFAULT_RETENTION } from "../../contract/identity.ts";
 import { LIMITS } from "../../contract/limits.ts";
@@ -11,10 +11,10 @@ import { merged } from "./organizations.ts";
 
 export type NamedProject = ProjectRow & { readonly name: string };
 
-/** Whose keys and projects: an organisation's, or of one project of it. */
+/** What a caller may access: a whole organisation, or one project of it. */
 export interface Reach {
   readonly orgId: string;
-  /** Null: all of the organisation. */
+  /** Null: all projects of the organisation. */
   readonly projectId: string | null;
 }
 
@@ -29,7 +29,7 @@ export async function findProject(
   return rows.find(isNamed) ?? null;
 }
 
-/** By time of creation, then id; at most `page.limit` of them. */
+/** Ordered by creation time, then id; at most `page.limit`. */
 export async function listProjects(
   database: D1Database,
   { orgId, projectId }: Reach,
@@ -40,7 +40,7 @@ export async function listProjects(
   return rows.filter(isNamed);
 }
 
-/** `full`: the organisation has as many as it may. */
+/** `full`: the organisation has the maximum number of projects. */
 export async function insertProject(
   database: D1Database,
   orgId: string,
@@ -64,14 +64,14 @@ export async function insertProject(
   }
 }
 
-/** Only what is given changes, in `retention` too. Null when there is no such project any more. */
+/** Changes only the given fields, also within `retention`. Null if the project no longer exists. */
 export async function updateProject(
   database: D1Database,
   orgId: string,
   id: string,
   { name, retention }: Partial<Pick<NamedProject, "name" | "retention">>,
 ): Promise<NamedProject | "taken" | null> {
-  // An update that sets nothing is no statement.
+  // An update must set at least one column.
   const changes = { id, ...(name && { name }), ...(retention && { retention: merged(projects.retention, retention) }) };
   try {
     const rows = await inOrganization(database, orgId)

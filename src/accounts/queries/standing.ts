@@ -1,4 +1,4 @@
-/** What somebody may do by now who asked for something, or gave it, earlier: a key, its successor, or a person. */
+/** The current permissions of a key, its successor, or a person that requested or created something earlier. */
 import { eq, isNull } from "drizzle-orm";
 import { inBoth, PERMISSIONS_OF, type Permission, permits } from "../../contract/identity.ts";
 import type { Scope } from "../../contract/scope.ts";
@@ -7,13 +7,10 @@ import { inOrganization } from "../../kernel/db/scoped.ts";
 import { type ApiKeyRow, apiKeys } from "../tables.ts";
 import { findMember } from "./people.ts";
 
-/** A key that was rotated is followed so often. */
+/** The most rotations of a key that are followed. */
 const MOST_ROTATIONS = 32;
 
-/**
- * Who it is by now that may do `needed` in the project: the person, or the key that stands in the place of the one that is
- * named. Null: they no longer may. `now`: epoch milliseconds.
- */
+/** The person, or the key's current successor, if it still has the scope in the project; else null. `now`: ms. */
 export async function whoStillMay(
   database: D1Database,
   { orgId, projectId }: Scope,
@@ -34,7 +31,7 @@ export async function whoStillMay(
   return permits(scopes, needed) ? key.id : null;
 }
 
-/** The person who answers for what a key or a person makes: the key's own, or who made it. Null: no person does. */
+/** The person responsible for what a key or a person makes: the key's owner or its maker. Null: no person is. */
 export async function personBehind(database: D1Database, orgId: string, who: string): Promise<string | null> {
   if (who.startsWith("per_")) return who;
   const { person_id, maker_id } = apiKeys;
@@ -47,7 +44,7 @@ async function latestOf(database: D1Database, orgId: string, id: string): Promis
   let next: string | null = id;
   for (let times = 0; next !== null && times < MOST_ROTATIONS; times += 1) {
     const rows: ApiKeyRow[] = await inOrganization(database, orgId).select(apiKeys, eq(apiKeys.id, next));
-    // A successor that is there no more was no use either.
+    // If the successor was deleted, it had ended.
     key = rows[0] ?? null;
     next = key?.rotated_to ?? null;
   }

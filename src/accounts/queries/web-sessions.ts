@@ -1,7 +1,6 @@
 /**
- * Browsers that are signed in to the web page, and the codes they sign in with. Their look-ups have no scope, because they
- * are what gives a request its scope. A session has nothing of its own to be allowed: whoever looks one up is told of its
- * key or its person as they are at that moment.
+ * Browser sessions of the web page, and the codes for signing in. Their look-ups take no scope, because they determine
+ * the scope of the request. A session has no permissions of its own: a look-up returns its current key or person.
  */
 import { and, desc, eq, exists, gt, inArray, isNotNull, isNull, lte, notInArray, or, type SQL, sql } from "drizzle-orm";
 import type { OrganizationLimits, Role } from "../../contract/identity.ts";
@@ -28,15 +27,15 @@ export type NewSignInCode = Omit<SignInCodeRow, "org_id">;
 
 export interface FoundSession {
   readonly session: WebSessionRow;
-  /** Its key; null for a person's session, and where the key is there no more. */
+  /** The session's key; null for a person's session, or if the key no longer exists. */
   readonly key: ApiKeyRow | null;
-  /** What differs from `DEFAULT_LIMITS`. */
+  /** Values that differ from `DEFAULT_LIMITS`. */
   readonly limits: Partial<OrganizationLimits>;
-  /** Of the person whose session, or whose key, it is; null for a program's key, and for who is no member any more. */
+  /** The role of the owner of the session or its key; null for a program's key, and without a membership. */
   readonly role: Role | null;
 }
 
-/** The session whose cookie has this SHA-256 (hex), ended or not; null too where its organisation or project is going. */
+/** The session whose cookie has this SHA-256 (hex), ended or not; null also if its owner is being deleted. */
 export async function findSession(database: D1Database, hash: string): Promise<FoundSession | null> {
   const person = sql`coalesce(${apiKeys.person_id}, ${webSessions.person_id})`;
   const rows = await unscoped(database, "session by hash")
@@ -56,7 +55,7 @@ export async function findSession(database: D1Database, hash: string): Promise<F
   return rows[0] ?? null;
 }
 
-/** The code that has this SHA-256 (hex), ended or not; null once it is used. */
+/** The code with this SHA-256 (hex), ended or not; null if it does not exist or was used. */
 export async function findSignInCode(database: D1Database, hash: string): Promise<SignInCodeRow | null> {
   const rows = await unscoped(database, "sign-in code by hash")
     .select({ code: signInCodes })
@@ -66,7 +65,7 @@ export async function findSignInCode(database: D1Database, hash: string): Promis
   return rows[0]?.code ?? null;
 }
 
-/** Adds a code; the oldest of too many, and those that have ended, go. False: its key or its person is let in no more. */
+/** Adds a code; deletes ended and excess codes. Returns false if its key or person no longer has access. */
 export async function insertSignInCode(database: D1Database, orgId: string, code: NewSignInCode): Promise<boolean> {
   const owned = inOrganization(database, orgId);
   const now = code.created_at;
@@ -83,9 +82,9 @@ export async function insertSignInCode(database: D1Database, orgId: string, code
 }
 
 /**
- * Begins a session, and uses its code up where one is given (by its SHA-256): both or neither, so of two who have the same
- * code one gets in. The oldest of too many, and those that have ended, go. False: the code was used or has ended, or its
- * key or its person is let in no more.
+ * Starts a session and uses up its code, if one is given (by its SHA-256): both or neither, so of two requests with the
+ * same code one succeeds. Deletes ended sessions and the oldest of too many. Returns false if the code was used or has
+ * ended, or its key or person no longer has access.
  */
 export async function beginSession(
   database: D1Database,
@@ -107,9 +106,9 @@ export async function beginSession(
   return inserted.length > 0;
 }
 
-/** What somebody may see and end of an organisation's sessions. */
+/** The sessions of an organisation that a caller may see and end. */
 export interface SessionReach extends Reach {
-  /** A key, or a person: only what that signed in, a person by keys of theirs too. Null: everybody's. */
+  /** The key or person whose sessions are visible; for a person, also sessions of their keys. Null: all sessions. */
   readonly whose: string | null;
 }
 
@@ -123,13 +122,13 @@ export async function findWebSession(
   return rows[0] ?? null;
 }
 
-/** Sessions by the time they began, then id; at most `page.limit` of them. */
+/** Sessions ordered by start time, then id; at most `page.limit`. */
 export async function listWebSessions(database: D1Database, reach: SessionReach, page: Page): Promise<WebSessionRow[]> {
   const owned = inOrganization(database, reach.orgId);
   return await pageOf(webSessions, page, (beyond) => owned.select(webSessions, beyond, reached(owned, reach)));
 }
 
-/** False: there is no such session. */
+/** Returns false if there is no such session. */
 export async function deleteWebSession(database: D1Database, reach: SessionReach, id: string): Promise<boolean> {
   const owned = inOrganization(database, reach.orgId);
   const rows = await owned
@@ -138,7 +137,7 @@ export async function deleteWebSession(database: D1Database, reach: SessionReach
   return rows.length > 0;
 }
 
-/** Deletes at most `limit` sessions and codes of an organisation that ended before. True: there may be more. */
+/** Deletes at most `limit` sessions and `limit` codes of an organisation that ended before. True: there may be more. */
 export async function dropSignIns(
   database: D1Database,
   orgId: string,
@@ -171,7 +170,7 @@ function dropOldest(owned: InOrganization, whose: Whose): Write<WebSessionRow> {
   return owned.delete(webSessions, isTheirs(webSessions, whose), notInArray(webSessions.id, latest));
 }
 
-/** The key works, or the person is a member, of an organisation that is there. */
+/** The condition that the key is active, or the person is a member, and the organisation is not being deleted. */
 function isLetIn(owned: InOrganization, { key_id, person_id }: Whose, now: number): SQL {
   const open = exists(owned.select(organizations, isNull(organizations.deleted_at)));
   const key = () => owned.select(apiKeys, eq(apiKeys.id, key_id ?? ""), works(now));
@@ -187,7 +186,7 @@ function reached(owned: InOrganization, { projectId, whose }: SessionReach): Con
   return and(inProject, or(...theirs));
 }
 
-/** A session in the shape of the wire, member by member: the hash is not for it. */
+/** A session on the wire, copied field by field: the hash must not be included. */
 export function sessionViewOf(row: NewSession): SessionView {
   const { id, key_id, person_id, project_id, created_at, expires_at } = row;
   const times = { created_at: seconds(created_at), expires_at: seconds(expires_at) };

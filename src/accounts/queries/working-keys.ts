@@ -1,10 +1,10 @@
-/** Which keys work, and the end of all of them. */
+/** Which keys are active, and the revocation of all keys of a project or organisation. */
 import { and, eq, gt, isNull, or, type SQL, sql } from "drizzle-orm";
 import { type Condition, inOrganization, type Rows, type Write } from "../../kernel/db/scoped.ts";
 import { type ApiKeyRow, apiKeys } from "../tables.ts";
 import type { Reach } from "./projects.ts";
 
-/** The condition that it is let in at that time. */
+/** The condition that a key is active at that time. */
 export function works(now: number): SQL | undefined {
   return and(isNull(apiKeys.revoked_at), or(isNull(apiKeys.expires_at), gt(apiKeys.expires_at, now)));
 }
@@ -14,7 +14,7 @@ export function operatorKeys(database: D1Database, orgId: string, now: number): 
   return inOrganization(database, orgId).columns({ id: apiKeys.id }, apiKeys, works(now), mayAll);
 }
 
-/** Of a project, or of a whole organisation. */
+/** Revokes the keys of a project, or of a whole organisation. */
 export function revokeKeys(
   database: D1Database,
   { orgId, projectId }: Reach,

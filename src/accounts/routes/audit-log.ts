@@ -1,4 +1,4 @@
-/** The audit log, as it is read. Its entries are written around each change (src/kernel/http/audit.ts). */
+/** The route that reads the audit log. Its entries are written around each change (src/kernel/http/audit.ts). */
 import * as z from "zod";
 import { PageLimit, wholeNumber } from "../../contract/primitives.ts";
 import { readQuery } from "../../kernel/http/answer.ts";
@@ -36,7 +36,7 @@ export const auditOperations: readonly Operation[] = [
 async function listAuditLog(context: ApiContext): Promise<Response> {
   const { after, limit, who, action, target } = readQuery(context, AuditLogQuery);
   const { orgId, projectId } = context.var.caller;
-  // Whoever is of one project reads what was done there.
+  // A caller of one project sees only that project's entries.
   const asked = { who: who ?? null, action: action ?? null, target: target ?? null, project_id: projectId };
   const log = auditObject(context.env, orgId);
   const { entries, dropped } = await log.list({ ...asked, before: after ?? null, limit: limit + 1 });

@@ -1,7 +1,7 @@
 /**
- * The page that an invitation's link opens. The token stands behind the `#` of the link, which a browser sends to nobody:
- * the page reads it, takes it out of the address bar, and accepts the invitation when the person asks for that. Whatever
- * it shows of a reply is put in as text.
+ * The page that an invitation's link opens. The token is after the `#` of the link, which browsers do not send. The
+ * page reads it, removes it from the address bar, and accepts the invitation when the person confirms. Replies are
+ * shown as text, never as HTML.
  */
 import { html, raw } from "hono/html";
 import { htmlReply } from "../../kernel/http/html-reply.ts";
@@ -25,7 +25,7 @@ pre { padding: 0.75rem 1rem; background: var(--soft); border-radius: 6px; white-
 #problem { color: var(--bad); font-weight: 600; }
 `;
 
-/** Runs in the person's browser. It names no `</script>`, and uses nothing that the policy of the page refuses. */
+/** Runs in the person's browser. Must not contain `</script>`, or use what the page's policy forbids. */
 const SCRIPT = `
 const at = (id) => document.getElementById(id);
 const token = location.hash.slice(1);

@@ -1,4 +1,4 @@
-/** Keys: create, list, read, change, rotate, revoke. The key itself is in the answer that makes it, and nowhere after. */
+/** Routes for keys: create, list, read, change, rotate, revoke. The key itself is only in the reply that creates it. */
 
 import { EXAMPLE } from "../../contract/primitives.ts";
 import { CREATED_HEADERS, creationReply, readBody, readCreation } from "../../kernel/http/answer.ts";

@@ -1,4 +1,4 @@
-/** The caller, the organisation they are of, and for an operator every organisation of the deployment. */
+/** Routes for the caller, the caller's organisation, and, for an operator, every organisation of the deployment. */
 
 import type { Caller } from "../../contract/identity.ts";
 import { seconds } from "../../kernel/db/page.ts";
@@ -143,7 +143,7 @@ async function whoAmI(context: ApiContext): Promise<Response> {
   return context.json(await callerViewOf(context.env, context.var.caller));
 }
 
-/** The caller, in the shape of the wire. */
+/** The caller on the wire. */
 export async function callerViewOf(env: Env, caller: Caller): Promise<WhoAmI> {
   const { id, name } = await organizationOf(env, caller);
   const { expiresAt, session } = caller;
@@ -164,7 +164,7 @@ async function projectOf(env: Env, caller: Caller): Promise<WhoAmI["project"]> {
   return project === null ? null : { id: project.id, name: project.name };
 }
 
-/** Gone only if its deletion has begun since the caller was let in. */
+/** Throws only if the organisation's deletion started after the caller was identified. */
 async function organizationOf(env: Env, { orgId }: Caller): Promise<OrganizationRow> {
   const organization = await findOrganization(env.DB, orgId);
   if (organization !== null) return organization;

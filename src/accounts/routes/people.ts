@@ -1,4 +1,4 @@
-/** People of an organisation, and the invitations by which they become members. */
+/** Routes for people of an organisation, and for invitations. */
 
 import { Deleted } from "../../contract/endpoint.ts";
 import { EXAMPLE } from "../../contract/primitives.ts";
@@ -164,7 +164,7 @@ async function listInvited(context: ApiContext): Promise<Response> {
   return await pageReply(context, "an invitation", pages, invitationViewOf);
 }
 
-/** Refused to a key of one project. */
+/** Refuses a key of one project. */
 function wholeOrganization({ env, var: { caller } }: ApiContext): [D1Database, string] {
   const refused = refuseOneProject(caller);
   if (refused !== null) unwrap(refused);

@@ -1,4 +1,4 @@
-/** Projects: create, list, read, change. */
+/** Routes for projects: create, list, read, change. */
 
 import {
   CREATED_HEADERS,

@@ -1,4 +1,4 @@
-/** The row that a path names, of what the caller's organisation has. */
+/** The row of the caller's organisation that the path names. */
 
 import type { Caller } from "../../contract/identity.ts";
 import { Refusal } from "../../kernel/http/errors.ts";

@@ -1,6 +1,6 @@
 /**
- * Signing in to the web page: codes, the session a browser begins with one or with a key, and its end. The cookie that
- * carries it stands in session-cookie.ts, what it is good for in auth.ts.
+ * Routes for signing in to the web page: codes, sessions that start with a code or a key, and their end. For the cookie
+ * see session-cookie.ts, for a session's permissions callers.ts.
  */
 
 import { Deleted } from "../../contract/endpoint.ts";
@@ -148,7 +148,7 @@ function ownerOf(context: ApiContext, { code, key }: SessionRequest): Promise<Co
 async function ownerOfKey({ env, var: { now } }: ApiContext, key: string): Promise<CodeOwner | null> {
   const caller = readTokenKind(env, key) === "rk" ? await callerOfKey(env, sha256Hex(key)) : null;
   if (caller === null || isOver(caller, now())) return null;
-  // Nothing else counts these, and each is a row and an entry of the audit log. A code was counted when it was made.
+  // Nothing else limits these, and each one adds a row and an audit entry. A code was counted when it was created.
   if (await mayTryAgain(env, caller.who)) return sessionOwnerOf(caller);
   const message = "this key signed in too often: try again later";
   throw new Refusal({ code: "rate_limited", message, param: null }, { headers: { "retry-after": "60" } });
@@ -182,7 +182,7 @@ async function signOut(context: ApiContext): Promise<Response> {
   return context.json({ object: "session", id: session.id, deleted: true });
 }
 
-/** Whoever may not administer the organisation sees and ends what they signed in themselves. */
+/** A caller without `admin` sees and ends only sessions of the same key or person. */
 function reachOf({ orgId, projectId, who, permissions }: Caller): SessionReach {
   return { orgId, projectId, whose: permits(permissions, "admin") ? null : who };
 }

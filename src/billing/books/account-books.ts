@@ -1,10 +1,10 @@
 /**
- * The part of an organisation's object that keeps its books: reads what it agreed to, takes what runs and the API bring,
- * tells runs of money they wait for, and tends what follows (thresholds, months, the archive) from the object's alarm. What is
- * written, and when, stands in books.ts.
+ * The ledger part of an organisation's object. It reads the organisation's billing terms, takes items from runs and the
+ * API, notifies runs that wait for money, and does housekeeping (thresholds, months, the archive) from the object's
+ * alarm. The ledger's transactions are in books.ts.
  *
- * Invariants. What was used is taken in whatever else fails. Nothing is reserved while it is not known what the
- * organisation agreed to. A step of the alarm that fails is logged and tried again, and holds up no other.
+ * Invariants. Usage is recorded even if everything else fails. Nothing is reserved while the terms are unknown. A step
+ * of the alarm that fails is logged and retried, and does not delay the other steps.
  */
 
 import { LIMITS } from "../../contract/limits.ts";
@@ -42,7 +42,7 @@ const TERMS_KEPT_MS = 5 * 60_000;
 const TERMS = "terms";
 const NOTICES_A_SLICE = 50;
 
-/** The object that holds them. */
+/** The object that holds the ledger. */
 type Holder = Pick<DurableObjectState, "storage" | "waitUntil">;
 
 export class AccountBooks {
@@ -50,14 +50,14 @@ export class AccountBooks {
   readonly #env: Env;
   readonly #now: () => number;
   readonly #books: Books;
-  /** Smaller in tests. */
+  /** Tests use smaller bounds. */
   archiveBounds = ARCHIVE_BOUNDS;
-  /** When what failed outside is tried again, and how often it did. */
+  /** When failed steps are retried, and how often they have failed. */
   #again: { readonly failures: number; readonly at: number } | null = null;
-  /** Whether something is on its way to the stores. */
+  /** Whether a copy to the stores is in progress. */
   isCopying = false;
   #terms: Terms | null | undefined;
-  /** As it stands on disk. */
+  /** The terms as stored on disk. */
   #keptTerms: Terms | null | undefined;
 
   constructor(ctx: Holder, env: Env, now: () => number) {
@@ -102,11 +102,11 @@ export class AccountBooks {
     };
   }
 
-  /** Archived ones too. */
+  /** Includes archived entries. */
   async entries(query: EntriesQuery): Promise<EntriesPage> {
     if (!this.#books.areKept) return NO_ENTRIES;
     const { limit, kind, run_id, source_id } = query;
-    // One more than is asked for: it says whether there are more.
+    // Reads one more than the limit, to see whether there are more.
     const here = this.#books.entries.list({ ...query, limit: limit + 1 }).map(entryOf);
     const source_ids = source_id === null ? null : [source_id];
     const sought = { before: query.before ?? NEWEST, kind, run_id, source_ids };
@@ -123,7 +123,7 @@ export class AccountBooks {
     return found.entries.length < source_ids.length ? found : { ...found, next: null };
   }
 
-  /** Where those that are here are less than `most`, what is before them follows. */
+  /** If fewer than `most` entries are in the object, adds older ones from the archive. */
   async #withArchived(here: readonly LedgerEntry[], sought: Sought, most: number): Promise<EntriesPage> {
     const before = Math.min(this.#books.entries.firstNumber(), sought.before);
     if (here.length >= most || before <= 1) return { entries: here, next: null };
@@ -166,7 +166,7 @@ export class AccountBooks {
     return { entries, balance_micros, recomputed_micros, differences: found.all };
   }
 
-  /** What it agreed to is read anew, and whoever it concerns is told. */
+  /** The terms or budgets have changed: reads them again and notifies the runs concerned. */
   async changed(): Promise<void> {
     const known = this.#knownTerms();
     if (known !== null) this.#terms = { ...known, read_at: 0 };
@@ -203,7 +203,7 @@ export class AccountBooks {
     this.#again = failures === 0 ? null : { failures, at: now + backoffMs(failures, null, orgId) };
   }
 
-  /** Epoch milliseconds; null while there is nothing to tend. */
+  /** Epoch milliseconds; null if there is no housekeeping. */
   nextAt(): number | null {
     if (!this.#books.areKept) return null;
     const now = this.#now();
@@ -221,7 +221,7 @@ export class AccountBooks {
     return due.length === 0 ? null : Math.min(...due);
   }
 
-  /** False: it failed, which is logged. */
+  /** Returns false if the step failed, which is logged. */
   async #step(what: string, step: () => Promise<void>): Promise<boolean> {
     try {
       await step();
@@ -251,7 +251,7 @@ export class AccountBooks {
     this.#books.write(() => this.#books.spending.watch(means.month, means.terms.budgets, null, now));
   }
 
-  /** Those that would be granted something else now; on disk before they hear of it. */
+  /** Notifies runs that would now be granted another amount. Their rows are on disk before the notification. */
   #tellRuns(): void {
     const now = this.#now();
     const means = this.#books.means(this.#knownTerms(), now);
@@ -273,7 +273,7 @@ export class AccountBooks {
     return this.#terms;
   }
 
-  /** For a time when the database is away. */
+  /** The stored terms are used while the database is unavailable. */
   #keepTerms(): void {
     if (!this.#books.areKept || this.#terms === this.#keptTerms) return;
     this.#books.keepFact(TERMS, this.#terms);
@@ -289,7 +289,7 @@ export class AccountBooks {
     }
   }
 
-  /** What cannot be read anew stays as it is known. Throws where nothing is known. */
+  /** If the terms cannot be read, the known terms apply. Throws if none are known. */
   async #readTerms(org_id: string): Promise<Terms> {
     const known = this.#knownTerms();
     const now = this.#now();

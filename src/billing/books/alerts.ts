@@ -1,6 +1,6 @@
 /**
- * Tells that a threshold of a budget is crossed: a line of the log, always; webhooks that want to know; and an e-mail to
- * the organisation's owners where the deployment can send one. What is delivered may be delivered again, and is never lost.
+ * Reports that spending has crossed a threshold of a budget: always with a log line; with events for webhooks; and with
+ * an e-mail to the organisation's owners if the deployment can send one. A notice is delivered at least once.
  */
 
 import { logNotice } from "../../kernel/kit/log.ts";
@@ -11,7 +11,7 @@ import type { Subrequests } from "../../kernel/kit/subrequests.ts";
 import type { Notice } from "./budgets.ts";
 import { dollars } from "./holds.ts";
 
-/** Throws where a webhook could not be told, an e-mail was refused, or owners cannot be read. */
+/** Throws if a webhook could not be notified, an e-mail was refused, or the owners cannot be read. */
 export async function deliverNotice(env: Env, subrequests: Subrequests, orgId: string, notice: Notice): Promise<void> {
   const { at: _, crossed_in: _project, ...said } = notice;
   logNotice("budget.threshold", { org_id: orgId, ...said });
@@ -19,7 +19,10 @@ export async function deliverNotice(env: Env, subrequests: Subrequests, orgId: s
   await mailOwners(env, subrequests, orgId, { subject: subjectOf(notice), text: textOf(orgId, notice) });
 }
 
-/** The project it is about; of a key, the one whose run crossed it; of the organisation, whoever names such events. */
+/**
+ * A project's budget notifies that project. A key's budget notifies the project whose run crossed the threshold. The
+ * organisation's budget notifies every project whose webhooks name the event.
+ */
 async function tellWebhooks(env: Env, subrequests: Subrequests, orgId: string, notice: Notice): Promise<void> {
   const projectId = notice.target_kind === "project" ? notice.target_id : (notice.crossed_in ?? null);
   const events = [eventOf(notice)];

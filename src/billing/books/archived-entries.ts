@@ -1,4 +1,6 @@
-/** Archived entries, read from their files in the object store, the newest first, a page of files at a time. */
+/**
+ * Reads archived journal entries from their files in the object store, the newest first, one page of files at a time.
+ */
 import { LIMITS } from "../../contract/limits.ts";
 import type { LedgerEntry } from "../../contract/money.ts";
 import { runOfBatch } from "../../core/training/batch.ts";
@@ -10,32 +12,32 @@ import type { EntriesPage, EntriesQuery } from "../rpc.ts";
 import type { ArchivedFile } from "./archive.ts";
 import type { Books } from "./books.ts";
 
-/** Read by one call, of up to 1,000 entries each. */
+/** The files that one call reads, with up to 1,000 entries each. */
 const FILES_A_CALL = 300;
 
-/** Which of them are wanted. */
+/** The filter for entries. */
 export interface Sought {
-  /** Those with lower numbers. */
+  /** Only entries with lower numbers. */
   readonly before: number;
   readonly kind: EntriesQuery["kind"];
   readonly run_id: string | null;
   readonly source_ids: readonly string[] | null;
 }
 
-// A type and not an interface: SQLite's rows are records by name.
+// A type and not an interface: SQLite rows must be records with string keys.
 type Span = { first: number; last: number };
 
-/** Where entries may stand. */
+/** Where matching entries may be. */
 interface Places {
-  /** Null: anywhere. */
+  /** Ranges of entry numbers; null: anywhere. */
   readonly spans: readonly Span[] | null;
-  /** Below this number nothing was looked up; null: all was. */
+  /** Below this number nothing was looked up; null: everything was looked up. */
   readonly floor: number | null;
 }
 
 /**
- * Reads until it has `most` entries, and then what was read with the last of them, or `FILES_A_CALL` files. All that is
- * sought from `next` on is here; null: all there is.
+ * Reads until it has at least `most` entries, or has read `FILES_A_CALL` files. It returns all matching entries from
+ * the number `next` on; `next` null: there are no more.
  */
 export async function archivedEntries(env: Env, books: Books, sought: Sought, most: number): Promise<EntriesPage> {
   const { spans, floor } = placesOf(env, books, sought);
@@ -46,7 +48,7 @@ export async function archivedEntries(env: Env, books: Books, sought: Sought, mo
   let next: number | null = sought.before;
   for (let at = 0; at < FILES_A_CALL && entries.length < most; at += LIMITS.parallelFetches) {
     const batch = files.slice(at, Math.min(at + LIMITS.parallelFetches, FILES_A_CALL));
-    // What is not sought is let go of file by file: together they may hold hundreds of thousands of entries.
+    // Entries that do not match are dropped after each file: the files may hold hundreds of thousands.
     const read = await subrequests.six(batch, async (file) => {
       const all = await readFile(env, subrequests, books.owner(), file);
       return all.filter(isSought).reverse();
@@ -59,8 +61,8 @@ export async function archivedEntries(env: Env, books: Books, sought: Sought, mo
 }
 
 /**
- * What a run settled lies between the first and the last entry of its streams; what is posted once has its number. Of a
- * source that is a rollout or a batch its id says the run.
+ * A run's entries lie between the first and the last entry of its streams; an entry that is posted once has its number
+ * in `sources`. The id of a rollout or a batch contains its run.
  */
 function placesOf(env: Env, { rows }: Books, { before, kind, run_id, source_ids }: Sought): Places {
   if (run_id !== null) return { spans: spansOfRun(rows, run_id), floor: null };
@@ -94,7 +96,7 @@ function runOf(env: Env, sourceId: string): string | null {
   return parsed?.kind === "rollout" ? parsed.runId : runOfBatch(sourceId);
 }
 
-/** The newest first; one more than a call reads, where there are more. */
+/** The newest first. Returns one file more than a call reads, if there are more. */
 function filesOf({ archive }: Books, spans: readonly Span[] | null, before: number, floor: number): ArchivedFile[] {
   const limit = FILES_A_CALL + 1;
   if (spans === null) return archive.filesBefore(before, limit);

@@ -1,14 +1,14 @@
-/** The tables of an organisation's books. They are made with the first thing that is written there. */
+/** The tables of an organisation's ledger. They are created with the first write. */
 import { type MigratedStorage, type Migration, migrate } from "../../kernel/kit/migrate.ts";
 import type { Rows } from "../../kernel/kit/rows.ts";
 
-/** An object's storage, as far as the books need it. */
+/** The part of an object's storage that the ledger needs. */
 export type BooksStorage = MigratedStorage;
 
 /**
- * `entries`: the newest. `archive`: the files that hold the older ones, for ever. `sources`: what happens once besides the
- * ends and batches of runs, which are numbered, for ever; without an entry where it cost nothing. `months`: for ever. Of
- * `holds`, `spent`, `usage` and `notices` only what is not over.
+ * `entries`: the newest journal entries. `archive`: the files with older entries, kept for ever. `sources`: everything
+ * that is posted once, other than the numbered ends and batches of runs; kept for ever, and without an entry number if
+ * it cost nothing. `months`: kept for ever. `holds`, `spent`, `usage` and `notices` are deleted when they are over.
  */
 export const BOOKS_MIGRATIONS: readonly Migration[] = [
   {
@@ -48,7 +48,7 @@ export const BOOKS_MIGRATIONS: readonly Migration[] = [
     ],
   },
   {
-    // Entries of closed months had left for files, or were about to: with these the archive begins.
+    // Entries of closed months had been moved to files, or were about to be: the archive starts with these files.
     name: "0002_archive",
     statements: [
       "create table archive (first_entry integer primary key, last_entry integer not null, month text not null)",
@@ -73,12 +73,12 @@ export function makeBooks(storage: BooksStorage): void {
   migrate(storage, BOOKS_MIGRATIONS);
 }
 
-/** `2026-11`, in UTC. `at`: epoch milliseconds. */
+/** The month in UTC, such as `2026-11`. `at`: epoch milliseconds. */
 export function monthOf(at: number): string {
   return new Date(at).toISOString().slice(0, 7);
 }
 
-/** Epoch milliseconds of the end of a month such as `2026-11`, which is the beginning of the next. */
+/** The end of a month such as `2026-11`, which is the start of the next month, in epoch milliseconds. */
 export function endOfMonth(month: string): number {
   const [year = 0, number = 0] = month.split("-").map(Number);
   return Date.UTC(year, number, 1);

@@ -1,9 +1,9 @@
 /**
- * The books of an organisation: what its runs are charged, what it pays in, what is reserved. Everything here is one
- * transaction of the object's SQLite, without a wait in it; `account-books.ts` has what is around it.
+ * The ledger of an organisation: what its runs are charged, what it pays in, and what is reserved. Each operation is
+ * one transaction of the object's SQLite, without an await; `account-books.ts` does everything else.
  *
- * Invariants. The items of a run are taken in order, each once: the entry, the balances, the use and the cursor go
- * together. What is posted once is posted once for ever. No row is written for an organisation without activity.
+ * Invariants. The items of a run are taken in order, each once: the journal entry, the balances, the usage and the
+ * cursor are written together. What is posted once is never posted again. An organisation without activity has no rows.
  */
 import type { ChargeLines } from "../../contract/money.ts";
 import { Rows } from "../../kernel/kit/rows.ts";
@@ -18,7 +18,7 @@ import { Usage } from "./usage.ts";
 
 const OWNER = "org_id";
 const STREAMS: readonly Stream[] = ["ends", "pushes"];
-/** Taken of one order; the rest comes with the next. */
+/** The most items taken from one order; the next order brings the rest. */
 export const ITEMS_AT_ONCE = 1000;
 
 export class Books {
@@ -47,12 +47,12 @@ export class Books {
   get areKept(): boolean {
     if (this.#kept) return true;
     this.#kept = areKept(this.rows);
-    // They may have been made by an earlier release.
+    // The tables may come from an earlier release.
     if (this.#kept) this.#make();
     return this.#kept;
   }
 
-  /** All that `write` writes or nothing; the tables are made where there are none. */
+  /** Writes everything in `write` or nothing, and creates the tables if necessary. */
   write<T>(write: () => T): T {
     this.#make();
     this.#kept = true;
@@ -64,7 +64,7 @@ export class Books {
     this.#made = true;
   }
 
-  /** `terms` null: they are not known now. What was used is taken in all the same, and nothing more is reserved. */
+  /** `terms` null: they are currently unknown. Usage is recorded anyway, and nothing more is reserved. */
   settle({ run, items, hold, least = 0 }: SettleOrder, terms: Terms | null, now: number): SettleReply {
     return this.#writeFor(run.scope.orgId, () => {
       let left = ITEMS_AT_ONCE;
@@ -104,12 +104,12 @@ export class Books {
     });
   }
 
-  /** What grants depend on; null while the terms are not known. */
+  /** What grants depend on; null while the terms are unknown. */
   means(terms: Terms | null, now: number): Means | null {
     return terms === null || !this.areKept ? null : this.#means(terms, now);
   }
 
-  /** The month that something belongs to which is posted now. */
+  /** The month of anything that is posted now. */
   month(now: number): string {
     return monthOf(this.entries.timeFrom(now));
   }
@@ -119,14 +119,14 @@ export class Books {
     return this.rows.one<CursorRow>(query, runId, stream);
   }
 
-  /** Whose books these are. Only where they are kept. */
+  /** The organisation that owns the ledger. Call only if `areKept`. */
   owner(): string {
     this.#owner ??= this.fact<string>(OWNER);
     if (this.#owner === null) throw new Error("the books do not name their organisation");
     return this.#owner;
   }
 
-  /** One value that is kept under a name, as JSON. Only where books are kept. */
+  /** A value stored under a name, as JSON. Call only if `areKept`. */
   fact<Value>(name: string): Value | null {
     const row = this.rows.one<{ value: string }>("select value from facts where name = ?", name);
     return row === null ? null : JSON.parse(row.value);
@@ -168,7 +168,7 @@ export class Books {
     return { items: fresh.length, charged, cursor };
   }
 
-  /** A source that has an entry is passed over, under whatever number it comes. */
+  /** Skips a source that already has an entry, whatever its number. */
   #notEntered(items: readonly SettledItem[]): SettledItem[] {
     const seen = new Set<string>();
     return items.filter(({ kind, source_id }) => {
@@ -213,10 +213,10 @@ export class Books {
 
 export type CursorRow = { n: number; first_entry: number | null; last_entry: number | null };
 
-/** Of what an order holds of a stream: more is not looked at. */
+/** The most items of a stream in one order that are looked at. */
 const LONGEST = 10 * ITEMS_AT_ONCE;
 
-/** Those after the cursor, up to a gap. */
+/** The items after the cursor, up to a gap. */
 function nextItems(items: readonly SettledItem[], cursor: number, limit: number) {
   const fresh: SettledItem[] = [];
   let last = cursor;
@@ -229,7 +229,7 @@ function nextItems(items: readonly SettledItem[], cursor: number, limit: number)
   return { fresh, cursor: last };
 }
 
-/** Without an entry where it costs nothing. */
+/** No entry if the item costs nothing. */
 function entryOfItem(run: RunFacts, { kind, source_id }: SettledItem, charges: ChargeLines): NewEntry[] {
   const lines = chargeLines(charges);
   if (lines.length === 0) return [];
@@ -269,7 +269,7 @@ function sumOf(charges: ChargeLines): number {
   return Object.values(charges).reduce((sum, micros) => sum + micros, 0);
 }
 
-/** To a run that is charged nothing, or asks for nothing. */
+/** The grant for a run that is charged nothing, or asks for nothing. */
 export function granted(micros: number, now: number): HoldGrant {
   return { micros, until: now + HOLD_LEASE_MS, short: null };
 }
@@ -280,7 +280,7 @@ function checked(micros: number): number {
   return micros;
 }
 
-/** What an object says whose organisation is gone: nothing is left to be charged. */
+/** The reply when the organisation is deleted: everything counts as settled. */
 export function allTaken({ items, hold }: SettleOrder, now: number): SettleReply {
   const lastOf = (stream: Stream) => items[stream]?.at(-1)?.n ?? 0;
   return { settled: { ends: lastOf("ends"), pushes: lastOf("pushes") }, hold: hold === null ? null : granted(0, now) };

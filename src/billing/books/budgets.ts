@@ -1,8 +1,8 @@
 /**
- * What an organisation agreed to, and what of its budgets is spent in a month (UTC, by the time of posting).
+ * An organisation's billing terms, and its spending per month (UTC, by the time of posting).
  *
- * Invariants. Each threshold of a budget is noticed once in a month, in the transaction that crosses it, and stays until
- * it is delivered.
+ * Invariants. Each threshold of a budget is recorded once a month, in the transaction that crosses it, and is kept
+ * until its notice is delivered.
  */
 import type { BillingMode } from "../../contract/money.ts";
 import type { Rows } from "../../kernel/kit/rows.ts";
@@ -14,7 +14,7 @@ export type Budget = Pick<BudgetRow, "id" | "target_kind" | "target_id" | "limit
 export interface Terms {
   readonly org_id: string;
   readonly billing: BillingMode;
-  /** Null: any. */
+  /** Null: no limit. */
   readonly credit_limit_micros: number | null;
   readonly budgets: readonly Budget[];
   readonly read_at: number;
@@ -26,12 +26,12 @@ export interface Payer {
   readonly payer: string | null;
 }
 
-/** In percent of a budget. */
+/** Percentages of a budget. */
 export const THRESHOLDS = [50, 80, 100] as const;
 
 const DELIVERY_TRIES = 8;
 
-/** What an owner is told of a budget. */
+/** A notice to the owners about a budget. */
 export interface Notice {
   readonly month: string;
   readonly budget_id: string;
@@ -40,23 +40,23 @@ export interface Notice {
   readonly target_id: string;
   readonly limit_micros: number;
   readonly spent_micros: number;
-  /** When it was crossed, epoch milliseconds; and the project of the run that did, where one did. */
+  /** When the threshold was crossed, in epoch milliseconds; and the project of the run that crossed it, or null. */
   readonly at: number;
   readonly crossed_in?: string | null;
 }
 
-/** How far the balance may fall: 0 or less. */
+/** The lowest allowed balance: 0 or less. */
 export function floorOf({ billing, credit_limit_micros }: Terms): number {
   if (billing === "prepaid") return 0;
   return billing === "off" || credit_limit_micros === null ? Number.NEGATIVE_INFINITY : -credit_limit_micros;
 }
 
-/** What is spent of budgets stands under such a name: `organization`, `project pj_…`, `key key_…`. */
+/** The name under which spending of a budget is stored: `organization`, `project pj_…`, `key key_…`. */
 export function nameOf({ target_kind, target_id }: Pick<Budget, "target_kind" | "target_id">): string {
   return target_kind === "organization" ? "organization" : `${target_kind} ${target_id}`;
 }
 
-/** The names that somebody's charges count under. */
+/** The names under which a payer's charges are counted. */
 export function poolsNamed({ project_id, payer }: Payer): string[] {
   const project = project_id === null ? [] : [`project ${project_id}`];
   return ["organization", ...project, ...(payer === null ? [] : [`key ${payer}`])];
@@ -71,7 +71,7 @@ export class Spending {
     this.#rows = rows;
   }
 
-  /** By the names of budgets' targets. */
+  /** Spending by the name of the budget's target. */
   ofMonth(month: string): ReadonlyMap<string, number> {
     const rows = this.#rows.all<{ name: string; micros: number }>(
       "select name, micros from spent where month = ?",
@@ -94,7 +94,9 @@ export class Spending {
     }
   }
 
-  /** Notices what is crossed by now, of the budgets that apply to whoever was charged; null: of all. */
+  /**
+   * Records thresholds that are now crossed, for the budgets that apply to the charged payer; null: for all budgets.
+   */
   watch(month: string, budgets: readonly Budget[], payer: Payer | null, now: number): void {
     const charged = payer === null ? null : new Set(poolsNamed(payer));
     for (const budget of budgets) {
@@ -127,7 +129,7 @@ export class Spending {
     return found;
   }
 
-  /** A try that failed. False: there were enough of them. */
+  /** Counts a failed delivery. Returns false after `DELIVERY_TRIES` failures. */
   noteFailed({ month, budget_id, percent }: Notice): boolean {
     const key = [month, budget_id, percent];
     const tried =
@@ -139,7 +141,7 @@ export class Spending {
     this.#rows.set("notices", { month, budget_id, percent }, { delivered_at: now });
   }
 
-  /** Months before this one. */
+  /** Deletes spending and delivered notices of months before this one. */
   drop(month: string): void {
     this.#rows.all("delete from spent where month < ?", month);
     this.#rows.all("delete from notices where month < ? and delivered_at is not null", month);

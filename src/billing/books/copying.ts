@@ -1,6 +1,6 @@
 /**
- * What goes from the books to the stores: hours of use to the database, old entries to the object store. A slice of it is
- * done by each alarm. Each throws what a store throws; then nothing is marked, and the same is written again.
+ * Copies from the ledger to the stores: hours of usage to the database, old entries to the object store. Each alarm
+ * copies one slice. An error of a store is thrown; nothing is marked then, and the same data is written again.
  */
 
 import { ledgerFileKey } from "../../kernel/kit/names.ts";
@@ -9,11 +9,11 @@ import { writeUsageHours } from "../queries/books.ts";
 import { type ArchiveBounds, textOf } from "./archive.ts";
 import type { Books } from "./books.ts";
 
-/** In one alarm. */
+/** The most files in one alarm. */
 const FILES_A_SLICE = 10;
 const USAGE_BATCHES_A_SLICE = 10;
 const USAGE_ROWS_A_BATCH = 50;
-/** How long an hour of use waits for more to be copied with. */
+/** How long an hour of usage waits, so that several are copied together. */
 const COPY_WAIT_MS = 60_000;
 
 export async function archiveEntries(
@@ -43,7 +43,7 @@ export async function copyUsage(env: Env, books: Books, subrequests: Subrequests
   }
 }
 
-/** Epoch milliseconds; null where every hour of use is copied. */
+/** Epoch milliseconds; null if every hour of usage is copied. */
 export function usageDueAt({ usage }: Books): number | null {
   const since = usage.waitsSince();
   return since === null ? null : since + COPY_WAIT_MS;

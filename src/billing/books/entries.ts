@@ -1,9 +1,9 @@
 /**
- * Entries of the ledger, and the balances they make.
+ * The ledger's journal entries and account balances.
  *
- * Invariants. The lines of an entry add up to 0. An entry, the balances, the sums of its month and what it spends of
- * budgets are written in one transaction, which the caller opens. Entries are numbered from 1 without gaps, and the
- * time of one is never before that of the entry before it. The same kind, source and period are entered once.
+ * Invariants. The lines of an entry add up to 0. An entry, the balances, the sums of its month and its spending of
+ * budgets are written in one transaction, which the caller opens. Entries are numbered from 1 without gaps, and times
+ * never go backwards. Each kind, source and period is entered once.
  */
 import type { EntryKind, LedgerEntry } from "../../contract/money.ts";
 import type { Rows } from "../../kernel/kit/rows.ts";
@@ -29,7 +29,7 @@ export interface NewEntry {
   readonly note: string | null;
 }
 
-// Types and not interfaces: SQLite's rows are records by name.
+// Types and not interfaces: SQLite rows must be records with string keys.
 export type StoredEntry = Omit<NewEntry, "lines"> & { number: number; at: number; lines: string };
 
 export type MonthRow = {
@@ -39,7 +39,7 @@ export type MonthRow = {
   last_at: number;
   opening_micros: number;
   closing_micros: number;
-  /** JSON: what its entries did to each account. */
+  /** JSON: the month's change of each account. */
   accounts: string;
   closed_at: number | null;
 };
@@ -51,7 +51,7 @@ export class Entries {
     this.#rows = rows;
   }
 
-  /** Enters them in order; gives the numbers of the first and the last. Throws, and nothing is to be kept, where they are not sound. */
+  /** Enters them and returns the first and last number. Throws for an invalid entry; then roll back. */
   add(entries: readonly NewEntry[], now: number): { readonly first: number; readonly last: number } | null {
     if (entries.length === 0) return null;
     const before = this.lastMonth();
@@ -69,7 +69,7 @@ export class Entries {
     return { first, last };
   }
 
-  /** When something is posted now: not before what was posted last, nor into a month that is closed. */
+  /** The time of anything that is posted now: not before the last posting, nor in a closed month. */
   timeFrom(now: number): number {
     const last = this.lastMonth();
     if (last === null) return now;
@@ -93,20 +93,20 @@ export class Entries {
     return this.#rows.one<MonthRow>("select * from months where month = ?", month);
   }
 
-  /** Closed ones before this one, the latest first; null: the latest. */
+  /** Closed months before this one, the latest first; null: from the latest. */
   closedMonths(before: string | null, limit: number): MonthRow[] {
     const query = `select * from months where closed_at is not null and month < coalesce(?, '9999-99')
       order by month desc limit ?`;
     return this.#rows.all<MonthRow>(query, before, limit);
   }
 
-  /** Nothing is posted any more to a month that is over. */
+  /** Closes months that are over: nothing more is posted to them. */
   closeMonths(now: number): void {
     const query = "update months set closed_at = ? where closed_at is null and month < ?";
     this.#rows.all(query, now, monthOf(now));
   }
 
-  /** When the month that is open is over. */
+  /** The end of the open month. */
   closesAt(): number | null {
     const query = "select month from months where closed_at is null order by month limit 1";
     const open = this.#rows.one<{ month: string }>(query);
@@ -117,37 +117,37 @@ export class Entries {
     return this.lastMonth()?.last_entry ?? 0;
   }
 
-  /** The entry of a source; null where there is none, or it is archived. */
+  /** The entry of a source; null if there is none, or it is archived. */
   find(kind: EntryKind, sourceId: string, period: string): StoredEntry | null {
     const query = "select * from entries where source_id = ? and kind = ? and period = ?";
     return this.#rows.one<StoredEntry>(query, sourceId, kind, period);
   }
 
-  /** Newest first, of those that are not archived. */
+  /** The newest first, without archived entries. */
   list({ before, limit, kind, run_id, source_id }: EntriesQuery): StoredEntry[] {
     const conditions = ["number < ?"];
     if (source_id !== null) conditions.push("source_id = ?");
     if (run_id !== null) conditions.push("run_id = ?");
-    // In the words of the index, which leaves rollouts out.
+    // Repeats the condition of the index, which leaves out rollouts.
     if (kind !== null) conditions.push(kind === "rollout" ? "kind = ?" : "kind = ? and kind <> 'rollout'");
     const given = [source_id, run_id, kind].filter((value) => value !== null);
     const query = `select * from entries where ${conditions.join(" and ")} order by number desc limit ?`;
     return this.#rows.all<StoredEntry>(query, before ?? Number.MAX_SAFE_INTEGER, ...given, limit);
   }
 
-  /** The first that is here; the number of the next where none is. */
+  /** The number of the oldest entry in the object; if there is none, the number of the next entry. */
   firstNumber(): number {
     const query = "select min(number) as number from entries";
     return this.#rows.one<{ number: number | null }>(query)?.number ?? this.lastNumber() + 1;
   }
 
-  /** From this number on, at most `limit`. */
+  /** From `number` to `last`, at most `limit` entries. */
   from(number: number, last: number, limit: number): StoredEntry[] {
     const query = "select * from entries where number >= ? and number <= ? order by number limit ?";
     return this.#rows.all<StoredEntry>(query, number, last, limit);
   }
 
-  /** Newest first, of those that are not archived. */
+  /** The newest first, without archived entries. */
   ofSources(runId: string, sourceIds: readonly string[], before: number | null): StoredEntry[] {
     const query = `select * from entries where run_id = ? and source_id in (select value from json_each(?))
       and number < ? order by number desc`;
@@ -180,7 +180,7 @@ export class Entries {
   }
 }
 
-/** As the API gives it, and as archived files have it. */
+/** An entry as in the API and in archived files. */
 export function entryOf(row: StoredEntry): LedgerEntry {
   const lines: EntryLine[] = JSON.parse(row.lines);
   const { number, kind, source_id, period, project_id, run_id, payer, price_version, note } = row;
@@ -194,7 +194,7 @@ export function entryOf(row: StoredEntry): LedgerEntry {
 /** Micro-dollars by account. */
 export type Sums = Map<string, number>;
 
-/** Adds what an entry does to each account; gives what its lines add up to. */
+/** Adds an entry's change of each account to `sums`, and returns the sum of its lines. */
 export function sumLines({ lines }: Pick<StoredEntry, "lines">, sums: Sums): number {
   const parsed: EntryLine[] = JSON.parse(lines);
   for (const { account, micros } of parsed) sums.set(account, (sums.get(account) ?? 0) + micros);
@@ -208,7 +208,7 @@ export function monthStateOf(row: MonthRow): MonthState {
   return { month, first_entry, last_entry, entries, opening_micros, closing_micros, accounts, closed_at };
 }
 
-/** What it does to the balance. */
+/** The change of the balance. */
 export function amountOf(lines: readonly EntryLine[]): number {
   return lines.reduce((sum, { account, micros }) => (account === BALANCE ? sum + micros : sum), 0);
 }

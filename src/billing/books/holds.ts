@@ -1,10 +1,10 @@
 /**
- * Money that runs have reserved: what they may be charged, before they are.
+ * Money that runs have reserved for what they may be charged.
  *
- * Invariants. A grant is never more than the balance and each budget that applies leave after the reservations of other
- * runs. A reservation ends by its lease. One that got less than it asked for stays, even at 0, for the lease, so that
- * its run is told when there is more. Less than is of use to a run is left to others. What a run was charged always
- * counts, reserved or not.
+ * Invariants. A grant never exceeds what the balance and each applicable budget have left after the reservations of
+ * other runs. A reservation ends with its lease. A run that got less than it asked for keeps its row, even at 0, until
+ * the lease ends, so that it is notified when there is more. If less than a run's `least` is left, the run gets nothing
+ * and the money stays for others. What a run was charged always counts, reserved or not.
  */
 
 import type { Rows } from "../../kernel/kit/rows.ts";
@@ -14,7 +14,7 @@ import { type Budget, floorOf, nameOf, type Payer, poolsNamed, type Spending, ty
 import { BALANCE } from "./entries.ts";
 
 export const HOLD_LEASE_MS = 15 * 60_000;
-/** A run that was told to ask and has not is told again. */
+/** A run that was notified and has not asked is notified again after this time. */
 const TELL_AGAIN_MS = 10_000;
 
 export type HoldRow = {
@@ -22,14 +22,14 @@ export type HoldRow = {
   project_id: string;
   payer: string;
   asked: number;
-  /** Of less it has no use: it has nothing then. */
+  /** If less than this is available, the run gets nothing. */
   least: number;
   micros: number;
   until: number;
   told_at: number | null;
 };
 
-/** What a run asks for: all it could use, and the least that it can. */
+/** What a run asks for: the most and the least that it can use. */
 export type HoldOrder = Pick<HoldRow, "asked" | "least">;
 
 /** What a grant depends on. */
@@ -57,12 +57,12 @@ export class Holds {
     return sumOf(this.live(now));
   }
 
-  /** By the names of budgets' targets. */
+  /** By the name of the budget's target. */
   reservedByName(now: number): ReadonlyMap<string, number> {
     return byName(this.live(now));
   }
 
-  /** Sets what the run has reserved to what it asks for, or as much of it as there is. */
+  /** Sets the run's reservation to what it asks for, or to as much of it as is available. */
   ask(run: RunFacts, { asked, least }: HoldOrder, means: Means): HoldGrant {
     const { now } = means;
     const until = now + HOLD_LEASE_MS;
@@ -76,14 +76,14 @@ export class Holds {
     return { micros, until, short };
   }
 
-  /** All or nothing, for a run that is to begin. */
+  /** All or nothing, for a run that is about to start. */
   begin(run: RunFacts, asked: number, means: Means): HoldGrant {
     const offered = this.offer(run, asked, means, "first");
     if (offered.short === null) return this.ask(run, { asked, least: 0 }, means);
     return { micros: 0, until: means.now, short: offered.short };
   }
 
-  /** What it was charged comes off what it had reserved, which it keeps for another lease. Null: it had nothing. */
+  /** Subtracts a charge from the run's reservation and renews the lease. Null: the run had no reservation. */
   use(run: RunFacts, charged: number, now: number): HoldGrant | null {
     const before = this.live(now).find(({ run_id }) => run_id === run.run_id);
     if (before === undefined) return null;
@@ -94,7 +94,7 @@ export class Holds {
     return { micros: left(before.micros), until, short: null };
   }
 
-  /** What the run would get of this if it asked now. `which` of its rollouts it asks for, for the words of a refusal. */
+  /** What the run would get if it asked for this now. `which`: the rollouts, for the message of a refusal. */
   offer(
     { run_id, scope, payer }: RunFacts,
     asked: number,
@@ -106,12 +106,12 @@ export class Holds {
     const pools = poolsOf(this.#pools(held, means), { project_id: scope.projectId, payer });
     const [tightest] = pools.sort((one, other) => one.left - other.left);
     if (asked === 0 || tightest === undefined || tightest.left + own >= asked) return { micros: asked, short: null };
-    // Below 0 it is owed: that is missing as well.
+    // A negative amount is owed, and is also missing.
     const left = tightest.left + own;
     return { micros: Math.max(0, left), short: shortOf(asked, left, tightest.budget, which) };
   }
 
-  /** Runs that would get another grant now, and have not just been told so. */
+  /** Runs that would get another grant now and were not notified recently. */
   toTell(means: Means): HoldRow[] {
     return this.#unsettled(means).filter(({ told_at }) => told_at === null || told_at + TELL_AGAIN_MS <= means.now);
   }
@@ -120,7 +120,7 @@ export class Holds {
     for (const run_id of runIds) this.#rows.set("holds", { run_id }, { told_at: now });
   }
 
-  /** Epoch milliseconds: the end of the first lease, or when somebody is to be told. */
+  /** Epoch milliseconds: the end of the first lease, or when a run must be notified. */
   nextAt(means: Means | null, now: number): number | null {
     const leases = this.#rows.one<{ at: number | null }>("select min(until) as at from holds")?.at ?? null;
     if (leases === null) return null;
@@ -129,7 +129,7 @@ export class Holds {
     return Math.max(now, Math.min(leases, ...tells));
   }
 
-  /** Whether some run got less than it asked for: of a budget, it may get more in another month. */
+  /** Whether some run got less than it asked for. If a budget is the reason, it may get more next month. */
   anyShort(): boolean {
     return this.#rows.one("select 1 from holds where micros < asked limit 1") !== null;
   }
@@ -156,7 +156,7 @@ export class Holds {
     });
   }
 
-  /** The balance and the budgets, without what is held of them, by what they are of. */
+  /** What is left of the balance and of each budget after all reservations, by name. */
   #pools(held: readonly HoldRow[], { terms, balance, month }: Means): ReadonlyMap<string, Pool> {
     const sums = byName(held);
     const spent = this.#spending.ofMonth(month);
@@ -169,7 +169,7 @@ export class Holds {
   }
 }
 
-/** Micro-dollars that are reserved where there are so many. */
+/** The amount to reserve of what is left, in micro-dollars. */
 function granted({ asked, least }: HoldOrder, left: number): number {
   const micros = Math.max(0, Math.min(asked, left));
   return micros < Math.min(least, asked) ? 0 : micros;
@@ -181,7 +181,7 @@ interface Pool {
   readonly left: number;
 }
 
-/** Those that a payer draws on. */
+/** The pools that a payer draws from. */
 function poolsOf(pools: ReadonlyMap<string, Pool>, payer: Payer): Pool[] {
   return [BALANCE, ...poolsNamed(payer)].flatMap((of) => pools.get(of) ?? []);
 }
@@ -196,7 +196,7 @@ function sumOf(holds: readonly HoldRow[]): number {
   return holds.reduce((sum, { micros }) => sum + micros, 0);
 }
 
-/** `left`: what it leaves the run, which is negative where more is owed or spent than there was. */
+/** `left`: what the pool leaves for the run; negative if more is owed or spent than available. */
 function shortOf(asked: number, left: number, budget: Budget | null, which: "first" | "next"): HoldShort {
   const shortfall_micros = asked - left;
   const of = { organization: "the organisation", project: "the project", key: "the key or person that started it" };
@@ -206,7 +206,7 @@ function shortOf(asked: number, left: number, budget: Budget | null, which: "fir
   return { by: budget === null ? "balance" : "budget", budget_id: budget?.id ?? null, shortfall_micros, reason };
 }
 
-/** `$1.25`, `−$0.000001`: to the micro-dollar, and at least to the cent. */
+/** `$1.25`, `−$0.000001`: six decimals, without trailing zeros but at least two decimals. */
 export function dollars(micros: number): string {
   const [whole = "0", part = ""] = (Math.abs(micros) / 1_000_000).toFixed(6).split(".");
   return `${micros < 0 ? "−" : ""}$${whole}.${part.replace(/0{1,4}$/, "")}`;

@@ -1,9 +1,9 @@
 /**
- * What was used in each hour (UTC, by the time it was posted), by project, payer, environment, model and kind: kept here
- * until the hour is over and the database has it.
+ * Usage per hour (UTC, by the time of posting), by project, payer, environment, model and kind. Kept here until the
+ * hour is over and copied to the database.
  *
- * Invariants. An hour has at most `BUCKETS` of them, besides one a project and kind for all the others. What is copied
- * is the whole hour so far, so a copy may be written any number of times.
+ * Invariants. An hour has at most `BUCKETS` buckets, plus one per project and kind for everything else. A copy contains
+ * the whole hour so far, so it may be written any number of times.
  */
 import type { ChargeLines } from "../../contract/money.ts";
 import type { Rows } from "../../kernel/kit/rows.ts";
@@ -12,10 +12,10 @@ import type { UsageHourRow } from "../tables.ts";
 
 const HOUR = 3_600_000;
 export const BUCKETS = 1000;
-/** The payer, environment and model of whatever came after them. */
+/** The payer, environment and model of the bucket for everything else. */
 export const OTHER = "other";
 
-// Types and not interfaces: SQLite's rows are records by name.
+// Types and not interfaces: SQLite rows must be records with string keys.
 export type Bucket = {
   readonly project_id: string;
   readonly payer: string;
@@ -27,7 +27,7 @@ export type Bucket = {
 type UsageRow = Bucket & { hour: number; counts: string; lines: string; version: number };
 type Key = Bucket & { readonly hour: number };
 
-/** A copy that is to be written, and of what version it is. */
+/** A copy to be written, and its version. */
 export interface UsageCopy {
   readonly key: Key;
   readonly version: number;
@@ -63,7 +63,7 @@ export class Usage {
     );
   }
 
-  /** What has no copy yet, the longest waiting first. */
+  /** Changed rows that are not copied yet, the longest waiting first. */
   toCopy(limit: number): UsageCopy[] {
     const query = "select * from usage where version > copied order by since limit ?";
     return this.#rows.all<UsageRow>(query, limit).map(({ counts, lines, version, ...row }) => {
@@ -74,7 +74,7 @@ export class Usage {
     });
   }
 
-  /** Since when the first of it has waited. */
+  /** Since when the oldest uncopied change has waited. */
   waitsSince(): number | null {
     const query = "select min(since) as since from usage where version > copied";
     return this.#rows.one<{ since: number | null }>(query)?.since ?? null;
@@ -84,7 +84,7 @@ export class Usage {
     for (const { key, version } of copies) this.#rows.set("usage", key, { copied: version });
   }
 
-  /** Hours that are over and copied. */
+  /** Deletes hours that are over and copied. */
   drop(now: number): void {
     this.#rows.all("delete from usage where hour < ? and version = copied", now - (now % HOUR));
   }

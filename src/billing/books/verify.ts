@@ -1,13 +1,10 @@
-/**
- * Whether the books hold: everything that follows from the entries is made again from them, and compared. Whatever
- * differs is named, and nothing is changed.
- */
+/** Verifies the ledger: recomputes everything from the entries and reports every difference. Changes nothing. */
 import type { LedgerDifference } from "../rpc.ts";
 import type { Books } from "./books.ts";
 import { BALANCE, type MonthRow, type Sums, sumLines } from "./entries.ts";
 
 const PAGE = 1000;
-/** Of one kind of difference; more of it says nothing more. */
+/** The most differences reported of one kind. */
 const TOLD = 100;
 
 export class Differences {
@@ -24,13 +21,13 @@ export class Differences {
   }
 }
 
-/** What entries come to: of a month, and of all. */
+/** The sums and number of all entries. */
 export interface Recomputed {
   readonly accounts: Sums;
   readonly entries: number;
 }
 
-/** Recomputes balances and months from the entries that are here and from the sums of those that are archived. */
+/** Recomputes balances and months from the entries in the object and the sums of archived entries. */
 export function verifyBooks(books: Books, found: Differences): Recomputed {
   const months = books.rows.all<MonthRow>("select * from months order by month");
   const accounts: Sums = new Map();
@@ -44,7 +41,7 @@ export function verifyBooks(books: Books, found: Differences): Recomputed {
     found.add(`opening balance of ${month.month}`, balance, month.opening_micros);
     const isHere = month.last_entry >= oldest;
     const sums = isHere ? sumEntries(books, month, oldest, found) : parsedSums(month);
-    // What is archived of the first month that is here is left once the months before it are taken off.
+    // If the oldest month is partly archived: the archived sums minus the earlier months give its archived part.
     if (isHere) move(archived, sums, 1);
     compareSums(month, sums, found);
     if (isHere) archived.clear();
@@ -70,7 +67,7 @@ export function verifyBooks(books: Books, found: Differences): Recomputed {
   return { accounts, entries: next - 1 };
 }
 
-/** What is posted once points at its entry, as long as that is here. */
+/** Each source must point to its entry, as long as the entry is not archived. */
 function verifySources({ rows }: Books, found: Differences): void {
   const lost = rows.all<{ number: number; source_id: string }>(
     `select s.number, s.source_id from sources s where s.number >= (select min(number) from entries)

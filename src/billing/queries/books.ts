@@ -1,13 +1,13 @@
 /**
- * What the books of an organisation need of the database: what it agreed to, and where its use of hours goes. The authority
- * is the organisation's object; whoever writes here writes the same again after a kill.
+ * The ledger's queries to the database: billing terms, and copies of hourly usage. The authoritative data is in the
+ * organisation's object; after a kill, the same rows are written again.
  */
 import { asc } from "drizzle-orm";
 import { type OrganizationRow, organizations } from "../../kernel/db/schema.ts";
 import { inOrganization } from "../../kernel/db/scoped.ts";
 import { type BudgetRow, budgets, type UsageHourRow, usageHours } from "../tables.ts";
 
-/** How it is charged, also of one whose deletion has begun, and its budgets. */
+/** The organisation's billing settings, also if its deletion has started, and its budgets. */
 export async function readTerms(
   database: D1Database,
   orgId: string,
@@ -23,7 +23,7 @@ export async function readTerms(
   return { organization: found[0] ?? null, budgets: all };
 }
 
-/** Whole hours, written over what is there; at most 50 of them. */
+/** Writes whole hours over existing rows; at most 50 rows. */
 export async function writeUsageHours(
   database: D1Database,
   orgId: string,

@@ -1,4 +1,4 @@
-/** Budgets: what may be charged in a month, one for each organisation, project, or key or person that begins runs. */
+/** Budgets: the most that may be charged in a month to an organisation, a project, or a key or person. */
 import { and, count, eq, exists, isNull, type SQL, sql } from "drizzle-orm";
 import { LIMITS } from "../../contract/limits.ts";
 import { type Remembered, rememberIf, violatedTable } from "../../kernel/db/idempotency-keys.ts";
@@ -14,13 +14,13 @@ export async function findBudget(database: D1Database, orgId: string, id: string
   return rows[0] ?? null;
 }
 
-/** By time of creation, then id; at most `page.limit` of them. */
+/** Ordered by creation time, then id; at most `page.limit` rows. */
 export async function listBudgets(database: D1Database, orgId: string, page: Page): Promise<BudgetRow[]> {
   const owned = inOrganization(database, orgId);
   return await pageOf(budgets, page, (beyond) => owned.select(budgets, beyond));
 }
 
-/** `taken`: the Idempotency-Key has made something; `target_taken`: so has another budget the target; `full`: no room. */
+/** `taken`: the Idempotency-Key was used; `target_taken`: the target has a budget; `full`: the maximum is reached. */
 export async function insertBudget(
   database: D1Database,
   orgId: string,
@@ -44,7 +44,7 @@ export async function insertBudget(
   }
 }
 
-/** Null when there is none any more. */
+/** Null if the budget does not exist. */
 export async function updateBudget(
   database: D1Database,
   orgId: string,

@@ -1,4 +1,4 @@
-/** Lists of prices. The one a deployment begins with is code; each stored one takes the place of another at its time. */
+/** Price lists. The first list of a deployment is code; each stored list replaces the previous one at its time. */
 import { and, asc, count, desc, eq, exists, getTableColumns, gt, lte, ne, notExists, sql } from "drizzle-orm";
 import { LIMITS } from "../../contract/limits.ts";
 import type { PriceList } from "../../contract/money.ts";
@@ -7,7 +7,7 @@ import { inOrganization, unscoped } from "../../kernel/db/scoped.ts";
 import { DEFAULT_PRICES } from "../default-prices.ts";
 import { type PriceListRow, priceLists } from "../tables.ts";
 
-/** The list in force at `now` (epoch seconds), and behind it those that are to come, the next one first. */
+/** The list in force at `now` (epoch seconds), followed by future lists, the next one first. */
 export async function pricesFrom(database: D1Database, now: number): Promise<[PriceList, ...PriceList[]]> {
   const all = unscoped(database, "prices");
   const [begun, coming] = await all.batch([
@@ -35,13 +35,13 @@ export async function findPriceList(database: D1Database, version: string): Prom
 }
 
 /**
- * `taken`: the Idempotency-Key has made something; `version_taken`: the version is there; `time_taken`: another version
- * begins at that time; `full`: as many are to come as may.
+ * `taken`: the Idempotency-Key was already used; `version_taken`: the version exists; `time_taken`: another version
+ * starts at that time; `full`: the maximum number of future lists is reached.
  */
 export async function insertPriceList(
   database: D1Database,
   row: PriceListRow,
-  /** In the organisation of the operator who asks. */
+  /** `orgId`: the organisation of the operator who sends the request. */
   made: { readonly orgId: string; readonly remembered: Remembered | null },
 ): Promise<"inserted" | "full" | "taken" | "time_taken" | "version_taken"> {
   if (row.version === DEFAULT_PRICES.version) return "version_taken";
@@ -55,7 +55,7 @@ export async function insertPriceList(
     .select({ n: count() })
     .from(priceLists)
     .where(gt(priceLists.effective_from, Math.floor(created_at / 1000)));
-  // Asked by the statement that writes: of two that come at once the second finds the first.
+  // The inserting statement checks this itself: of two concurrent requests, the second sees the first.
   const values = Object.entries(getTableColumns(priceLists)).map(([name, column]) => {
     return sql`${sql.param(Reflect.get(row, name), column)}`;
   });

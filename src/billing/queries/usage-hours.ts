@@ -1,4 +1,4 @@
-/** What an organisation used, by the hour: a copy of what its books count. */
+/** An organisation's usage per hour: a copy of what its ledger counts. */
 import { and, gte, lt, type SQL, sql } from "drizzle-orm";
 import { CHARGE_LINES, type ChargeLine } from "../../contract/money.ts";
 import { inOrganization } from "../../kernel/db/scoped.ts";
@@ -6,19 +6,19 @@ import { usageHours } from "../tables.ts";
 import { USE_COUNTS, type UsageGroup, type UseCount } from "../wire.ts";
 
 export interface UsageQuery {
-  /** Null: of any project. */
+  /** Null: all projects. */
   readonly projectId: string | null;
-  /** Epoch seconds; whole buckets. */
+  /** Epoch seconds; multiples of `width`. */
   readonly from: number;
   readonly to: number;
   /** Seconds of a bucket. */
   readonly width: 3600 | 86400;
   readonly groups: readonly UsageGroup[];
-  /** Rows at most. */
+  /** The most rows. */
   readonly limit: number;
 }
 
-/** The sums of one group in one bucket. A name is null where the rows are not grouped by it. */
+/** The sums of one group in one bucket. A name is null if the rows are not grouped by it. */
 export interface UsageSums {
   readonly bucket: number;
   readonly names: Readonly<Record<UsageGroup, string | null>>;
@@ -34,13 +34,15 @@ const COLUMN_OF = {
   kind: usageHours.kind,
 } as const satisfies Record<UsageGroup, unknown>;
 
-/** Written out: a parameter would be no whole number to D1, and so no quotient by it. */
+/**
+ * Literals, not parameters: D1 would bind a parameter as a float, and the division would not be an integer division.
+ */
 const BUCKET_OF = {
   3600: sql<number>`${usageHours.hour} / 3600 * 3600`,
   86400: sql<number>`${usageHours.hour} / 86400 * 86400`,
 } as const;
 
-/** By an index; it reads a row for each hour and whatever was used in it. In order of time, then of names. */
+/** Uses an index and reads one row for each hour and combination of names. Ordered by time, then by names. */
 export async function usageBetween(database: D1Database, orgId: string, query: UsageQuery): Promise<UsageSums[]> {
   const { projectId, from, to, groups, limit } = query;
   const bucket = BUCKET_OF[query.width];

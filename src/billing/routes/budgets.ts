@@ -1,4 +1,4 @@
-/** Budgets: what an organisation, one of its projects, or one key or person may spend in a month. */
+/** Routes for budgets: what an organisation, a project, or a key or person may spend in a month. */
 
 import { EXAMPLE } from "../../contract/primitives.ts";
 import { serviceOf } from "../../kernel/http/operation.ts";

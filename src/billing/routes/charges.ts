@@ -1,4 +1,4 @@
-/** What the rollouts of a run are charged, made again and compared. */
+/** The route that recomputes and compares the charges of a run's rollouts. */
 import * as z from "zod";
 import { ChargeAudit } from "../../contract/audit.ts";
 import { wholeNumber } from "../../contract/primitives.ts";
@@ -10,7 +10,7 @@ const ChargesQuery = z.strictObject({
   after: wholeNumber(0).default(0).describe("`next` of the previous slice"),
 });
 
-/** CPU of a slice of 250 rollouts, in milliseconds. */
+/** CPU time for a slice of 250 rollouts, in milliseconds. */
 const CHARGES_COST_MS = 20;
 
 const service = serviceOf<BillingService>("billing");

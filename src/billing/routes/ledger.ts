@@ -1,4 +1,4 @@
-/** Prices, the balance and the ledger of an organisation, and what an operator posts to it. */
+/** Routes for prices, balance and ledger of an organisation, and for an operator's postings. */
 import * as z from "zod";
 import {
   ENTRY_KINDS,
@@ -180,7 +180,7 @@ async function listEntries(context: ApiContext): Promise<Response> {
   return context.json(pageOfEntries(page));
 }
 
-/** An entry is known by its number; the next page comes after what was looked at, which may be more than was found. */
+/** An entry is identified by its number. The next page continues after what was read, even if fewer entries matched. */
 function pageOfEntries({ entries, next }: EntriesPage) {
   const first_id = entries[0] === undefined ? null : String(entries[0].number);
   const last = next ?? entries.at(-1)?.number;
@@ -204,7 +204,7 @@ async function createAdjustment(context: ApiContext): Promise<Response> {
   return madeReply(context, `/v1/ledger?source_id=${encodeURIComponent(id)}`, value, replayed);
 }
 
-/** What was made and has no address of its own: it is found by a query. */
+/** The reply for something without its own address: the location is a query that finds it. */
 function madeReply(context: ApiContext, location: string, value: object, replayed: boolean): Response {
   context.header("location", location);
   if (replayed) context.header("idempotent-replayed", "true");

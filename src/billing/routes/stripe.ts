@@ -1,4 +1,6 @@
-/** Paying through Stripe, and what Stripe tells of it. Neither is there before the deployment has an account. */
+/**
+ * Routes for payments through Stripe, and for Stripe's events. They answer 404 if the deployment has no Stripe account.
+ */
 
 import { AnyObject } from "../../contract/primitives.ts";
 import { IDEMPOTENCY_HEADER, readCreation } from "../../kernel/http/answer.ts";

@@ -1,4 +1,4 @@
-/** What an organisation used, and its statements month by month. */
+/** Routes for an organisation's usage and its monthly statements. */
 import * as z from "zod";
 import { Month } from "../../contract/money.ts";
 import { wholeNumber } from "../../contract/primitives.ts";

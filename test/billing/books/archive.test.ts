@@ -1,4 +1,4 @@
-/** The archive of the books: what is in it, what it costs, and books that were made before there was one. */
+/** The ledger's archive: its content, its cost, and ledgers that are older than the archive. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { AccountBooks } from "../../../src/billing/books/account-books.ts";
@@ -34,7 +34,7 @@ async function rowsUsed(org: Organization, use: (books: AccountBooks) => Promise
   });
 }
 
-/** An organisation with so many archived files. */
+/** An organisation with this many archived files. */
 async function withFiles(files: number): Promise<Organization> {
   const org = await newOrganization("postpaid");
   await org.inside(async (object, { storage }) => {
@@ -53,7 +53,7 @@ async function withFiles(files: number): Promise<Organization> {
   return org;
 }
 
-test("what a settlement reads does not grow with the archive", async () => {
+test("the reads of a settlement do not grow with the archive", async () => {
   const costs: number[] = [];
   for (const files of [10, 5000]) {
     const org = await withFiles(files);
@@ -68,7 +68,7 @@ test("what a settlement reads does not grow with the archive", async () => {
   expect(many).toBeLessThan(few + 10);
 });
 
-test("a settlement writes 12 rows, and 3 for each end that is charged", async () => {
+test("a settlement writes 12 rows, and 3 for each charged end", async () => {
   const org = await newOrganization("prepaid");
   await org.account().post(topUp(org, 1_000_000));
   const written: number[] = [];
@@ -85,7 +85,7 @@ test("a settlement writes 12 rows, and 3 for each end that is charged", async ()
   expect(written.slice(1)).toEqual([12 + 3, 12 + 3 * 100]);
 });
 
-test("an hour of use is copied with 1 row, and a file of entries is archived with 2 rows and 1 for each entry", async () => {
+test("copying an hour of usage writes 1 row, and archiving a file writes 2 rows and 1 for each entry", async () => {
   const org = await newOrganization("postpaid");
   await rowsUsed(org, (books) => books.settle(orderOf(org, "run_1", endsOf("run_1", 1, [1, 2, 3, 4, 5, 6]))));
   const copied = await rowsUsed(org, (books) => books.tend(), START + 60_000);
@@ -96,7 +96,7 @@ test("an hour of use is copied with 1 row, and a file of entries is archived wit
   expect([copied.written, archived.written]).toEqual([1, 2 + 3]);
 });
 
-test("the oldest entries are archived once there are a file's more than are kept, and lists read on in the files", async () => {
+test("entries are archived once a whole file exceeds the kept ones, and lists continue in the files", async () => {
   const org = await newOrganization("postpaid");
   await org.inside((object) => {
     object.books.archiveBounds = { kept: 3, entriesAFile: 2 };
@@ -137,7 +137,7 @@ async function filesOf({ id }: Organization): Promise<{ name: string; text: stri
   );
 }
 
-/** Books as the release before the archive left them: one month closed, its last entry about to leave for its file. */
+/** A ledger from before the archive: one month is closed, and its last entry is about to be moved to a file. */
 async function withOldBooks(): Promise<Organization> {
   const org = await newOrganization("postpaid");
   const [first] = BOOKS_MIGRATIONS;
@@ -177,7 +177,7 @@ async function withOldBooks(): Promise<Organization> {
   return org;
 }
 
-test("books of an earlier release open: what had left or was about to is read from its files, and all of it adds up", async () => {
+test("a ledger of an earlier release opens: moved entries are read from files, and all adds up", async () => {
   const org = await withOldBooks();
   const account = org.account();
   const query = { before: null, limit: 10, kind: null, run_id: "run_1", source_id: null };

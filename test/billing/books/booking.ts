@@ -1,4 +1,4 @@
-/** Orders as runs and the API send them to an organisation's books, and the real object that keeps them. */
+/** Orders as runs and the API send them to an organisation's ledger, and the real object that keeps it. */
 import { env } from "cloudflare:workers";
 import { AccountObject } from "../../../src/billing/object.ts";
 import type { BooksRpc, Posting, RunFacts, SettledItem, SettleOrder } from "../../../src/billing/rpc.ts";
@@ -18,7 +18,7 @@ export interface Organization {
   readonly budget: (limit_micros: number, of?: readonly [kind: string, id: string]) => Promise<string>;
 }
 
-/** One with a row in the database. */
+/** An organisation with a row in the database. */
 export async function newOrganization(
   billing: BillingMode,
   credit_limit_micros: number | null = null,
@@ -55,7 +55,7 @@ export function factsOf({ id: orgId }: Pick<Organization, "id">, run_id: string)
   return { scope: { orgId, projectId: "pj_1" }, run_id, payer: "key_1", ...facts };
 }
 
-/** Ends of a run from the number `first` on, each for this price. */
+/** Ends of a run, numbered from `first`, with these prices. */
 export function endsOf(run_id: string, first: number, prices: readonly number[]): SettledItem[] {
   return prices.map((price, index) => {
     const n = first + index;

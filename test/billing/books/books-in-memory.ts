@@ -1,4 +1,4 @@
-/** Books over a database of Node's own, in which any write may fail as if the process had died. */
+/** A ledger in Node's own SQLite, in which any write can fail as if the process had died. */
 import { DatabaseSync } from "node:sqlite";
 import type { BooksStorage } from "../../../src/billing/books/books-schema.ts";
 
@@ -9,7 +9,7 @@ export class Died extends Error {
 export class MemoryStorage implements BooksStorage {
   readonly #database = new DatabaseSync(":memory:");
   readonly #kept = new Map<string, unknown>();
-  /** Writes until one of them kills; null: none does. */
+  /** The number of writes after which the process dies; null: never. */
   diesAfter: number | null = null;
 
   readonly sql: BooksStorage["sql"] = {
@@ -38,7 +38,7 @@ export class MemoryStorage implements BooksStorage {
     }
   }
 
-  /** What `use` writes is undone in the end; much faster than a database for each. */
+  /** Undoes the writes of `use` afterwards; much faster than a new database each time. */
   undone(use: () => void): void {
     this.#database.exec("savepoint history");
     try {

@@ -1,6 +1,6 @@
 /**
- * The archive and the hours of use while everything around the books fails: stores that refuse, stores that take and do not
- * say so, and objects that are killed at any write and any call to the outside.
+ * The archive and the hours of usage while everything around the ledger fails: stores that refuse, stores that accept
+ * without an answer, and objects that are killed at any write and any call.
  */
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
@@ -13,7 +13,7 @@ import { TIMES } from "./histories.ts";
 
 const START = Date.UTC(2026, 9, 30);
 
-/** What becomes of a call to a store. */
+/** The outcome of a call to a store. */
 type Fate = "fine" | "refused" | "unheard" | "killed before" | "killed after";
 
 const event = fc.oneof(
@@ -22,13 +22,13 @@ const event = fc.oneof(
   fc.record({ what: fc.constant("wait" as const), hours: fc.constantFrom(0.02, 1, 24 * 20) }),
 );
 const fate = fc.constantFrom<Fate>("fine", "fine", "fine", "refused", "unheard", "killed before", "killed after");
-/** Of the stores' calls, and after how many writes of its own the object is killed, if it is. */
+/** The fates of the stores' calls, and the number of writes after which the object is killed, if it is. */
 const harm = fc.record({ fates: fc.array(fate, { maxLength: 4 }), writes: fc.option(fc.nat(25)) });
 type Harm = typeof harm extends fc.Arbitrary<infer T> ? T : never;
 const NONE: Harm = { fates: [], writes: null };
 const story = fc.array(fc.record({ event, harm }), { minLength: 2, maxLength: 8 });
 
-/** Calls of the stores, each with its fate; those beyond the list are fine. */
+/** The calls of the stores with these fates; later calls succeed. */
 function stores(fates: readonly Fate[], life: Life): Env {
   const left = [...fates];
   const suffer = async <T>(call: () => Promise<T>): Promise<T> => {
@@ -71,7 +71,7 @@ function stores(fates: readonly Fate[], life: Life): Env {
   return { ...env, STORE, DB };
 }
 
-/** Books of an organisation over the storage of its object, with a clock and stores of their own; killed ones do nothing any more. */
+/** An organisation's ledger over its object's storage, with its own clock and stores. A killed one stops. */
 async function withBooks(
   org: Organization,
   now: number,
@@ -101,7 +101,7 @@ async function storedEntries({ id }: Organization): Promise<LedgerEntry[]> {
 const USED = "select sum(json_extract(counts, '$.rollouts')) as n from usage_hours where org_id = ?";
 
 test(
-  "whatever fails and is killed, each entry is here or in one file, use is counted once, and the books hold",
+  "whatever fails and is killed, each entry is in the object or in one file, usage is counted once, and the ledger verifies",
   async () => {
     await fc.assert(
       fc.asyncProperty(story, async (events) => {
@@ -112,7 +112,7 @@ test(
         const charged: number[] = [];
         for (const { event: happens, harm: suffered } of events) {
           if (happens.what === "wait") now += happens.hours * HOUR_MS;
-          // What is asked is asked until it is answered.
+          // A request is repeated until it is answered.
           if (happens.what === "settle") {
             const ends = endsOf("run_1", n, happens.prices);
             await withBooks(org, now, suffered, (books) => books.settle(orderOf(org, "run_1", ends)));
@@ -176,7 +176,7 @@ const BREAKS: readonly (readonly [what: string, statement: string, named: RegExp
   ["what was posted once", "update sources set source_id = 'other' where number = 6", /source of an entry/],
 ];
 
-test.each(BREAKS)("the check of the books names a difference in %s", async (_, statement, named) => {
+test.each(BREAKS)("the verification of the ledger names a difference in %s", async (_, statement, named) => {
   const org = await newOrganization("postpaid");
   const now = Date.UTC(2026, 10, 10);
   await withBooks(org, now, NONE, async (books) => {

@@ -1,4 +1,4 @@
-/** The books against a model of them: random histories of everything that may happen to an organisation's money. */
+/** Compares the ledger with a model of it, over random histories of everything that can happen to money. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Books } from "../../../src/billing/books/books.ts";
@@ -19,7 +19,7 @@ const RUNS: readonly ModelRun[] = [
   { id: "run_3", project: "pj_2", payer: "key_1" },
 ];
 
-/** What happens, as data: it shrinks, and a failure says what happened. */
+/** Events as data: fast-check can shrink them, and a failure shows them. */
 const micros = fc.integer({ min: 0, max: 60 });
 const happening = fc.oneof(
   {
@@ -28,7 +28,7 @@ const happening = fc.oneof(
       what: fc.constant("settle" as const),
       run: fc.nat(2),
       stream: fc.constantFrom("ends" as const, "pushes" as const),
-      /** Items before the first that is new (a repeat), or left out before it (a gap). */
+      /** Starts before the first new item (a repeat) or after it (a gap). */
       from: fc.constantFrom(-2, -1, 0, 0, 0, 1),
       prices: fc.array(fc.constantFrom(0, 3, 7, 20), { maxLength: 4 }),
       backwards: fc.constantFrom(false, false, false, true),
@@ -42,7 +42,7 @@ const happening = fc.oneof(
     arbitrary: fc.record({
       what: fc.constant("post" as const),
       kind: fc.constantFrom("top_up" as const, "refund" as const, "dispute" as const, "correction" as const),
-      // Few, so that many come twice.
+      // Few ids, so that many occur twice.
       id: fc.nat(3),
       micros: fc.integer({ min: -80, max: 120 }),
     }),
@@ -66,7 +66,7 @@ const happening = fc.oneof(
   },
 );
 type Happening = typeof happening extends fc.Arbitrary<infer T> ? T : never;
-/** And after how many writes the object dies in the middle of it, if it does; then it comes again. */
+/** The number of writes after which the object dies during the event, if it does; then the event is repeated. */
 const history = fc.array(fc.record({ event: happening, dies: fc.option(fc.nat(12), { freq: 4 }) }), {
   minLength: 1,
   maxLength: 14,
@@ -110,7 +110,7 @@ class Player {
     }
   }
 
-  /** Files of two entries, but for the newest two. */
+  /** Files of two entries, except the newest two entries. */
   #archive(): void {
     const bounds = { kept: 2, entriesAFile: 2 };
     for (let next = this.books.archive.next(bounds); next !== null; next = this.books.archive.next(bounds)) {
@@ -120,7 +120,7 @@ class Player {
     }
   }
 
-  /** Whatever dies in the middle of it leaves no trace, and the next instance begins from the disk. */
+  /** An interrupted event leaves no trace, and the next instance starts from the disk. */
   #tryAndDie(event: Happening, dies: number): void {
     this.#storage.diesAfter = dies;
     const before = this.#seen();
@@ -128,7 +128,7 @@ class Player {
       if (event.what === "settle") this.books.settle(this.#orderOf(event).order, this.terms, this.now);
       else if (event.what === "post") this.books.post(postingOf(event), this.terms, this.now);
       else return;
-      // It had fewer writes: whoever asked never heard of it, and asks again below.
+      // The event had fewer writes, so it is done, but its answer was lost: it is repeated below.
       this.#storage.diesAfter = null;
       this.#compareRepeat(event);
     } catch (thrown) {
@@ -141,7 +141,7 @@ class Player {
     }
   }
 
-  /** What was done and nobody heard of is done in the model too. */
+  /** An event whose answer was lost is done in the model too. */
   #compareRepeat(event: Happening): void {
     if (event.what === "settle") {
       const { run, stream, items } = this.#orderOf(event);
@@ -198,7 +198,7 @@ class Player {
     this.terms = { org_id: "org_1", billing, credit_limit_micros: credit, budgets: made, read_at: this.now };
   }
 
-  /** What is reserved and spent together is within all that there is, whenever something more is granted. */
+  /** Whenever something is granted, the sum of reservations and spending is within what is available. */
   #expectWithin(run: ModelRun, { micros: granted }: HoldGrant): void {
     if (granted === 0) return;
     const { floor, budgets } = this.#modelTerms();
@@ -226,7 +226,7 @@ class Player {
     return { floor: billing === "prepaid" ? 0 : postpaid, budgets };
   }
 
-  /** A run's items have the same price whenever they come. */
+  /** A run's items always have the same price. */
   #orderOf({ run: index, stream, from, prices, backwards, hold, least }: Extract<Happening, { what: "settle" }>) {
     const run = RUNS[index] ?? { id: "run_1", project: "pj_1", payer: "key_1" };
     const first = Math.max(1, (this.model.cursors.get(`${run.id}/${stream}`) ?? 0) + 1 + from);
@@ -264,7 +264,7 @@ class Player {
     };
   }
 
-  /** The object and the model agree, and money was neither lost nor made. */
+  /** The object and the model agree, and no money was lost or created. */
   check(): void {
     const accounts = this.books.entries.accounts();
     expect(accounts).toEqual(this.model.accounts());
@@ -312,7 +312,7 @@ function postingOf({ kind, id, micros: amount_micros }: Extract<Happening, { wha
 }
 
 test(
-  "books and a model of a ledger agree over random histories, and no money is lost or made",
+  "the ledger and a model of it agree over random histories, and no money is lost or created",
   () => {
     const storage = new MemoryStorage();
     new Books(storage).write(() => undefined);
@@ -330,7 +330,7 @@ test(
   TIMES * 30_000,
 );
 
-test("what is used after the clock went back is counted in the hour of its entry", () => {
+test("usage after the clock went back is counted in the hour of its entry", () => {
   const storage = new MemoryStorage();
   const books = new Books(storage);
   const [model] = RUNS;

@@ -1,4 +1,4 @@
-/** An organisation's books in the real object: over calls, with its alarm, and with the real stores. */
+/** An organisation's ledger in the real object: over RPC, with its alarm and the real stores. */
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test, vi } from "vitest";
 import { AccountBooks } from "../../../src/billing/books/account-books.ts";
@@ -23,7 +23,7 @@ const usageOf = async ({ id }: Organization) => {
   return (await env.DB.prepare("select * from usage_hours where org_id = ?").bind(id).all()).results;
 };
 
-test("an organisation that nobody uses is answered, and nothing is written for it", async () => {
+test("an unused organisation is answered, and nothing is written for it", async () => {
   const org = await newOrganization("prepaid");
   const account = org.account();
   expect(await account.balance(org.id)).toEqual({
@@ -43,7 +43,7 @@ test("an organisation that nobody uses is answered, and nothing is written for i
   expect(written).toEqual([]);
 });
 
-test("what a run is charged is entered once, in order, whatever comes twice or too early", async () => {
+test("a run's charges are entered once and in order, with repeats and gaps", async () => {
   const org = await newOrganization("postpaid");
   const account = org.account();
   const settle = async (first: number, prices: readonly number[]): Promise<SettleReply["settled"]> => {
@@ -74,7 +74,7 @@ function lines(price: number) {
   ];
 }
 
-test("a run without prices is counted and not charged, and may reserve whatever it asks for", async () => {
+test("a run without prices is counted and not charged, and may reserve any amount", async () => {
   const org = await newOrganization("prepaid");
   const run = { ...factsOf(org, "run_1"), price_version: null };
   expect(await org.account().hold({ run, micros: 500 })).toMatchObject({ micros: 500, short: null });
@@ -85,7 +85,7 @@ test("a run without prices is counted and not charged, and may reserve whatever 
   expect(used).toEqual([{ counts: '{"rollouts":2,"turns":4}', lines: "{}" }]);
 });
 
-test("an order of more items than are taken at once is taken up to there", async () => {
+test("an order with more items than the maximum is taken up to the maximum", async () => {
   const org = await newOrganization("postpaid");
   const all = endsOf("run_1", 1, new Array<number>(1500).fill(1));
   expect((await org.account().settle(orderOf(org, "run_1", all))).settled.ends).toBe(1000);
@@ -93,7 +93,7 @@ test("an order of more items than are taken at once is taken up to there", async
   expect(await org.account().balance(org.id)).toMatchObject({ balance_micros: -1500 });
 });
 
-test("what is posted once is posted once, also after it is archived, and a dispute may leave less than nothing", async () => {
+test("a posting is made once, also after it is archived, and a dispute may make the balance negative", async () => {
   const org = await newOrganization("prepaid");
   await at(org, START);
   const account = org.account();
@@ -110,13 +110,13 @@ test("what is posted once is posted once, also after it is archived, and a dispu
   expect(await account.post(order)).toEqual({ posted: false, entry: null, balance_micros: -30 });
 });
 
-/** How often the organisation's runs have been told that there may be more for them. */
+/** How often the organisation's runs were notified that there may be more money. */
 function timesTold({ id }: Organization): () => number {
   const told = vi.spyOn(RunObject.prototype, "endpointChanged");
   return () => told.mock.contexts.filter((run) => isOf(id, run)).length;
 }
 
-test("a run gets what the balance leaves, and is told when there is more", async () => {
+test("a run gets what the balance leaves, and is notified when there is more", async () => {
   const org = await newOrganization("prepaid");
   const told = timesTold(org);
   const account = org.account();
@@ -140,7 +140,7 @@ test("a run gets what the balance leaves, and is told when there is more", async
   expect(await account.hold(begun)).toMatchObject({ micros: 10, short: null });
 });
 
-test("what is of no use to a run is left to the others, and it is told once there is enough for it", async () => {
+test("an amount that is too small for a run is left to others, and the run is notified of enough", async () => {
   const org = await newOrganization("prepaid");
   const told = timesTold(org);
   const account = org.account();
@@ -151,7 +151,7 @@ test("what is of no use to a run is left to the others, and it is told once ther
   };
   expect(await ask("run_1")).toMatchObject({ micros: 150, short: { shortfall_micros: 250 } });
   expect(await ask("run_2")).toMatchObject({ micros: 0, short: { shortfall_micros: 400 } });
-  // What it leaves pays for nothing that either of them could do, and neither is told.
+  // The rest is too small for either run, and neither is notified.
   expect(await ask("run_1", [60])).toMatchObject({ micros: 0, short: { shortfall_micros: 310 } });
   expect(await account.balance(org.id)).toMatchObject({ balance_micros: 90, reserved_micros: 0 });
   expect(told()).toBe(0);
@@ -160,7 +160,7 @@ test("what is of no use to a run is left to the others, and it is told once ther
   expect(await ask("run_2")).toMatchObject({ micros: 100 });
 });
 
-test("what is missing counts what is owed, and what a budget is overrun by", async () => {
+test("the missing amount includes debts and overspent budgets", async () => {
   const org = await newOrganization("prepaid");
   await at(org, START);
   const account = org.account();
@@ -179,7 +179,7 @@ test("what is missing counts what is owed, and what a budget is overrun by", asy
   });
 });
 
-test("a reservation that nobody renews ends with its lease, and one that is used up shrinks", async () => {
+test("a reservation that is not renewed ends with its lease, and a used one shrinks", async () => {
   const org = await newOrganization("prepaid");
   await at(org, START);
   const account = org.account();
@@ -192,7 +192,7 @@ test("a reservation that nobody renews ends with its lease, and one that is used
   expect(await account.balance(org.id)).toMatchObject({ balance_micros: 75, reserved_micros: 0 });
 });
 
-test("budgets of the organisation, the project and the key bound what is reserved, and begin anew with the month", async () => {
+test("budgets of organisation, project and key limit reservations, and start again each month", async () => {
   const org = await newOrganization("off");
   await at(org, START);
   const account = org.account();
@@ -211,7 +211,7 @@ test("budgets of the organisation, the project and the key bound what is reserve
   expect(await ask(70)).toMatchObject({ micros: 70, short: null });
 });
 
-test("each threshold of a budget is told once in its month, and again after a kill before it was noted", async () => {
+test("each threshold of a budget is reported once a month, and again after a kill before it was noted", async () => {
   const org = await newOrganization("off");
   await at(org, START);
   const lines: string[] = [];
@@ -244,7 +244,7 @@ test("each threshold of a budget is told once in its month, and again after a ki
   expect(notices()).toEqual([50, 80, 80, 100]);
 });
 
-test("hours of use are copied within a minute, and a copy again is written over", async () => {
+test("hours of usage are copied within a minute, and a later copy overwrites the earlier one", async () => {
   const org = await newOrganization("prepaid");
   await at(org, START);
   const account = org.account();
@@ -265,7 +265,7 @@ test("hours of use are copied within a minute, and a copy again is written over"
   expect(await account.verify(org.id)).toMatchObject({ entries: 3, balance_micros: 85, differences: [] });
 });
 
-test("a month is closed by an alarm once it is over, and nothing is posted to it after that", async () => {
+test("an alarm closes a month once it is over, and nothing is posted to it afterwards", async () => {
   const org = await newOrganization("postpaid");
   const account = org.account();
   for (const [index, month] of ["2026-08", "2026-09", "2026-11"].entries()) {
@@ -289,7 +289,7 @@ test("a month is closed by an alarm once it is over, and nothing is posted to it
   expect(await account.month(org.id, "2026-12")).toMatchObject({ entries: 1, closed_at: null });
 });
 
-test("beyond a thousand in an hour, what is used is counted under other", async () => {
+test("beyond a thousand buckets in an hour, usage is counted as other", async () => {
   const org = await newOrganization("off");
   const uses = await org.inside(async (object, { storage }) => {
     for (let at = 1; at <= 1003; at += 1) {
@@ -301,7 +301,7 @@ test("beyond a thousand in an hour, what is used is counted under other", async 
   expect(uses).toEqual([{ model: "other", counts: '{"rollouts":3,"turns":6}' }]);
 });
 
-/** What the deployment's `send_email` binding was given; it refuses the first letters. */
+/** The messages to the deployment's `send_email` binding, which refuses the first ones. */
 function postbox(refuses: number) {
   const letters: { to: unknown; subject: string }[] = [];
   let tries = 0;
@@ -314,7 +314,7 @@ function postbox(refuses: number) {
   return { letters, tries: () => tries, env: { ...env, ALERTS: { send }, ALERTS_FROM: "billing@example.com" } };
 }
 
-test("owners get a threshold by e-mail where the deployment sends any, and a letter that is always refused is given up", async () => {
+test("owners get thresholds by e-mail if the deployment sends any; an always refused one is given up", async () => {
   for (const refuses of [2, 1000]) {
     const org = await newOrganization("off");
     await env.DB.batch([

@@ -1,4 +1,4 @@
-/** What is noticed of a budget as it is spent, and how long that is kept. */
+/** Which thresholds of a budget are recorded as it is spent, and how long notices are kept. */
 import { expect, test } from "vitest";
 import { makeBooks } from "../../../src/billing/books/books-schema.ts";
 import { type Budget, Spending } from "../../../src/billing/books/budgets.ts";
@@ -14,7 +14,7 @@ function spending(): Spending {
   return new Spending(new Rows(storage.sql));
 }
 
-/** The thresholds that are crossed once so much is spent. */
+/** The thresholds that are crossed once this much is spent. */
 function crossedAt(micros: number, budget: Budget = BUDGET): readonly number[] {
   const books = spending();
   books.add("2026-11", PAYER, micros);
@@ -35,14 +35,14 @@ test("a threshold is crossed by the micro-dollar that reaches it, and not by the
   expect(crossedAt(1, { ...BUDGET, limit_micros: 0 })).toEqual([50, 80, 100]);
 });
 
-test("a budget is watched where it applies to whoever was charged: his organisation, project and key", () => {
+test("a budget is checked if it applies to the charged organisation, project and key", () => {
   const of = (target_kind: Budget["target_kind"], target_id: string) =>
     crossedAt(1000, { ...BUDGET, target_kind, target_id }).length;
   expect([of("project", "pj_a"), of("key", "key_a")]).toEqual([3, 3]);
   expect([of("project", "pj_b"), of("key", "key_b")]).toEqual([0, 0]);
 });
 
-test("a notice that nobody could deliver outlives its month, and goes with the next once it is delivered", () => {
+test("an undelivered notice is kept after its month, and deleted with the next once it is delivered", () => {
   const books = spending();
   books.add("2026-11", PAYER, 800);
   books.watch("2026-11", [BUDGET], PAYER, 5);

@@ -1,4 +1,4 @@
-/** How many times the random histories of a test run are played: 1, or as many as `npm run histories` asks for. */
+/** How many random histories a test run plays: 1, or the number given to `npm run histories`. */
 import { inject } from "vitest";
 
 declare module "vitest" {

@@ -1,4 +1,4 @@
-/** When runs that wait for money are told of it, and told again. */
+/** When runs that wait for money are notified, and notified again. */
 import { expect, test } from "vitest";
 import { makeBooks } from "../../../src/billing/books/books-schema.ts";
 import { Spending, type Terms } from "../../../src/billing/books/budgets.ts";
@@ -24,7 +24,7 @@ function run(run_id: string) {
 
 const told = (all: Holds, of: Means) => all.toTell(of).map(({ run_id }) => run_id);
 
-test("a run that was told of more and has not asked is told again after ten seconds, and not before", () => {
+test("a run that was notified and has not asked is notified again after ten seconds, and not before", () => {
   const all = holds();
   all.ask(run("run_1"), { asked: 50, least: 0 }, means(20, 0));
   expect([told(all, means(20, 1)), all.nextAt(means(20, 1), 1)]).toEqual([[], HOLD_LEASE_MS]);
@@ -37,7 +37,7 @@ test("a run that was told of more and has not asked is told again after ten seco
   expect([told(all, more(30_000)), all.anyShort()]).toEqual([[], false]);
 });
 
-test("a reservation ends with its lease to the millisecond, and what it held is there for others", () => {
+test("a reservation ends with its lease to the millisecond, and its money is then available to others", () => {
   const all = holds();
   all.ask(run("run_1"), { asked: 50, least: 0 }, means(50, 0));
   const other = (now: number) => all.offer(run("run_2"), 10, means(50, now), "first").short === null;
@@ -49,7 +49,7 @@ test("a reservation ends with its lease to the millisecond, and what it held is 
   expect(all.nextAt(null, 0)).toBeNull();
 });
 
-test("what a run reserved already counts as its own when it asks for more, and as the others' otherwise", () => {
+test("a run's own reservation counts as its own when it asks for more, and otherwise as the others'", () => {
   const all = holds();
   all.ask(run("run_1"), { asked: 30, least: 0 }, means(50, 0));
   expect(all.offer(run("run_1"), 50, means(50, 1), "next")).toEqual({ micros: 50, short: null });
@@ -60,7 +60,7 @@ test("what a run reserved already counts as its own when it asks for more, and a
   expect(all.offer(run("run_2"), 21, means(50, 1), "first")).toMatchObject({ micros: 20, short: { by: "balance" } });
 });
 
-test("a run that is charged keeps the rest of what it reserved for a whole lease from then on", () => {
+test("a charged run keeps the rest of its reservation for a whole new lease", () => {
   const all = holds();
   all.ask(run("run_1"), { asked: 50, least: 0 }, means(50, 0));
   const later = HOLD_LEASE_MS - 1;

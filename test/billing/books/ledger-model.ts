@@ -1,11 +1,11 @@
 /**
- * What a ledger is, in as few words as possible and without a line of the platform's: a second opinion on its books.
- * Amounts are numbers, everything stands in maps, and nothing here fails.
+ * A minimal model of a ledger that shares no code with the platform: a second opinion on its ledger. Amounts are
+ * numbers, everything is in maps, and nothing fails.
  */
 
 export interface ModelEntry {
   readonly source: string;
-  /** What each account gains. */
+  /** The change of each account. */
   readonly lines: Readonly<Record<string, number>>;
 }
 
@@ -25,7 +25,7 @@ export interface ModelBudget {
 }
 
 export interface ModelTerms {
-  /** How far the balance may fall. */
+  /** The lowest allowed balance. */
   readonly floor: number;
   readonly budgets: readonly ModelBudget[];
 }
@@ -50,7 +50,7 @@ export class LedgerModel {
   readonly cursors = new Map<string, number>();
   readonly spent = new Map<string, number>();
   holds = new Map<string, ModelHold>();
-  /** No entry is before the one before it. */
+  /** The time of the latest entry: no entry is earlier than the previous one. */
   latest = 0;
 
   balance(): number {
@@ -106,7 +106,7 @@ export class LedgerModel {
     return true;
   }
 
-  /** What the run may have reserved in all. */
+  /** The most that the run may have reserved. */
   room(run: ModelRun, { floor, budgets }: ModelTerms, now: number): number {
     const others = [...this.holds].filter(([id, { until }]) => id !== run.id && until > now).map(([, hold]) => hold);
     const sum = (holds: readonly ModelHold[]) => holds.reduce((total, { micros }) => total + micros, 0);

@@ -1,4 +1,4 @@
-/** An archive of more files than one call reads: whoever asks goes on where the page stopped, and finds all of it. */
+/** An archive with more files than one call reads: paging finds all entries. */
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { Books } from "../../../src/billing/books/books.ts";
@@ -18,7 +18,7 @@ let door: Door;
 let runId: string;
 let token: string;
 
-/** A file for each entry: a payment, two rollouts, and hundreds of payments under one name. */
+/** A file for each entry: a payment, two rollouts, and hundreds of payments with one source. */
 beforeAll(async () => {
   door = await openPaying(1_000_000);
   const { orgId } = door.scope;
@@ -34,7 +34,7 @@ beforeAll(async () => {
     for (let alarms = 0; alarms < FILES; alarms += 10) await object.alarm();
     const books = new Books(storage);
     expect([books.archive.count(), books.entries.firstNumber()]).toEqual([FILES, FILES + 1]);
-    // As if it had gone on for as long as all the others.
+    // As if the run's entries spanned all the files.
     books.rows.set("cursors", { run_id: runId, stream: "ends" }, { last_entry: FILES });
   });
 });
@@ -50,7 +50,7 @@ interface Listed {
   readonly last_id: string | null;
 }
 
-test("a list that is narrowed by kind goes on behind a page that is empty, and ends with the first entry", async () => {
+test("a list filtered by kind continues after an empty page, and ends with the first entry", async () => {
   const empty = await read<Listed>("/v1/ledger?kind=rescore&limit=2");
   expect(empty).toMatchObject({ data: [], has_more: true, first_id: null, last_id: String(FILES - 299) });
   const rest = await read<Listed>(`/v1/ledger?kind=rescore&after=${empty.last_id}`);
@@ -61,14 +61,14 @@ test("a list that is narrowed by kind goes on behind a page that is empty, and e
   expect([last.data.map(({ number }) => number), last.has_more]).toEqual([[2], false]);
 });
 
-test("what was posted under one name, more often than one call looks up, is found page by page", async () => {
+test("entries of one source, more than one call looks up, are found page by page", async () => {
   const empty = await read<Listed>("/v1/ledger?source_id=pi_many&kind=refund");
   expect(empty).toMatchObject({ data: [], has_more: true, last_id: String(FILES - 299) });
   const { data, has_more } = await read<Listed>(`/v1/ledger?source_id=pi_many&after=${empty.last_id}&limit=100`);
   expect([data[0]?.number, data.at(-1)?.number, has_more]).toEqual([FILES - 300, FILES - 399, true]);
 });
 
-test("an archived rollout is found by its id, however many files its run fills, and can be adjusted", async () => {
+test("an archived rollout is found by its id, however many files its run spans, and can be adjusted", async () => {
   const [rollout] = await door.results(runId);
   const source = rollout?.rollout_id ?? "";
   const organization = door.scope.orgId;
@@ -80,7 +80,7 @@ test("an archived rollout is found by its id, however many files its run fills, 
   expect(found).toMatchObject({ data: [{ kind: "rollout", source_id: source, run_id: runId }], has_more: false });
 });
 
-test("an audit of a run whose entries lie in hundreds of files finds each of them", async () => {
+test("an audit of a run whose entries are in hundreds of files finds each of them", async () => {
   const audit: ChargeAudit = await (await door.ask(`/v1/runs/${runId}/charges`)).json();
   expect(audit).toMatchObject({ checked: 2, unsettled: 0, differences: [], next: null });
 });

@@ -1,4 +1,4 @@
-/** Hours of usage on their way into the database: what changed since its last copy is copied again, and nothing else. */
+/** Copying hours of usage to the database: only hours that changed since their last copy are copied again. */
 import { expect, test } from "vitest";
 import { makeBooks } from "../../../src/billing/books/books-schema.ts";
 import { OTHER, Usage } from "../../../src/billing/books/usage.ts";
@@ -16,7 +16,7 @@ function usage(buckets?: number): Usage {
 
 const copied = (hours: Usage) => hours.toCopy(9).map(({ version, row }) => [version, row.counts, row.lines]);
 
-test("an hour that changes while it is copied is copied once more, with all that it has then", () => {
+test("an hour that changes while it is copied is copied again, with its whole content", () => {
   const hours = usage();
   hours.add(BUCKET, [{ rollouts: 1 }], [{ rollout: 60 }], 5);
   const first = hours.toCopy(9);
@@ -27,7 +27,7 @@ test("an hour that changes while it is copied is copied once more, with all that
   expect([copied(hours), hours.waitsSince()]).toEqual([[], null]);
 });
 
-test("an hour waits since its first change that has no copy, and those that wait longest are copied first", () => {
+test("an hour waits from its first uncopied change, and the longest waiting are copied first", () => {
   const hours = usage();
   hours.add(BUCKET, [{ rollouts: 1 }], [], 5);
   hours.add({ ...BUCKET, model: "other" }, [{ rollouts: 1 }], [], 7);
@@ -53,7 +53,7 @@ test("an hour is dropped once it is over and copied, and not before", () => {
   expect(copied(hours)).toEqual([[1, { rollouts: 1 }, {}]]);
 });
 
-test("beyond so many kinds of use in an hour the others are counted together, and the next hour has as many again", () => {
+test("beyond the maximum of buckets in an hour the rest is counted together, and the next hour starts again", () => {
   const hours = usage(2);
   for (const model of ["a", "b", "c", "d"]) hours.add({ ...BUCKET, model }, [{ rollouts: 1 }], [], 5);
   hours.add({ ...BUCKET, model: "b" }, [{ rollouts: 1 }], [], 5);

@@ -1,4 +1,4 @@
-/** Prices, the balance, the ledger and what an operator posts to it, against the organisation's own books. */
+/** Prices, balance, ledger and an operator's postings, with the organisation's real ledger. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { DEFAULT_PRICES } from "../../../src/billing/default-prices.ts";
@@ -24,7 +24,7 @@ async function withOperator() {
 
 const balanceOf = async ({ call, admin }: Tenant) => (await call(admin, "GET /v1/balance")).body.balance_micros;
 
-test("an organisation that nobody charges has nothing and owes nothing", async () => {
+test("an organisation that is not charged has nothing and owes nothing", async () => {
   const { call, admin, scope } = await openTenant();
   expect((await call(admin, "GET /v1/balance")).body).toEqual({
     ...{ object: "balance", organization_id: scope.orgId, billing: "off", balance_micros: 0, reserved_micros: 0 },
@@ -34,7 +34,7 @@ test("an organisation that nobody charges has nothing and owes nothing", async (
   expect((await call(admin, "GET /v1/ledger/verification")).body).toMatchObject({ ok: true, entries: 0 });
 });
 
-test("a top-up is posted once under its key, and another body under that key is refused", async () => {
+test("a top-up is posted once per Idempotency-Key, and another body with that key is refused", async () => {
   const { tenant, other, operator, organization, topUp } = await withOperator();
   const header = { "idempotency-key": "invoice-117" };
   const first = await topUp({ amount_micros: 5_000_000, note: "invoice 117" }, header);
@@ -60,12 +60,12 @@ test("a top-up is posted once under its key, and another body under that key is 
   expect(data[0]).toMatchObject({ status: 201, made: first.body.entry.source_id });
 });
 
-test("a top-up that was cut off after its key was written is posted by the next try, once", async () => {
+test("a top-up that was interrupted after its key was written is posted once by the next try", async () => {
   const { tenant, other, operator, organization } = await withOperator();
   const body = { organization, amount_micros: 3_000_000 };
   const header = { "idempotency-key": "cut-off" };
   const first = await other.call(operator, "POST /v1/top-ups", body, header);
-  // What a kill between the two writes leaves: the key, and no entry anywhere.
+  // What a kill between the two writes leaves: the key, without an entry.
   const cut = await withOperator();
   await env.DB.prepare("update idempotency_keys set org_id = ? where org_id = ? and key = 'cut-off'")
     .bind(cut.other.scope.orgId, other.scope.orgId)
@@ -80,7 +80,7 @@ test("a top-up that was cut off after its key was written is posted by the next 
   expect(await balanceOf(tenant)).toBe(6_000_000);
 });
 
-test("of two who send the same top-up at once one posts it", async () => {
+test("of two concurrent requests with the same top-up one posts it", async () => {
   const { tenant, topUp } = await withOperator();
   const header = { "idempotency-key": "twice" };
   const both = await Promise.all([1, 2].map(() => topUp({ amount_micros: 1_000_000 }, header)));
@@ -88,7 +88,7 @@ test("of two who send the same top-up at once one posts it", async () => {
   expect(await balanceOf(tenant)).toBe(1_000_000);
 });
 
-test("a top-up without a key, of nothing, or for nobody is refused, and the field is named", async () => {
+test("a top-up without a key, of 0, or for an unknown organisation is refused with the field", async () => {
   const { tenant, topUp, other, operator } = await withOperator();
   const asked = [
     [await topUp({ amount_micros: 1 }, {}), 400, "Idempotency-Key"],
@@ -110,7 +110,7 @@ test("a top-up without a key, of nothing, or for nobody is refused, and the fiel
   expect((await other.call(operator, "POST /v1/top-ups", gone, { "idempotency-key": "gone" })).status).toBe(404);
 });
 
-test("an adjustment is about something in the ledger, has its source, and may make the balance negative", async () => {
+test("an adjustment refers to an entry, has its source, and may make the balance negative", async () => {
   const { tenant, topUp, adjust } = await withOperator();
   const { source_id } = (await topUp({ amount_micros: 2_000_000 })).body.entry;
   const refund = await adjust({ kind: "refund", amount_micros: -2_500_000, source: source_id });
@@ -139,7 +139,7 @@ test("an adjustment is about something in the ledger, has its source, and may ma
   });
 });
 
-test("an adjustment of nothing, of an unknown kind, without a reason or about nothing is refused", async () => {
+test("an adjustment of 0, of an unknown kind, without a reason or of an unknown source is refused", async () => {
   const { adjust } = await withOperator();
   const asked = [
     [await adjust({ amount_micros: 0, source: "x" }), 400, "amount_micros"],
@@ -153,7 +153,7 @@ test("an adjustment of nothing, of an unknown kind, without a reason or about no
     expect([status, body.error.param]).toEqual([expected, param]);
 });
 
-test("the ledger comes page by page, newest first, and by kind", async () => {
+test("the ledger is listed page by page, newest first, and by kind", async () => {
   const { tenant, topUp } = await withOperator();
   for (const amount_micros of [1, 2, 3]) await topUp({ amount_micros });
   const page = async (query: string) => (await tenant.call(tenant.admin, `GET /v1/ledger?${query}`)).body;
@@ -169,7 +169,7 @@ test("the ledger comes page by page, newest first, and by kind", async () => {
   expect((await page("kind=push")).data).toEqual([]);
 });
 
-test("a key of one project reads nothing of its organisation's money, and an operator any balance and no entry", async () => {
+test("a key of one project reads no money of its organisation; an operator reads balances, no entries", async () => {
   const { tenant, other, operator, organization, topUp } = await withOperator();
   await topUp({ amount_micros: 9 });
   for (const route of ["balance", "ledger", "ledger/verification", "budgets"]) {
@@ -185,7 +185,7 @@ test("a key of one project reads nothing of its organisation's money, and an ope
   expect((await other.call(operator, `GET /v1/ledger?organization=${organization}`)).status).toBe(403);
 });
 
-test("an operator says how an organisation is charged, and its books go by that at once", async () => {
+test("an operator sets how an organisation is charged, and the ledger applies it immediately", async () => {
   const { tenant, other, operator, organization, topUp } = await withOperator();
   await topUp({ amount_micros: 1_000_000 });
   const path = `PATCH /v1/organizations/${organization}`;
@@ -205,7 +205,7 @@ test("an operator says how an organisation is charged, and its books go by that 
   expect((await tenant.call(tenant.admin, path, { billing: "off" })).status).toBe(403);
 });
 
-test("prices are read by any key, and a list that is added never changes and comes into force at its time", async () => {
+test("any key reads prices, and an added list never changes and applies from its time", async () => {
   const { tenant, other, operator } = await withOperator();
   const { call, token, clock } = tenant;
   const version = (name: string) => `${name}-${crypto.randomUUID().slice(0, 8)}`;
@@ -244,7 +244,7 @@ test("prices are read by any key, and a list that is added never changes and com
   await env.DB.prepare("delete from price_lists where version in (?, ?)").bind(soon, later).run();
 });
 
-test("a deployment takes no prices of models at addresses that it would not call", async () => {
+test("prices of models at addresses that the deployment may not call are refused", async () => {
   const deployed = { ...env, ALLOW_PRIVATE_ENDPOINTS: "false" };
   const { other } = await withOperator();
   const caller: Caller = {
@@ -264,7 +264,7 @@ test("a deployment takes no prices of models at addresses that it would not call
   }
 });
 
-test("prices without a time are in force from the second they are made in", async () => {
+test("a price list without a time applies from the second it is created in", async () => {
   const { other, operator } = await withOperator();
   const version = `now-${crypto.randomUUID().slice(0, 8)}`;
   other.clock.now = 4_100_000_000_999;
@@ -277,7 +277,7 @@ test("prices without a time are in force from the second they are made in", asyn
   }
 });
 
-test("of two lists that begin at the same time and are sent at once one is made, and one sent twice at once is made once", async () => {
+test("of two concurrent lists with one start one is created, and a list sent twice is created once", async () => {
   const { other, operator } = await withOperator();
   const mark = crypto.randomUUID().slice(0, 8);
   const effective_from = other.clock.now / 1000 + 50_000;
@@ -291,7 +291,7 @@ test("of two lists that begin at the same time and are sent at once one is made,
   await env.DB.prepare("delete from price_lists where version like ?").bind(`${mark}-%`).run();
 });
 
-test("prices that begin in the past or after ten years, name a model twice, or are not an operator's are refused", async () => {
+test("prices that start in the past or after ten years, repeat a model, or lack an operator are refused", async () => {
   const { tenant, other, operator } = await withOperator();
   const now = other.clock.now / 1000;
   const model = {
@@ -317,7 +317,7 @@ test("prices that begin in the past or after ten years, name a model twice, or a
   expect((await tenant.call(tenant.admin, "POST /v1/prices", body)).status).toBe(403);
 });
 
-test("budgets are the owners': each has one target of the organisation, and says what is spent this month", async () => {
+test("only owners manage budgets: each has one target and shows this month's spending", async () => {
   const tenant = await openTenant();
   const { call, admin, scope, keyWith } = tenant;
   const header = { "idempotency-key": "b" };

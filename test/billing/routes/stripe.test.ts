@@ -21,7 +21,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** What the deployment asked Stripe, and what Stripe answers. */
+/** The deployment's requests to Stripe, and Stripe's answers. */
 function fakeStripe(answer: (url: URL, init: RequestInit) => unknown) {
   const asked: { readonly url: string; readonly headers: Headers; readonly body: string }[] = [];
   const fetch = async (url: URL, init: RequestInit) => {
@@ -72,13 +72,13 @@ async function deployment(answer: (url: URL, init: RequestInit) => unknown = () 
   return { tenant, ask, deliver, paid, ledger, balance, asked, orgId };
 }
 
-/** Made without the library: HMAC-SHA256 over the time, a dot and the body. */
+/** Computed without the library: HMAC-SHA256 over the time, a dot and the body. */
 function signed(body: string, { at = NOW / 1000 - 5, secret = SECRET } = {}): string {
   const mac = createHmac("sha256", secret).update(`${at}.${body}`).digest("hex");
   return `t=${at},v1=${mac},v0=${"0".repeat(64)}`;
 }
 
-test("a payment is posted once, whichever of its events come, and however often", async () => {
+test("a payment is posted once, whichever of its events arrive and however often", async () => {
   const { deliver, paid, ledger, balance, orgId, tenant } = await deployment();
   const payment = paid(2500);
   const completed = eventOf("checkout.session.completed", sessionOf(payment), { id: "evt_1" });
@@ -102,7 +102,7 @@ test("a payment is posted once, whichever of its events come, and however often"
   expect(data).toMatchObject([{ who: "stripe", action: "receiveStripeEvent", made: "evt_1" }]);
 });
 
-test("of two deliveries at the same moment one posts the payment", async () => {
+test("of two concurrent deliveries one posts the payment", async () => {
   const { deliver, paid, balance } = await deployment();
   const payment = paid(700);
   const both = await Promise.all([
@@ -113,7 +113,7 @@ test("of two deliveries at the same moment one posts the payment", async () => {
   expect(await balance()).toBe(7_000_000);
 });
 
-test("each refund takes its part once, also before the payment, and gives it back once if it did not come to the payer", async () => {
+test("each refund is subtracted once, also before the payment, and added back once if it failed", async () => {
   const { deliver, paid, ledger, balance } = await deployment(() => paymentOf(payment));
   const payment = paid(1000);
   const { payment: pi } = idsOf(payment);
@@ -128,7 +128,7 @@ test("each refund takes its part once, also before the payment, and gives it bac
   for (const type of ["refund.failed", "refund.updated", "charge.refund.updated"]) {
     await deliver(refund(type, 1, "failed"));
   }
-  // It is made once more, and then cancelled.
+  // The refund is made again, and then cancelled.
   const again = refundOf(payment, 3, 300, "requires_action");
   await deliver(eventOf("refund.updated", { ...again, status: "canceled" }));
   await deliver(eventOf("refund.created", again));
@@ -194,14 +194,14 @@ test("an event that Stripe did not sign, or signed too long ago, changes nothing
   expect((await deliver(body, signed(body, { at: NOW / 1000 - 300 }))).body.outcome).toBe("posted");
 });
 
-/** What is told to the log of money that is in no ledger. Objects of other files write to the same log. */
+/** Log lines about money that is in no ledger. Objects of other files write to the same log. */
 function toldOfMoney(): () => string[] {
   const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
   const lines = () => log.mock.calls.map(([line]) => String(line));
   return () => lines().filter((line) => line.includes('"message":"money moved that is in no ledger"'));
 }
 
-test("money in another currency, and of an organisation that is gone, is told to the log and posted nowhere", async () => {
+test("money in another currency, or of a deleted organisation, is logged and not posted", async () => {
   const { deliver, paid, ledger } = await deployment();
   const said = toldOfMoney();
   const euros = await deliver(eventOf("payment_intent.succeeded", paymentOf(paid(500, { currency: "eur" }))));
@@ -219,7 +219,7 @@ test("money in another currency, and of an organisation that is gone, is told to
   expect(await ledger()).toEqual([]);
 });
 
-test("an event about an organisation that is being deleted is taken, told to the log and counted, and is no repeat", async () => {
+test("an event about an organisation being deleted is accepted, logged, counted, and no repeat", async () => {
   const { deliver, paid, orgId } = await deployment();
   const unposted = async () => (await readTotals(env.DB)).find(({ kind }) => kind === "events_unposted")?.n ?? 0;
   const before = await unposted();
@@ -235,7 +235,7 @@ test("an event about an organisation that is being deleted is taken, told to the
   expect(await unposted()).toBe(before + 1);
 });
 
-test("what is none of ours is taken and ignored: other payments, other types, sessions that are not paid yet", async () => {
+test("events that do not concern the platform are ignored: other payments, other types, unpaid sessions", async () => {
   const { deliver, paid, ledger } = await deployment();
   const unpaid = { ...sessionOf(paid(500)), payment_status: "unpaid" };
   for (const event of [
@@ -251,7 +251,7 @@ test("what is none of ours is taken and ignored: other payments, other types, se
   expect(await ledger()).toEqual([]);
 });
 
-test("an event of another version is refused, so that Stripe sends it again to a webhook that is made anew", async () => {
+test("an event of another version is refused, so that Stripe sends it again to a new webhook", async () => {
   const { deliver, paid } = await deployment();
   const event = eventOf("payment_intent.succeeded", paymentOf(paid(500)), { version: "2024-06-20" });
   const { status, body } = await deliver(event);
@@ -262,13 +262,13 @@ test("an event of another version is refused, so that Stripe sends it again to a
   ]);
 });
 
-test("a body that is no JSON, too long or no text is refused before anything is looked at", async () => {
+test("a body that is not JSON, not text or too long is refused first", async () => {
   const { deliver } = await deployment();
   expect((await deliver("{}", "t=1,v1=0", "text/plain")).status).toBe(415);
   expect((await deliver(" ".repeat(1024 * 1024 + 1))).status).toBe(413);
 });
 
-test("where the deployment has no account at Stripe there is nothing", async () => {
+test("a deployment without a Stripe account has no such routes", async () => {
   const { call, admin, ask } = await openTenant();
   const headers = { "content-type": "application/json", "stripe-signature": "t=1,v1=0" };
   const reply = await ask("/v1/stripe/webhook", { method: "POST", headers, body: "{}" });
@@ -278,7 +278,7 @@ test("where the deployment has no account at Stripe there is nothing", async () 
   expect([status, body.error.message]).toEqual([404, expect.stringContaining("takes no payments")]);
 });
 
-test("a checkout says whose it is on the session and on the payment, and is made once under its key", async () => {
+test("a checkout names the organisation on the session and on the payment, and is created once per key", async () => {
   const made = {
     ...sessionOf({ mark: "x", cents: 2500, metadata: {} }),
     url: "https://checkout.stripe.com/c/pay/cs_test_x",
@@ -311,7 +311,7 @@ test("a checkout says whose it is on the session and on the payment, and is made
   expect(keys[1]).toBe(keys[0]);
 });
 
-test("what Stripe refuses of a checkout is said, and what is no whole number of cents is refused here", async () => {
+test("Stripe's refusal of a checkout is shown, and an amount that is not whole cents is refused here", async () => {
   const refusal = (type: string) => {
     return () => Response.json({ error: { type, message: "Not a valid URL" } }, { status: 400 });
   };

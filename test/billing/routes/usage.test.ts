@@ -1,4 +1,4 @@
-/** Usage as it is read: buckets of whole hours and days, groups, pages, CSV. */
+/** Reading usage: buckets of whole hours and days, groups, pages, CSV. */
 import { env } from "cloudflare:workers";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type UsageHourRow, usageHours } from "../../../src/billing/tables.ts";
@@ -39,7 +39,7 @@ const sumsOf = ({ data }: UsagePage) =>
   data.map(({ results }) => results.map(({ rollouts, turns, cost_micros }) => [rollouts, turns, cost_micros]));
 
 describe("usage", () => {
-  test("adds up the hours of each day of UTC for the project of the key, and shows the days without any", async () => {
+  test("adds up the hours of each UTC day for the key's project, and shows days without any", async () => {
     const page = await read(`start_time=${MONDAY + 5}&end_time=${MONDAY + 3 * DAY}`);
     expect(page.data.map(({ start_time, end_time }) => [start_time, end_time])).toEqual([
       [MONDAY, MONDAY + DAY],
@@ -50,7 +50,7 @@ describe("usage", () => {
     expect(page.data[0]?.results[0]).toMatchObject({ lines: { rollout: 180, turns: 60 }, lost_calls: 1, model: null });
   });
 
-  test("gives each group a result of its own, by hour", async () => {
+  test("gives each group its own result, by hour", async () => {
     const page = await read(`start_time=${MONDAY}&end_time=${MONDAY + 7200}&bucket_width=1h&group_by=kind,model`);
     expect(page.data.map(({ results }) => results.map(({ model, kind, rollouts }) => [model, kind, rollouts]))).toEqual(
       [
@@ -63,13 +63,13 @@ describe("usage", () => {
     );
   });
 
-  test("of the present time has the last seven days", async () => {
+  test("covers the last seven days by default", async () => {
     door.clock.now = (MONDAY + 2 * DAY + 5) * 1000;
     const { data, has_more } = await read("group_by=kind");
     expect([data.length, data.at(-1)?.start_time, has_more]).toEqual([7, MONDAY + 2 * DAY, false]);
   });
 
-  test("goes on with the next page where the last one ended", async () => {
+  test("continues with the next page where the last one ended", async () => {
     const first = await read(`start_time=${MONDAY}&end_time=${MONDAY + 3 * DAY}&limit=1`);
     expect(first).toMatchObject({ has_more: true, next_page: String(MONDAY + DAY) });
     const second = await read(`start_time=${MONDAY}&end_time=${MONDAY + 3 * DAY}&limit=2&page=${first.next_page}`);
@@ -77,7 +77,7 @@ describe("usage", () => {
     expect([...sumsOf(first), ...sumsOf(second)]).toEqual([[[7, 6, 240]], [[0, 0, 3]], []]);
   });
 
-  test("is a table as CSV, in which no name is a formula", async () => {
+  test("is available as CSV, in which no name is a formula", async () => {
     const query = `start_time=${MONDAY + 3600}&end_time=${MONDAY + 7200}&bucket_width=1h&group_by=model`;
     const reply = await door.ask(`/v1/usage/csv?${query}`);
     expect(reply.headers.get("content-type")).toMatch(/^text\/csv/);

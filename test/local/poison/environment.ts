@@ -1,4 +1,4 @@
-/** An environment some of whose rows stop the process: for `poisoned.test.ts`. */
+/** An environment in which some rows stop the process: for `poisoned.test.ts`. */
 import { dataset, defineEnvironment, MultiTurnEnv } from "rollcall";
 import * as z from "zod";
 
@@ -19,7 +19,7 @@ class Listed<Task> extends MultiTurnEnv<Task> {
 
 export const loadEnvironment = defineEnvironment({
   args: z.strictObject({
-    /** Which examples are poisoned, by their index. */
+    /** How examples stop the process, by their index. */
     poisons: z.record(z.string(), z.enum(HOW)),
     desk: z.string(),
   }),
@@ -67,7 +67,7 @@ function computeForEver(): void {
   for (let n = 0; n < Number.POSITIVE_INFINITY; n += 1) if (n < 0) return;
 }
 
-/** No heap holds it, and V8 aborts where it cannot go on. */
+/** Allocates more than any heap holds, so that V8 aborts the process. */
 function takeTheProcessDown(): void {
   const held: unknown[] = [];
   for (;;) held.push(new Array(1_000_000).fill(0).map(() => ({ held })));

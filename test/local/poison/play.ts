@@ -1,4 +1,4 @@
-/** A run of which some rollouts stop the process, on a platform of its own that watches for it. */
+/** A run in which some rollouts stop the process, on a separate platform that watches for it. */
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -29,7 +29,7 @@ interface Poisoned {
   readonly model: ScriptedModel;
 }
 
-/** A run of `examples` tasks, of which some are poisoned, played to its end. */
+/** Plays a run of `examples` tasks, some of them poisoned, to its end. */
 export async function play(
   poisons: Readonly<Record<string, string>>,
   examples: number,
@@ -42,7 +42,7 @@ export async function play(
   return await playedOut(stage, platform, id);
 }
 
-/** The same, where the platform is stopped as soon as it hangs, and another goes on in its directory. */
+/** The same, but the platform is stopped as soon as it hangs, and another one continues in its directory. */
 export async function playAgain(
   poisons: Readonly<Record<string, string>>,
   examples: number,
@@ -61,7 +61,7 @@ interface Stage {
   readonly said: string[];
   readonly model: ScriptedModel;
   readonly desk: string;
-  /** On one directory, each time. */
+  /** Boots a platform, always on the same directory. */
   readonly boot: () => Promise<Platform>;
 }
 
@@ -97,7 +97,7 @@ async function openStage(port: number, hungAfterMs = 6000): Promise<Stage> {
   return { said, model, desk: `http://127.0.0.1:${deskPort}/`, boot };
 }
 
-/** A rollout may stop the process before whoever creates the run has heard of it: it is created by one key, once. */
+/** A rollout may stop the process before the run's creation is answered, so the run has one idempotency key. */
 async function startRun(
   { model, desk }: Stage,
   { url, key }: Platform,
@@ -145,7 +145,7 @@ async function slowDesk(): Promise<Server> {
   return server;
 }
 
-/** Asks again whatever happens to the platform meanwhile. */
+/** Asks again, whatever happens to the platform meanwhile. */
 async function ended(client: RollcallClient, id: string): Promise<RunView> {
   let run: RunView | null = null;
   await expect

@@ -1,11 +1,11 @@
-/** The blocks of docs/training.md, and whether a reply is what the page shows of it. */
+/** The code blocks of docs/training.md, and a comparison of replies with what the page shows. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 const PAGE = readFileSync(join(import.meta.dirname, "../../../docs/training.md"), "utf8");
 
 interface Fence {
-  /** The language, and what stands behind it. */
+  /** The language, and the rest of the line. */
   readonly kind: string;
   readonly text: string;
 }
@@ -15,7 +15,7 @@ const FENCES: readonly Fence[] = Array.from(
   ([, kind = "", text = ""]) => ({ kind, text }),
 );
 
-/** Shell blocks in the order of the page, each with the reply shown below it. */
+/** Shell blocks in the order of the page, each with the reply that follows it. */
 export const STEPS: readonly { readonly command: string; readonly shown: Fence | null }[] = FENCES.flatMap(
   ({ kind, text }, index) => {
     const next = FENCES[index + 1];
@@ -24,19 +24,19 @@ export const STEPS: readonly { readonly command: string; readonly shown: Fence |
   },
 );
 
-/** The one block of that kind. */
+/** The only block of that kind. */
 export function block(kind: string): string {
   const [only, ...more] = FENCES.filter((fence) => fence.kind === kind);
   if (only === undefined || more.length > 0) throw new Error(`not one block of ${kind}`);
   return only.text;
 }
 
-/** Numbers that mean the same in every run; of others only that they are numbers. */
+/** Numbers that are the same in every run; of other numbers only the type is compared. */
 const COUNTED = ["epoch", "next_step", "published", "attempt", "step", "generation", "version"];
 
 /**
- * Where a reply is not as shown: other members, other types, other words. A shown word with "…" stands for any, a shown
- * member named "…" for any more members; of a list the first element is looked at.
+ * The differences of a reply from the shown one: other members, other types, other texts. A shown text with "…" matches
+ * any text, and a shown member named "…" matches any further members. Of a list, the first element is compared.
  */
 export function differences(shown: unknown, got: unknown, path = "reply"): string[] {
   if (Array.isArray(shown)) {
@@ -72,7 +72,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Lines of a reply's head, each of which must have come, whatever the case of its name. */
+/** Lines of a reply's head that must be present, ignoring the case of header names. */
 export function headDifferences(shown: string, got: string): string[] {
   const came = new Set(got.split(/\r?\n/).map(lowerName));
   return shown

@@ -1,4 +1,4 @@
-/** `rollcall train` from its first eval to its last, by the task keys that all of its runs left. */
+/** `rollcall train` from its first to its last eval, checked by the task keys of all of its runs. */
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -25,7 +25,7 @@ test(
   "the evals before and after a shuffled training play the same tasks, none of which it trains on",
   async () => {
     const flags = "--shuffle --seed 5 --eval-examples 5 --max-steps 1 --group-size 2 --batch-size 30";
-    // Nobody gets these right: their groups train nothing, and are shipped all the same.
+    // No rollout gets these right: their groups have no training signal, and are shipped anyway.
     const request = { filters: { zero_variance: "keep" }, holdout: 2 };
     const eval_ = { every: 1, num_examples: 4 };
     writeFileSync(join(directory, "request.json"), JSON.stringify({ ...request, eval: eval_ }));
@@ -51,7 +51,7 @@ test(
     const began = await Promise.all(training?.evals.map(({ run_id }) => taskKeysOf(client, run_id ?? "")) ?? []);
     expect(began.map(({ size }) => size)).toContain(4);
     expect(began.flatMap((keys) => [...keys]).filter((key) => !before?.has(key))).toEqual([]);
-    // Its rows but for those that are held out: ten of fifteen.
+    // Its rows without the held-out ones: ten of fifteen.
     expect(trained?.size).toBe(10);
     expect([...(trained ?? [])].filter((key) => before?.has(key))).toEqual([]);
   },

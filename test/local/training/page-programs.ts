@@ -1,4 +1,4 @@
-/** The programs of docs/training.md as files in a folder of their own, run as its words say. */
+/** The programs of docs/training.md as files in a folder, run as the page says. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -10,14 +10,14 @@ import { block } from "./documented.ts";
 
 const ROOT = resolve(import.meta.dirname, "../../..");
 
-/** What a trainer is started with. */
+/** The arguments of a trainer. */
 export interface Assignment {
   readonly url: string;
   readonly run: string;
   readonly token: string;
 }
 
-/** One line of a program. */
+/** One line of a program's output. */
 export interface TrainedStep {
   readonly step: number;
   readonly rows: number;

@@ -1,4 +1,4 @@
-/** The reference trainer as a process that a test may kill, and what it said. */
+/** The reference trainer as a process that a test may kill, and its output. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -45,17 +45,17 @@ export class ReferenceTrainer {
     });
   }
 
-  /** Of one kind, in order. */
+  /** Events of one kind, in order. */
   of(event: string): TrainerEvent[] {
     return this.events.filter((it) => it.event === event);
   }
 
-  /** Resolves when it has said so of this step, or of a later one. */
+  /** Resolves when it has reported this event for this step or a later one. */
   says(event: string, step: number): Promise<void> {
     return this.#until(() => this.of(event).some((it) => (it.step ?? 0) >= step));
   }
 
-  /** Resolves when it says so the next time. */
+  /** Resolves with the next event of this kind. */
   next(event: string): Promise<void> {
     const known = this.of(event).length;
     return this.#until(() => this.of(event).length > known);
@@ -67,7 +67,7 @@ export class ReferenceTrainer {
     await this.#exited;
   }
 
-  /** Throws where it does not end well by itself. */
+  /** Throws if it does not end successfully by itself. */
   async ends(): Promise<void> {
     await this.#exited;
     if (this.#process.exitCode !== 0) {
@@ -75,7 +75,7 @@ export class ReferenceTrainer {
     }
   }
 
-  /** Throws with its words where it ends before. */
+  /** Throws with its output if it ends first. */
   async #until(condition: () => boolean): Promise<void> {
     await until(() => {
       if (condition()) return true;

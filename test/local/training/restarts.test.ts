@@ -1,4 +1,4 @@
-/** A trainer of this package that is killed: real processes, one platform. */
+/** This package's trainer is killed: real processes, one platform. */
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { TrainerProcess } from "@rollcall/trainer/trainer-process";
@@ -39,7 +39,7 @@ function pidOf({ pid }: TrainerProcess): number {
 }
 
 test(
-  "a trainer that is killed is started again, goes on from its checkpoint, and the run ends as asked",
+  "a killed trainer is restarted, continues from its checkpoint, and the run ends as requested",
   async () => {
     const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
     const { id, trainer } = await client.runs.create({
@@ -64,7 +64,7 @@ test(
 );
 
 test(
-  "the fourth death is the last, and a trainer that was stopped stays so",
+  "the fourth death is the last, and a stopped trainer stays stopped",
   async () => {
     const said: string[] = [];
     const dying = start(said);

@@ -1,4 +1,4 @@
-/** Training runs and evals of them on a served platform. */
+/** Training runs, and evals of them, on a served platform. */
 import { gunzipSync } from "node:zlib";
 import type { RunView } from "../../../src/contract/run.ts";
 import type { TrainingRequestInput } from "../../../src/contract/training-request.ts";
@@ -6,22 +6,23 @@ import { RollcallClient } from "../../../src/sdk/client.ts";
 import { TrainerClient } from "../../../src/sdk/trainer-client.ts";
 import type { Served } from "../served-platform.ts";
 
-/** On a machine that is busy with other things; alone it takes a tenth of it. */
+/** For a machine that is busy with other work; otherwise a tenth is enough. */
 const ENDS_WITHIN_MS = 150_000;
 export const HELD_OUT = 256;
 export const SEED = 3;
 /**
- * What the weights that the policy server begins with score on the held-out tasks: measured with 16 samples of each
- * (.3166, standard error .0063), and how far a mean of one sample of each goes from it: .0252, the error of that included.
+ * The score of the policy server's initial weights on the held-out tasks, measured with 16 samples of each (.3166,
+ * standard error .0063), and the standard deviation of a mean of one sample of each from it: .0252, including that
+ * error.
  */
 export const UNTRAINED = { mean: 0.317, sd: 0.026 };
 
 export interface CreatedTraining {
   readonly run: string;
   readonly token: string;
-  /** "" where nothing is pushed. */
+  /** "" if nothing is pushed. */
   readonly secret: string;
-  /** Resolves with the run once it has ended. `served`: as it is booted by now. */
+  /** Resolves with the run once it has ended. `served`: the currently booted platform. */
   ended(served: Served): Promise<RunView>;
 }
 
@@ -33,7 +34,7 @@ export function trainerOf({ url }: Served, { run, token }: CreatedTraining): Tra
   return new TrainerClient({ baseUrl: url, runId: run, apiKey: token });
 }
 
-/** What every training run here asks for. */
+/** The common request of all training runs here. */
 export function calculator(policy: string) {
   return {
     kind: "training" as const,
@@ -53,7 +54,7 @@ export async function createTraining(served: Served, request: TrainingRequestInp
   return { run: id, token, secret: push_secret ?? "", ended: (now) => ended(clientOf(now), id) };
 }
 
-/** Two steps of eight rollouts, all of which train. */
+/** Two steps of eight rollouts, all of which are trained on. */
 export function smallRun(
   served: Served,
   trainer: TrainingRequestInput["trainer"],
@@ -70,7 +71,7 @@ export function smallRun(
   });
 }
 
-/** The rows of the first batch, in the order of their places in the run; of their ids the places alone. */
+/** The rows of the first batch, in the order of their positions in the run; of their ids only the positions. */
 export async function firstRowsOf(served: Served, created: CreatedTraining) {
   const trainer = trainerOf(served, created);
   const { objects } = await trainer.manifest(1, { maxWaitS: 60 });
@@ -95,14 +96,14 @@ export async function ended(client: RollcallClient, id: string): Promise<RunView
   return await client.runs.get(id);
 }
 
-/** What a policy scores on tasks that no run with the same seed and `holdout` trains on. */
+/** A policy's score on tasks that no run with the same seed and `holdout` trains on. */
 export interface Held {
   readonly mean: number;
   readonly se: number;
   readonly taskKeys: ReadonlySet<string>;
 }
 
-/** With a sampling seed the same weights say the same, each rollout by a seed of its own. */
+/** With a sampling seed, the same weights give the same answers, and each rollout has its own seed. */
 export async function evaluate(
   served: Served,
   policy: string,

@@ -1,6 +1,6 @@
 /**
- * Training on the real platform: Node, workerd, its queues, objects and stores, the policy server beside them, and
- * trainers that are processes of their own. One platform is booted for all of it.
+ * Training on the real platform: Node, workerd, its queues, objects and stores, the policy server, and trainers in
+ * their own processes. One platform is booted for all tests.
  */
 
 import { rmSync } from "node:fs";
@@ -50,7 +50,7 @@ afterAll(async () => {
 });
 
 test(
-  "every request of docs/training.md is answered as the page shows",
+  "every request of docs/training.md gets the reply that the page shows",
   async () => {
     const terminal = new Terminal(programs.folder, {
       ...plainEnvironment(),
@@ -98,7 +98,7 @@ test(
 );
 
 test(
-  "the page's receiver is offered each batch once and answers that it is trained",
+  "the page's receiver is offered each batch once and reports that it is trained",
   async () => {
     const port = testPort(34);
     const url = `http://127.0.0.1:${port}/batches`;
@@ -113,7 +113,7 @@ test(
 );
 
 test(
-  "a pushed trainer that is busy is offered the same batch again, and holds the lease of what it takes",
+  "a busy pushed trainer is offered the same batch again, and holds the lease of what it takes",
   async () => {
     const taken: Promise<boolean>[] = [];
     const [secret, trainer] = [Promise.withResolvers<string>(), Promise.withResolvers<ScriptedTrainer>()];
@@ -148,7 +148,7 @@ test(
 );
 
 test(
-  "two runs with one seed on the same weights play the same rollouts, no two of them tied, and another seed plays others",
+  "runs with one seed on the same weights play the same rollouts, all different, and another seed plays others",
   async () => {
     const { sampling } = calculator(served.policy);
     const sampled = async (seed: number) => {
@@ -169,7 +169,7 @@ test(
 );
 
 test(
-  "GRPO on calculator: held-out tasks from .32 to .3 more, whoever is killed on the way",
+  "GRPO on calculator: held-out tasks improve from .32 by at least .3, whatever is killed meanwhile",
   async () => {
     const checkpoint = join(directory, "learned");
     const before = await evaluate(served, served.policy, SEED);
@@ -190,7 +190,7 @@ test(
     const after = await evaluate(served, served.policy, SEED);
     const client = clientOf(served);
 
-    // Of independent draws; with one seed for all of them they were .455. The same seed draws the same every time.
+    // For independent draws; with one seed for all of them it was .455. The same seed gives the same draws.
     expect(Math.abs(before.mean - UNTRAINED.mean)).toBeLessThan(3 * UNTRAINED.sd);
     expect(after.mean).toBeGreaterThan(UNTRAINED.mean + 0.3);
     const trained = await taskKeysOf(client, created.run);
@@ -212,7 +212,7 @@ test(
 );
 
 test(
-  "with learning rate 0 nothing is learned, and a killed trainer goes on where its checkpoint is",
+  "with learning rate 0 nothing is learned, and a killed trainer continues from its checkpoint",
   async () => {
     const policy = await startPolicyServer();
     try {
@@ -248,14 +248,14 @@ function settingOf({ run, token }: CreatedTraining) {
   return { url: served.url, policy: served.policy, run, token };
 }
 
-/** By the trainers' own account: batches in their weights, in order. */
+/** By the trainers' own reports: batches in their weights, in order. */
 function expectEachStepOnce(trainers: readonly ReferenceTrainer[], steps: number): void {
   const kept = trainers.flatMap((trainer) => trainer.of("checkpoint"));
   expect(kept.map(({ step }) => step)).toEqual(Array.from({ length: steps }, (_, at) => at + 1));
   expect(new Set(kept.map(({ batch_id }) => batch_id)).size).toBe(steps);
 }
 
-/** What samples is what the trainer published last, and what its versions say. */
+/** The policy server samples with what the trainer published last, as its versions say. */
 async function expectServed(
   trainer: ReferenceTrainer,
   policy: string,

@@ -45,7 +45,7 @@ async function answer(request: Request, env: Bindings): Promise<Response> {
 
 export default {
   fetch: answer,
-  /** Every note fails on its own queue and is written down when it arrives on the dead one. */
+  /** Every note fails on its own queue and is stored when it arrives on the dead-letter queue. */
   async queue(batch: MessageBatch<string>, env: Bindings): Promise<void> {
     if (batch.queue !== "notes-dead") {
       batch.retryAll();
