@@ -1,8 +1,8 @@
 /**
  * `npm run bench:fairness`: measures how long a small run of one organisation takes, alone and next to another
- * organisation's load. The loads, one after another: 100,000 rollouts that wait for a slow model, with a judge that
- * never answers; hundreds of rollouts with slow graders; hundreds with a judge that takes 9 s. The small run has no
- * judge, a healthy one, or graders that take a tenth of a second. Meanwhile its organisation reads its list of runs
+ * organisation's load. The loads, one after another: 100,000 rollouts that wait for a slow model, and others whose
+ * judge never answers; hundreds of rollouts with slow graders; hundreds with a judge that takes 9 s. The small run has
+ * no judge, a healthy one, or graders that take a tenth of a second. Meanwhile its organisation reads its list of runs
  * repeatedly. Both organisations are on one local platform, and everything goes over HTTP. With --json, prints one
  * object to stdout. Exits with 1 if the run takes more than two and a half times as long as alone, or the 99th
  * percentile of the reads more than ten times as long.

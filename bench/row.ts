@@ -29,7 +29,7 @@ export interface Row extends Case {
   readonly fsyncs_per_rollout: number | null;
   readonly cpu_s: Readonly<Record<string, number>>;
   readonly baseline_cpu_s: Readonly<Record<string, number>>;
-  /** Of workerd. */
+  /** The maximum for workerd. */
   readonly peak_rss_mb: number;
   readonly peak_open_files: number;
   readonly baseline_rollouts_per_s: number;

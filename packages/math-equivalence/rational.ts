@@ -17,7 +17,7 @@ const BOUND = 10n ** BigInt(MATH_LIMITS.digits);
 /** A division of numbers below 2^64 is one step; longer ones cost more. */
 const WORD = 1n << 64n;
 
-/** In lowest terms; throws `RangeError` for a denominator of 0. */
+/** A rational in lowest terms; throws `RangeError` for a denominator of 0. */
 export function rational(budget: Budget, over: bigint, under = 1n): Rational {
   if (under === 0n) throw new RangeError("division by zero");
   const divisor = under === 1n ? 1n : gcd(budget, over, under);

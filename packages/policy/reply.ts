@@ -5,7 +5,7 @@ import type { Engine } from "./engine.ts";
 import { RequestError, type ServingOptions } from "./request-schemas.ts";
 import { tokenText } from "./tokenizer.ts";
 
-/** What a handler needs. */
+/** The context of a handler. */
 export interface PolicyContext {
   readonly engine: Engine;
   /** The name of the only model. */

@@ -36,7 +36,7 @@ export interface LedgerFindings {
   readonly ok: boolean;
   readonly organizations: number;
   readonly entries: number;
-  /** By organisation. */
+  /** The balances by organisation. */
   readonly balance_micros: Readonly<Record<string, number>>;
   readonly differences: readonly Difference[];
   /** Ended rollouts without a journal entry; only `deep` looks for them. */

@@ -1,6 +1,6 @@
 /**
  * The only client of the API, with the session that the browser holds in a cookie, and the cache of the answers.
- * Nothing secret is stored here or in the browser's storage, which holds only the id of the chosen project.
+ * Nothing secret is stored here or in the browser's storage; this module stores only the id of the chosen project.
  */
 import { QueryClient } from "@tanstack/react-query";
 import { RollcallClient } from "../sdk/client.ts";

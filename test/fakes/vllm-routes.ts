@@ -4,7 +4,7 @@ export type Era = "a" | "b" | "c" | "prime_rl";
 export type Body = Readonly<Record<string, unknown>>;
 export type Answer = readonly [status: number, body?: unknown];
 export type Handler = (body: Body, query: URLSearchParams) => Answer | Promise<Answer>;
-/** By "METHOD /path". */
+/** Handlers by "METHOD /path". */
 export type Routes = Readonly<Record<string, Handler>>;
 
 /** The current state of one engine. Its weights are a name: the path they were loaded from. */

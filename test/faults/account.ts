@@ -32,7 +32,7 @@ export interface Told {
   readonly timed_out: ReadonlyMap<string, readonly number[]>;
   /** All of them, from the first; a snapshot in place of events that are no longer kept. */
   readonly events: readonly RunEvent[];
-  /** Of all rollouts. */
+  /** Of all rollouts of the run. */
   readonly judgements: readonly Judgement[];
   readonly audit: RunAudit;
 }
@@ -53,7 +53,7 @@ export interface Account {
   readonly plan: FaultPlan;
   readonly calm: Told;
   readonly told: Told;
-  /** By idempotency key. */
+  /** Calls of the model, by idempotency key. */
   readonly calls: ReadonlyMap<string, AskedCall>;
   /** The largest number of calls that waited for their answers at once. */
   readonly most_open: number;

@@ -46,7 +46,7 @@ export interface AskedCall {
 export interface FaultModel {
   /** Including /v1. */
   readonly url: string;
-  /** By idempotency key. */
+  /** Its calls, by idempotency key. */
   readonly calls: ReadonlyMap<string, AskedCall>;
   /** Epoch milliseconds of each request. */
   readonly times: readonly number[];

@@ -12,7 +12,7 @@ const ROOT = resolve(import.meta.dirname, "../..");
 const READ = ["*.md", "docs/**/*.md", "environments/**/*.md", "bin/*", "src/**/*.{ts,json,md,txt}"];
 const TEXTS = new Map(globSync(READ, { cwd: ROOT }).map((file) => [file, readFileSync(join(ROOT, file), "utf8")]));
 
-/** By its bare name, or with a version; not as a path or a URL of a tarball. */
+/** An installation by the bare name, or with a version; not by a path or a URL of a tarball. */
 const FROM_REGISTRY =
   /\b(npm (i|install|add|exec|x|init|create)|(yarn|pnpm|bun) (add|i|install|dlx|create|x)|bunx|npx (-y|--yes))\b( -\S+)* ["']?rollcall(@[^/\s"']+)?["']?(?=[\s`"']|$)/m;
 /** Files whose commands run in a checkout; anywhere else npx would use the registry. */

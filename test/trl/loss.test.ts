@@ -51,7 +51,7 @@ const Answer = z.array(
   z.object({
     loss: z.number(),
     metrics: z.record(z.string(), z.number()),
-    /** By the logprob of each token of each row except its first. */
+    /** One gradient for the logprob of each token of each row except its first. */
     gradients: z.array(z.array(z.number())),
   }),
 );
@@ -133,7 +133,7 @@ function waysOf(batches: readonly RowBatch[], facts: readonly TokenFacts[]): Rea
   return ways;
 }
 
-/** By the bounds of ppo_clip. */
+/** The class of a ratio by the bounds of ppo_clip. */
 function sizeOf(ratio: number): string {
   if (ratio > 1.28) return "high";
   return ratio < 0.8 ? "low" : "within";

@@ -29,7 +29,7 @@ const Course = z.object({
 const Answer = z.object({
   sft: z.array(z.record(z.string(), z.unknown())),
   dpo: z.array(z.record(z.string(), z.unknown())),
-  /** Of the call in each row of the file: Python's own JSON of it, and the object. */
+  /** The arguments of the call in each row of the file: Python's own JSON of them, and the object. */
   arguments: z.array(z.object({ json: z.string(), object: z.record(z.string(), z.unknown()) })),
   rendered: z.record(z.string(), z.array(Rendered)),
   trained: z.record(z.string(), z.object({ sft: Course, dpo: Course })),

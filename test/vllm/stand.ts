@@ -23,7 +23,7 @@ export interface Held {
   readonly temperature: number;
   /** The engine whose weights change; without /v1. */
   readonly engine: string;
-  /** By name. */
+  /** The endpoint's name. */
   readonly endpoint: string;
   readonly steps?: number;
   readonly reset_after?: number;

@@ -84,7 +84,7 @@ export async function printPage(print: (text: string) => void, client: RollcallC
   print(`Page      ${url}\n          Signs in once, within 5 minutes; rollcall view creates another link.`);
 }
 
-/** What a user needs to continue by hand. */
+/** The URLs, the key and the commands with which a user continues. */
 export function doors(url: string, key: string): string {
   return [
     `Rollcall  ${url}`,

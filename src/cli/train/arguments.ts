@@ -139,7 +139,7 @@ function refuseOtherModels({ endpoint, fleet }: DraftRequest): void {
   );
 }
 
-/** By the environment's id. */
+/** The defaults for an environment, by its id. */
 export function trainingDefaults(environment: string): TrainingDefaults {
   return { ...USUAL, ...KNOWN[environment] };
 }

@@ -2,7 +2,7 @@
 import type { StepMetrics } from "../../../contract/training-view.ts";
 
 export interface RunSeries {
-  /** In order. */
+  /** In ascending order. */
   readonly steps: readonly number[];
   /** Every name that any step has, sorted. */
   readonly names: readonly string[];
