@@ -273,7 +273,7 @@ function halfLine(name: string, at: Expression, closed: boolean, isUpper: boolea
   return end && { name, pieces: [isUpper ? { low: OPEN, high: end } : { low: end, high: OPEN }] };
 }
 
-/** Open for infinity on this `side` (−1 below, 1 above); null for infinity on the other side or with a closed bracket. */
+/** Open for infinity on this `side` (−1 below, 1 above); null for infinity on the other side, or if it is closed. */
 function endAt(expression: Expression, closed: boolean, side: -1 | 1): End | null {
   const sign = signOfInfinity(expression);
   if (sign === 0) return { at: expression, closed };
