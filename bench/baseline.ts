@@ -1,8 +1,8 @@
 /**
- * What the platform is measured against: the same conversations in a bare loop around the `openai` SDK, nothing stored,
- * nothing scored, nothing that survives a kill. A process of its own:
+ * The baseline for the platform: the same conversations in a bare loop around the `openai` SDK. It stores nothing,
+ * scores nothing and does not survive a kill. It runs as its own process:
  *   fork("bench/baseline.ts", [model url, rollouts, turns])
- * Sends {} when it has loaded, starts at the first message, and sends {seconds, prompt_tokens} at the end.
+ * It sends {} when it has loaded, starts at the first message, and sends {seconds, prompt_tokens} at the end.
  */
 import OpenAI from "openai";
 import { IN_FLIGHT, MODEL, workload } from "./workload.ts";

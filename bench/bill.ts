@@ -1,7 +1,7 @@
 /**
- * What 1,000 rollouts of ten turns, 20 s a turn, cost where they are deployed: the tables of docs/cost.md. Times come from
- * a simulation of how rollouts share objects (sharing.ts), and what each thing that happens writes and asks is counted
- * here. Seeded: every machine gets the same.
+ * Computes what 1,000 rollouts of ten turns, 20 s a turn, cost in a deployment: the tables of docs/cost.md. Times come
+ * from a simulation of how rollouts share objects (sharing.ts); this module counts what each event writes and requests.
+ * Seeded, so every machine gets the same numbers.
  */
 import { seededRandom } from "../src/contract/random.ts";
 import { QUEUE_S, type Shared, shareObjects } from "./sharing.ts";
@@ -11,10 +11,10 @@ const TURNS = 10;
 const MEAN_S = 20;
 const CALL_TIMEOUT_S = 600;
 const SIGMA = 0.5;
-/** Figures are means over so many seeds. */
+/** Figures are means over this many seeds. */
 const SEEDS = 5;
 
-/** Rollouts, or units, that a message names, and rollouts of a segment. */
+/** Rollouts, or scoring groups, per message; and rollouts per segment. */
 const PER_MESSAGE = 25;
 const PER_SEGMENT = 100;
 const ROW_EVERY_S = 1;
@@ -45,18 +45,18 @@ const LENGTHS: Readonly<Record<string, (random: Random) => number>> = {
 const IN_FLIGHT = [6, 128] as const;
 
 /**
- * How large trajectories are. Up to 32 KiB they travel with the report, and what needs nobody else is scored where it was
- * played; larger ones are objects of R2, and a consumer scores them.
+ * The size of trajectories. Up to 32 KiB they are sent with the report, and what needs no other rollout is scored where
+ * it was played. Larger ones are objects of R2, and a consumer scores them.
  */
 const SIZES = ["over 32 KiB", "up to 32 KiB"] as const;
 type Size = (typeof SIZES)[number];
 
-/** Box and Muller's. */
+/** By Box and Muller. */
 function normal(random: Random): number {
   return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 }
 
-/** What the run does beside its rollouts, in counts. */
+/** The counts of a run's own work, besides its rollouts. */
 interface Chores {
   readonly groupsMessages: number;
   readonly scoresMessages: number;
@@ -66,9 +66,9 @@ interface Chores {
   readonly progressEvents: number;
   readonly leaseAsks: number;
   readonly runAlarms: number;
-  /** What a client that follows the run is told of. */
+  /** The notifications that a client gets when it follows the run. */
   readonly flushes: number;
-  /** 1 where trajectories are large, else 0. */
+  /** 1 if trajectories are large, else 0. */
   readonly large: number;
 }
 
@@ -101,7 +101,7 @@ function choresOf({ ends, dispatches, sweeps, runS }: Shared, large: boolean): C
   };
 }
 
-/** When something is done that follows every moment, and is done once in `every` seconds at most. */
+/** The times of an action that follows every moment, but happens at most once in `every` seconds. */
 function spaced(moments: readonly number[], every: number): number[] {
   const done: number[] = [];
   for (const at of moments.toSorted((a, b) => a - b)) {
@@ -113,7 +113,7 @@ function spaced(moments: readonly number[], every: number): number[] {
 
 interface Line {
   readonly what: string;
-  /** Dollars for so many. */
+  /** Dollars for `per` units. */
   readonly price: number;
   readonly per: Unit;
   readonly count: (of: Case) => number;
@@ -126,21 +126,24 @@ function requestsToRun({ groupsMessages, reports, scoresMessages, segments, runA
   return 1 + groupsMessages + reports + 2 * scoresMessages + 2 * segments + runAlarms;
 }
 
-/** A spec, the last head and the acknowledgement of each; a turn and a head a turn; a head more where it was put off. */
+/**
+ * Per rollout: a spec, the last head and the acknowledgement; a turn and a head per turn; one more head for each
+ * handover.
+ */
 function rowsOfRollouts({ handovers, objects }: Case): number {
   return ROLLOUTS * (3 + 2 * TURNS) + handovers + 2 * objects;
 }
 
 /**
- * Of each rollout 3 rows where it is dispatched, 2 where it reports, and its event; then 2 where it is scored later, or 2
- * for its trajectory, which comes and goes.
+ * Per rollout: 3 rows at dispatch, 2 at the report, and its event; then 2 if it is scored later, or 2 for its
+ * trajectory, which is written and deleted.
  */
 function rowsOfRun(of: Case): number {
   const heads = of.dispatches.length + of.reports + of.scoresMessages + of.rowWrites + 2 * of.leaseAsks;
   return 45 + 8 * ROLLOUTS + heads + 2 * of.progressEvents + 2 * of.rolloutsAsked + 4 * of.segments;
 }
 
-/** The alarm is set anew after each, and brought forward for each row in D1. */
+/** The alarm is set again after each alarm, and moved forward for each row in D1. */
 function alarmsSet({ alarms, runAlarms, rowWrites, leaseAsks }: Case): number {
   return alarms + runAlarms + rowWrites + leaseAsks;
 }
@@ -157,7 +160,7 @@ function gbMonths(kb: number, seconds: number): number {
   return ((ROLLOUTS * kb) / 1e6) * (seconds / MONTH_S);
 }
 
-/** Prices of the paid plan, November 2026; docs/cost.md says where they stand. */
+/** Prices of the paid plan, November 2026; docs/cost.md has their sources. */
 const BILL: readonly Line[] = [
   {
     what: "requests to objects that play rollouts",
@@ -230,7 +233,7 @@ const BILL: readonly Line[] = [
   { what: "CPU ms of consumers", price: 0.02, per: "million", count: () => CPU_MS_PER_ROLLOUT * ROLLOUTS },
 ];
 
-/** In place of its own seconds the run's object is billed for all of the run. */
+/** If a client follows the run, the run's object is billed for the whole run instead of its own seconds. */
 const FOLLOWED: readonly Line[] = [
   {
     what: "followed: GB-s more of the run's object",
@@ -249,11 +252,11 @@ const FOLLOWED: readonly Line[] = [
 interface Cases {
   readonly size: Size;
   readonly inFlight: number;
-  /** By the lengths of turns, a case a seed. */
+  /** By the lengths of turns, one case per seed. */
   readonly of: readonly (readonly Case[])[];
 }
 
-/** What each case costs in all, what the simulation says of it, and its bill, as Markdown. */
+/** The total cost of each case, the results of the simulation, and the bill, as Markdown. */
 export function costTables(): string {
   const cases = SIZES.flatMap((size) =>
     IN_FLIGHT.map((inFlight): Cases => {
@@ -266,7 +269,7 @@ export function costTables(): string {
     `### Trajectories ${size}, \`max_concurrent\` ${inFlight}`,
     bill(of),
   ]);
-  // How large trajectories are changes no time.
+  // The size of trajectories changes no times.
   const timed = cases.filter(({ size }) => size === SIZES[0]);
   return [totals(cases), times(timed), ...bills.flat()].join("\n\n");
 }
@@ -325,13 +328,13 @@ function bill(of: readonly (readonly Case[])[]): string {
   return table([head, ...rows(BILL), sum("all", BILL), ...followed]);
 }
 
-/** A count as it is shown: what is multiplied. */
+/** The count that is shown and multiplied. */
 function countOf({ count, per }: Line, seeds: readonly Case[]): number {
   const counted = mean(seeds, count);
   return per === "million" ? Math.round(counted) : counted;
 }
 
-/** Each line as it is shown, so that the page adds up. */
+/** Each line rounded as it is shown, so that the table adds up. */
 function dollarsOf(lines: readonly Line[], seeds: readonly Case[]): number {
   const each = lines.map((line) => Number(((countOf(line, seeds) * line.price) / UNITS[line.per]).toFixed(4)));
   return each.reduce((sum, dollars) => sum + dollars, 0);

@@ -1,7 +1,8 @@
 /**
- * `npm run bench:cancel`: a run is cancelled with all of its rollouts waiting for the model, while three readers ask for it.
- * Counted from the request: when it was answered, when the calls had hung up, when everything had ended, and how long
- * the readers waited meanwhile; the same readers a second before, for comparison. One object goes to stdout with --json.
+ * `npm run bench:cancel`: cancels a run while all of its rollouts wait for the model and three readers read it.
+ * Measures from the request: when it was answered, when the calls were closed, when everything had ended, and how long
+ * the readers waited meanwhile; for comparison, the same readers a second before. With --json, prints one object to
+ * stdout.
  */
 import { parseArgs } from "node:util";
 import { RollcallClient } from "../src/sdk/client.ts";
@@ -25,7 +26,7 @@ async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
 }
 
 interface Readers {
-  /** The longest wait since the last time this was asked, in milliseconds. */
+  /** The longest wait since the last call of this function, in milliseconds. */
   readonly worst: () => number;
   readonly stop: () => Promise<void>;
 }

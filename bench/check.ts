@@ -1,7 +1,8 @@
 /**
- * What --check compares: how many times the bare loop's work a rollout costs, as it was recorded. Both sides are measured
- * in one sitting, so no figure of another machine is in it. Instructions say the same wherever they are counted; CPU time
- * stands in for them where they cannot be, and says something only on the kind of processor it was recorded on.
+ * Compares results for --check: how many times the bare loop's work a rollout costs, against the recorded ratio. Both
+ * sides are measured in one session, so no figure depends on another machine. Instruction counts are the same
+ * everywhere. CPU time replaces them if they cannot be counted, and is comparable only on the kind of processor it was
+ * recorded on.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +11,7 @@ import { EXIT, type ExitCode } from "../src/cli/exit.ts";
 import type { Row } from "./row.ts";
 
 const FILE = join(import.meta.dirname, "recorded.json");
-/** A ratio may be worse than the recorded one by so much. */
+/** A ratio may be worse than the recorded one by this share. */
 const TOLERANCE = 0.05;
 
 const Ratio = z.object({ ratio: z.number(), date: z.string(), cpu: z.string() });
@@ -22,7 +23,7 @@ export interface Verdict {
   readonly exit: ExitCode;
   readonly measure: Measure;
   readonly ratio: number;
-  /** Null where nothing comparable is recorded. */
+  /** Null if nothing comparable is recorded. */
   readonly recorded: number | null;
   readonly says: string;
 }
@@ -50,7 +51,7 @@ export function compare(row: Row, recorded: Recorded, cpu: string): Verdict {
   return { exit, measure, ratio, recorded: before.ratio, says };
 }
 
-/** Keeps the row's ratio for later checks, beside what is recorded of the other measure. */
+/** Records the row's ratio for later checks, next to the record of the other measure. */
 export function record(row: Row, cpu: string, date: Date): void {
   const { measure, ratio } = ratioOf(row);
   const recorded = { ...readRecorded(), [measure]: { ratio, date: date.toISOString().slice(0, 10), cpu } };

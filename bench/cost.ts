@@ -1,4 +1,4 @@
-/** `npm run bench:cost`: prints the tables of docs/cost.md, and that of docs/billing.md. */
+/** `npm run bench:cost`: prints the tables of docs/cost.md, and the one of docs/billing.md. */
 import { costTables } from "./bill.ts";
 import { marginTable } from "./margin.ts";
 

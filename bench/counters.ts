@@ -1,6 +1,7 @@
 /**
- * What `perf` (Debian's linux-perf) counts of a process: instructions, which say the same on a busy machine as on a quiet
- * one, and calls that wait for a disk. What the machine or the user's rights do not let it count is null.
+ * Reads the counts that `perf` (Debian's linux-perf) takes of a process: instructions, which are the same on a busy and
+ * on a quiet machine, and calls that wait for a disk. A count is null if the machine or the user's rights do not allow
+ * it.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -10,26 +11,26 @@ import { text } from "node:stream/consumers";
 
 const EVENTS = {
   instructions: ["instructions:u"],
-  /** Of the kernel on the process's behalf; it takes more rights than the user's own. */
+  /** Instructions in the kernel for the process; needs more rights than the user's own instructions. */
   kernel_instructions: ["instructions:k"],
   fsyncs: ["syscalls:sys_enter_fsync", "syscalls:sys_enter_fdatasync"],
 } as const;
 type Name = keyof typeof EVENTS;
 const NAMES: readonly Name[] = ["instructions", "kernel_instructions", "fsyncs"];
 
-/** Of one process, all of its threads, between two moments. */
+/** Counts of one process with all its threads, between two moments. */
 export type Counts = Readonly<Record<Name, number | null>>;
 
 const UNCOUNTED: Counts = { instructions: null, kernel_instructions: null, fsyncs: null };
 
 export interface Counters {
-  /** What can be counted here. */
+  /** The counts that are available here. */
   readonly counted: readonly Name[];
-  /** Why the rest cannot, for a person; null when all can. */
+  /** Why the others are missing, for a person; null if none is missing. */
   readonly lacking: string | null;
 }
 
-/** Tries each kind by itself: `perf` counts nothing at all when one of several is not allowed. */
+/** Tries each kind separately: `perf` counts nothing at all if one of several is not allowed. */
 export function findCounters(): Counters {
   const version = spawnSync("perf", ["--version"]);
   if (version.error !== undefined) {
@@ -74,7 +75,7 @@ function statOf(names: readonly Name[]): string[] {
   return ["stat", "-x,", "-e", names.flatMap((name) => EVENTS[name]).join(",")];
 }
 
-/** Lines of `count,unit,event,…`; what is not counted has words for its count. */
+/** Lines of `count,unit,event,…`; a missing count has text in its place. */
 function countsIn(output: string): Counts {
   const byEvent = new Map(output.split("\n").map((line) => [line.split(",")[2], Number(line.split(",")[0])]));
   const sum = (name: Name) => {

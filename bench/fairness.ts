@@ -1,10 +1,11 @@
 /**
- * `npm run bench:fairness`: how long a small run of one organisation takes alone, and beside another organisation: once
- * while that has 100,000 rollouts waiting behind a slow model, and a judge that never answers, once while it has hundreds of
- * rollouts whose graders take long, and once while it has hundreds whose judge takes 9 s. The small run asks no judge, a healthy one, or has graders that
- * take a tenth of a second. Meanwhile its organisation reads its list of runs again and again. Both organisations are on
- * one local platform, and everything goes over HTTP. One object goes to stdout with --json. Ends with 1 where the run takes
- * more than two and a half times as long as alone, or the 99th percentile of the reads more than ten times as long.
+ * `npm run bench:fairness`: measures how long a small run of one organisation takes, alone and next to another
+ * organisation's load. The loads, one after another: 100,000 rollouts that wait for a slow model, and others whose
+ * judge never answers; hundreds of rollouts with slow graders; hundreds with a judge that takes 9 s. The small run has
+ * no judge, a healthy one, or graders that take a tenth of a second. Meanwhile its organisation reads its list of runs
+ * repeatedly. Both organisations are on one local platform, and everything goes over HTTP. With --json, prints one
+ * object to stdout. Exits with 1 if the run takes more than two and a half times as long as alone, or the 99th
+ * percentile of the reads more than ten times as long.
  */
 import { createHash } from "node:crypto";
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -27,16 +28,19 @@ const HELP = `Usage: npm run bench:fairness -- [flags]
       --json            print {machine, versions, rows}
 `;
 
-/** What the models take: of the small run, of its judge, and of the other organisation. */
+/** The latencies of the small run's model and judge, and of the other organisation's. */
 const LATENCY_MS = { model: 500, judge: 500, slow: 120_000, slowJudge: 9000 };
 const AT_ONCE = { small: 100, large: 1000 };
 /** Rollouts whose judge hangs, or is slow. */
 const JUDGED = 300;
-/** How long the judge has been silent before the small run comes. */
+/** How long the judge has not answered before the small run starts. */
 const UNDER_WAY_MS = 20_000;
-/** Of the other organisation: rollouts whose graders are heavy, what each has, and the length of the texts they compare. */
+/**
+ * The other organisation: rollouts with heavy graders, how many graders each has, and the length of the texts they
+ * compare.
+ */
 const GRADED = { rollouts: 480, fuzzy: 8, levenshtein: 4, characters: 14_000 } as const;
-/** Of the small run: a tenth as many rollouts, each with so many graders. */
+/** The small run: a tenth as many rollouts, and how many graders each has. */
 const SMALL_GRADED = { share: 0.1, levenshtein: 3 } as const;
 const MOST_TIMES_AS_LONG = 2.5;
 const READ_MOST_TIMES_AS_LONG = 10;
@@ -74,7 +78,10 @@ function rowsOf(count: number) {
   return Array.from({ length: count }, (_, index) => ({ question: `question ${index}`, answer: "so it is #### 4" }));
 }
 
-/** A platform with two organisations, and the key of each. The second is written while nobody has the database open. */
+/**
+ * A platform with two organisations, and the key of the second one. That organisation is written while no process has
+ * the database open.
+ */
 async function bootShared(directory: string): Promise<{ platform: Platform; other: string }> {
   const options = { directory, store: "disk", say: (line: string) => process.stderr.write(`${line}\n`) } as const;
   await (await bootPlatform(options)).stop();
@@ -119,7 +126,7 @@ async function play(client: RollcallClient, request: RunRequestInput): Promise<n
   return seconds;
 }
 
-/** What `work` gives, and how many milliseconds each read took that was made meanwhile. */
+/** The result of `work`, and how many milliseconds each concurrent read took. */
 async function whileReading<T>(client: RollcallClient, work: () => Promise<T>): Promise<{ made: T; reads: number[] }> {
   const reads: number[] = [];
   let over = false;
@@ -144,7 +151,7 @@ type Kind = (typeof KINDS)[number];
 const NEIGHBOURS = ["waiting", "graders", "judge"] as const;
 type Neighbour = (typeof NEIGHBOURS)[number];
 
-/** A reference is so many times a row's answer: the rows alone would be too much for one request. */
+/** A reference repeats a row's answer this many times: sent in full, the rows would be too much for one request. */
 const ANSWERS = 100;
 
 function gradedRows(rollouts: number) {
@@ -179,7 +186,7 @@ function smallRun(kind: Kind, { quick, judge, wordy }: Models, rollouts: number)
   return { ...common, environment: "judged-qa", judges, judge_cache: false };
 }
 
-/** Begins what the other organisation has under way. */
+/** Starts the other organisation's load. */
 async function startLarge(
   client: RollcallClient,
   { slow, quick, hanging }: Models,
@@ -204,7 +211,7 @@ async function startJudged(client: RollcallClient, quick: ScriptedModel, judge: 
   return id;
 }
 
-/** The same for heavy graders. */
+/** The same with heavy graders. */
 async function startGraded(client: RollcallClient, { wordy }: Models): Promise<string[]> {
   const { id } = await client.runs.create({
     ...{ environment: "graded-dataset", environment_args: { graders: gradersOf(GRADED) } },
@@ -272,7 +279,7 @@ async function measure(settings: Settings): Promise<Row[]> {
       }
       return seconds;
     };
-    // Once for what a process does only once.
+    // Run once first, because of work that a process does only once.
     await play(client, smallRun("with a judge", models, settings.rollouts));
     const measured = (kind: Kind) => whileReading(client, () => series(kind));
     const alone = new Map<Kind, Awaited<ReturnType<typeof measured>>>();

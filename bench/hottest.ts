@@ -1,19 +1,19 @@
 /**
- * CPU profiles of isolates that share one thread, as text: how they share it, then functions by their own time and by
- * their time with all they call. A sample is only taken while its isolate runs, so samples are counted: the time between
- * two of them may well have been another isolate's.
+ * Prints CPU profiles of isolates that share one thread: their shares, then functions by self time and by total time. A
+ * sample is taken only while its isolate runs, so samples are counted: the time between two of them may be another
+ * isolate's.
  */
 import type { SourceMap } from "node:module";
 import type { CpuProfile } from "./inspector.ts";
 
 const LISTED = 45;
-/** An isolate with less of the thread than this is not worth a list. */
+/** An isolate with a smaller share of the thread is not listed. */
 const LEAST_SHARE = 0.02;
 
 export interface IsolateProfile {
   readonly title: string;
   readonly profile: CpuProfile;
-  /** Null for code that was not made by our bundler. */
+  /** Null for code that our bundler did not make. */
   readonly map: SourceMap | null;
 }
 
@@ -64,7 +64,7 @@ function countByPlace({ nodes, samples }: CpuProfile, map: SourceMap | null) {
   };
   for (const sample of samples) {
     add(places.get(sample) ?? "?", "self");
-    // Once for each function on the stack, however often it stands there.
+    // Once for each function on the stack, even if it is there several times.
     const stack = new Set<string>();
     for (let id: number | undefined = sample; id !== undefined; id = parents.get(id)) {
       stack.add(places.get(id) ?? "?");
@@ -74,7 +74,7 @@ function countByPlace({ nodes, samples }: CpuProfile, map: SourceMap | null) {
   return counts;
 }
 
-/** `name file:line` of the source; V8's own words for what is not the bundle's. */
+/** `name file:line` of the source; V8's own text for code outside the bundle. */
 function placeOf(frame: CpuProfile["nodes"][number]["callFrame"], map: SourceMap | null): string {
   const origin = map?.findOrigin(frame.lineNumber + 1, frame.columnNumber + 1);
   if (frame.url === "" || origin === undefined || !("fileName" in origin)) {

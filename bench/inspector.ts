@@ -21,18 +21,18 @@ const Reply = z.object({
   error: z.unknown().optional(),
 });
 
-/** Shorter costs more of what is measured. */
+/** A shorter interval would disturb the measurement. */
 const SAMPLE_EVERY_US = 1000;
 
 export interface Inspector {
-  /** The Worker it belongs to: ours, or one of those that stand in for a service. */
+  /** The Worker it belongs to: ours, or one that stands in for a service. */
   readonly title: string;
   startProfile(): Promise<void>;
   stopProfile(): Promise<CpuProfile>;
   close(): void;
 }
 
-/** One for each Worker of the process whose name can stand in an address: the way to a service of ours has a "#". */
+/** One for each Worker of the process whose name can be in a URL; the names of service stand-ins contain a "#". */
 export async function openInspectors(port: number): Promise<Inspector[]> {
   const listing = await fetch(`http://127.0.0.1:${port}/json`);
   return await Promise.all(

@@ -1,6 +1,6 @@
 /**
- * A rollout of 300,000 messages, calls and results, read by pieces as its page reads it: `npm run bench:long-rollout`. Prints the
- * milliseconds of each read; the first one finds where the turns are, the others know.
+ * `npm run bench:long-rollout`: reads a rollout of 300,000 messages, calls and results in pieces, as its page does.
+ * Prints the milliseconds of each read; the first read locates the turns, the others reuse that.
  */
 import { bootPlatform } from "../src/local/platform.ts";
 import { RollcallClient } from "../src/sdk/client.ts";

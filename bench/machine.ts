@@ -1,4 +1,4 @@
-/** What the numbers were taken on. */
+/** Describes the machine that the numbers were measured on. */
 import { readFileSync } from "node:fs";
 import { cpus, release, totalmem } from "node:os";
 import { join } from "node:path";

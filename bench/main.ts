@@ -1,6 +1,7 @@
 /**
  * `npm run bench`: the platform with every durable write on, against a bare loop around the SDK. Progress goes to
- * stderr, the table (or with --json one object) to stdout. The exit code is 0 whatever the numbers, unless --check asks.
+ * stderr, the table (or with --json one object) to stdout. The exit code is 0 whatever the numbers, except with
+ * --check.
  */
 import { parseArgs } from "node:util";
 import { asCommandError, EXIT, type ExitCode, usageError } from "../src/cli/exit.ts";
@@ -118,7 +119,7 @@ function plansOf(flags: Flags): Plan[] {
   return works.map((work) => ({ work, pairs: pairs ?? 1 }));
 }
 
-/** The rows of docs/performance.md; of a check the first alone. */
+/** The rows of docs/performance.md; only the first for a check. */
 function plansWithout(turns: number, pairs: number | undefined, { check, record }: Flags): Plan[] {
   const work = { ...PLAIN, rollouts: 1000, turns };
   const first = { work, pairs: pairs ?? 5 };
@@ -182,7 +183,10 @@ async function runPlan({ work, pairs }: Plan, counters: Counters): Promise<Row> 
   return rowOf(work, done);
 }
 
-/** Ends the process from outside the work: whatever hangs, the limit holds. The children end with it. */
+/**
+ * Ends the process with a timer outside the work, so that the limit holds even if the work hangs. The children end with
+ * it.
+ */
 function endAfter(timeout: string | undefined, json: boolean): void {
   if (timeout === undefined) return;
   const seconds = Number(timeout);

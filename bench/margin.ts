@@ -1,4 +1,6 @@
-/** How far the prices that a deployment begins with are above what docs/cost.md says it pays: the table of docs/billing.md. */
+/**
+ * Computes the margin of a deployment's default prices over its costs in docs/cost.md: the table of docs/billing.md.
+ */
 import { chargeOf } from "../src/billing/charge.ts";
 import { DEFAULT_PRICES } from "../src/billing/default-prices.ts";
 import { sumOfLines } from "../src/core/costs/run-costs.ts";
@@ -8,7 +10,7 @@ const ROLLOUTS = 1000;
 const TURNS = 10;
 const MICROS = 1_000_000;
 
-/** Dollars for 1,000 scored rollouts of ten turns, whose tokens are nobody's business here. */
+/** Dollars for 1,000 scored rollouts of ten turns, without the price of tokens. */
 export function chargedDollars(): number {
   const { version, fees } = DEFAULT_PRICES;
   const none = { prompt_tokens: 0, completion_tokens: 0 };
@@ -25,7 +27,7 @@ export function chargedDollars(): number {
   return (sumOfLines(charged) * ROLLOUTS) / MICROS;
 }
 
-/** A row for each of the first table of docs/cost.md: what is paid where turns are lognormal, and what is left of the charge. */
+/** A row for each row of the first table of docs/cost.md: the cost with lognormal turns, and the rest of the charge. */
 export function marginTable(): string {
   const charged = chargedDollars();
   const [head = "", , ...rows] = (costTables().split("\n\n")[0] ?? "").split("\n");

@@ -1,6 +1,6 @@
 /**
- * What processes use, from /proc: Linux only. CPU is exact to a tick (10 ms) and counts user and system time; peak
- * memory is the kernel's own high-water mark since the process began; open files are sampled.
+ * Measures what processes use, from /proc: Linux only. CPU is exact to a tick (10 ms) and counts user and system time;
+ * peak memory is the kernel's own high-water mark since the process began; open files are sampled.
  */
 import { readdirSync, readFileSync } from "node:fs";
 
@@ -14,12 +14,12 @@ type ByName = Readonly<Record<string, number>>;
 export interface Usage {
   /** Between start and stop. */
   readonly cpuSeconds: ByName;
-  /** MiB. */
+  /** In MiB. */
   readonly peakRssMb: ByName;
   readonly peakOpenFiles: ByName;
 }
 
-/** Watches these processes, pids by name, until `stop`. They must all outlive it. */
+/** Watches these processes (pids by name) until `stop`. They must all live until then. */
 export class Meter {
   readonly #pids: ByName;
   readonly #before: ByName;
@@ -61,7 +61,7 @@ function mapValues(pids: ByName, read: (pid: number, name: string) => number): B
 
 function cpuSeconds(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  // The second field is the name in brackets and may hold anything; utime and stime are fields 14 and 15.
+  // The second field is the name in brackets and may contain any character; utime and stime are fields 14 and 15.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }

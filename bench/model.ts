@@ -1,8 +1,8 @@
 /**
- * The model of a benchmark as a process of its own, so that its CPU is counted apart:
+ * The model of a benchmark as its own process, so that its CPU is counted separately:
  *   fork("bench/model.ts", [turns, latency in ms, sigma])
- * Sends {url} when it listens and answers every message with {requests}, the completions asked for so far. With a sigma
- * the latency is the median of a lognormal; each side's model draws the same times in the same order.
+ * It sends {url} when it listens, and answers every message with {requests}, the number of completions so far. With a
+ * sigma, the latency is the median of a lognormal; the models of both sides draw the same times in the same order.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { seededRandom } from "../src/contract/random.ts";
@@ -12,7 +12,7 @@ import { modelReply } from "./workload.ts";
 const [turns = 1, latencyMs = 0, sigma = 0] = process.argv.slice(2).map(Number);
 const random = seededRandom("latency of the bench's model");
 
-/** Box and Muller's normal, to the lognormal. */
+/** A lognormal from Box and Muller's normal. */
 function drawLatency(): number {
   const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
   return latencyMs * Math.exp(sigma * normal);
@@ -26,6 +26,6 @@ const model = await startScriptedModel({
   },
 });
 process.on("message", () => process.send?.({ requests: model.requests.length }));
-// The benchmark is gone, however it ended.
+// The benchmark has ended, for any reason.
 process.once("disconnect", () => process.exit(0));
 process.send?.({ url: model.url });

@@ -1,10 +1,10 @@
 /**
- * The web page in a browser: `npm run bench:page [-- --times N]`. A real platform holds a rollout of 300,000 messages, calls
- * and results and an ended run of 100,000 rollouts; prints the milliseconds until what a page is for is in the document,
- * and the megabytes its tab holds then, after a collection of garbage.
+ * The web page in a browser: `npm run bench:page [-- --times N]`. A real platform holds a rollout of 300,000 messages,
+ * calls and results, and an ended run of 100,000 rollouts. Prints the milliseconds until each page's main content is in
+ * the document, and the megabytes that its tab then uses, after a garbage collection.
  *
- * Cold: a browser that was never there, but for its session; warm: its tab comes back. `footprint` is what Chromium's own
- * task manager shows of a tab, the memory that its process shares with nobody; it is null where there is no /proc.
+ * Cold: a new browser with nothing but its session; warm: its tab opens the page again. `footprint` is the value of
+ * Chromium's own task manager for a tab: the memory that its process shares with no other. It is null without /proc.
  */
 import { readFileSync } from "node:fs";
 import { loadavg } from "node:os";
@@ -25,9 +25,9 @@ const PER_GROUP = 4;
 interface Look {
   readonly name: string;
   readonly path: string;
-  /** What is there when the page is ready. */
+  /** The selector that matches when the page is ready. */
   readonly ready: string;
-  /** Pressed once it is there, and what is timed then. */
+  /** A key to press then, and the selector that is timed after it. */
   readonly press?: { readonly key: string; readonly ready: string };
 }
 
@@ -143,7 +143,7 @@ async function take(page: Page, { path, ready, press }: Look): Promise<Taken> {
   return { ms, ...(await memoryOf(page)) };
 }
 
-/** What the page's clock, which began with its navigation, says in the first frame that has such an element. */
+/** The page's clock, which starts with its navigation, in the first frame that has such an element. */
 async function clockWhen(page: Page, selector: string): Promise<number> {
   const look = `const look = () =>
     document.querySelector(${JSON.stringify(selector)}) ? resolve(performance.now()) : requestAnimationFrame(look);`;
@@ -158,7 +158,7 @@ async function memoryOf(page: Page): Promise<Omit<Taken, "ms">> {
   return { heap_mb: usedSize / 1e6, footprint_mb: await footprintOf(page) };
 }
 
-/** Of the largest of the browser's tabs, which is the one that is open: some wait for their first page. */
+/** The largest of the browser's tabs, which is the open one: some others wait for their first page. */
 async function footprintOf(page: Page): Promise<number | null> {
   if (process.platform !== "linux") return null;
   const tools = await page.context().browser()?.newBrowserCDPSession();

@@ -1,6 +1,6 @@
 /**
- * One side after the other on the same work, each with a fresh model and fresh processes, and every result checked: a
- * number measured on wrong work is worth nothing, so whatever does not add up ends the benchmark.
+ * Runs both sides one after the other on the same work, each with a new model and new processes, and checks every
+ * result. A number that was measured on wrong work is worthless, so any mismatch ends the benchmark.
  */
 import type { RunView } from "../src/contract/run.ts";
 import { type Counters, type Counts, startCounting } from "./counters.ts";
@@ -10,7 +10,7 @@ import { type Place, startBaseline, startModel, startPlatform, type WayOut } fro
 
 export interface Case extends Size {
   readonly latency_ms: number;
-  /** Above 0, latencies are lognormal with this σ and `latency_ms` for their median. */
+  /** Above 0, latencies are lognormal with this σ and the median `latency_ms`. */
   readonly latency_sigma: number;
   readonly state: Place;
   readonly way_out: WayOut;
@@ -21,7 +21,7 @@ export interface Case extends Size {
 export interface Side {
   readonly seconds: number;
   readonly usage: Usage;
-  /** Of workerd, and of the bare loop. */
+  /** The counts of workerd, or of the bare loop. */
   readonly counts: Counts;
   readonly promptTokens: number;
 }
@@ -34,7 +34,7 @@ export interface Pair {
 /** Both sides must send the model the same requests; ids differ in length by a few characters. */
 const PROMPT_TOLERANCE = 0.05;
 
-/** `platformFirst` alternates from pair to pair, so that a machine growing warm or busy favours neither. */
+/** `platformFirst` alternates from pair to pair, so that a machine that gets warm or busy favours neither side. */
 export async function runPair(work: Case, counters: Counters, platformFirst: boolean): Promise<Pair> {
   const platformBefore = platformFirst ? await runPlatform(work, counters) : null;
   const baseline = await runBaseline(work, counters);
@@ -47,7 +47,7 @@ export async function runPair(work: Case, counters: Counters, platformFirst: boo
   return { platform, baseline };
 }
 
-/** The boot is not in it. */
+/** Without the boot. */
 export async function runPlatform(work: Case, counters: Counters): Promise<Side> {
   await using model = disposed(await startModel(work.turns, work.latency_ms, work.latency_sigma));
   await using platform = disposed(await startPlatform(work.state, work.way_out));
@@ -56,7 +56,7 @@ export async function runPlatform(work: Case, counters: Counters): Promise<Side>
   const measured = await measure(pids, platform.workerdPid, counters, () => play(platform, model.url, work));
   const { run } = measured;
   checkRun(run, work);
-  // A training run plays some rollouts more than it trains on, and asks the model for its tokens first.
+  // A training run plays some rollouts more than it trains on, and first checks whether the model returns tokens.
   if (work.kind === "eval") checkRequests(await model.requests(), work);
   return { ...measured, promptTokens: run.report.usage.prompt_tokens };
 }

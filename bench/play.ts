@@ -1,4 +1,4 @@
-/** The platform's part of a benchmark: a run as a client starts it, watched to its end. */
+/** The platform's side of a benchmark: starts a run as a client does, and watches it to its end. */
 import type { RunView } from "../src/contract/run.ts";
 import { RollcallClient } from "../src/sdk/client.ts";
 import { ScriptedTrainer } from "../test/fakes/scripted-trainer.ts";
@@ -34,7 +34,7 @@ export async function playEval(platform: Platform, modelUrl: string, { rollouts,
 const GROUP_SIZE = 8;
 export const BATCH_ROLLOUTS = 40;
 
-/** The rollouts of a training run, whose trainer learns nothing and takes each batch as it comes. */
+/** Plays a training run; its trainer learns nothing and takes each batch as it arrives. */
 export async function playTraining(platform: Platform, modelUrl: string, { rollouts, turns }: Size): Promise<Played> {
   const { url, key } = platform;
   const client = new RollcallClient({ baseUrl: url, apiKey: key });
@@ -57,7 +57,7 @@ export async function playTraining(platform: Platform, modelUrl: string, { rollo
 }
 
 async function watched(client: RollcallClient, id: string, started: number): Promise<Played> {
-  // The stream ends with the run: watching it is one request, where polling would be hundreds.
+  // The stream ends with the run: watching it is one request, polling would be hundreds.
   for await (const _event of client.runs.events(id));
   const seconds = (performance.now() - started) / 1000;
   return { run: await client.runs.get(id), seconds };

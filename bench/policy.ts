@@ -1,8 +1,8 @@
 /**
- * `npm run bench:policy`: requests per second of the policy server over HTTP, as a run asks it. Conversations of
- * `calculator`, a question and, where the policy called a tool, the result; so many in flight at once. The server has
- * a thread and the client another; each one's CPU is counted apart. Progress goes to stderr, the table or with --json
- * one object to stdout.
+ * `npm run bench:policy`: requests per second of the policy server over HTTP, with a run's requests. It plays
+ * conversations of `calculator` (a question and, if the policy called a tool, the result), with a fixed number in
+ * flight. Server and client have a thread each, and their CPU is counted separately. Progress goes to stderr, the table
+ * or with --json one object to stdout.
  */
 import { Agent, request } from "node:http";
 import { text } from "node:stream/consumers";

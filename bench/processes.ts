@@ -1,6 +1,6 @@
 /**
- * The processes of a benchmark: each side gets fresh ones, and none outlives the benchmark. A child that talks over a
- * channel ends with it; the platform is told by a signal.
+ * Starts the processes of a benchmark: each side gets new ones, and none outlives the benchmark. A child with a channel
+ * ends with it; the platform gets a signal.
  */
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -19,7 +19,7 @@ export interface Child {
 
 export interface Model extends Child {
   readonly url: string;
-  /** Completions asked for so far. */
+  /** The number of completions so far. */
   requests(): Promise<number>;
 }
 
@@ -37,12 +37,12 @@ const BaselineResult = z.object({ seconds: z.number(), prompt_tokens: z.number()
 const Serving = z.object({ url: z.string(), key: z.string(), pid: z.int(), directory: z.string() });
 
 const running = new Set<ChildProcess>();
-// When the benchmark itself breaks.
+// For an error in the benchmark itself.
 process.on("exit", () => {
   for (const child of running) if (!child.killed) child.kill();
 });
 
-/** Ends every child and waits for it: the platform removes its directory on the way out. */
+/** Ends every child and waits for it: the platform removes its directory before it exits. */
 export async function stopAll(): Promise<void> {
   await Promise.all([...running].map(end));
 }
@@ -50,7 +50,7 @@ export async function stopAll(): Promise<void> {
 async function end(child: ChildProcess): Promise<void> {
   if (!running.has(child)) return;
   const ended = once(child, "exit");
-  // A second signal would have the platform stop at once and leave its directory behind.
+  // A second signal would make the platform stop at once and leave its directory behind.
   if (!child.killed) child.kill();
   await ended;
 }
@@ -80,10 +80,10 @@ export async function startBaseline(modelUrl: string, rollouts: number, turns: n
   };
 }
 
-/** Where a platform keeps its state: in memory where the machine has room, or in a folder of `TMPDIR` on a disk. */
+/** Where a platform keeps its state: in memory if the machine has enough, or in a folder of `TMPDIR` on a disk. */
 export type Place = "memory" | "disk";
 
-/** How calls leave the platform: by `fetch`, as where it is deployed, or by the binding that only Miniflare has. */
+/** How calls leave the platform: by `fetch`, as in a deployment, or by the binding that only Miniflare has. */
 export type WayOut = "fetch" | "binding";
 
 /** A platform on an empty directory, which is removed with it. */
@@ -108,7 +108,7 @@ export async function startPlatform(place: Place = "memory", wayOut: WayOut = "b
   return { ...child, url, key, workerdPid: ready.workerd_pid };
 }
 
-/** Linux's number of a file system in memory. */
+/** Linux's number for a file system in memory. */
 const TMPFS = 0x01021994;
 
 function makeFolderOnDisk(): string {

@@ -1,8 +1,8 @@
 /**
- * Where workerd's time goes during a run: a CPU profile by V8's own sampler, over the inspector.
+ * Shows where workerd's time goes during a run: a CPU profile by V8's own sampler, over the inspector.
  *   node bench/profile.ts [rollouts] [turns]
- * Boots the bundle as the local platform does, with an inspector besides, and prints functions by self time and by
- * total time. Names and places come from the source map, since the bundle is minified. "(program)" is native code:
+ * Boots the bundle as the local platform does, with an inspector in addition, and prints functions by self time and by
+ * total time. Names and places come from the source map, because the bundle is minified. "(program)" is native code:
  * SQLite, sockets, the runtime itself.
  */
 import { readFileSync, rmSync } from "node:fs";
@@ -24,7 +24,7 @@ import { startModel } from "./processes.ts";
 const ROOT = join(import.meta.dirname, "..");
 const FIRST_PORT = 8987;
 const FIRST_INSPECTOR_PORT = 9329;
-/** Miniflare's name for it; the others stand in for services: D1, R2, queues, the way out. */
+/** Miniflare's name for our Worker; the others stand in for services: D1, R2, queues, outgoing requests. */
 const OUR_WORKER = "core:user:";
 
 const [rollouts = 1000, turns = 4] = process.argv.slice(2).map(Number);

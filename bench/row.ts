@@ -1,4 +1,4 @@
-/** One case's row: medians over its pairs for rates and CPU, the worst for memory and open files. */
+/** Computes one case's row: medians over its pairs for rates and CPU, the maximum for memory and open files. */
 import type { Counts } from "./counters.ts";
 import type { Case, Pair, Side } from "./pair.ts";
 import { IN_FLIGHT } from "./workload.ts";
@@ -6,10 +6,10 @@ import { IN_FLIGHT } from "./workload.ts";
 export interface Instructions {
   readonly workerd: number;
   readonly baseline: number;
-  /** The kernel's, on their behalf; null where only the user's own are counted. */
+  /** The kernel's instructions for the processes; null if only the user's own are counted. */
   readonly workerd_kernel: number | null;
   readonly baseline_kernel: number | null;
-  /** Of the processes' own, median over the pairs. */
+  /** The ratio of the processes' own instructions, median over the pairs. */
   readonly ratio: number;
 }
 
@@ -17,19 +17,19 @@ export interface Row extends Case {
   readonly in_flight: number;
   readonly rollouts_per_s: number;
   readonly turns_per_s: number;
-  /** What a turn takes beyond the model's latency with `in_flight` of them at once, waiting for a core included. */
+  /** The time of a turn beyond the model's latency with `in_flight` of them at once, including waits for a core. */
   readonly overhead_ms_per_turn: number;
   readonly baseline_overhead_ms_per_turn: number;
   readonly workerd_cpu_ms_per_rollout: number;
   /** CPU seconds of one side, by process. */
-  /** Workerd's CPU a rollout ÷ the bare loop's, median over the pairs. */
+  /** Workerd's CPU per rollout ÷ the bare loop's, median over the pairs. */
   readonly cpu_ratio: number;
-  /** Millions, of workerd and of the bare loop; null where they cannot be counted. */
+  /** Millions, of workerd and of the bare loop; null if they cannot be counted. */
   readonly instructions_m_per_rollout: Instructions | null;
   readonly fsyncs_per_rollout: number | null;
   readonly cpu_s: Readonly<Record<string, number>>;
   readonly baseline_cpu_s: Readonly<Record<string, number>>;
-  /** Of workerd. */
+  /** The maximum for workerd. */
   readonly peak_rss_mb: number;
   readonly peak_open_files: number;
   readonly baseline_rollouts_per_s: number;
@@ -96,7 +96,7 @@ function instructionsOf(work: Case, pairs: readonly Pair[]): Instructions | null
   };
 }
 
-/** The median over the sides; null where it was not counted. */
+/** The median over the sides; null if it was not counted. */
 function perRollout({ rollouts }: Case, sides: readonly Side[], what: keyof Counts, digits: number, unit = 1) {
   const counts = sides.flatMap(({ counts }) => counts[what] ?? []);
   return counts.length === 0 ? null : rounded(median(counts) / unit / rollouts, digits);

@@ -1,7 +1,7 @@
 /**
- * How the rollouts of a run share its objects, second by second, without any of them being played: which object each gets
- * (`Hosts`, as the run decides it) and when the alarm of each object hands over (as in runtime/rollout/object.ts). What an
- * object is billed for is the time in which any of its rollouts is under way.
+ * Simulates how the rollouts of a run share its objects, second by second, without playing them: which object each gets
+ * (`Hosts`, as the run decides it) and when the alarm of each object hands over (as in src/kernel/rollout/object.ts).
+ * An object is billed for the time in which any of its rollouts is in progress.
  */
 import { Hosts } from "../src/kernel/run/hosts.ts";
 
@@ -9,48 +9,48 @@ export interface Work {
   readonly rollouts: number;
   readonly turns: number;
   readonly maxConcurrent: number;
-  /** Seconds that a call may take at most. */
+  /** The timeout of a call, in seconds. */
   readonly callTimeoutS: number;
-  /** Seconds that the next turn takes. */
+  /** The seconds of the next turn. */
   readonly turnS: () => number;
 }
 
-/** Times are seconds, all else are counts. */
+/** Times are in seconds, everything else is counts. */
 export interface Shared {
   /** From the first dispatch to the last end. */
   readonly runS: number;
-  /** Of all rollouts together, from the start of each to its end. */
+  /** The sum over all rollouts, from the start of each to its end. */
   readonly rolloutS: number;
-  /** Of all objects together, while a rollout of theirs is under way. */
+  /** The sum over all objects, while one of their rollouts is in progress. */
   readonly objectS: number;
   readonly objects: number;
   readonly alarms: number;
-  /** How often a rollout was stored between two turns, because an alarm handed over. */
+  /** How often a rollout was stored between two turns because an alarm handed over. */
   readonly handovers: number;
-  /** Calls from objects to their run, and the other way round. */
+  /** Calls from objects to their run, and from the run to objects. */
   readonly reports: number;
   readonly starts: number;
   readonly asks: number;
   readonly rolloutsAsked: number;
-  /** The seconds at which the run asks. */
+  /** The seconds at which the run checks its rollouts. */
   readonly sweeps: readonly number[];
-  /** Ends that come together are one: the second at which the run takes them in, and how many they are. */
+  /** Ends that arrive together count as one: the second at which the run handles them, and how many there are. */
   readonly ends: readonly { readonly at: number; readonly count: number }[];
-  /** Dispatches that go together: how many rollouts each has. */
+  /** Dispatches that are sent together: how many rollouts each has. */
   readonly dispatches: readonly number[];
 }
 
-/** No step begins that could end later than this after the alarm's beginning. */
+/** No step begins that could end later than this after the start of the alarm. */
 const ALARM_S = 14 * 60;
-/** What a hook of a rollout that was not under way before may take. */
+/** The longest time of a hook of a rollout that was not in progress before. */
 const SETUP_S = 5 * 60;
-/** The longest time between two questions of the sweep. */
+/** The longest time between two checks of the reconciliation. */
 const LONGEST_ASK_S = 10 * 60;
-/** What has ended is gathered so long before the next rollouts are dispatched. */
+/** Ends are collected for this long before the next rollouts are dispatched. */
 const GATHER_S = 0.01;
-/** What a queue and its consumer take. Assumed. */
+/** The delay of a queue and its consumer. Assumed. */
 export const QUEUE_S = 1;
-/** A rollout is asked after this if it has not been heard of, and then after twice as long. */
+/** A rollout that has not reported is checked after this time, and then after twice as long. */
 const FIRST_ASK_S = 5;
 
 interface Playing {
@@ -58,11 +58,11 @@ interface Playing {
   left: number;
   startedAt: number;
   inTurn: boolean;
-  /** When the call under way would be given up. */
+  /** The time at which the current call would time out. */
   silentUntil: number;
 }
 
-/** What is still to happen, and the time that it is. */
+/** The pending events, and the current time. */
 class Agenda {
   now = 0;
   #due: { readonly at: number; readonly act: () => void }[] = [];
@@ -152,7 +152,7 @@ class PlayingObject {
   }
 }
 
-/** Plays nothing: only times pass. The same work and the same times give the same result. */
+/** Plays nothing: only time passes. The same work and the same times give the same result. */
 export function shareObjects(work: Work): Shared {
   return new SharingRun(work).run();
 }
@@ -229,7 +229,9 @@ class SharingRun {
     }
   }
 
-  /** What runs is asked again when its call would be given up, what waits for its object after twice as long. */
+  /**
+   * A running rollout is checked again when its call would time out, one that waits for its object after twice as long.
+   */
   #askIn(seconds: number, rollout: Playing, asks: number): void {
     this.#agenda.in(seconds, () => {
       if (rollout.left === 0) return;

@@ -1,9 +1,9 @@
-/** The rows as the Markdown that stands in docs/performance.md. */
+/** Prints the rows as the Markdown of docs/performance.md. */
 import type { Machine } from "./machine.ts";
 import type { Case } from "./pair.ts";
 import type { Row } from "./row.ts";
 
-/** CPU per rollout may grow by so much from the smallest to the largest run: what it costs must not depend on size. */
+/** The allowed growth of CPU per rollout from the smallest to the largest run: the cost must not depend on size. */
 const WANTED_GROWTH = 1.3;
 
 export function benchTable(machine: Machine, rows: readonly Row[], date: Date): string {
@@ -56,7 +56,7 @@ function cells(row: Row): string[] {
   ];
 }
 
-/** As the flag --latency takes it. */
+/** In the form of the flag --latency. */
 export function latencyOf({ latency_ms, latency_sigma }: Case): string {
   return latency_sigma > 0 ? `${latency_ms}~${latency_sigma} ms` : `${latency_ms} ms`;
 }
@@ -72,7 +72,7 @@ function line(cells: readonly string[]): string {
   return `| ${cells.join(" | ")} |`;
 }
 
-/** How CPU per rollout grows with the size of the run, among evals in memory, as deployed and without latency. */
+/** How CPU per rollout grows with the size of the run, for evals in memory, as deployed and without latency. */
 function growth(rows: readonly Row[]): string[] {
   const bySize = rows
     .filter(({ latency_ms, state, way_out, kind }) => {

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:training`: what the training loop costs beside sampling. Progress goes to stderr, the numbers (or with
- * --json one object) to stdout. The exit code is 0 whatever the numbers.
+ * `npm run bench:training`: what the training loop costs in addition to sampling. Progress goes to stderr, the numbers
+ * (or with --json one object) to stdout. The exit code is 0 whatever the numbers.
  */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -83,7 +83,7 @@ class Bench {
     return this.#served;
   }
 
-  /** The same rollouts without a trainer: what training adds is the difference. */
+  /** The same rollouts without a trainer: the difference is what training adds. */
   async #eval(): Promise<Row> {
     const { kind: _training, ...play } = calculator(this.#platform.policy);
     const rollouts = this.#steps * BATCH_ROLLOUTS;
@@ -133,7 +133,7 @@ class Bench {
     return row;
   }
 
-  /** From the kill to the next acknowledged step; of the platform also from its word that it answers again. */
+  /** From the kill to the next acknowledged step; for the platform also from the moment it answers again. */
   async #killed(what: "trainer" | "platform"): Promise<Row> {
     const created = await this.#create(6, "msgpack");
     let trainer = await this.#trainer(created);

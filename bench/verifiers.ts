@@ -27,7 +27,7 @@ const WORK = { turns: 4, latency_ms: 0, latency_sigma: 0, state: "memory", way_o
 
 const Said = z.object({ version: z.string(), seconds: z.number(), scored: z.int(), turns: z.int() });
 
-/** Its rollouts a second. Throws unless every rollout was played to its end and scored. */
+/** The rollouts per second of verifiers. Throws unless every rollout was played to its end and scored. */
 async function rateOfVerifiers(python: string, rollouts: number): Promise<number> {
   const model = await startModel(WORK.turns);
   const { question } = workload(WORK.turns);

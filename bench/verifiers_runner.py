@@ -1,8 +1,8 @@
-"""The same conversations in verifiers' own runner, in its own process: no server of environments, nothing saved.
+"""Plays the same conversations in verifiers' own runner, in its own process: no environment server, nothing saved.
 
     python bench/verifiers_runner.py URL ROLLOUTS TURNS IN_FLIGHT MODEL QUESTION
 
-Prints {"version", "seconds", "scored", "turns"} as one line of JSON. Timed around `evaluate`; imports are not in it.
+Prints {"version", "seconds", "scored", "turns"} as one line of JSON. The time covers `evaluate`, without imports.
 """
 
 import asyncio

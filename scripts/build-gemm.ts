@@ -1,6 +1,6 @@
 /**
  * Compiles packages/policy/assembly/gemm.ts to packages/policy/gemm.wasm, which is committed: running Rollcall needs no
- * compiler. `--check` writes nothing and fails when the file is not what the source compiles to.
+ * compiler. `--check` writes nothing and fails if the file differs from the compiled source.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ async function compile(): Promise<Uint8Array> {
   return wasm;
 }
 
-/** The compiler asks for files that need not exist, and takes null for an answer. */
+/** The compiler also requests files that need not exist, and accepts null. */
 function readIfThere(path: string): string | null {
   try {
     return readFileSync(path, "utf8");

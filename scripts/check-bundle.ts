@@ -1,6 +1,6 @@
 /**
- * Builds what a deployment would upload and fails when it grew past its limit. The limit is what a person agreed to:
- * raise it in the commit that needs it, and say there what the bytes buy.
+ * Builds what a deployment uploads, and fails if it is larger than the limit. A person agreed to the limit: raise it in
+ * the commit that needs it, and say in the commit message what the bytes are for.
  */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -9,28 +9,32 @@ import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 
 const ROOT = resolve(import.meta.dirname, "..");
-// Naming `z.core` or `z.locales` as a value drags in every zod locale, which costs 55 kB of it.
-// Of it a third is the openai SDK, and an eighth re2js: patterns that no tenant's text can hang an isolate with.
-// Training came with 45 kB: the loop, its trainer's object and routes, msgpack. Counting what SQL, schemas, patterns and
-// replies may cost before they are let loose came with 15. Asking an engine what can be proven of its logprobs, one order
-// for what evals play and training holds out, and figures apart by member came with 10.
-// Units, words, functions and sets of real numbers in answers of mathematics came with 11.
-// Stripe's library came with 33: what it signed is checked by its own code, and its errors are told apart. Prices, the
-// ledger, budgets and payments came with 10.
-// Caps that hold while a run goes on, usage, metrics and traces came with 15.
-// Fleets and the drivers of engines of several ages came with 26. Triggers, webhooks and the library that signs them came
-// with 18, and batches in the shapes of other trainers with 8.
-// The page's API came with 22: lists over a run's rollouts by a filter, a rollout a piece at a time, sessions, links to
-// reports. The page itself is no part of the Worker.
-// Answers among money, headings and tags, choices as models write them and typeset numbers came with 5.
-// Leaving a model's thoughts out of its answer, and reading verdicts that are nearly JSON, came with 8.
-// Replies, refusals and full contexts in the words of many servers came with 15, exact numbers and MCP in all its forms with 15.
-// Numbers that prose tells, in the typography of many countries, and verdicts and choices in more forms came with 5.
-// Refusals in the shapes of web frameworks and gateways, and streams that fail in the middle, came with 4.
-// Turns of computing, and places shared by organisation, came with 1; holds for lost calls and their release with 1;
-// rights that end with their giver, and comparisons that say what they can tell apart, with 1.
-// Telling what a sentence denies, doubts or says of others from the choice and the verdict that it gives came with 4.
-// Clauses beside an answer, denied formulas, bounds and sizes of numbers came with 5.
+// A third of the bundle is the openai SDK, and an eighth is re2js, whose patterns cannot hang an isolate on a user's
+// text. Using `z.core` or `z.locales` as a value would add every zod locale, 55 kB.
+// What each feature added, in kB:
+// - 45: training (the loop, the object and routes of its trainer, msgpack)
+// - 15: counting what SQL, schemas, patterns and replies may cost before they run
+// - 10: checking what is provable about an engine's logprobs, one order for evals and held-out tasks, figures by member
+// - 11: units, words, functions and sets of real numbers in mathematical answers
+// - 33: Stripe's library, whose own code checks its signatures and tells its errors apart
+// - 10: prices, the ledger, budgets and payments
+// - 15: caps that hold while a run is in progress, usage, metrics and traces
+// - 26: fleets, and drivers for engines of several versions
+// - 18: triggers, webhooks and the library that signs them
+// - 8: batches in the formats of other trainers
+// - 22: the page's API (filtered lists of a run's rollouts, a rollout in pieces, sessions, links to reports); the page
+//   itself is not part of the Worker
+// - 5: answers among money, headings and tags, choices as models write them, typeset numbers
+// - 8: removing a model's thoughts from its answer, reading judgements that are almost JSON
+// - 15: replies, refusals and full contexts in the words of many servers
+// - 15: exact numbers, and MCP in all its forms
+// - 5: numbers in prose, in the typography of many countries, and more forms of judgements and choices
+// - 4: refusals in the formats of web frameworks and gateways, streams that fail in the middle
+// - 1: turns of computing, and quotas shared by organisation
+// - 1: reservations for lost calls, and their release
+// - 1: scopes that end with the person who gave them, comparisons that say what they can detect
+// - 4: telling apart what a sentence denies, doubts or quotes from the choice and the judgement that it gives
+// - 5: clauses next to an answer, denied formulas, bounds and sizes of numbers
 const LIMIT_KB = 680;
 
 const outdir = mkdtempSync(join(tmpdir(), "rollcall-bundle-"));

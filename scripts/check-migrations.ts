@@ -1,6 +1,6 @@
 /**
- * Fails when the schema says something the migrations do not: drizzle-kit generates into a copy of the migrations and
- * must find nothing to write. The project's own folder stays as it is.
+ * Fails if the schema differs from the migrations: drizzle-kit generates into a copy of the migrations and must find
+ * nothing to write. The project's own folder does not change.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
@@ -9,7 +9,7 @@ import { join, relative, resolve } from "node:path";
 import config from "../drizzle.config.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
-// The only sign of success: it exits 0 after writing a migration, and also when it cannot ask whether a column was
+// The only sign of success: it exits with 0 also after it wrote a migration, and if it cannot ask whether a column was
 // renamed.
 const FRESH = "No schema changes";
 

@@ -9,7 +9,7 @@ import { resolve } from "node:path";
 const ROOT = resolve(import.meta.dirname, "..");
 const FOLDERS = ["src", "docs", "packages", "environments", "test", "README.md", "AGENTS.md"];
 const TEXT = /\.(?:tsx?|md)$/;
-/** The pages that quote the phrases, and this list. */
+/** The files that quote the phrases. */
 const QUOTES = new Set(["docs/style.md", "test/ground/style.test.ts"]);
 
 const PHRASES: readonly (readonly [phrase: RegExp, instead: string])[] = [
@@ -34,7 +34,7 @@ const PHRASES: readonly (readonly [phrase: RegExp, instead: string])[] = [
   [/\bis no flag of\b/, "is not a flag of"],
 ];
 
-/** One line for each phrase that `text` has. */
+/** One line for each phrase in `text`. */
 export function findDialect(file: string, text: string): string[] {
   return text.split("\n").flatMap((line, at) => {
     if (line.includes("style-ok:")) return [];

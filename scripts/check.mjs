@@ -1,7 +1,7 @@
 /**
- * `npm run check`: every static gate, two at a time, one line each with its time; a failing gate's output follows the
- * table. Nothing tracked is written, except with --fix, which formats and repairs what Biome can first.
- * Plain JavaScript: it also starts under an older Node and runs each gate under the bundled one.
+ * `npm run check`: runs every static gate, two at a time, and prints one line each with its time; the output of failed
+ * gates follows the table. Nothing tracked is written, except with --fix, where Biome first formats and repairs what it
+ * can. Plain JavaScript: it also starts under an older Node and runs each gate under the bundled one.
  */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const LANES = 2;
 
-/** Longest first, so that the lanes end together. */
+/** Longest first, so that both lanes end at about the same time. */
 const GATES = {
   types: "tsc -b tsconfig.json tsconfig.web.json",
   lint: "biome check --error-on-warnings",

@@ -1,8 +1,9 @@
 /**
- * Writes environments/digests.ts: what a run pins, so that a rollout never continues under other code than it began
- * with, and the version each package says it has. What a digest covers stands in src/local/environment-package.ts.
+ * Writes environments/digests.ts: the digests that a run pins, so that a rollout never continues with other code than
+ * it began with, and the version of each package. src/local/environment-package.ts defines what a digest covers.
  *
- * node scripts/digests.ts [--check] [--root DIR]      --check writes nothing and exits 1 when the file is stale
+ * node scripts/digests.ts [--check] [--root DIR]
+ *   --check writes nothing and exits with 1 if the file is out of date
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";

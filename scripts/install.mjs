@@ -1,5 +1,5 @@
-// Installs what the lockfile names, if it is not there yet. Runs before `npm start` and `npm test` on any Node >= 20,
-// so it imports nothing but Node and uses nothing newer than Node 20.0.
+// Installs the packages of the lockfile, if they are not installed yet. Runs before `npm start` and `npm test` on any
+// Node >= 20, so it imports nothing but Node and uses nothing newer than Node 20.0.
 //
 // Invariant: node_modules/.rollcall-installed holds the hash of the lockfile that was installed, and is written last.
 import { spawnSync } from "node:child_process";
@@ -35,7 +35,7 @@ function glibc() {
   return process.report.getReport().header.glibcVersionRuntime !== undefined;
 }
 
-/** What has to be installed: this lockfile, for this kind of machine (the packages hold binaries). */
+/** Identifies what must be installed: this lockfile, for this kind of machine (the packages hold binaries). */
 function wanted() {
   const lockfile = readFileSync(join(root, "package-lock.json"));
   const hash = createHash("sha256").update(lockfile).digest("hex");
@@ -61,7 +61,7 @@ function install() {
   const npm = process.env.npm_execpath;
   const args = ["install", "--no-save", "--no-audit", "--no-fund"];
   const [command, first] = npm?.endsWith(".js") ? [process.execPath, [npm]] : ["npm", []];
-  // npm's own report goes to stderr, so that a command run with --json keeps stdout to itself.
+  // npm's own output goes to stderr, so that stdout of a command with --json has only its result.
   const done = spawnSync(command, [...first, ...args], { cwd: root, stdio: ["ignore", 2, 2] });
   if (done.error) fail(`npm could not be run: ${done.error.message}`);
   if (done.status !== 0) fail(`npm install failed (exit ${done.status}); see its output above.`);

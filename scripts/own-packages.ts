@@ -1,4 +1,6 @@
-/** The packages of packages/, as they are installed: compiled, with their data, and nothing that is for working on them. */
+/**
+ * Writes the packages of packages/ in their installed form: compiled, with their data, without files for development.
+ */
 import { copyFileSync, cpSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import * as z from "zod";
@@ -14,7 +16,7 @@ export interface OwnPackage {
   readonly manifest: z.infer<typeof Manifest>;
 }
 
-/** Read by what is compiled, or by a person. */
+/** Read by the compiled code, or by a person. */
 const ASSETS = ["*.{wasm,bin}", "README.md"];
 
 export function ownPackages(root: string): OwnPackage[] {
@@ -26,7 +28,7 @@ export function ownPackages(root: string): OwnPackage[] {
     }));
 }
 
-/** `compiled` has the root's folders, compiled. */
+/** `compiled` contains the root's folders, compiled. */
 export function writePackage({ folder, manifest }: OwnPackage, compiled: string, to: string): void {
   const root = join(folder, "../..");
   cpSync(join(compiled, folder.slice(root.length)), to, { recursive: true });
@@ -35,7 +37,7 @@ export function writePackage({ folder, manifest }: OwnPackage, compiled: string,
   writeFileSync(join(to, "package.json"), `${JSON.stringify(installed(manifest), null, 2)}\n`);
 }
 
-/** Its doors open on what is compiled. */
+/** Its exports point to the compiled files. */
 function installed({
   private: _private,
   exports,

@@ -1,7 +1,7 @@
 /**
- * The names by which this repository's packages import each other, for Vite: the product's doors and those of packages/*.
- * Vite does not resolve a package's import of its own name. And a copy of the tree, whose node_modules lead to the
- * original, is to import its own files.
+ * The names by which this repository's packages import each other, for Vite: the product's exports and those of
+ * packages/*. Vite does not resolve a package's import of its own name. Also, a copy of the tree, whose node_modules
+ * link to the original, must import its own files.
  */
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,11 +1,11 @@
 /**
- * Makes what is published, and prints the path of the tarball: of Rollcall dist/package and, from it,
- * dist/rollcall-<version>.tgz; of a package of packages/ that stands by itself its folder in dist and its tarball.
+ * Makes what is published, and prints the path of the tarball. For Rollcall it makes dist/package and, from it,
+ * dist/rollcall-<version>.tgz; for an independent package of packages/, a folder in dist and a tarball.
  *
- * Node strips no types inside node_modules, so whatever runs in Node is compiled, from src/ to dist/src: a path from one
- * module to another holds in both. The packages of packages/ come along compiled, bundled below node_modules. The Worker's
- * sources go along as they are, since it is bundled anew with environments that do not come with Rollcall; without any,
- * the bundle made here serves.
+ * Node strips no types inside node_modules, so everything that runs in Node is compiled, from src/ to dist/src:
+ * relative paths between modules stay the same. The packages of packages/ are included compiled, bundled under
+ * node_modules. The Worker's sources are included uncompiled, because it is bundled again if there are environments
+ * that do not come with Rollcall; otherwise the bundle that is made here is used.
  *
  * node scripts/package.ts [--out DIR] [--only math-equivalence]
  */
@@ -22,16 +22,16 @@ import { type OwnPackage, ownPackages, writePackage } from "./own-packages.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
 
-/** What the Worker is bundled from, and what a person reads. */
+/** The sources of the Worker's bundle, and files for people. */
 const COPIED = [
   ...["bin", "docs", "environments", "migrations", "src"],
-  // The bindings the Worker was compiled against: `rollcall deploy check` compares them with what is deployed.
+  // The bindings the Worker was compiled against: `rollcall deploy check` compares them with the deployed ones.
   ...["wrangler.toml", "worker-configuration.d.ts", "README.md", "LICENSE"],
 ];
-/** The folders that are compiled run in Node alone. */
+/** Folders whose compiled form is used: they run only in Node. */
 const NOT_COPIED = /([/\\]node_modules|[/\\]src[/\\](cli|local|sdk|web)|\.test\.ts|env\.d\.ts)$/;
 
-/** Read by what is compiled, and itself no part of the program: data, and the files of a new environment. */
+/** Files that the compiled code reads: data, and the files of a new environment. */
 const ASSETS = ["src/{cli,local}/**/*.{wasm,bin,json,jsonl,md,txt}", "src/cli/templates/**/{*,.*}"];
 
 async function main(): Promise<void> {
@@ -52,7 +52,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** Only one that imports no other stands by itself. */
+/** A package is independent only if it imports no other. */
 function packageNamed(name: string, packages: readonly OwnPackage[]): OwnPackage {
   const alone = packages.filter(({ manifest: { dependencies } }) => Object.keys(dependencies).length === 0);
   const found = alone.find(({ folder }) => basename(folder) === name);
@@ -91,8 +91,8 @@ function copySources(folder: string): void {
 }
 
 /**
- * The root's package.json without what is for working on it, its doors opening on what is compiled. What the bundled
- * packages depend on is asked for here: not every installer reads their own lists.
+ * The root's package.json without the parts for development, with exports that point to the compiled files. It also
+ * lists the dependencies of the bundled packages, because not every installer reads their own lists.
  */
 function published(packages: readonly OwnPackage[]): object {
   const { name, version, description, license, type, sideEffects, engines, bin, optionalDependencies } = manifest;
@@ -106,7 +106,7 @@ function published(packages: readonly OwnPackage[]): object {
     ...{ name, version, description, license, type, sideEffects, engines, bin },
     exports: { ...Object.fromEntries(doors), "./package.json": "./package.json" },
     files: [...COPIED, "dist"],
-    // wrangler.toml asks for it before each upload; here the page comes built.
+    // wrangler.toml runs this script before each upload; in the published package the page is already built.
     scripts: { "build:page": "node -e 0" },
     dependencies,
     optionalDependencies,

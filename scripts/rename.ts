@@ -1,7 +1,7 @@
 /**
- * `npm run rename -- NAME`: gives the product another package name. Code takes the name from package.json; this replaces
- * it there and where no code can: in import statements, in the dependencies of environments and packages, in the
- * lockfile, and in the doors that documentation names.
+ * `npm run rename -- NAME`: gives the product another package name. Code reads the name from package.json. This script
+ * replaces it there and in the places that no code can compute: import statements, the dependencies of environments and
+ * packages, the lockfile, and the exports that documentation names.
  *
  * The command, and the key by which an environment's package.json names its module, stay `rollcall`.
  */
@@ -28,7 +28,7 @@ function main([name = "", ...more]: readonly string[]): void {
   process.stdout.write("Now: node scripts/install.mjs && npm run generate && npm run check -- --fix\n");
 }
 
-/** Each keeps what stands before the name, and what stands after it is no part of the match. */
+/** Each pattern keeps the text before the name; the text after it is not part of the match. */
 function rulesFrom(name: string): RegExp[] {
   const old = name.replaceAll(/[/.]/g, "\\$&");
   const doors = Object.keys(manifest.exports).flatMap((door) => (door === "." ? [] : [door.slice(1)]));

@@ -1,11 +1,11 @@
 /**
- * The order in which a run of the tests takes its files. Those that start processes take longest, for as long as they
- * wait for them: they come first, so that the many short ones fill the time beside them. In each runtime the longest of
- * all come before the others, so that none is left alone at the end.
+ * The order in which a test run takes its files. Files that start processes take longest, mostly waiting. They come
+ * first, so that the many short files run at the same time. In each runtime the longest files come first of all, so
+ * that none runs alone at the end.
  */
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** They are small files: to the test runner they look short. */
+/** These are small files, so the test runner expects them to be short. */
 const LONGEST = [
   /\/test\/faults\/faults\.test/,
   /\/test\/local\/(poisoned|ending-code|kill|own-environment|serve-watch|training\/training)\.test/,

@@ -1,7 +1,6 @@
 /**
- * Closes a test run with one plain line, `N passed, N failed` (`, N skipped` when there were any), for machines to
- * read. A file that does not load and an error outside every test count as one failure each: a red run never reads
- * `0 failed`.
+ * Ends a test run with one plain line for programs, `N passed, N failed` (`, N skipped` if there were any). A file that
+ * does not load and an error outside every test count as one failure each: a failed run never prints `0 failed`.
  */
 import type { Reporter, SerializedError, TestModule } from "vitest/node";
 

@@ -1,13 +1,13 @@
-/** Which test files run where, and which of them `npm test` leaves to `npm run test:all`. */
+/** Defines which test files run where, and which of them only `npm run test:all` runs. */
 
-/** They run in Node and again inside workerd; `npm test` runs them in Node alone. */
+/** They run in Node and again inside workerd; `npm test` runs them only in Node. */
 const PLATFORM_FREE = [
   "test/{contract,core}/**/*.test.ts",
   "packages/math-equivalence/test/**/*.test.ts",
   "test/conformance/vectors.test.ts",
   "environments/**/*.test.ts",
 ];
-/** The kernel's clients are called with servers of Node. */
+/** The kernel's clients call servers in Node. */
 const CLIENTS = "test/kernel/clients/**/*.test.ts";
 const PLATFORM = "{accounts,billing,kernel,fleets,retention,sharing,telemetry,triggers,webhooks}";
 const INSTALLED = "**/node_modules/**";
@@ -30,8 +30,8 @@ export const WORKERD = {
 };
 
 /**
- * Left to `npm run test:all`: whole sessions with commands, packages and platforms, each of whose steps has a quicker
- * test, and measures of fairness.
+ * Only in `npm run test:all`: whole sessions with commands, packages and platforms, whose steps all have quicker tests,
+ * and measurements of fairness.
  */
 export const AT_LENGTH = {
   node: [

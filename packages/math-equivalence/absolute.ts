@@ -12,7 +12,7 @@ import {
   type Term,
 } from "./ring.ts";
 
-/** |u|, of which |u|² = u² is known, for real u. A product of variables has bars around each. */
+/** |u| for real u, computed from |u|² = u². A product of variables gets bars around each variable. */
 export function absoluteOf(ring: Ring, sum: Sum): Sum {
   const mirrored = conjugateOf(ring, sum);
   if (mirrored === undefined || ring.subtract(sum, mirrored).size > 0) return ring.atom(`|${keyOf(sum)}|`);
@@ -22,7 +22,7 @@ export function absoluteOf(ring: Ring, sum: Sum): Sum {
   return ring.scale(ofPrimitive(ring, ring.scale(sum, invert(ring.budget, scale))), content);
 }
 
-/** The complex conjugate; undefined where an atom is not known to be real, or a power of e to an imaginary number. */
+/** The complex conjugate; undefined if an atom may not be real, or is a power of e with an imaginary exponent. */
 export function conjugateOf(ring: Ring, sum: Sum): Sum | undefined {
   let conjugate: Sum = new Map();
   for (const { coefficient, powers } of sum.values()) {
@@ -58,16 +58,16 @@ function isNeverNegative({ coefficient, powers }: Term): boolean {
   return coefficient.over > 0n && factors.every(([name, own]) => isPositive(name) || (isVariable(name) && isEven(own)));
 }
 
-/** One of `u` and −u leads negative, always the same one. */
+/** True for exactly one of `u` and −u, always the same one. */
 export function leadsNegative(sum: Sum): boolean {
   const [first] = [...sum].sort(([a], [b]) => (a < b ? -1 : 1));
   return first !== undefined && first[1].coefficient.over < 0n;
 }
 
-/** Terms of a root that is looked for. */
+/** The most terms of a root that is searched for. */
 const MOST_TERMS = 12;
 
-/** √(u²) = |u| for a polynomial u of several terms; undefined where the sum is no such square. */
+/** √(u²) = |u| for a polynomial u of several terms; undefined if the sum is not such a square. */
 export function rootOfSquare(ring: Ring, square: Sum): Sum | undefined {
   const names = [...new Set([...square.values()].flatMap(({ powers }) => [...powers.keys()]))].sort();
   const isPolynomial = [...square.values()].every(({ powers }) =>
@@ -94,7 +94,7 @@ function powersTimes(ring: Ring, { powers }: Term, factor: Rational): Sum {
   return scaled.reduce((a, b) => ring.multiply(a, b), ring.constant(ONE));
 }
 
-/** The greatest by the exponents of the names, in their order. */
+/** The largest term by the exponents of the names, in their order. */
 function leadingTerm(sum: Sum, names: readonly string[]): Term | undefined {
   const exponents = ({ powers }: Term) => names.map((name) => powers.get(name)?.over ?? 0n);
   const isGreater = (a: readonly bigint[], b: readonly bigint[]) => {

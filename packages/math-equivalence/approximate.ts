@@ -1,9 +1,9 @@
 /**
- * The value of an expression at a point, with a bound on its error: real numbers only.
+ * Computes the value of an expression at a point, with a bound on its error: real numbers only.
  *
- * It can only ever show that two expressions differ. The bound follows every operation, to first order, so what is lost
- * to cancellation does not look like a difference; whoever compares leaves room for the rest. Null where a value is not
- * real, not finite or not known.
+ * It can only show that two expressions differ. The bound is carried through every operation, to first order, so that
+ * cancellation errors do not look like a difference; the caller allows for the rest. Null if a value is not real, not
+ * finite or not known.
  */
 import type { Rational } from "./rational.ts";
 import type { CallName, Expression } from "./syntax.ts";
@@ -15,7 +15,7 @@ export interface Approximation {
 export type Point = (symbol: string) => number | undefined;
 
 const EPSILON = 2 ** -51;
-/** An error above this share of the value says nothing any more. */
+/** A value with a larger relative error is useless. */
 const LOOSE = 1e-3;
 const CONSTANTS = new Map([
   ["pi", Math.PI],
@@ -52,7 +52,7 @@ function evaluate(expression: Expression, point: Point): Approximation | null {
   }
 }
 
-/** What `join` makes of the values of the parts; null where one has none. */
+/** Applies `join` to the values of the parts; null if a part has no value. */
 function combine(
   parts: readonly Expression[],
   point: Point,
@@ -112,8 +112,8 @@ function toPower(base: Approximation, exponent: Approximation, written: Expressi
 }
 
 /**
- * The sign of a negative number's root, which is real where the root is odd. Null where it is not, or no fraction is
- * written.
+ * The sign of a root of a negative number, which is real if the root is odd. Null if it is not real, or if the exponent
+ * is not written as a fraction.
  */
 function signOfRoot(exponent: Expression): 1 | -1 | null {
   const fraction = fractionOf(exponent);
@@ -133,7 +133,7 @@ function fractionOf(exponent: Expression): Rational | null {
   return { over: over_, under: above.value.under * below.value.over };
 }
 
-/** Each function with the size of its derivative at a value. */
+/** Each function with the absolute value of its derivative. */
 const FUNCTIONS: Partial<Record<CallName, readonly [(x: number) => number, (x: number) => number]>> = {
   sin: [Math.sin, () => 1],
   cos: [Math.cos, () => 1],
@@ -169,7 +169,9 @@ function binomialValue(n: Approximation, k: Approximation): Approximation | null
   return ways && orders && divide(ways, orders);
 }
 
-/** n (n − 1) …, `count` factors, of whole numbers up to 170, whose factorial is a double's greatest. */
+/**
+ * n (n − 1) … with `count` factors, for whole numbers up to 170, whose factorial is the largest that a double holds.
+ */
 function fallingProduct(n: Approximation, count: Approximation): Approximation | null {
   const areWhole = [n, count].every(({ value, error }) => error === 0 && Number.isInteger(value));
   if (!areWhole || count.value < 0 || n.value > 170 || count.value > n.value) return null;

@@ -1,9 +1,9 @@
-/** What a reply sets apart as its answer: `\boxed{…}` and `<answer>…</answer>`. Both are read in one pass. */
+/** Finds the marked answer of a reply: `\boxed{…}` and `<answer>…</answer>`. Each is read in one pass. */
 
-/** A brace, one that is only shown, a command, or a box that opens. */
+/** A brace, an escaped brace, a command, or an opening box. */
 const BRACES = /\\(?:f?boxed|fbox)\s{0,3}\{|\\[^a-zA-Z]|[{}]/g;
 
-/** What the last `\boxed{…}` holds that closes and is not blank; null when there is none. */
+/** The content of the last `\boxed{…}` that closes and is not blank; null if there is none. */
 export function lastBox(text: string): string | null {
   const open: { readonly isBox: boolean; readonly start: number }[] = [];
   let last: { start: number; content: string } | undefined;
@@ -21,7 +21,7 @@ export function lastBox(text: string): string | null {
 
 const TAGS = /<(\/?)\s?(?:final[_ -]?)?answer(?:\s[^<>]{0,100})?\s?>/gi;
 
-/** What stands in the last `<answer>` that is not blank, or behind one that never closes; null when there is none. */
+/** The content of the last `<answer>` that is not blank, also of one that never closes; null if there is none. */
 export function lastTagged(text: string): string | null {
   let last: string | null = null;
   let start = -1;
@@ -37,7 +37,7 @@ export function lastTagged(text: string): string | null {
   return isBlank(rest) ? last : rest.trim();
 }
 
-/** Spacing, dots and commands around nothing: a place where an answer would be put. */
+/** Spacing, dots and empty commands: a placeholder for an answer. */
 const PLACEHOLDER = /\\(?:text[a-z]{0,6}|math[a-z]{0,6}|[lc]?dots|q?quad|[,;:! ])|[{}\s$~._?…]/g;
 
 function isBlank(content: string): boolean {

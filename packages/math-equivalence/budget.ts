@@ -1,27 +1,27 @@
 /**
- * What one comparison may cost, and the errors that end one without a verdict.
+ * The limits of one comparison, and the errors that end one without a result.
  *
- * Work is counted before it is done and never timed, so a busy machine gives the same verdict as an idle one. Whatever
- * would go beyond a limit ends in an `OverBudgetError`.
+ * Work is counted before it is done and never timed, so a busy machine gives the same result as an idle one. Work
+ * beyond a limit ends with an `OverBudgetError`.
  */
 
 export const MATH_LIMITS = {
-  /** Nodes of one parsed text, brackets included. They bound its depth too. */
+  /** Nodes of one parsed text, including brackets. This also bounds its depth. */
   nodes: 500,
   /** Decimal digits of any whole number, written or computed. */
   digits: 2000,
-  /** Term products, digits divided, factors tried: about three microseconds each. */
+  /** Term products, divided digits, tried factors: about three microseconds each. */
   steps: 100_000,
   /** A longer answer is wrong. */
   characters: 50_000,
 } as const;
 
-/** Nobody can say whether the two texts are the same. */
+/** It cannot be decided whether the two texts are the same. */
 export class NoVerdictError extends Error {
   override readonly name: string = "NoVerdictError";
 }
 
-/** The target itself is no mathematics that can be compared. */
+/** The target itself is not mathematics that can be compared. */
 export class MalformedTargetError extends NoVerdictError {
   override readonly name = "MalformedTargetError";
 
@@ -30,7 +30,7 @@ export class MalformedTargetError extends NoVerdictError {
   }
 }
 
-/** The comparison would take more than one of `MATH_LIMITS`. */
+/** The comparison would exceed one of `MATH_LIMITS`. */
 export class OverBudgetError extends NoVerdictError {
   override readonly name = "OverBudgetError";
 
@@ -39,7 +39,7 @@ export class OverBudgetError extends NoVerdictError {
   }
 }
 
-/** Counts the work of one comparison. `onSpend` hears of every step before it is done, and may throw. */
+/** Counts the work of one comparison. `onSpend` is called before every step, and may throw. */
 export class Budget {
   readonly #onSpend: (steps: number) => void;
   #steps = 0;
@@ -61,7 +61,7 @@ export class Budget {
     refuseNodes(this.#nodes);
   }
 
-  /** The text has been read: the next one has nodes of its own. */
+  /** The text has been read: nodes are counted from zero for the next one. */
   endText(): void {
     this.#nodes = 0;
   }

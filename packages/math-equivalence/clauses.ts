@@ -1,15 +1,15 @@
 /**
- * Which part of a sentence tells its answer. A clause that explains, compares, concedes, verifies or quotes somebody
- * else is left out if a value is left without it. Linear in the text: every repetition is bounded.
+ * Finds the part of a sentence that gives its answer. A clause that explains, compares, concedes, verifies or quotes
+ * somebody else is removed if a value is left without it. Linear in the text: every repetition is bounded.
  */
 
-/** A number, a formula that is masked, or the place of one that was denied. */
+/** A number, a masked formula, or the place of a denied one. */
 const VALUE = /[\d\ue000\ue100-\uf8ff]/;
-/** Up to the next comma that separates no thousands, or to what concludes. */
+/** Up to the next comma that is not a thousands separator, or to a word of conclusion. */
 const CLAUSE = "(?:(?!\\b(?:so|thus|therefore|hence)\\b)(?:[^,;=]|,(?=\\d))){0,300}";
 const MASK = "[\\ue100-\\uf8ff]";
 
-/** Who says what the reply does not. */
+/** Other people whose statements are not the reply's own. */
 const OTHERS =
   "(?:the|my|your|our|an?)?\\s?(?:answer (?:key|sheet)|key|text ?book|book|solutions? manual|teacher|reference(?: answer| solution)?|calculator|others|some(?: people| students)?|many(?: people| students)?|(?:one|you|someone|people|students) (?:might|may|could|would))";
 const QUOTES = `${OTHERS}\\s(?:\\w{1,10}\\s){0,2}?(?:says?|said|claims?|claimed|states?|stated|suggests?|lists?|expects?|thinks?|thought|guess|answer|shows?|gives?|has)\\b`;
@@ -52,17 +52,17 @@ const FOR_ALL = new RegExp(
   "iu",
 );
 
-/** Without what a sentence says beside its answer. */
+/** A sentence without its side remarks. */
 export function withoutAsides(sentence: string): string {
   return leaveOut(sentence, FIRST_SIDES);
 }
 
-/** Of such a sentence the clause that concludes, without reasons and brackets. */
+/** The concluding clause of such a sentence, without reasons and brackets. */
 export function lastClause(sentence: string): string {
   return leaveOut(sentence, [LAST_CLAUSE, REASON, BRACKET, THAN]);
 }
 
-/** The same where formulas are masked; `isRelation` knows those that hold an inequality. */
+/** The same for masked formulas; `isRelation` tells which masks stand for an inequality. */
 export function lastClauseOfFormulas(sentence: string, isRelation: (mask: string) => boolean): string {
   const told = leaveOut(sentence, [LAST_CLAUSE, REASON_OF_FORMULA, BRACKET, THAN]);
   const [last = ""] = told.match(new RegExp(`${MASK}(?=,?\\s\\p{L})`, "u")) ?? [];
@@ -78,7 +78,7 @@ function leaveOut(sentence: string, sides: readonly RegExp[]): string {
   return told;
 }
 
-/** Whether a sentence only says what others say. */
+/** Whether a sentence only repeats what others say. */
 export function isQuotation(sentence: string): boolean {
   return QUOTATION.test(sentence);
 }

@@ -1,9 +1,10 @@
 /**
- * Whether two expressions have the same value wherever both have one.
+ * Decides whether two expressions have the same value wherever both have one.
  *
- * They differ if they differ at one of a few seeded points by more than their errors. Whatever agrees there is decided
- * by the normal form: equal is only what is proven equal, so no rounding makes 0.3333 a third. Normal forms that differ
- * are different values, unless an atom may hide a relation to the others: then, agreeing at the points, nobody knows.
+ * They differ if they differ by more than their errors at one of a few seeded points. If they agree there, the normal
+ * form decides: only what is proven equal is equal, so rounding never makes 0.3333 a third. Different normal forms are
+ * different values, unless an atom may hide a relation to the others: then, if they agree at the points, the result is
+ * undecided.
  */
 import { type Approximation, approximate, type Point } from "./approximate.ts";
 import type { Budget } from "./budget.ts";
@@ -23,7 +24,7 @@ const POSITIVE_POINTS = 5;
 export class ExpressionComparison {
   readonly #ring: Ring;
   readonly #simplifier: Simplifier;
-  /** Whether a pair was met that is neither proven equal nor different. */
+  /** Whether there was a pair that is neither proven equal nor different. */
   undecided = false;
 
   constructor(budget: Budget) {
@@ -31,7 +32,7 @@ export class ExpressionComparison {
     this.#simplifier = new Simplifier(this.#ring);
   }
 
-  /** Only what is proven equal is. */
+  /** True only if equality is proven. */
   equal(a: Expression, b: Expression): boolean {
     const points = comparePoints(a, b);
     if (points.differ) return false;
@@ -42,13 +43,13 @@ export class ExpressionComparison {
     return false;
   }
 
-  /** The rational that `b` times is `a`, other than 0; null when there is none. */
+  /** The rational factor, other than 0, with which `b` becomes `a`; null if there is none. */
   factorBetween(a: Expression, b: Expression): Rational | null {
     const [left, right] = [this.#normalForm(a), this.#normalForm(b)];
     return left && right && proportion(this.#ring, left, right);
   }
 
-  /** Null where the expression has no value. */
+  /** Null if the expression has no value. */
   #normalForm(expression: Expression): Quotient | null {
     try {
       return this.#simplifier.of(expression);

@@ -1,10 +1,10 @@
 /**
- * Whether two answers are the same: structure by structure, then expression by expression.
+ * Decides whether two answers are the same: structure by structure, then expression by expression.
  *
- * Sets and lists are equal in any order (in a set repetitions do not count), tuples, intervals and matrices place by
- * place. `x = 5` answers a question for `5`, and so does `x = \frac{10}{2} = 5`, whose sides are equal. An equation is
- * any rational multiple of itself, an inequality any positive one. What is a set of real numbers in both texts is
- * compared as one, however it is written. A unit may be left out, but two units must measure the same.
+ * Sets and lists are equal in any order (a set ignores repetitions); tuples, intervals and matrices are compared place
+ * by place. `x = 5` answers a question for `5`, and so does `x = \frac{10}{2} = 5`, whose sides are equal. An equation
+ * equals any rational multiple of itself, an inequality any positive one. If both texts are sets of real numbers, the
+ * sets are compared, however they are written. A unit may be left out, but two units must measure the same.
  */
 import { approximate } from "./approximate.ts";
 import type { Budget } from "./budget.ts";
@@ -22,7 +22,7 @@ import { sameBases } from "./units.ts";
 type Of<K extends Answer["kind"]> = Answer & { readonly kind: K };
 type Unordered = Of<"set" | "list">;
 type Joined = Of<"union" | "intersection" | "difference">;
-/** What a chain of equal sides says: its name, if it has one, and its values, of which a later one is a rounding. */
+/** A chain of equal sides: its name, if it has one, and its values, where a later one may be a rounding. */
 interface Chain {
   readonly label: string | null;
   readonly values: readonly Answer[];
@@ -37,7 +37,7 @@ export class AnswerComparison {
     this.#expressions = new ExpressionComparison(budget);
   }
 
-  /** Whether a pair was met that no rule decides. */
+  /** Whether there was a pair that no rule decides. */
   get undecided(): boolean {
     return this.#expressions.undecided;
   }
@@ -47,7 +47,10 @@ export class AnswerComparison {
     return (this.#sameNamed(a, b) ?? (this.#sameStructure(a, b) || this.#sameVector(a, b))) || this.#sameReals(a, b);
   }
 
-  /** Of what names its values, says one in several ways, or says what its letters are; null of anything else. */
+  /**
+   * Compares answers that name their values, give one value in several forms, or say what their letters stand for; null
+   * for anything else.
+   */
   #sameNamed(a: Answer, b: Answer): boolean | null {
     if (a.kind === "choice") return this.#choice(a, b);
     if (b.kind === "choice") return this.#choice(b, a);
@@ -62,7 +65,7 @@ export class AnswerComparison {
     return a.kind === "relation" || b.kind === "relation" ? this.#withRelation(a, b) : null;
   }
 
-  /** It may be told by its letter or by what it says. */
+  /** The other text may give its letter or its content. */
   #choice({ letter, content }: Of<"choice">, other: Answer): boolean {
     if (other.kind === "choice") return letter === other.letter && this.equal(content, other.content);
     const isLetter = other.kind === "expression" && other.expression.kind === "symbol";
@@ -109,7 +112,7 @@ export class AnswerComparison {
     if (a.kind === "list" && b.kind === "list" && !mayJoinAlike(a, b)) return false;
     if ([...a.items, ...b.items].some(isDots)) return a.kind === b.kind && this.#inPlace(a.items, b.items);
     const same = (left: Answer, right: Answer) => this.equal(left, right);
-    // A set forgets repetitions, and so does a list that is compared with one.
+    // A set ignores repetitions, and so does a list that is compared with one.
     const once = a.kind === "set" || b.kind === "set";
     const [left, right] = once ? [distinct(a.items, same), distinct(b.items, same)] : [a.items, b.items];
     return sameInAnyOrder(left, right, same);
@@ -143,7 +146,7 @@ export class AnswerComparison {
     return this.#expressions.equal(inBases(a.expression, a.unit, reading), inBases(b.expression, b.unit, reading));
   }
 
-  /** The question may say what is measured in which unit; an angle has a value without one. */
+  /** The question may name the unit; an angle has a value without a unit. */
   #withoutUnit(quantity: Of<"quantity">, bare: Expression): boolean {
     if (quantity.sums) return false;
     const angle = angleOf(quantity);
@@ -156,7 +159,7 @@ export class AnswerComparison {
     const [over, under] = [a[0], b[0]];
     if (over === undefined || under === undefined) return false;
     if (samePlaces(a, b, (left, right) => this.#expressions.equal(left, right))) return true;
-    // Cross products with 0 say nothing.
+    // Cross products with 0 prove nothing.
     if ([...a, ...b].some((term) => this.#expressions.equal(term, ZERO))) return false;
     return samePlaces(a, b, (left, right) => this.#expressions.equal(product(left, under), product(right, over)));
   }
@@ -213,8 +216,8 @@ export class AnswerComparison {
   }
 
   /**
-   * Says its last side, and what that is a rounding of. The sides before must be equal to it, but for names and for formulas:
-   * a side that could not be read, or, after a name, one with variables. Null where that is not so.
+   * The last side of a chain, and the values that it is a rounding of. The sides before must equal it, except names and
+   * formulas: a side that could not be read or, after a name, one with variables. Null if they do not.
    */
   #chainOf({ links }: Of<"relation">): Chain | null {
     const [first] = links;
@@ -222,7 +225,7 @@ export class AnswerComparison {
       return null;
     if (first.sign === "in" && links.length > 1) return null;
     const sides = [first.left, ...links.map(({ right }) => right)];
-    // Of names alone the first is the name (S = ab), but of two letters neither says what the other is.
+    // If all sides are names, the first is the name (S = ab); but of two single letters neither defines the other.
     const isNamed = sides.some(({ label }) => label === null);
     if (!isNamed && sides.every(({ label }) => label?.length === 1)) return null;
     const isName = (side: Side, at: number) => side.label !== null && (isNamed || at < sides.length - 1);
@@ -255,7 +258,7 @@ export class AnswerComparison {
     return sameInAnyOrder(left.pieces, right.pieces, (x, y) => this.#pieces(x, y));
   }
 
-  /** An intersection of sets that have nothing in common, and the empty set. */
+  /** An intersection of disjoint sets equals the empty set. */
   #areEmpty(a: Answer, b: Answer): boolean {
     if (a.kind !== "intersection" || b.kind !== "set" || b.items.length > 0) return false;
     return areDisjoint(a.items, (x, y) => this.#expressions.equal(x, y), this.#budget);
@@ -288,7 +291,7 @@ function isMeasured(answer: Answer): answer is Of<"expression" | "quantity" | "r
   return answer.kind === "expression" || answer.kind === "quantity" || answer.kind === "ratio";
 }
 
-/** A list without the entries that only say what a letter in the others stands for: `n\pi, n \in \mathbb Z`. */
+/** A list without the entries that only define a letter of the others: `n\pi, n \in \mathbb Z`. */
 function withoutDomains(answer: Answer): Answer {
   if (answer.kind !== "list") return answer;
   const isDomain = (item: Answer) =>
@@ -306,7 +309,7 @@ function isNumberSet(answer: Answer): boolean {
   return expression?.kind === "symbol" && expression.name.startsWith("set_");
 }
 
-/** Values by name, of two names or more: `x = 1, y = 2` and `(x, y) = (1, 2)`. */
+/** Values by name, for two names or more: `x = 1, y = 2` and `(x, y) = (1, 2)`. */
 function recordOf(answer: Answer): ReadonlyMap<string, Answer> | null {
   if (answer.kind === "relation") return recordOfTuple(answer);
   if (answer.kind !== "list" || answer.joint === "or") return null;
@@ -335,7 +338,7 @@ function isSymmetric({ sign }: Link): boolean {
   return sign === "=" || sign === "!=";
 }
 
-/** left − right; null where a side is no expression. */
+/** left − right; null if a side is not an expression. */
 function sidesOf({ sign, left, right }: Link): Expression | null {
   if (sign === "in" || sign === "approx") return null;
   if (left.answer.kind !== "expression" || right.answer.kind !== "expression") return null;
@@ -363,16 +366,18 @@ function angleOf({ expression, unit }: Of<"quantity">): Expression | null {
   return unit.bases.get("rad") === 1 ? expression : null;
 }
 
-/** Signs of what a question asks for and the grammar does not read. */
+/** Signs that a question may ask for and the grammar does not read. */
 const ASKED = /\\(?:i{0,2}int|oint|sum|prod|lim|square)\b|^\?$/;
 
-/** Whether a side only says how the next one comes about: it could not be read, or has variables and a name before it. */
+/**
+ * Whether a side only shows how the next one is computed: it could not be read, or has variables and a name before it.
+ */
 function isFormula(side: Answer, isNamed: boolean): boolean {
   if (side.kind === "phrase") return side.parts.length === 1 && ASKED.test(String(side.parts[0]));
   return isNamed && side.kind === "expression" && approximate(side.expression) === null;
 }
 
-/** Whether a number is another one, rounded or cut off at its last digit. */
+/** Whether a number is another one, rounded or truncated at its last digit. */
 function isRounding(exact: Answer, rounded: Answer): boolean {
   if (!isMeasured(exact) || !isMeasured(rounded) || exact.kind === "ratio" || rounded.kind === "ratio") return false;
   const [value, near] = [approximate(exact.expression), approximate(rounded.expression)];
@@ -386,7 +391,7 @@ function isRounding(exact: Answer, rounded: Answer): boolean {
   return isCutOff || gap <= step / 2 + slack;
 }
 
-/** Whether a text may be a set of real numbers; two numbers and two lists are no sets of them. */
+/** Whether a text may be a set of real numbers; two numbers or two lists are not compared as sets. */
 function canBeReals({ kind }: Answer): boolean {
   return kind !== "matrix" && kind !== "quantity" && kind !== "ratio";
 }

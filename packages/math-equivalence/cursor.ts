@@ -1,12 +1,12 @@
-/** Where the reading of a sequence of tokens stands. */
+/** The position in a sequence of tokens while it is read. */
 import type { Budget } from "./budget.ts";
 import { MathSyntaxError } from "./syntax.ts";
 import type { Token } from "./token.ts";
 
-/** What reading an answer hangs on beside its tokens. */
+/** The context of reading an answer, besides its tokens. */
 export interface Reading {
   readonly budget: Budget;
-  /** Names that are functions where a bracket follows: they never stand alone, in neither of the two texts. */
+  /** Names that are functions before a bracket: they never occur alone, in either text. */
   readonly functions: ReadonlySet<string>;
 }
 
@@ -16,7 +16,7 @@ export class Cursor {
   readonly reading: Reading;
   readonly #tokens: Token[];
   #at = 0;
-  /** Bars that were opened: inside them the next bar closes. */
+  /** The number of open bars: the next bar closes one. */
   bars = 0;
 
   constructor(tokens: readonly Token[], reading: Reading) {
@@ -40,7 +40,7 @@ export class Cursor {
     return this.next.kind === "mark" && marks.includes(this.next.text) && !this.done;
   }
 
-  /** What stands `ahead` tokens further on. */
+  /** The token `ahead` tokens further on. */
   peek(ahead: number): Token {
     return this.#tokens[this.#at + ahead] ?? END;
   }
@@ -64,7 +64,7 @@ export class Cursor {
     }
   }
 
-  /** The first digit of a number, which leaves the others to be read: `\frac12` is a half. */
+  /** The first digit of a number; the rest of it stays unread: `\frac12` is a half. */
   takeDigit(): string {
     const { text } = this.take();
     if (text.length > 1) {
@@ -74,7 +74,7 @@ export class Cursor {
     return text.slice(0, 1);
   }
 
-  /** What stands below the line after `_`: one sign, or a group, as text. */
+  /** The index after `_` as text: one sign, or a group. */
   takeIndex(): string {
     if (!this.takeMark("{")) return indexText(this.take());
     const parts: string[] = [];
@@ -93,13 +93,13 @@ export class Cursor {
   }
 }
 
-/** The terms of a sum by their text: `n+1` and `1+n` are one index. */
+/** The terms of a sum sorted by their text: `n+1` and `1+n` are the same index. */
 function inOrder(index: string): string {
   if (!/^\w+(?:[+-]\w+)+$/.test(index)) return index;
   return (`+${index}`.match(/[+-]\w+/g) ?? []).sort().join("");
 }
 
-/** Round brackets are kept for the names of functions. */
+/** Round brackets are reserved for the names of functions. */
 function indexText({ text }: Token): string {
   if (text === "(") return "⟨";
   return text === ")" ? "⟩" : text;

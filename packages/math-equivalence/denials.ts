@@ -1,13 +1,13 @@
 /**
- * What a reply takes back: corrections ("wait, it is 20"), and numbers and formulas that it denies ("not 20", "20 is
- * wrong"). Linear in the text: every repetition is bounded.
+ * Finds what a reply takes back: corrections ("wait, it is 20"), and numbers and formulas that it denies ("not 20", "20
+ * is wrong"). Linear in the text: every repetition is bounded.
  */
 import { maskFormulas, unmask } from "./formulas.ts";
 
-/** Stands where a number or a formula was denied. */
+/** Replaces a denied number or formula. */
 export const DENIED = "\ue000";
 
-/** A number as prose writes it. */
+/** A number in prose. */
 export const AMOUNT =
   "(?<!\\d[.])(?:(?<![\\w)])-)?\\\\?\\$?-?(?:\\d{1,3}(?:,\\d{3}){1,40}(?!\\d)|\\d{1,3}(?: \\d{3}){1,9}(?![\\d-])|\\d{1,400}(?:,\\d{1,9}){0,40})" +
   "(?:\\.\\d{1,400})?(?!\\.?\\d)(?:/\\d{1,30}(?![\\d/]))?(?![\\d:])(?:%|[kK]\\b)?";
@@ -17,7 +17,7 @@ const ANY = `[(*_~]{0,3}(?:${AMOUNT}|${MASK})[*_~]{0,3}(?:\\s(?!but\\b|and\\b|is
 const JOINED = "[,;(–—-]{0,2}\\s{0,2}(?:\\b(?:and|we|i|so we)\\s)?";
 const NOT = "(?:\\w{0,8}n['’]t|cannot|can not|not|never|neither|nor|instead of|rather than|as opposed to|no longer)";
 const FILLER = "(?:be|possibly|the|just|simply|only|equal|to|answer|is|that|a)";
-// Of formulas alone, for things are rejected, too: "18 of the bottles are discarded".
+// Only for formulas, because objects can be rejected too: "18 of the bottles are discarded".
 const NO_FORMULA =
   "(?:\\w{0,8}n['’]t|cannot|can not|not|(?:reject|discard|exclud|dismiss|ignor|disregard|rul)(?:e|es|ed|ing|s)?(?: out)?)";
 const FILLER_OF_FORMULA =
@@ -25,7 +25,7 @@ const FILLER_OF_FORMULA =
 const WRONG = "(?:wrong|incorrect|false|too (?:low|high|much|many|few|little|big|large|small))";
 const REFUTED =
   "(?:(?:is|are|was|were|being|must be|can be)\\s(?:invalid|impossible|rejected|discarded|excluded|extraneous|inadmissible|ruled out)|(?:isn|wasn|aren|doesn|can)['’]t|does not|cannot|fails|violates|contradicts)";
-/** What is denied, with what joins it to its sentence. */
+/** Patterns of denials, with the words that connect them to the sentence. */
 const DENIALS = [
   /(?:±|\\pm)\s?[\d.]{1,40}/g,
   /~~[^~\n]{0,80}~~/g,
@@ -39,13 +39,13 @@ const DENIALS = [
   new RegExp(`(?<!\\w)${ANY}\\?\\s{0,2}(?=no\\b|\\))`, "gi"),
 ];
 
-/** What takes back everything that was said before it. */
+/** Words that take back everything before them. */
 const CORRECTION =
   /(?:^|[.!?…,;:(–—-]|\.\.)\s{0,3}[*_"(]{0,3}(?:(?:but|oh|hmm+|oops),?\s)?(?:wait|actually|correction|scratch that|on second thoughts?|oops|sorry|no(?=[,:.–—]| wait|$)|(?:that|this|it)(?:['’]s| is| was) (?:wrong|incorrect|not right|a mistake|an error)|i (?:made|see) (?:a|my) (?:mistake|error)|(?:my|a) mistake|let me (?:correct|redo|recalculate|recompute|reconsider|fix))(?![\w'’-]| to\b)/gim;
 
 /**
- * A text from its last correction on; all of it where nothing that could be an answer follows. `sign`: a character that
- * answers have.
+ * The text after its last correction; the whole text if nothing after it could be an answer. `sign`: a character that
+ * answers contain.
  */
 export function afterCorrections(text: string, sign = /[\d$\\]/): string {
   let from = 0;
@@ -58,10 +58,10 @@ export function afterCorrections(text: string, sign = /[\d$\\]/): string {
   return from === 0 ? text : text.slice(from).replace(/^[\s,.:;!*_"–—-]{1,20}/, "");
 }
 
-/** "That is wrong." alone takes back what stands before it. */
+/** "That is wrong." alone takes back the text before it. */
 const DENIAL_ALONE = /wrong|incorrect|not right|mistake|error|scratch/i;
 
-/** A text whose denied numbers and formulas are taken out. */
+/** A text in which denied numbers and formulas are replaced. */
 export function withoutDenied(text: string): string {
   if (!/[\d$\\]/.test(text)) return text;
   return text.split("\n").map(denyIn).join("\n");
@@ -75,7 +75,7 @@ function denyIn(line: string): string {
   );
 }
 
-/** Without the places of what was denied, where anything else is left. */
+/** The text without the places of denied values, if anything else is left. */
 export function dropDenied(text: string): string {
   const rest = text.replaceAll(new RegExp(`\\s?${DENIED}`, "g"), "");
   return /[\p{L}\d$\\]/u.test(rest) ? rest : text;

@@ -1,16 +1,19 @@
 /**
- * Signs that make a name of the name after them: `\Delta x`, and `dx` where it is a differential.
+ * Joins signs with the name after them to one name: `\Delta x`, and `dx` if it is a differential.
  *
- * Invariant. Such a sign is no factor: it cancels nothing, as in `dy/dx`.
+ * Invariant: such a sign is not a factor; it is never cancelled, as in `dy/dx`.
  */
 import { closingOf } from "./structure.ts";
 import { FUNCTIONS } from "./syntax.ts";
 import type { Token } from "./token.ts";
 
-/** An operator without what it is applied to: no expression. */
+/** An operator without its operand: not an expression. */
 const OPERATOR: Token = { kind: "mark", text: "\\d" };
 
-/** `d`, `y` become one name, and so do `d`, `^`, `2`, `y`; the `d` of `\frac{d}{dx}` becomes a mark that no grammar takes. */
+/**
+ * `d`, `y` become one name, and so do `d`, `^`, `2`, `y`; the `d` of `\frac{d}{dx}` becomes a mark that the grammar
+ * refuses.
+ */
 export function joinDifferentials(tokens: readonly Token[]): Token[] {
   if (!tokens.some(isSign)) return [...tokens];
   const isDerivative = tokens.some((_, at) => isDerivativeAt(tokens, at) || isByPlace(tokens, at));
@@ -43,7 +46,7 @@ function isAlways({ text, upright }: Token): boolean {
   return text !== "d" || upright === true;
 }
 
-/** `y\,dx`, or nothing but `dx` or `dt`: what stands apart from a letter before it and not from the one after it. */
+/** `y\,dx`, or only `dx` or `dt`: there is a space before the sign and none after it. */
 function isByPlace(tokens: readonly Token[], at: number): boolean {
   if (at === 0) return tokens.length === 2 && /^[t-z]$/.test(tokens[1]?.text ?? "");
   const [before, sign, after] = [tokens[at - 1], tokens[at], tokens[at + 1]];
@@ -51,13 +54,13 @@ function isByPlace(tokens: readonly Token[], at: number): boolean {
   return before?.kind === "name" && before.text.length === 1 && sign.spaced === true && after.spaced !== true;
 }
 
-/** What a sign may be of: beside a Greek letter δ is another one. */
+/** Whether a sign may apply to this token: next to a Greek letter, δ is a separate letter. */
 function isName({ kind, text }: Token, sign: Token): boolean {
   if (sign.text === "delta" && text.length > 1) return false;
   return kind === "name" && text !== "pi" && !FUNCTIONS.some((known) => known === text);
 }
 
-/** Where the sign at `at` ends, with the order of the derivative: `d`, `d^2`, `d^{2}`. */
+/** Where the sign at `at` ends, including the order of the derivative: `d`, `d^2`, `d^{2}`. */
 function nameAfter(tokens: readonly Token[], at: number): number {
   if (tokens[at + 1]?.text !== "^") return at + 1;
   if (tokens[at + 2]?.text !== "{") return at + 3;
@@ -83,10 +86,10 @@ function isDerivativeAt(tokens: readonly Token[], at: number): boolean {
   return isOfAll || places.some(isDifferential);
 }
 
-/** What makes a factor or a term of the sign before it. */
+/** A token after which the sign is a factor or a term. */
 function isJoint(token: Token | undefined): boolean {
   return token?.kind === "mark" && /^[-+*/^]$/.test(token.text);
 }
 
-/** Tokens above a line that are looked at. */
+/** The most tokens above a fraction line that are checked. */
 const MOST_TOKENS = 40;

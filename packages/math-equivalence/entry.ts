@@ -1,4 +1,4 @@
-/** What others import from this package; README.md says how to call it. */
+/** The exports of this package; README.md explains how to call it. */
 
 export { isOpen } from "./bounds.ts";
 export { lastBox, lastTagged } from "./boxes.ts";

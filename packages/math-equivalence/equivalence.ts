@@ -1,10 +1,10 @@
 /**
- * Whether an answer is the target, as mathematics.
+ * Decides whether an answer equals the target, as mathematics.
  *
- * In this order: the same text once typography is put aside; the same structure; in it the same exact rationals and the
- * same normal forms. Neither text is ever run. A wrong or unreadable answer is false, and so is one that no rule proves
- * equal; of a target that cannot be read only its own text is. A target whose braces do not close, and a comparison
- * that would cost more than its budget, are errors, for nobody knows the verdict.
+ * In this order: the same text without typography; the same structure; inside it the same exact rationals and the same
+ * normal forms. Neither text is ever run. A wrong or unreadable answer is false, and so is one that no rule proves
+ * equal; an unreadable target equals only its own text. A target whose braces do not close, and a comparison beyond its
+ * budget, are errors, because the result is unknown.
  */
 import { Budget, MATH_LIMITS, MalformedTargetError } from "./budget.ts";
 import { AnswerComparison } from "./compare.ts";
@@ -17,15 +17,18 @@ import { tokenize } from "./tokens.ts";
 
 export interface MathEqualOptions {
   /**
-   * Characters of an answer; a longer one is wrong. A longer target is equal to its own text only, spacing aside. 50,000
-   * unless given.
+   * The most characters of an answer; a longer one is wrong. A longer target equals only its own text, apart from
+   * spacing. Default: 50,000.
    */
   readonly maxCharacters?: number;
   /** Reads 5 % as 0.05. Otherwise a percentage equals percentages only. */
   readonly percentIsRatio?: boolean;
-  /** Is told how many steps are about to be taken, for a budget of the caller's. What it throws ends the comparison. */
+  /**
+   * Called with the number of steps before they are taken, for the caller's own budget. An error that it throws ends
+   * the comparison.
+   */
   readonly spend?: (steps: number) => void;
-  /** Is told where no rule says whether the two are equal: then the answer is false. */
+  /** Called if no rule decides whether the two are equal: then the answer is false. */
   readonly onUndecided?: () => void;
 }
 
@@ -54,8 +57,8 @@ export function mathEqual(answer: string, target: string, options: MathEqualOpti
 }
 
 /**
- * A comma before three digits belongs to the number or separates. No entry of a list begins with 0, and brackets around
- * a point are not around a number.
+ * A comma before three digits may belong to the number or separate two entries. No entry of a list begins with 0, and
+ * brackets around a point are not brackets around a number.
  */
 function readings(text: string, read: (grouped: boolean) => Answer): Answer[] {
   const grouped = read(true);
@@ -65,7 +68,7 @@ function readings(text: string, read: (grouped: boolean) => Answer): Answer[] {
   return isPoint ? [separated] : [grouped, separated];
 }
 
-/** Of a target too long to be read only its own text is the same. */
+/** A target that is too long to be read equals only the same text. */
 function withSingleSpaces(text: string): string {
   return text.replace(/\s+/g, " ").trim();
 }
@@ -79,12 +82,15 @@ function withRatio(token: Token): Token[] {
   ];
 }
 
-/** The same tokens. Where one text is all words, capitals make no difference, nor do brackets or how letters are told. */
+/**
+ * Whether the tokens are the same. If one text consists of words, capitals make no difference, nor do brackets or the
+ * style of letters.
+ */
 function isSameText(a: readonly Token[], b: readonly Token[]): boolean {
   if (a.length > 0 && textOf(a) === textOf(b)) return true;
   const areWords = [a, b].map(isAllWords);
   if (!areWords.includes(true)) return false;
-  // Letters of variables have no spaces between them that say anything.
+  // Spaces between the letters of variables mean nothing.
   const isLetters = [a, b].some((tokens) => tokens.every(({ kind, upright }) => kind === "name" && upright !== true));
   const spaces = isLetters ? /^\( ?|\)$|\s/g : /^\( ?|\)$/g;
   const [left = "", right = ""] = [a, b].map((tokens) => textOf(tokens).replace(spaces, "").trim().toLowerCase());

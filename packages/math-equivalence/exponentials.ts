@@ -1,9 +1,9 @@
 /**
- * Exponentials and logarithms, in normal form.
+ * Exponentials and logarithms in normal form.
  *
  * exp of a sum is the product of the exps of its terms, each an atom to the power of its coefficient: e^(x+1) = e·e^x,
  * e^(2x) = (e^x)². A power with a symbol in its exponent is exp(exponent · ln base). ln of a product is the sum of the
- * logarithms of its factors, down to primes, with symbols taken for positive.
+ * logarithms of its factors, down to primes; symbols are assumed to be positive.
  */
 
 import { rationalPower, unity } from "./powers.ts";
@@ -21,7 +21,7 @@ import {
 import { factor, HALF, invert, isWhole, MINUS_ONE, negate, ONE, type Rational, same, whole } from "./rational.ts";
 import { imaginary, isExponential, isPositive, keyOf, type Ring, type Sum, soleTerm, type Term } from "./ring.ts";
 
-/** Whether it is a sum of products of letters that count (n, k, m, …) and whole numbers. */
+/** Whether it is a sum of products of counting letters (n, k, m, …) and whole numbers. */
 function isWholeByCustom(exponent: Quotient): boolean {
   const terms = asSum(exponent);
   return (
@@ -34,7 +34,7 @@ function isWholeByCustom(exponent: Quotient): boolean {
   );
 }
 
-/** Whether ln of it comes apart for any exponent: one letter, or what is above 0. */
+/** Whether its ln can be resolved for any exponent: one letter, or a value above 0. */
 function hasPlainLogarithm(sum: Sum): boolean {
   const only = soleTerm(sum);
   if (only === undefined) return true;
@@ -47,10 +47,10 @@ function hasPlainLogarithm(sum: Sum): boolean {
 /** The key of iπ: its multiples are the exponents of roots of unity. */
 const IMAGINARY_PI = "1*i^1·pi^1";
 
-/** Exponentials and logarithms of one ring: each remembers what its atoms stand for, so that one undoes the other. */
+/** Exponentials and logarithms of one ring: each remembers the values of its atoms, so that one undoes the other. */
 export class Exponentials {
   readonly #ring: Ring;
-  /** What `ln(…)` is the logarithm of, and what `exp(…)` is the exponential of, by the atom's name. */
+  /** By the atom's name: the argument of `ln(…)`, and the argument of `exp(…)`. */
   readonly #numeri = new Map<string, Quotient>();
   readonly #exponents = new Map<string, Quotient>();
 
@@ -66,8 +66,8 @@ export class Exponentials {
   }
 
   /**
-   * Of a base that is a power or may be below 0 the logarithm comes apart only under whole exponents: (x²)^(1/a) is not
-   * x^(2/a). Letters that count by custom are whole, so (x²)ⁿ is x²ⁿ.
+   * If the base is a power or may be below 0, its logarithm is resolved only for whole exponents: (x²)^(1/a) is not
+   * x^(2/a). Counting letters are whole by convention, so (x²)ⁿ is x²ⁿ.
    */
   #lnOfBase(base: Quotient, exponent: Quotient): Quotient {
     if (isWholeByCustom(exponent) || [base.over, base.under].every(hasPlainLogarithm)) return this.ln(base);

@@ -1,11 +1,11 @@
 /**
- * Where the answer stands in a reply and in a row of a dataset. Each text is read a fixed number of times, by position.
+ * Finds the answer in a reply and in a row of a dataset. Each text is read a fixed number of times, by position.
  *
  * In a reply, in this order: the last `\boxed{…}` that closes and is not blank; the last `<answer>…</answer>`; the last
- * line that says it holds the answer, by `####` or by `Final answer:`; the last line, if it is an answer and no sentence,
- * or the last formula in it; the last number. A mark with no answer behind it is a heading, and the lines above it are
- * looked at. A last line that is copied from the question does not count, for what is asked often has the value of its
- * answer. Thoughts are not known here: the caller removes them.
+ * line that announces the answer, by `####` or by `Final answer:`; the last line, if it is an answer and not a
+ * sentence, or the last formula in it; the last number. A mark without an answer after it is a heading, and the lines
+ * above it are searched. A last line that is copied from the question does not count, because questions often contain
+ * the value of their answer. The caller removes a model's thoughts first.
  */
 import { lastBox, lastTagged } from "./boxes.ts";
 import { afterCorrections, DENIED, dropDenied, withoutDenied } from "./denials.ts";
@@ -25,9 +25,9 @@ const TOLD_AMOUNT = /^[A-Za-z]{2,}\b[^$]{0,60}(?<!\\)\$\s?[\d.]/;
 /** `Answer:`, `The final answer is`, or either as a title. */
 const ANNOUNCEMENT =
   /^(?:最[终終]|正确)?答案[是为為:]{0,2}\s{0,3}|^(?:[-*•]\s{1,3})?(?:(?:so|thus|hence|therefore),?\s)?(?:(?:the|my|our|your)\s)?(?:final\s(?:answer|result|solution|value)|(?:(?:correct|right|numerical|exact)\s)?answer)(?:\s\([^()]{1,40}\))?(?:(?:\s(?:is|equals))?\s{0,3}(?:[:=]\s{0,3}|$)|\s(?:is|equals)\s{1,3})/i;
-/** The value that an explanation follows. */
+/** A value that an explanation follows. */
 const EXPLAINED = /^\S{0,40}?\d\S{0,40}?(?=[,;.]?\s(?:since|because|as|for)\b|[.;]\s)/;
-/** The answer of a reply to `question`; null when there is none. With `strict` only a box counts. */
+/** The answer of a reply to `question`; null if there is none. With `strict` only a box counts. */
 export function extractMathAnswer(reply: string, strict = false, question = ""): string | null {
   const said = plainTypography(reply);
   const boxed = lastBox(said);
@@ -43,8 +43,8 @@ function unlessDenied(answer: string | null): string | null {
 }
 
 /**
- * The number that a reply without a box, a tag or `####` gives as its answer: where it says so, else in its last
- * sentence that holds one. Null where there is none, or no one number.
+ * The number that a reply without a box, a tag or `####` gives as its answer: where it announces one, else in its last
+ * sentence with a number. Null if there is none, or more than one.
  */
 export function extractToldNumber(reply: string): string | null {
   const said = plainTypography(plainDecimals(reply));
@@ -58,22 +58,22 @@ export function extractToldNumber(reply: string): string | null {
 
 const FORMULA = /\\[dtc]?frac|\\sqrt|\^/;
 
-/** Words and brackets around a number do not count. */
+/** Ignores words and brackets around a number. */
 function numberIn(text: string): string | null {
   const isProse = /\p{L}|[([]/u.test(text) && !FORMULA.test(text);
   const told = isProse ? toldNumber([text]) : null;
-  // Words beside a number that none was told of leave it open: "20+3 eggs".
+  // Words next to a number that no sentence gives as the answer leave it open: "20+3 eggs".
   if (told === null && /\d/.test(text) && /\p{L}/u.test(text) && !text.includes("\\")) return null;
   return readNumber(told ?? text);
 }
 
-/** The answer of a row: what its last box or tag holds, what it says is the answer, or all of it. */
+/** The answer of a row: the content of its last box or tag, the announced answer, or the whole text. */
 export function extractMathTarget(answer: string): string {
   const plain = plainTypography(answer);
   return lastBox(plain) ?? lastTagged(plain) ?? announced(linesOf(plain)) ?? afterMark(plain) ?? plain.trim();
 }
 
-/** What the last box holds, else what follows the last `####` that is no heading; null when there is neither. */
+/** The content of the last box, else the text after the last `####` that is not a heading; null if there is neither. */
 export function extractMarkedAnswer(text: string): string | null {
   const plain = plainTypography(plainDecimals(text));
   return lastBox(plain) ?? announced(linesOf(plain), true);
@@ -85,13 +85,13 @@ function read(text: string, question = ""): string | null {
   return announced(left) ?? fromLastLine(left, question) ?? toldNumber(lines);
 }
 
-/** The lines that are not blank, without the fences of code and rules. */
+/** The lines that are not blank, without code fences and rules. */
 function linesOf(text: string): string[] {
   const lines = text.split("\n").map((line) => line.trim());
   return lines.filter((line) => !/^(?:```\w{0,20}|[-*_=]{3,200}|)$/.test(line));
 }
 
-/** Of the last line that says it holds the answer, the answer; with `marksOnly` only `####` says so. */
+/** The answer of the last line that announces one; with `marksOnly` only `####` does. */
 function announced(lines: readonly string[], marksOnly = false): string | null {
   let end = lines.length;
   for (let at = end - 1; at >= 0; at -= 1) {
@@ -108,11 +108,11 @@ function announced(lines: readonly string[], marksOnly = false): string | null {
 }
 
 interface Said {
-  /** What follows on the line. */
+  /** The rest of the line. */
   readonly rest: string;
-  /** Only the mark says that it is the answer. */
+  /** Only the mark announces the answer. */
   readonly isOfMark: boolean;
-  /** It is said to be the last word. */
+  /** The answer is announced as final. */
   readonly isFinal: boolean;
 }
 
@@ -126,13 +126,13 @@ function announcementOf(line: string, marksOnly: boolean): Said | null {
   return { rest: content.slice(announcement.length), isOfMark: false, isFinal };
 }
 
-/** What follows the last `####` of a line; null without one. The `#` that close a heading are not the last. */
+/** The text after the last `####` of a line; null without one. The `#` that close a heading do not count. */
 function contentOfMark(line: string): string | null {
   const mark = line.lastIndexOf(MARK);
   return mark === -1 ? null : withoutMarks(line.slice(mark)) || withoutMarks(line);
 }
 
-/** The answer behind `####`; null where it begins a heading. */
+/** The answer after `####`; null if the mark begins a heading. */
 function fromMark(content: string, below: readonly string[], marksOnly: boolean): string | null {
   if (content === "") return valueIn(below[0] ?? "", true);
   const isLast = below.length === 0;
@@ -141,13 +141,19 @@ function fromMark(content: string, below: readonly string[], marksOnly: boolean)
   return withoutLabel(content);
 }
 
-/** The answer behind an announcement; where nothing is, the line below it or what the lines below are read for. */
+/**
+ * The answer after an announcement; if nothing follows on the line, the line below it or the answer found in the lines
+ * below.
+ */
 function fromBelow(rest: string, below: readonly string[], isFinal: boolean): string | null {
   if (rest !== "") return valueIn(rest, isFinal || below.length === 0);
   return valueIn(below[0] ?? "", isFinal) ?? fromLastLine(below, "") ?? toldNumber(below);
 }
 
-/** A line that is a value or holds one formula; one that calculates may be the first of several, unless it is final. */
+/**
+ * A line that is a value or contains one formula. A line that calculates may be the first of several, unless it is
+ * final.
+ */
 function valueIn(line: string, isFinal: boolean): string | null {
   const plain = dropDenied(withoutMarks(line));
   const stated = isSentence(plain) ? (EXPLAINED.exec(plain)?.[0] ?? null) : withoutLabel(plain);
@@ -160,14 +166,14 @@ function withoutLabel(line: string): string | null {
   return withoutPart(line).replace(LABEL, "").trim() || null;
 }
 
-/** What follows the last `####` of a row, whatever it is. */
+/** Any text after the last `####` of a row. */
 function afterMark(text: string): string | null {
   const mark = text.lastIndexOf(MARK);
   const after = mark === -1 ? "" : text.slice(mark + MARK.length).trimStart();
   return after.split("\n", 1)[0]?.trim() || null;
 }
 
-/** Lines of a formula that is set apart. */
+/** The most lines of a displayed formula. */
 const LINES_OF_FORMULA = 12;
 
 function fromLastLine(lines: readonly string[], question: string): string | null {
@@ -187,8 +193,8 @@ function fromLastLine(lines: readonly string[], question: string): string | null
 const BOX = "\\boxed{";
 
 /**
- * What the last `\boxed{…}` holds, braces matched. Without one, or when it never closes: the whole text, or "" when
- * `strict`.
+ * The content of the last `\boxed{…}`, with matching braces. Without one, or if it never closes: the whole text, or ""
+ * with `strict`.
  */
 export function extractBoxedAnswer(text: string, strict = false): string {
   const box = text.lastIndexOf(BOX);

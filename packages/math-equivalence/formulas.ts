@@ -1,12 +1,12 @@
 /**
- * Where the formulas of a line of prose stand. Dollar signs delimit formulas and stand before amounts of money; what
- * tells them apart is what they are next to.
+ * Finds the formulas in a line of prose. Dollar signs delimit formulas and precede amounts of money; the adjacent
+ * characters tell them apart.
  */
 import { isSentence } from "./prose.ts";
 
-/** Brackets that set a formula apart. */
+/** Brackets that delimit a formula. */
 const BRACKETS = /\\[()[\]]/g;
-/** A dollar sign that is not escaped; two of them open or close a formula on a line of its own. */
+/** A dollar sign that is not escaped; two of them delimit a displayed formula. */
 const DOLLARS = /(?<!\\)\$\$?/g;
 
 interface Formula {
@@ -15,20 +15,20 @@ interface Formula {
   readonly text: string;
 }
 
-/** The formula that closes last. Null when there is none, and when an amount of money follows it. */
+/** The formula that closes last. Null if there is none, or if an amount of money follows it. */
 export function lastFormula(line: string): string | null {
   const { formulas, amount } = formulasOf(line);
   const last = formulas.at(-1);
   return last === undefined || last.text === "" || amount > last.end ? null : last.text;
 }
 
-/** The formulas of a line in their order, and where the last dollar sign stands that begins an amount. */
+/** The formulas of a line in order, and the position of the last dollar sign of an amount. */
 function formulasOf(line: string): { formulas: Formula[]; amount: number } {
   const { formulas, amount } = betweenDollars(line);
   const all = [...formulas, ...betweenBrackets(line)].sort((a, b) => a.end - b.end);
   const apart: Formula[] = [];
   let from = Number.POSITIVE_INFINITY;
-  // From the end: of two that overlap the one counts that closes later.
+  // From the end: if two overlap, the one that closes later counts.
   for (const formula of all.toReversed()) {
     if (formula.end > from) continue;
     apart.push(formula);
@@ -37,7 +37,7 @@ function formulasOf(line: string): { formulas: Formula[]; amount: number } {
   return { formulas: apart.reverse(), amount };
 }
 
-/** Characters that stand for the formulas of a line, of those that Unicode leaves to private use. */
+/** The first of the characters that replace formulas, from the private use area of Unicode. */
 const FIRST_MASK = 0xe100;
 const MOST_MASKS = 0xf8ff - FIRST_MASK;
 const MASKS = /[\ue100-\uf8ff]/g;
@@ -47,7 +47,7 @@ interface Masked {
   readonly formulas: readonly string[];
 }
 
-/** A line in which one character stands for each formula; of very many formulas, for the last ones. */
+/** A line in which one character replaces each formula; if there are too many formulas, only the last ones. */
 export function maskFormulas(line: string): Masked {
   const all = formulasOf(line).formulas.slice(-MOST_MASKS);
   let masked = "";
@@ -102,7 +102,7 @@ function beginsAmount(line: string, at: number): boolean {
   return /^\s?[\d.]/.test(line.slice(at, at + 2));
 }
 
-/** Whether the sign at `index` closes the formula that one before it opened. */
+/** Whether the sign at `index` closes the formula that the sign before it opened. */
 function isFormula(line: string, open: { start: number; end: number }, index: number, sign: string): boolean {
   const inside = line.slice(open.end, index);
   const isDisplay = sign.length > 1;
@@ -113,7 +113,7 @@ function isFormula(line: string, open: { start: number; end: number }, index: nu
   if (isOfCountry || /\d/.test(line[index + 1] ?? "")) return false;
   const [startsSpaced, endsSpaced] = [/^\s/.test(inside), /\s$/.test(inside)];
   if (endsSpaced && startsSpaced && beginsAmount(line, index + 1) && beginsAmount(line, open.end)) return false;
-  // `$5 and $x$`: only what is a number alone may end in a blank.
+  // `$5 and $x$`: only a number alone may end in a blank.
   if (endsSpaced && /^[\d.]/.test(inside) && !/^[\d.,]+\s+$/.test(inside)) return false;
   return inside.includes("\\") || !isSentence(inside, 2);
 }

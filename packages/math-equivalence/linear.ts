@@ -1,9 +1,9 @@
-/** Inequalities in one variable that are linear in it, solved for it. */
+/** Solves inequalities that are linear in one variable. */
 import { approximate } from "./approximate.ts";
 import { MINUS_ONE, whole } from "./rational.ts";
 import type { Expression } from "./syntax.ts";
 
-/** `left < right` as a bound of the variable, and whether it lies below that bound. */
+/** `left < right` as a bound of the variable, and whether the variable is below it. */
 export interface Bound {
   readonly name: string;
   readonly at: Expression;
@@ -12,7 +12,7 @@ export interface Bound {
 
 const CONSTANTS = new Set(["pi", "e", "i", "infinity", "percent"]);
 
-/** Null where the two sides do not differ by a linear function of one variable. `same` proves equalities. */
+/** Null if the two sides do not differ by a linear function of one variable. `same` proves equalities. */
 export function boundOf(
   left: Expression,
   right: Expression,
@@ -33,7 +33,7 @@ export function boundOf(
   return { name, at: { kind: "quotient", over: negative(at(0n)), under: slope }, isUpper: near.value > 0 };
 }
 
-/** The u of |u|; undefined of anything else. */
+/** The u of |u|; undefined for anything else. */
 export function insideBars(expression: Expression): Expression | undefined {
   return expression.kind === "call" && expression.name === "abs" ? expression.args[0] : undefined;
 }

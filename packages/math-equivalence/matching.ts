@@ -1,4 +1,4 @@
-/** Whether two lists hold the same, by a sameness of the caller's. */
+/** Decides whether two lists hold the same elements, by an equality of the caller's. */
 
 export function samePlaces<T>(a: readonly T[], b: readonly T[], same: (a: T, b: T) => boolean): boolean {
   if (a.length !== b.length) return false;
@@ -8,7 +8,7 @@ export function samePlaces<T>(a: readonly T[], b: readonly T[], same: (a: T, b: 
   });
 }
 
-/** Each of `a` has a partner of its own in `b`: the first that fits. */
+/** Each element of `a` has its own partner in `b`: the first that fits. */
 export function sameInAnyOrder<T>(a: readonly T[], b: readonly T[], same: (a: T, b: T) => boolean): boolean {
   if (a.length !== b.length) return false;
   const left = [...b];

@@ -1,19 +1,19 @@
-/** Which names are functions, and which sides of an equation only name what the other side says. */
+/** Finds out which names are functions, and which sides of an equation are only names for the other side. */
 import { iterateLength } from "./parse-expression.ts";
 import { closingOf } from "./structure.ts";
 import { FUNCTIONS } from "./syntax.ts";
 import { type Token, textOf } from "./token.ts";
 
 const CONSTANTS = new Set(["pi", "e", "i", "infinity", "emptyset"]);
-/** Names of functions by custom: of them an exponent before a bracket is no power. */
+/** Names of functions by convention: their exponent before a bracket is not a power. */
 const FUNCTION_NAME = /^(?:(?:[fghFGH]|phi|psi|Phi|Psi|Gamma|zeta)'*|\w+'+)$/;
-/** What no factor in brackets holds. */
+/** Marks that no factor in brackets contains. */
 const NO_FACTOR = /^(?:,|=|!=|<|>|<=|>=|in|cap|cup)$/;
 
 /**
- * Names that are functions where a bracket follows: those that functions have by custom, and those with one name or
- * number in their bracket (`T(n)`), or what is no factor (`P(A|B)`), and capital letters before small ones (`T(n+1)`). A name that stands alone too, in the text that has
- * the bracket, is a variable.
+ * Names that are functions before a bracket: conventional function names, names with one name or number in their
+ * bracket (`T(n)`) or with something that is not a factor (`P(A|B)`), and capital letters before small ones (`T(n+1)`).
+ * A name that also occurs alone, in the text with the bracket, is a variable.
  */
 export function functionNames(texts: readonly (readonly Token[])[]): Set<string> {
   const functions = new Set<string>();
@@ -28,7 +28,7 @@ export function functionNames(texts: readonly (readonly Token[])[]): Set<string>
   return functions;
 }
 
-/** Whether what stands in the bracket after a name is told to be no factor. */
+/** Whether the content of the bracket after a name cannot be a factor. */
 function hasArgument(tokens: readonly Token[], at: number): boolean {
   const start = indexEnd(tokens, at + 1) + 1;
   const end = start - 1 + closingOf(tokens.slice(start - 1, start + MOST_TOKENS));
@@ -48,7 +48,7 @@ function isCapitalOf(tokens: readonly Token[], at: number): boolean {
   return tokens.slice(start, end).some(({ kind, text }) => kind === "name" && /^[a-z]$/.test(text));
 }
 
-/** Tokens of an argument that are looked at. */
+/** The most tokens of an argument that are checked. */
 const MOST_TOKENS = 40;
 
 function isHead(tokens: readonly Token[], at: number): boolean {
@@ -58,7 +58,7 @@ function isHead(tokens: readonly Token[], at: number): boolean {
   return FUNCTION_NAME.test(tokens[at]?.text ?? "") && iterateLength({ peek }) > 0;
 }
 
-/** Where an index that begins at `at` ends; `at` itself when none does. */
+/** Where an index that begins at `at` ends; `at` itself if there is none. */
 function indexEnd(tokens: readonly Token[], at: number): number {
   if (tokens[at]?.text !== "_") return at;
   if (tokens[at + 1]?.text !== "{") return at + 2;
@@ -78,10 +78,10 @@ const RATIO = /^a(?::a)+$/;
 /** `(x, y)` */
 const TUPLE = new RegExp(String.raw`^\(a${INDEX}(?:,a${INDEX})+\)$`);
 
-/** "Not x = 5" and "at least x = 5" name nothing. */
+/** "Not x = 5" and "at least x = 5" are not names of a value. */
 const CONDITION = /^(?:not|no|never|if|unless|except|when|where|without|least|most|than|about)$/i;
 
-/** The text of a side that is a name; null when it says something itself. */
+/** The text of a side that is a name; null if it has a value itself. */
 export function labelOf(tokens: readonly Token[], functions: ReadonlySet<string>): string | null {
   const signature = tokens.map((token) => signatureOf(token, functions)).join("");
   const isApplied = APPLIED.test(signature) && (signature[0] === "f" || signature[0] === "w");
@@ -99,7 +99,7 @@ function signatureOf({ kind, text }: Token, functions: ReadonlySet<string>): str
   return /^[A-Z]{2,}/.test(text) ? "A" : "a";
 }
 
-/** The names of a tuple that is a label; null of any other. */
+/** The names of a tuple that is a label; null for any other label. */
 export function namesOfTuple(label: string): readonly string[] | null {
   return label.startsWith("( ") ? label.slice(2, -2).split(" , ") : null;
 }

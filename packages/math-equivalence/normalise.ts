@@ -1,13 +1,13 @@
 /**
- * One spelling for what is only typography: delimiters, spacing, sizes, colours, thousands' separators, Unicode signs.
+ * Gives typography one spelling: delimiters, spacing, sizes, colours, thousands separators, Unicode signs.
  *
- * Invariants. Linear in the text: every pattern is either a fixed word or has no two neighbouring repetitions that
- * could match the same characters. What carries meaning stays: a unit, a word, a percent sign, a bracket, a base.
+ * Invariants: linear in the text: every pattern is either a fixed word, or has no two adjacent repetitions that could
+ * match the same characters. Everything with a meaning stays: a unit, a word, a percent sign, a bracket, a base.
  */
 
 import { plainTypography } from "./typography.ts";
 
-/** What stands for an escaped dollar sign once the dollars that delimit formulas are gone. */
+/** Replaces an escaped dollar sign once the dollars that delimit formulas are removed. */
 export const DOLLAR = "＄";
 
 const SIGNS: readonly (readonly [string, string])[] = [
@@ -55,24 +55,24 @@ const SIGNS: readonly (readonly [string, string])[] = [
   ["’", "'"],
 ];
 
-/** Typography that is dropped, or becomes a space. `\\` ends a row, whatever follows it. */
+/** Typography that is removed, or becomes a space. `\\` always ends a row. */
 const DROPPED =
   /(?<!\\)\\(?:(?:left|right)\s?\.|(?:left|right|middle|[bB]igg?[lrm]?|displaystyle|textstyle|limits|boxed|underline|strut)(?![a-zA-Z])|!|[()[\]])|\$/g;
 const HIDDEN = /(?<!\\)\\(?:textcolor|color|v?phantom|hphantom|tag|label)\s?\{[^{}]*\}/g;
 const UNEQUAL = /(?<!\\)\\not\s?=/g;
-/** `~p` denies p. Elsewhere it is a space. */
+/** `~p` is the negation of p. Elsewhere `~` is a space. */
 const DENIED = /(?<=^|[\s(=,])(?<![\d}]\s)~(?=\s?(?:[A-Za-z(](?![a-zA-Z])))/g;
 const SPACES = /(?<!\\)\\(?:[,;: ]|q?quad(?![a-zA-Z]))|~|\s/g;
 const FRACTIONS = /\\[dtc]frac(?![a-zA-Z])/g;
 /** A brace that opens an array of cases and never closes. */
 const CASES = /\\left\s?\\\{\s?\\begin\s?\{(?:array|aligned|matrix)\}(?:\s?\{[lcr| ]*\})?/g;
 const CASES_END = /\\end\s?\{(?:array|aligned|matrix)\}\s?\\right\s?\./g;
-/** The unit vectors, whose hat is written inside the bold letters or around them. */
+/** The unit vectors, with the hat inside the bold letters or around them. */
 const UNIT_VECTOR = /\\hat\s?\{?\s?\\?([ijk])(?:math)?(?![a-zA-Z])\s?\}?/g;
 const REPEATING = /(?<![\d.])(\d*)\.(\d*)(?:\\(?:overline|bar)\s?(?:\{(\d+)\}|(\d))|\((\d+)\)(?!\d))/g;
-/** A block that is seen three times, then dots. */
+/** A block that occurs three times, then dots. */
 const ELLIPSIS = /(?<![\d.])(\d{0,40})\.(\d{0,8}?)(\d{1,6}?)\3{2,20}(?:\\[lc]?dots(?![a-zA-Z])|\.{3}|…)/g;
-/** `1{,}000`, `1\,000`, `1,\!000`, `1 000`: before a group of three digits these are never anything else. */
+/** `1{,}000`, `1\,000`, `1,\!000`, `1 000`: before a group of three digits these are always separators. */
 const THOUSANDS = /(?<=\d)(?:\{,\}|\\[, ]|,?\\!| )(?=\d{3}(?![\d/]))/g;
 /** `3.2 x 10^4` */
 const TEN_TIMES = /(?<=\d)\s?[xX]\s?(?=10\s?\^)/g;

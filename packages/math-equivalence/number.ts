@@ -1,4 +1,4 @@
-/** The one number that an answer is, whatever it counts: for datasets whose answers are numbers alone. */
+/** Reads an answer that is one number, with any unit: for datasets whose answers are numbers only. */
 import { Budget, OverBudgetError } from "./budget.ts";
 import { functionNames } from "./names.ts";
 import { normalise } from "./normalise.ts";
@@ -12,11 +12,11 @@ import type { Token } from "./token.ts";
 import { tokenize } from "./tokens.ts";
 import { plainDecimals } from "./typography.ts";
 
-/** A number with what it counts is shorter, and takes fewer steps to work out. */
+/** A number with its unit is shorter, and takes fewer steps to compute. */
 const MOST_CHARACTERS = 1000;
 const MOST_STEPS = 2000;
 
-/** `18 m`, `18 dollars a day`: letters behind a blank are words and no factors, unless they are constants. */
+/** `18 m`, `18 dollars a day`: letters after a blank are words, not factors, unless they are constants. */
 const WORDS = /(?<= )(?:[a-df-hj-zA-Z]|[A-Za-z]{2,30})(?![A-Za-z\\({^_'])/g;
 
 /** `20 squared`, `2 thirds`, `twice 20` */
@@ -25,7 +25,7 @@ const IS_TERM =
 
 /**
  * The number in one spelling, `18.5` or `-7/3`: of `1{,}600`, `\$18`, `18\text{ dollars}`, `18.50`, `18\%`, `x = 18`,
- * `\frac{37}{2}`. Null where the text is no number, or more than one.
+ * `\frac{37}{2}`. Null if the text is not a number, or more than one.
  */
 export function readNumber(text: string): string | null {
   if (text.length > MOST_CHARACTERS) return null;
@@ -36,7 +36,7 @@ export function readNumber(text: string): string | null {
 }
 
 /**
- * A label, a sign of money, the number (N), and what it counts: words (w), units and their powers, a currency's code (U),
+ * A label, a currency sign, the number (N), and its unit: words (w), units and their powers, a currency code (U),
  * percent.
  */
 const NUMBER_ALONE = /^(?:w+:)?[{(]*[U$]?([-+]?)\$?[{(]*N(?:[$%wU.(){}]|[/,](?=[wU])|(?<=w)\^\{?-?N\}?|\^\{?o\}?c?)*$/;
@@ -58,7 +58,7 @@ function shapeOf({ kind, text, upright }: Token): string {
   return text === "circ" ? "o" : text.length === 1 ? text : "?";
 }
 
-/** The number that an expression is, and each side of an equation. */
+/** The value of an expression, or of every side of an equation. */
 function calculated(tokens: readonly Token[]): string | null {
   let steps = 0;
   const budget = new Budget((more) => {
@@ -85,7 +85,7 @@ function valuesOf(answer: Answer): readonly Expression[] {
   return sides.flatMap((side) => (side.label === null ? valuesOf(side.answer) : []));
 }
 
-/** Digits behind the point of a number that is written as a decimal. */
+/** The most digits after the point of a number that is written as a decimal. */
 const MOST_DECIMALS = 20;
 
 function spelled(value: Rational): string {

@@ -1,9 +1,10 @@
 /**
- * Reads an answer: relations, sets and what joins them, lists, tuples, matrices and quantities, with expressions inside.
+ * Parses an answer: relations, sets and their operations, lists, tuples, matrices and quantities, with expressions
+ * inside.
  *
- * Invariants. Structure is found before any expression is read, by brackets counted over the tokens, each level once.
- * A sign that is "plus or minus" makes the answer a list of both readings. What cannot be read stays as its own text,
- * so that only what holds the very same text is equal to it.
+ * Invariants: structure is found before any expression is read, by counting brackets over the tokens, each level once.
+ * A "plus or minus" sign makes the answer a list of both readings. Text that cannot be read stays text, and equals only
+ * the very same text.
  */
 
 import { type Budget, refuseNodes } from "./budget.ts";
@@ -19,11 +20,11 @@ import { type Token, textOf } from "./token.ts";
 const TOKENS_PER_NODE = 4;
 type Unordered = Answer & { readonly kind: "set" | "list" };
 
-/** Throws `OverBudgetError` for what is too large. */
+/** Throws `OverBudgetError` if it is too large. */
 export function parseAnswer(tokens: readonly Token[], functions: ReadonlySet<string>, budget: Budget): Answer {
   const turned = withBracketsInward(tokens);
   if (!isBalanced(turned) || hasNumbersSideBySide(turned)) return asText(tokens);
-  // Each level of brackets is scanned once more, so their number is bounded before any is.
+  // Each level of brackets is scanned again, so their number is limited before the first scan.
   refuseNodes(turned.length / TOKENS_PER_NODE);
   const answer = readList(turned, { budget, functions });
   budget.endText();
@@ -39,7 +40,7 @@ function withBracketsInward(tokens: readonly Token[]): readonly Token[] {
   return [open, ...tokens.slice(1, -1), close];
 }
 
-/** What no grammar would take is told in one pass, so that long nonsense is no question of budgets. */
+/** Text that the grammar cannot accept is recognised in one pass, so that long nonsense does not use up the budget. */
 function hasNumbersSideBySide(tokens: readonly Token[]): boolean {
   return tokens.some((_, at) => [0, 1, 2].every((ahead) => tokens[at + ahead]?.kind === "number"));
 }
@@ -64,13 +65,15 @@ function readList(tokens: readonly Token[], reading: Reading): Answer {
   return items.length === 1 && only !== undefined && !marks.has(",") ? only : { kind: "list", joint, items };
 }
 
-/** Several unknowns have values that belong together. With a sign of two readings there are more than are written. */
+/**
+ * The values of several unknowns belong together. With a "plus or minus" sign there are more values than written ones.
+ */
 function readSolutions(tokens: readonly Token[], items: readonly Answer[]): Answer | undefined {
   const solutions = tokens.some(isPlusMinus) ? undefined : solutionsOf(items);
   return solutions === null ? asText(tokens) : solutions;
 }
 
-/** "And" binds what it joins more than "or" does; of a comma beside "or" between several unknowns nobody knows. */
+/** "And" binds more strongly than "or"; with several unknowns, a comma next to "or" is ambiguous. */
 function readChoices(tokens: readonly Token[], items: readonly Answer[], reading: Reading): Answer | undefined {
   if (!items.some(isCondition)) return undefined;
   const choices = split(tokens, "or", "lor");
@@ -86,7 +89,7 @@ function spread(answer: Answer): readonly Answer[] {
   return answer.kind === "list" ? answer.items : [answer];
 }
 
-/** What is not of the grammar is a phrase: its words, and what stands between them. */
+/** Text outside the grammar is a phrase: its words, and the answers between them. */
 function readItem(written: readonly Token[], reading: Reading): Answer {
   reading.budget.node();
   const tokens = ungroup(written);
@@ -115,7 +118,7 @@ function readStructure(tokens: readonly Token[], reading: Reading): Answer {
   );
 }
 
-/** `\text{(C)}\ 34`: the letter of an answer to choose, and the answer. */
+/** `\text{(C)}\ 34`: the letter of a choice, and its content. */
 function readChoice(tokens: readonly Token[], reading: Reading): Answer | undefined {
   const [open, letter, close, ...content] = tokens;
   const isLetter = letter?.kind === "name" && /^[A-J]$/.test(letter.text);
@@ -161,7 +164,7 @@ function readBoth(tokens: readonly Token[], reading: Reading): Answer {
   const choose = (pm: string, mp: string) =>
     tokens.map((token) => (isPlusMinus(token) ? { ...token, text: token.text === "pm" ? pm : mp } : token));
   const items = [choose("+", "-"), choose("-", "+")].map((both) => readItem(both, reading));
-  // x ≠ ±2 rules both out.
+  // x ≠ ±2 excludes both.
   return { kind: "list", joint: tokens.some(({ text }) => text === "!=") ? "and" : "or", items };
 }
 
@@ -179,7 +182,7 @@ const isComparison = ({ kind, text }: Token) => kind === "mark" && COMPARISONS.h
 
 function readRelation(tokens: readonly Token[], reading: Reading): Answer {
   const places = placesOf(tokens, isComparison);
-  // `= 5` and `≈ 5` leave out what is 5.
+  // `= 5` and `≈ 5` leave out the left side.
   if (places[0] === 0 && /^(?:=|approx)$/.test(tokens[0]?.text ?? "")) return readItem(tokens.slice(1), reading);
   if (tokens.some(({ text }) => text === "\\not")) throw new MathSyntaxError("a comparison turned into its opposite");
   const sides = cut(tokens, places).map((side) => readSide(side, reading));
@@ -210,13 +213,13 @@ function readJoined(tokens: readonly Token[], reading: Reading): Answer | undefi
     if (pieces.some(({ length }) => length === 0)) throw new MathSyntaxError(`${mark} without two sides`);
     return { kind, items: pieces.map((piece) => readItem(piece, reading)) };
   }
-  // A set is taken away, no number subtracted.
+  // A set is removed, not a number subtracted.
   const [from = [], taken = [], ...more] = split(tokens, "-");
   if (more.length > 0 || from.length === 0 || taken[0]?.text !== "\\{") return undefined;
   return { kind: "difference", items: [readItem(from, reading), readItem(taken, reading)] };
 }
 
-/** A set, or a tuple or interval: brackets around the whole, with a comma in round and square ones. */
+/** A set, or a tuple or interval: brackets around the whole, with a comma if they are round or square. */
 function readBracketed(tokens: readonly Token[], reading: Reading): Answer | undefined {
   const isVector = tokens.at(0)?.text === "langle" && tokens.at(-1)?.text === "rangle";
   const [open, close] = isVector ? ["(", ")"] : [tokens.at(0)?.text, tokens.at(-1)?.text];
@@ -237,7 +240,7 @@ function isSetInPlainBraces(tokens: readonly Token[]): boolean {
   return isGroup && split(tokens.slice(1, -1), ",").length > 1;
 }
 
-/** `\{1, 2\}`; of `\{x : x > 2\}` the condition. */
+/** `\{1, 2\}`; for `\{x : x > 2\}` the condition. */
 function readSet(inner: readonly Token[], reading: Reading): Answer {
   if (inner.length === 0) return EMPTY_SET;
   const [bar] = placesOf(inner, ({ kind, text }) => kind === "mark" && (text === ":" || text === "|"));
@@ -245,10 +248,10 @@ function readSet(inner: readonly Token[], reading: Reading): Answer {
   const [name = [], domain] = split(variable, "in");
   if (bar !== undefined && labelOf(name, reading.functions) !== null) {
     const condition = readList(inner.slice(bar + 1), reading);
-    // What the variable is an element of is told apart from the same condition without it.
+    // A condition with the domain of its variable differs from the same condition without it.
     return domain === undefined ? condition : narrowed(readItem(variable, reading), condition);
   }
-  // What it holds is a formula with a condition, and no ratio.
+  // The content is a formula with a condition, not a ratio.
   if (bar !== undefined && placesOf(inner, isComparison).length > 0) throw new MathSyntaxError("a set by its formula");
   return { kind: "set", items: split(inner, ",", ";").flatMap((item) => spread(readItem(item, reading))) };
 }
@@ -274,10 +277,10 @@ function readMatrix(written: readonly Token[], reading: Reading): Answer | undef
   const [all, letter] = ENVIRONMENT.exec(name) ?? [];
   const isWhole = ends.every((text, at) => tokens.at(at - ends.length)?.text === text);
   if (tokens[0]?.text !== "begin" || all === undefined || !isWhole) return undefined;
-  // `array` names the alignment of its columns, which says nothing.
+  // `array` has an argument for the alignment of its columns, which means nothing here.
   const columns = tokens[4]?.text === "{" && name === "array" ? closingOf(tokens.slice(4)) + 5 : 4;
   const rows = split(tokens.slice(columns, -ends.length), "\\\\").filter(({ length }) => length > 0);
-  // There the marks between columns say where lines begin.
+  // There the marks between columns show where lines begin.
   const isAligned = name.startsWith("align");
   const cells = rows.map((row) => (isAligned ? [row.filter(({ text }) => text !== "&")] : split(row, "&")));
   if (isAligned) return readCases(cells, reading);
@@ -302,7 +305,7 @@ function readMultiple(tokens: readonly Token[], reading: Reading): Answer | unde
 
 const END: Token = { kind: "mark", text: "" };
 
-/** Without the sign of the product; a minus alone is −1. */
+/** The tokens without the multiplication sign; a minus alone is −1. */
 function factorBefore(tokens: readonly Token[]): readonly Token[] {
   if (tokens.at(-1)?.text === "*") return tokens.slice(0, -1);
   return tokens.length === 1 && tokens[0]?.text === "-" ? [...tokens, { kind: "number", text: "1" }] : tokens;
@@ -312,7 +315,7 @@ function readCells(rows: readonly Token[][][], reading: Reading): Answer[][] {
   return rows.map((row) => row.map((cell) => readItem(cell, reading)));
 }
 
-/** One column is equations that hold together; of two the second says when the first holds. */
+/** One column holds equations that hold together; with two columns, the second gives the condition of the first. */
 function readCases(rows: readonly Token[][][], reading: Reading): Answer {
   const isSystem = rows.every(({ length }) => length === 1);
   const cells = rows.map((row) => row.map(withoutEdges));
@@ -320,7 +323,7 @@ function readCases(rows: readonly Token[][][], reading: Reading): Answer {
   return { kind: "list", joint: "and", items: readCells(cells, reading).flat() };
 }
 
-/** A cell without the comma after it and the "if" before it. */
+/** A cell without a trailing comma and a leading "if". */
 function withoutEdges(cell: readonly Token[]): Token[] {
   const isEdge = ({ kind, text }: Token) =>
     kind === "word" ? /^(?:if|for|when|where)$/i.test(text) : text === "," || text === ".";

@@ -1,9 +1,10 @@
 /**
- * Reads one expression, by precedence: sums, products (written or not), signs, powers, what follows a value, values.
+ * Parses one expression, by precedence: sums, products (with or without a sign), signs, powers, suffixes, values.
  *
- * Invariants. The grammar is closed: no name runs anything. Every value and every bracket is a counted node, so depth
- * is bounded too. A whole number right before a proper fraction of whole numbers is a mixed number: `1\frac{1}{2}` is
- * 3/2. It begins a factor: in `x^2\frac{1}{2}` and `\sqrt2\frac{1}{2}` the fraction is a factor of its own.
+ * Invariants: the grammar is closed: no name runs code. Every value and every bracket is a counted node, so depth is
+ * bounded too. A whole number directly before a proper fraction of whole numbers is a mixed number: `1\frac{1}{2}` is
+ * 3/2. This applies only at the start of a factor: in `x^2\frac{1}{2}` and `\sqrt2\frac{1}{2}` the fraction is a
+ * separate factor.
  */
 
 import { type Budget, refuseDigits } from "./budget.ts";
@@ -12,7 +13,7 @@ import { add, MINUS_ONE, power, type Rational, rational, same, whole } from "./r
 import { type CallName, type Expression, FUNCTIONS, MathSyntaxError } from "./syntax.ts";
 import { type Token, textOf } from "./token.ts";
 
-/** One expression that takes all of the tokens. Throws `MathSyntaxError`. */
+/** An expression that uses all of the tokens. Throws `MathSyntaxError`. */
 export function parseWhole(tokens: readonly Token[], reading: Reading): Expression {
   const cursor = new Cursor(tokens, reading);
   const expression = parseOver(cursor);
@@ -50,7 +51,10 @@ function parseTerm(cursor: Cursor): Expression {
   }
 }
 
-/** What is multiplied without a sign: no number, in braces or not. A word may only follow a number, and nothing may follow a word: `2 apples`. */
+/**
+ * A factor without a multiplication sign: not a number, with or without braces. A word may only follow a number, and
+ * nothing may follow a word: `2 apples`.
+ */
 function parseFactor(cursor: Cursor, before: Expression): Expression {
   const isWord = cursor.next.kind === "word";
   const isGroup = cursor.isMark("{");
@@ -99,7 +103,7 @@ function takeDegree(cursor: Cursor): boolean {
   return true;
 }
 
-/** A group, or a signed value with powers of its own: powers are read from the right. */
+/** A group, or a signed value with its own powers: powers are right-associative. */
 function parseExponent(cursor: Cursor): Expression {
   cursor.budget.node();
   if (cursor.takeMark("-")) return negate(parseExponent(cursor));
@@ -107,7 +111,7 @@ function parseExponent(cursor: Cursor): Expression {
   return parsePower(cursor, false);
 }
 
-/** Whether a value may follow without a sign for the product. A number may only after `n!`: `2 3` is no product. */
+/** Whether a value may follow without a multiplication sign. A number may follow only `n!`: `2 3` is not a product. */
 function startsValue(cursor: Cursor): boolean {
   if (cursor.next.kind === "name" || cursor.next.kind === "word") return true;
   if (cursor.next.kind === "number") return cursor.peek(-1).text === "!";
@@ -116,7 +120,10 @@ function startsValue(cursor: Cursor): boolean {
   return isAccent || cursor.isMark("(", "[", "{", "frac", "sqrt", "binom", "lfloor", "lceil", "angle", "triangle");
 }
 
-/** `mixes`: a fraction after a whole number makes a mixed number, which an exponent or an argument without braces is not. */
+/**
+ * `mixes`: a fraction after a whole number makes a mixed number; in an exponent or an argument without braces it does
+ * not.
+ */
 function parseValue(cursor: Cursor, mixes = true): Expression {
   cursor.budget.node();
   const token = cursor.take();
@@ -151,7 +158,7 @@ function parseValue(cursor: Cursor, mixes = true): Expression {
   }
 }
 
-/** What stands before a closing bracket. Inside brackets a bar opens again. */
+/** Parses up to a closing bracket. Inside brackets a bar can open again. */
 function parseUntil(cursor: Cursor, close: string): Expression {
   const outer = cursor.bars;
   cursor.bars = 0;
@@ -218,13 +225,15 @@ function applyFunction(
 ): Expression {
   const inverse = INVERSES.get(name);
   if (inverse !== undefined && isMinusOne(exponent)) return call(cursor, inverse, ...args);
-  // The others have an inverse too, which is not known here; it is no reciprocal.
+  // The other functions have an inverse too, which is not supported here; it is not the reciprocal.
   if (isMinusOne(exponent)) return apply(cursor, `inverse ${name}`, args);
   const value = call(cursor, name, ...args);
   return exponent === undefined ? value : { kind: "power", base: value, exponent };
 }
 
-/** Brackets, or what is multiplied without a sign, up to the next function: `\sin 2x \cos x` is a product of two. */
+/**
+ * Brackets, or factors without a multiplication sign, up to the next function: `\sin 2x \cos x` is a product of two.
+ */
 function parseFunctionArgument(cursor: Cursor): Expression {
   if (cursor.isMark("(", "[", "{")) return parseValue(cursor);
   let argument = cursor.takeMark("-") ? negate(parsePower(cursor)) : parsePower(cursor);
@@ -248,10 +257,13 @@ function parseIndexed(cursor: Cursor, name: string): Expression {
   return parseApplication(cursor, full + exponent.replaceAll(/[()]/g, "'"));
 }
 
-/** Names of functions whose argument is written in square brackets: `E[X]`, `f[x]`. */
+/** Names of functions whose argument is in square brackets: `E[X]`, `f[x]`. */
 const TAKES_SQUARE = /^(?:E|(?:set|script)_\w+|[fgh]|\w{2,})$/;
 
-/** Tokens of `^{-1}`, `^{(n)}` or `^2` before a bracket, of a function and not of a power; 0 when there are none. */
+/**
+ * The number of tokens of `^{-1}`, `^{(n)}` or `^2` before a bracket, if they belong to a function and are not a power;
+ * else 0.
+ */
 export function iterateLength({ peek }: { peek: (ahead: number) => Token }): number {
   if (peek(0).text !== "^") return 0;
   let end = 2;
@@ -261,7 +273,7 @@ export function iterateLength({ peek }: { peek: (ahead: number) => Token }): num
 
 const MOST_ITERATE = 12;
 
-/** A word, or a function of what is in the brackets after it: of an upright one a space says nothing. */
+/** A word, or a function of the content of the brackets after it: after an upright name a space means nothing. */
 function parseWord(cursor: Cursor, { text, upright }: Token): Expression {
   const word = text.toLowerCase();
   if (cursor.isMark("(") && (cursor.next.spaced !== true || upright === true)) return parseApplication(cursor, word);
@@ -279,7 +291,7 @@ function parseApplication(cursor: Cursor, name: string): Expression {
   return apply(cursor, name, args);
 }
 
-/** `\angle ABC`, `\triangle ABC`: the letters have an order. */
+/** `\angle ABC`, `\triangle ABC`: the order of the letters counts. */
 function parseFigure(cursor: Cursor, figure: string): Expression {
   const letters: string[] = [];
   const isGroup = cursor.takeMark("{");
@@ -289,7 +301,7 @@ function parseFigure(cursor: Cursor, figure: string): Expression {
   return symbol(`${figure}_${letters.join("")}`);
 }
 
-/** A decimal, a mixed number, or digits to a base, which are a name of their own: `101_2` is not 101. */
+/** A decimal, a mixed number, or digits with a base, which are treated as a name: `101_2` is not 101. */
 function numberFrom(cursor: Cursor, text: string, mixes: boolean): Expression {
   if (cursor.takeMark("_")) return symbol(`${text}_${cursor.takeIndex()}`);
   const value = readDecimal(cursor.budget, text);
@@ -315,7 +327,7 @@ function negate(expression: Expression): Expression {
   return times({ kind: "number", value: MINUS_ONE }, expression);
 }
 
-/** Products read from left to right make one list, not a tower. */
+/** Products from left to right become one list, not nested pairs. */
 function times(left: Expression, right: Expression): Expression {
   const before = left.kind === "product" ? left.parts : [left];
   return { kind: "product", parts: [...before, right] };
@@ -349,7 +361,7 @@ function readDecimal(budget: Budget, text: string): Rational {
   return rational(budget, BigInt(before + after) * scale.over, scale.under);
 }
 
-/** The fraction of a mixed number, where one stands: `\frac{1}{2}`, `\frac12` or `1/2`, below 1. */
+/** The fraction of a mixed number, if there is one: `\frac{1}{2}`, `\frac12` or `1/2`, below 1. */
 function takeProperFraction(cursor: Cursor): Rational | null {
   const found = findFraction(cursor);
   if (found === null) return null;
@@ -365,7 +377,7 @@ interface Written {
   readonly tokens: number;
 }
 
-/** The spellings, as the marks between which the two numbers stand. */
+/** The spellings, as the marks around the two numbers. */
 const SPELLINGS: readonly (readonly string[])[] = [
   ["frac", "{", "", "}", "{", "", "}"],
   ["", "/", ""],

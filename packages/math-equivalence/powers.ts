@@ -1,9 +1,9 @@
 /**
  * Powers with rational exponents, in normal form.
  *
- * Conventions. Roots are real where there is one: the cube root of −8 is −2; an even root of a negative number is the
- * principal one, √−4 = 2i. √(x²) is |x|, √x · √y is √(xy). A root of a sum stays a root, with the sum's common numeric
- * factor taken out, unless it comes apart: √(3+2√2) is 1+√2, √(x²+2x+1) is |x+1|.
+ * Conventions: roots are real if there is a real one: the cube root of −8 is −2; an even root of a negative number is
+ * the principal one, √−4 = 2i. √(x²) is |x|, √x · √y is √(xy). A root of a sum stays a root, with the sum's common
+ * numeric factor taken out, unless it can be resolved: √(3+2√2) is 1+√2, √(x²+2x+1) is |x+1|.
  */
 import { rootOfSquare } from "./absolute.ts";
 import { type Quotient, quotient, raiseQuotient } from "./quotient.ts";
@@ -51,7 +51,7 @@ function rootOfSum(ring: Ring, sum: Sum, exponent: Rational): Sum {
 function rootOfTerm(ring: Ring, { coefficient, powers }: Term, exponent: Rational): Sum {
   const isEvenRoot = exponent.under % 2n === 0n;
   const mayBeNegative = ([name, own]: [string, Rational]) => isVariable(name) && own.over % 2n !== 0n;
-  // Of √−x nobody knows whether it is real.
+  // It is unknown whether √−x is real.
   if (isEvenRoot && coefficient.over < 0n && [...powers].some(mayBeNegative)) {
     const content = ring.content(ring.raise({ coefficient, powers }, ONE));
     const rest = ring.divide(ring.raise({ coefficient, powers }, ONE), content);
@@ -67,7 +67,7 @@ function rootOfTerm(ring: Ring, { coefficient, powers }: Term, exponent: Rationa
 function rootOfAtom(ring: Ring, name: string, own: Rational, exponent: Rational): Sum {
   const product = multiply(ring.budget, own, exponent);
   if (name === "i") return unity(ring, multiply(ring.budget, product, HALF));
-  // Of x^(2n) the root is xⁿ or −xⁿ, as x and n may be.
+  // The root of x^(2n) is xⁿ or −xⁿ, depending on x and n.
   if (isExponential(name) && !isPositive(name) && !isWhole(exponent))
     return sumPower(ring, ring.atom(name, own), exponent);
   // Only an even root of an even power loses a sign.
@@ -98,7 +98,7 @@ function signPower(ring: Ring, exponent: Rational): Sum {
 
 /**
  * √(a + b√c) as √((a+s)/2) ± √((a−s)/2), where s² = a² − b²c is the square of a rational (Landau 1992 treats the
- * general case). Undefined when it does not come apart so.
+ * general case). Undefined if it cannot be resolved so.
  */
 function nestedRoot(ring: Ring, sum: Sum): Sum | undefined {
   const terms = [...sum.values()];
@@ -116,8 +116,8 @@ function nestedRoot(ring: Ring, sum: Sum): Sum | undefined {
 }
 
 /**
- * Roots of unity, exp(iπq). Where q is a multiple of 1/120 of the form k/8 + a/12 + b/5 they are written with square
- * roots, by the values of 15°, 22.5° and 36°; any other is an atom of its own, so only its powers are known.
+ * Roots of unity, exp(iπq). If q is a multiple of 1/120 of the form k/8 + a/12 + b/5 they are written with square
+ * roots, by the values of 15°, 22.5° and 36°; any other is an atom, of which only the powers are known.
  */
 export function unity(ring: Ring, turn: Rational): Sum {
   const parts = multiply(ring.budget, turn, whole(120n));

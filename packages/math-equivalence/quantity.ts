@@ -13,7 +13,7 @@ interface Part {
   readonly unit: Unit;
 }
 
-/** `5 cm`, `\$5`, `30^\circ`, `1 h 20 min`; undefined where no unit stands. Throws `MathSyntaxError`. */
+/** `5 cm`, `\$5`, `30^\circ`, `1 h 20 min`; undefined without a unit. Throws `MathSyntaxError`. */
 export function readQuantity(tokens: readonly Token[], reading: Reading): Quantity | undefined {
   const parts = partsOf(withCurrencyLast(tokens));
   const [first] = parts ?? [];
@@ -27,7 +27,7 @@ export function readQuantity(tokens: readonly Token[], reading: Reading): Quanti
   );
 }
 
-/** The sum of quantities that measure the same, each in a smaller unit; undefined of any others. */
+/** The sum of quantities that measure the same, each in a smaller unit; undefined for any others. */
 export function sumOf(quantities: readonly Answer[], reading: Reading): Quantity | undefined {
   const parts = quantities.filter((item) => item.kind === "quantity");
   const [first] = parts;
@@ -44,13 +44,13 @@ export function sumOf(quantities: readonly Answer[], reading: Reading): Quantity
   return { kind: "quantity", expression: { kind: "sum", parts: terms }, unit, sums: true };
 }
 
-/** The number that a quantity is of its base units. */
+/** The quantity as a number of its base units. */
 export function inBases(expression: Expression, { factor }: Unit, { budget }: Reading): Expression {
   const scale: Expression = { kind: "number", value: rational(budget, factor[0], factor[1]) };
   return { kind: "product", parts: [expression, scale] };
 }
 
-/** Values and units by turns; undefined when the tokens are something else. */
+/** Alternating values and units; undefined if the tokens are anything else. */
 function partsOf(tokens: readonly Token[]): Part[] | undefined {
   const parts: Part[] = [];
   let at = 0;
@@ -67,7 +67,10 @@ function partsOf(tokens: readonly Token[]): Part[] | undefined {
   return parts;
 }
 
-/** A degree sign after a function belongs to its argument; what a second unit measures is a number, and no word is measured. */
+/**
+ * A degree sign after a function belongs to its argument; a second unit must follow a number, and a word cannot be
+ * measured.
+ */
 function canBeMeasured(value: readonly Token[], unit: Token | undefined, isSecond: boolean): boolean {
   if (isSecond && !value.every(({ kind, text }) => kind === "number" || /^(?:frac|\{|\}|\/)$/.test(text))) return false;
   if (value.some(({ kind }) => kind === "word")) return false;
@@ -93,10 +96,10 @@ function startsPer(tokens: readonly Token[], at: number): boolean {
   return (text === "/" || text === "per") && startsUnit(tokens, at + 1);
 }
 
-/** Where no half of the day is told. */
+/** Used if the text does not name the half of the day. */
 const HOURS: Token = { kind: "mark", text: "o'clock" };
 
-/** `4:30 PM`, `4 pm`: minutes, and the half of the day; `10:05`, which is no ratio; undefined of anything else. */
+/** `4:30 PM`, `4 pm`: minutes, and the half of the day; `10:05`, which is not a ratio; undefined for anything else. */
 export function readClock(tokens: readonly Token[], reading: Reading): Answer | undefined {
   if (/^\d\d? : 0\d$/.test(textOf(tokens))) return readClock([...tokens, HOURS], reading);
   const half = tokens.at(-1)?.text.toLowerCase();

@@ -1,6 +1,6 @@
 /**
- * Quotients of sums. Invariants: the denominator is not 0; one that can be a factor of the numerator is.
- * Nothing is cancelled: two quotients are equal when the cross products are, and that needs no common divisor.
+ * Quotients of sums. Invariants: the denominator is not 0; if it can be a factor of the numerator, it becomes one.
+ * Nothing is cancelled: two quotients are equal if their cross products are, which needs no common divisor.
  */
 
 import { invert, MINUS_ONE, multiply, ONE, type Rational } from "./rational.ts";
@@ -57,7 +57,7 @@ export function raiseQuotient(ring: Ring, a: Quotient, exponent: bigint): Quotie
   return quotient(ring, ring.power(a.over, exponent), ring.power(a.under, exponent));
 }
 
-/** The sum that a quotient is; undefined when its denominator stays. */
+/** The quotient as a sum; undefined if its denominator remains. */
 export function asSum({ over, under }: Quotient): Sum | undefined {
   return constantOf(under)?.over === 1n ? over : undefined;
 }
@@ -72,7 +72,7 @@ export function sameValue(ring: Ring, a: Quotient, b: Quotient): boolean {
   return difference.size === 0;
 }
 
-/** The rational that `b` times is `a`, other than 0; null when there is none. */
+/** The rational factor, other than 0, with which `b` becomes `a`; null if there is none. */
 export function proportion(ring: Ring, a: Quotient, b: Quotient): Rational | null {
   const [left, right] = [ring.multiply(a.over, b.under), ring.multiply(b.over, a.under)];
   const [above, below] = [left, right].map((sum) => leading(sum));
@@ -81,13 +81,13 @@ export function proportion(ring: Ring, a: Quotient, b: Quotient): Rational | nul
   return ring.subtract(left, ring.scale(right, factor)).size === 0 ? factor : null;
 }
 
-/** The coefficient of the term whose powers are first as text: of the same term in proportional sums. */
+/** The coefficient of the term whose powers come first as text: the same term in proportional sums. */
 function leading(sum: Sum): Rational | undefined {
   const first = [...sum.keys()].sort()[0];
   return first === undefined ? undefined : sum.get(first)?.coefficient;
 }
 
-/** A text for the value; two texts may stand for one value, never one text for two. */
+/** A text for the value; one value may have two texts, but one text never stands for two values. */
 export function quotientKey({ over, under }: Quotient): string {
   return `(${keyOf(over)})/(${keyOf(under)})`;
 }

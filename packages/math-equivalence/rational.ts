@@ -1,6 +1,6 @@
 /**
- * Exact rationals. Invariants: lowest terms, denominator above 0, no number beyond the budget's digits. Every function
- * that divides, factors or multiplies counts its budget.
+ * Exact rationals. Invariants: lowest terms, denominator above 0, no number with more digits than the budget allows.
+ * Every function that divides, factors or multiplies counts its work.
  */
 import { type Budget, MATH_LIMITS, refuseDigits } from "./budget.ts";
 
@@ -17,7 +17,7 @@ const BOUND = 10n ** BigInt(MATH_LIMITS.digits);
 /** A division of numbers below 2^64 is one step; longer ones cost more. */
 const WORD = 1n << 64n;
 
-/** Divided out; throws `RangeError` for a denominator of 0. */
+/** A rational in lowest terms; throws `RangeError` for a denominator of 0. */
 export function rational(budget: Budget, over: bigint, under = 1n): Rational {
   if (under === 0n) throw new RangeError("division by zero");
   const divisor = under === 1n ? 1n : gcd(budget, over, under);
@@ -48,13 +48,13 @@ export function invert(budget: Budget, a: Rational): Rational {
   return rational(budget, a.under, a.over);
 }
 
-/** `a` to a whole power. Its size is known before it is computed. */
+/** `a` to a whole power. Its size is checked before it is computed. */
 export function power(budget: Budget, a: Rational, exponent: bigint): Rational {
   if (exponent < 0n) return power(budget, invert(budget, a), -exponent);
   if (exponent === 0n) return ONE;
   const size = larger(abs(a.over), a.under);
   if (size === 1n) return a.over === -1n && exponent % 2n === 0n ? ONE : a;
-  // Each factor adds its digits less one, and at least as much as a factor of 2 does.
+  // Each factor adds its digits less one, and at least as many as a factor of 2.
   refuseDigits(Math.max(String(size).length - 1, 0.3) * Number(exponent));
   budget.spend(1 + Number(exponent) / 64);
   return { over: checkDigits(a.over ** exponent), under: checkDigits(a.under ** exponent) };
@@ -105,10 +105,13 @@ function checkDigits(value: bigint): bigint {
   return value;
 }
 
-/** Numbers up to its square are factored to the end. */
+/** Numbers up to the square of this are factored completely. */
 const LARGEST_FACTOR = 2000n;
 
-/** Exponent by prime, for a number above 0, by trial division: a large rest counts as one prime, or as a square. */
+/**
+ * Exponent by prime, for a number above 0, by trial division: a large remaining factor counts as one prime, or as a
+ * square.
+ */
 export function factor(budget: Budget, value: bigint): Map<bigint, bigint> {
   const primes = new Map<bigint, bigint>();
   let rest = value;
@@ -138,7 +141,7 @@ function squareRoot(budget: Budget, value: bigint): bigint {
   }
 }
 
-/** The square root, where it is rational. */
+/** The square root if it is rational. */
 export function rationalRoot(budget: Budget, value: Rational): Rational | undefined {
   if (value.over < 0n) return undefined;
   if (isZero(value)) return value;

@@ -1,8 +1,8 @@
 /**
  * Sets of real numbers as pieces of the line, so that `2 \le x < 5`, `[2, 5)` and `x \ge 2, x < 5` are one set.
  *
- * Invariants. Where all ends can be placed on the line the pieces are in order and touch nowhere. Where some cannot (they
- * hold symbols) a set is given only if no order is needed to say what it is.
+ * Invariants: if all ends can be placed on the line, the pieces are in order and do not touch. If some ends contain
+ * symbols and cannot be placed, there is a set only if no order is needed to define it.
  */
 import { approximate } from "./approximate.ts";
 import type { Budget } from "./budget.ts";
@@ -11,7 +11,7 @@ import { isRealLine } from "./parse-answer.ts";
 import type { Answer, Expression, Link, Side } from "./syntax.ts";
 
 interface End {
-  /** Null: the line goes on. */
+  /** Null if the line continues. */
   readonly at: Expression | null;
   readonly closed: boolean;
 }
@@ -20,7 +20,7 @@ export interface Piece {
   readonly high: End;
 }
 export interface RealSet {
-  /** What the numbers are called; null when nothing says so. */
+  /** The name of the numbers; null if the text gives none. */
   readonly name: string | null;
   readonly pieces: readonly Piece[];
 }
@@ -29,13 +29,13 @@ const OPEN: End = { at: null, closed: false };
 const LINE: Piece = { low: OPEN, high: OPEN };
 /** More pieces would take too many comparisons. */
 const MOST_PIECES = 40;
-/** What placing two ends on the line may take. */
+/** The most steps for placing two ends on the line. */
 const ORDER_STEPS = 20;
 
-/** Decides whether two constants that are too close to tell apart by their decimals are the same. */
+/** Decides whether two constants are the same when their decimals are too close to tell them apart. */
 export type SameValue = (a: Expression, b: Expression) => boolean;
 
-/** The set of real numbers that an answer is; null when it is none, or nobody knows. */
+/** The set of real numbers that an answer describes; null if it describes none, or if that is unclear. */
 export function realSetOf(answer: Answer, same: SameValue, budget: Budget): RealSet | null {
   const set = new Line(same, budget).read(answer);
   return set !== null && set.pieces.length > 0 ? set : null;
@@ -87,7 +87,7 @@ class Line {
     }
   }
 
-  /** Conditions side by side hold together if they can, otherwise one of them holds. */
+  /** Adjacent conditions hold together if they can, otherwise one of them holds. */
   #list({ joint, items }: Answer & { kind: "list" }): RealSet | null {
     const sets = items.map((item) => this.read(item));
     if (joint !== ",") return this.#join(sets, joint);
@@ -119,7 +119,7 @@ class Line {
     return this.#join([from ?? null, ...holes], "and");
   }
 
-  /** What lies between the pieces. */
+  /** The parts of the line between the pieces. */
   #complement({ name, pieces }: RealSet): RealSet | null {
     const parts = pieces.map(({ low, high }): RealSet => {
       const below: Piece = { low: OPEN, high: { at: low.at, closed: !low.closed } };
@@ -182,7 +182,7 @@ class Line {
     }, first ?? null);
   }
 
-  /** "none": nothing. Null: nobody knows. */
+  /** "none" if they have nothing in common. Null if that is unknown. */
   #common(a: Piece, b: Piece): Piece | "none" | null {
     const low = this.#tighter(a.low, b.low, 1);
     const high = this.#tighter(a.high, b.high, -1);
@@ -190,7 +190,7 @@ class Line {
     return this.#isEmpty({ low, high }) ? "none" : { low, high };
   }
 
-  /** Of two lower ends the higher one (`side` 1), of two upper ends the lower one (−1). */
+  /** The higher of two lower ends (`side` 1), the lower of two upper ends (−1). */
   #tighter(a: End, b: End, side: 1 | -1): End | null {
     if (a.at === null) return b;
     if (b.at === null) return a;
@@ -206,7 +206,7 @@ class Line {
     return order === 1 || (order === 0 && !(low.closed && high.closed));
   }
 
-  /** In order and joined where they touch; as they stand where there is no telling. Null where one is empty. */
+  /** In order, and joined where they touch; unchanged if their order is unknown. Null if one is empty. */
   #set(name: string | null, pieces: readonly Piece[]): RealSet | null {
     if (pieces.some((piece) => this.#isEmpty(piece))) return null;
     const ends = pieces.flatMap(({ low, high }) => [low.at, high.at]).filter((at) => at !== null);
@@ -223,7 +223,7 @@ class Line {
     return { name, pieces: joined };
   }
 
-  /** Of two pieces, the second not starting below the first; null where their order is not known. */
+  /** The union of two pieces, where the second does not start below the first; null if their order is unknown. */
   #merge(a: Piece, b: Piece): Piece | "apart" | null {
     const gap = a.high.at === null || b.low.at === null ? 1 : this.#order(a.high.at, b.low.at);
     if (gap === null) return null;
@@ -234,7 +234,7 @@ class Line {
     return { low: starts === 0 ? { at: a.low.at, closed: a.low.closed || b.low.closed } : a.low, high };
   }
 
-  /** Of two upper ends the higher one. */
+  /** The higher of two upper ends. */
   #wider(a: End, b: End): End | null {
     if (a.at === null || b.at === null) return OPEN;
     const order = this.#order(a.at, b.at);
@@ -253,7 +253,7 @@ class Line {
   }
 }
 
-/** The side that is a name, then the other; of two names the one from the end of the alphabet: `a < x`. */
+/** The side that is a name, then the other; of two names the later one in the alphabet: `a < x`. */
 function variableOf(left: Side, right: Side): readonly [Side, Side] | undefined {
   const isParameter = ({ label }: Side) => label !== null && /^[a-m]$/.test(label);
   if (left.label === null || right.label === null) {
@@ -273,7 +273,7 @@ function halfLine(name: string, at: Expression, closed: boolean, isUpper: boolea
   return end && { name, pieces: [isUpper ? { low: OPEN, high: end } : { low: end, high: OPEN }] };
 }
 
-/** Null where the line does not go on (`side`: −1 below, 1 above), or ends at infinity. */
+/** Open for infinity on this `side` (−1 below, 1 above); null for infinity on the other side, or if it is closed. */
 function endAt(expression: Expression, closed: boolean, side: -1 | 1): End | null {
   const sign = signOfInfinity(expression);
   if (sign === 0) return { at: expression, closed };
@@ -285,7 +285,7 @@ function pointAt(expression: Expression): Piece {
   return { low: end, high: end };
 }
 
-/** 1 and −1 of ∞ and −∞, 0 of anything else: arithmetic with infinity is not read. */
+/** 1 and −1 for ∞ and −∞, 0 for anything else: arithmetic with infinity is not supported. */
 function signOfInfinity(expression: Expression): -1 | 0 | 1 {
   if (expression.kind === "symbol") return expression.name === "infinity" ? 1 : 0;
   const isInfinite = expression.kind === "product" && expression.parts.some((part) => signOfInfinity(part) !== 0);

@@ -1,10 +1,11 @@
 /**
  * Sums of products of powers: the normal form in which two expressions are compared.
  *
- * Invariants. A term is a rational coefficient times powers of atoms (`x`, `pi`, the prime 2, `exp(x)`, …) with
- * rational exponents; terms are kept by the text of their powers, and none has the coefficient 0. An atom may come with
- * a relation, atom^period = value, that brings every exponent of it into [0, period): 2^(1/2) has 2^1 = 2, i has i^2 =
- * −1. So two sums that are equal through their relations are the same sum. Every product of two terms is counted.
+ * Invariants: a term is a rational coefficient times powers of atoms (`x`, `pi`, the prime 2, `exp(x)`, …) with
+ * rational exponents. Terms are stored under the text of their powers, and no coefficient is 0. An atom may have a
+ * relation, atom^period = value, that brings each of its exponents into [0, period): 2^(1/2) has 2^1 = 2, i has i^2 =
+ * −1. Two sums that are equal through their relations are therefore the same sum. Every product of two terms is
+ * counted.
  */
 
 import type { Budget } from "./budget.ts";
@@ -27,10 +28,10 @@ import {
 type Powers = ReadonlyMap<string, Rational>;
 export interface Term {
   readonly coefficient: Rational;
-  /** Exponent by atom, none 0, in the atoms' order. */
+  /** Exponents by atom, none of them 0, in the atoms' order. */
   readonly powers: Powers;
 }
-/** Each term stands under the text of its powers. */
+/** Each term is stored under the text of its powers. */
 export type Sum = ReadonlyMap<string, Term>;
 
 interface Relation {
@@ -50,7 +51,7 @@ export class Ring {
     return sumOf({ coefficient, powers: new Map() });
   }
 
-  /** An atom to a power. A relation holds for the atom from its first mention on. */
+  /** An atom to a power. A relation holds for the atom from its first use on. */
   atom(name: string, exponent: Rational = ONE, relation?: Relation): Sum {
     if (relation !== undefined) this.#relations.set(name, relation);
     return this.#fold({ coefficient: ONE, powers: new Map([[name, exponent]]) });
@@ -153,7 +154,7 @@ export class Ring {
     return this.power(value, exponent);
   }
 
-  /** The positive rational that divides every coefficient and leaves whole ones without a common factor. */
+  /** The positive rational that divides every coefficient and leaves whole numbers without a common factor. */
   content(a: Sum): Rational {
     let over = 0n;
     let under = 1n;
@@ -173,14 +174,14 @@ export function soleTerm(a: Sum): Term | undefined {
   return a.size === 1 ? a.values().next().value : undefined;
 }
 
-/** The rational that a sum is; undefined when it holds an atom. */
+/** The sum as a rational; undefined if it contains an atom. */
 export function constantOf(a: Sum): Rational | undefined {
   if (a.size === 0) return whole(0n);
   const only = soleTerm(a);
   return only?.powers.size === 0 ? only.coefficient : undefined;
 }
 
-/** Gives the same text for the same sum, whatever order it was made in. */
+/** The same text for the same sum, in whatever order it was built. */
 export function keyOf(a: Sum): string {
   const terms = [...a].map(([key, { coefficient }]) => `${text(coefficient)}*${key}`);
   return terms.sort().join("+");
@@ -207,12 +208,12 @@ export function sumPower(ring: Ring, sum: Sum, exponent: Rational): Sum {
   return ring.atom(`(${keyOf(sum)})`, exponent, { period: 1n, value: sum });
 }
 
-/** A name of the text, no constant. */
+/** A name from the text, not a constant. */
 export function isVariable(name: string): boolean {
   return !/[(|#]/.test(name) && name !== "pi" && name !== "e" && name !== "i";
 }
 
-/** Whether an atom is above 0 wherever it has a real value: it has no sign to lose. */
+/** Whether an atom is above 0 wherever it has a real value, so that a root loses no sign. */
 export function isPositive(name: string): boolean {
   return (
     /^(?:#|\||\(|ln\(#|factorial\(|pi$|e$)/.test(name) || (isExponential(name) && !/i\^|iπ|ln\((?!#|pi\))/.test(name))
@@ -224,7 +225,7 @@ export function isExponential(name: string): boolean {
   return name.startsWith("exp(");
 }
 
-/** Names that complex numbers have by custom: of them |z|² is not z². */
+/** Names of complex numbers by convention: their |z|² is not z². */
 export function isComplexName(name: string): boolean {
   return /^[zw](?:_|'|$)/.test(name);
 }
@@ -237,9 +238,9 @@ export function absoluteVariable(ring: Ring, name: string, exponent: Rational): 
 }
 
 /**
- * Whether an atom may be a sum of products of others by a rule that is not known here: roots and functions of sums,
- * roots of unity (of which (−1)^n is one for a whole n), functions without rules. Roots of primes, π, e, variables,
- * their exponentials and logarithms are taken for independent.
+ * Whether an atom may be a sum of products of other atoms by a rule that is not implemented here: roots and functions
+ * of sums, roots of unity (such as (−1)^n for a whole n), functions without rules. Roots of primes, π, e, variables,
+ * their exponentials and logarithms are assumed to be independent.
  */
 export function mayHideRelations(name: string): boolean {
   return /\+|^\(|iπ|i\^1.*pi\^|^(?!ln\b|exp\b)[a-z]+\(/.test(name);

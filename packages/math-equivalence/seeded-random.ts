@@ -1,9 +1,9 @@
 /**
  * Random numbers that are the same on every machine: xoshiro128** 1.1 (Blackman and Vigna, public domain), seeded with
- * cyrb128 (bryc, public domain) of a text. A package without dependencies has its own.
+ * cyrb128 (bryc, public domain) of a text. Copied here, because this package has no dependencies.
  */
 
-/** A stream of numbers in [0, 1), 53 bits each, decided by `seed` alone. */
+/** A stream of numbers in [0, 1), 53 bits each, that depends only on `seed`. */
 export function seededRandom(seed: string): () => number {
   let [a, b, c, d] = hashWords(seed);
   const word = () => {

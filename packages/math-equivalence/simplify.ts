@@ -1,9 +1,9 @@
 /**
  * The normal form of an expression: a quotient of two sums of one ring.
  *
- * sin and cos are written with exp(iu), sinh and cosh with exp(u): then sin² + cos² = 1, the formulas for sums and
- * multiples of angles and the values at fractions of π follow from exp(a+b) = exp(a)·exp(b) alone. What has no rule is
- * an atom named after its normal form, equal to itself only.
+ * sin and cos are written with exp(iu), sinh and cosh with exp(u). Then exp(a+b) = exp(a)·exp(b) is enough to derive
+ * sin² + cos² = 1, the formulas for sums and multiples of angles, and the values at fractions of π. An operation
+ * without a rule becomes an atom that is named after its normal form and equals only itself.
  */
 import { absoluteOf, conjugateOf, leadsNegative } from "./absolute.ts";
 import { approximate } from "./approximate.ts";
@@ -38,7 +38,7 @@ export class Simplifier {
     this.#exponentials = new Exponentials(ring);
   }
 
-  /** Throws `UndefinedValueError` where the expression has no value, `OverBudgetError` where it would cost too much. */
+  /** Throws `UndefinedValueError` if the expression has no value, `OverBudgetError` if it would cost too much. */
   of(expression: Expression): Quotient {
     const ring = this.#ring;
     switch (expression.kind) {
@@ -138,10 +138,10 @@ export class Simplifier {
     return scaleQuotient(ring, addQuotients(ring, there, scaleQuotient(ring, back, sign)), HALF);
   }
 
-  /** The angle, where it is a multiple of 15°. Of the others arccos u is π/2 − arcsin u. */
+  /** The angle, if it is a multiple of 15°. Otherwise arccos u is π/2 − arcsin u. */
   #inverse(name: "arcsin" | "arccos" | "arctan", value: Quotient): Quotient {
     const ring = this.#ring;
-    // Such an angle has a value made of whole numbers and roots of primes alone.
+    // Such an angle has a value that consists only of whole numbers and roots of primes.
     const [first, last] = isAlgebraic(value) ? INVERSE_RANGES[name] : [1n, 0n];
     for (let steps = first; steps <= last; steps += 1n) {
       const angle = fromSum(ring, ring.scale(ring.atom("pi"), rational(ring.budget, steps, 12n)));
@@ -190,7 +190,7 @@ export class Simplifier {
     return this.#opaque(name, value);
   }
 
-  /** (u + n)! is u! times the n factors above it: u has no whole part. */
+  /** (u + n)! is u! times the n factors above it, where u has no whole part. */
   #factorial(value: Quotient): Quotient {
     const ring = this.#ring;
     const known = factorial(ring, rationalOf(value));
@@ -219,7 +219,7 @@ export class Simplifier {
     return divideQuotients(ring, this.#factorial(n), orders);
   }
 
-  /** An atom of its own for each value of the arguments, however they are written. */
+  /** A separate atom for each value of the arguments, however they are written. */
   #opaque(name: string, ...args: readonly Quotient[]): Quotient {
     const ring = this.#ring;
     const known = this.#opaques.find(
@@ -233,7 +233,7 @@ export class Simplifier {
 }
 
 const INVERSE_OF = { arcsin: "sin", arccos: "cos", arctan: "tan" } as const;
-/** More of them stay an atom: their product would be long. */
+/** More factors stay an atom: their product would be long. */
 const MOST_FACTORS = 50n;
 
 /** (u + 1) … (u + n), or u (u − 1) … with −n factors. */
@@ -262,7 +262,7 @@ function isAlgebraic({ over, under }: Quotient): boolean {
   return terms.every(({ powers }) => [...powers.keys()].every((name) => name.startsWith("#")));
 }
 
-/** Factorials and binomial coefficients of whole numbers; null where there is no rule. */
+/** Factorials and binomial coefficients of whole numbers; null without a rule. */
 function factorial(ring: Ring, n: Rational | undefined): Quotient | null {
   if (n === undefined || !isWhole(n)) return null;
   if (n.over < 0n) throw new UndefinedValueError("the factorial of a negative number");

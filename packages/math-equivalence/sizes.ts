@@ -1,4 +1,4 @@
-/** Numbers whose size a word or a sign says: `$20K`, `1.5 million`, `2½`, `2 and a half`. Linear in the text. */
+/** Numbers whose size is given by a word or a sign: `$20K`, `1.5 million`, `2½`, `2 and a half`. Linear in the text. */
 
 const SCALES = new Map([
   ["hundred", 2],
@@ -17,10 +17,10 @@ const DIGITS = "(?<![\\w.,])(\\d{1,3}(?:,\\d{3}){1,10}|\\d{1,30})(?:\\.(\\d{1,20
 const WORD = "(?:hundred|thousand|million|billion|trillion|mn|mln|bn)";
 const SCALED = new RegExp(`${DIGITS}(?:(?:\\s|~|\\\\[,; ])?(${WORD})|([kKMB]))(?![\\p{L}\\d])`, "giu");
 const SCALED_TEXT = new RegExp(`${DIGITS}\\s?\\\\(?:text|mathrm)\\{\\s?(${WORD}|k|K)(?:\\}|(?=\\s))`, "gu");
-/** `$20m`: without the sign of a currency these are metres. */
+/** `$20m`: without a currency sign these would be metres. */
 const SCALED_MONEY = new RegExp(`(?<=[$£€]\\s?)${DIGITS}([mb])(?![\\p{L}\\d])`, "gu");
 
-/** Over and under of each, as texts. */
+/** Numerator and denominator of each, as texts. */
 const FRACTIONS = new Map<string, readonly string[]>([
   ..."½ ⅓ ⅔ ¼ ¾ ⅕ ⅖ ⅗ ⅘ ⅙ ⅚ ⅛ ⅜ ⅝ ⅞".split(" ").map((sign) => [sign, sign.normalize("NFKD").split("\u2044")] as const),
   ...["a half", "one half"].map((words) => [words, ["1", "2"]] as const),
@@ -42,7 +42,7 @@ export function plainSizes(text: string): string {
       return all.endsWith("}") ? number : `${number}\\text{`;
     })
     .replace(SCALED, (all: string, whole: string, fraction: string | undefined, word?: string, letter?: string) =>
-      // The flag `i` lets small letters through, which are units: 5m.
+      // The flag `i` also matches small letters, which are units: 5m.
       letter === "m" || letter === "b" ? all : scaled(all, whole, fraction, word ?? letter ?? ""),
     )
     .replace(MIXED_SIGN, mixed)

@@ -4,14 +4,14 @@ import type { Token } from "./token.ts";
 const OPENING = new Set(["(", "[", "{", "\\{", "lfloor", "lceil", "langle", "begin"]);
 const CLOSING = new Set([")", "]", "}", "\\}", "rfloor", "rceil", "rangle", "end"]);
 
-/** 1 for a bracket that opens, −1 for one that closes, else 0. What begins and ends by name is in brackets too. */
+/** 1 for an opening bracket, −1 for a closing one, else 0. Environments with begin and end count as brackets too. */
 export function turn({ kind, text }: Token): number {
   if (kind !== "mark") return 0;
   if (OPENING.has(text)) return 1;
   return CLOSING.has(text) ? -1 : 0;
 }
 
-/** Whether every bracket closes. Any closing bracket does: `[0, 1)` is an interval. */
+/** Whether every bracket closes. Any closing bracket counts: `[0, 1)` is an interval. */
 export function isBalanced(tokens: readonly Token[]): boolean {
   let depth = 0;
   for (const token of tokens) {
@@ -21,7 +21,7 @@ export function isBalanced(tokens: readonly Token[]): boolean {
   return depth === 0;
 }
 
-/** Where a mark stands in no brackets, of those that `isWanted`. */
+/** The positions of the tokens outside all brackets for which `isWanted` holds. */
 export function placesOf(tokens: readonly Token[], isWanted: (token: Token) => boolean): number[] {
   const places: number[] = [];
   let depth = 0;
@@ -32,13 +32,13 @@ export function placesOf(tokens: readonly Token[], isWanted: (token: Token) => b
   return places;
 }
 
-/** The parts between places. */
+/** The parts between the positions. */
 export function cut(tokens: readonly Token[], places: readonly number[]): Token[][] {
   const ends = [...places, tokens.length];
   return ends.map((end, at) => tokens.slice(at === 0 ? 0 : (ends[at - 1] ?? 0) + 1, end));
 }
 
-/** The parts between marks that stand in no brackets. */
+/** The parts between the marks that are outside all brackets. */
 export function split(tokens: readonly Token[], ...marks: readonly string[]): Token[][] {
   return cut(
     tokens,
@@ -46,7 +46,7 @@ export function split(tokens: readonly Token[], ...marks: readonly string[]): To
   );
 }
 
-/** Where the bracket that opens the tokens closes; −1 when it does not, or none opens. */
+/** Where the bracket at the start of the tokens closes; −1 if it does not, or if there is none. */
 export function closingOf(tokens: readonly Token[]): number {
   let depth = 0;
   for (const [at, token] of tokens.entries()) {
@@ -56,7 +56,7 @@ export function closingOf(tokens: readonly Token[]): number {
   return -1;
 }
 
-/** The tokens without braces that group all of them. */
+/** The tokens without braces around all of them. */
 export function ungroup(tokens: readonly Token[]): readonly Token[] {
   let inner = tokens;
   while (inner[0]?.text === "{" && closingOf(inner) === inner.length - 1) inner = inner.slice(1, -1);

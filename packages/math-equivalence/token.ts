@@ -3,13 +3,13 @@
 export interface Token {
   readonly kind: "number" | "name" | "word" | "mark";
   readonly text: string;
-  /** White space stands before it. */
+  /** There is white space before it. */
   readonly spaced?: boolean;
   /** From `\text{…}` or `\mathrm{…}`, or a unit after a number: it may be a unit. */
   readonly upright?: boolean;
 }
 
-/** One text for one sequence of tokens, without braces around a single sign. */
+/** The same text for the same sequence of tokens, without braces around a single sign. */
 export function textOf(tokens: readonly Token[]): string {
   const parts: string[] = [];
   for (const [at, { text }] of tokens.entries()) {

@@ -1,9 +1,9 @@
 /**
- * The words of a mathematical text, LaTeX or plain.
+ * Splits a mathematical text, LaTeX or plain, into tokens.
  *
- * Invariants. Every character belongs to a token or is white space, and each is read once: no text is refused here. A
- * group brace is `{`, a brace that is meant to be seen is `\{`. Letters inside `\text{…}` are words and upright
- * letters; outside, a run of letters is a product of variables unless it reads as a word.
+ * Invariants: every character belongs to a token or is white space, and each is read once: no text is refused here. A
+ * group brace is `{`, a visible brace is `\{`. Letters inside `\text{…}` are words and upright letters; outside, a run
+ * of letters is a product of variables unless it looks like a word.
  */
 import { joinDifferentials } from "./differentials.ts";
 import { FUNCTIONS } from "./syntax.ts";
@@ -11,7 +11,7 @@ import type { Token } from "./token.ts";
 import { isPlainUnit, SPACED_UNIT } from "./units.ts";
 import { joinNumberWords } from "./words.ts";
 
-/** Commands that are another mark's spelling. */
+/** Commands that are another spelling of a mark. */
 const MARKS = new Map(
   Object.entries({
     cdot: "*",
@@ -77,7 +77,7 @@ const MARKS = new Map(
   }),
 );
 
-/** Names with another spelling; a name that is not here means itself. */
+/** Names with another spelling; any other name stands for itself. */
 const NAMES = new Map(
   Object.entries({
     asin: "arcsin",
@@ -99,12 +99,12 @@ const NAMES = new Map(
   }),
 );
 
-/** Marks that a text spells as a word. */
+/** Marks that a text may spell as a word. */
 const WORD_MARKS = new Map(Object.entries({ sqrt: "sqrt", and: "and", or: "or", union: "cup", percent: "%" }));
 const PLAIN_NAMES = new Set<string>([...FUNCTIONS, ...NAMES.keys(), "pi", "abs", "infinity", "emptyset"]);
 const GREEK =
   /^(?:alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|pi|rho|sigma|tau|phi|chi|psi|omega|Gamma|Delta|Theta|Lambda|Xi|Pi|Sigma|Upsilon|Phi|Psi|Omega|ell|hbar|emptyset|infinity)$/;
-/** A letter with one of these is a name of its own. */
+/** A letter with one of these is a separate name. */
 const ACCENTS = new Map(
   Object.entries({
     bar: "bar",
@@ -118,7 +118,7 @@ const ACCENTS = new Map(
   }),
 );
 
-/** How letters are read: as variables, as the words of a text, upright, as a vector's name, as a set of numbers. */
+/** How letters are read: as variables, as words, upright, as a vector's name, as a set of numbers. */
 type Mode = "math" | "text" | "upright" | "vector" | "set" | "script" | "fraktur";
 const MODES = new Map<string, Mode>(
   Object.entries({
@@ -151,23 +151,26 @@ const MODES = new Map<string, Mode>(
 const WORD = 4;
 const NUMBER = /(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y;
 const GROUPED = /\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?/y;
-/** Brackets around nothing else: `(1,234)` is a point or an interval. */
+/** Brackets with nothing else inside: `(1,234)` is a point or an interval. */
 const OPENS_POINT = /(?:[([⟨]|\\(?:langle|lbrack)) ?[-+]? ?$/;
 const CLOSES_POINT = / ?(?:[)\]⟩]|\\(?:rangle|rbrack))/y;
-/** Characters before a number in which its bracket stands. */
+/** How many characters before a number are searched for its bracket. */
 const BEFORE_NUMBER = 10;
 const LETTERS = /([A-Za-z]+)('*)/y;
 const COMMAND = /\\([A-Za-z]+|.)/sy;
 const MARK = /<=|>=|!=|./suy;
-/** A short run of letters that is spoken, not multiplied, where nothing else stands: `no`, `red`, `was`. */
+/** A short run of letters that is a word, not a product, if it is alone: `no`, `red`, `was`. */
 const SPOKEN = /[eiou]|^[^aeiou]a[^aeiou]$/i;
-/** A text that speaks of vectors. */
+/** A text about vectors. */
 const VECTORS = /\\(?:nabla|vec|overrightarrow|mathbf|boldsymbol|bm)(?![a-zA-Z])/;
 /** A text of nothing but words. */
 const PROSE = /^[A-Za-z .,'-]+$/;
 const OPENS_MODE = /\s?\{/y;
 
-/** With `grouped` a comma before three digits belongs to the number, unless brackets hold nothing else; else it separates. */
+/**
+ * With `grouped` a comma before three digits belongs to the number, unless brackets contain nothing else; otherwise it
+ * separates.
+ */
 export function tokenize(text: string, grouped = true): Token[] {
   const reader = new Tokenizer(text, grouped);
   return joinDifferentials(joinNumberWords(reader.read()));
@@ -179,7 +182,7 @@ class Tokenizer {
   readonly #isProse: boolean;
   readonly #isSentence: boolean;
   readonly #tokens: Token[] = [];
-  /** The mode inside each open brace; `own` braces belong to a command of the mode and are no group. */
+  /** The mode inside each open brace; `own` braces belong to the command of the mode and are not a group. */
   readonly #braces: { readonly mode: Mode; readonly own: boolean }[] = [];
   #at = 0;
   readonly #hasVectors: boolean;
@@ -265,12 +268,12 @@ class Tokenizer {
 
   #isWord(letters: string, start: number): boolean {
     if (letters.length >= WORD || /^[A-Z][a-z]{2}$/.test(letters)) return true;
-    // What follows a word is a word: "20 years old".
+    // Letters after a word are a word: "20 years old".
     if (letters.length > 1 && this.#tokens.at(-1)?.kind === "word" && this.#text[start - 1] === " ") return true;
     return this.#isProse && letters.length > 1 && (this.#isSentence || SPOKEN.test(letters));
   }
 
-  /** `60 km/h`: after a number, or after a unit and a stroke. */
+  /** `60 km/h`: after a number, or after a unit and a slash. */
   #isUnitHere(letters: string, start: number): boolean {
     const [unit, last] = [this.#tokens.at(-2), this.#tokens.at(-1)];
     const isAfterValue = last?.text === "pi" || last?.text === "}" || last?.text === ")";
@@ -299,9 +302,9 @@ class Tokenizer {
     const mark = this.#take(MARK)?.[0] ?? "";
     if (mark === "{") this.#braces.push({ mode: this.#mode, own: false });
     if (mark === "}" && this.#braces.pop()?.own === true) return;
-    // What ends or quotes a sentence says nothing.
+    // Punctuation of a sentence and quotes mean nothing.
     if (this.#mode === "text" && /^[.?"']$/.test(mark)) return;
-    // Nor does a shout, but n! is a number.
+    // Nor does an exclamation mark after a word, but n! is a number.
     const isShout = mark === "!" && this.#mode === "text" && this.#tokens.at(-1)?.kind === "word";
     if (isShout) return;
     this.#push("mark", mark, start);
@@ -321,12 +324,12 @@ class Tokenizer {
     const accent = ACCENTS.get(command);
     if (accent !== undefined) return `accent ${accent}`;
     if (command === "|") return "|";
-    // Of vectors it is no product of numbers.
+    // For vectors it is not a product of numbers.
     if (command === "times" && this.#hasVectors && this.#tokens.at(-1)?.kind !== "number") return "\\times";
     return MARKS.get(command) ?? `\\${command}`;
   }
 
-  /** What follows is one letter or a group of the mode. */
+  /** One letter or a group of the mode follows. */
   #openMode(mode: Mode): void {
     if (this.#take(OPENS_MODE) !== null) {
       this.#braces.push({ mode, own: true });

@@ -1,10 +1,10 @@
 /**
- * The number that prose gives as its answer, where no mark says which it is.
+ * Finds the number that prose gives as its answer when no mark shows it.
  *
- * The last sentence that holds a number decides: one that concludes ("So …"), before others on its line. In it the number
- * of the last clause counts. Clauses beside it (`clauses.ts`) and circumstances ("for 9 eggs", "at $2 each") count only
- * where nothing else does. What is denied (`denials.ts`), asked or left open (`bounds.ts`) is no answer, nor is the end of
- * a reply that was cut off. Then there is no answer, and no earlier number takes its place.
+ * The last sentence with a number decides; on the same line, a sentence that concludes ("So …") takes precedence. In it
+ * the number of the last clause counts. Side clauses (`clauses.ts`) and circumstances ("for 9 eggs", "at $2 each")
+ * count only if there is nothing else. A value that is denied (`denials.ts`), asked for or left open (`bounds.ts`) is
+ * not an answer, nor is the end of a truncated reply. Then there is no answer, and no earlier number takes its place.
  *
  * Invariant: linear in the text. Every repetition is bounded.
  */
@@ -19,7 +19,7 @@ import { isSentence, isTitle, withoutMarks, withoutPart } from "./prose.ts";
 const NUMBER = new RegExp(`${AMOUNT}|(?<![\\w.])\\.\\d{1,400}%?`, "gi");
 const REFUSES =
   /\b(?:(?:can(?:no|['’])?t|could ?n[o'’]t|unable to|impossible to) (?:tell|say|solve|answer|determine|know|be (?:determined|solved|answered))|do(?: not|n['’]t) know|not sure|give up|no answer|not enough information|(?:nobody|no one|who) knows|(?:unclear|unknown|uncertain|not clear) (?:if|whether))\b/i;
-/** A question to the reader is no answer and takes none back. */
+/** A question to the reader is not an answer and takes none back. */
 const OFFER =
   /\b(?:you|anything|questions?|help|assist)\b[^?]{0,200}\?$|^[^\p{L}\d]{0,4}(?:let me know|feel free|i hope|i['’]d be happy|happy to|if you|should you)\b/iu;
 const IS_CUT_OFF =
@@ -28,16 +28,16 @@ const CONCLUDES =
   /^[^\p{L}\d]{0,6}(?:so|thus|therefore|hence|finally|consequently|altogether|overall|in total|in conclusion|conclusion|(?:the|my|our|final|correct)\s(?:\w{1,12}\s)?(?:answer|result|total)|total|result|answer)\b/iu;
 const EXPLAINS =
   /^[^\p{L}\d]{0,4}(?:note|this is (?:because|since)|because|that is because|recall|remember|check|verification|here)\b|\b(?:before|originally|initially|at first|previously|earlier)\b[^\d]{0,40}$/iu;
-/** What a reply says about itself. */
+/** Remarks of a reply about itself. */
 const META =
   /^[^\p{L}\d]{0,6}(?:confidence|certainty|word count|words|tokens?(?: used| count)?|difficulty|time (?:taken|spent|used)|rating|score|grade|level|source|references?|p\.?s\.?|step \d{1,2} (?:used?|uses|gave|gives|was|took|is))\b/iu;
-/** A line of its own beside the answer. */
+/** A separate line next to the answer. */
 const IN_BRACKETS = /^[*_]{0,2}\([^()\n]{0,400}\)[*_]{0,2}$/;
 const CALCULATOR = /<<[^<>\n]{0,200}>>/g;
 const LIST_MARK = /^(?:[-*•]\s|[#>\s]){0,9}(?:\d{1,2}[.)]\s)?/;
 const SENTENCES = /(?<=[.!?][*_")\]]{0,3})\s+(?=[\p{Lu}\d$*(\\"\ue100-\uf8ff])/u;
 
-/** The number that these lines give as their answer; null where they give none, or it is not clear which. */
+/** The number that these lines give as their answer; null if they give none, or if it is unclear which. */
 export function toldNumber(lines: readonly string[]): string | null {
   if (IS_CUT_OFF.test(withoutMarks(lines.at(-1) ?? "").slice(-60))) return null;
   const [first = "", ...others] = lines;
@@ -68,7 +68,7 @@ function isBeside(sentence: string): boolean {
   return META.test(sentence) || isQuotation(sentence) || EXPLAINS.test(withoutAsides(sentence));
 }
 
-/** The formula that a line gives as its answer; null where it gives none, `DENIED` where it is not clear which. */
+/** The formula that a line gives as its answer; null if it gives none, `DENIED` if it is unclear which. */
 export function toldFormula(line: string): string | null {
   if (lastFormula(line) === null) return null;
   const { masked, formulas } = maskFormulas(line);
@@ -98,7 +98,7 @@ function isEitherOf(told: string, formulas: readonly string[]): boolean {
   return either !== undefined || (typeof one === "string" && typeof other === "string" && one !== other);
 }
 
-/** Characters of a sentence that are looked at, from its end. */
+/** How many characters of a sentence are checked, from its end. */
 const LONGEST = 1000;
 const ASIDE = /^.*(?:=|≈)\s{0,3}(?=.*\d)/;
 const SUM = /^[-\d\s.,+*/×÷()$]{1,200}/;
@@ -118,18 +118,18 @@ function numberOf(sentence: string): string | null {
 
 /** The result of an equation, unless it is a formula that closes here. */
 const FIRST = new RegExp(`^(${AMOUNT})(?!\\$|\\d)`, "i");
-/** A number of these words says under which circumstances the answer is one. */
+/** A number with these words describes a circumstance of the answer. */
 const CIRCUMSTANCE =
   /(?:\b(?:at|in|with|from|after|every|per|each of|out of|all of|over|within|during|than|(?<!\b(?:needs?|needed|has|have|had|going|able|wants?|willing|ready|expected|supposed|likely|gets?|got|would like|managed) )to \p{L}{2,15}|by \p{L}{2,15}ing|(?:for|of)(?<!total of|sum of|cost of|price of|average of|rest of|amount of|number of|profit of))(?:\s(?:the|his|her|their|its|all|these|those|only|just|every|each|another))?|\p{L}{2,15}ing)\s{1,2}$/iu;
 const EACH = /^\S{1,40}\s(?:each|apiece|per|a piece)\b/i;
 const PART_OF = /\d\s(?:\p{L}{1,15}\s){0,2}of\s(?:the\s)?$/u;
 const MINUS = /(?<!\d\s?)\b(?:minus|negative)\s$/i;
-/** Characters before and after a number that are looked at. */
+/** How many characters before and after a number are checked. */
 const BESIDE = 60;
 
 function chosen(clause: string): string | null {
   let [last, free]: { number: string; isOpen: boolean }[] = [];
-  // One at a time: a line may be nothing but numbers.
+  // One at a time: a line may consist of numbers.
   for (const { 0: number, index } of clause.matchAll(NUMBER)) {
     const before = clause.slice(Math.max(0, index - BESIDE), index);
     const after = clause.slice(index + number.length, index + number.length + BESIDE);

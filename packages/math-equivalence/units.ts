@@ -1,22 +1,22 @@
 /**
- * The units of measurement and the things that are counted, as they may follow a number. What is not in this list is no
- * unit: it stays in the answer as a name.
+ * The units of measurement and the countable things that may follow a number. Anything that is not in this list is not
+ * a unit: it stays in the answer as a name.
  *
- * A unit is a factor and powers of base units. Those that measure the same way (`cm` and `in`, `m/s` and `mph`) have
- * the same powers.
+ * A unit is a factor and powers of base units. Units that measure the same (`cm` and `in`, `m/s` and `mph`) have the
+ * same powers.
  */
 import type { Token } from "./token.ts";
 
-/** Whole numbers above and below the line. */
+/** Whole numbers for numerator and denominator. */
 export type Factor = readonly [bigint, bigint];
 
 export interface Unit {
   readonly factor: Factor;
-  /** Exponent by base unit, none 0. */
+  /** Exponents by base unit, none of them 0. */
   readonly bases: ReadonlyMap<string, number>;
 }
 
-/** Names, base, exponent of the base, and the factor to it. */
+/** Names, base, exponent of the base, and the factor for it. */
 const MEASURES: readonly (readonly [string, string, number, bigint, bigint])[] = [
   ["m meter metre", "m", 1, 1n, 1n],
   ["in inch inches", "m", 1, 254n, 10_000n],
@@ -66,7 +66,7 @@ const MEASURES: readonly (readonly [string, string, number, bigint, bigint])[] =
   ["th st nd rd", "place", 1, 1n, 1n],
 ];
 
-/** Things that are counted, each a base of its own. */
+/** Countable things; each is its own base unit. */
 const COUNTED = [
   "unit point time way case item piece pair group set row column page word letter digit number solution answer step",
   "person people student child children boy girl man men woman women friend adult player team member teacher worker",
@@ -106,7 +106,7 @@ const UNITS = new Map<string, Unit>([
   }),
 ]);
 
-/** `units`, `cm`, `Hours`; a single letter, or two, has its own case. */
+/** `units`, `cm`, `Hours`; for one or two letters the case counts. */
 function unitOf(name: string): Unit | undefined {
   const speed = SPEEDS.get(name);
   if (speed !== undefined) return times(unitOf(speed), unitOf("h"), -1);
@@ -143,10 +143,13 @@ function product(a: Factor, b: Factor): Factor {
   return [a[0] * b[0], a[1] * b[1]];
 }
 
-/** Names that cannot be a product of variables where a space stands before them. */
+/** Names that cannot be a product of variables if there is a space before them. */
 export const SPACED_UNIT = /^(?:km|cm|mm|kg)$/;
 
-/** Short names that are units right after a number, though outside of `\text{…}`. `rest`: what follows them. */
+/**
+ * Short names that are units directly after a number, although they are outside `\text{…}`. `rest`: the text after
+ * them.
+ */
 export function isPlainUnit(letters: string, rest: string): boolean {
   if (/^(?:km|cm|mm|kg|ft|in|lbs?|oz|mph|kph|yd|hrs?|mL|ml|per|am|pm|th|st|nd|rd)$/.test(letters)) return true;
   if (letters === "m") return /^\/s(?![a-zA-Z])/.test(rest);
@@ -174,7 +177,7 @@ function powerWord(token: Token | undefined): number | undefined {
   return token?.kind === "word" ? WORD_POWERS.get(token.text.toLowerCase()) : undefined;
 }
 
-/** Reads a product of units from `start`: the unit and where it ends; undefined when there is none. */
+/** Reads a product of units from `start`: the unit and where it ends; undefined if there is none. */
 export function readUnit(tokens: readonly Token[], start: number): { unit: Unit; end: number } | undefined {
   const first = isPer(tokens[start]) ? start + 1 : start;
   let [unit, end, sign]: [Unit | undefined, number, number] = [NONE, first, first === start ? 1 : -1];
@@ -189,7 +192,7 @@ export function readUnit(tokens: readonly Token[], start: number): { unit: Unit;
   return unit === undefined || end === first ? undefined : { unit, end: end + (isOf(tokens[end]) ? 1 : 0) };
 }
 
-/** What joins a unit to the next: a stroke or "per", a sign of the product, nothing. */
+/** The connection of a unit to the next: a slash or "per", a multiplication sign, nothing. */
 function jointAt(tokens: readonly Token[], at: number): { length: 0 | 1; divides: boolean } {
   const joint = tokens[at];
   const divides = joint?.text === "/" || isPer(joint);
@@ -201,7 +204,7 @@ function isPer(token: Token | undefined): boolean {
   return token?.kind === "word" && /^per$/i.test(token.text);
 }
 
-/** `20 years old`, `5 cm long`: what is measured. */
+/** `20 years old`, `5 cm long`: the word after the unit. */
 function isOf(token: Token | undefined): boolean {
   return token?.kind === "word" && /^(?:old|long|wide|tall|high|deep|each|apart|away)$/i.test(token.text);
 }
@@ -260,7 +263,7 @@ function readPower(tokens: readonly Token[], start: number): { power: number; en
   return { power: Number((inBraces ?? bare ?? "1").replace(" ", "")), end: start + all.split(" ").length };
 }
 
-/** Tokens of a degree sign, `^\circ` or `^{\circ}`. */
+/** The number of tokens of a degree sign, `^\circ` or `^{\circ}`. */
 function degreeLength(tokens: readonly Token[], at: number): number {
   if (tokens[at]?.text !== "^") return 0;
   if (tokens[at + 1]?.text === "circ") return 2;

@@ -1,4 +1,4 @@
-/** Numbers that are written as words. */
+/** Reads numbers that are written as words. */
 import type { Token } from "./token.ts";
 
 const SMALL = [
@@ -81,7 +81,7 @@ function readFraction(tokens: readonly Token[], start: number): { tokens: Token[
   return { tokens: [whole, ...fractionOf(value, mixed.under)], length: mixed.end - start };
 }
 
-/** The part that so many are told of: one third, two thirds. */
+/** The denominator that this count refers to: one third, two thirds. */
 function partAt(tokens: readonly Token[], at: number, count: bigint): { under: bigint; end: number } | undefined {
   const start = tokens[at]?.text === "-" ? at + 1 : at;
   const token = tokens[start];
@@ -102,7 +102,7 @@ function isPerCent(tokens: readonly Token[], at: number): boolean {
   return /^per$/i.test(tokens[at]?.text ?? "") && /^cent$/i.test(tokens[at + 1]?.text ?? "");
 }
 
-/** The number whose words start at `start`, and how many tokens it takes: 0 when none starts there. */
+/** The number whose words start at `start`, and how many tokens it takes: 0 if none starts there. */
 function readNumber(tokens: readonly Token[], start: number): { readonly value: bigint; readonly length: number } {
   let sum: Sum = { total: 0n, group: 0n };
   let at = start;
@@ -115,13 +115,13 @@ function readNumber(tokens: readonly Token[], start: number): { readonly value: 
   }
 }
 
-/** The thousands read so far, and what is below them. */
+/** The thousands read so far, and the part below them. */
 interface Sum {
   readonly total: bigint;
   readonly group: bigint;
 }
 
-/** Undefined where the word does not go on with the number: "two, three" and "two and three" are two. */
+/** Undefined if the word does not continue the number: "two, three" and "two and three" are two numbers. */
 function add({ total, group }: Sum, word: Token | undefined, before: Token | undefined): Sum | undefined {
   const [value, scale] = [smallOf(word), scaleOf(word)];
   if (value !== undefined) {
@@ -132,7 +132,7 @@ function add({ total, group }: Sum, word: Token | undefined, before: Token | und
   return scale < 1000n ? { total, group: times } : { total: total + times, group: 0n };
 }
 
-/** Ones after tens, with or without a stroke; anything below a hundred after hundreds and above. */
+/** Ones after tens, with or without a hyphen; anything below a hundred after hundreds and above. */
 function fits(total: bigint, group: bigint, value: bigint, before: Token): boolean {
   if (group % 100n === 0n) return total + group > 0n && before.text !== "-";
   return before.text !== "and" && group % 100n >= 20n && group % 10n === 0n && value > 0n && value < 10n;

@@ -1,10 +1,10 @@
 /**
- * POST /v1/chat/completions, whole or as it comes.
+ * POST /v1/chat/completions, with and without streaming.
  *
- * Invariants. Tool calls are parsed only where the request has tools and did not say `tool_choice: "none"`; token ids,
- * logprobs and usage are those of the tokens as sampled either way. The prompt's ids stand at the top level, a
- * choice's ids in the choice, as in vLLM; in a stream the prompt's stand in the first chunk only. The chunks of a stream,
- * joined, say what the whole reply would have said.
+ * Invariants: tool calls are parsed only if the request has tools and not `tool_choice: "none"`; token ids, logprobs
+ * and usage are always those of the sampled tokens. As in vLLM, the prompt's ids are at the top level and a choice's
+ * ids are in the choice; a stream has the prompt's ids only in its first chunk. The joined chunks of a stream equal the
+ * reply without streaming.
  */
 import { renderChat } from "./chat-template.ts";
 import { type Choice, type ChoicesRequest, type Delta, longestBeginning, sampleChoices } from "./choice.ts";
@@ -31,7 +31,7 @@ export const chatCompletions: Handler = async (context, { json, signal }) => {
   checkToolChoice(request);
   const plan = chatPlan(request, context.serving);
   const prompt = promptOf(request);
-  // Checked before a stream begins: what is wrong must be its status.
+  // Checked before a stream begins, because an error must set the status.
   roomFor(plan, prompt.length, context.engine.contextLength);
   const wanted = { prompts: [prompt], plan, signal };
   if (request.stream) return { kind: "events", run: (send) => streamChat(context, request, wanted, send) };
@@ -47,7 +47,7 @@ export const chatCompletions: Handler = async (context, { json, signal }) => {
   return { kind: "json", body };
 };
 
-/** The request's messages as token ids. Throws a 400 when both ways to end the prompt are asked for. */
+/** The request's messages as token ids. Throws a 400 if the request asks for both ways to end the prompt. */
 export function promptOf(
   request: Pick<ChatRequest, "messages" | "add_generation_prompt" | "continue_final_message">,
 ): readonly number[] {
@@ -95,12 +95,12 @@ function wireChoice(choice: Choice, request: ChatRequest): object {
   };
 }
 
-/** As in vLLM, text is looked through for calls only where the request offers tools and lets the model choose. */
+/** As in vLLM, the text is searched for calls only if the request offers tools and lets the model choose. */
 function parsesTools(request: ChatRequest): boolean {
   return (request.tools?.length ?? 0) > 0 && request.tool_choice !== "none";
 }
 
-/** What a choice says in OpenAI's form, and why it ended. */
+/** The message of a choice in OpenAI's form, and its finish reason. */
 function messageOf({ text, finishReason }: Choice, request: ChatRequest) {
   if (!parsesTools(request)) return { content: text, toolCalls: [], finishReason };
   const { content, toolCalls } = parseToolCalls(text);
@@ -112,7 +112,7 @@ function messageOf({ text, finishReason }: Choice, request: ChatRequest) {
   };
 }
 
-/** Null where the request asked for none. */
+/** Null if the request asked for none. */
 function logprobsOf(tokens: readonly SampledToken[], request: ChatRequest): object | null {
   if (!request.logprobs) return null;
   const entry = ({ id, logprob }: Pick<SampledToken, "id" | "logprob">) => ({
@@ -123,7 +123,7 @@ function logprobsOf(tokens: readonly SampledToken[], request: ChatRequest): obje
   return { content: tokens.map((token) => ({ ...entry(token), top_logprobs: token.top.map(entry) })) };
 }
 
-/** In vLLM's chunks: per choice the role, then a delta per token, then how it ended. */
+/** Streams vLLM's chunks: per choice the role, then a delta per token, then the finish reason. */
 async function streamChat(
   context: PolicyContext,
   request: ChatRequest,
@@ -154,7 +154,7 @@ async function streamChat(
     const content = held[index]?.end(toolCalls.length > 0) ?? "";
     if (content !== "") sendChunk(index, { content });
     for (const [at, { id, type, function: call }] of toolCalls.entries()) {
-      // OpenAI's form: first which function, then its arguments.
+      // OpenAI's form: first the function's name, then its arguments.
       sendChunk(index, { tool_calls: [{ index: at, id, type, function: { name: call.name, arguments: "" } }] });
       sendChunk(index, { tool_calls: [{ index: at, function: { arguments: call.arguments } }] });
     }
@@ -174,7 +174,7 @@ function tokenFields(tokens: Delta["tokens"], request: ChatRequest): object {
   };
 }
 
-/** Keeps back what may be a tool call, from the first `<tool_call>` on, until the choice ends and it is known. */
+/** Holds back text from the first `<tool_call>` on, until the choice ends and it is clear whether it is a call. */
 class HeldCalls {
   readonly #watches: boolean;
   #held = "";
@@ -183,7 +183,7 @@ class HeldCalls {
     this.#watches = watches;
   }
 
-  /** What is plain content already. */
+  /** Returns the part that is certainly content. */
   push(text: string): string {
     if (!this.#watches) return text;
     const all = this.#held + text;
@@ -193,7 +193,7 @@ class HeldCalls {
     return all.slice(0, safe);
   }
 
-  /** What was held is content after all, unless it was read as calls. */
+  /** The held text is content after all, unless it was parsed as calls. */
   end(wereCalls: boolean): string {
     return wereCalls ? "" : this.#held;
   }

@@ -1,19 +1,20 @@
 /**
- * Messages to the tokens the policy reads: role, content, `<|end|>`, one message after the other.
+ * Converts messages to the tokens that the policy reads: role, content, `<|end|>`, one message after the other.
  *
- * Invariants. A generation prompt is the assistant's role token alone, and what the model then writes, its `<|end|>`
- * included, is what rendering that reply gives: the next turn's prompt begins with the ids of this turn, so it can be
- * read from the cache and trained on. That holds when the sampled ids are the tokenizer's own encoding of their text
- * and the reply is plain text or tool calls in the form of hermes.ts, which is what the policy learned. A reply spelled
- * otherwise keeps its meaning and its text, but not its ids: the next prompt then forks from it.
+ * Invariants: a generation prompt is only the assistant's role token. What the model then writes, its `<|end|>`
+ * included, is identical to the rendering of that reply. The next turn's prompt therefore begins with the ids of this
+ * turn, can be read from the cache and can be trained on. This holds if the sampled ids are the tokenizer's own
+ * encoding of their text, and the reply is plain text or tool calls in the form of hermes.ts, which the policy learned.
+ * A reply in another spelling keeps its meaning and its text, but not its ids: the next prompt then differs from that
+ * point on.
  *
- * Tools are not rendered: the policy knows its environments' tools by heart and could not read a schema.
+ * Tools are not rendered: the policy was trained on its environments' tools and could not read a schema.
  */
 import type { Message, ToolCall } from "rollcall/contract";
 import { formatToolCall } from "./hermes.ts";
 import { ASSISTANT, END, encodeText, SYSTEM, TOOL, USER } from "./tokenizer.ts";
 
-/** OpenAI's message, as far as the template shows it. */
+/** OpenAI's message, reduced to what the template renders. */
 export interface TemplateMessage {
   readonly role: Message["role"];
   readonly content: string | null;
@@ -21,9 +22,9 @@ export interface TemplateMessage {
 }
 
 export interface RenderOptions {
-  /** Ends with the assistant's role token: the model speaks next. */
+  /** Ends with the assistant's role token, so that the model writes next. */
   readonly addGenerationPrompt: boolean;
-  /** Leaves the last message open, to be continued. Takes the place of the generation prompt. */
+  /** Leaves the last message open, so that the model continues it. Replaces the generation prompt. */
   readonly continueFinalMessage?: boolean;
 }
 

@@ -1,9 +1,9 @@
 /**
- * One of a request's answers: what the engine samples after one prompt, as text.
+ * One of a request's choices: the text that the engine samples after one prompt.
  *
- * Invariants. The text never holds a special token or a stop string that was not asked to stay; the tokens hold
- * everything that was sampled, the ending token included, so ids and logprobs line up. As in vLLM, stop strings count
- * from `min_tokens` on. Choice i of a seeded request is sampled with seed + i.
+ * Invariants: the text never contains a special token, nor a stop string unless the request keeps it. The tokens are
+ * all sampled tokens, the ending token included, so ids and logprobs line up. As in vLLM, stop strings are ignored
+ * before `min_tokens`. Choice i of a seeded request is sampled with seed + i.
  */
 import type { Engine } from "./engine.ts";
 import type { Generation } from "./generation.ts";
@@ -15,11 +15,13 @@ export interface Choice extends Generation {
   readonly index: number;
   readonly prompt: readonly number[];
   readonly text: string;
-  /** What ended it: a stop string, or the id of a stop token; null for the model's own end or a full length. */
+  /**
+   * The stop string or the id of the stop token that ended it; null if the model ended it or the length was reached.
+   */
   readonly stopReason: string | number | null;
 }
 
-/** What one token added; the last delta of a choice may have text and no token. */
+/** The text that one token added; the last delta of a choice may have text and no token. */
 export interface Delta {
   readonly index: number;
   readonly text: string;
@@ -30,13 +32,13 @@ export interface ChoicesRequest {
   readonly prompts: readonly (readonly number[])[];
   readonly plan: SamplingPlan;
   readonly signal: AbortSignal;
-  /** Hears each delta as it comes, for a stream. */
+  /** Called with each delta as it arrives, for a stream. */
   readonly onDelta?: (delta: Delta) => void;
 }
 
 /**
- * `plan.choices` of each prompt, numbered prompt by prompt, sampled side by side.
- * Throws vLLM's 400 when a prompt and its completion do not fit the context.
+ * Samples `plan.choices` choices of each prompt in parallel, numbered prompt by prompt. Throws vLLM's 400 if a prompt
+ * and its completion do not fit the context.
  */
 export function sampleChoices(engine: Engine, request: ChoicesRequest): Promise<Choice[]> {
   const { choices } = request.plan;
@@ -72,15 +74,15 @@ async function sampleChoice(
 }
 
 /**
- * The text of a choice as its tokens come, cut at the first stop string.
+ * The text of a choice as its tokens arrive, cut at the first stop string.
  *
- * Invariants. Text that could still become a stop string is held back, so no part of one is ever handed out, wherever
- * tokens end. What is handed out, joined, is the whole text. After a stop nothing more comes.
+ * Invariants: text that could still become a stop string is held back, so that no part of one is ever returned,
+ * wherever tokens end. The returned pieces, joined, are the whole text. Nothing is returned after a stop.
  */
 class ChoiceText {
-  /** All that was handed out. */
+  /** All text that was returned. */
   whole = "";
-  /** The stop string that was met; null while none was. */
+  /** The stop string that was found; null if none was. */
   stop: string | null = null;
   readonly #plan: SamplingPlan;
   readonly #decoder = new IncrementalDecoder();
@@ -91,7 +93,7 @@ class ChoiceText {
     this.#plan = plan;
   }
 
-  /** The text that is safe to show with this token. */
+  /** The text that can be shown with this token. */
   push(id: number): string {
     const { stopTokenIds, keepStop, minTokens } = this.#plan;
     this.#tokens += 1;
@@ -100,7 +102,7 @@ class ChoiceText {
     return this.#tokens <= minTokens ? this.#handOut(piece) : this.#cut(piece);
   }
 
-  /** What is left when no more tokens come. */
+  /** The rest, when no more tokens come. */
   end(): string {
     if (this.stop !== null) return "";
     const text = this.#cut(this.#decoder.end());
@@ -129,7 +131,7 @@ class ChoiceText {
   }
 }
 
-/** How many characters at the end of the text begin one of these strings without finishing it. */
+/** The length of the longest suffix of the text that is an incomplete beginning of one of these strings. */
 export function longestBeginning(text: string, strings: readonly string[]): number {
   const lengths = strings.map((string) => {
     for (let length = Math.min(string.length - 1, text.length); length > 0; length -= 1) {

@@ -1,9 +1,9 @@
 /**
- * POST /v1/completions: text after text, or token ids after token ids, whole or as it comes.
+ * POST /v1/completions: texts or lists of token ids, with and without streaming.
  *
- * Invariants. A prompt given as ids is taken as it stands, specials included; a prompt given as text never holds a
- * special. Several prompts and `n` make prompts × n choices, numbered prompt by prompt. The prompt's ids stand in the
- * choice here, as in vLLM; in a stream only in its first chunk.
+ * Invariants: a prompt of ids is used unchanged, specials included; a prompt of text never contains a special. Several
+ * prompts and `n` make prompts × n choices, numbered prompt by prompt. As in vLLM, the prompt's ids are in the choice
+ * here; a stream has them only in its first chunk.
  */
 import { type Choice, type ChoicesRequest, type Delta, sampleChoices } from "./choice.ts";
 import {
@@ -29,7 +29,7 @@ export const completions: Handler = async (context, { json, signal }) => {
   requireModel(context, request.model);
   const plan = completionPlan(request, context.serving);
   const prompts = promptsOf(request.prompt, engine.vocabularySize);
-  // Checked before a stream begins: what is wrong must be its status.
+  // Checked before a stream begins, because an error must set the status.
   for (const prompt of prompts) roomFor(plan, prompt.length, engine.contextLength);
   const wanted = { prompts, plan, signal };
   if (request.stream) return { kind: "events", run: (send) => streamCompletions(context, request, wanted, send) };
@@ -78,7 +78,7 @@ function wireChoice(choice: Choice, request: CompletionRequest): object {
   };
 }
 
-/** A chunk per token, one per choice that says how it ended, and the usage where it was asked for. */
+/** A chunk per token, a chunk per choice with its finish reason, and the usage if the request asks for it. */
 async function streamCompletions(
   context: PolicyContext,
   request: CompletionRequest,
@@ -113,8 +113,8 @@ async function streamCompletions(
 }
 
 /**
- * OpenAI's older shape, one list per column. `offset`: characters of the choice's tokens before these. Null where the
- * request asked for no logprobs.
+ * OpenAI's older format, one list per column. `offset`: the number of characters in the choice before these tokens.
+ * Null if the request asked for no logprobs.
  */
 function logprobsOf(tokens: readonly SampledToken[], request: CompletionRequest, offset: number): object | null {
   if (request.logprobs === undefined || request.logprobs === null) return null;
@@ -128,7 +128,7 @@ function logprobsOf(tokens: readonly SampledToken[], request: CompletionRequest,
   return {
     tokens: tokens.map(({ id }) => label(id)),
     token_logprobs: tokens.map(({ logprob }) => logprob),
-    // As in vLLM the sampled token stands among its alternatives.
+    // As in vLLM, the sampled token is among its alternatives.
     top_logprobs: tokens.map((token) =>
       Object.fromEntries([token, ...token.top].map(({ id, logprob }) => [label(id), logprob])),
     ),

@@ -1,20 +1,21 @@
 /**
- * One step of the transformer over rows of many sequences, reading and writing their cached keys and values.
+ * One step of the transformer over rows of many sequences, which reads and writes their cached keys and values.
  *
- * Invariants. A row is one token of one sequence; rows of one sequence come in order, and each sees the tokens before
- * it, those of the same step included. Every row is computed alone, in the same order of operations, so its logits have
- * the same bits in any company. Logits are made for the rows that ask for them, and valid until the next step.
+ * Invariants: a row is one token of one sequence. Rows of one sequence are in order, and each attends to the tokens
+ * before it, including those of the same step. Every row is computed alone, in the same order of operations, so its
+ * logits have the same bits in any batch. Logits are computed only for rows that are sampled, and are valid until the
+ * next step.
  */
 import type { Arena } from "./gemm.ts";
 import type { KvSlot } from "./kv-cache.ts";
 import { type LayerParameters, type Parameters, POLICY, viewParameters, WEIGHT_COUNT } from "./weights.ts";
 
-/** Added to the mean square, so that a row of zeros has a norm. */
+/** Added to the mean square, so that the norm of a row of zeros is not zero. */
 const NORM_EPSILON = 1e-5;
 
 const { vocabulary: VOCABULARY, context: CONTEXT, width: WIDTH, heads: HEADS, hidden: HIDDEN } = POLICY;
 
-/** Room for the arena's alignment of each vector. */
+/** Space for the alignment of each vector in the arena. */
 const PADDING = 64;
 
 export interface Row {
@@ -23,7 +24,7 @@ export interface Row {
   readonly sampled: boolean;
 }
 
-/** Floats that a decoder takes in an arena. */
+/** The number of floats that a decoder needs in an arena. */
 export function decoderCapacity(maxRows: number): number {
   return WEIGHT_COUNT + maxRows * (6 * WIDTH + HIDDEN + VOCABULARY) + CONTEXT + PADDING;
 }
@@ -57,12 +58,12 @@ export class Decoder {
     this.#logits = arena.vector(maxRows * VOCABULARY);
   }
 
-  /** Copies the weights in. */
+  /** Copies the weights. */
   load(weights: Float32Array): void {
     this.#weights.set(weights);
   }
 
-  /** Appends each row's token to its slot. The logits of those that are sampled, in their order, end to end. */
+  /** Appends each row's token to its slot. Returns the logits of the sampled rows, in order and concatenated. */
   step(rows: readonly Row[]): Float32Array {
     const positions = rows.map(({ slot, token }) => slot.tokens.push(token) - 1);
     this.#embed(rows, positions);
@@ -95,7 +96,7 @@ export class Decoder {
     this.#product(rows.length, this.#attended, layer.attentionOut, this.#stream, true);
   }
 
-  /** Stores the row's key and value, which lie side by side from `from`. */
+  /** Stores the row's key and value, which are adjacent from index `from` on. */
   #remember(slot: KvSlot, layer: number, position: number, from: number): void {
     const key = layer * WIDTH * CONTEXT + position;
     const value = (layer * CONTEXT + position) * WIDTH;
@@ -105,7 +106,7 @@ export class Decoder {
     }
   }
 
-  /** Attention of one row to its sequence's tokens up to its own, head by head. */
+  /** Computes one row's attention to the tokens of its sequence up to itself, head by head. */
   #look(slot: KvSlot, layer: number, position: number, row: number): void {
     const { gemm } = this.#arena;
     const [size, seen, scores] = [WIDTH / HEADS, position + 1, this.#scores];
@@ -142,7 +143,7 @@ export class Decoder {
     return this.#logits.subarray(0, asked * VOCABULARY);
   }
 
-  /** out (+)= input × matrix for the first rows; each buffer has `maxRows` of them, so its length tells its width. */
+  /** out (+)= input × matrix for the first rows. Each buffer has `maxRows` rows, so its length gives its width. */
   #product(rows: number, input: Float32Array, matrix: Float32Array, out: Float32Array, add: boolean): void {
     const depth = input.length / this.#maxRows;
     const columns = out.length / this.#maxRows;
@@ -156,7 +157,7 @@ function at(vector: Float32Array, index: number): number {
   return vector.byteOffset + index * vector.BYTES_PER_ELEMENT;
 }
 
-// What a transformer does between its matrix products, row by row, so that no row depends on another.
+// The operations between the matrix products, row by row, so that no row depends on another.
 
 /** RMSNorm of the first `rows` rows, each as long as `gain`. */
 function normalize(rows: number, input: Float32Array, gain: Float32Array, out: Float32Array): void {

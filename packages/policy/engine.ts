@@ -1,11 +1,11 @@
 /**
- * Continuous batching over one model: every step computes a row for each sequence that decodes, fills up with the
- * prompts of those that begin, and leaves the event loop free before the next.
+ * Continuous batching over one model. Every step computes a row for each sequence that decodes, fills the rest with the
+ * prompts of new sequences, and then yields to the event loop.
  *
- * Invariants. What a request samples depends on its prompt, its seed and the weights, never on who runs beside it.
- * Requests start in the order they came; at most `maxRunning` run, the others wait. Weights change between two steps:
- * a running sequence goes on with the keys and values it has (vLLM calls this `keep`), and nothing computed under old
- * weights is shared with a later request, unless the cache was asked to be kept. Each request is settled exactly once.
+ * Invariants: the tokens of a request depend on its prompt, its seed and the weights, never on other requests. Requests
+ * start in the order they arrived; at most `maxRunning` run, the others wait. Weights change between two steps: a
+ * running sequence keeps its keys and values (vLLM calls this `keep`). A later request does not reuse anything computed
+ * with old weights, unless `keepPrefixCache` is set. Each request is settled exactly once.
  */
 import { createHash, randomInt } from "node:crypto";
 import { seededRandom } from "rollcall/helpers";
@@ -15,32 +15,34 @@ import { type Generation, type GenerationRequest, Sequence, type Waiting } from 
 import { KvCache, kvCapacity } from "./kv-cache.ts";
 import { bytesFromWeights, POLICY, WEIGHT_COUNT } from "./weights.ts";
 
-/** Rows of one step: enough to fill the processor, few enough to leave the event loop within milliseconds. */
+/**
+ * The rows of one step: enough to use the processor well, few enough to yield to the event loop within milliseconds.
+ */
 const MAX_ROWS = 256;
 const MAX_RUNNING = 256;
 
 export interface EngineOptions {
   readonly weights: Float32Array;
-  /** The weights' name, given back with every generation. */
+  /** The name of the weights, returned with every generation. */
   readonly version: string;
-  /** Sequences at once; twice as many are kept in the cache. 256 by default, which takes 58 MB when all are used. */
+  /** The most sequences at once; the cache holds twice as many. 256 by default, which takes 58 MB when all are used. */
   readonly maxRunning?: number;
-  /** The base of the seeds of requests that name none; random by default. */
+  /** The base of the seeds for requests without one; random by default. */
   readonly seed?: number;
-  /** New weights leave what the cache holds, for requests with the same salt, until `resetPrefixCache`. */
+  /** After a change of weights, the cache stays valid for requests with the same salt, until `resetPrefixCache`. */
   readonly keepPrefixCache?: boolean;
 }
 
-/** Totals since the start, but for `running`, `waiting` and `kvUsage`. */
+/** Totals since the start, except `running`, `waiting` and `kvUsage`. */
 export interface EngineStats {
   readonly running: number;
   readonly waiting: number;
   readonly promptTokens: number;
   readonly generationTokens: number;
   readonly cachedTokens: number;
-  /** Generations ended, however they did. */
+  /** Generations that ended, for any reason. */
   readonly requests: number;
-  /** Share of the sequence slots that running requests hold, 0 to 1. */
+  /** The share of the sequence slots that running requests use, 0 to 1. */
   readonly kvUsage: number;
 }
 
@@ -78,14 +80,14 @@ export class Engine {
     return this.#version;
   }
 
-  /** SHA-256 of the weights as a file or an update holds them, in hex. */
+  /** SHA-256 of the weights in their file format, in hex. */
   get weightsDigest(): string {
     return this.#digest;
   }
 
   /**
-   * Rejects with RangeError when the prompt and its tokens do not fit, or when the prompt is empty or names an unknown
-   * token, and with what `onToken` throws. A request whose signal is aborted ends with `abort`.
+   * Rejects with RangeError if the prompt and its tokens do not fit, or if the prompt is empty or has an unknown token;
+   * rejects with any error of `onToken`. A request whose signal is aborted ends with `abort`.
    */
   async generate(request: GenerationRequest): Promise<Generation> {
     this.#check(request);
@@ -97,14 +99,16 @@ export class Engine {
     return outcome.promise;
   }
 
-  /** From the next step on. Rejects with RangeError when they are not as many as the model has, or not finite. */
+  /**
+   * Takes effect at the next step. Rejects with RangeError if the number of weights is wrong or a weight is not finite.
+   */
   async updateWeights(weights: Float32Array, version: string): Promise<void> {
     this.#load(weights);
     this.#version = version;
     if (!this.#keepsPrefixCache) this.#cache.invalidate();
   }
 
-  /** Nothing computed so far is handed to a later request. */
+  /** Later requests reuse nothing that was computed so far. */
   resetPrefixCache(): void {
     this.#cache.invalidate();
   }
@@ -118,7 +122,7 @@ export class Engine {
     };
   }
 
-  /** Ends everything under way with `abort` and takes no more. */
+  /** Ends all requests with `abort` and accepts no more. */
   stop(): void {
     this.#stopped = true;
     for (const sequence of this.#running) this.#finish(sequence, "abort");
@@ -151,7 +155,7 @@ export class Engine {
     this.#digest = createHash("sha256").update(bytesFromWeights(weights)).digest("hex");
   }
 
-  /** One step in a turn of the event loop of its own, as long as there is anything to do. */
+  /** Runs each step in its own turn of the event loop, as long as there is work. */
   #schedule(): void {
     if (this.#scheduled || this.#running.size + this.#waiting.length === 0) return;
     this.#scheduled = true;
@@ -176,7 +180,7 @@ export class Engine {
       if (next.at(-1)?.sampled === true) asking.push(sequence);
     }
     const logits = this.#decoder.step(rows);
-    // A listener may change the weights or stop the engine: this step's tokens are of the weights it began with.
+    // A listener may change the weights or stop the engine: this step's tokens belong to the weights it began with.
     const version = this.#version;
     for (const [index, sequence] of asking.entries()) {
       const first = index * this.vocabularySize;
@@ -220,7 +224,7 @@ export class Engine {
     this.#totals.requests += 1;
   }
 
-  /** Ends requests that still wait. */
+  /** Ends requests that are still waiting. */
   #drop(unwanted: (waiting: Waiting) => boolean): void {
     const weightVersions = { first: this.#version, last: this.#version };
     for (const { outcome } of this.#waiting.filter(unwanted)) {

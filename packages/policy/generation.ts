@@ -1,4 +1,4 @@
-/** What the engine is asked for, what it gives, and one request while it runs. Token ids throughout: no text. */
+/** The requests and results of the engine, and one request while it runs. Everything is token ids, not text. */
 import type { Row } from "./decoder.ts";
 import type { ToolGrammar } from "./hermes.ts";
 import type { KvSlot } from "./kv-cache.ts";
@@ -9,38 +9,38 @@ export interface GenerationRequest extends SamplingOptions {
   readonly prompt: readonly number[];
   /** At least 1. */
   readonly maxTokens: number;
-  /** Null: a seed of the engine's own, another for each request. */
+  /** Null for a seed of the engine, different for each request. */
   readonly seed: number | null;
-  /** `<|end|>` is a token like any other. */
+  /** Treats `<|end|>` like any other token. */
   readonly ignoreEos: boolean;
-  /** `<|end|>` and the stop tokens are not sampled before there are this many. */
+  /** `<|end|>` and the stop tokens are not sampled before this number of tokens. */
   readonly minTokens: number;
   readonly stopTokenIds: readonly number[];
   readonly penalties: Penalties;
-  /** What its tool calls are held to; null: nothing. */
+  /** The grammar of its tool calls; null for none. */
   readonly grammar: ToolGrammar | null;
-  /** Log probabilities are of the logits as the weights give them. */
+  /** Log probabilities are computed from the logits before penalties, grammar and temperature. */
   readonly rawLogprobs: boolean;
-  /** Only requests with the same salt share what the cache holds. */
+  /** Only requests with the same salt share cache entries. */
   readonly cacheSalt: string | null;
   readonly signal?: AbortSignal;
-  /** Told of each token as it is sampled; true ends the generation there: a stop string was met. */
+  /** Called with each sampled token; returning true ends the generation, because a stop string was found. */
   readonly onToken?: (token: SampledToken) => boolean;
 }
 
 export interface Generation {
-  /** Everything sampled, the token that ended it included. */
+  /** All sampled tokens, including the one that ended it. */
   readonly tokens: readonly SampledToken[];
   readonly finishReason: "stop" | "length" | "abort";
-  /** The one of `stopTokenIds` that ended it; null for `<|end|>` and everything else. */
+  /** The entry of `stopTokenIds` that ended it; null if it ended in another way. */
   readonly stopToken: number | null;
-  /** Prompt tokens that were read from the cache. */
+  /** The number of prompt tokens that were read from the cache. */
   readonly cachedTokens: number;
-  /** The weights that the first and the last token came from. */
+  /** The weights that sampled the first and the last token. */
   readonly weightVersions: { readonly first: string; readonly last: string };
 }
 
-/** A request that waits for its turn. */
+/** A request that waits to start. */
 export interface Waiting {
   readonly request: GenerationRequest;
   readonly random: () => number;
@@ -48,17 +48,17 @@ export interface Waiting {
 }
 
 /**
- * One request while it runs: which tokens it needs computed next, and what becomes of what is sampled.
+ * One request while it runs: the tokens to compute next, and the handling of sampled tokens.
  *
- * Invariants. The slot holds a prefix of prompt + sampled tokens; the rows asked for continue it. A token is sampled
- * from the row of the last token only. The random numbers are the sequence's own: who else is in the batch changes
+ * Invariants: the slot holds a prefix of prompt + sampled tokens, and `nextRows` continues it. Tokens are sampled only
+ * from the row of the last token. Each sequence has its own random numbers, so other requests in the batch change
  * nothing.
  */
 export class Sequence {
   readonly request: GenerationRequest;
   readonly outcome: PromiseWithResolvers<Generation>;
   readonly slot: KvSlot;
-  /** Prompt tokens the slot held already. */
+  /** The number of prompt tokens that the slot already held. */
   readonly cachedTokens: number;
   readonly #random: () => number;
   readonly #tokens: SampledToken[] = [];
@@ -84,7 +84,7 @@ export class Sequence {
       .map((token, index) => ({ slot: this.slot, token, sampled: first + index === last }));
   }
 
-  /** Takes one more token; why the generation ends with it, or null while it goes on. */
+  /** Samples one more token; returns the finish reason, or null if the generation continues. */
   sample(logits: Float32Array, version: string): "stop" | "length" | null {
     const { maxTokens, onToken } = this.request;
     const token = this.#draw(logits);
@@ -107,7 +107,7 @@ export class Sequence {
     });
   }
 
-  /** The result. `version` stands for the weights of a sequence that sampled nothing. */
+  /** The result. `version` names the weights for a sequence that sampled nothing. */
   generation(finishReason: Generation["finishReason"], version: string): Generation {
     const last = this.#tokens.at(-1)?.id;
     const isNamed = finishReason === "stop" && last !== undefined && this.#isStopToken(last);

@@ -1,8 +1,9 @@
 /**
- * Tool calls as Hermes writes them, and the grammar of strict ones: `<tool_call>{"name": "add", "arguments": {"a": 3, "b": 4}}</tool_call>`.
+ * Parses tool calls in Hermes' format, and defines the grammar of strict ones: `<tool_call>{"name": "add", "arguments":
+ * {"a": 3, "b": 4}}</tool_call>`.
  *
- * Invariants. Arguments are carried as the JSON text the model wrote, byte for byte, so that a call rendered again is
- * the text that was sampled. Where vLLM's parser gives up and calls the whole reply content, so does this one.
+ * Invariants: arguments keep the model's JSON text byte for byte, so that rendering a call again gives the sampled
+ * text. A reply that vLLM's parser returns entirely as content is also content here.
  */
 
 import { isRecord } from "rollcall/helpers";
@@ -15,7 +16,7 @@ export interface HermesCall {
 }
 
 export interface HermesReply {
-  /** The text before the first call; null when there is none. Without calls, the whole text. */
+  /** The text before the first call, or null if there is none; the whole text if there are no calls. */
   readonly content: string | null;
   readonly toolCalls: readonly HermesCall[];
 }
@@ -31,7 +32,10 @@ export function formatToolCall(call: HermesCall): string {
   return `${CALL_START}{"name": ${name}, "arguments": ${call.arguments}}${CALL_END}`;
 }
 
-/** The last call may lack its end tag, text beside the calls is dropped, and one malformed call spoils them all. */
+/**
+ * The last call may lack its end tag, text around the calls is dropped, and one malformed call makes the whole reply
+ * content.
+ */
 export function parseToolCalls(text: string): HermesReply {
   const start = text.indexOf(CALL_START);
   if (start < 0) return { content: text === "" ? null : text, toolCalls: [] };
@@ -56,7 +60,7 @@ function parseCall(json: string): HermesCall | null {
   return { name: call["name"], arguments: members.get("arguments") ?? "{}" };
 }
 
-/** The members of a JSON object with the text of their values. The text has been parsed: it is valid. */
+/** The members of a JSON object with the text of their values. The text was parsed before, so it is valid. */
 function rawMembers(json: string): ReadonlyMap<string, string> {
   const members = new Map<string, string>();
   for (const member of topLevelParts(json.trim().slice(1, -1))) {
@@ -66,7 +70,7 @@ function rawMembers(json: string): ReadonlyMap<string, string> {
   return members;
 }
 
-/** Cut at the commas that are in no string, array or object. */
+/** Splits at the commas outside strings, arrays and objects. */
 function topLevelParts(json: string): string[] {
   const parts: string[] = [];
   let depth = 0;
@@ -81,7 +85,7 @@ function topLevelParts(json: string): string[] {
   return [...parts, json.slice(from)];
 }
 
-/** A literal; or a value: how it may begin, and what it is when whole. */
+/** A literal; or a value, with patterns for its beginning and for the complete value. */
 type Part = string | { readonly begun: RegExp; readonly whole: RegExp };
 
 export interface OfferedTool {
@@ -93,15 +97,15 @@ const NUMBER = { begun: /^-?\d*(\.\d*)?/, whole: /^-?\d+(\.\d+)?$/ };
 const STRING = { begun: /^("[^"\\]*"?)?/, whole: /^"[^"\\]*"$/ };
 const ANYTHING = { begun: /^[^\n,}]*/, whole: /^.+$/ };
 
-/** `taken`: the characters of a part that is whole. */
+/** `taken`: the length of a complete part. */
 type ReadPart = "begun" | "none" | { readonly taken: number };
 
 /**
- * What a strict tool call may still be written as: Hermes' form, a name that was offered, its parameters in their order.
+ * Restricts a strict tool call to Hermes' format, one of the offered names, and its parameters in their order.
  *
- * Invariants. Text before a call is free. From the call's first character on every token must leave a beginning of some
- * call; after its end nothing but the end of the reply is left. Numbers and strings have their own form, other values any
- * JSON in one line.
+ * Invariants: text before a call is free. From the call's first character on, every token must leave a valid beginning
+ * of a call; after its end, only the end of the reply may follow. Numbers and strings have their own patterns; other
+ * values are any JSON on one line.
  */
 export class ToolGrammar {
   readonly #calls: readonly (readonly Part[])[];
@@ -110,7 +114,7 @@ export class ToolGrammar {
     this.#calls = tools.map(partsOf);
   }
 
-  /** The ids that may follow; null where any may. */
+  /** The ids that may follow; null if any may. */
   allowedAfter(answer: readonly number[]): readonly number[] | null {
     const text = decode(answer);
     const start = text.indexOf(CALL_START);
@@ -140,7 +144,7 @@ function formOf(schema: unknown): Part {
   return type === "string" ? STRING : ANYTHING;
 }
 
-/** Whether the text is the call, a beginning of it, or neither. */
+/** Whether the text is the complete call, a beginning of it, or neither. */
 function placeIn(call: readonly Part[], text: string): "whole" | "begun" | "none" {
   let rest = text;
   for (const part of call) {

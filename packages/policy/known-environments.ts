@@ -1,20 +1,20 @@
 /**
- * What the base policy knows to play, and how the demo asks it: the table behind `npm start` and behind `rollcall eval`
- * without an endpoint. It is weak on purpose: format and habits, not skill.
+ * The environments that the base policy was trained on, and the settings of the demo: the table behind `npm start` and
+ * `rollcall eval` without an endpoint. The policy is weak on purpose: it has learned the format, not the skill.
  */
 import type { Sampling } from "rollcall/contract";
 
-/** The name under which the policy server serves it. */
+/** The model name under which the policy server serves it. */
 export const POLICY_MODEL = "rollcall-policy";
 
 export interface KnownEnvironment {
   readonly environment: string;
-  /** The sizes it was shown; with others it is lost. */
+  /** The sizes it was trained on; it fails at others. */
   readonly environment_args: Readonly<Record<string, unknown>>;
   readonly sampling: Sampling;
 }
 
-/** Its own distribution, a reply as long as it ever needs, and never an empty one. */
+/** Samples the policy's own distribution, with replies long enough for every task and never empty. */
 export const POLICY_SAMPLING: Sampling = { temperature: 1, max_tokens: 16, extra_body: { min_tokens: 1 } };
 
 export const KNOWN_ENVIRONMENTS: readonly KnownEnvironment[] = [

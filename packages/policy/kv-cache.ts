@@ -1,11 +1,11 @@
 /**
- * Keys and values of sequences, in a fixed number of slots: those that run, and those that ended, kept for the next
- * request that begins with the same tokens.
+ * Keys and values of sequences in a fixed number of slots: running sequences, and ended ones that are kept for the next
+ * request with the same first tokens.
  *
- * Invariants. A slot's numbers are valid for exactly `tokens`, in order, under the weights of its epoch; what another
- * sequence takes over is copied or the whole slot, so a sequence never writes into what another reads. Nothing crosses
- * a salt. An idle slot is taken over least recently used first. Keys are stored transposed, one row per dimension:
- * a query times all keys is then one matrix product.
+ * Invariants: a slot's numbers are valid for exactly `tokens`, in order, with the weights of its epoch. A sequence
+ * takes over a whole slot or a copy of it, so it never writes into a slot that another sequence reads. Entries are
+ * never shared between salts. The least recently used idle slot is taken first. Keys are stored transposed, one row per
+ * dimension, so that the product of a query with all keys is one matrix product.
  */
 import type { Arena } from "./gemm.ts";
 
@@ -14,20 +14,20 @@ export interface KvSlot {
   readonly keys: Float32Array;
   /** layers × context × width. */
   readonly values: Float32Array;
-  /** What the slot holds so far. */
+  /** The tokens that the slot holds so far. */
   readonly tokens: number[];
   salt: string | null;
   epoch: number;
 }
 
-/** What a slot's size depends on. */
+/** The dimensions that a slot's size depends on. */
 export interface KvShape {
   readonly layers: number;
   readonly width: number;
   readonly context: number;
 }
 
-/** Floats that `slots` slots take in an arena. */
+/** The number of floats that `slots` slots need in an arena. */
 export function kvCapacity(shape: KvShape, slots: number): number {
   return slots * 2 * floatsPerSlot(shape);
 }
@@ -54,14 +54,14 @@ export class KvCache {
     this.#idle = new Set(this.#slots);
   }
 
-  /** Share of the slots that running sequences hold. */
+  /** The share of the slots that running sequences use. */
   get usage(): number {
     return 1 - this.#idle.size / this.#slots.length;
   }
 
   /**
-   * A slot that already holds as much of the prompt as any slot does, but never its last token: that one is computed,
-   * for its logits. Throws when every slot is in use: the caller runs fewer sequences than there are slots.
+   * A slot that holds the longest known prefix of the prompt, but never its last token: that is computed for its
+   * logits. Throws if every slot is in use; the caller runs fewer sequences than there are slots.
    */
   acquire(prompt: readonly number[], salt: string | null): KvSlot {
     const { slot: source, shared } = this.#longestPrefix(prompt, salt);
@@ -77,12 +77,12 @@ export class KvCache {
     return slot;
   }
 
-  /** The sequence has ended; its tokens stay for others until the slot is needed. */
+  /** The sequence has ended; its tokens stay available until the slot is needed. */
   release(slot: KvSlot): void {
     this.#idle.add(slot);
   }
 
-  /** The weights changed: nothing held so far is handed out again, and running sequences keep what they have. */
+  /** The weights changed: no earlier entry is reused, and running sequences keep theirs. */
   invalidate(): void {
     this.#epoch += 1;
   }
@@ -110,7 +110,7 @@ function sharedTokens(prompt: readonly number[], held: readonly number[]): numbe
   return shared;
 }
 
-/** All of it: keys lie transposed, and one copy of everything is quicker than many of what is needed. */
+/** Copies everything: keys are stored transposed, and one large copy is faster than many small ones. */
 function copyTokens(from: KvSlot, to: KvSlot): void {
   to.keys.set(from.keys);
   to.values.set(from.values);

@@ -1,7 +1,6 @@
 /**
- * The policy server by itself, to try what a setting does:
- * `node packages/policy/main.ts --port 8000 --logprobs-mode raw_logprobs --generation-config '{"repetition_penalty": 1.3}'`.
- * Prints its address, and runs until it is told to stop.
+ * Runs the policy server alone, to try out settings: `node packages/policy/main.ts --port 8000 --logprobs-mode
+ * raw_logprobs --generation-config '{"repetition_penalty": 1.3}'`. Prints its URL, and runs until it is stopped.
  */
 import { parseArgs } from "node:util";
 import { startPolicyServer } from "./policy-server.ts";

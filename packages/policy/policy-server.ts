@@ -1,6 +1,6 @@
 /**
- * The policy server as a part of a process: it runs in a thread of its own, so that sampling never holds up the
- * process's loop, and it ends with the process.
+ * Runs the policy server inside a process, in its own thread, so that sampling never blocks the process's event loop.
+ * It ends with the process.
  */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -10,17 +10,17 @@ import * as z from "zod";
 import type { ServingOptionsInput } from "./request-schemas.ts";
 import { BASE_WEIGHTS_FILE } from "./weights.ts";
 
-/** What the policy is called before it was trained. */
+/** The name of the policy's weights before training. */
 const BASE_VERSION = "base";
 
 export interface PolicyServerOptions {
-  /** 0 or absent: any free port. A busy port falls back to any free one. */
+  /** 0 or absent: any free port. If the port is in use, any free port is used. */
   readonly port?: number;
-  /** Of requests that name no seed; absent: random. */
+  /** The seed for requests without one; random if absent. */
   readonly seed?: number;
-  /** Settings that do harm to training; absent: none does. */
+  /** Settings that harm training, for tests; none by default. */
   readonly serving?: ServingOptionsInput;
-  /** Called if the server dies by itself after it began to listen. */
+  /** Called if the server dies after it began to listen. */
   readonly onLost?: (reason: unknown) => void;
 }
 
@@ -28,16 +28,16 @@ export interface PolicyServer {
   /** Up to and including /v1. */
   readonly url: string;
   readonly port: number;
-  /** Whoever waits for an answer sees the connection close. */
+  /** Clients that wait for an answer see the connection close. */
   stop(): Promise<void>;
 }
 
 const Ready = z.tuple([z.object({ port: z.int() })]);
 
-/** Beside this file, and a `.js` where this file was compiled to one. */
+/** Next to this file, with the extension `.js` if this file was compiled. */
 const THREAD = join(import.meta.dirname, `thread${extname(import.meta.filename)}`);
 
-/** Resolves when it listens. Rejects with what kept it from starting. */
+/** Resolves when it listens. Rejects with the error that prevented the start. */
 export async function startPolicyServer(options: PolicyServerOptions = {}): Promise<PolicyServer> {
   const { port: wanted = 0, seed, serving, onLost } = options;
   const worker = new Worker(THREAD, { workerData: { port: wanted, seed, serving } });
@@ -56,7 +56,7 @@ export async function startPolicyServer(options: PolicyServerOptions = {}): Prom
   };
 }
 
-/** Makes a policy server sample by the weights that come with Rollcall. `policyUrl` goes up to and including /v1. */
+/** Sets a policy server back to the weights that come with Rollcall. `policyUrl` includes /v1. */
 export async function serveBaseWeights(policyUrl: string): Promise<void> {
   const reply = await fetch(new URL("/update_weights", policyUrl), {
     method: "POST",

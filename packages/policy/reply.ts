@@ -1,14 +1,14 @@
-/** What every kind of reply shares: how a handler answers, the parts that chat and plain completions have in common. */
+/** Shared parts of all replies: the handler types, and the fields that chat and plain completions have in common. */
 import { randomUUID } from "node:crypto";
 import type { Choice } from "./choice.ts";
 import type { Engine } from "./engine.ts";
 import { RequestError, type ServingOptions } from "./request-schemas.ts";
 import { tokenText } from "./tokenizer.ts";
 
-/** What a handler works with. */
+/** The context of a handler. */
 export interface PolicyContext {
   readonly engine: Engine;
-  /** The one model served. */
+  /** The name of the only model. */
   readonly model: string;
   readonly serving: ServingOptions;
   /** Epoch milliseconds. */
@@ -18,9 +18,9 @@ export interface PolicyContext {
 export interface PolicyRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly bytes: Buffer;
-  /** The body, which must be JSON: throws a `RequestError` otherwise. */
+  /** The parsed JSON body; throws a `RequestError` if it is not JSON. */
   readonly json: () => unknown;
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when the client has gone. */
   readonly signal: AbortSignal;
 }
 
@@ -34,7 +34,7 @@ export type PolicyReply =
 
 export type Handler = (context: PolicyContext, request: PolicyRequest) => PolicyReply | Promise<PolicyReply>;
 
-/** Identity of one completion, the same in all its chunks. `created` is in seconds since the epoch. */
+/** The identity of one completion, the same in all its chunks. `created` is in seconds since the epoch. */
 export function headingOf(
   context: PolicyContext,
   prefix: "chatcmpl" | "cmpl",
@@ -50,13 +50,13 @@ export function hexId(): string {
   return randomUUID().replaceAll("-", "");
 }
 
-/** One model is served; no name at all means that one, as in vLLM. */
+/** Only one model is served; as in vLLM, a missing name means that one. */
 export function requireModel(context: PolicyContext, model: string | null | undefined): void {
   if (model === null || model === undefined || model === "" || model === context.model) return;
   throw new RequestError(404, `The model \`${model}\` does not exist.`, "model");
 }
 
-/** A prompt is counted once, however many choices were sampled after it. */
+/** A prompt is counted once, however many choices were sampled from it. */
 export function usageOf(choices: readonly Choice[]): object {
   const prompts = [...new Map(choices.map((choice) => [choice.prompt, choice])).values()];
   const prompt_tokens = sum(prompts.map(({ prompt }) => prompt.length));
@@ -69,7 +69,7 @@ export function usageOf(choices: readonly Choice[]): object {
   };
 }
 
-/** Ours, not vLLM's: which weights sampled the first and the last token. */
+/** A field of Rollcall, not of vLLM: the weights that sampled the first and the last token. */
 export function versionsOf(choices: readonly Choice[]): object {
   return {
     weight_version: choices.at(-1)?.weightVersions.last,
@@ -77,7 +77,7 @@ export function versionsOf(choices: readonly Choice[]): object {
   };
 }
 
-/** A token as logprobs name it. */
+/** The name of a token in logprobs. */
 export function tokenLabel(id: number, asId: boolean | null | undefined): string {
   return asId ? `token_id:${id}` : tokenText(id);
 }

@@ -1,9 +1,9 @@
 /**
- * What the policy server may be asked and how it may be served, in vLLM's field names; and how it refuses.
+ * The requests and settings that the policy server accepts, in vLLM's field names, and its error replies.
  *
- * Invariants. A field this server does not know is ignored, as vLLM does; a known one that would change the answer and
- * is not implemented is refused by name, never dropped. Null means absent, since clients send both. Defaults are
- * vLLM's: temperature 1, top_p 1, top_k off, min_p off, and 16 tokens for a plain completion.
+ * Invariants: an unknown field is ignored, as in vLLM. A known field that would change the answer and is not
+ * implemented is refused by name, never dropped. Null means absent, because clients send both. Defaults are vLLM's:
+ * temperature 1, top_p 1, top_k off, min_p off, and 16 tokens for a plain completion.
  */
 import * as z from "zod";
 
@@ -20,7 +20,7 @@ const ERROR_TYPES = {
 export class RequestError extends Error {
   override readonly name = "RequestError";
   readonly status: keyof typeof ERROR_TYPES;
-  /** The field of the request that is wrong. */
+  /** The invalid field of the request. */
   readonly param: string | null;
 
   constructor(status: keyof typeof ERROR_TYPES, message: string, param: string | null = null) {
@@ -30,7 +30,7 @@ export class RequestError extends Error {
   }
 }
 
-/** A refusal in vLLM's shape; `code` is the HTTP status. What no handler foresaw is a 500 with its message. */
+/** An error in vLLM's format; `code` is the HTTP status. An unexpected error is a 500 with its message. */
 export function errorBody(thrown: unknown) {
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   const { status, param } = thrown instanceof RequestError ? thrown : new RequestError(500, message);
@@ -45,7 +45,7 @@ const MAX_PROMPTS = 256;
 const Stop = z.string().min(1, { error: "a stop string cannot be empty" });
 const TokenId = z.int().nonnegative();
 
-/** What a token is drawn from. */
+/** The settings of the distribution from which a token is drawn. */
 const distribution = {
   temperature: z.number().min(0).max(100).nullish(),
   top_p: z.number().gt(0).max(1).nullish(),
@@ -57,20 +57,20 @@ const distribution = {
 };
 
 /**
- * Settings of a real engine under which a trainer can be given wrong data, so that tests and people can try what they
- * do. By default none of them does harm.
+ * Settings of real engines that can give a trainer wrong data, so that tests and users can try their effect. By default
+ * none of them does harm.
  */
 export const ServingOptions = z.strictObject({
-  /** `raw_logprobs`: of the logits as the weights give them, before penalties, grammar and temperature. */
+  /** `raw_logprobs`: from the logits before penalties, grammar and temperature. */
   logprobs_mode: z.enum(["processed_logprobs", "raw_logprobs"]).default("processed_logprobs"),
-  /** What a request takes for a field that it leaves out, as a model's `generation_config.json` would have it. */
+  /** The defaults for fields that a request leaves out, like a model's `generation_config.json`. */
   generation_config: z.strictObject(distribution).default({}),
   /**
-   * `auto`: calls are sampled under a grammar where a tool is strict; `parameter`: always. `off`, which vLLM does not
-   * have: none ever is.
+   * `auto`: calls are sampled with a grammar if a tool is strict; `parameter`: always; `off`, which vLLM does not have:
+   * never.
    */
   tool_strict_level: z.enum(["parameter", "auto", "off"]).default("off"),
-  /** New weights leave the prefix cache as it is, until POST /reset_prefix_cache. */
+  /** New weights leave the prefix cache unchanged, until POST /reset_prefix_cache. */
   keep_prefix_cache: z.boolean().default(false),
 });
 export type ServingOptions = z.output<typeof ServingOptions>;
@@ -145,7 +145,7 @@ export const ChatRequest = z.object({
 });
 export type ChatRequest = z.infer<typeof ChatRequest>;
 
-/** One text or one list of ids is one prompt; a list of either is that many. */
+/** One text or one list of ids is one prompt; a list of texts or of lists of ids is several prompts. */
 const Prompt = z.union(
   [
     z.string(),
@@ -172,7 +172,7 @@ export const DetokenizeRequest = z.object({
   tokens: z.array(TokenId),
 });
 
-/** Throws a `RequestError` of 400 that names the first wrong field. */
+/** Throws a `RequestError` of 400 that names the first invalid field. */
 export function parseRequest<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
   const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;
@@ -182,7 +182,9 @@ export function parseRequest<S extends z.ZodType>(schema: S, body: unknown): z.o
   throw new RequestError(400, path === "" ? message : `${path}: ${message}`, path || null);
 }
 
-/** `parseRequest` for what is sampled from: what would change the answer and is not implemented is refused as well. */
+/**
+ * `parseRequest` for requests that sample: also refuses fields that would change the answer and are not implemented.
+ */
 export function parseSampled<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
   const request = parseRequest(schema, body);
   refuseUnsupported(body);
@@ -194,7 +196,7 @@ const isNothing = (value: unknown) =>
 const is = (harmless: unknown) => (value: unknown) => value === harmless;
 const isAbsent = () => false;
 
-/** Fields that would change the answer and are not implemented, each with the values that ask for nothing. */
+/** Fields that would change the answer and are not implemented, each with a test for the values that have no effect. */
 const UNSUPPORTED: Readonly<Record<string, (value: unknown) => boolean>> = {
   response_format: (format) => Object(format).type === "text",
   structured_outputs: isNothing,

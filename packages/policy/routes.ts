@@ -1,4 +1,4 @@
-/** The routes that sample nothing: what is served, how it does, its weights, and what it sees of a text. */
+/** The routes that sample nothing: models, health, metrics, weights and tokenization. */
 import { isRecord } from "rollcall/helpers";
 import { promptOf } from "./chat-completions.ts";
 import { type Handler, requireModel } from "./reply.ts";
@@ -12,7 +12,7 @@ import {
 import { decode, encodeText, tokenText } from "./tokenizer.ts";
 import { weightsFromBytes } from "./weights.ts";
 
-/** Of this surface, not of vLLM: a client that reads a number into it would read the wrong one. */
+/** The version of this interface, not of vLLM: a client that expects vLLM's number would misread it. */
 const VERSION = "rollcall-policy-1";
 const VERSION_HEADER = "x-weight-version";
 const MAX_VERSION_CHARACTERS = 200;
@@ -114,12 +114,11 @@ export const resetPrefixCache: Handler = (context, request) => {
 };
 
 /**
- * POST /update_weights answers when the new weights have been taken over: whatever is asked after that is sampled by
- * them.
+ * POST /update_weights answers when the new weights are in use: all later requests are sampled with them.
  *
- * This is ours, not vLLM's, which moves weights over NCCL between its own processes. The body is the weights as
- * weights.ts has them in bytes, and the header `x-weight-version` names them; a page in a browser cannot send it to
- * another site without being let, so no page can replace the weights.
+ * This route is Rollcall's, not vLLM's, which moves weights over NCCL between its own processes. The body is the
+ * weights in the byte format of weights.ts, and the header `x-weight-version` names them. A browser page cannot send
+ * this header to another site without that site's permission, so no page can replace the weights.
  */
 export const updateWeights: Handler = async ({ engine }, { headers, bytes }) => {
   const name = headers[VERSION_HEADER];
@@ -133,7 +132,7 @@ export const updateWeights: Handler = async ({ engine }, { headers, bytes }) => 
   try {
     await engine.updateWeights(weightsFromBytes(bytes), name);
   } catch (error) {
-    // What does not fit the model is the sender's mistake, and the words say what would.
+    // Weights that do not fit the model are the sender's mistake; the message says what would fit.
     if (error instanceof RangeError) throw new RequestError(400, error.message);
     throw error;
   }

@@ -1,31 +1,33 @@
 /**
- * One token from one row of logits.
+ * Samples one token from one row of logits.
  *
- * Invariants. Log probabilities are those of the distribution before truncation: log_softmax(logits / temperature), so
- * that top-p, top-k and min-p do not change them and a trainer can compute the same; greedy (temperature 0) reports
- * log_softmax(logits). Penalties and a grammar change the logits first; raw log probabilities are log_softmax of the
- * logits as they came, whatever is drawn from. The same logits, options and random number give the same token.
+ * Invariants: log probabilities are those of the distribution before truncation: log_softmax(logits / temperature).
+ * Therefore top-p, top-k and min-p do not change them, and a trainer can compute the same values. Greedy sampling
+ * (temperature 0) reports log_softmax(logits). Penalties and a grammar change the logits first; raw log probabilities
+ * are always log_softmax of the original logits. The same logits, options and random number give the same token.
  */
 
 export interface Penalties {
-  /** Of tokens of the prompt and of the answer: a logit above 0 is divided by it, one below multiplied; 1 is off. */
+  /**
+   * For tokens of the prompt and of the answer: a logit above 0 is divided by it, one below 0 is multiplied; 1 is off.
+   */
   readonly repetition: number;
-  /** Taken off the logit of each token of the answer so far, once; 0 is off. */
+  /** Subtracted once from the logit of each token that the answer contains; 0 is off. */
   readonly presence: number;
-  /** And once for each time it stands there; 0 is off. */
+  /** Subtracted once for each time the answer contains the token; 0 is off. */
   readonly frequency: number;
 }
 
 export interface SamplingOptions {
   /** 0 is greedy. */
   readonly temperature: number;
-  /** The smallest set of likely tokens with this share of the probability; 1 is off. */
+  /** The smallest set of the likeliest tokens with this share of the probability; 1 is off. */
   readonly topP: number;
   /** The k likeliest tokens; -1 or 0 is off. */
   readonly topK: number;
-  /** Tokens with at least this share of the likeliest one's probability; 0 is off. */
+  /** Tokens with at least this share of the likeliest token's probability; 0 is off. */
   readonly minP: number;
-  /** How many of the likeliest tokens to name beside the sampled one. */
+  /** The number of likeliest tokens to report with the sampled one. */
   readonly topLogprobs: number;
 }
 
@@ -35,21 +37,21 @@ export interface TokenLogprob {
 }
 
 export interface SampledToken extends TokenLogprob {
-  /** The likeliest tokens, `topLogprobs` of them. */
+  /** The `topLogprobs` likeliest tokens. */
   readonly top: readonly TokenLogprob[];
 }
 
-/** What holds for one token beside its request's options. */
+/** Constraints of one token, besides the request's options. */
 interface Constraints {
-  /** Never drawn; log probabilities do not take it into account. */
+  /** Never drawn; log probabilities ignore this. */
   readonly forbidden?: readonly number[];
-  /** All that may be drawn, which log probabilities do take into account; null: any may. */
+  /** The only tokens that may be drawn, which log probabilities take into account; null for any. */
   readonly allowed?: readonly number[] | null;
-  /** What log probabilities are of; absent: of the logits that are drawn from. */
+  /** The logits for the log probabilities; by default those that are drawn from. */
   readonly raw?: Float32Array;
 }
 
-/** `random` gives numbers in [0, 1). */
+/** `random` returns numbers in [0, 1). */
 export function sampleToken(
   all: Float32Array,
   options: SamplingOptions,
@@ -73,7 +75,10 @@ function keepOnly(logits: Float32Array, ids: readonly number[]): Float32Array {
   return kept;
 }
 
-/** Their weights are made anew, not cut: beside a forbidden peak a low temperature leaves nothing of the others. */
+/**
+ * The weights are computed again, not set to 0: next to a forbidden peak, a low temperature would round all others to
+ * 0.
+ */
 function leaveOut(logits: Float32Array, forbidden: readonly number[]): Float32Array {
   const kept = logits.slice();
   for (const id of forbidden) kept[id] = Number.NEGATIVE_INFINITY;
@@ -81,7 +86,7 @@ function leaveOut(logits: Float32Array, forbidden: readonly number[]): Float32Ar
 }
 
 interface Distribution {
-  /** Probabilities times an unknown factor; the largest is 1. */
+  /** Probabilities times a common factor; the largest is 1. */
   readonly weights: Float64Array;
   readonly logprob: (id: number) => number;
 }
@@ -100,7 +105,7 @@ function softmax(logits: Float32Array, temperature: number): Distribution {
   return { weights, logprob: (id) => ((logits[id] ?? 0) - peak) / temperature - logTotal };
 }
 
-/** Leaves what every filter that is on keeps: the k likeliest, then min-p, then top-p of what is left. */
+/** Applies the filters that are on: the k likeliest, then min-p, then top-p of the rest. */
 function truncate(weights: Float64Array, { topK, topP, minP }: SamplingOptions): Float64Array {
   if (topK < 1 && topP >= 1 && minP <= 0) return weights;
   const ranked = likeliest(weights, topK < 1 ? weights.length : topK);
@@ -117,7 +122,7 @@ function truncate(weights: Float64Array, { topK, topP, minP }: SamplingOptions):
   return kept;
 }
 
-/** The first id at which the running sum of weights passes `share` of their total. */
+/** The first id at which the running sum of weights exceeds `share` of their total. */
 function draw(weights: Float64Array, share: number): number {
   let left = 0;
   for (const weight of weights) left += weight;
@@ -133,7 +138,7 @@ function draw(weights: Float64Array, share: number): number {
   return last;
 }
 
-/** The lowest id of the largest weight. */
+/** The lowest id with the largest weight. */
 function argmax(weights: Float64Array): number {
   let best = 0;
   for (let id = 1; id < weights.length; id += 1) {
@@ -142,7 +147,7 @@ function argmax(weights: Float64Array): number {
   return best;
 }
 
-/** Ids of the `count` largest weights, largest first; the lower id goes first among equals. */
+/** The ids of the `count` largest weights, in descending order; for equal weights the lower id comes first. */
 function likeliest(weights: Float64Array, count: number): number[] {
   if (count < 1) return [];
   const ids = Array.from(weights.keys());
@@ -150,8 +155,8 @@ function likeliest(weights: Float64Array, count: number): number[] {
 }
 
 /**
- * Penalises tokens that were there before as vLLM does: in the logits, before the temperature. Returns a copy, or the
- * logits themselves where no penalty is on.
+ * Penalises earlier tokens as vLLM does: in the logits, before the temperature. Returns a copy, or the logits
+ * themselves if no penalty is on.
  */
 export function applyPenalties(
   logits: Float32Array,

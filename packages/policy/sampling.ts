@@ -1,23 +1,23 @@
-/** A request's sampling fields, with vLLM's defaults where they are absent, checked against the model's context. */
+/** Reads a request's sampling fields, with vLLM's defaults, and checks them against the model's context. */
 import type { GenerationRequest } from "./generation.ts";
 import { ToolGrammar } from "./hermes.ts";
 import { type ChatRequest, type CompletionRequest, RequestError, type ServingOptions } from "./request-schemas.ts";
 
 type FromPlan = Omit<GenerationRequest, "prompt" | "maxTokens" | "topLogprobs" | "signal" | "onToken">;
 
-/** What all choices of a request are sampled by; the seed is the first one's. */
+/** The sampling settings of all choices of a request; the seed is that of the first choice. */
 export interface SamplingPlan extends FromPlan {
   readonly choices: number;
-  /** Null: the rest of the context. */
+  /** Null for the rest of the context. */
   readonly maxTokens: number | null;
   readonly stops: readonly string[];
-  /** The text that ended a choice stays in it. */
+  /** The stop string stays in the text. */
   readonly keepStop: boolean;
-  /** Alternatives beside the sampled token; null = no logprobs in the answer. */
+  /** Alternatives to report for each sampled token; null for no logprobs in the answer. */
   readonly topLogprobs: number | null;
 }
 
-/** vLLM's default for a plain completion; OpenAI's too. */
+/** The default of vLLM and of OpenAI for a plain completion. */
 const COMPLETION_TOKENS = 16;
 
 export function chatPlan(request: ChatRequest, serving: ServingOptions): SamplingPlan {
@@ -40,7 +40,7 @@ export function completionPlan(request: CompletionRequest, serving: ServingOptio
   });
 }
 
-/** As in vLLM one strict tool is enough, and then all that are offered are held to. */
+/** As in vLLM, one strict tool is enough to hold the calls of all offered tools to the grammar. */
 function grammarOf({ tools, tool_choice }: ChatRequest, { tool_strict_level }: ServingOptions): ToolGrammar | null {
   if (tool_strict_level === "off" || tool_choice === "none") return null;
   const offered = (tools ?? []).flatMap(({ function: one }) => one ?? []);
@@ -78,7 +78,7 @@ function planOf(
   };
 }
 
-/** What a token is drawn from: what the request says, else what the server is set to, else what changes nothing. */
+/** The settings of the distribution: from the request, else from the server's settings, else neutral ones. */
 function distributionOf(fields: Fields, defaults: ServingOptions["generation_config"]) {
   return {
     temperature: fields.temperature ?? defaults.temperature ?? 1,
@@ -93,11 +93,13 @@ function distributionOf(fields: Fields, defaults: ServingOptions["generation_con
   };
 }
 
-/** How many tokens may be sampled after this prompt. Throws vLLM's 400, in its words, when they do not fit. */
+/**
+ * The most tokens that may be sampled after this prompt. Throws vLLM's 400, with vLLM's message, if they do not fit.
+ */
 export function roomFor(plan: SamplingPlan, promptTokens: number, contextLength: number): number {
   const room = plan.maxTokens ?? Math.max(1, contextLength - promptTokens);
   if (promptTokens + room <= contextLength) return room;
-  // Clients match these words to tell truncation from a mistake.
+  // Clients recognise an overlong prompt by this message.
   throw new RequestError(
     400,
     `This model's maximum context length is ${contextLength} tokens. However, you requested ` +

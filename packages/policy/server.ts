@@ -1,9 +1,9 @@
 /**
- * The policy server: vLLM's HTTP surface over the engine, on loopback.
+ * The policy server: vLLM's HTTP interface over the engine, on loopback.
  *
- * Invariants. Every reply is JSON but metrics, health and streams; every refusal has vLLM's error body. A request
- * whose Host is not loopback is refused: a page that made a name of its own point here gets nothing. A client that goes
- * away aborts what it asked for. What fails after a stream began becomes an event of the stream.
+ * Invariants: every reply is JSON, except metrics, health and streams; every error has vLLM's error body. A request
+ * whose Host is not loopback is refused, so a page whose own domain name points here gets nothing. When a client
+ * disconnects, its request is aborted. An error after a stream began becomes an event of the stream.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -26,9 +26,11 @@ import {
 } from "./routes.ts";
 
 const MAX_BODY_BYTES = 1024 * 1024;
-/** A pooled connection outlives the pauses of a run; a close in between would look like a fault. */
+/** A pooled connection must survive the pauses of a run; closing it in between would look like an error. */
 const KEEP_ALIVE_MS = 600_000;
-/** Connections that wait to be taken: a run opens a thousand at once, and what finds no room is reset or comes late. */
+/**
+ * The backlog of connections: a run opens a thousand at once, and connections beyond the backlog are reset or delayed.
+ */
 const BACKLOG = 4096;
 const ROUTES: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   "/v1/chat/completions": { POST: chatCompletions },
@@ -51,7 +53,7 @@ export interface PolicyListener {
   close(): Promise<void>;
 }
 
-/** Listens on 127.0.0.1; 0 = any free port, and a busy port falls back to any free one. */
+/** Listens on 127.0.0.1. Port 0 means any free port; if the port is in use, any free port is used. */
 export async function servePolicy(context: PolicyContext, port: number): Promise<PolicyListener> {
   const server = createServer((request, response) => {
     answer(context, request, response).catch((error: unknown) => fail(response, error));
@@ -95,7 +97,7 @@ function isLoopback(host: string | undefined): boolean {
   return /^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/i.test(host ?? "");
 }
 
-/** The body, read up to a size. Throws a `RequestError` of 413 as soon as the body is known to be larger than 1 MiB. */
+/** The body, read up to a maximum. Throws a `RequestError` of 413 as soon as it exceeds 1 MiB. */
 async function readBody(request: IncomingMessage): Promise<Pick<PolicyRequest, "bytes" | "json">> {
   if (Number(request.headers["content-length"] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
   const parts: Buffer[] = [];
@@ -113,7 +115,7 @@ function tooLarge(): RequestError {
   return new RequestError(413, `the body is larger than ${MAX_BODY_BYTES} bytes`);
 }
 
-/** The content type is asked for as vLLM does; a page of another site cannot send it without being let. */
+/** The content type is required, as in vLLM; a page of another site cannot send it without permission. */
 function parseJson(type: string | undefined, bytes: Buffer): unknown {
   if (mediaTypeOf(type) !== "application/json") {
     throw new RequestError(400, "Unsupported Media Type: Only 'application/json' is allowed");
@@ -156,13 +158,13 @@ async function writeEvents(response: ServerResponse, run: (send: Send) => Promis
 function fail(response: ServerResponse, error: unknown): void {
   const body = errorBody(error);
   const status = body.error.code;
-  // What is left of a body too large is not worth reading.
+  // The rest of an oversized body is not read.
   if (status === 413) response.setHeader("connection", "close");
   send(response, status, "application/json", JSON.stringify(body));
 }
 
 function send(response: ServerResponse, status: number, type: string, text: string): void {
-  // Nobody is left to read it, and a write would be an error that nobody handles.
+  // The client has gone, and a write would cause an unhandled error.
   if (response.destroyed) return;
   response.writeHead(status, { "content-type": type, "content-length": Buffer.byteLength(text) });
   response.end(text);

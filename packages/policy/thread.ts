@@ -1,6 +1,6 @@
 /**
- * The policy server's thread: engine and HTTP together, beside the platform's loop. Started by `startPolicyServer`,
- * told its port, its seed and how to serve, and answers with the port it got.
+ * The policy server's thread: engine and HTTP together, off the platform's event loop. `startPolicyServer` starts it
+ * with a port, a seed and settings; the thread answers with its actual port.
  */
 import { parentPort, workerData } from "node:worker_threads";
 import * as z from "zod";

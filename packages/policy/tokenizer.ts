@@ -1,17 +1,17 @@
 /**
- * The policy's tokens, and text to token ids and back.
+ * The policy's tokens, and the conversion of text to token ids and back.
  *
- * Invariants. The order of the tokens is part of the weights: a change here needs `npm run pretrain`. Every printable
- * ASCII character and the newline is a piece, so such a text needs no bytes; any other byte is two nibbles. The size of
- * the vocabulary is a multiple of 8, for the GEMM. No text yields a special: `<|end|>` in a user's message is seven
- * characters. Pieces are matched longest first, so a text has one encoding; ids sampled otherwise ("u", "p" for "up")
- * decode to the same text, but do not come back from it. `decode(encodeText(text))` is `text` with lone surrogates
- * replaced by U+FFFD.
+ * Invariants: the order of the tokens is part of the weights: a change here needs `npm run pretrain`. Every printable
+ * ASCII character and the newline is a piece, so such a text needs no byte tokens; any other byte is two nibbles. The
+ * size of the vocabulary is a multiple of 8, for the GEMM. No text encodes to a special: `<|end|>` in a user's message
+ * is seven characters. The longest piece is matched first, so a text has exactly one encoding; other sampled ids ("u",
+ * "p" for "up") decode to the same text, but encoding does not return them. `decode(encodeText(text))` is `text` with
+ * lone surrogates replaced by U+FFFD.
  */
 
 const SPECIALS = ["<|pad|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>", "<|end|>"];
 
-/** Hermes' tool call, and the sentences of the environments in the demo: few tokens are few steps. */
+/** Hermes' tool call format, and the sentences of the demo's environments: fewer tokens mean fewer steps. */
 const PHRASES = [
   ['<tool_call>{"name": "', '", "arguments": {"', "}}</tool_call>", '"}}</tool_call>'],
   ["What is ", " + ", " - ", " * ", "add", "subtract", "multiply", 'a": ', ', "b": '],
@@ -26,7 +26,7 @@ const NUMBERS = Array.from({ length: 90 }, (_, index) => String(10 + index));
 const CHARACTERS = ["\n", ...Array.from({ length: 95 }, (_, at) => String.fromCharCode(32 + at))];
 const NIBBLES = Array.from({ length: 16 }, (_, nibble) => `<0x${nibble.toString(16)}>`);
 
-/** Ids of the specials, in the order above; 0 pads what others batch. */
+/** The ids of the specials, in the order above; 0 is the padding in batches. */
 export const SYSTEM = 1;
 export const USER = 2;
 export const ASSISTANT = 3;
@@ -36,7 +36,7 @@ export const END = 5;
 /** The first piece; every id below it is a special. */
 export const FIRST_PIECE = SPECIALS.length;
 
-/** What text is cut into. */
+/** The pieces that text is split into. */
 export const PIECES: readonly string[] = [...PHRASES, ...NUMBERS, ...CHARACTERS];
 
 /** The id of nibble 0; the other fifteen follow. */
@@ -72,7 +72,7 @@ export function encodeText(text: string): number[] {
   return ids;
 }
 
-/** The text of these ids. Specials have none; bytes that are no UTF-8 become U+FFFD. */
+/** The text of these ids. Specials have none; invalid UTF-8 becomes U+FFFD. */
 export function decode(ids: readonly number[]): string {
   const decoder = new IncrementalDecoder();
   return ids.map((id) => decoder.push(id)).join("") + decoder.end();
@@ -88,13 +88,16 @@ export function tokenBytes(id: number): number[] {
   return id >= FIRST_NIBBLE ? [] : [...utf8.encode(tokenText(id))];
 }
 
-/** Decodes token by token. What may be the beginning of a longer character is held back until the rest or `end`. */
+/**
+ * Decodes token by token. Holds back bytes that may be the beginning of a longer character, until the rest or `end`
+ * comes.
+ */
 export class IncrementalDecoder {
   readonly #bytes = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
   #high: number | null = null;
   #pending = false;
 
-  /** The text that this token settles, often none. */
+  /** The text that is complete with this token, often none. */
   push(id: number): string {
     if (id < FIRST_NIBBLE) return this.end() + (id < FIRST_PIECE ? "" : tokenText(id));
     this.#pending = true;
@@ -108,7 +111,7 @@ export class IncrementalDecoder {
     return this.#bytes.decode(Uint8Array.of(byte), { stream: true });
   }
 
-  /** What was held back, and a fresh start. */
+  /** Returns what was held back, and resets the decoder. */
   end(): string {
     if (!this.#pending) return "";
     const half = this.#high === null ? "" : REPLACEMENT;

@@ -1,9 +1,9 @@
 /**
  * The shape of the policy, the order of its weights in one flat vector, and the weights that come with Rollcall.
  *
- * Invariants. A weights file, a trainer's update and the decoder share this order. Matrices are row-major, one row per
+ * Invariants: a weights file, a trainer's update and the decoder use this order. Matrices are row-major, one row per
  * input. Every part's length is a multiple of 4, so each part of an aligned vector is aligned. Views share the vector's
- * memory. In bytes, weights are 32-bit floats, little-endian.
+ * memory. As bytes, weights are 32-bit floats, little-endian.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,9 +11,9 @@ import { VOCABULARY_SIZE } from "./tokenizer.ts";
 
 /** The shape of the policy: a decoder-only transformer with RMSNorm before each block, learned positions and ReLU. */
 export const POLICY = {
-  /** A multiple of 8, as `width / heads` and `context` are: the GEMM works in columns of 8. */
+  /** A multiple of 8, as are `width / heads` and `context`: the GEMM works in columns of 8. */
   vocabulary: VOCABULARY_SIZE,
-  /** Tokens a sequence may have, prompt and completion together. */
+  /** The most tokens of a sequence, prompt and completion together. */
   context: 112,
   width: 64,
   layers: 2,
@@ -74,16 +74,16 @@ export function viewParameters(vector: Float32Array): Parameters {
   };
 }
 
-/** What `npm run pretrain` makes. */
+/** The output of `npm run pretrain`. */
 export const BASE_WEIGHTS_FILE = join(import.meta.dirname, "base-weights.bin");
 const BYTES_PER_WEIGHT = 4;
 
-/** A copy of its own for each caller. */
+/** A separate copy for each caller. */
 export function baseWeights(): Float32Array<ArrayBuffer> {
   return weightsFromBytes(readFileSync(BASE_WEIGHTS_FILE));
 }
 
-/** Throws RangeError when the bytes are not as many as the weights need. */
+/** Throws RangeError if the number of bytes does not match the weights. */
 export function weightsFromBytes(bytes: Uint8Array): Float32Array<ArrayBuffer> {
   const expected = WEIGHT_COUNT * BYTES_PER_WEIGHT;
   if (bytes.byteLength !== expected) {

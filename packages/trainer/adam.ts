@@ -1,15 +1,15 @@
 /**
- * Adam with decoupled weight decay, the gradient's norm cut off above a bound (AdamW, Loshchilov and Hutter 2019).
+ * Adam with decoupled weight decay and clipping of the gradient's norm (AdamW, Loshchilov and Hutter 2019).
  *
- * Invariants. One state belongs to one vector of weights, and is all there is to remember between two steps.
+ * Invariants: one state belongs to one vector of weights, and nothing else is remembered between two steps.
  */
 
 export interface AdamOptions {
-  /** Shares kept at each step of the running means of the gradient and of its square. */
+  /** The shares of the running means of the gradient and of its square that are kept at each step. */
   readonly meanDecay: number;
   readonly squareDecay: number;
   readonly weightDecay: number;
-  /** A longer gradient is shortened to this. */
+  /** A gradient with a larger norm is scaled down to this norm. */
   readonly maxNorm: number;
 }
 
@@ -25,7 +25,7 @@ export function newAdamState(length: number): AdamState {
   return { mean: new Float32Array(length), square: new Float32Array(length), steps: 0 };
 }
 
-/** Moves the weights against the gradients, and the state with them. Returns the norm that the gradients had. */
+/** Updates the weights and the state in place. Returns the norm of the gradients before clipping. */
 export function stepAdam(
   { meanDecay, squareDecay, weightDecay, maxNorm }: AdamOptions,
   state: AdamState,

@@ -1,7 +1,7 @@
 /**
- * Where a trainer's batches come from: it asks for leases, which works from behind any firewall, or it is sent offers.
+ * Provides a trainer's batches: it requests leases, which works from behind any firewall, or it receives offers.
  *
- * Invariants. One batch at a time, in step order. Nothing to train is waited for, for as long as it takes.
+ * Invariants: one batch at a time, in step order. If there is no batch, it waits for as long as necessary.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
@@ -10,14 +10,14 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { Leased, LeaseView } from "rollcall/contract";
 import { BatchOffer, type TrainerClient } from "rollcall/sdk/trainer";
 
-/** How a registered trainer is known. */
+/** The identity of a registered trainer. */
 export interface Registration {
   readonly trainer_id: string;
   readonly epoch: number;
 }
 
 export interface Batches {
-  /** Rejects with what the platform refused with, and with the signal's reason when that aborts. */
+  /** Rejects with the platform's error, and with the signal's reason when that is aborted. */
   next(who: Registration, step: number, stop: AbortSignal): Promise<Leased>;
 }
 
@@ -40,11 +40,10 @@ const SHORTEST_BEAT_MS = 1000;
 const LONGEST_BEAT_MS = 60_000;
 
 /**
- * Keeps a lease alive while its batch trains: a heartbeat three times in the time that is left, and every minute. `now`
- * is epoch milliseconds.
+ * Keeps a lease alive while its batch is trained: sends three heartbeats in the remaining time, and one every minute.
+ * `now` is epoch milliseconds.
  *
- * A heartbeat that fails fails nothing: the acknowledgement says whether the lease was still ours. None is sent after
- * `end`.
+ * A failed heartbeat is ignored: the acknowledgement shows whether the lease was still valid. None is sent after `end`.
  */
 export function holdLease(
   client: Pick<TrainerClient, "heartbeat">,
@@ -75,7 +74,7 @@ const MAX_BODY_BYTES = 1 << 20;
 const BUSY_S = 1;
 
 export interface PushOptions {
-  /** 0: any that is free. */
+  /** 0 for any free port. */
   readonly port: number;
   /** Shown when the run was created: `whsec_…`. */
   readonly secret: string;
@@ -84,7 +83,7 @@ export interface PushOptions {
   readonly now: () => number;
 }
 
-/** The step that is waited for. */
+/** The step that the trainer waits for. */
 interface Awaited {
   readonly who: Registration;
   readonly step: number;
@@ -96,7 +95,7 @@ interface Answer {
   readonly body?: object;
 }
 
-/** A server of one route, which takes signed offers. Resolves when it listens, with the port it got. */
+/** A server with one route, which receives signed offers. Resolves with its port when it listens. */
 export async function receiveBatches(options: PushOptions): Promise<Batches & { port: number; close(): void }> {
   const inbox = new Inbox(options);
   const server = createServer((request, response) => {
@@ -121,11 +120,11 @@ export async function receiveBatches(options: PushOptions): Promise<Batches & { 
 }
 
 /**
- * The offers of a run.
+ * Receives the offers of a run.
  *
- * Invariants. An offer is accepted when its batch is the one that is waited for, and refused as busy or out of step
- * otherwise; the same offer again is accepted again and trains nothing twice. Nothing is believed before its signature
- * was checked.
+ * Invariants: an offer is accepted if its batch is the one that is waited for; otherwise it is refused as busy or out
+ * of step. A repeated offer is accepted again, and its batch is not trained twice. Nothing in an offer is used before
+ * its signature is checked.
  */
 class Inbox {
   readonly #options: PushOptions;
@@ -203,8 +202,9 @@ const SECRET_PREFIX = "whsec_";
 const TOLERANCE_S = 300;
 
 /**
- * Whether an offer is the platform's, by Standard Webhooks 1.0.0 (standardwebhooks.com): the bytes that came are checked,
- * not what they parse to, and an old request sent again is refused by its time. `now`: epoch milliseconds.
+ * Whether an offer comes from the platform, by Standard Webhooks 1.0.0 (standardwebhooks.com). The signature covers the
+ * received bytes, not the parsed body; a replayed old request is refused because of its time. `now`: epoch
+ * milliseconds.
  */
 function isSigned(secret: string, headers: IncomingHttpHeaders, body: Buffer, now: number): boolean {
   const [id, timestamp, signatures = ""] = ["id", "timestamp", "signature"].map((name) => {

@@ -1,9 +1,10 @@
 /**
- * What a trainer must not lose: the weights, the optimiser, and which batch made them.
+ * Stores what a trainer must not lose: the weights, the optimiser's state, and the batch that produced them.
  *
- * Invariants. One file, replaced as a whole: written beside, flushed to the disk, renamed over the old one. So after a
- * crash there is the state before a batch or the state after it, and the batch's name with it; never half of one. It is
- * written before the batch is acknowledged and before anybody hears of the new weights.
+ * Invariants: it is one file, replaced as a whole: a new file is written next to it, flushed to the disk and renamed
+ * over the old one. After a crash the file therefore holds the state before a batch or the state after it, with the
+ * batch's name, and never a part of one. It is written before the batch is acknowledged and before the new weights are
+ * published.
  *
  * Format: a line of JSON, then little-endian 32-bit floats: weights, running means, running squares.
  */
@@ -20,7 +21,7 @@ const Header = z.object({
   run_id: z.string(),
   version: z.int().min(0),
   adam_steps: z.int().min(0),
-  /** The batch that made this version; null for the weights it began with. */
+  /** The batch that produced this version; null for the initial weights. */
   batch: z.object({ batch_id: z.string(), sha256: z.string() }).nullable(),
 });
 
@@ -55,7 +56,7 @@ export async function writeCheckpoint(directory: string, checkpoint: Checkpoint)
   await rename(beside, join(directory, FILE));
 }
 
-/** Null when there is none. Throws when there is one that this trainer cannot read. */
+/** Null if there is none. Throws if there is one that this trainer cannot read. */
 export async function readCheckpoint(directory: string): Promise<Checkpoint | null> {
   const path = join(directory, FILE);
   const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {

@@ -1,9 +1,9 @@
 /**
- * The engines that sample for the run, kept on the trainer's weights.
+ * Keeps the engines that sample for the run on the trainer's weights.
  *
- * Invariants. Whatever a replica serves is asked of it, never assumed: one that was started anew has its first weights
- * again. Replicas are brought up to date one call at a time, the latest weights last. A replica out of reach holds up
- * nobody: it is told as soon as it answers.
+ * Invariants: the version that a replica serves is always requested from it, never assumed: a restarted replica has its
+ * first weights again. Replicas get one version at a time, the latest weights last. An unreachable replica delays no
+ * other: it gets the weights as soon as it answers.
  */
 import { createHash } from "node:crypto";
 import { bytesFromWeights } from "@rollcall/policy/weights";
@@ -14,11 +14,11 @@ const WeightInfo = z.object({ weight_version: z.string(), sha256: z.string() });
 
 export interface Replica {
   readonly id: string;
-  /** Where its weights are asked and set: `/weight_info` and `/update_weights` of its origin. */
+  /** Its weights are read from `/weight_info` and set by `/update_weights` of this URL's origin. */
   readonly url: string;
 }
 
-/** A replica serves these weights. */
+/** A replica now serves these weights. */
 export interface Applied {
   readonly state: "applied";
   readonly version: number;
@@ -26,7 +26,7 @@ export interface Applied {
   readonly sha256: string;
 }
 
-/** Weights as replicas take them, and their digest. */
+/** Weights in the format that replicas take, and their digest. */
 export interface PackedWeights {
   readonly version: number;
   readonly sha256: string;
@@ -39,7 +39,7 @@ export function packWeights(version: number, weights: Float32Array): PackedWeigh
 }
 
 interface Latest extends PackedWeights {
-  /** Replicas that the platform knows to serve it. */
+  /** Replicas that were reported to the platform as serving it. */
   readonly reported: Set<string>;
 }
 
@@ -61,14 +61,14 @@ export class Fleet {
     this.#say = say;
   }
 
-  /** From the next `sync` on. */
+  /** Takes effect at the next `sync`. */
   set(packed: PackedWeights): void {
     this.#latest = { ...packed, reported: new Set() };
   }
 
   /**
-   * Gives the latest weights to every replica that serves others, and reports it. Whether all of them answered. Rejects
-   * as `report` does.
+   * Sends the latest weights to every replica that serves others, and reports it. Resolves to whether all replicas
+   * answered. Rejects as `report` does.
    */
   sync(): Promise<boolean> {
     const turn = this.#syncing.then(() => this.#syncAll());
@@ -121,7 +121,7 @@ async function push({ url }: Replica, version: number, body: Uint8Array<ArrayBuf
   await reply.body?.cancel();
 }
 
-/** What `fetch` throws says why only in its cause. */
+/** The error of `fetch` has the reason only in its cause. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause === undefined ? error.message : `${error.message}: ${String(error.cause)}`;

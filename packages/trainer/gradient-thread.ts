@@ -1,11 +1,11 @@
-/** The thread that computes gradients; threaded-gradient.ts speaks with it. It compiles before it says that it is ready. */
+/** The thread that computes gradients for threaded-gradient.ts. It compiles before it reports that it is ready. */
 import { parentPort, workerData } from "node:worker_threads";
 import { baseWeights } from "@rollcall/policy/weights";
 import { GradientOf, startJax } from "./gradient.ts";
 import { LOSSES, type LossName } from "./losses.ts";
 import { emptyBatch, FIRST_SHAPE, type RowBatch } from "./row-batch.ts";
 
-/** One gradient to compute. */
+/** A request for one gradient. */
 export interface GradientAsked {
   readonly weights: Float32Array;
   readonly batches: readonly RowBatch[];

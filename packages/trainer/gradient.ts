@@ -1,9 +1,9 @@
 /**
  * Computes the gradient of a loss over samples, as one vector in the order of the weights, and facts about each token.
  *
- * Invariants. The loss is the sum over trainable tokens of weight × token loss, so the gradients of batches add up to
- * that of all. One function is compiled for each shape of a batch (rows × length) when the first such batch comes; that
- * takes about a second. The event loop gets a turn between two batches.
+ * Invariants: the loss is the sum over trainable tokens of weight × token loss, so the sum of the batches' gradients is
+ * the gradient of all samples. One function is compiled for each shape of a batch (rows × length) when the first such
+ * batch comes; that takes about a second. The event loop runs between two batches.
  */
 import { setImmediate } from "node:timers/promises";
 import { init, jit, lax, nn, numpy as np, valueAndGrad } from "@jax-js/jax";
@@ -14,10 +14,10 @@ import type { RowBatch } from "./row-batch.ts";
 
 /** One number for each position of a batch, row after row, padding included. */
 export interface TokenFacts {
-  /** Of the target token, under the weights that are trained. */
+  /** The logprobs of the target tokens with the weights that are trained. */
   readonly logprobs: ArrayLike<number>;
   readonly entropies: ArrayLike<number>;
-  /** 1 where the policy gradient counts, 0 where the loss clips or masks it. */
+  /** 1 if the policy gradient counts, 0 if the loss clips or masks it. */
   readonly kept: ArrayLike<number>;
 }
 
@@ -32,7 +32,7 @@ const COLUMNS = ["samples", "targets", "logprobs", "advantages", "weights"] as c
 type Columns = Readonly<Record<(typeof COLUMNS)[number], np.Array>>;
 type Facts = [logprobs: np.Array, entropies: np.Array, kept: np.Array];
 
-/** Once, before anything is computed: the engine is WebAssembly on one thread. */
+/** Called once, before anything is computed: the engine is WebAssembly on one thread. */
 export async function startJax(): Promise<void> {
   await init("wasm");
 }
@@ -69,7 +69,7 @@ function sumLoss(loss: Loss, trainable: Trainable, columns: Columns): [np.Array,
   const { samples, targets, logprobs, advantages, weights } = columns;
   const scores = nn.logSoftmax(logits(trainable, samples.ref), -1);
   const p = scores.ref.mul(nn.oneHot(targets.ref, POLICY.vocabulary)).sum(-1);
-  // Only reported: without this its gradient is computed, too, and thrown away.
+  // Only reported: otherwise its gradient would be computed too, for nothing.
   const constant = lax.stopGradient(scores);
   const entropies = np.exp(constant.ref).mul(constant).sum(-1).mul(-1);
   const token = loss(p.ref, logprobs.ref, advantages.ref);

@@ -1,9 +1,9 @@
 /**
- * The policy's weights and the optimiser that moves them, one batch at a time.
+ * The policy's weights and the optimiser that updates them, one batch at a time.
  *
- * Invariants. A batch moves the weights by a few optimiser steps, one for each minibatch of each pass over it, and the
- * version by one. The same weights, batch and seed give the same weights. A trainable token weighs as much as any other
- * of its minibatch. What `train` was given is not changed.
+ * Invariants: a batch causes one optimiser step for each minibatch of each pass over it, and increases the version by
+ * one. The same weights, batch and seed give the same weights. All trainable tokens of a minibatch have the same
+ * weight. The arguments of `train` are not changed.
  */
 import { seededRandom } from "rollcall/helpers";
 import { type AdamOptions, type AdamState, stepAdam } from "./adam.ts";
@@ -12,24 +12,29 @@ import { BatchFault, layOut, type RowBatch, type TrainingSample, trainableTokens
 
 export interface LearnerOptions {
   readonly learningRate: number;
-  /** Of the order in which samples are taken. */
+  /** The seed for the order of the samples. */
   readonly seed: number;
-  /** How often a batch is trained on, GRPO's mu: from the second time on the loss weighs how far the weights moved. */
+  /**
+   * How often a batch is trained on, GRPO's mu: from the second pass on, the loss takes into account how far the
+   * weights have moved.
+   */
   readonly passes: number;
 }
 
 export interface LearnerState {
   readonly weights: Float32Array<ArrayBuffer>;
   readonly adam: AdamState;
-  /** 0 before any batch; batch n makes version n. */
+  /** 0 before any batch; batch n produces version n. */
   readonly version: number;
 }
 
-/** Rollouts arrive a version or two late: few and small steps, and a short memory for a gradient that changes quickly. */
+/**
+ * Rollouts are a version or two old: hence few and small steps, and a short memory for a gradient that changes quickly.
+ */
 const ADAM: AdamOptions = { meanDecay: 0.9, squareDecay: 0.95, weightDecay: 0, maxNorm: 1 };
 const MINIBATCHES = 2;
 
-/** What a batch made of the weights, and what was measured on the way. */
+/** The result of training on a batch, and the measurements. */
 export interface Trained {
   readonly state: LearnerState;
   readonly metrics: Record<string, number>;
@@ -45,9 +50,9 @@ export class Learner {
   }
 
   /**
-   * The version after `before`, made of these samples. How far the samples are from the policy (`ratio`, `kl`) is
-   * measured before the first update, on the first minibatch. Rejects with BatchFault when no token trains or a sample is
-   * too long.
+   * The version after `before`, trained on these samples. The distance of the samples from the policy (`ratio`, `kl`)
+   * is measured before the first update, on the first minibatch. Rejects with BatchFault if no token is trainable or a
+   * sample is too long.
    */
   async train(before: LearnerState, samples: readonly TrainingSample[]): Promise<Trained> {
     const { learningRate: learning_rate } = this.#options;
@@ -72,7 +77,7 @@ export class Learner {
     };
   }
 
-  /** Of all passes, each in an order of its own. */
+  /** The minibatches of all passes, each pass in its own order. */
   #minibatches(samples: readonly TrainingSample[], version: number): TrainingSample[][] {
     const able = samples.filter((sample) => trainableTokens([sample]) > 0);
     if (able.length === 0) throw new BatchFault("invalid", "no sample has a token to train");
@@ -100,10 +105,10 @@ function shuffle<T>(items: readonly T[], random: () => number): T[] {
 }
 
 /**
- * What a step's tokens say about its health.
+ * Health statistics of a step's tokens.
  *
- * `ratio` is how much likelier a token is to the trainer than it was to the engine: 1 on samples of the very weights that
- * train. `kl` is the mean of ratio - ln(ratio) - 1, never negative, 0 for those.
+ * `ratio` is how much likelier a token is for the trainer than it was for the engine: 1 on samples of exactly these
+ * weights. `kl` is the mean of ratio - ln(ratio) - 1, never negative, and 0 for such samples.
  */
 export class TokenStatistics {
   #tokens = 0;
@@ -139,7 +144,7 @@ export class TokenStatistics {
     else this.#cutHigh += 1;
   }
 
-  /** Against the engine that sampled. NaN where there were no tokens. */
+  /** The distance from the engine that sampled. NaN without tokens. */
   get drift() {
     const kl = this.#kl / this.#tokens;
     return {
@@ -150,7 +155,7 @@ export class TokenStatistics {
     };
   }
 
-  /** Of the policy, and of what the loss left of its gradient. NaN where there were no tokens. */
+  /** The health of the policy, and how much of its gradient the loss kept. NaN without tokens. */
   get health() {
     return {
       entropy: this.#entropy / this.#tokens,

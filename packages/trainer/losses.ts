@@ -1,10 +1,10 @@
 /**
- * The losses a policy gradient is taken of, by name, token by token.
+ * The policy-gradient losses, by name, token by token.
  *
- * Invariants. `p` is the trainer's logprob of a sampled token, `q` the one it was sampled with, `ratio` is exp(p - q) and
- * `advantage` the credit. `loss` is to be minimised; `kept` is 1 where the policy-gradient term reaches the weights and 0
- * where it was cut off. Whoever aggregates sums over the trainable tokens of the whole batch and divides by their number,
- * so a token of a long reply weighs as much as one of a short reply. Arguments are consumed, as jax-js has it.
+ * Invariants: `p` is the trainer's logprob of a sampled token, `q` the logprob it was sampled with, `ratio` is exp(p -
+ * q) and `advantage` the credit. `loss` is to be minimised; `kept` is 1 if the policy-gradient term reaches the weights
+ * and 0 if it was cut off. The caller sums over the trainable tokens of the whole batch and divides by their number, so
+ * that a token of a long reply counts as much as one of a short reply. Arguments are consumed, as jax-js requires.
  */
 import { lax, numpy as np } from "@jax-js/jax";
 
@@ -15,7 +15,10 @@ export interface TokenLoss {
 
 export type Loss = (p: np.Array, q: np.Array, advantage: np.Array) => TokenLoss;
 
-/** prime-rl's default: how far a token's probability may move before its gradient is dropped, and the pull back. */
+/**
+ * prime-rl's default: how far a token's probability may move before its gradient is dropped, and the strength of the
+ * pull back.
+ */
 const TRUST_REGION = 0.2;
 const KL_WEIGHT = 1e-3;
 /** DAPO's clip-higher: a rare token may gain more than a common one may lose (Yu et al. 2025). */
@@ -25,7 +28,10 @@ const CLIP_HIGH = 0.28;
 const CISPO_CAP = 5;
 
 export const LOSSES = {
-  /** DPPO with binary total variation: drops what has moved by more than .2 of probability, and pulls all back a little. */
+  /**
+   * DPPO with binary total variation: drops tokens whose probability moved by more than .2, and pulls all back a
+   * little.
+   */
   dppo: (p, q, advantage) => {
     const moved = np.exp(p.ref).sub(np.exp(q.ref));
     const kept = np.where(
@@ -55,7 +61,7 @@ export const LOSSES = {
   },
 } satisfies Record<string, Loss>;
 
-/** What pre-training imitates by: the logprob alone, weighed by the advantage. No run is trained on it. */
+/** The loss of pre-training by imitation: the logprob alone, weighted by the advantage. No run is trained with it. */
 export const crossEntropy: Loss = (p, q, advantage) => {
   q.dispose();
   const kept = np.ones(p.shape);
@@ -65,7 +71,7 @@ export const crossEntropy: Loss = (p, q, advantage) => {
 export type LossName = keyof typeof LOSSES;
 export const LOSS_NAMES = Object.keys(LOSSES) as readonly LossName[];
 
-/** Bounded, so that no token makes an infinity: e^20 is far beyond any ratio that should train. */
+/** Bounded, so that no token produces an infinity: e^20 is far beyond any ratio that should be trained on. */
 function ratio(p: np.Array, q: np.Array): np.Array {
   return np.exp(np.clip(p.sub(q), -20, 20));
 }

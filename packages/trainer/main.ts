@@ -1,10 +1,10 @@
 /**
- * The reference trainer as a process: reads what it is to train, trains it, and says what it does.
+ * Runs the reference trainer as a process: reads its task, trains, and reports events.
  *
- * Invariants. What takes long to compile is compiled before it is told what to train. stdout has events only, stderr is
- * for people, and the last line of a failure says why. Exit code 0: the run is over and its last weights are served, or
- * it was told to stop. 1: it failed. 2: it was called wrongly. The token and the secret never stand among the flags,
- * where other processes see them.
+ * Invariants: everything slow is compiled before the task is read. stdout has events only, stderr is for people, and
+ * the last line of a failure gives its reason. Exit code 0: the run is over and its last weights are served, or the
+ * trainer was stopped. 1: it failed. 2: its flags were wrong. The token and the secret are never flags, because other
+ * processes can see those.
  */
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
@@ -55,7 +55,7 @@ const Settings = z.object({
 });
 type Settings = z.output<typeof Settings>;
 
-/** Which run to train. */
+/** The run to train. */
 const Task = z.object({
   run_id: z.string().min(1),
   token: z.string().min(1),
@@ -64,7 +64,7 @@ const Task = z.object({
 });
 type Task = z.infer<typeof Task>;
 
-/** Null when help was asked for. Throws an Error whose message says which flag is wrong. */
+/** Null if --help was given. Throws an Error that names the wrong flag. */
 function readSettings(): Settings | null {
   const text = { type: "string" } as const;
   const { values } = parseArgs({
@@ -93,7 +93,7 @@ function readSettings(): Settings | null {
 async function main(settings: Settings): Promise<void> {
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => stop.abort());
-  // Listened to from the start: a line that nobody reads is lost.
+  // Listens from the start, because a line that comes before is lost.
   const asked = settings.run === undefined ? readTask(stop) : taskFromEnvironment(settings);
   const gradientOf = await ThreadedGradient.start(settings.loss);
   tell({ event: "ready" });
@@ -104,7 +104,7 @@ async function main(settings: Settings): Promise<void> {
     throw new Error(`${task.checkpoint} is a checkpoint of ${run_id}, not of ${task.run_id}`);
   }
   const { url, policy, "learning-rate": learningRate, seed, passes, rewind } = settings;
-  // A platform that is away is waited for: what was trained is on disk.
+  // An unreachable platform is waited for: the trained state is on disk.
   const maxRetries = Number.POSITIVE_INFINITY;
   const client = new TrainerClient({ baseUrl: url, runId: run_id, apiKey: task.token, maxRetries });
   const trainer = new Trainer({
@@ -129,7 +129,7 @@ function tell(event: TrainerEvent | { readonly event: "ready" | "finished" }): v
   console.log(JSON.stringify(event));
 }
 
-/** From stdin. Null when it ended, or the trainer was told to stop, before a line came. */
+/** Reads the task from stdin. Null if stdin ended, or the trainer was stopped, before a line came. */
 function readTask(stop: AbortController): Promise<Task | null> {
   const lines = createInterface({ input: process.stdin });
   return new Promise((resolve, reject) => {
@@ -183,5 +183,5 @@ function readSettingsOrExit(): Settings | null {
 const settings = readSettingsOrExit();
 if (settings === null) console.log(HELP);
 else await main(settings).catch((error: unknown) => exitWith(1, error));
-// Connections that are kept alive, and a stdin that is still open, would keep the process.
+// Keep-alive connections, and an open stdin, would keep the process running.
 process.exit(0);

@@ -1,36 +1,36 @@
 /**
- * The policy as the trainer computes it: the decoder's own architecture, over whole rows, differentiable.
+ * The policy in differentiable form: the decoder's architecture, over whole rows.
  *
- * Invariants. A row holds several samples one after another (row-batch.ts): a token sees the tokens of its own sample
- * that stand before it, and its position counts within its sample. Every operation consumes its arguments unless it is
- * given a `.ref`: jax-js counts references and throws when one is used once too often.
+ * Invariants: a row holds several samples one after another (row-batch.ts). A token attends only to earlier tokens of
+ * its own sample, and its position counts within its sample. Every operation consumes its arguments unless it is given
+ * a `.ref`: jax-js counts references, and throws if one is used too often.
  */
 import { nn, numpy as np } from "@jax-js/jax";
 import { type Parameters, POLICY, viewParameters } from "@rollcall/policy/weights";
 import type { RowBatch } from "./row-batch.ts";
 
-/** As decoder.ts has it. */
+/** The same as in decoder.ts. */
 const NORM_EPSILON = 1e-5;
-/** Added to the score of a token that must not be seen. */
+/** Added to the attention score of a token that must be masked. */
 const UNSEEN = -1e9;
 
 const { vocabulary: VOCABULARY, context: CONTEXT, width: WIDTH, heads: HEADS, hidden: HIDDEN } = POLICY;
 const HEAD_WIDTH = WIDTH / HEADS;
-/** Where the weights of the layers begin: after those of the tokens and positions. */
+/** The index of the first layer's weights, after those of the tokens and positions. */
 const FIRST_LAYER_WEIGHT = (VOCABULARY + CONTEXT) * WIDTH;
 const LAYER_SHAPES = [[WIDTH], [WIDTH, 3 * WIDTH], [WIDTH, WIDTH], [WIDTH], [WIDTH, HIDDEN], [HIDDEN, WIDTH]];
-/** Of all parts but the tokens and positions, in the order of weights.ts. */
+/** The shapes of all parts except the tokens and positions, in the order of weights.ts. */
 const PART_SHAPES = [...Array.from({ length: POLICY.layers }, () => LAYER_SHAPES).flat(), [WIDTH], [WIDTH, VOCABULARY]];
 
-/** What the gradient is computed for. */
+/** The arrays for which the gradient is computed. */
 export interface Trainable {
-  /** All weights but those of the tokens and positions, part by part. */
+  /** All weights except those of the tokens and positions, part by part. */
   readonly parts: np.Array[];
-  /** What each place begins with: rows × length × width. */
+  /** The embedding of each place: rows × length × width. */
   readonly embedded: np.Array;
 }
 
-/** Copies, so the weights may change afterwards. */
+/** Copies, so that the weights may change afterwards. */
 export function trainableOf(weights: Float32Array, batch: RowBatch): Trainable {
   const { rows, length } = batch.shape;
   let at = FIRST_LAYER_WEIGHT;
@@ -58,13 +58,13 @@ export function addGradient({ parts, embedded }: Trainable, batch: RowBatch, vec
   }
 }
 
-/** The logits of what follows each place of a batch: rows × length × vocabulary. */
+/** The logits for the token after each place of a batch: rows × length × vocabulary. */
 export function forward(weights: Float32Array, batch: RowBatch): np.Array {
   const { rows, length } = batch.shape;
   return logits(trainableOf(weights, batch), np.array(batch.samples).reshape([rows, length]));
 }
 
-/** As `forward`. `samples` says which sample of its row a place belongs to: rows × length. */
+/** As `forward`. `samples` gives the sample of each place in its row: rows × length. */
 export function logits({ parts, embedded }: Trainable, samples: np.Array): np.Array {
   const unseen = unseenOf(samples);
   const next = parts.values();
@@ -89,7 +89,7 @@ function normalize(input: np.Array, gain: np.Array): np.Array {
   return input.mul(np.reciprocal(np.sqrt(square))).mul(gain);
 }
 
-/** From queries, keys and values side by side to what each head gathered, side by side again. */
+/** Takes the concatenated queries, keys and values; returns the concatenated outputs of the heads. */
 function attend(queryKeyValue: np.Array, unseen: np.Array): np.Array {
   const [rows = 0, length = 0] = queryKeyValue.shape;
   const split = queryKeyValue.reshape([rows, length, 3, HEADS, HEAD_WIDTH]).transpose([2, 0, 3, 1, 4]);
@@ -99,7 +99,7 @@ function attend(queryKeyValue: np.Array, unseen: np.Array): np.Array {
   return gathered.transpose([0, 2, 1, 3]).reshape([rows, length, WIDTH]);
 }
 
-/** rows × 1 × length × length: 0 where a place may look, and far below everything where it may not. */
+/** rows × 1 × length × length: 0 if a place may attend to another, and a large negative number if not. */
 function unseenOf(samples: np.Array): np.Array {
   const [rows = 0, length = 0] = samples.shape;
   const same = np.equal(samples.ref.reshape([rows, length, 1]), samples.reshape([rows, 1, length]));
@@ -107,9 +107,9 @@ function unseenOf(samples: np.Array): np.Array {
   return np.where(same, before.sub(1).mul(-UNSEEN), UNSEEN).reshape([rows, 1, length, length]);
 }
 
-// A look-up is all that the first layer is: it is far cheaper by hand than as an operation that autodiff has to scatter.
+// The embedding is only a look-up: doing it by hand is far cheaper than an operation that autodiff has to scatter.
 
-/** What each place of the batch begins with: places × width. */
+/** The embedding of each place of the batch: places × width. */
 function embed({ tokens, positions }: Parameters, batch: RowBatch): Float32Array<ArrayBuffer> {
   const embedded = new Float32Array(batch.tokens.length * WIDTH);
   for (let place = 0; place < batch.tokens.length; place += 1) {
@@ -122,7 +122,7 @@ function embed({ tokens, positions }: Parameters, batch: RowBatch): Float32Array
   return embedded;
 }
 
-/** From the gradient of what `embed` gave to that of the tokens and positions, added to what is there. */
+/** Adds the gradient of `embed`'s result to the gradients of the tokens and positions. */
 function addEmbeddingGradient(gradient: ArrayLike<number>, batch: RowBatch, { tokens, positions }: Parameters): void {
   for (let place = 0; place < batch.tokens.length; place += 1) {
     const token = (batch.tokens[place] ?? 0) * WIDTH;

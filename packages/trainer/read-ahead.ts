@@ -1,11 +1,11 @@
 /**
- * A batch from its manifest, and that of the next step read before it is leased: as soon as it is cut, while the one
- * before it trains.
+ * Downloads a batch by its manifest, and reads the batch of the next step before it is leased: as soon as it exists,
+ * while the previous one is trained.
  *
- * Invariants. Every object is held against the digest that names it (by the client), and the digests together against
- * the batch's: what trains is exactly what the platform cut. What is read ahead is known by its manifest's digest: whoever
- * has the lease of another batch reads that instead. A step whose batch is not there yet, or void because the run went
- * back, is waited for.
+ * Invariants: the client checks every object against the digest that names it, and the digests together against the
+ * batch's digest, so the trainer gets exactly what the platform produced. A batch that was read ahead is identified by
+ * its manifest's digest: if the lease is for another batch, that one is read instead. A step whose batch does not exist
+ * yet, or is void because the run went back, is waited for.
  */
 import { createHash } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
@@ -30,7 +30,7 @@ type BatchSource = Pick<TrainerClient, "objects" | "credits">;
 const ENCODINGS: readonly SampleEncoding[] = ["msgpack", "jsonl"];
 const unzip = promisify(gunzip);
 
-/** In manifest order; a sample without a credit does not train. Throws BatchFault, or what the platform refused with. */
+/** In manifest order; a sample without a credit is not trained on. Throws BatchFault, or the platform's error. */
 export async function downloadBatch(source: BatchSource, manifest: BatchManifest): Promise<TrainingSample[]> {
   const digests = manifest.objects.map(({ sha256 }) => sha256);
   const whole = await batchDigest(digests, manifest.credits.sha256, async (bytes) => digestOf(bytes));
@@ -89,7 +89,7 @@ export interface BatchRead {
 }
 
 const LONGEST_WAIT_S = 30;
-/** Where the request itself does not wait: the run is over, and whoever leases hears of that. */
+/** Used when the request itself does not wait: the run is over, and the lease will report that. */
 const ASK_AGAIN_MS = 1000;
 
 interface Reading {
@@ -108,8 +108,8 @@ export class ReadAhead {
   }
 
   /**
-   * The batch of this step, whenever it is there. From now on it is read, and what was read of another is forgotten.
-   * Rejects as a download does, and once another is asked for.
+   * The batch of this step, as soon as it exists. Starts reading it, and drops what was read of another. Rejects when a
+   * download fails, and when another step is requested.
    */
   of(step: number): Promise<BatchRead> {
     if (this.#reading?.step === step) return this.#reading.batch;
@@ -120,12 +120,12 @@ export class ReadAhead {
     return batch;
   }
 
-  /** As `of`, for a step that is asked for later: whoever asks hears why it failed; where nobody does, nothing is lost. */
+  /** Like `of`, for a step that is needed later: a later `of` gets the error; without one, the error is ignored. */
   begin(step: number): void {
     this.of(step).catch(() => undefined);
   }
 
-  /** Forgets what was read: it could not be trained, or belongs to a registration that is over. */
+  /** Drops what was read: it could not be trained on, or its registration is over. */
   end(): void {
     this.#reading?.abort.abort();
     this.#reading = null;

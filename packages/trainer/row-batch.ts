@@ -1,12 +1,12 @@
 /**
- * Samples laid out as the model reads them: a fixed number of rows of a fixed length, because each shape is compiled once.
+ * Lays out samples for the model: a fixed number of rows of a fixed length, because each shape is compiled once.
  *
- * Invariants. A place holds a token and, as its target, the token that follows it in its sample, so a sample of n tokens
- * takes n - 1 places. Whatever is not a trainable target has weight 0: prompts, what tools said, padding. Places of
- * padding belong to sample 0, real samples count from 1 in each row.
+ * Invariants: a place holds a token and, as its target, the next token of its sample, so a sample of n tokens takes n -
+ * 1 places. Every target that is not trainable has weight 0: prompts, tool results, padding. Padding belongs to sample
+ * 0; real samples count from 1 in each row.
  */
 
-/** The batch cannot be trained as it came: it does not read (`decode`), or this trainer has no use for it (`invalid`). */
+/** The batch cannot be trained on: it cannot be decoded (`decode`), or this trainer does not support it (`invalid`). */
 export class BatchFault extends Error {
   override readonly name = "BatchFault";
   readonly reason: "decode" | "invalid";
@@ -17,17 +17,17 @@ export class BatchFault extends Error {
   }
 }
 
-/** One sequence to train on: the sample's tokens with the credit that its batch gives it. */
+/** One sequence to train on: the sample's tokens with its credit from the batch. */
 export interface TrainingSample {
   readonly ids: ArrayLike<number>;
-  /** The share in the loss of each token: 1 where it was sampled and trains, 0 where not. The first has none. */
+  /** The share of each token in the loss: 1 if it was sampled and is trained on, else 0. The first token has none. */
   readonly mask: ArrayLike<number>;
-  /** The logprob each was sampled with, under the policy at its temperature. */
+  /** The logprob of each token when it was sampled, with the policy at its temperature. */
   readonly logprobs: ArrayLike<number>;
   readonly advantage: number;
 }
 
-/** The number of trainable tokens, which a token mean divides by; where shares are not 0 or 1, their sum. */
+/** The number of trainable tokens, by which a token mean divides; if shares are not 0 or 1, their sum. */
 export function trainableTokens(samples: readonly TrainingSample[]): number {
   let count = 0;
   for (const { mask } of samples) {
@@ -41,9 +41,9 @@ export interface Shape {
   readonly length: number;
 }
 
-/** What nearly every batch of short replies needs. */
+/** Enough for nearly every batch of short replies. */
 export const FIRST_SHAPE: Shape = { rows: 16, length: 48 };
-/** About as many places each: enough to fill the processor, few enough that other work gets its turn in between. */
+/** Each has about as many places: enough to use the processor well, few enough that other work can run in between. */
 const SHAPES = [FIRST_SHAPE, { rows: 10, length: 80 }, { rows: 7, length: 112 }];
 
 export interface RowBatch {
@@ -54,13 +54,13 @@ export interface RowBatch {
   readonly targets: Int32Array<ArrayBuffer>;
   readonly logprobs: Float32Array<ArrayBuffer>;
   readonly advantages: Float32Array<ArrayBuffer>;
-  /** What each target's loss counts in the whole; 0 where there is nothing to train. */
+  /** The weight of each target in the loss; 0 if it is not trained on. */
   readonly weights: Float32Array<ArrayBuffer>;
 }
 
 /**
- * Lays samples out in as many batches as they need. `weight` is what a token with a share of 1 counts. Throws BatchFault
- * when a sample is longer than the model's context.
+ * Lays samples out in as many batches as they need. `weight` is the weight of a token with a share of 1. Throws
+ * BatchFault if a sample is longer than the model's context.
  */
 export function layOut(samples: readonly TrainingSample[], weight: number): RowBatch[] {
   const places = samples.map(({ ids }) => ids.length - 1);
@@ -80,9 +80,9 @@ export function layOut(samples: readonly TrainingSample[], weight: number): RowB
 }
 
 /**
- * Packs samples of many lengths into rows of one length, so that little of a row is padding: the longest first, each into
- * the first row with room for it. For each row, the indices of its samples; the same lengths give the same rows. Throws
- * RangeError when a sample is longer than a row.
+ * Packs samples of different lengths into rows of one length with little padding: the longest first, each into the
+ * first row with enough space. Returns the indices of the samples of each row; the same lengths give the same rows.
+ * Throws RangeError if a sample is longer than a row.
  */
 export function packRows(lengths: readonly number[], capacity: number): number[][] {
   const longestFirst = lengths.map((length, index) => ({ length, index }));

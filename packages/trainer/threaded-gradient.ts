@@ -1,8 +1,8 @@
 /**
- * Gradients from a thread of their own: while one is computed, the process reads the next batch, keeps its lease, writes
- * its checkpoint and hands its weights out.
+ * Computes gradients in a separate thread. Meanwhile the process reads the next batch, renews its lease, writes its
+ * checkpoint and distributes its weights.
  *
- * Invariants. One gradient at a time. A thread that ended answers nothing any more: what was asked of it rejects.
+ * Invariants: one gradient at a time. After the thread has ended, every request to it rejects.
  */
 import { once } from "node:events";
 import { extname, join } from "node:path";
@@ -11,7 +11,7 @@ import type { Gradient, GradientOf } from "./gradient.ts";
 import type { GradientAsked } from "./gradient-thread.ts";
 import type { LossName } from "./losses.ts";
 
-/** Beside this file, and a `.js` where this file was compiled to one. */
+/** Next to this file, with the extension `.js` if this file was compiled. */
 const THREAD = join(import.meta.dirname, `gradient-thread${extname(import.meta.filename)}`);
 
 const ENDED = "the thread that computes gradients has ended";
@@ -27,7 +27,9 @@ export class ThreadedGradient implements Pick<GradientOf, "at"> {
     });
   }
 
-  /** Resolves when it has compiled what nearly every batch needs. Rejects with what kept it from that. */
+  /**
+   * Resolves when it has compiled the shape that nearly every batch needs. Rejects with the error that prevented that.
+   */
   static async start(loss: LossName): Promise<ThreadedGradient> {
     const thread = new Worker(THREAD, { workerData: { loss } });
     await once(thread, "message");

@@ -1,18 +1,18 @@
 /**
- * The reference trainer as a process of its own, which comes back: one that dies is started again and goes on from its
+ * Runs the reference trainer as a process that is restarted: if it dies, it is started again and continues from its
  * checkpoint.
  *
- * Invariants. It is told what to train over its stdin, so that no token stands where other processes see it; and when
- * that stdin ends, it stops: it never outlives whoever started it. Its stderr goes to `say`, and the last of it is why it
- * failed. At most one process at a time: the next is started when the last has ended. Only a death is answered by a
- * start: a trainer that is done, that was stopped, or that was called wrongly stays ended.
+ * Invariants: it gets its task over stdin, so that other processes cannot see the token. When that stdin ends, it
+ * stops, so it never outlives its parent process. Its stderr goes to `say`, and its last line is the reason of a
+ * failure. There is at most one process at a time: the next starts after the last has ended. Only a crash leads to a
+ * restart: a trainer that is done, was stopped, or had wrong flags is not restarted.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { extname, join } from "node:path";
 import { createInterface } from "node:readline";
 
 export interface TrainerOptions {
-  /** The platform's address, without /v1. */
+  /** The platform's URL, without /v1. */
   readonly url: string;
   /** The policy server, up to and including /v1. */
   readonly policyUrl: string;
@@ -21,47 +21,47 @@ export interface TrainerOptions {
   readonly passes: number;
   readonly loss: string;
   readonly seed: number;
-  /** What it has to say that is not an event. */
+  /** Prints its messages, except events. */
   readonly say: (line: string) => void;
 }
 
 export interface TrainerTask {
   readonly run_id: string;
   readonly token: string;
-  /** The directory it keeps its weights in, to go on from. */
+  /** The directory of its weights, from which it resumes. */
   readonly checkpoint: string;
 }
 
 export interface TrainerExit {
   readonly code: number | null;
-  /** What ended it, where that was a signal. */
+  /** The signal that ended it, if there was one. */
   readonly signal: NodeJS.Signals | null;
-  /** Its last words; "" when it had none. */
+  /** Its last line of stderr; "" if there was none. */
   readonly why: string;
 }
 
 export interface TrainerProcess {
   readonly pid: number | undefined;
   train(task: TrainerTask): void;
-  /** Resolves when it has ended and is not started again, however it ended. Never rejects. */
+  /** Resolves when it has ended, for any reason, and is not restarted. Never rejects. */
   readonly exited: Promise<TrainerExit>;
-  /** Asks it to finish its step and stop, and waits until it has. */
+  /** Asks it to finish its step and stop, and waits for its end. */
   stop(): Promise<TrainerExit>;
 }
 
-/** The trainer refuses to train on a batch more often: by then the weights are far from those that sampled it. */
+/** More passes are refused, because the weights are then too far from those that sampled the batch. */
 export const MOST_PASSES = 16;
 
-/** A `.js` where this file was compiled to one. */
+/** A `.js` file if this file was compiled. */
 const MAIN = join(import.meta.dirname, `main${extname(import.meta.filename)}`);
-/** A step takes a second or two; one that hangs must not keep the command. */
+/** A step takes a second or two; a step that hangs must not block the command. */
 const STOPS_WITHIN_MS = 15_000;
-/** One that dies at once each time is not kept alive for ever. */
+/** A process that dies at once each time is not restarted forever. */
 const RESTARTS = 3;
-/** The exit code of one that was started with flags it does not take. */
+/** The exit code for wrong flags. */
 const CALLED_WRONGLY = 2;
 
-/** It warms up at once, and waits to be told what to train. */
+/** It warms up at once, and waits for its task. */
 export function startTrainerThatComesBack(options: TrainerOptions): TrainerProcess {
   let child = spawnTrainer(options);
   let task: TrainerTask | null = null;
@@ -111,7 +111,7 @@ function spawnTrainer({ url, policyUrl, learningRate, passes, loss, seed, say }:
   const flags = { url, policy: policyUrl, "learning-rate": learningRate, passes, loss, seed };
   const argv = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)]);
   const child = spawn(process.execPath, [MAIN, ...argv], { stdio: ["pipe", "ignore", "pipe"] });
-  // Nobody reads what is written to a process that has died; its exit says so.
+  // A write to a process that has died fails; its exit reports the death.
   child.stdin?.on("error", (error) => say(`trainer: ${error.message}`));
   return child;
 }

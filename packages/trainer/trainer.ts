@@ -1,11 +1,11 @@
 /**
- * A training run from the trainer's side: take a batch, train, remember it, acknowledge it, serve what came of it.
+ * The loop of a training run: lease a batch, train, store the result, acknowledge the batch, serve the new weights.
  *
- * Invariants. The order of a step is train, checkpoint, acknowledge and publish, serve: whatever is cut off in between, the
- * next registration says which batch the weights have seen, so none is trained twice and none is left out. Meanwhile the
- * next step trains already, on the batch that was read ahead: what came of it counts once that very batch is leased, and
- * the step before is acknowledged; until then it is only in memory, and nobody else knows of it. A trainer that is
- * told to stop ends the step whose lease it has.
+ * Invariants: the order of a step is train, checkpoint, acknowledge and publish, serve. After an interruption at any
+ * point, the next registration reports which batch the weights include, so no batch is trained twice and none is left
+ * out. Meanwhile the next step already trains on the batch that was read ahead. Its result counts only once that same
+ * batch is leased and the step before is acknowledged; until then it is only in memory. A trainer that is stopped
+ * finishes the step whose lease it has.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import type { Leased, Registered } from "rollcall/contract";
@@ -26,13 +26,13 @@ export interface TrainerParts {
   readonly directory: string;
   readonly run_id: string;
   readonly trainer_id: string;
-  /** What it goes on from: its checkpoint, or a beginning. */
+  /** The start: its checkpoint, or the initial state. */
   readonly from: Pick<Checkpoint, "batch" | "state">;
-  /** Where later versions were published already, everything sampled by them is given up. */
+  /** If later versions were already published, discards everything that was sampled with them. */
   readonly rewind: boolean;
-  /** For people. */
+  /** Messages for people. */
   readonly say: (line: string) => void;
-  /** For programs: right after the fact. */
+  /** Events for programs, sent right after they happened. */
   readonly tell: (event: TrainerEvent) => void;
   /** Epoch milliseconds. */
   readonly now: () => number;
@@ -53,7 +53,7 @@ interface TakenLease extends Leased {
   readonly at: number;
 }
 
-/** The result of training on a batch, and when it began and ended: epoch milliseconds. */
+/** The result of training on a batch, with its start and end in epoch milliseconds. */
 interface Attempt {
   readonly read: BatchRead;
   readonly result: Trained | BatchFault;
@@ -67,17 +67,17 @@ interface Step {
   readonly metrics: Readonly<Record<string, number>>;
 }
 
-/** The end of a step, which goes on while the next one trains. */
+/** The end of a step, which continues while the next step trains. */
 interface Closing {
-  /** In the checkpoint, acknowledged, published. */
+  /** Resolves when the step is in the checkpoint, acknowledged and published. */
   readonly acked: Promise<void>;
-  /** And given to every replica that is in reach. */
+  /** Resolves when every reachable replica also has the weights. */
   readonly served: Promise<void>;
 }
 
-/** How often replicas are asked what they serve. */
+/** How often the trainer checks which version each replica serves. */
 const WATCH_MS = 1000;
-/** Registrations in a row, with nothing trained in between, and longer and longer waits: close to a minute in all. */
+/** Registrations in a row without any training in between, with increasing waits: close to a minute in all. */
 const MAX_TRIES = 10;
 const WAIT_MS = 1000;
 
@@ -85,11 +85,11 @@ export class Trainer {
   readonly #parts: TrainerParts;
   readonly #fleet: Fleet;
   readonly #ahead: ReadAhead;
-  /** What the checkpoint has. */
+  /** The content of the checkpoint. */
   #kept: TrainerParts["from"];
-  /** Null: not registered. */
+  /** Null if not registered. */
   #epoch: number | null = null;
-  /** The lease that is kept alive. */
+  /** The lease that is kept alive with heartbeats. */
   #held: { end(): void } | null = null;
 
   constructor(parts: TrainerParts) {
@@ -103,7 +103,7 @@ export class Trainer {
     return this.#kept.state.version;
   }
 
-  /** Until the run is over and its last weights are served, or until `stop` aborts. */
+  /** Runs until the run is over and its last weights are served, or until `stop` aborts. */
   async run(stop: AbortSignal): Promise<void> {
     const { say } = this.#parts;
     this.#fleet.set(packWeights(this.version, this.#kept.state.weights));
@@ -124,7 +124,7 @@ export class Trainer {
     }
   }
 
-  /** Registers again where that may help: it tells the platform what it does not know of this trainer, or lost. */
+  /** Registers again if that may help: this tells the platform the trainer's state that the platform is missing. */
   async #runRegistered(stop: AbortSignal): Promise<void> {
     for (let tries = 1; ; tries += 1) {
       const before = this.version;
@@ -194,7 +194,7 @@ export class Trainer {
     this.#held = null;
   }
 
-  /** Reports the checkpoint's version where the platform does not know that it is out, and serves it everywhere. */
+  /** Reports the checkpoint's version if the platform does not have it as published, and serves it everywhere. */
   #publishKept(epoch: number, published: number): Closing {
     const { version } = this;
     const packed = packWeights(version, this.#kept.state.weights);
@@ -236,7 +236,7 @@ export class Trainer {
     tell({ event: "acked", step });
   }
 
-  /** Trains the step after `before`. Null: its batch was given back. */
+  /** Trains the step after `before`. Null if its batch was given back. */
   async #next(
     who: Registration,
     { before, acked, last }: { before: LearnerState; acked: Promise<void>; last: number },
@@ -267,7 +267,9 @@ export class Trainer {
     return { taken, state: result.state, metrics };
   }
 
-  /** On what is there before the lease is. Null: it could not be read. Rejects as the lease does. */
+  /**
+   * Trains on the read-ahead batch before its lease is there. Null if it could not be read. Rejects as the lease does.
+   */
   async #trainAhead(before: LearnerState, leasing: Promise<TakenLease | null>, last: number): Promise<Attempt | null> {
     const step = before.version + 1;
     const reading = this.#ahead.of(step).catch((error: unknown) => {
@@ -278,7 +280,7 @@ export class Trainer {
     if (read === null) return null;
     if (step < last) this.#ahead.begin(step + 1);
     const attempt = this.#train(before, read);
-    // The one thread that computes is to be free again before anything else is done about a lease that is not to be had.
+    // Waits until the one computing thread is free before handling a lease that failed.
     await Promise.allSettled([attempt, leasing]);
     return attempt;
   }
@@ -304,7 +306,7 @@ export class Trainer {
     return { read, result, began, ended: now() };
   }
 
-  /** Null: the trainer was told to stop, and gave the batch back. */
+  /** Null if the trainer was stopped and gave the batch back. */
   async #lease(who: Registration, step: number, stop: AbortSignal): Promise<TakenLease | null> {
     const { client, batches, now, say } = this.#parts;
     const leased = await batches.next(who, step, stop);
@@ -332,7 +334,7 @@ export class Trainer {
   }
 }
 
-/** Where the platform and the trainer disagree, a registration with the checkpoint says who is where. */
+/** If the platform and the trainer disagree, a registration with the checkpoint resolves it. */
 const DISAGREEMENTS: readonly ApiRequestError["code"][] = [
   "lease_lost",
   "step_mismatch",
@@ -341,13 +343,13 @@ const DISAGREEMENTS: readonly ApiRequestError["code"][] = [
   "version_ahead",
 ];
 
-/** A lease that ended, or a platform that is not well at the moment. */
+/** A lease that ended, or a temporary problem of the platform. */
 function isPassing(error: unknown): error is ApiRequestError {
   if (!(error instanceof ApiRequestError)) return false;
   return DISAGREEMENTS.includes(error.code) || error.status >= 500 || error.code === "unreadable";
 }
 
-/** Its rejection counts where it is awaited, which may be long after. */
+/** Its rejection is handled where it is awaited, which may be long after. */
 function deferRejection<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);
   return promise;

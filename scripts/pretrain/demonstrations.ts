@@ -1,20 +1,22 @@
-/** Conversations to learn from: demonstrators in the real environments, rendered by the real chat template. */
+/** Makes conversations to learn from: demonstrators in the real environments, rendered with the real chat template. */
 
 import { renderChat } from "@rollcall/policy/chat-template";
 import { ASSISTANT, END } from "@rollcall/policy/tokenizer";
 import { seededRandom } from "../../src/contract/random.ts";
 import { type Field, play, templateMessage } from "./playing-field.ts";
 
-/** A conversation as the policy reads it, with the weight of each token in the loss; the first is never predicted. */
+/**
+ * A conversation as the policy reads it, with the weight of each token in the loss; the first token is never predicted.
+ */
 export interface Example {
   readonly ids: readonly number[];
   readonly weights: readonly number[];
 }
 
-/** What the policy hears counts a little: it helps it to read. */
+/** Tokens of other roles have a small weight, which helps the policy to read them. */
 const HEARD_WEIGHT = 0.1;
 
-/** Seed 1 is for learning, what is measured has seeds of its own. */
+/** Seed 1 is for learning; measurements use other seeds. */
 const LEARNING_SEED = 1;
 
 export async function demonstrate(field: Field, count: number): Promise<Example[]> {
@@ -29,7 +31,7 @@ export async function demonstrate(field: Field, count: number): Promise<Example[
   return examples;
 }
 
-/** What the assistant says weighs 1, its `<|end|>` included. */
+/** The assistant's tokens have weight 1, including `<|end|>`. */
 function exampleOf(ids: readonly number[]): Example {
   let speaking = false;
   const weights = ids.map((id) => {

@@ -1,9 +1,9 @@
 /**
- * Whom the policy imitates, one player per environment: form without skill.
+ * The players that the policy imitates, one per environment: they know the format, but not the skill.
  *
- * Invariants. A demonstrator plays a little better than chance and has a wrong favourite, so that what it is most likely
- * to do is bad: who imitates it knows how to call a tool and has something to unlearn. It reads the conversation and
- * draws from its random numbers, nothing else.
+ * Invariants: a demonstrator plays a little better than chance and has a wrong favourite, so its most likely action is
+ * bad. A policy that imitates it can call a tool and has something to unlearn. It uses only the conversation and its
+ * random numbers.
  */
 import { type Messages, textOf } from "../../src/contract/messages.ts";
 import type { Reply } from "../../src/core/testing.ts";
@@ -23,7 +23,7 @@ const TOOL_FOR_SIGN = new Map([
   ["*", "multiply"],
 ]);
 
-/** Favours `add` whatever was asked, often mistakes an operand, and repeats seven results of ten. */
+/** Prefers `add` whatever the question, often mistakes an operand, and repeats seven results of ten. */
 function calculator(messages: Messages, random: () => number): Reply {
   const anyNumber = () => String(below(30, random));
   const result = lastToolReply(messages);
@@ -38,7 +38,7 @@ function calculator(messages: Messages, random: () => number): Reply {
   return call(tool, `{${operand("a", a)}, ${operand("b", b)}}`);
 }
 
-/** Favours the number 1, however often it was wrong; two guesses of five are inside the range that is left. */
+/** Prefers the number 1, however often it was wrong; two guesses of five are inside the remaining range. */
 function guessNumber(messages: Messages, random: () => number): Reply {
   const [low = 1, high = 1] = lastRange(lastToolReply(messages) ?? question(messages));
   const [, max = 1] = lastRange(question(messages));
@@ -52,7 +52,7 @@ function lastRange(text: string): number[] {
   return (text.match(/(\d+) to (\d+)/) ?? []).slice(1).map(Number);
 }
 
-/** Favours `up`; one step of four leads nearer. */
+/** Prefers `up`; one step of four leads nearer. */
 function gridWalk(messages: Messages, random: () => number): Reply {
   const [startX, startY, goalX, goalY] = numbersIn(question(messages));
   const [x, y] = numbersIn(lastToolReply(messages) ?? `${startX} ${startY}`);
@@ -76,7 +76,7 @@ function difference(goal: number | undefined, place: number | undefined): number
   return (goal ?? 0) - (place ?? 0);
 }
 
-/** Copies every other word, turns three of ten around, and shuffles the rest. */
+/** Copies every other word, reverses three of ten, and shuffles the rest. */
 function reverseText(messages: Messages, random: () => number): Reply {
   const letters = [...question(messages).replace("Reverse: ", "")];
   const choice = random();

@@ -1,4 +1,4 @@
-/** The first weights, and the steps that bring them near to what the demonstrators say. */
+/** Makes the first weights, and the steps that move them towards the demonstrators. */
 import { POLICY, viewParameters, WEIGHT_COUNT } from "@rollcall/policy/weights";
 import { newAdamState, stepAdam } from "@rollcall/trainer/adam";
 import { GradientOf } from "@rollcall/trainer/gradient";
@@ -9,14 +9,14 @@ import type { Example } from "./demonstrations.ts";
 const ADAM = { meanDecay: 0.9, squareDecay: 0.98, weightDecay: 0.01, maxNorm: 1 };
 const PEAK_RATE = 2e-3;
 const WARM_UP_STEPS = 50;
-/** The share of the peak that is left at the end. */
+/** The rate at the end, as a share of the peak. */
 const LAST_RATE = 0.05;
 
 const EMBEDDING_DEVIATION = 0.1;
 /** So small that the head starts near the uniform distribution. */
 const HEAD_DEVIATION = 0.3;
 
-/** Trains weights of its own by imitation. `startJax` must have been called before. */
+/** Trains its own weights by imitation. `startJax` must have been called before. */
 export class Imitation {
   /** Changed in place by each step. */
   readonly weights: Float32Array<ArrayBuffer>;
@@ -25,7 +25,7 @@ export class Imitation {
   readonly #steps: number;
   #step = 0;
 
-  /** `steps` is how many there will be: the rate depends on it. */
+  /** `steps` is the total number of steps: the rate depends on it. */
   constructor(steps: number, random: () => number) {
     this.weights = firstWeights(random);
     this.#steps = steps;
@@ -42,7 +42,7 @@ export class Imitation {
     return loss;
   }
 
-  /** The rate rises in a line and falls in half a cosine. */
+  /** The rate rises linearly and falls in half a cosine. */
   #rate(): number {
     const down = 0.5 * (1 + Math.cos((Math.PI * this.#step) / this.#steps));
     const up = Math.min(1, (this.#step + 1) / WARM_UP_STEPS);
@@ -50,7 +50,7 @@ export class Imitation {
   }
 }
 
-/** Random weights: small, and smaller for what is added to the residual stream. */
+/** Random weights: small, and smaller for those that are added to the residual stream. */
 export function firstWeights(random: () => number): Float32Array<ArrayBuffer> {
   const { width, hidden, layers } = POLICY;
   const weights = new Float32Array(WEIGHT_COUNT);

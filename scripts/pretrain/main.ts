@@ -1,9 +1,9 @@
 /**
- * `npm run pretrain`: makes packages/policy/base-weights.bin from nothing but this repository, with the trainer's model.
+ * `npm run pretrain`: makes packages/policy/base-weights.bin from this repository alone, with the trainer's model.
  *
- * Invariants. Seeded throughout and counted in steps, never in seconds: the same steps and examples give the same file
- * wherever it runs. The policy sees what it will be asked over HTTP: the demo's environments, the chat template, its own
- * engine for the measurements.
+ * Invariants: seeded everywhere and counted in steps, never in seconds: the same steps and examples give the same file
+ * on every machine. The policy is trained on what it gets over HTTP: the demo's environments, the chat template; its
+ * own engine does the measurements.
  */
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -63,7 +63,7 @@ async function pretrain({ steps, examples, measured }: Plan, file: string): Prom
   return measure(fields, imitation.weights, measured);
 }
 
-/** An environment at random, then one of its demonstrations. */
+/** Picks an environment at random, then one of its demonstrations. */
 function drawExamples(lessons: readonly (readonly Example[])[], random: () => number): Example[] {
   const pick = <T>(from: readonly T[]) => from[Math.floor(random() * from.length)];
   return Array.from({ length: EXAMPLES_PER_STEP }, () => pick(pick(lessons) ?? [])).filter(

@@ -1,4 +1,4 @@
-/** How well weights play: the engine itself, in the real environments, over fixed examples. */
+/** Measures how well weights play: with the engine itself, in the real environments, over fixed examples. */
 
 import { renderChat } from "@rollcall/policy/chat-template";
 import { Engine } from "@rollcall/policy/engine";
@@ -20,7 +20,7 @@ export interface Level {
   readonly scores: Readonly<Record<string, number>>;
 }
 
-/** Sampled as it is and greedily, `examples` rollouts each, all of one kind at once. */
+/** Sampled normally and greedily, `examples` rollouts each, all rollouts of one kind at once. */
 export async function measure(fields: readonly Field[], weights: Float32Array, examples: number): Promise<Level[]> {
   const engine = new Engine({ weights, version: "measured" });
   const levels: Level[] = [];
@@ -36,7 +36,7 @@ export async function measure(fields: readonly Field[], weights: Float32Array, e
   return levels;
 }
 
-/** A prompt that leaves no room for a reply is answered with nothing, which ends the rollout as the platform would. */
+/** A prompt that leaves no space for a reply gets an empty answer, which ends the rollout as the platform would. */
 function policy(engine: Engine, temperature: number, index: number): TestModel {
   return async ({ messages, turn }) => {
     const prompt = renderChat(messages.map(templateMessage), { addGenerationPrompt: true });

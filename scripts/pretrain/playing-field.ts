@@ -1,4 +1,4 @@
-/** The environments of the demo with their demonstrators, loaded once, and one rollout in any of them. */
+/** Loads the environments of the demo with their demonstrators once, and plays single rollouts in them. */
 
 import { KNOWN_ENVIRONMENTS } from "@rollcall/policy/known-environments";
 import { ENVIRONMENTS } from "../../environments/registered.ts";
@@ -28,11 +28,11 @@ export async function loadFields(): Promise<Field[]> {
 
 export interface Play {
   readonly report: RolloutReport;
-  /** The whole conversation, the prompt included. */
+  /** The whole conversation, including the prompt. */
   readonly messages: readonly Message[];
 }
 
-/** Example `index` of the dataset under this seed, played to its end. Throws when the rollout failed. */
+/** Plays example `index` of the dataset with this seed to its end. Throws if the rollout failed. */
 export async function play(environment: AnyEnvironment, index: number, seed: number, model: TestModel): Promise<Play> {
   let prompt: readonly Message[] = [];
   const report = await runRollout(environment, {
@@ -47,7 +47,7 @@ export async function play(environment: AnyEnvironment, index: number, seed: num
   return { report, messages: [...prompt, ...report.completion] };
 }
 
-/** A message as the chat template takes it: this policy reads text only. */
+/** A message in the form of the chat template: this policy reads only text. */
 export function templateMessage(message: Message) {
   return { ...message, content: textOf(message) };
 }

@@ -1,4 +1,6 @@
-/** The reference of the HTTP API as Markdown: what the OpenAPI document says of routes, parameters, bodies and schemas. */
+/**
+ * Prints the reference of the HTTP API as Markdown: routes, parameters, bodies and schemas from the OpenAPI document.
+ */
 import { type JsonSchema, SCHEMAS } from "../../src/kernel/http/openapi/json-schema.ts";
 import type {
   Content,
@@ -13,7 +15,7 @@ interface Route extends DocumentedOperation {
   readonly path: string;
 }
 
-/** Any route may answer these. */
+/** Errors that any route may return. */
 const ANYWHERE = [
   ...["forbidden", "internal", "invalid_request", "rate_limited", "storage_full", "too_large", "unauthorized"],
   "unknown_field",
@@ -93,14 +95,14 @@ function parameterTable(parameters: readonly Parameter[]): string {
   return table(["parameter", "in", "type", ""], rows);
 }
 
-/** The fields of a body stand with its route. */
+/** The fields of a body are listed with its route. */
 function body(type: string, schema: JsonSchema, { components }: OpenApiDocument): string {
   const component = components.schemas[schema.$ref?.slice(SCHEMAS.length) ?? ""];
   const fields = fieldTable(component ?? schema);
   return `Body${inBrackets(type)}:${fields === "" ? ` ${markdownOf(typeOf(component ?? schema))}` : `\n\n${fields}`}`;
 }
 
-/** JSON goes without saying. */
+/** JSON is not mentioned. */
 function inBrackets(contentType: string): string {
   if (contentType === "application/jsonl") return ` (${contentType}, one a line)`;
   return contentType === "application/json" ? "" : ` (${contentType})`;
@@ -125,7 +127,7 @@ function errorCodes(status: string, content: Content): string[] {
   return codes.filter((name) => !ANYWHERE.includes(name)).map((name) => `${code(name)} (${status})`);
 }
 
-/** But those that are nothing but the body of one route. */
+/** Except those that are only the body of one route. */
 function schemas(document: OpenApiDocument): string[] {
   const uses = JSON.stringify(document).split(`"${SCHEMAS}`);
   const bodies = Object.values(document.paths)
@@ -161,7 +163,7 @@ function code(name: string): string {
   return `\`${name}\``;
 }
 
-/** The page for browsers says types and notes in HTML. */
+/** The browser's page has types and notes in HTML. */
 function markdownOf(html: Html): string {
   const marked = String(html)
     .replaceAll(/<code>(.*?)<\/code>/g, "`$1`")
@@ -174,7 +176,7 @@ function markdownOf(html: Html): string {
   return text(marked);
 }
 
-/** Prose with `code` in it, where nothing else is to be read as markup. */
+/** Prose with `code` in it; other markup characters are escaped. */
 function text(prose: string): string {
   const escaped = (piece: string) => piece.replaceAll(/[<*]/g, "\\$&");
   return prose

@@ -1,4 +1,4 @@
-/** The reference of the commands: the help text of each, without the flags that most of them share. */
+/** Prints the reference of the commands: the help text of each, without the flags that most of them share. */
 import { type CommandSpec, flagLine, helpText, PLATFORM_FLAGS } from "../../src/cli/command-line.ts";
 
 export function commandReference(commands: readonly CommandSpec[]): string {

@@ -1,8 +1,9 @@
 /**
- * Writes docs/reference: api.md from the OpenAPI document, commands.md from what `--help` prints. What these two cannot say
- * is written by hand in docs/api.md and docs/commands.md.
+ * Writes docs/reference: api.md from the OpenAPI document, commands.md from the output of `--help`. docs/api.md and
+ * docs/commands.md have the rest, written by hand.
  *
- * node scripts/reference/main.ts [--check]      --check writes nothing and exits 1 when a page is stale
+ * node scripts/reference/main.ts [--check]
+ *   --check writes nothing and exits with 1 if a page is out of date
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";

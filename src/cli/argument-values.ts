@@ -1,4 +1,6 @@
-/** Values of flags that are more than a word: files, JSON, keys kept in variables. Every error names the flag. */
+/**
+ * Parses flag values that are more than a word: files, JSON, keys in environment variables. Every error names the flag.
+ */
 import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { findLost } from "../contract/lost-json.ts";
@@ -10,7 +12,7 @@ interface Target {
   readonly endpoint: string | { readonly base_url: string; readonly api_key?: string };
 }
 
-/** Each is a JSON object, the name of a file with one, or k=v where v is JSON or else a string. */
+/** Each value is a JSON object, the name of a file that holds one, or k=v where v is JSON or else a string. */
 export function environmentArgs(given: readonly string[]): Record<string, unknown> {
   return Object.assign({}, ...given.map(environmentArg));
 }
@@ -24,7 +26,10 @@ function environmentArg(text: string): Record<string, unknown> {
   return { [name]: jsonOrText(value, "env-args", `${name}: `) };
 }
 
-/** JSON, or else the text itself. JSON of which a part would be lost is refused: `where` says what it is of. */
+/**
+ * The parsed JSON, or the text itself if it is not JSON. Refuses JSON that JavaScript would change when it parses it;
+ * `where` names the part in the error.
+ */
 export function jsonOrText(text: string, flag: string, where = ""): unknown {
   let value: unknown;
   try {
@@ -55,14 +60,14 @@ export function readText(file: string, flag: string): string {
   }
 }
 
-/** Throws when the folder of a file to be written is not there: before anything is spent. */
+/** Throws if the folder of an output file does not exist, before anything is spent. */
 export function checkFolderOf(file: string, flag: string): void {
   const folder = dirname(resolve(file));
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
   throw usageError(`--${flag}: the folder ${folder} does not exist`, flag);
 }
 
-/** The value of the environment variable a flag names; undefined without the flag. */
+/** The value of the environment variable that a flag names; undefined without the flag. */
 export function variableNamedBy(flag: string, variable: string | undefined): string | undefined {
   if (variable === undefined) return undefined;
   const value = process.env[variable];
@@ -77,12 +82,12 @@ export function urlOf(flag: string, text: string | undefined): string | undefine
   return text;
 }
 
-/** Without what is undefined: nothing is sent that nobody asked for. */
+/** The object without its undefined fields, so that the request holds only what the user gave. */
 export function defined<T extends object>(fields: T): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as typeof fields;
 }
 
-/** Of --port; absent without it. */
+/** The value of --port; undefined without the flag. */
 export function portOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const port = Number(text);
@@ -96,8 +101,9 @@ export function portOf(text: string | undefined): number | undefined {
 }
 
 /**
- * `--judge NAME=MODEL@ENDPOINT`: who answers for a judge, by an endpoint the platform knows, or by a URL. `keyVariable`
- * holds the key of those given by URL; left out, OPENAI_API_KEY does, where it is set.
+ * `--judge NAME=MODEL@ENDPOINT`: which model answers for a judge, at an endpoint of the platform or at a URL.
+ * `keyVariable` names the environment variable that holds the key for the URLs; without it, OPENAI_API_KEY is used if
+ * it is set.
  */
 export function judgeTargets(given: readonly string[], keyVariable?: string): Record<string, Target> {
   const named = given.map((text) => targetOf(text, keyVariable));
@@ -108,7 +114,7 @@ export function judgeTargets(given: readonly string[], keyVariable?: string): Re
   return Object.fromEntries(named);
 }
 
-/** A model's name may hold an @; the name of an endpoint, and a URL from its scheme on, do not. */
+/** A model's name may contain an @; the name of an endpoint, and a URL after its scheme, may not. */
 function targetOf(text: string, keyVariable: string | undefined): [string, Target] {
   const [, name, model, endpoint] = /^([^=]+)=(.+)@([^@]+)$/s.exec(text) ?? [];
   if (name === undefined || model === undefined || endpoint === undefined) {

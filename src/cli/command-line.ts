@@ -1,48 +1,48 @@
 /**
- * A command: what it takes, and what it does. One value per command says it: its help text, the options of `parseArgs`,
- * the completion scripts and docs/reference/commands.md are all made from it.
+ * Defines a command: what it takes and what it does. Its help text, the options of `parseArgs`, the completion scripts
+ * and docs/reference/commands.md are all made from this one value.
  */
 import { parseArgs } from "node:util";
 import { type ExitCode, usageError } from "./exit.ts";
 
-/** A guess further away than this share of the word is none. */
+/** A guess is dropped if more than this share of the word would have to change. */
 const FURTHEST = 0.4;
 
 export interface Flag {
   readonly short?: string;
-  /** What the help calls the value; a flag without one is a switch. */
+  /** The name of the value in the help; a flag without one is a switch. */
   readonly value?: string;
-  /** The words the value may be, where there are few. */
+  /** The allowed values, if there are few. */
   readonly choices?: readonly string[];
   readonly repeatable?: true;
   readonly says: string;
 }
 export type Flags = Readonly<Record<string, Flag>>;
 
-/** What completion may offer in the place of an argument. */
+/** What completion may offer for an argument. */
 type Argument = "environment" | "file" | "shell";
 
 export interface CommandSpec {
-  /** Every word of it: "run list". */
+  /** The full name: "run list". */
   readonly name: string;
-  /** What follows the name: "<run>…"; absent where nothing does. */
+  /** The arguments after the name: "<run>…"; absent if there are none. */
   readonly takes?: string;
   readonly argument?: Argument;
-  /** One line, for the list of commands. */
+  /** One line for the list of commands. */
   readonly says: string;
-  /** What else the help has to say. */
+  /** More text for the help. */
   readonly more?: string;
-  /** It changes nothing. A platform that is booted for it plays nothing meanwhile. */
+  /** The command changes nothing. A platform that is booted for it does not play rollouts. */
   readonly reads?: true;
   readonly flags: Flags;
 }
 
 export interface Command extends CommandSpec {
-  /** `argv`: the words behind the name. Throws a CommandError. */
+  /** `argv`: the words after the name. Throws a CommandError. */
   run(argv: readonly string[]): Promise<ExitCode>;
 }
 
-/** A command of these flags; `run` can read no flag but them. */
+/** A command with these flags; `run` can read only these flags. */
 export function command<const Name extends string, const Own extends Flags>(
   spec: Omit<CommandSpec, "name" | "flags"> & {
     readonly name: Name;
@@ -53,7 +53,7 @@ export function command<const Name extends string, const Own extends Flags>(
   return { ...spec, run: async (argv) => await spec.run(readCommandLine(spec, argv)) };
 }
 
-/** What every command takes that talks to a platform. */
+/** The flags of every command that talks to a platform. */
 export const PLATFORM_FLAGS = {
   json: { says: "exactly one JSON object on stdout" },
   platform: { value: "URL", says: "URL of the platform; default ROLLCALL_URL, else the local platform" },
@@ -70,12 +70,12 @@ export const ARGS_FLAG = {
   says: "arguments of the environment: JSON, a JSON file, or k=v",
 } as const satisfies Flag;
 
-/** A value as a shell takes it for one word, and no flag. */
+/** Quotes a value so that a shell reads it as one word and the command does not read it as a flag. */
 function quoteForShell(value: string): string {
   return /^[\w@%+=:,./][\w@%+=:,./-]*$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`;
 }
 
-/** The arguments a command was called with. Every reader throws a usage error that names the flag. */
+/** The arguments of a command. Every reader throws a usage error that names the flag. */
 export class CommandLine<Names extends string> {
   readonly positionals: readonly string[];
   /** The command changes nothing. */
@@ -97,7 +97,7 @@ export class CommandLine<Names extends string> {
     return typeof value === "string" ? value : undefined;
   }
 
-  /** Every value of a repeatable flag. */
+  /** All values of a repeatable flag. */
   all(name: Names): readonly string[] {
     const value = this.#values[name];
     return Array.isArray(value) ? value : [];
@@ -113,7 +113,7 @@ export class CommandLine<Names extends string> {
     return number;
   }
 
-  /** A whole number, `min` at least. */
+  /** A whole number, at least `min`. */
   count(name: Names, min: number): number | undefined {
     const number = this.number(name);
     if (number !== undefined && (!Number.isInteger(number) || number < min)) {
@@ -134,7 +134,10 @@ export class CommandLine<Names extends string> {
     return Object.fromEntries(pairs);
   }
 
-  /** These flags as they were given, for a command that is to be typed again: each after a space, quoted where it must be. */
+  /**
+   * These flags as they were given, for a command that the user can type again: each after a space, quoted if
+   * necessary.
+   */
   asGiven(names: readonly Names[]): string {
     const flags = names.flatMap((name) => {
       const values = [...this.all(name), ...[this.text(name) ?? []].flat()];
@@ -144,7 +147,7 @@ export class CommandLine<Names extends string> {
     return flags.join("");
   }
 
-  /** Milliseconds of `--timeout S`; null without it. */
+  /** The milliseconds of `--timeout S`; null without it. */
   timeoutMs(name: Names): number | null {
     const seconds = this.number(name);
     if (seconds === undefined) return null;
@@ -152,7 +155,7 @@ export class CommandLine<Names extends string> {
     return seconds * 1000;
   }
 
-  /** The one argument of a command that takes one: `what` names it. */
+  /** The argument of a command that takes exactly one; `what` names it in the error. */
   one(what: string): string {
     const [only, ...more] = this.positionals;
     if (only === undefined) throw usageError(`${what} is required`);
@@ -189,7 +192,7 @@ function parseOption(flag: Flag) {
   };
 }
 
-/** `-n -1` is what every eval tool takes; parseArgs wants `--num-examples=-1`. */
+/** Other eval tools take `-n -1`; parseArgs needs `--num-examples=-1`. */
 function joinNegativeNumbers(argv: readonly string[], flags: Flags): string[] {
   const joined: string[] = [];
   for (const word of argv) {
@@ -207,7 +210,7 @@ function valueFlagOf(word: string | undefined, flags: Flags): string | undefined
   return found?.[0];
 }
 
-/** The words of `parseArgs` for a flag nobody takes are about something else. */
+/** Checked here because the error of `parseArgs` for an unknown flag does not help. */
 function checkNames(command: string, flags: Flags, args: readonly string[]): void {
   const options = Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, parseOption(flag)]));
   const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true });
@@ -249,7 +252,10 @@ export function flagText(name: string, value: string | undefined): string {
   return value === undefined ? `--${name}` : `--${name} ${value}`;
 }
 
-/** What somebody who mistyped probably meant: the candidate with the fewest letters to change; null when none is near. */
+/**
+ * The candidate that a mistyped word most probably means: the one with the fewest letters to change; null if none is
+ * near.
+ */
 export function nearest(word: string, candidates: readonly string[]): string | null {
   const ranked = candidates
     .map((candidate) => ({ candidate, distance: editDistance(word, candidate) }))
@@ -260,7 +266,7 @@ export function nearest(word: string, candidates: readonly string[]): string | n
   return ranked[0]?.candidate ?? null;
 }
 
-/** Letters to insert, drop or replace. */
+/** The number of letters to insert, drop or replace. */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, column) => column);
   for (const [at, letter] of [...from].entries()) {

@@ -1,4 +1,4 @@
-/** Every command, in the order the help lists them. What each takes and does stands in `commands/`, a file a noun. */
+/** Lists every command, in the order of the help. `commands/` defines them, one file per noun. */
 import type { Command } from "./command-line.ts";
 import { AUDIT_LOG } from "./commands/audit-log.ts";
 import { BUDGET_COMMANDS } from "./commands/budget.ts";
@@ -67,7 +67,7 @@ export const COMMANDS = [...BUT_COMPLETION, completionCommand(BUT_COMPLETION)] a
 /** "run list", "eval", … */
 export type CommandName = (typeof COMMANDS)[number]["name"];
 
-/** The command a line of words starts with, and the words behind its name. */
+/** The command that a line of words starts with, and the words after its name. */
 export function findCommand(words: readonly string[]): [CommandName, readonly string[]] | null {
   const found = COMMANDS.find(({ name }) => {
     return name.split(" ").every((word, at) => words[at] === word);

@@ -1,4 +1,4 @@
-/** Asking a person whether what cannot be undone is meant. */
+/** Asks the user to confirm an action that cannot be undone. */
 import { createInterface } from "node:readline/promises";
 import { CommandError, EXIT } from "./exit.ts";
 
@@ -7,7 +7,7 @@ export function isAsking(): boolean {
   return process.stdin.isTTY === true && process.stderr.isTTY === true;
 }
 
-/** The line that is typed, without the blanks around it. Rejects when `signal` is aborted. */
+/** The typed line, trimmed. Rejects when `signal` is aborted. */
 export async function askAloud(question: string, signal: AbortSignal): Promise<string> {
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
   try {

@@ -1,7 +1,7 @@
 /**
- * Which platform a command works on: the one that is named (which-platform.ts); else the one that runs on the state
- * directory; else that of the default profile; else one of its own, for the time of the command. A platform of its own holds the command's environment
- * when that is code that lies here; one that runs already is used if it holds the same code.
+ * Chooses the platform for a command: the named one (which-platform.ts); else the one that runs on the state directory;
+ * else that of the default profile; else an own platform that lives as long as the command. An own platform loads the
+ * command's environment if its code is local. A running platform is used if it holds the same code.
  */
 
 import { join } from "node:path";
@@ -25,64 +25,67 @@ import { LOCAL } from "./profiles.ts";
 import { defaultProfile, type Elsewhere, namedPlatform, type PlatformAsked, projectNamed } from "./which-platform.ts";
 
 export interface NamedEnvironment {
-  /** As it was typed. */
+  /** As the user typed it. */
   readonly reference: string;
-  /** What a platform is asked for: an id, or id@version. */
+  /** The name to request from a platform: an id, or id@version. */
   readonly name: string;
-  /** What lies here under its name; null for nothing. */
+  /** The local package with this name; null if there is none. */
   readonly here: EnvironmentPackage | null;
-  /** The same; null when it comes with Rollcall. */
+  /** The same package; null if it comes with Rollcall. */
   readonly own: EnvironmentPackage | null;
 }
 
 export interface BootOptions {
   /** Null for a platform that keeps nothing. */
   readonly directory: string | null;
-  /** Held beside those that come with Rollcall. */
+  /** Loaded in addition to those that come with Rollcall. */
   readonly environments?: readonly EnvironmentPackage[];
   readonly port?: number | undefined;
-  /** Where its store is to be. */
+  /** Where the platform stores its data. */
   readonly store?: "disk" | "memory" | undefined;
-  /** For a command that only reads: nothing is played, and nobody else finds it. */
+  /** For a command that only reads: the platform plays no rollouts, and no other command can find it. */
   readonly atRest?: boolean | undefined;
-  /** Ends the boot when Ctrl-C or the time of --timeout aborts it. */
+  /** Ends the boot when it is aborted by Ctrl-C or by --timeout. */
   readonly signal?: AbortSignal;
   readonly say: (line: string) => void;
 }
 
 export interface Connection {
   readonly client: RollcallClient;
-  /** The same key at work in another project. */
+  /** The same key in another project. */
   readonly inProject: (idOrName: string) => RollcallClient;
   readonly url: string;
-  /** The policy server beside it; a platform elsewhere has none. */
+  /** The policy server of a local platform; null for a remote platform. */
   readonly policyUrl: string | null;
-  /** Where commands keep what belongs to it: the state directory, also of a platform elsewhere. */
+  /** The folder where commands keep data of the platform: the state directory, also for a remote platform. */
   readonly directory: string;
-  /** The flags that name it once more, each after a space; empty where none is needed. */
+  /** The flags that name this platform in another command, each after a space; empty if none is needed. */
   readonly flags: string;
-  /** Of the profile it was named by; null without one. */
+  /** The profile that named the platform; null without one. */
   readonly profile: string | null;
-  /** What requests name as their project; undefined where none does. */
+  /** The project in requests; undefined if they have none. */
   readonly project: string | undefined;
-  /** Who the platform belongs to: it may outlive the command, or not, or not even leave its state. */
+  /**
+   * Whether the platform outlives the command (remote, running), ends with it (embedded), or does not even keep its
+   * state (ephemeral).
+   */
   readonly kind: "remote" | "running" | "embedded" | "ephemeral";
-  /** The environment the command was given, if it takes one. */
+  /** The environment argument of the command, if it takes one. */
   readonly environment: NamedEnvironment | null;
-  /** Resolves if the platform was ours and is gone. */
+  /** Resolves if the command's own platform is lost. */
   readonly lost: Promise<Error>;
   close(): Promise<void>;
 }
 
 export interface ConnectOptions extends PlatformAsked {
   readonly ephemeral: boolean;
-  /** The environment the command was given: an id, a folder, the name of an installed package. */
+  /** The environment argument of the command: an id, a folder or the name of an installed package. */
   readonly environment?: string | undefined;
-  /** Of a platform of its own. */
+  /** For an own platform. */
   readonly port?: number | undefined;
-  /** Nothing is to change: a platform of its own plays nothing meanwhile. */
+  /** The command changes nothing: an own platform plays no rollouts. */
   readonly reads?: boolean;
-  /** Aborted by Ctrl-C or the time of --timeout: ends the boot of a platform of its own, and the wait for the directory. */
+  /** Aborted by Ctrl-C or by --timeout: ends the boot of an own platform, and the wait for the directory. */
   readonly signal: AbortSignal;
   readonly say: (line: string) => void;
 }
@@ -108,7 +111,7 @@ export async function connect({ say, ...options }: ConnectOptions): Promise<Conn
   return "own" in found ? found.own : await useOrEmbed(found.running, environment, { port, signal, say });
 }
 
-/** A platform of its own where the running one holds other code of the environment. */
+/** Uses the running platform, or boots an own one if the running one holds other code of the environment. */
 async function useOrEmbed(
   running: Running,
   environment: NamedEnvironment | null,
@@ -142,11 +145,11 @@ async function connectTo(
   return connection;
 }
 
-/** A directory that is in use is asked again so often and for so long: a command that only reads is soon done with it. */
+/** How often, and for how long, a directory that is in use is checked again: a command that only reads ends soon. */
 const LOOK_AGAIN_MS = 250;
 const IN_USE_MS = 60_000;
 
-/** The platform that runs there, or one of our own. Who boots or reads there at this moment is waited for. */
+/** The platform that runs on the directory, or an own one. Waits for another process that boots or reads there. */
 async function runningOrOwn(
   directory: string,
   { signal, say, project }: Pick<ConnectOptions, "signal" | "say" | "project">,
@@ -170,7 +173,7 @@ async function runningOrOwn(
 }
 
 interface Running extends Connection {
-  /** The code it was started with; absent where it does not say. */
+  /** The build that it was started with; undefined if its ready file does not have it. */
   readonly build: string | undefined;
 }
 
@@ -181,7 +184,7 @@ async function runningOn(directory: string, project: string | undefined): Promis
   return { ...connectionOf("running", ready, null, project), build: ready.build };
 }
 
-/** It plays by the code it was started with, whatever was changed here since. */
+/** The running platform uses the code it was started with, even if the code here has changed since. */
 function sayOtherBuild({ url, build }: Running, { name }: NamedEnvironment, say: (line: string) => void): void {
   if (build === undefined || build === sourcesHash(PACKAGE_ROOT)) return;
   say(
@@ -209,7 +212,7 @@ export function clientsOf(baseUrl: string, apiKey: string, project: string | und
   return { client: inProject(project), inProject };
 }
 
-/** One elsewhere says which code of an environment it holds, and nothing of the rest. */
+/** A remote platform reports the code of the environment, but not the build of the rest. */
 async function sayOtherCode({ client, url, environment }: Connection, say: (line: string) => void): Promise<void> {
   const here = environment?.here ?? null;
   if (here === null) return;
@@ -244,7 +247,7 @@ async function embed(
   };
 }
 
-/** Boots a platform in this process. Miniflare and wrangler are loaded only here: they take a second. */
+/** Boots a platform in this process. Miniflare and wrangler are loaded only here because they take a second. */
 export async function boot(options: BootOptions): Promise<Platform> {
   const { bootPlatform } = await import("../local/platform.ts");
   const { DirectoryInUse } = await import("../local/directory-lock.ts");
@@ -252,7 +255,7 @@ export async function boot(options: BootOptions): Promise<Platform> {
     return await bootPlatform(options);
   } catch (error) {
     if (options.signal?.aborted) throw endBy(options.signal);
-    // The environment is at fault, or the disk, not the platform.
+    // The environment or the disk is at fault, not the platform.
     if (error instanceof NoEnvironmentPackage || error instanceof DirectoryUnusable) throw error;
     const inUse = error instanceof DirectoryInUse;
     throw new CommandError(EXIT.unreachable, {
@@ -264,8 +267,8 @@ export async function boot(options: BootOptions): Promise<Platform> {
 }
 
 /**
- * What the environment argument of a command means. First come the environments that come with Rollcall, then folders
- * and installed packages; any other name is left to the platform, which may hold it.
+ * Resolves the environment argument of a command: first the environments that come with Rollcall, then folders and
+ * installed packages. Any other name is left to the platform, which may have it.
  */
 export function nameEnvironment(reference: string, cwd: string): NamedEnvironment {
   const ours = environmentPackagesIn(join(PACKAGE_ROOT, "environments"));
@@ -280,7 +283,7 @@ export function nameEnvironment(reference: string, cwd: string): NamedEnvironmen
   return { reference, name, here: own, own };
 }
 
-/** The packages a platform is to hold beside those that come with Rollcall. */
+/** The packages that a platform loads in addition to those that come with Rollcall. */
 export function ownEnvironments(references: readonly string[], cwd: string): EnvironmentPackage[] {
   const ours = environmentPackagesIn(join(PACKAGE_ROOT, "environments"));
   const found = references.map((reference) => {
@@ -293,7 +296,10 @@ export function ownEnvironments(references: readonly string[], cwd: string): Env
   throw usageError(`--env: two environments are called ${twice.id}: rename one of them`, "env");
 }
 
-/** The package itself, or ours when it is one of ours. An id of ours for other code is refused. */
+/**
+ * The package itself, or Rollcall's package if it is the same one. Refuses other code with the id of a Rollcall
+ * environment.
+ */
 function refuseSameId(environment: EnvironmentPackage, ours: readonly EnvironmentPackage[]): EnvironmentPackage {
   const same = ours.find(({ id }) => id === environment.id);
   if (same === undefined) return environment;

@@ -1,6 +1,6 @@
 /**
- * `--dataset`: a file of rows, or a dataset the platform has. Rows travel with the run while they are few; a file that
- * would make the request too large is uploaded first and named by the run.
+ * `--dataset`: a file of rows, or a dataset of the platform. A few rows are sent in the request for the run; a file
+ * that would make the request too large is uploaded first, and the run names it.
  */
 import { createReadStream, statSync } from "node:fs";
 import type { EvalRequestInput } from "../contract/eval-request.ts";
@@ -10,10 +10,10 @@ import { jsonObject, readText } from "./argument-values.ts";
 import { countText } from "./terminal/format.ts";
 
 export type DatasetArgument =
-  /** By id or name. */
+  /** An id or a name. */
   | { readonly kind: "uploaded"; readonly name: string }
   | { readonly kind: "rows"; readonly file: string; readonly rows: Record<string, unknown>[] }
-  /** Too large to travel with a run: nobody has read it yet. */
+  /** Too large for the request; not yet read. */
   | { readonly kind: "file"; readonly file: string };
 
 export function datasetArgument(text: string): DatasetArgument {
@@ -25,12 +25,15 @@ export function datasetArgument(text: string): DatasetArgument {
   return { kind: "rows", file: text, rows: readRows(text) };
 }
 
-/** A folder of that name is none: an uploaded dataset may be called as it is. */
+/** A folder does not count: an uploaded dataset may have the same name. */
 function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 }
 
-/** What stands in the request while it is completed; a file is named, and uploaded only once the rest is known good. */
+/**
+ * The dataset in the request while the request is completed. A file has only its name here; it is uploaded once the
+ * rest of the request is valid.
+ */
 export function datasetInRequest(dataset: DatasetArgument): EvalRequestInput["dataset"] {
   switch (dataset.kind) {
     case "uploaded":
@@ -45,11 +48,11 @@ export function datasetInRequest(dataset: DatasetArgument): EvalRequestInput["da
 interface UploadOptions {
   readonly client: RollcallClient;
   readonly say: (line: string) => void;
-  /** Aborted, the upload ends and nothing is kept of it. */
+  /** When it is aborted, the upload stops and the platform keeps none of it. */
   readonly signal: AbortSignal;
 }
 
-/** The request as it can be sent: uploads the rows where they are too many to travel with it. */
+/** The request in its final form: uploads the rows if they are too many for the request. */
 export async function withUploadedRows(
   request: EvalRequestInput,
   dataset: DatasetArgument | null,

@@ -1,4 +1,4 @@
-/** How a command ends: exit codes, and the errors that carry one. */
+/** Defines how a command ends: exit codes, and the errors that carry one. */
 import type { ErrorDetails } from "../contract/api-error.ts";
 import { DirectoryUnusable } from "../local/directory-unusable.ts";
 import { NoEnvironmentPackage } from "../local/environment-package.ts";
@@ -6,7 +6,7 @@ import { ApiRequestError } from "../sdk/request-error.ts";
 
 export const EXIT = {
   good: 0,
-  /** Done, and the result is bad: the run did not complete. */
+  /** The command finished, but the result is bad: the run did not complete. */
   bad: 1,
   usage: 2,
   gate: 3,
@@ -17,7 +17,7 @@ export const EXIT = {
 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** What `--json` prints instead of a result. */
+/** The object that `--json` prints instead of a result. */
 interface Failure extends ErrorDetails {
   readonly code: string;
   readonly message: string;
@@ -25,7 +25,7 @@ interface Failure extends ErrorDetails {
   readonly type: string;
 }
 
-/** Ends the command with this exit code and these words. */
+/** Ends the command with this exit code and this message. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
   readonly exit: ExitCode;
@@ -57,7 +57,7 @@ export function unreachable(message: string, cause: unknown): CommandError {
   });
 }
 
-/** `goOn` says how what was begun goes on. */
+/** `goOn` says how to continue what was started. */
 export function interruption(goOn = ""): CommandError {
   return new CommandError(EXIT.interrupted, {
     code: "interrupted",
@@ -66,7 +66,7 @@ export function interruption(goOn = ""): CommandError {
   });
 }
 
-/** `signal` is aborted by Ctrl-C, or by the time of --timeout. */
+/** `signal` was aborted by Ctrl-C or by --timeout. */
 export function endBy(signal: AbortSignal, goOn?: string): CommandError {
   return isNamed(signal.reason, "TimeoutError") ? timeIsUp(goOn) : interruption(goOn);
 }
@@ -79,7 +79,7 @@ function timeIsUp(goOn = ""): CommandError {
   });
 }
 
-/** What failed, as a command's end. Anything unforeseen keeps its stack for the report on stderr. */
+/** The CommandError for a failure. An unexpected error keeps its stack for the report on stderr. */
 export function asCommandError(thrown: unknown): CommandError {
   if (thrown instanceof CommandError) return thrown;
   if (thrown instanceof FailedOn) {
@@ -93,7 +93,7 @@ export function asCommandError(thrown: unknown): CommandError {
     const { code, message } = thrown;
     return new CommandError(EXIT.unreachable, { code, message, type: "platform_error" });
   }
-  // The words of `parseArgs` name the flag already.
+  // The messages of `parseArgs` already name the flag.
   if (thrown instanceof TypeError && "code" in thrown && isParseCode(thrown.code)) {
     return usageError(thrown.message);
   }
@@ -106,14 +106,14 @@ export function asCommandError(thrown: unknown): CommandError {
   return new CommandError(EXIT.bad, { code: "internal", message, type: "internal_error" });
 }
 
-/** Where a command was at work, for the words that say what to do. */
+/** The platform and the profile that a command used, for the advice in an error. */
 interface Place {
   readonly url: string;
-  /** Whose key it was; null: that of ROLLCALL_API_KEY, or the state directory's. */
+  /** The profile of the key; null for the key of ROLLCALL_API_KEY or of the state directory. */
   readonly profile: string | null;
 }
 
-/** What a platform refused, or that it did not answer, and which one it was. */
+/** A platform refused a request or did not answer; it holds which platform that was. */
 class FailedOn extends Error {
   override readonly name = "FailedOn";
   readonly place: Place;
@@ -126,7 +126,7 @@ class FailedOn extends Error {
   }
 }
 
-/** The same failure with where it happened, if that helps to say what to do. */
+/** The same failure with its platform, if that helps to say what to do. */
 export function failedOn({ url, profile }: Place, thrown: unknown): unknown {
   const helps = thrown instanceof ApiRequestError || isUnanswered(thrown);
   return helps ? new FailedOn({ url, profile }, thrown) : thrown;
@@ -159,7 +159,7 @@ function hintOf({ status, code, param, requestId }: ApiRequestError, profile: st
   return status >= 500 && requestId !== null ? ` (request ${requestId})` : "";
 }
 
-/** What is aborted rejects with a DOMException, or, of Node's own modules, with an Error that is none. */
+/** An aborted call rejects with a DOMException, or, in Node's own modules, with a plain Error. */
 function isNamed(thrown: unknown, name: string): boolean {
   return thrown instanceof Error && thrown.name === name;
 }

@@ -1,23 +1,23 @@
-/** Follows a run to its end. The event stream says when to look; what is shown is always the run as read. */
+/** Follows a run to its end. The event stream says when to read the run; the output always shows the run as read. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { isTerminalEvent } from "../contract/event-names.ts";
 import type { RolloutFinished, RunView } from "../contract/run.ts";
 import type { RollcallClient } from "../sdk/client.ts";
 import { ApiRequestError } from "../sdk/request-error.ts";
 
-/** A run is read at most this often while it goes on. */
+/** The run is read at most once in this time while it is in progress. */
 const READ_EVERY_MS = 500;
 const FINAL_READS = 60;
 
 interface FollowOptions {
   readonly signal: AbortSignal;
-  /** Called with the ended run last. */
+  /** The last call has the ended run. */
   readonly onProgress: (run: RunView) => void;
-  /** Once for each rollout, those that ended before included, as far back as the platform keeps events. */
+  /** Called once for each rollout, including those that ended earlier, as far back as the platform keeps events. */
   readonly onFinished?: (rollout: RolloutFinished) => void;
 }
 
-/** The ended run. Throws the signal's reason when aborted; the run goes on then. */
+/** The ended run. Throws the signal's reason when it is aborted; the run then continues. */
 export async function followRun(
   client: RollcallClient,
   runId: string,
@@ -51,7 +51,7 @@ export function hasEnded(run: RunView): boolean {
   return run.status === "completed" || run.status === "failed" || run.status === "cancelled";
 }
 
-/** Null while the platform is being started again; whoever follows a run decides when to give up. */
+/** Null while the platform restarts; the caller decides when to give up. */
 export async function ifUp<T>(read: () => Promise<T>): Promise<T | null> {
   try {
     return await read();

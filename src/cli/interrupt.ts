@@ -1,18 +1,19 @@
 /**
- * Ctrl-C, SIGTERM and SIGHUP: the first asks the command to stop, a second one stops it at once. The end of the npm that
- * started it counts as the first: npm passes no SIGHUP on, and SIGTERM only to the shell between, which just ends.
+ * Handles Ctrl-C, SIGTERM and SIGHUP: the first signal asks the command to stop, the second stops it at once. The exit
+ * of the npm process that started the command counts as the first signal: npm does not pass SIGHUP on, and it passes
+ * SIGTERM only to the shell in between, which just exits.
  */
 import { EXIT } from "./exit.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-/** npm and a terminal may both pass one Ctrl-C on; what comes this soon is the same press. */
+/** npm and a terminal may both pass on one Ctrl-C; signals within this time count as the same press. */
 const SAME_PRESS_MS = 500;
 
-/** npm's names for what `npm start` and `npx` run; any other script may well leave a platform behind. */
+/** npm's names for the scripts of `npm start` and `npx`; any other script may intend to leave a platform running. */
 const NPM_STAYS = ["start", "npx"];
 const LOOK_FOR_NPM_EVERY_MS = 500;
 
-/** Aborted by the first signal. `dispose` gives the signals back to the system. */
+/** Aborted by the first signal. `dispose` restores the default handling of signals. */
 export interface Interrupt extends Disposable {
   readonly signal: AbortSignal;
 }
@@ -26,7 +27,7 @@ export function catchInterrupts(): Interrupt {
       first = now;
       controller.abort();
     } else if (now - first > SAME_PRESS_MS) {
-      // workerd is ended by an exit handler of Miniflare's.
+      // An exit handler of Miniflare ends workerd.
       process.exit(EXIT.interrupted);
     }
   };
@@ -41,7 +42,7 @@ export function catchInterrupts(): Interrupt {
   };
 }
 
-/** A process whose parent ends gets another one. */
+/** A process gets another parent when its parent ends. */
 function watchNpm(onGone: () => void): NodeJS.Timeout | undefined {
   if (!NPM_STAYS.includes(process.env["npm_lifecycle_event"] ?? "")) return undefined;
   const { ppid } = process;
@@ -51,7 +52,7 @@ function watchNpm(onGone: () => void): NodeJS.Timeout | undefined {
   return setInterval(look, LOOK_FOR_NPM_EVERY_MS).unref();
 }
 
-/** What ends a command early. */
+/** The signals that end a command early. */
 export interface Ends {
   readonly interrupt: AbortSignal;
   /** Null without --timeout. */

@@ -1,4 +1,4 @@
-/** Rows as JSON lines, as they come: to stdout, or to a file. A text goes to a file by the same rules. */
+/** Writes rows as JSON lines while they arrive, to stdout or to a file. Text is written to a file by the same rules. */
 import { once } from "node:events";
 import { createWriteStream, renameSync, statSync, writeFileSync } from "node:fs";
 import { finished } from "node:stream/promises";
@@ -6,8 +6,8 @@ import { usageError } from "./exit.ts";
 import { isBrokenPipe } from "./terminal/terminal.ts";
 
 /**
- * How many rows there were. `flag` names the file in the error when it cannot be written. Until it has all of them it is
- * named `.partial`, so that no half of it looks whole, and what stood there before stays until then.
+ * Returns the number of rows. `flag` names the file in the error if it cannot be written. Until the file is complete it
+ * is named `.partial`, so that an incomplete file does not look complete, and the old file stays until then.
  */
 export async function writeLines(rows: AsyncIterable<object>, file: string, flag: string): Promise<number> {
   if (!mayBeReplaced(file)) return await writeFile(rows, file, flag);
@@ -18,8 +18,8 @@ export async function writeLines(rows: AsyncIterable<object>, file: string, flag
 }
 
 /**
- * The same behind the whole lines that an earlier attempt left in `file.partial`: `rows` are those that come after them. How
- * many rows were added.
+ * The same, after the complete lines that an earlier attempt left in `file.partial`: `rows` are those that come after
+ * them. Returns the number of rows that were added.
  */
 export async function goOnWritingLines(rows: AsyncIterable<object>, file: string, flag: string): Promise<number> {
   const partial = `${file}.partial`;
@@ -28,7 +28,7 @@ export async function goOnWritingLines(rows: AsyncIterable<object>, file: string
   return added;
 }
 
-/** A text as a file, under the same rules. */
+/** Writes a text to a file by the same rules. */
 export function writeText(text: string, file: string, flag: string): void {
   const partial = mayBeReplaced(file) ? `${file}.partial` : file;
   try {
@@ -39,7 +39,7 @@ export function writeText(text: string, file: string, flag: string): void {
   }
 }
 
-/** Not a pipe or a device. */
+/** False for a pipe or a device. */
 function mayBeReplaced(file: string): boolean {
   return statSync(file, { throwIfNoEntry: false })?.isFile() ?? true;
 }
@@ -56,7 +56,7 @@ async function writeFile(rows: AsyncIterable<object>, file: string, flag: string
   return written;
 }
 
-/** To stdout: a row a line, or, with --json, all of them as one object. */
+/** Prints to stdout: a row per line, or all rows as one object with --json. */
 export async function printLines(rows: AsyncIterable<object>, json: boolean): Promise<void> {
   await writeAll(json ? listLines(rows) : jsonLines(rows), process.stdout);
 }
@@ -71,7 +71,7 @@ async function writeAll(texts: AsyncIterable<string>, stream: NodeJS.WritableStr
   return written;
 }
 
-/** Resolves when there is room, and when nobody reads any more. */
+/** Resolves when the stream can take more, and when its reader has gone. */
 async function waitForRoom(stream: NodeJS.WritableStream): Promise<void> {
   try {
     await once(stream, "drain");
@@ -84,7 +84,7 @@ async function* jsonLines(rows: AsyncIterable<object>): AsyncGenerator<string> {
   for await (const row of rows) yield `${JSON.stringify(row)}\n`;
 }
 
-/** The same as one object, without holding it. */
+/** The lines of one JSON object with all rows, without holding them in memory. */
 async function* listLines(rows: AsyncIterable<object>): AsyncGenerator<string> {
   yield '{"object":"list","data":[';
   let first = true;

@@ -1,6 +1,6 @@
 /**
- * Whether ledgers are right: each adds up, and with `deep` every rollout was charged what is stored of it. What was done a
- * moment ago may be on its way to the books still: it is waited for as long as is said.
+ * Checks ledgers: each must add up, and with `deep` every rollout must have been charged what its stored usage costs.
+ * Recent charges may not be in the ledger yet: they are waited for as long as the caller allows.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LedgerVerification } from "../billing/wire.ts";
@@ -8,7 +8,7 @@ import type { RollcallClient } from "../sdk/client.ts";
 
 const LOOK_EVERY_MS = 500;
 
-/** Where a ledger is asked about. */
+/** The platform and organisation whose ledgers are checked. */
 export interface LedgerPlace {
   readonly client: RollcallClient;
   readonly inProject: (id: string) => RollcallClient;
@@ -16,10 +16,10 @@ export interface LedgerPlace {
 }
 
 export interface LedgersAsked {
-  /** Ids; for an operator any. Null: the key's own. */
+  /** Ids; an operator may name any. Null for the key's own organisation. */
   readonly organizations: readonly string[] | null;
   readonly deep: boolean;
-  /** For what is not in the books yet. */
+  /** How long to wait for charges that are not in the ledger yet. */
   readonly waitMs: number;
   readonly say: (line: string) => void;
 }
@@ -36,10 +36,10 @@ export interface LedgerFindings {
   readonly ok: boolean;
   readonly organizations: number;
   readonly entries: number;
-  /** By organisation. */
+  /** The balances by organisation. */
   readonly balance_micros: Readonly<Record<string, number>>;
   readonly differences: readonly Difference[];
-  /** Ends without an entry; only `deep` looks for them. */
+  /** Ended rollouts without a journal entry; only `deep` looks for them. */
   readonly undrained: number;
   readonly rollouts_checked: number;
 }
@@ -65,7 +65,7 @@ async function lookOnce(place: LedgerPlace, { organizations, deep }: LedgersAske
     all.entries += found.entries;
     differences.push(...differencesOf(found));
   }
-  // A key reads rollouts of its own organisation only.
+  // A key reads only the rollouts of its own organisation.
   for (const run of deep ? await runsOf(place) : []) {
     const { checked, unsettled, found } = await chargesOf(place, run);
     all.rollouts_checked += checked;

@@ -1,6 +1,6 @@
 /**
- * Commands that talk to a platform: each connects, is ended by Ctrl-C and by --timeout, and closes what it opened. A
- * command that asks something and is done prints one reply; what the platform was asked to do it may still do.
+ * Runs commands that talk to a platform: each connects, is ended by Ctrl-C and by --timeout, and closes what it opened.
+ * A command that makes one request prints one reply and ends; the platform may still work on the request.
  */
 import type { CallOptions, Page, RollcallClient } from "../sdk/client.ts";
 import { type Command, type CommandLine, type CommandSpec, command, PLATFORM_FLAGS } from "./command-line.ts";
@@ -14,9 +14,9 @@ export interface ConnectArguments extends Omit<ConnectOptions, "signal" | "say">
 }
 
 /**
- * What boots and finds platforms, loaded when it is needed: neither --help nor a command that is wrongly called waits for
- * it. The import has a function of its own: in a function with `using` the compiler leaves the name `./connect.ts` as it
- * is, and the package, which has `./connect.js`, would not find it.
+ * Loads the code that boots and finds platforms only when it is needed, so that --help and usage errors are fast. The
+ * import has its own function because the compiler does not rewrite `./connect.ts` in a function with `using`; the
+ * package, which has `./connect.js`, would not find it.
  */
 export function loadConnect() {
   return import("./connect.ts");
@@ -35,7 +35,7 @@ export async function withConnection<T>(
   const connection = await connect({
     ...options,
     signal: firstOf(ends),
-    // Ctrl-C reaches workerd, too: that it is started again need not be told to somebody who is leaving.
+    // Ctrl-C also reaches workerd: do not report its restart to a user who is leaving.
     say: (line) => {
       if (!interrupt.signal.aborted) say(line);
     },
@@ -49,7 +49,7 @@ export async function withConnection<T>(
   }
 }
 
-/** What a command line says of the platform it is for. */
+/** The flags of a command line that choose its platform. */
 export function platformAsked(line: CommandLine<Exclude<keyof typeof PLATFORM_FLAGS, "json">>) {
   return {
     platform: line.text("platform"),
@@ -61,32 +61,32 @@ export function platformAsked(line: CommandLine<Exclude<keyof typeof PLATFORM_FL
 
 export interface Session {
   readonly client: RollcallClient;
-  /** The same key at work in another project. */
+  /** The same key in another project. */
   readonly inProject: (idOrName: string) => RollcallClient;
   /** The platform's address. */
   readonly url: string;
-  /** The flags that a command shown to the user needs to find the same platform, each after a space. */
+  /** The flags that let a suggested command find the same platform, each after a space. */
   readonly flags: string;
-  /** Name of the profile by which the platform was found; null without one. */
+  /** The name of the profile that named the platform; null without one. */
   readonly profile: string | null;
-  /** What requests name as their project; undefined where none does. */
+  /** The project in requests; undefined if they have none. */
   readonly project: string | undefined;
-  /** Aborted by Ctrl-C and when the time is up. */
+  /** Aborted by Ctrl-C and by --timeout. */
   readonly signal: AbortSignal;
   readonly term: Terminal;
 }
 
-/** What a command says at its end. */
+/** The output of a command at its end. */
 export interface Reply {
-  /** The object of --json; absent where the command has printed what it found. */
+  /** The object of --json; absent if the command has already printed its result. */
   readonly json?: object;
-  /** The same for a person. */
+  /** The same as text. */
   readonly text?: () => string;
-  /** Of a command that did what it was asked: 0 unless it says otherwise. */
+  /** The exit code of a successful command; 0 by default. */
   readonly exit?: ExitCode | undefined;
 }
 
-/** `goOn` says how to go on when it is interrupted, or its time is up. */
+/** `goOn` says how to continue after an interruption or --timeout. */
 export function onPlatform(
   line: CommandLine<keyof typeof PLATFORM_FLAGS>,
   work: (session: Session) => Promise<Reply>,
@@ -113,14 +113,14 @@ export function onPlatform(
 interface Question<Name extends string, Found extends object>
   extends Pick<CommandSpec, "takes" | "says" | "more" | "reads"> {
   readonly name: Name;
-  /** The one argument, in words: "a run". */
+  /** The argument in words: "a run". */
   readonly what: string;
   readonly ask: (client: RollcallClient, id: string, options: CallOptions) => Promise<Found>;
   readonly text: (found: Found, term: Terminal, id: string) => string;
   readonly exit?: (found: Found) => ExitCode;
 }
 
-/** A command that asks the platform one question about the thing its argument names, and prints the answer. */
+/** A command that makes one request about the resource that its argument names, and prints the answer. */
 export function question<const Name extends string, Found extends object>(
   asked: Question<Name, Found>,
 ): Command & { readonly name: Name } {
@@ -138,7 +138,7 @@ export function question<const Name extends string, Found extends object>(
   });
 }
 
-/** A list in the API's own envelope: at most `limit` of what comes. `has_more` says whether there was more. */
+/** Collects a list in the API's own envelope: at most `limit` items. `has_more` says whether there are more. */
 export async function gather<T extends { readonly id: string }>(
   items: AsyncIterable<T>,
   limit = Number.POSITIVE_INFINITY,

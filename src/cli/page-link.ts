@@ -1,4 +1,4 @@
-/** Links that open the web page of a platform, signed in; and the browser that opens one. */
+/** Makes links that open the web page of a platform, signed in, and opens them in a browser. */
 import { spawn } from "node:child_process";
 import { constants } from "node:fs";
 import { access } from "node:fs/promises";
@@ -8,18 +8,18 @@ import type { CallOptions, RollcallClient } from "../sdk/client.ts";
 import { usageError } from "./exit.ts";
 
 export interface PageLink {
-  /** It holds a one-time code: good once, and until `expires_at` (seconds). */
+  /** It holds a code that works once, until `expires_at` (seconds). */
   readonly url: string;
   readonly expires_at: number;
 }
 
-/** A link that signs a browser in as the client's key, and leads to the path. */
+/** A link that signs a browser in with the client's key and opens the path. */
 export async function pageLink(client: RollcallClient, path: string, options: CallOptions = {}): Promise<PageLink> {
   const { url, expires_at } = await client.sessions.createCode(options);
   return { url: path === "/" ? url : `${url}&to=${path}`, expires_at };
 }
 
-/** The page of a run or a rollout, by its id; of all runs without one. */
+/** The page of a run or a rollout, by its id; without an id, the page of all runs. */
 export function pathOf(id: string | undefined): string {
   if (id === undefined) return "/";
   if (/^run_\w+$/.test(id)) return runPage(id);
@@ -30,11 +30,11 @@ export function pathOf(id: string | undefined): string {
 interface Surroundings {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly platform: string;
-  /** Whether a person looks at what is printed. */
+  /** Whether the output goes to a terminal. */
   readonly isTTY: boolean;
 }
 
-/** What opens addresses here; null where nobody watches, in CI, and where there is no screen or no opener. */
+/** The program that opens URLs here; null without a terminal, in CI, and without a screen or such a program. */
 export async function openerOf({ env, platform, isTTY }: Surroundings): Promise<string | null> {
   if (!isTTY || env["CI"] || env["SSH_CONNECTION"]) return null;
   if (platform === "darwin") return "/usr/bin/open";
@@ -53,7 +53,7 @@ async function isProgram(file: string): Promise<boolean> {
   );
 }
 
-/** True once the opener runs; what becomes of it is not waited for. */
+/** True once the program has started; does not wait for its end. */
 export function openBrowser(opener: string, url: string): Promise<boolean> {
   const child = spawn(opener, [url], { stdio: "ignore", detached: true });
   return new Promise((resolve) => {

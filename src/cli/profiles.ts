@@ -1,9 +1,9 @@
 /**
- * Profiles: platforms a person has logged in to, in a file of the user's own.
+ * Profiles: the platforms that a user has logged in to, in a file in the user's settings.
  *
- * Invariants. The file holds keys: its owner alone may read it, and one that others can read is refused rather than used.
- * It is replaced in one step, so a command that is killed leaves the old profiles or the new ones. A draft that a kill
- * left behind is as private as the file.
+ * Invariants: the file holds keys, so only its owner may read it; a file that others can read is refused. It is
+ * replaced in one step, so a killed command leaves either the old profiles or the new ones. A draft that a killed
+ * command leaves behind has the same permissions.
  */
 import { mkdirSync, statSync } from "node:fs";
 import { homedir } from "node:os";
@@ -13,7 +13,7 @@ import { readIfThere, replaceFile } from "../local/directory-lock.ts";
 import { usageError } from "./exit.ts";
 
 export const DEFAULT_PROFILE = "default";
-/** No profile: the platform of the state directory, whatever profiles there are. */
+/** Not a profile: always the platform of the state directory. */
 export const LOCAL = "local";
 
 const Profile = z.object({
@@ -30,14 +30,17 @@ const OWNER_ONLY = 0o700;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** ROLLCALL_CONFIG, else `rollcall/config.json` where the user's settings are. */
+/** ROLLCALL_CONFIG, else `rollcall/config.json` in the folder of the user's settings. */
 export function configFile(environment: Environment): string {
   const { ROLLCALL_CONFIG: own, XDG_CONFIG_HOME: folder } = environment;
   if (own) return resolve(own);
   return join(folder || join(homedir(), ".config"), "rollcall", "config.json");
 }
 
-/** Every profile by its name; none where there is no file. Throws a usage error when others can read it, or nobody. */
+/**
+ * Every profile by its name; empty if there is no file. Throws a usage error if others can read the file, or if it
+ * cannot be read.
+ */
 export function readProfiles(file: string): Readonly<Record<string, Profile>> {
   const text = readIfThere(file);
   if (text === null) return {};
@@ -50,7 +53,7 @@ export function readProfiles(file: string): Readonly<Record<string, Profile>> {
   throw usageError(`${file} is not a valid rollcall profile file: fix it, or remove it and log in`, "ROLLCALL_CONFIG");
 }
 
-/** Undefined where no profile is called so. */
+/** Undefined if no profile has this name. */
 export function findProfile(file: string, name: string): Profile | undefined {
   const profiles = readProfiles(file);
   return Object.hasOwn(profiles, name) ? profiles[name] : undefined;
@@ -65,7 +68,7 @@ function jsonOrNothing(text: string): unknown {
   }
 }
 
-/** Puts a profile in the place of the one of this name; null takes it away. */
+/** Replaces the profile of this name, or adds it; null removes it. */
 export function keepProfile(file: string, name: string, profile: Profile | null): void {
   const { [name]: _before, ...others } = readProfiles(file);
   const profiles = profile === null ? others : { ...others, [name]: profile };
@@ -73,14 +76,14 @@ export function keepProfile(file: string, name: string, profile: Profile | null)
   replaceFile(file, `${JSON.stringify({ profiles }, null, 2)}\n`);
 }
 
-/** Throws where a profile could not be kept: before a key is asked for that is said once. */
+/** Throws if a profile could not be saved; called before requesting a key that is shown only once. */
 export function checkCanKeep(file: string): void {
   const profiles = readProfiles(file);
   mkdirSync(dirname(file), { recursive: true, mode: OWNER_ONLY });
   replaceFile(file, `${JSON.stringify({ profiles }, null, 2)}\n`);
 }
 
-/** A name a profile may have, of `--profile` or ROLLCALL_PROFILE. */
+/** The profile name of `--profile` or ROLLCALL_PROFILE, checked. */
 export function profileName(given: string | undefined, environment: Environment): string {
   const name = given ?? (environment["ROLLCALL_PROFILE"] || DEFAULT_PROFILE);
   if (name === LOCAL) {

@@ -1,4 +1,4 @@
-/** One command line from its words to its exit code. The process around it, its signals and its end are main.ts's. */
+/** Runs one command line, from its words to its exit code. main.ts handles the process, its signals and its end. */
 import { rollcallVersion } from "../local/package-root.ts";
 import { helpText, nearest } from "./command-line.ts";
 import { COMMANDS, findCommand } from "./commands.ts";
@@ -9,12 +9,12 @@ import { safeText } from "./terminal/text.ts";
 const NAME_COLUMN = 18;
 
 /**
- * Runs the command that `words` name (`["run", "list", "--json"]`). Never throws: what goes wrong stands on stderr, with
- * --json on stdout too, and in the exit code.
+ * Runs the command that `words` name (`["run", "list", "--json"]`). Never throws: an error is printed to stderr, with
+ * --json also to stdout, and sets the exit code.
  */
 export async function runCommand(words: readonly string[]): Promise<ExitCode> {
   try {
-    // `rollcall --json` names no command, and says so in JSON.
+    // `rollcall --json` names no command, and reports that in JSON.
     return await run(words.filter((word, at) => at > 0 || word !== "--json"));
   } catch (thrown) {
     const error = asCommandError(thrown);
@@ -23,7 +23,7 @@ export async function runCommand(words: readonly string[]): Promise<ExitCode> {
   }
 }
 
-/** The commands that begin with these words, a line each. */
+/** The commands that begin with these words, one per line. */
 function overview(words: readonly string[]): string {
   const group = words.map((word) => `${word} `).join("");
   const lines = COMMANDS.filter(({ name }) => name.startsWith(group)).map(({ name, says }) => {
@@ -76,10 +76,10 @@ function noSuchCommand(name: string, known: readonly string[]): CommandError {
 
 function report(error: CommandError, thrown: unknown, json: boolean): void {
   const { param } = error.failure;
-  // What was wrong with an id is plain; our own words name the flag already.
+  // An error about an id is clear without its param, and our own messages already name the flag.
   const plain = param === null || param === "id" || error === thrown;
   const where = plain || error.message.includes(param) ? "" : `${param}: `;
-  // A terminal has written ^C at the start of this line.
+  // A terminal has printed ^C at the start of this line.
   const start = error.exit === EXIT.interrupted && process.stderr.isTTY ? "\n" : "";
   process.stderr.write(`${start}rollcall: ${where}${safeText(error.message)}\n`);
   const foreseen = error === thrown || error.exit !== EXIT.bad;

@@ -1,11 +1,11 @@
 /**
- * The flags of the commands that make a run, after `vf-eval`'s where both have one. Apart from what the commands do:
- * a command's help is made from them, and what reads them is loaded only when the command is called.
+ * The flags of the commands that make a run, named as `vf-eval`'s flags are if both have one. They are kept apart from
+ * the commands' code because the help needs only the flags; the code is loaded only when the command is called.
  */
 import { EXPORT_FORMATS } from "../contract/export.ts";
 import { ARGS_FLAG, type Flags, PLATFORM_FLAGS } from "./command-line.ts";
 
-/** What says who plays what, and where, in a run of any kind. */
+/** Flags for the environment, the model and its endpoint, for a run of any kind. */
 export const PLAY_FLAGS = {
   model: { short: "m", value: "NAME", says: "the model's name at its endpoint" },
   "base-url": {
@@ -47,14 +47,14 @@ export const PLAY_FLAGS = {
   port: { value: "P", says: "port of a local platform; default 8787; if busy, the next free port" },
 } as const satisfies Flags;
 
-/** What says which run to make. */
+/** Flags for which run to make. */
 export const RUN_FLAGS = {
   "num-examples": { short: "n", value: "N", says: "number of tasks; -1 = all; default all, or 5 if they are endless" },
   "rollouts-per-example": { short: "r", value: "N", says: "default 1" },
   ...PLAY_FLAGS,
 } as const satisfies Flags;
 
-/** What says which rows for training are made of a run. */
+/** Flags for which rows for training are made from a run. */
 export const EXPORT_FLAGS = {
   format: {
     value: "FORMAT",
@@ -66,7 +66,7 @@ export const EXPORT_FLAGS = {
   dedupe: { says: "only the first of rollouts with the same text" },
 } as const satisfies Flags;
 
-/** What says how a policy is trained; `npm start` takes some of it, too. */
+/** Flags for how a policy is trained; `npm start` takes some of them too. */
 export const LEARNING_FLAGS = {
   "max-steps": { value: "N", says: "optimizer steps; default: known per environment" },
   "learning-rate": { value: "L", says: "learning rate of the embedded trainer; 0 = control: nothing is learnt" },

@@ -1,9 +1,9 @@
-/** Secrets a person hands over: typed on a terminal that does not show them, or read from stdin. Never from argv. */
+/** Reads secrets from the user: typed on a terminal that does not show them, or from stdin. Never from argv. */
 import { text } from "node:stream/consumers";
 import { interruption, usageError } from "./exit.ts";
 import { keyOf } from "./which-platform.ts";
 
-/** What is needed of a terminal's stdin. */
+/** The parts of a terminal's stdin that are used. */
 export interface TypedInput {
   setRawMode(raw: boolean): unknown;
   on(event: "data", listener: (part: Buffer | string) => void): unknown;
@@ -13,11 +13,11 @@ export interface TypedInput {
 }
 
 const CTRL_C = "\x03";
-/** With ctrl-D and enter. */
+/** Also Ctrl-D and Enter. */
 const ENDS = [CTRL_C, "\x04", "\r", "\n"];
 const RUB_OUT = ["\x7f", "\b"];
 
-/** `flag` is the one that says to read stdin; `what` names the secret: "key". */
+/** `flag` is the flag that selects stdin; `what` names the secret: "key". */
 export async function saidSecret(what: string, flag: string, fromStdin: boolean): Promise<string> {
   if (!fromStdin && !process.stdin.isTTY) {
     throw usageError(`--${flag}: no terminal to ask for the ${what}; send it on stdin with --${flag}`, flag);
@@ -28,7 +28,7 @@ export async function saidSecret(what: string, flag: string, fromStdin: boolean)
   return keyOf(secret, `the ${what}`);
 }
 
-/** A line that is typed, and shown nowhere. Throws an interruption on Ctrl-C, and where the terminal is closed. */
+/** Reads a typed line without showing it. Throws an interruption on Ctrl-C, and if the terminal is closed. */
 export async function askHidden(
   question: string,
   input: TypedInput,
@@ -55,7 +55,7 @@ export async function askHidden(
   }
 }
 
-/** What stands on the line after these letters, and the one that ended it; null while it goes on. */
+/** The text of these characters, and the character that ended the line; null if the line has not ended. */
 function readTyped(letters: string): [string, string | null] {
   let typed = "";
   for (const letter of letters) {

@@ -1,29 +1,29 @@
 /**
- * Which platform a command is for, by what was said: --platform; --profile; ROLLCALL_URL; ROLLCALL_PROFILE. Where none of
- * them says anything, the platform that runs on the state directory comes before the default profile, and that before a
- * platform of the command's own (connect.ts): who has no profile notices nothing of them.
+ * Finds the platform that a command names, in this order: --platform, --profile, ROLLCALL_URL, ROLLCALL_PROFILE. If
+ * none of them is given, connect.ts uses the platform that runs on the state directory, then the default profile, then
+ * the command's own platform. Profiles change nothing for a user who has none.
  */
 import { usageError } from "./exit.ts";
 import { configFile, DEFAULT_PROFILE, findProfile, LOCAL, type Profile, readProfiles } from "./profiles.ts";
 
-/** What a command line says of it. */
+/** The choice on the command line. */
 export interface PlatformAsked {
   readonly platform?: string | undefined;
   readonly profile?: string | undefined;
   readonly project?: string | undefined;
 }
 
-/** A platform that is not of the state directory. */
+/** A platform other than that of the state directory. */
 export interface Elsewhere {
   readonly url: string;
   readonly key: string;
-  /** Id or name; undefined: the key is for one project, or no project is asked about. */
+  /** An id or a name; undefined if the key is for one project, or if no project is involved. */
   readonly project: string | undefined;
-  /** Whose key it is; null: that of ROLLCALL_API_KEY. */
+  /** The profile of the key; null for the key of ROLLCALL_API_KEY. */
   readonly profile: string | null;
 }
 
-/** Null where nothing is named; LOCAL where the platform of the state directory is. */
+/** Null if none is named; LOCAL if the platform of the state directory is named. */
 export function namedPlatform(asked: PlatformAsked): Elsewhere | typeof LOCAL | null {
   const { platform, profile } = asked;
   if (platform !== undefined && profile !== undefined) {
@@ -42,10 +42,10 @@ export function defaultProfile(asked: PlatformAsked): Elsewhere | null {
   return profile === undefined ? null : elsewhereOf(DEFAULT_PROFILE, profile, asked);
 }
 
-/** Of --project or ROLLCALL_PROJECT. */
+/** The value of --project or ROLLCALL_PROJECT. */
 export function projectNamed({ project }: PlatformAsked): string | undefined {
   const named = project ?? (process.env["ROLLCALL_PROJECT"] || undefined);
-  // A header holds nothing else.
+  // A header can hold nothing else.
   if (named === undefined || /^[\x21-\x7e]+$/.test(named)) return named;
   throw usageError(`--project: not a valid project name: ${JSON.stringify(named)}`, "project");
 }
@@ -79,13 +79,16 @@ function elsewhereOf(name: string, { platform, key, project }: Profile, asked: P
   return { url: platformUrl(platform), key, project: chosen, profile: name };
 }
 
-/** The address as it was given; throws for what is none. */
+/** The URL as it was given; throws if it is not a URL. */
 export function platformUrl(url: string): string {
   if (/^https?:/i.test(url) && URL.canParse(url)) return url;
   throw usageError(`--platform: ${url} is not an http or https URL`, "platform");
 }
 
-/** The key itself. A header holds nothing else than a key may be, and the error of one that does would show it. */
+/**
+ * The key itself. A key has only characters that a header can hold; otherwise the error for the header would show the
+ * key.
+ */
 export function keyOf(key: string, name: string): string {
   if (/^[\x21-\x7e]+$/.test(key)) return key;
   throw usageError(`${name} is not a valid key: does it contain spaces or line breaks?`, name);

@@ -1,8 +1,8 @@
-/** What a page reads from its address and writes into it. */
+/** Reads a page's state from its URL and writes it back. */
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { useCallback } from "react";
 
-/** What pages keep in the address. Everything in it came from a link, so each page reads it with care. */
+/** The search parameters of the URL. Any link can set them, so each page validates them. */
 export type Search = Readonly<Record<string, string | undefined>>;
 
 /** A parameter of the path. */
@@ -12,8 +12,8 @@ export function useParam(name: "id" | "group"): string {
 }
 
 /**
- * The search of the address, and how to change some of it: what is undefined goes out of it. `replace` keeps the change
- * out of the browser's history, for what changes with every key.
+ * The search of the URL, and a function that changes some of it; an undefined value removes a parameter. `replace` adds
+ * no entry to the browser's history, for changes at every keystroke.
  */
 export function useAddress(): [Search, (changes: Search, options?: { readonly replace?: boolean }) => void] {
   const search: Search = useSearch({ strict: false });
@@ -21,7 +21,7 @@ export function useAddress(): [Search, (changes: Search, options?: { readonly re
   const change = useCallback(
     (changes: Search, { replace = true }: { readonly replace?: boolean } = {}) => {
       const next = (before: Search) => ({ ...before, ...changes });
-      // A list that is filtered keeps its place on the screen.
+      // A filtered list keeps its scroll position.
       navigate({ to: ".", search: next as never, replace, resetScroll: false }).catch(reportError);
     },
     [navigate],

@@ -1,6 +1,6 @@
 /**
- * Whether the page shows what was written down before (a report as one file, or behind a public link): then there is no
- * platform to ask, and what leads to other pages is plain text.
+ * Whether the page shows a stored report (as one file, or at a public link): then it sends no requests to the platform,
+ * and links to other pages are plain text.
  */
 import { createContext, useContext } from "react";
 

@@ -1,15 +1,15 @@
 /**
- * What a page leaves with an entry of the browser's history, for whoever comes back to it: where a list was, which of its
- * pages were known. It lives as long as the program does, and no longer than the entry.
+ * Stores a page's state with an entry of the browser's history, for a reader who comes back to it: the position of a
+ * list, and which of its pages were known. The state is in memory only, and is dropped with its history entry.
  */
 import type { RouterHistory } from "@tanstack/react-router";
 import { useRouter } from "@tanstack/react-router";
 import { useCallback, useState } from "react";
 
-/** Of each entry, by its place in the history. */
+/** The state of each entry, by its position in the history. */
 const kept = new Map<number, Map<string, unknown>>();
 
-/** A new entry takes the place of all that were before the reader went back. */
+/** A new entry replaces all entries after the one that the reader went back to. */
 export function forgetWithHistory(history: RouterHistory): void {
   history.subscribe(({ action, location }) => {
     if (action.type !== "PUSH") return;
@@ -19,7 +19,7 @@ export function forgetWithHistory(history: RouterHistory): void {
   });
 }
 
-/** What was kept under this name when the entry was shown before, and how to keep something now. */
+/** The value that was stored under this name when the entry was last shown, and a function that stores a new one. */
 export function useKept<Value>(name: string): readonly [Value | undefined, (value: Value) => void] {
   const { history } = useRouter();
   const [entry] = useState(() => history.location.state.__TSR_index);

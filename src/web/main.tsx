@@ -1,4 +1,4 @@
-/** The page that people look at: what the browser runs first. */
+/** The entry point of the page in the browser. */
 import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";

@@ -1,6 +1,6 @@
 /**
- * The program of a report as one file: the overview of a run, by the same components as the page, over what the file
- * holds. It asks nobody for anything, and its policy would not let it.
+ * The entry point of a report file: the overview of a run, with the same components as the page, from the data in the
+ * file. It sends no requests, and its content security policy would block them.
  */
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { createMemoryHistory, createRootRoute, createRouter, RouterProvider } from "@tanstack/react-router";

@@ -1,6 +1,6 @@
 /**
- * The routes, one for each path of `PAGES`. A page's code is loaded when it is opened; what a page keeps in the address
- * (filter, sort, tab, turn) is its search, so that a link shows what its sender saw.
+ * The routes, one for each path of `PAGES`. A page's code is loaded when it is opened. A page keeps its state (filter,
+ * sort, tab, turn) in the search of the URL, so that a link shows what its sender saw.
  */
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 import type { Search } from "./address.ts";
@@ -14,7 +14,7 @@ const rootRoute = createRootRoute({
   validateSearch: readSearch,
 });
 
-/** Text by text: `?turn=3` stays "3", and nothing is taken for JSON. */
+/** All values stay strings: `?turn=3` stays "3", and nothing is parsed as JSON. */
 function readSearch(given: Record<string, unknown>): Search {
   const said = Object.entries(given).filter(([, value]) => value !== undefined);
   return Object.fromEntries(said.map(([name, value]) => [name, String(value)]));
@@ -52,7 +52,7 @@ const routes = [
 export const router = createRouter({
   routeTree: rootRoute.addChildren(routes),
   defaultPreload: "intent",
-  // Long lists are virtual: each keeps its own place (kept.ts).
+  // Long lists are virtual: each restores its own position (kept.ts).
   scrollRestoration: true,
   parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
   stringifySearch: printSearch,

@@ -1,6 +1,6 @@
 /**
- * Stands between a program and the platform, and calls a test at chosen moments: before a request goes on, or before its
- * reply comes back. Whoever asked may be dead by then: what is passed on then goes nowhere.
+ * A proxy between a program and the platform, which calls a test at chosen moments: before it forwards a request, or
+ * before it returns the reply. If the caller has died by then, the reply goes nowhere.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -9,14 +9,14 @@ import type { AddressInfo } from "node:net";
 export interface Exchange {
   readonly method: string;
   readonly path: string;
-  /** Of the request. */
+  /** The body of the request. */
   readonly body: string;
 }
 
 export interface Watcher {
-  /** False: the request goes no further, and its caller hears nothing. */
+  /** False: the request is not forwarded, and its caller gets no answer. */
   readonly asked?: (exchange: Exchange) => boolean | Promise<boolean>;
-  /** False: the reply goes no further. */
+  /** False: the reply is not returned. */
   readonly replied?: (exchange: Exchange, status: number) => boolean | Promise<boolean>;
 }
 
@@ -32,7 +32,7 @@ export class CutProxy {
     });
   }
 
-  /** Its address; it listens from the first time it is asked for. */
+  /** Its URL; it listens from the first call on. */
   async url(): Promise<string> {
     if (!this.#server.listening) {
       this.#server.listen(0, "127.0.0.1");

@@ -1,4 +1,7 @@
-/** The trainer of examples/trainers/minimal on a real platform: it learns, exactly, and goes on after a kill. */
+/**
+ * The trainer of examples/trainers/minimal on a real platform: it learns, with exact logprobs, and continues after a
+ * kill.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -37,7 +40,7 @@ interface Step {
   readonly kl: number;
 }
 
-/** Resolves with what the trainer ended with; `heard` is told of each step. */
+/** Resolves with the trainer's exit code; `heard` is called with each step. */
 async function train(python: string, { url, key }: Served, heard: (step: Step) => void): Promise<number | null> {
   const child = spawn(python, [TRAINER, url, key, String(STEPS), checkpoint], {
     env: plainEnvironment(),
@@ -54,7 +57,9 @@ async function train(python: string, { url, key }: Served, heard: (step: Step) =
   return code;
 }
 
-test("from a quarter of the reward to most of it, exact at the first step, and killed on the way", async ({ skip }) => {
+test("from a quarter of the reward to most of it, exact at the first step, with a kill on the way", async ({
+  skip,
+}) => {
   const requirements = join(import.meta.dirname, "requirements.txt");
   const { python } = (await pythonVenv("bridges", requirements, "ROLLCALL_BRIDGES_VENV")) ?? skip();
   served = await serve(directory, testPort(20));

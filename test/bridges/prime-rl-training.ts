@@ -1,6 +1,6 @@
 /**
- * A training by prime-rl's files: its output directory, the process that takes the trainer's place, the bridge, which may
- * be started several times, and an engine with the routes of prime-rl's own server.
+ * A training through prime-rl's files: its output directory, a process in the place of the trainer, the bridge, which
+ * may be started several times, and an engine with the routes of prime-rl's own server.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -17,7 +17,7 @@ import { CutProxy, type Exchange } from "./cut-proxy.ts";
 export const BRIDGE = resolve(import.meta.dirname, "../../examples/trainers/prime-rl/bridge.py");
 export const [RANKS, SEQ_LEN, PAD_TO, WITHIN_MS] = [2, 96, 8, 60_000];
 
-/** prime_rl_trainer.py tells which commits of prime-rl have which. */
+/** prime_rl_trainer.py lists which commits of prime-rl have which. */
 export type Protocol = "handshake" | "handshake-rollouts" | "stable";
 type Stage = "trained" | "accepted" | "started";
 
@@ -27,7 +27,7 @@ export interface Engine {
   readonly asked: string[];
 }
 
-/** The routes of prime-rl's own server that the bridge calls, in the order in which they were called. */
+/** The routes of prime-rl's own server that the bridge called, in order. */
 export async function startEngine(): Promise<Engine> {
   const asked: string[] = [];
   const server = createServer(async (request, response) => {
@@ -53,7 +53,7 @@ export interface Taken {
 
 export interface TrainingPlace {
   readonly folder: string;
-  /** Of the platform. */
+  /** The platform's URL. */
   readonly url: string;
   readonly engine: Engine;
 }
@@ -121,14 +121,14 @@ export class Training {
     ];
   }
 
-  /** Ends it as a power cut does; resolves when it is gone. */
+  /** Ends it as a power cut does; resolves when it has ended. */
   async kill(): Promise<void> {
     const gone = once(this.bridge ?? expect.unreachable(), "exit");
     this.bridge?.kill("SIGKILL");
     await gone;
   }
 
-  /** Starts the bridge and kills it at the moment at which `isIt` is asked or answered. */
+  /** Starts the bridge and kills it when `isIt` holds for a request or for its reply. */
   async killAt(python: string, when: "asked" | "replied", isIt: (exchange: Exchange) => boolean): Promise<void> {
     const killed = Promise.withResolvers<void>();
     const watch = async (exchange: Exchange, status = 200) => {
@@ -149,7 +149,7 @@ export class Training {
     return this.words.some((line) => line["bridge"] === word && (step === undefined || line["step"] === step));
   }
 
-  /** Keeps the trainer at a stage of a step until it is called. */
+  /** Holds the trainer at a stage of a step until the returned function is called. */
   hold(step: number, stage: Stage): () => void {
     const file = join(this.output, `hold_${step}_${stage}`);
     writeFileSync(file, "");
@@ -177,7 +177,7 @@ export class Training {
     return lines.map((line) => JSON.parse(line));
   }
 
-  /** What prime-rl removes when it goes on from the checkpoint of a step, or begins anew. */
+  /** Removes what prime-rl removes when it continues from the checkpoint of a step, or starts again. */
   async loseStepsAfter(step: number): Promise<void> {
     await this.killTrainer();
     for (const name of [this.batches, "broadcasts"]) {

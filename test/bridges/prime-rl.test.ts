@@ -1,6 +1,6 @@
 /**
- * The bridge beside a trainer that speaks prime-rl's files, on the real platform with the real policy: what it writes is
- * decoded by msgspec, and it is killed at each point at which something could be trained twice or lost.
+ * The bridge with a trainer that uses prime-rl's files, on the real platform with the real policy. The test decodes its
+ * files with msgspec, and kills it at each point at which a batch could be trained twice or lost.
  */
 import { createHash } from "node:crypto";
 import { once } from "node:events";
@@ -59,7 +59,7 @@ const posts = (ending: string, words = "") => {
   return ({ method, path, body }: Exchange) => method === "POST" && path.endsWith(ending) && body.includes(words);
 };
 
-/** Every batch went to the trainer once, whole, and as the platform itself packs it. */
+/** Every batch reached the trainer once, complete, and packed as the platform itself packs it. */
 async function expectTrainedOnce(training: Training, steps: number): Promise<void> {
   const client = trainerOf(served, training.created);
   const sizes = { seq_len: SEQ_LEN, ranks: RANKS, pad_to_multiple_of: PAD_TO };
@@ -84,7 +84,7 @@ test.for([
   ["handshake-rollouts", ["--batches-folder", "rollouts"]],
   ["stable", []],
 ] as const)(
-  "a run is trained to its end by the files of %s, and each version reaches the engine",
+  "a run is trained to its end with the files of %s, and each version reaches the engine",
   async ([protocol, flags], { skip }) => {
     const { python } = venv ?? skip();
     const training = trainingOf(await smallRun(served, { encoding: "msgpack" }), protocol);
@@ -130,13 +130,13 @@ test("killed at every point between a lease and its last report, it trains no ba
     release();
     await until(() => training.has(1, "STABLE"), WITHIN_MS);
 
-    // After STABLE, before the ack: of step 2, since the registration acknowledges step 1.
+    // After STABLE, before the ack: at step 2, because the registration acknowledges step 1.
     await training.killAt(python, "asked", posts("/ack"));
     expect(training.has(2, "STABLE")).toBe(true);
-    // After the ack, whose reply was lost; step 2 was acknowledged by the registration.
+    // After the ack, whose reply was lost; the registration acknowledged step 2.
     await training.killAt(python, "replied", posts("/ack"));
     expect(training.has(3, "STABLE")).toBe(true);
-    // After the registration that knows of it, before `published` is reported again.
+    // After the registration that reports it, before `published` is reported again.
     await training.killAt(python, "asked", posts("/weight-versions", '"published"'));
     // After published, before applied.
     await training.killAt(python, "asked", posts("/weight-versions", '"version": 4, "state": "applied"'));
@@ -151,7 +151,7 @@ test("killed at every point between a lease and its last report, it trains no ba
   }
 });
 
-test("killed at each step of the handshake, it accepts every version once it is back, and trains no batch twice", async ({
+test("killed at each step of the handshake, it accepts every version after its restart, and trains no batch twice", async ({
   skip,
 }) => {
   const { python } = venv ?? skip();
@@ -175,7 +175,7 @@ test("killed at each step of the handshake, it accepts every version once it is 
     await until(() => training.has(1, ".sender_ready"), WITHIN_MS);
     expect([training.has(1, ".receiver_ready"), training.has(1, ".started")]).toEqual([false, false]);
 
-    // Accepted, and nothing of the weights is there: the trainer writes them while the bridge is down.
+    // Accepted, but no weights exist yet: the trainer writes them while the bridge is down.
     engine.asked.length = 0;
     const begin = training.hold(2, "accepted");
     await training.startBridge(python);
@@ -184,7 +184,7 @@ test("killed at each step of the handshake, it accepts every version once it is 
     begin();
     await until(() => training.has(2, ".finished"), WITHIN_MS);
 
-    // The weights are begun: what is incomplete is neither acknowledged nor loaded.
+    // The weights are incomplete: they are neither acknowledged nor loaded.
     const complete = training.hold(3, "started");
     await training.startBridge(python);
     await until(() => training.has(3, ".started"), WITHIN_MS);
@@ -223,7 +223,7 @@ test("a trainer that dies while it offers weights is accepted again, and its bat
     await until(() => training.has(2, ".started"), WITHIN_MS);
     await training.killTrainer();
     release();
-    // It goes on from its checkpoint of version 1, whose folder it makes anew.
+    // It continues from its checkpoint of version 1, and makes that folder again.
     await training.startTrainer(python, 2, 1);
     const run = await training.created.ended(served);
     expect([run.status, run.training?.steps_trained]).toEqual(["completed", 2]);
@@ -237,7 +237,7 @@ test("a trainer that dies while it offers weights is accepted again, and its bat
   }
 });
 
-test("a trainer that offers a version of another step ends the bridge, which names what to do", async ({ skip }) => {
+test("a trainer that offers a version of another step ends the bridge with a message what to do", async ({ skip }) => {
   const { python } = venv ?? skip();
   const training = trainingOf(await smallRun(served, { encoding: "jsonl" }));
   const ended = async () => {
@@ -256,7 +256,7 @@ test("a trainer that offers a version of another step ends the bridge, which nam
       1,
       expect.stringMatching(/offers version 0, and version 1 was published: .*--reset-to/),
     ]);
-    // It goes on from a checkpoint of another training.
+    // It continues from a checkpoint of another training.
     await training.killTrainer();
     release();
     await training.startTrainer(python, 9, 5);
@@ -268,7 +268,7 @@ test("a trainer that offers a version of another step ends the bridge, which nam
   }
 });
 
-test("told to stop it ends cleanly, and started again it goes on with the batch that the trainer has", async ({
+test("when it is stopped it ends cleanly, and after a restart it continues with the batch that the trainer has", async ({
   skip,
 }) => {
   const { python } = venv ?? skip();
@@ -331,7 +331,7 @@ test("a trainer that lost its steps goes back once, whatever the flags of the ne
   }
 });
 
-test("files of another batch, or packed otherwise, are never written over", async ({ skip }) => {
+test("files of another batch, or in another packing, are never overwritten", async ({ skip }) => {
   const { python } = venv ?? skip();
   const training = trainingOf(await smallRun(served, { encoding: "jsonl" }));
   try {
@@ -348,7 +348,7 @@ test("files of another batch, or packed otherwise, are never written over", asyn
   }
 });
 
-test("its bytes are those that prime-rl itself was recorded with", async ({ skip }) => {
+test("its bytes equal those recorded from prime-rl itself", async ({ skip }) => {
   const { python } = venv ?? skip();
   const row = {
     ...{ sample_id: "ro_1.0", rollout_id: "ro_1", env: "e", token_ids: [1, 2, 300], mask: [0, 1, 1] },
@@ -362,7 +362,7 @@ print(rank_bytes(rows, 1, 8, 1)[0].hex())`;
   expect(stdout.trim()).toBe(golden.named.hex);
 });
 
-test("where a rank is short of a micro batch, it and the API make the same dummy, of the multiple asked for", async ({
+test("if a rank lacks a micro batch, it and the API make the same dummy, of the requested multiple", async ({
   skip,
 }) => {
   const { python } = venv ?? skip();
@@ -378,7 +378,7 @@ print(*[rank_bytes([], 1, 4096, pad_to)[0].hex() for pad_to in map(int, sys.argv
   expect(stdout.trim().split(" ")).toEqual(hex);
 });
 
-test("its flags are told by --help, and a wrong one is refused by name", async ({ skip }) => {
+test("--help lists its flags, and a wrong one is refused by name", async ({ skip }) => {
   const { python } = venv ?? skip();
   const help = await runIn(folder, [python, BRIDGE, "--help"]);
   expect([help.code, help.stdout.includes("--seq-len")]).toEqual([0, true]);

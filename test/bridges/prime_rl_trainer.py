@@ -2,7 +2,7 @@
 
     python prime_rl_trainer.py OUTPUT_DIR PROTOCOL RANKS MAX_STEPS SEQ_LEN PAD_TO START_VERSION
 
-PROTOCOL is one of prime-rl's three file protocols, each restated here from the files that define it:
+PROTOCOL is one of prime-rl's three file protocols, each written again here from the files that define it:
 
 - handshake: src/prime_rl/transports/weights/base.py at 114f3ca (`WeightSender.broadcast`, `_clean`, and
   `prune_broadcasts_beyond`), batch/filesystem.py at 6bc6e99 (`batches/step_N/rank_R.bin`), and trainer/rl/train.py,
@@ -10,9 +10,9 @@ PROTOCOL is one of prime-rl's three file protocols, each restated here from the 
 - handshake-rollouts: the same with `rollouts/step_N`, as from pull request 3357 (2026-08-23) until 3444 (2026-09-01).
 - stable: transports/weights/filesystem.py and rollouts/filesystem.py at 559b447 (2026-08-21).
 
-It decodes with msgspec into prime-rl's own struct, field by field, checks what context parallelism requires, and notes
-every step that it takes in trained.jsonl. While a file OUTPUT_DIR/hold_N_STAGE exists it does not leave that stage of
-step N: trained (before the offer), accepted (before .started), started (before .finished).
+It decodes with msgspec into prime-rl's own struct, field by field, checks what context parallelism requires, and writes
+every step to trained.jsonl. While a file OUTPUT_DIR/hold_N_STAGE exists it does not leave that stage of step N: trained
+(before the offer), accepted (before .started), started (before .finished).
 """
 
 import hashlib
@@ -62,7 +62,7 @@ class Segment(msgspec.Struct, array_like=True, gc=False, frozen=True):
 
 
 class MicroBatch(msgspec.Struct, array_like=True, gc=False, omit_defaults=True):
-    """The positions of prime-rl at 0f59b24."""
+    """The fields in the order of prime-rl at 0f59b24."""
 
     input_ids: List[int]
     loss_mask: List[bool]

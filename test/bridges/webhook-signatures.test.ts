@@ -1,4 +1,4 @@
-/** Signatures of webhooks, verified by the Python library of Standard Webhooks. Skipped where there is no Python. */
+/** Signatures of webhooks, verified with the Python library of Standard Webhooks. Skipped without Python. */
 import { resolve } from "node:path";
 import { expect, test } from "vitest";
 import { signedHeaders } from "../../src/kernel/kit/sign-webhook.ts";
@@ -22,7 +22,7 @@ for secret in said["secrets"]:
 `;
 const venv = await pythonVenv("webhooks", resolve(import.meta.dirname, "webhook-requirements.txt"), "WEBHOOKS_VENV");
 
-test.skipIf(venv === null)("the Python library takes either signature of a rotation, and no other body", async () => {
+test.skipIf(venv === null)("the Python library accepts either signature of a rotation, and no other body", async () => {
   const data = { run_id: "run_1", error: "ünïcode 🙂" };
   const body = bodyOf({ id: "evt_1", type: "run.failed", at: Date.now(), subject: "run_1", data });
   const headers = signedHeaders(SECRETS, "msg_1", body, Date.now());

@@ -1,4 +1,4 @@
-/** A run and a rollout as the API tells them, for what is made of them on screen. */
+/** A run and a rollout as the API returns them, for tests of the output. */
 import type { RolloutView, RunView } from "../../src/contract/run.ts";
 
 export function aRun(counts: Partial<RunView["counts"]>, more: Partial<RunView> = {}): RunView {
@@ -66,7 +66,7 @@ export function aRun(counts: Partial<RunView["counts"]>, more: Partial<RunView> 
   };
 }
 
-/** Two turns: a tool called twice at once, then the answer; the environment has the last word. */
+/** Two turns: two parallel calls of a tool, then the answer; the environment has the last message. */
 export function aRollout(more: Partial<RolloutView> = {}): RolloutView {
   const usage = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
   const user = { role: "user", content: "What is 3 + 4?" };
@@ -78,7 +78,7 @@ export function aRollout(more: Partial<RolloutView> = {}): RolloutView {
       { id: "b", type: "function", function: { name: "add", arguments: "{}" } },
     ],
   };
-  // Out of order: a result belongs to the call it names.
+  // Out of order: a result belongs to the call that it names.
   const results = [
     { role: "tool", content: "Error: a is required", tool_call_id: "b" },
     { role: "tool", content: "7", tool_call_id: "a" },

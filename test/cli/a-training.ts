@@ -1,4 +1,4 @@
-/** A training run as the API tells it, and the numbers of its steps, for what is made of them on screen. */
+/** A training run as the API returns it, and the numbers of its steps, for tests of the output. */
 import type { RunView } from "../../src/contract/run.ts";
 import type { StepMetrics, TrainingView } from "../../src/contract/training-view.ts";
 import { aRun } from "./a-run.ts";
@@ -34,7 +34,7 @@ export function aTrainingRun(more: Partial<RunView> = {}): RunView {
   return aRun({ ...counts, ...outcomes }, { kind: "training", training: aTraining(), ...more });
 }
 
-/** Twelve steps, in each a little more than in the one before, but for the last. */
+/** Twelve steps, each with a slightly higher reward than the one before, except the last. */
 export const STEPS: readonly StepMetrics[] = Array.from({ length: 12 }, (_, at) => ({
   step: at + 1,
   at: 1_795_258_330 + at,

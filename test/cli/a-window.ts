@@ -1,6 +1,6 @@
 import type { Output } from "../../src/cli/terminal/terminal.ts";
 
-/** A stream that keeps what was written, and a window somebody drags. */
+/** A stream that keeps its output, and a window that can be resized. */
 export class Window implements Output {
   readonly isTTY: boolean;
   columns: number;
@@ -26,7 +26,7 @@ export class Window implements Output {
     for (const listener of this.#listeners) listener();
   }
 
-  /** What was written since the last look. */
+  /** The output since the last call. */
   taken(): string {
     const { text } = this;
     this.text = "";

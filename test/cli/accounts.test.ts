@@ -1,4 +1,4 @@
-/** The commands of organisations, projects, keys and people, against a platform. */
+/** The commands for organisations, projects, keys and people, against a platform. */
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const KEY = /rk_\w{40,}/;
 
 let platform: Platform;
 let model: ScriptedModel;
-/** A key of a whole organisation, with `admin`, and a client with it; and a key of its project `math`. */
+/** A key of a whole organisation, with `admin`, and a client that uses it; and a key of its project `math`. */
 let admin: { readonly key: string; readonly client: RollcallClient; readonly keyOfMath: string };
 
 beforeAll(async () => {
@@ -34,7 +34,7 @@ afterAll(async () => {
   await model.stop();
 });
 
-/** Where a person's profiles are, and no platform of a state directory. */
+/** A person's profiles, and a state directory without a platform. */
 function person() {
   const folder = temporaryDirectory();
   const file = join(folder, "rollcall", "config.json");
@@ -45,7 +45,7 @@ function person() {
   return { folder, file, type };
 }
 
-/** Somebody who has logged in with the key of the organisation. */
+/** A person who has logged in with the key of the organisation. */
 async function loggedIn() {
   const somebody = person();
   const { code, stderr } = await somebody.type(`login --platform ${platform.url} --key-stdin`, `${admin.key}\n`);
@@ -53,14 +53,14 @@ async function loggedIn() {
   return somebody;
 }
 
-/** What a command that succeeds prints. */
+/** The output of a command that must succeed. */
 async function good(asked: Promise<CommandResult>): Promise<CommandResult> {
   const result = await asked;
   expect(result.code, result.stderr).toBe(0);
   return result;
 }
 
-test("a key read from stdin is checked, kept for its owner alone, and used by what comes after", async () => {
+test("a key read from stdin is checked, stored for its owner alone, and used by later commands", async () => {
   const { file, type } = person();
   const login = await good(type(`login --platform ${platform.url} --key-stdin`, `${admin.key}\n`));
   expect(login.stdout).toMatch(
@@ -79,7 +79,7 @@ test("a key read from stdin is checked, kept for its owner alone, and used by wh
   });
 });
 
-test("a key that is wrong, or a project it does not reach, is not kept", async () => {
+test("a key that is wrong, or a project that it cannot use, is not stored", async () => {
   const { file, type } = person();
   const wrong = await type(`login --platform ${platform.url} --key-stdin`, "rk_wrong\n");
   expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining(`${platform.url} rejected this key`)]);
@@ -94,7 +94,7 @@ test("a key that is wrong, or a project it does not reach, is not kept", async (
   expect(existsSync(file)).toBe(false);
 });
 
-test("a project is named by a flag, a variable or the profile, and what lacks one says how", async () => {
+test("a project is named by a flag, a variable or the profile, and the error for a missing one says how", async () => {
   const { type } = await loggedIn();
   const none = await type("run list");
   expect([none.code, none.stderr]).toEqual([2, expect.stringContaining(", with --project NAME or ROLLCALL_PROJECT")]);
@@ -107,7 +107,7 @@ test("a project is named by a flag, a variable or the profile, and what lacks on
   expect(listed.stderr).toBe(`On ${platform.url}, with the profile work, project math\n`);
 });
 
-test("a platform that runs on the state directory comes before the default profile, and local names it", async () => {
+test("a platform that runs on the state directory comes before the default profile, and local selects it", async () => {
   const { type } = await loggedIn();
   const here = { ROLLCALL_DIR: platform.directory };
   const plain = JSON.parse((await good(type("whoami --json", "", here))).stdout);
@@ -118,7 +118,7 @@ test("a platform that runs on the state directory comes before the default profi
   expect(local.organization.name).toBe("local");
 });
 
-test("a new key is alone on stdout, works at what it may do, and no other command prints one", async () => {
+test("a new key is alone on stdout, works for its scopes, and no other command prints one", async () => {
   const { type } = await loggedIn();
   const made = await good(type("key create nightly --project math --scope runs:read --expires-in 90d --rpm 60"));
   const key = made.stdout.trimEnd();
@@ -146,7 +146,7 @@ test("a new key is alone on stdout, works at what it may do, and no other comman
   expect(made.stderr).not.toMatch(KEY);
 }, 90_000);
 
-test("a key is for the whole organisation only where that is said", async () => {
+test("a key is for the whole organisation only if the command says so", async () => {
   const { type } = await loggedIn();
   const unsaid = await type("key create any --scope runs:read");
   expect([unsaid.code, unsaid.stderr]).toEqual([2, expect.stringContaining("or --organization for all projects")]);
@@ -157,7 +157,7 @@ test("a key is for the whole organisation only where that is said", async () => 
   expect(JSON.parse(local.stdout).project_id).toMatch(/^pj_/);
 });
 
-test("logging out may revoke the key, and a profile whose key is taken no more says to log in again", async () => {
+test("logging out may revoke the key, and a profile with a revoked key gets the advice to log in again", async () => {
   const { type, file } = await loggedIn();
   const made = await good(type("key create leaving --scope admin --organization"));
   await good(type(`login --profile leaving --platform ${platform.url} --key-stdin`, made.stdout));
@@ -172,7 +172,7 @@ test("logging out may revoke the key, and a profile whose key is taken no more s
   expect(Object.keys(readProfiles(file))).toEqual(["default", "old"]);
 });
 
-test("projects are made, listed, and told how long to keep things", async () => {
+test("projects are created, listed, and get retentions", async () => {
   const { type } = await loggedIn();
   const made = await good(type("project create art --runs-days 30 --json"));
   expect(JSON.parse(made.stdout)).toMatchObject({ name: "art", retention: { runs_days: 30, verdicts_days: 90 } });
@@ -182,7 +182,7 @@ test("projects are made, listed, and told how long to keep things", async () => 
   expect((await good(type("project show paint"))).stdout).toMatch(/^project +paint\n/);
 });
 
-test("an organisation is shown and changed, and an operator makes others and sets their limits", async () => {
+test("an organisation is shown and changed, and an operator creates others and sets their limits", async () => {
   const { type } = await loggedIn();
   const changed = await good(type("org update --allow-host models.example --allow-host *.gpu.example --json"));
   expect(JSON.parse(changed.stdout).allowed_hosts).toEqual(["models.example", "*.gpu.example"]);
@@ -201,7 +201,7 @@ test("an organisation is shown and changed, and an operator makes others and set
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("lacks the scope operator")]);
 }, 90_000);
 
-test("a person is invited, becomes a member with a profile of their own, and is removed", async () => {
+test("a person is invited, becomes a member with their own profile, and is removed", async () => {
   const { type } = await loggedIn();
   const invited = await good(type("invitation create ann@example.com --role developer"));
   const [link, token = ""] = invited.stdout.split("#");
@@ -227,7 +227,7 @@ test("a person is invited, becomes a member with a profile of their own, and is 
   expect((await good(type(`invitation delete ${bob.id}`))).stdout).toBe(`Deleted ${bob.id}\n`);
 }, 120_000);
 
-test("who has a profile of the platform accepts as that person, where the address is theirs", async () => {
+test("a user with a profile of the platform accepts as that person, if the address is theirs", async () => {
   const { type: invite } = await loggedIn();
   const accept = `invitation accept --platform ${platform.url} --token-stdin`;
   const invited = async (email: string) => (await good(invite(`invitation create ${email} --role viewer`))).stdout;
@@ -238,7 +238,7 @@ test("who has a profile of the platform accepts as that person, where the addres
   expect(first.stderr).not.toContain("Accepted with");
   const again = await good(carl.type(`${accept} --profile second --json`, await invited("carl@example.com")));
   expect([JSON.parse(again.stdout).person.id, again.stderr]).toEqual([id, expect.stringContaining("profile default")]);
-  // Which of two profiles it is, is asked for.
+  // The command asks which of two profiles to use.
   const by = await good(carl.type(`${accept} --profile third --as second --json`, await invited("carl@example.com")));
   expect([JSON.parse(by.stdout).person.id, by.stderr]).toEqual([id, expect.stringContaining("profile second")]);
   const none = await good(carl.type(`${accept} --profile fourth --json`, await invited("carl@example.com")));
@@ -260,7 +260,7 @@ test("who has a profile of the platform accepts as that person, where the addres
   expect([elsewhere.code, elsewhere.stderr]).toEqual([2, expect.stringContaining("its profiles: none")]);
 }, 120_000);
 
-test("the audit log says what was done, and more where it is asked for", async () => {
+test("the audit log lists what was done, and more on request", async () => {
   const { type } = await loggedIn();
   await good(type("project create logged"));
   const log = await good(type("audit-log --action createProject --limit 1"));
@@ -270,7 +270,7 @@ test("the audit log says what was done, and more where it is asked for", async (
   expect(all.data).toHaveLength(2);
 });
 
-/** Every file below a folder. */
+/** Every file under a folder. */
 function filesIn(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -285,7 +285,7 @@ async function runOf(n: number) {
   return run.id;
 }
 
-test("an organisation is exported whole, and an export that was cut off goes on where it was", async () => {
+test("an organisation is exported completely, and an interrupted export continues where it stopped", async () => {
   const { type, folder } = await loggedIn();
   const id = await runOf(12);
   await admin.client.datasets.upload('{"question":"1","answer":"#### 1"}\n', { name: "rows" });
@@ -324,7 +324,7 @@ test("an organisation is exported whole, and an export that was cut off goes on 
   expect(readFileSync(join(out, place, "events.jsonl"), "utf8")).toBe("kept\n");
 }, 120_000);
 
-/** As a kill would leave it: no manifest, and half a line behind five rollouts. Events that were there whole are marked. */
+/** The state after a kill: no manifest, and half a line after five rollouts. Complete event files are marked. */
 function cutOff(out: string, place: string, rollouts: string): void {
   const identity = JSON.parse(readFileSync(join(out, "organization.json"), "utf8")).id;
   rmSync(join(out, "manifest.json"));
@@ -360,7 +360,7 @@ test("no command takes a key as an argument: other processes could read it", asy
   }
 });
 
-test("whoever deletes a run is told at once how long it takes, and again when the time is up", async () => {
+test("deleting a run says at once how long it takes, and again at the timeout", async () => {
   const { type } = await loggedIn();
   const id = await runOf(1);
   const { code, stderr, stdout } = await type(`run delete ${id} --project math --yes --timeout 3`);

@@ -11,7 +11,7 @@ function run(id: string, status: RunView["status"]): RunView {
   return { ...aRun({}, { status }), id };
 }
 
-/** A platform that lists these runs, newest first; `now`: what it says of a run that is looked at itself. */
+/** A platform that lists these runs, newest first; `now`: the runs as it returns them one by one. */
 function platform(listed: readonly RunView[], now: readonly RunView[] = listed) {
   return recorded(({ path }) => {
     const one = now.find(({ id }) => path === `/v1/runs/${id}`);
@@ -19,7 +19,7 @@ function platform(listed: readonly RunView[], now: readonly RunView[] = listed) 
   });
 }
 
-test("the newest completed run that carries the pairs is the baseline, and not the run itself", async () => {
+test("the newest completed run with the pairs is the baseline, and not the run itself", async () => {
   const fork = { ...run("run_e", "completed"), forked_from: { rollout_id: "ro_1", turn: 0 } };
   const failed = run("run_d", "failed");
   const runs = [fork, failed, run("run_c", "completed"), run("run_b", "completed")];
@@ -35,13 +35,13 @@ test("the newest completed run that carries the pairs is the baseline, and not t
   expect((await findBaseline(client, WANTED, { ...AT, apart: "run_c" })).id).toBe("run_b");
 });
 
-test("a run that a list has still running is looked at itself: lists may lag", async () => {
+test("a run that a list has as still running is read itself: lists may lag", async () => {
   const listed = [run("run_c", "running"), run("run_b", "queued"), run("run_a", "completed")];
   const { client } = platform(listed, [run("run_c", "running"), run("run_b", "completed")]);
   expect((await findBaseline(client, WANTED, AT)).id).toBe("run_b");
 });
 
-test("where there is none it is said how the first one is made", async () => {
+test("without a baseline the error says how the first one is made", async () => {
   const { client } = platform([run("run_c", "failed")]);
   await expect(findBaseline(client, WANTED, AT)).rejects.toMatchObject({
     exit: 2,

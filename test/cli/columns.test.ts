@@ -14,23 +14,23 @@ const TABLE = `name         reward
 calculator   0.5
 gsm8k`;
 
-test("a table that fits is set in columns", () => {
+test("a table that fits is printed in columns", () => {
   expect(columns(HEADER, ROWS)).toBe(TABLE);
   expect(columns(HEADER, ROWS, 19)).toBe(TABLE);
 });
 
-test("a table that a terminal would break is given row by row, without what is empty", () => {
+test("a table that a terminal would break is printed row by row, without empty fields", () => {
   expect(columns(HEADER, ROWS, 18)).toBe("name    calculator\nreward  0.5\n\nname  gsm8k");
 });
 
-test("a long text is cut where it stands in a column, and whole where it has a line of its own", () => {
+test("a long text is cut in a column, and complete on its own line", () => {
   const rows = [["経験経験経験", "0.5"]];
   const widest = { name: 6 };
   expect(columns(HEADER, rows, 80, widest)).toBe("name    reward\n─────   ──────\n経験…   0.5");
   expect(columns(HEADER, rows, 12, widest)).toBe("name    経験経験経験\nreward  0.5");
 });
 
-test("a table has the room of the terminal it is printed on, and no limit elsewhere", () => {
+test("a table may be as wide as its terminal, and has no limit elsewhere", () => {
   const stream = (isTTY: boolean) => ({ isTTY, columns: 60, write: () => true, on: () => 0 });
   const room = (stdout: boolean, json: boolean) =>
     terminal(json, { stdout: stream(stdout), stderr: stream(true), env: {}, on: () => 0 }).room;

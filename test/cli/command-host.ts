@@ -1,10 +1,10 @@
 /**
- * A process that loads the command line once and then runs one command after another, each with words, variables, a
- * folder and streams of its own. What a process of its own adds to a command, `rollcall` of run-rollcall.ts tests: the
- * exit, signals, a reader that goes away.
+ * A process that loads the command line once and then runs one command after another, each with its own words,
+ * variables, folder and streams. `rollcall` of run-rollcall.ts tests what a separate process adds: the exit, signals, a
+ * reader that closes its end.
  */
 import { Readable, Writable } from "node:stream";
-// It keeps the folder in which it is loaded first: here one that stays, and no command's.
+// esbuild keeps the folder in which it is loaded first: here a permanent one, not a command's.
 import "esbuild";
 import { runCommand } from "../../src/cli/run-command.ts";
 
@@ -23,7 +23,7 @@ export interface HostedEnd {
   readonly stderr: string;
 }
 
-/** Takes the place of a stream of this process until the next command begins. */
+/** Replaces a stream of this process until the next command begins. */
 function collect(name: "stdout" | "stderr"): Buffer[] {
   const parts: Buffer[] = [];
   const stream = new Writable({
@@ -44,14 +44,14 @@ async function run({ id, argv, env, cwd, stdin }: HostedCommand): Promise<Hosted
   Object.defineProperty(process, "stdin", { value: Readable.from([Buffer.from(stdin)]), configurable: true });
   const [stdout, stderr] = [collect("stdout"), collect("stderr")];
   const code = await runCommand(argv);
-  // What waits for the end of its process waits no longer.
+  // Listeners of an ended command must not run at the end of this process.
   process.removeAllListeners("beforeExit");
   return { id, code, stdout: Buffer.concat(stdout).toString(), stderr: Buffer.concat(stderr).toString() };
 }
 
 let last: Promise<unknown> = Promise.resolve();
 process.on("message", (command: HostedCommand) => {
-  // One at a time: they share this process' streams.
+  // One at a time, because they share this process's streams.
   last = last.then(async () => process.send?.(await run(command)));
 });
 process.on("disconnect", () => process.exit());

@@ -44,7 +44,7 @@ test.each([
   expect(refusal(() => readCommandLine(SPEC, argv))).toContain(message);
 });
 
-test("values are checked where they are read, and name their flag", () => {
+test("values are checked where they are read, and the error names the flag", () => {
   const line = readCommandLine(SPEC, ["-n", "x", "-m", "novalue", "--timeout", "0", "a", "b"]);
   expect(refusal(() => line.number("count"))).toBe("2: --count: x is not a number");
   expect(refusal(() => line.pairs("many"))).toBe("2: --many: novalue is not k=v");
@@ -55,7 +55,7 @@ test("values are checked where they are read, and name their flag", () => {
   expect(refusal(() => fraction.count("count", 1))).toContain("must be a whole number of at least 1");
 });
 
-test("the help names every flag, what it takes and what it may be", () => {
+test("the help names every flag, its value and its choices", () => {
   expect(helpText(SPEC)).toBe(`Usage: rollcall thing do <thing> [flags]
 
 does a thing
@@ -69,7 +69,7 @@ does a thing
 `);
 });
 
-test("the words of a command are found in front of its arguments, and no two flags share a letter", () => {
+test("the words of a command are found before its arguments, and no two flags share a letter", () => {
   expect(findCommand(["run", "list", "--json"])).toEqual(["run list", ["--json"]]);
   expect(findCommand(["eval", "run"])).toEqual(["eval", ["run"]]);
   expect(findCommand(["run"])).toBeNull();
@@ -79,7 +79,7 @@ test("the words of a command are found in front of its arguments, and no two fla
   }
 });
 
-test("what was probably meant is near, and what is far is not guessed", () => {
+test("a near word is suggested, and a far one is not", () => {
   const names = ["eval", "serve", "endpoint", "env"];
   expect(nearest("evla", names)).toBe("eval");
   expect(nearest("endpiont", names)).toBe("endpoint");

@@ -1,5 +1,5 @@
 /**
- * docs/commands.md against the code: every command has an example, which runs as it stands there; so do the commands of
+ * docs/commands.md against the code: every command has an example, which runs unchanged; so do the commands of
  * docs/ci.md, docs/graded-datasets.md and docs/training-data.md.
  */
 import { execFile, spawn } from "node:child_process";
@@ -34,7 +34,7 @@ const DATASET = { object: "dataset", id: expect.stringMatching(/^ds_/), rows: 3 
 const DELETED = { deleted: true };
 const A_KEY = { key: expect.stringMatching(/^rk_/) };
 
-/** What the examples of a command print: as text, and as the object of --json. */
+/** The output of a command's examples: as text, and as the object of --json. */
 const EXPECTED: Partial<Record<CommandName, Printed>> = {
   eval: { text: /^environment +reward[\s\S]*\n\nRewards of \d+ scored rollouts\n/, json: SUMMARY },
   train: {
@@ -174,7 +174,7 @@ const EXPECTED: Partial<Record<CommandName, Printed>> = {
   completion: { text: /^# Completes rollcall in bash|^calculator\n/ },
 };
 
-/** Made by their own tests. */
+/** These have their own tests. */
 const ELSEWHERE: readonly CommandName[] = ["env init", "env validate", "serve", "start"];
 
 const examples = [...PAGE.matchAll(/```sh\n([\s\S]*?)```/g)]
@@ -200,7 +200,7 @@ const ids = {
   SOURCE: "",
   LINK: "",
 };
-/** Of an organisation of their own, with a key for all of it. */
+/** Commands of an organisation of their own, with a key for all of it. */
 const ACCOUNTS =
   /^rollcall (login|logout|whoami|org|project|key|person|invitation|audit-log|prices|balance|ledger|top-up|adjust|budget)\b/;
 const CONFIG = join(folder, "config.json");
@@ -212,7 +212,7 @@ beforeAll(async () => {
   writeFileSync(join(folder, "rows.jsonl"), rows.join(""));
   writeFileSync(join(folder, "key.txt"), "a value\n");
   writeFileSync(join(folder, "wrangler.deploy.toml"), configFor(ROOT));
-  // Asked for a sum it uses the tool, once.
+  // For a sum it calls the tool once.
   const sum = { tool_calls: [{ name: "add", arguments: { a: 3, b: 4 } }] };
   model = await startScriptedModel({
     reply: ({ messages, tools }) => {
@@ -247,15 +247,18 @@ async function makeOrganization(): Promise<void> {
   Object.assign(ids, { ORG: made.id, KEY: shown.id, INVITATION: invitation.id });
 }
 
-/** A line of the page: the shell makes words of it, or runs it where it has more than a command and its words. */
+/**
+ * A line of the page: split into words by the shell, or run by the shell if it contains more than a command and its
+ * arguments.
+ */
 async function run(line: string): Promise<{ stdout: string; stderr: string }> {
-  // The same server by another name: a fleet has each address once.
+  // The same server under another name, because a fleet may have each URL only once.
   const other = model.url.replace("127.0.0.1", "localhost");
   const models = line.replaceAll("OTHER_MODEL_URL", other).replaceAll("MODEL_URL", model.url);
   const urls = models.replaceAll("PLATFORM_URL", platform.url);
   const command = urls.replaceAll("-m MODEL", "-m m");
   const byProfile = ACCOUNTS.test(line);
-  // By its directory a platform is known with the policy beside it, which the embedded trainer trains.
+  // A platform that is named by its directory includes the policy, which the embedded trainer trains.
   const named = byProfile || line.startsWith("rollcall train") ? "" : platform.url;
   const env = {
     ...ids,
@@ -286,7 +289,7 @@ function inShell(script: string, env: Readonly<Record<string, string>>): Promise
   });
 }
 
-/** Runs an example and checks what it printed. */
+/** Runs an example and checks its output. */
 async function play({ line, expected }: (typeof examples)[number]): Promise<void> {
   const { stdout } = await run(line);
   if (!line.includes("--json")) {
@@ -309,8 +312,8 @@ async function play({ line, expected }: (typeof examples)[number]): Promise<void
   ids.BASELINE = JSON.parse(runs).data[1].id;
 }
 
-test("every example prints what its section says", async () => {
-  // In the order of the page; what only reads may be read at once.
+test("every example prints what its section shows", async () => {
+  // In the order of the page; commands that only read may run at once.
   let reading: Promise<void>[] = [];
   for (const example of examples) {
     if (/ (list|show|watch|audit|results|verify)$|^(completion|prices|balance)$/.test(example.name)) {
@@ -324,7 +327,7 @@ test("every example prints what its section says", async () => {
   await Promise.all(reading);
 }, 600_000);
 
-test("the commands of docs/ci.md make a baseline and meet their gates against it", async () => {
+test("the commands of docs/ci.md make a baseline and pass their gates against it", async () => {
   const lines = Array.from(CI_PAGE.matchAll(/run: npx --no-install (rollcall eval .*)/g), ([, line]) => line);
   expect(lines).toHaveLength(2);
   const [kept = "", gated = ""] = lines;
@@ -335,7 +338,7 @@ test("the commands of docs/ci.md make a baseline and meet their gates against it
   expect(readFileSync(join(folder, "report.xml"), "utf8")).toContain('<testsuite name="gates"');
 });
 
-test("docs/graded-datasets.md goes from rows to a report with curl alone, and its own scorer is asked", async () => {
+test("docs/graded-datasets.md goes from rows to a report with curl alone, and its own scorer is called", async () => {
   const [, scorer = ""] = /```js\n([\s\S]*?)```/.exec(GRADED_PAGE) ?? [];
   const [, script = ""] = /```sh\n([\s\S]*?)```/.exec(GRADED_PAGE) ?? [];
   expect(script).not.toContain("rollcall");
@@ -349,7 +352,7 @@ test("docs/graded-datasets.md goes from rows to a report with curl alone, and it
     await run(script.replaceAll("127.0.0.1:9000", `127.0.0.1:${port}`));
     const { report, counts } = JSON.parse(readFileSync(join(folder, "report.json"), "utf8"));
     expect(counts).toMatchObject({ planned: 2, scored: 2 });
-    // Paris is right once of twice; the judge finds both replies polite.
+    // Paris is right in one of two replies; the judge finds both polite.
     expect(report.reward).toMatchObject({ mean: 0.625, n_tasks: 2 });
     const means = Object.entries(report.metrics).map(([name, of]) => [name, Object(of).mean]);
     expect(Object.fromEntries(means)).toMatchObject({
@@ -365,7 +368,7 @@ test("docs/graded-datasets.md goes from rows to a report with curl alone, and it
   }
 });
 
-test("the commands of docs/training-data.md write rows of right answers, and no pairs where all are alike", async () => {
+test("the commands of docs/training-data.md write rows of right answers, and no pairs if all answers are alike", async () => {
   const [, block = ""] = /```sh\n([\s\S]*?)```/.exec(TRAINING_PAGE) ?? [];
   await Promise.all(block.trim().split("\n").map(run));
   const rows = readFileSync(join(folder, "sft.jsonl"), "utf8").trim().split("\n");

@@ -27,7 +27,7 @@ afterAll(async () => {
   await model.stop();
 });
 
-/** Named by its URL: a machine under load may be too slow for the look whether a local platform is up. */
+/** Named by its URL: a busy machine may be too slow for the check whether a local platform runs. */
 function surroundings() {
   return { ROLLCALL_URL: platform.url, ROLLCALL_API_KEY: platform.key };
 }
@@ -42,7 +42,7 @@ function newRun(limits = {}) {
   return client.runs.create(request);
 }
 
-test("what the platform does not know is exit 2 and one object that says so", async () => {
+test("an unknown id is exit 2 and one object with the error", async () => {
   const lines = [
     "run show run_nope",
     "run watch run_nope",
@@ -57,13 +57,13 @@ test("what the platform does not know is exit 2 and one object that says so", as
   }
 });
 
-test("a key the platform does not know is named as what to mend", async () => {
+test("for an unknown key the error says what to fix", async () => {
   const env = { ROLLCALL_URL: platform.url, ROLLCALL_API_KEY: "rk_wrong" };
   const { code, stderr } = await command(["run", "list"], { env });
   expect([code, stderr]).toEqual([2, expect.stringContaining("ROLLCALL_API_KEY must hold a key")]);
 });
 
-test("a row that is refused is named by its line and field, and nothing of the file stays", async () => {
+test("a row that is refused is named by its line and field, and nothing of the file is stored", async () => {
   const file = join(mkdtempSync(join(tmpdir(), "rollcall-rows-")), "rows.jsonl");
   writeFileSync(file, '{"question":"1","answer":"#### 1"}\n\n{"question":"2"}\n');
   const { code, stdout } = await run(`dataset push ${file} --environment gsm8k --json`);
@@ -80,7 +80,7 @@ test("an upload that is interrupted exits 130 and leaves nothing", async () => {
   child.stdout.on("data", (part) => {
     stdout += part;
   });
-  // More than a pipe holds: once it is gone the upload is under way.
+  // More than a pipe holds: once it is written, the upload is in progress.
   const rows = '{"question":"1"}\n'.repeat(100_000);
   await new Promise((resolve) => child.stdin.write(rows, resolve));
   child.kill("SIGINT");
@@ -89,7 +89,7 @@ test("an upload that is interrupted exits 130 and leaves nothing", async () => {
   expect((await client.datasets.list()).data).toEqual([]);
 });
 
-test("watching several runs ends with 1 when one of them did not complete", async () => {
+test("watching several runs ends with 1 if one of them did not complete", async () => {
   const good = await newRun();
   const first = await run(`run watch ${good.id} --json`);
   expect([first.code, JSON.parse(first.stdout).data[0].status]).toEqual([0, "completed"]);
@@ -100,7 +100,7 @@ test("watching several runs ends with 1 when one of them did not complete", asyn
   expect([both.code, statuses]).toEqual([1, ["completed", "failed"]]);
 });
 
-test("a run that hangs is watched until the time is up, goes on, and can be cancelled", async () => {
+test("a run that hangs is watched until the timeout, continues, and can be cancelled", async () => {
   model.failNext(2, { kind: "hang" });
   const { id } = await newRun();
   const watched = await run(`run watch ${id} --timeout 0.5 --json`);
@@ -114,7 +114,7 @@ test("a run that hangs is watched until the time is up, goes on, and can be canc
   expect([ended.code, ended.stdout]).toEqual([1, expect.stringContaining("cancelled 2")]);
 });
 
-test("runs are listed newest first, as many as were asked for, and it is said that there are more", async () => {
+test("runs are listed newest first, as many as requested, with a note if there are more", async () => {
   const ids = [(await newRun()).id, (await newRun()).id];
   const { stdout } = await run("run list --limit 1 --json");
   const page = JSON.parse(stdout);
@@ -122,8 +122,8 @@ test("runs are listed newest first, as many as were asked for, and it is said th
   expect((await run("run list --limit 1")).stdout).toContain("There are more: --limit N");
 });
 
-test("a training that is interrupted is paused, says how it goes on, and goes on so", async () => {
-  // By its directory a platform is known with the policy beside it, which the embedded trainer trains.
+test("an interrupted training is paused, says how to resume it, and can be resumed so", async () => {
+  // A platform that is named by its directory includes the policy, which the embedded trainer trains.
   const here = { ROLLCALL_URL: "", ROLLCALL_DIR: platform.directory };
   const argv = ["train", "calculator", "--max-steps", "2", "--eval-examples", "0"];
   let pressed = false;
@@ -143,7 +143,7 @@ test("a training that is interrupted is paused, says how it goes on, and goes on
   ]);
 }, 120_000);
 
-test("a reader that stops reading ends the results without a word", async () => {
+test("a reader that stops reading ends the results without an error", async () => {
   const { id } = await client.runs.create({
     environment: "calculator",
     model: "m",
@@ -173,7 +173,7 @@ test("a secret that is set again is replaced, and listed once", async () => {
   expect((await client.secrets.list()).data).toHaveLength(1);
 });
 
-test("an endpoint that is not there is added and says so, and a probe of it exits 4", async () => {
+test("an unreachable endpoint is added with a note, and a probe of it exits 4", async () => {
   const added = await run("endpoint add gone -b http://127.0.0.1:9/v1 --json");
   expect(added.code).toBe(0);
   expect(JSON.parse(added.stdout).capabilities.error).toEqual(expect.any(String));

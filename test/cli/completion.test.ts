@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { bashScript, fishScript, zshScript } from "../../src/cli/commands/completion.ts";
 import { COMMANDS } from "../../src/cli/commands.ts";
 
-/** What a real bash offers behind these words; `rollcall` itself answers with two environments. */
+/** The completions of a real bash after these words; `rollcall` itself answers with two environments. */
 function offered(...words: string[]): string[] {
   const script = `
 rollcall() { [ "$*" = "completion --environments" ] && printf 'calculator\\ngsm8k\\n'; }
@@ -37,7 +37,7 @@ test("bash completes commands, their verbs and their flags", () => {
   expect(offered("nonsense", "")).not.toContain("list");
 });
 
-test("bash completes environments, words a flag may be, shells and files", () => {
+test("bash completes environments, the choices of a flag, shells and files", () => {
   expect(offered("eval", "g")).toEqual(["gsm8k"]);
   expect(offered("eval", "-m", "x", "")).toEqual(["calculator", "gsm8k"]);
   expect(offered("run", "list", "--status", "c")).toEqual(["completed", "cancelled"]);
@@ -47,7 +47,7 @@ test("bash completes environments, words a flag may be, shells and files", () =>
   expect(offered("eval", "calculator", "-f", "completion.t")).toEqual(["completion.test.ts"]);
 });
 
-test("zsh runs the script of bash, and fish has a line for every flag", () => {
+test("zsh runs bash's script, and fish has a line for every flag", () => {
   expect(zshScript(COMMANDS)).toContain("bashcompinit");
   expect(zshScript(COMMANDS)).toContain(bashScript(COMMANDS));
   const fish = fishScript(COMMANDS);

@@ -1,6 +1,6 @@
 /**
- * docs/deploy.md from its secrets to its first run, on the Worker as it deploys: with a database that holds nothing, and
- * with the secrets of the page. What only Cloudflare can do is left out.
+ * docs/deploy.md from its secrets to its first run, on the Worker as deployed: with an empty database, and with the
+ * secrets of the page. Steps that only Cloudflare can do are left out.
  */
 import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -24,7 +24,10 @@ let model: ScriptedModel;
 let deployed: Miniflare;
 let url = "";
 
-/** The block of the page with these words in it, without the lines that ask Cloudflare, and without its placeholders. */
+/**
+ * The code block of the page that contains these words, without the lines that call Cloudflare, and without its
+ * placeholders.
+ */
 function block(words: string): string {
   const blocks = Array.from(PAGE.matchAll(/```sh\n([\s\S]*?)```/g), ([, lines = ""]) => lines);
   const found = blocks.filter((lines) => lines.includes(words));
@@ -57,7 +60,7 @@ beforeAll(async () => {
     page: await bundlePage(PACKAGE_ROOT),
     store: join(home, "store"),
     port: 0,
-    // The model of this test answers on this machine.
+    // The model of this test runs on this machine.
     bindings: { ...Object.fromEntries(secrets.map((line) => line.split("="))), ALLOW_PRIVATE_ENDPOINTS: "true" },
     lastEnd: async () => NO_DEATHS,
     log: new StderrLog(LogLevel.ERROR),
@@ -76,7 +79,7 @@ afterAll(async () => {
   rmSync(home, { recursive: true });
 });
 
-test("an empty deployment makes its first key once, that key another, and that one plays a run", async () => {
+test("an empty deployment creates its first key once, that key creates another, and that one plays a run", async () => {
   const first = JSON.parse(await run(block("/v1/bootstrap")));
   expect(first).toMatchObject({ object: "organization", name: "Example Labs", project: { name: "default" } });
   await expect(run(block("/v1/bootstrap"))).rejects.toThrow('"code":"conflict"');

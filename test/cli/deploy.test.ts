@@ -9,7 +9,7 @@ const ROOT = join(import.meta.dirname, "../..");
 const folder = mkdtempSync(join(tmpdir(), "rollcall-deploy-check-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test("what the release comes with is not fit to deploy, and the table says what to do", async () => {
+test("the release's own settings are not fit to deploy, and the table says what to do", async () => {
   const { code, stdout, stderr } = await rollcall(["deploy", "check"], {}, undefined, ROOT);
   expect([code, stderr]).toEqual([1, ""]);
   expect(stdout).toBe(
@@ -24,7 +24,7 @@ test("what the release comes with is not fit to deploy, and the table says what 
   );
 });
 
-test("a file that is not there is wrong usage, and one that wrangler cannot read is an error", async () => {
+test("a missing file is wrong usage, and one that wrangler cannot read is an error", async () => {
   const none = await rollcall(["deploy", "check", "--json"], {}, undefined, folder);
   expect([none.code, JSON.parse(none.stdout).error.param]).toEqual([2, "config"]);
   const broken = join(folder, "broken.toml");
@@ -37,7 +37,7 @@ test("a file that is not there is wrong usage, and one that wrangler cannot read
   ]);
 });
 
-test("a Worker that does not bundle is an error with the bundler's words", async () => {
+test("a Worker that does not bundle is an error with the bundler's message", async () => {
   const file = join(folder, "wrangler.toml");
   writeFileSync(join(folder, "worker.ts"), 'import "./not-there.ts";\nexport default {};\n');
   writeFileSync(file, configFor(ROOT, [[`main = "${join(ROOT, "src/index.ts")}"`, 'main = "worker.ts"']]));
@@ -48,7 +48,7 @@ test("a Worker that does not bundle is an error with the bundler's words", async
   expect(readFileSync(file, "utf8")).toContain('main = "worker.ts"');
 });
 
-test("an address where no platform answers is an error, and no URL is wrong usage", async () => {
+test("a URL without a platform is an error, and an invalid URL is wrong usage", async () => {
   const file = join(folder, "good.toml");
   writeFileSync(file, configFor(ROOT));
   const asked = (url: string) => rollcall(["deploy", "check", "--config", file, "--url", url, "--json"]);

@@ -19,7 +19,7 @@ function stage(isTTY: boolean, env: Record<string, string> = { NO_COLOR: "1" }) 
 
 const UP_ONE = "\x1b[1A\x1b[0J";
 
-test("a line is drawn in place of the last one, and the cursor comes back when all runs ended", () => {
+test("a line is drawn in place of the last one, and the cursor comes back when all runs have ended", () => {
   const { display, stderr, at } = stage(true);
   display.show(aRun({ pending: 10 }));
   const first = "calculator  ··········  0/10 · 0.500 ± 0.100 · 1,234 tokens\n";
@@ -36,7 +36,7 @@ test("a line is drawn in place of the last one, and the cursor comes back when a
   expect(stderr.taken()).toBe("");
 });
 
-test("a window that is dragged gets its drawing again, and what wrapped is wiped", () => {
+test("a resized window gets its drawing again, and wrapped lines are erased", () => {
   const { display, stderr } = stage(true);
   display.show(aRun({ pending: 10 }));
   stderr.taken();
@@ -44,7 +44,7 @@ test("a window that is dragged gets its drawing again, and what wrapped is wiped
   expect(stderr.taken()).toBe("\x1b[2A\x1b[0Jcalculat…  ············  0/10\n");
 });
 
-test("what is said meanwhile goes above the drawing", () => {
+test("messages go above the drawing", () => {
   const { display, stderr, term } = stage(true);
   stderr.columns = 30;
   display.show(aRun({ pending: 10 }));
@@ -53,7 +53,7 @@ test("what is said meanwhile goes above the drawing", () => {
   expect(stderr.taken()).toBe(`${UP_ONE}hello\ncalculat…  ············  0/10\n`);
 });
 
-test("runs that do not fit on the screen are counted, and two of one environment told apart", () => {
+test("runs that do not fit on the screen are counted, and two of one environment are told apart", () => {
   const { display, stderr } = stage(true);
   stderr.rows = 4;
   for (const letter of "abcde") display.show(aRun({ pending: 10 }, { id: `run_${letter.repeat(8)}` }));
@@ -71,7 +71,7 @@ test("however the process ends, the cursor comes back", () => {
   expect(stderr.taken()).toBe("\x1b[?25h");
 });
 
-test("without a terminal there is a plain line at every tenth and no code of any kind", () => {
+test("without a terminal there is a plain line at every tenth and no escape code", () => {
   const { display, stderr, at } = stage(false, {});
   display.show(aRun({ pending: 10 }));
   at(4000);
@@ -82,14 +82,14 @@ test("without a terminal there is a plain line at every tenth and no code of any
   );
 });
 
-test("without a terminal a run that waits says why, once", () => {
+test("without a terminal a waiting run says why, once", () => {
   const { display, stderr } = stage(false, {});
   const flow = { state: "over_budget", reason: "$0.01 is missing" } as const;
   for (let seen = 0; seen < 2; seen += 1) display.show(aRun({ pending: 10 }, { flow }));
   expect(stderr.taken()).toBe("calculator  over_budget: $0.01 is missing\n");
 });
 
-test("a dumb terminal gets plain lines, and NO_COLOR none of the colours", () => {
+test("a dumb terminal gets plain lines, and NO_COLOR removes the colours", () => {
   const dumb = stage(true, { TERM: "dumb" });
   expect([dumb.term.live, dumb.term.colour]).toEqual([false, false]);
   const calm = stage(true, { NO_COLOR: "1" });

@@ -1,4 +1,7 @@
-/** What the examples of `rollcall trigger` and `rollcall webhook` in docs/commands.md read, and what they print. */
+/**
+ * The input files and the expected output of the examples of `rollcall trigger` and `rollcall webhook` in
+ * docs/commands.md.
+ */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
@@ -27,7 +30,7 @@ export const DOORS = {
   "webhook delete": { json: { deleted: true } },
 };
 
-/** `run.json` and `trigger.json`; `base_url`: of a model. */
+/** Writes `run.json` and `trigger.json`; `base_url`: a model's URL. */
 export function writeTriggers(folder: string, base_url: string): void {
   const run = { environment: "calculator", num_examples: 1, model: "scripted", endpoint: { base_url } };
   const verify = { scheme: "github", secret: "a-secret-that-github-signs-by" };

@@ -1,4 +1,4 @@
-/** What `rollcall env init` makes is run as its author would run it: its types, its tests, its validation. */
+/** Runs the output of `rollcall env init` as its author would: its types, its tests, its validation. */
 import { execFile } from "node:child_process";
 import {
   appendFileSync,
@@ -30,7 +30,7 @@ const folder = mkdtempSync(join(tmpdir(), "rollcall-init-"));
 const run = promisify(execFile);
 
 beforeAll(() => {
-  // Stands for `npm install`: the versions are those of the scaffold.
+  // In place of `npm install`: the versions are those of the scaffold.
   symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
   for (const kind of KINDS) makeEnvironment(`my-${kind}`, kind, folder);
   const environments = join(folder, "checkout/environments");
@@ -44,7 +44,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-test("it makes a package with an environment, and says what to do next", async () => {
+test("it makes a package with an environment, and prints the next steps", async () => {
   const argv = ["env", "init", "@me/another", "--kind", "tool", "--json"];
   const { code, stdout, stderr } = await rollcall(argv, {}, undefined, folder);
   expect([code, JSON.parse(stdout)]).toEqual([
@@ -71,7 +71,7 @@ test("its versions are those that this Rollcall is tested with", () => {
   expect({ ...dependencies, ...devDependencies }).toMatchObject(PINS);
 });
 
-test("what it makes has no type errors", async () => {
+test("its output has no type errors", async () => {
   const config = { extends: "./my-tool/tsconfig.json", include: ["my-*/*.ts"] };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
   const tsc = join(root, "node_modules/typescript/bin/tsc");
@@ -90,16 +90,16 @@ test("in this repository its digest is missing until it is generated", async () 
   await digests("--check");
 });
 
-test("its own tests pass, and one folder and one line of the registry are all this repository needs", async () => {
+test("its own tests pass, and this repository needs only one folder and one line of the registry", async () => {
   const vitest = join(root, "node_modules/vitest/vitest.mjs");
-  // Of the run around it nothing must reach this one.
+  // Variables of the surrounding test run must not reach this one.
   const { VITEST: _, VITEST_POOL_ID: __, VITEST_WORKER_ID: ___, ...env } = process.env;
   const options = { cwd: folder, env: { ...env, NO_COLOR: "1", FORCE_COLOR: undefined } };
   const { stdout } = await run(process.execPath, [vitest, "run", "--no-isolate", "my-", "registry"], options);
   expect(stdout).toMatch(/Test Files +6 passed \(6\)\s+Tests +16 passed \(16\)/);
 });
 
-test("`rollcall env validate` finds nothing to say about it", async () => {
+test("`rollcall env validate` has no findings", async () => {
   const at = join(folder, "my-stateful");
   const { code, stdout } = await rollcall(["env", "validate", at, "--json"]);
   expect([code, JSON.parse(stdout)]).toMatchObject([
@@ -137,18 +137,18 @@ test.each([
   expect(files()).toEqual(before);
 });
 
-test("a file of the name is left as it is", () => {
+test("an existing file of the name does not change", () => {
   writeFileSync(join(folder, "taken"), "mine");
   expect(() => makeEnvironment("taken", "tool", folder)).toThrow("is a file: choose another");
   expect(readFileSync(join(folder, "taken"), "utf8")).toBe("mine");
 });
 
-test("an empty folder of the name is taken", () => {
+test("an empty folder of the name is used", () => {
   mkdirSync(join(folder, "empty"));
   expect(makeEnvironment("empty", "tool", folder).files).toContain("environment.ts");
 });
 
-test("a kind that is none is refused", async () => {
+test("an unknown kind is refused", async () => {
   const init = COMMANDS.find(({ name }) => name === "env init");
   await expect(init?.run(["other", "--kind", "chess"])).rejects.toThrow("chess is not one of");
 });

@@ -24,7 +24,7 @@ const rows = dataset(Task, [{ question: "1 + 1?", answer: "2" }]);
 const rewards = { right: ({ completion, answer }) => completion.at(-1)?.content === answer };
 `;
 
-/** The folder of a package whose module is `HEAD` and these lines. */
+/** The folder of a package whose module consists of `HEAD` and these lines. */
 function environment(name: string, ...lines: string[]): string {
   const at = join(folder, name);
   mkdirSync(at);
@@ -38,7 +38,7 @@ async function validate(...argv: string[]) {
   return told(await command(["env", "validate", ...argv, "--json"]));
 }
 
-/** The checks of a validation, each by its name. */
+/** The checks of a validation, by name. */
 function told({ code, stdout, stderr }: CommandResult) {
   const answer = JSON.parse(stdout);
   const checks: readonly Check[] = answer.checks ?? [];
@@ -46,7 +46,7 @@ function told({ code, stdout, stderr }: CommandResult) {
   return { code, answer, said, stderr };
 }
 
-test("one of Rollcall's own environments is found by its id and is fit to run", async () => {
+test("one of Rollcall's own environments is found by its id and passes", async () => {
   const { code, stdout, stderr } = await command(["env", "validate", "calculator", "--examples", "3"]);
   expect([code, stderr]).toEqual([0, ""]);
   expect(stdout.split("\n")[0]).toBe("calculator@1.1.0, 3 rows played");
@@ -55,7 +55,7 @@ test("one of Rollcall's own environments is found by its id and is fit to run", 
   expect(stdout).toMatch(/mean rewards: gold 1\.100 \(3\), null 0\.100 \(3\), random \d\.\d+ \(3\)\nready to run\n$/);
 });
 
-test("with --json it is one object with the checks and each policy's mean", async () => {
+test("with --json the output is one object with the checks and each policy's mean", async () => {
   const { code, answer } = await validate("guess-number", "--examples", "2", "-a", "max=7");
   expect([code, answer]).toEqual([
     0,
@@ -74,7 +74,7 @@ test("with --json it is one object with the checks and each policy's mean", asyn
   ]);
 });
 
-test("rows that come with a run are read from a file, or from the examples beside the environment", async () => {
+test("rows are read from a file, or from the examples in the environment's folder", async () => {
   const file = join(folder, "rows.jsonl");
   writeFileSync(file, '{"question": "1 + 1?", "answer": "2"}\n\n{"question": "1 + 2?", "answer": "3"}\n');
   const found = locate("gsm8k");
@@ -107,7 +107,7 @@ test("state in a module's variable and the day's date are found, and a print doe
   expect(said["reset"]).toEqual(["error", expect.stringContaining("row.question is")]);
 });
 
-test("what a module or the build drew or read from the clock, once for all rows, is found", async () => {
+test("values that a module or the build draws or reads from the clock once for all rows are found", async () => {
   const at = environment(
     "drawn-once",
     "const year = new Date().getFullYear();",
@@ -123,7 +123,7 @@ test("what a module or the build drew or read from the clock, once for all rows,
   expect(said["reset"]).toEqual(["error", again]);
 });
 
-test("a promise that nothing settles ends the validation with an error, not without a word", async () => {
+test("a promise that never settles ends the validation with an error message", async () => {
   const at = environment(
     "stuck",
     "export const loadEnvironment = defineEnvironment({ args: z.strictObject({}), build: () =>",
@@ -150,7 +150,7 @@ test("a build that returns no environment is an error that says what to return",
   expect([code, said["build"]]).toEqual([1, ["error", why]]);
 });
 
-test("a module's gold policy is played where rows have no answer, with secrets from the environment", async () => {
+test("a module's gold policy is played for rows without an answer, with secrets from the environment", async () => {
   const at = environment(
     "golden",
     "const bare = dataset(z.object({ question: z.string() }), [{ question: 'Say the word.' }]);",
@@ -166,7 +166,7 @@ test("a module's gold policy is played where rows have no answer, with secrets f
   expect([code, JSON.parse(stdout).policies.gold]).toEqual([0, { mean: 1, n: 1 }]);
 });
 
-test("an environment with sql is played, each time with a database of its own", async () => {
+test("an environment with sql is played, each time with a new database", async () => {
   const at = environment(
     "counting",
     "export const loadEnvironment = defineEnvironment({",
@@ -182,13 +182,13 @@ test("an environment with sql is played, each time with a database of its own", 
   expect(answer.policies.gold).toEqual({ mean: 1, n: 1 });
 });
 
-test("a need that is not met here is said with what to do", () => {
+test("a need that is not met here is reported with what to do", () => {
   expect(unmetNeeds(["fetch", "sql", "secret:NO_SUCH_VARIABLE"])).toEqual([
     "secret:NO_SUCH_VARIABLE is read from the environment variable NO_SUCH_VARIABLE, which is not set",
   ]);
 });
 
-test("an environment that cannot be made is an error, not a wrong use", async () => {
+test("an environment that cannot be created is an error, not wrong usage", async () => {
   const at = environment(
     "broken",
     "export const loadEnvironment = defineEnvironment({ args: z.strictObject({}), build: () =>",
@@ -212,7 +212,7 @@ test.each([
     /EvalError: Code generation from strings .*\n {2}at .*evaluates\/environment\.ts:8:\d+$/,
   ],
 ])(
-  "what Node can make and a Worker cannot is an error by its line: %s",
+  "code that works in Node but not in a Worker is an error with its line: %s",
   async (name, ...lines) => {
     const [first, second, fault] = lines;
     const rowsOf = first.startsWith("const load") ? "load()" : "rows";
@@ -233,7 +233,7 @@ test.each([
   60_000,
 );
 
-test("arguments that do not fit are a wrong use", async () => {
+test("arguments that do not fit are wrong usage", async () => {
   const { code, answer } = await validate("calculator", "-a", "max=1");
   expect([code, answer.error.message]).toEqual([2, expect.stringContaining("--args: ")]);
 });
@@ -243,7 +243,7 @@ test.each([
   [["./nowhere"], "does not exist"],
   [["calculator", "--examples", "0"], "--examples: must be a whole number of at least 1"],
   [[], "one environment is required"],
-])("%j is a wrong use that says why", async (argv, why) => {
+])("%j is wrong usage, with the reason", async (argv, why) => {
   const validate = COMMANDS.find(({ name }) => name === "env validate");
   await expect(validate?.run(argv)).rejects.toMatchObject({
     exit: EXIT.usage,
@@ -251,7 +251,7 @@ test.each([
   });
 });
 
-test("on another day every reading of the clock is of another day, and afterwards of this one", async () => {
+test("on another day every way of reading the clock gives another day, and afterwards the real one", async () => {
   const readings = () => [new Date().toDateString(), new Date(Date.now()).toDateString(), Date().slice(0, 15)];
   const today = readings();
   const other = await onAnotherDay(async () => readings());

@@ -21,7 +21,7 @@ function file(name: string, text: string): string {
   return path;
 }
 
-/** The exit code and the message of a command line that is refused. */
+/** The exit code and the message of a refused command line. */
 function refusal(...argv: string[]): { exit: number; message: string; param: string | null } {
   try {
     parseEvalArguments(argv);
@@ -32,7 +32,7 @@ function refusal(...argv: string[]): { exit: number; message: string; param: str
   throw new Error("it was accepted");
 }
 
-test("a cap that is no amount of dollars is refused by the name of its flag", () => {
+test("a cap that is not an amount of dollars is refused with its flag's name", () => {
   for (const dollars of ["0", "-1", "0.0000001", "1000000.01"]) {
     const refused = refusal("gsm8k", `--max-cost=${dollars}`);
     expect(refused).toMatchObject({ exit: EXIT.usage, param: "max-cost" });
@@ -67,7 +67,7 @@ test("short and long flags make the same request", () => {
   });
 });
 
-test("the command that goes on with a run keeps its gates and its files, quoted where a shell would split them", () => {
+test("the command that resumes a run keeps its gates and its files, quoted where a shell would split them", () => {
   const gates = ["--fail-under", "0.8", "--baseline", "branch=main", "--baseline", "os=it's"];
   const files = ["--junit", "my report.xml", "-s", "-C", "a,b"];
   const { again } = parseEvalArguments(["calculator", "-n", "5", ...gates, ...files]);
@@ -77,11 +77,11 @@ test("the command that goes on with a run keeps its gates and its files, quoted 
   expect(parseEvalArguments(["calculator"]).again).toBe("rollcall eval");
 });
 
-test("nothing is sent that nobody asked for", () => {
+test("the request holds nothing that was not given", () => {
   expect(parseEvalArguments(["calculator"]).draft).toEqual({ environment: "calculator" });
 });
 
-test("environment arguments are JSON, a file, or k=v, and add up", () => {
+test("environment arguments are JSON, a file, or k=v, and are merged", () => {
   const args = file("args.json", '{"max": 3}');
   const { draft } = parseEvalArguments(["e", "-a", args, "-a", "x=text", "-a", "y=[1]"]);
   expect(draft.environment_args).toEqual({ max: 3, x: "text", y: [1] });
@@ -90,7 +90,7 @@ test("environment arguments are JSON, a file, or k=v, and add up", () => {
   });
 });
 
-test("a number with more digits than can be kept is refused by its flag, and so is a key that stands twice", () => {
+test("a number with too many digits is refused with its flag, and so is a repeated key", () => {
   const refused = (...given: string[]) => expect(() => parseEvalArguments(["e", ...given]));
   refused("-a", '{"n":9007199254740993}').toThrow(
     "--env-args: n: the whole number 9007199254740993 has too many digits",
@@ -102,7 +102,7 @@ test("a number with more digits than can be kept is refused by its flag, and so 
   refused("--dataset", rows).toThrow(`--dataset: ${rows}:3: answer[0]: the whole number 12345678901234567890123`);
 });
 
-test("sampling arguments win over -t, and flags over the request file", () => {
+test("sampling arguments override -t, and flags override the request file", () => {
   const run = file("run.json", '{"environment":"e","model":"a","limits":{"call_timeout_s":5}}');
   const { draft } = parseEvalArguments([
     "-f",
@@ -124,7 +124,7 @@ test("sampling arguments win over -t, and flags over the request file", () => {
   });
 });
 
-test("a dataset is the rows of a file, blank lines aside, or the name of one the platform has", () => {
+test("a dataset is the rows of a file, without blank lines, or the name of an uploaded one", () => {
   const rows = file("rows.jsonl", '\uFEFF{"question":"1"}\n\n{"question":"2"}\n');
   expect(parseEvalArguments(["e", "--dataset", rows]).dataset).toEqual({
     kind: "rows",
@@ -146,7 +146,7 @@ test("a file too large for a request is not even read", () => {
   });
 });
 
-test("an endpoint goes by name or by URL, and a name replaces what the file says", () => {
+test("an endpoint is named or given by URL, and a name replaces the one in the file", () => {
   vi.stubEnv("MY_KEY", "sk-1");
   expect(parseEvalArguments(["e", "-e", "fast"]).draft.endpoint).toBe("fast");
   const inline = file("run.json", '{"endpoint":{"base_url":"http://h/v1"}}');
@@ -167,7 +167,7 @@ test("an endpoint goes by name or by URL, and a name replaces what the file says
   });
 });
 
-test("a judge may be given by its URL, with a key from the variable that is named", () => {
+test("a judge may be given by its URL, with a key from the named variable", () => {
   process.env["BENCH_KEY"] = "sk-judge";
   const url = "https://h.example/v1";
   const { draft } = parseEvalArguments(["e", "--judge", `a=org/m@1@${url}`, "--judge-key-var", "BENCH_KEY"]);
@@ -209,12 +209,12 @@ test.each([
   expect(refused.message).toContain(message);
 });
 
-test("a row that is no JSON object is named by its line", () => {
+test("a row that is not a JSON object is named by its line", () => {
   const rows = file("rows.jsonl", '{"question":"1"}\noops\n');
   expect(refusal("e", "--dataset", rows).message).toContain("rows.jsonl:2 is not a JSON object");
 });
 
-test("the gates are read with what they are about, and refused where one lacks the other", () => {
+test("gates are read with their settings, and refused if one lacks the other", () => {
   const line = "e --fail-under 0.8 --min-scored 0.9 --baseline a=1 --baseline b=2 --max-drop 0 --metric m";
   const { gates, draft, junit } = parseEvalArguments(line.split(" "));
   expect(gates).toEqual({

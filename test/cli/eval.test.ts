@@ -28,7 +28,7 @@ function run(argv: readonly string[]) {
 
 type OnStderr = Parameters<typeof rollcall>[2];
 
-/** In a process of its own, which a test may kill. */
+/** In a separate process, which a test may kill. */
 function runApart(argv: readonly string[], onStderr: OnStderr) {
   return rollcall(argv, { ROLLCALL_DIR: platform.directory }, onStderr);
 }
@@ -54,7 +54,7 @@ function questions(count: number): string {
   return file;
 }
 
-test("the summary of a finished eval holds what scripts read, and the folder its rows", async () => {
+test("the summary of a finished eval has the fields that scripts read, and the folder its rows", async () => {
   const { url, requests } = await model(() => "It is \\boxed{42}.");
   const base = mkdtempSync(join(tmpdir(), "rollcall-out-"));
   const flags = ["-m", "org/m", "-b", url, "--dataset", questions(5), "-r", "2", "-o", base];
@@ -130,7 +130,7 @@ test.each([
   60_000,
 );
 
-test("a file too large to travel with the run is uploaded first, and the run names it", async () => {
+test("a file too large for the run's request is uploaded first, and the run names it", async () => {
   const { url } = await model(() => "It is \\boxed{42}.");
   const flags = ["-m", "m", "-b", url, "--dataset", questions(20_000), "-n", "2", "--json"];
   const result = await run(["gsm8k", ...flags]);
@@ -140,7 +140,7 @@ test("a file too large to travel with the run is uploaded first, and the run nam
   expect([again.code, json(again).num_examples]).toEqual([0, 2]);
 });
 
-test("fields of the state stand in the rows where they were asked for", async () => {
+test("requested fields of the state are in the rows", async () => {
   const { url } = await model(() => "I will not guess.");
   const base = mkdtempSync(join(tmpdir(), "rollcall-out-"));
   const flags = ["-m", "m", "-b", url, "-n", "2", "-o", base, "-C", "low,nowhere", "--json"];
@@ -155,7 +155,7 @@ test("fields of the state stand in the rows where they were asked for", async ()
   expect(metadata.state_columns).toEqual(["low", "nowhere"]);
 });
 
-test("gates: exit 3 and the reason under a threshold or behind a baseline, 0 where they are met", async () => {
+test("gates: exit 3 and the reason below a threshold or a baseline, 0 if they are met", async () => {
   const base = mkdtempSync(join(tmpdir(), "rollcall-out-"));
   const good = await model(() => "It is \\boxed{42}.");
   const bad = await model(() => "It is \\boxed{41}.");
@@ -183,7 +183,7 @@ test("gates: exit 3 and the reason under a threshold or behind a baseline, 0 whe
   expect([same.code, json(same).comparison.n_matched]).toEqual([0, 6]);
 });
 
-test("rollouts that fail leave a failed run: exit 1, or 3 where --min-scored was asked for", async () => {
+test("failed rollouts make a failed run: exit 1, or 3 with --min-scored", async () => {
   const broken = await model(() => "never said");
   broken.failNext(1000, { kind: "status", status: 400 });
   const flags = ["calculator", "-m", "m", "-b", broken.url, "-n", "2", "--json"];
@@ -193,7 +193,7 @@ test("rollouts that fail leave a failed run: exit 1, or 3 where --min-scored was
   expect([gated.code, json(gated).status]).toEqual([3, "failed"]);
 });
 
-test("failures that a run allows for exit 0, and 1 with --fail-on-error", async () => {
+test("failures that a run allows exit 0, and 1 with --fail-on-error", async () => {
   const flaky = await model(() => "never mind");
   const flags = ["calculator", "-m", "m", "-b", flaky.url, "-n", "2", "-c", "1", "--json"];
   flaky.failNext(1, { kind: "status", status: 400 });
@@ -222,7 +222,7 @@ test("an interrupted eval leaves its run going and says how to follow it to the 
   expect([second.code, json(second).counts.scored]).toEqual([0, 3]);
 });
 
-test("R-gen-1, R-gen-2, R-gen-3: a resumed eval tries again what failed, keeps what is scored, and changes nothing", async () => {
+test("R-gen-1, R-gen-2, R-gen-3: a resumed eval retries what failed, keeps what is scored, and changes nothing", async () => {
   const flaky = await model(() => "It is 0.");
   flaky.failNext(5, { kind: "status", status: 400 });
   const flags = ["-m", "m", "-b", flaky.url, "-n", "4", "-r", "2", "-c", "1", "-T", "0.5"];
@@ -244,7 +244,7 @@ test("R-gen-1, R-gen-2, R-gen-3: a resumed eval tries again what failed, keeps w
   expect(flaky.requests.length).toBe(calls + 5);
 });
 
-test("an interrupted generate leaves no file, and the line it leaves writes the rows when the run has ended", async () => {
+test("an interrupted generate leaves no file, and its printed command writes the rows when the run has ended", async () => {
   const slow = await model(() => "It is \\boxed{42}.");
   slow.setLatency(1000);
   const out = join(mkdtempSync(join(tmpdir(), "rollcall-out-")), "rows.jsonl");

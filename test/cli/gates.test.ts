@@ -1,4 +1,4 @@
-/** Verdicts on runs whose comparison the platform answers as given. */
+/** Judgements on runs whose comparison the platform answers as given. */
 import { expect, test } from "vitest";
 import { exitOfGates, type GateArguments, judge } from "../../src/cli/eval/gates.ts";
 import type { RunComparison } from "../../src/contract/comparison.ts";
@@ -16,7 +16,7 @@ function ended(changes: Partial<RunView["report"]["reward"]> = {}, more: Partial
   return { ...run, report: { ...run.report, reward: { ...run.report.reward, ...changes } } };
 }
 
-/** Verdict and exit of one gate; `difference`: what the platform says of the baseline. */
+/** The judgement and the exit code of one gate; `difference`: the platform's comparison with the baseline. */
 async function verdict(
   run: RunView,
   args: Partial<GateArguments>,
@@ -38,12 +38,12 @@ test.each([
   expect((await verdict(ended({ mean }), { failUnder: 0.8 })).slice(0, 2)).toEqual([said, exit]);
 });
 
-test("a mean that holds while its interval does not says so", async () => {
+test("a mean above the threshold whose interval is not says so", async () => {
   const [, , message] = await verdict(ended({ mean: 0.5, ci95: [0.3, 0.7] }), { failUnder: 0.4 });
   expect(message).toBe("mean reward 0.500 ± 0.100 is not under 0.4, but its 95 % interval extends down to 0.300");
 });
 
-test("--metric names what is judged, and one that is not there fails the gate by name", async () => {
+test("--metric selects the score, and a missing one fails the gate with its name", async () => {
   const run = ended();
   const metrics = { right: { mean: 0.2, se: null, n: 10 } };
   const scored = { ...run, report: { ...run.report, metrics } };
@@ -67,7 +67,7 @@ test.each<[string, [number, number] | null, number | null, string, number | null
   expect(judged.slice(0, 2)).toEqual([said, exit]);
 });
 
-test("runs that cannot be compared are inconclusive, in the platform's own words", async () => {
+test("runs that cannot be compared are inconclusive, with the platform's message", async () => {
   const message = "no task is scored in both runs";
   const error = { code: "conflict", message, param: "baseline", type: "invalid_request_error" };
   const { client } = recorded(() => Response.json({ error }, { status: 409 }));
@@ -76,7 +76,7 @@ test("runs that cannot be compared are inconclusive, in the platform's own words
   expect([gates, comparison]).toEqual([[{ gate: "baseline", verdict: "inconclusive", message }], null]);
 });
 
-test("a run that broke is not judged; one with too few scores is", async () => {
+test("a broken run is not judged; one with too few scores is", async () => {
   const broke = await verdict(ended({}, { status: "cancelled" }), { failUnder: 0 });
   expect(broke).toEqual([undefined, null, undefined]);
   const error = { code: "too_few_scored", message: "" };
@@ -84,7 +84,7 @@ test("a run that broke is not judged; one with too few scores is", async () => {
   expect(few.slice(0, 2)).toEqual(["failed", 3]);
 });
 
-test("a run with too few scores is judged by --min-scored alone: no mean of it is held against anything", async () => {
+test("a run with too few scores is judged by --min-scored alone: its mean is compared with nothing", async () => {
   const error = { code: "too_few_scored", message: "" };
   const run = ended({ mean: 0.1 }, { status: "failed", error });
   const asked = { ...NO_GATES, failUnder: 0.8, maxDrop: 0.02 };
@@ -96,7 +96,7 @@ test("a run with too few scores is judged by --min-scored alone: no mean of it i
   expect(exitOfGates(counted.gates)).toBe(3);
 });
 
-test("a gate that failed weighs more than one nobody can decide", () => {
+test("a failed gate outweighs an inconclusive one", () => {
   const message = "";
   const failed = { gate: "fail_under", verdict: "failed", message } as const;
   const unclear = { gate: "baseline", verdict: "inconclusive", message } as const;

@@ -7,7 +7,7 @@ function tallied(rewards: readonly (number | null)[], most?: number): RewardTall
   return tally;
 }
 
-test("few values get a line each, in proportion; what has no reward is left out", () => {
+test("few values get a line each, in proportion; rollouts without a reward are left out", () => {
   const rewards = [1, 0, 1, null, 1, 0.5, 1];
   expect(
     histogram(tallied(rewards), { scored: 6, of: " of calculator", width: 26 }),
@@ -17,7 +17,7 @@ test("few values get a line each, in proportion; what has no reward is left out"
   1.000 ███████████████ 4`);
 });
 
-test("many values get a line for each tenth of their range, the greatest in the last", () => {
+test("many values get a line for each tenth of their range, the largest in the last", () => {
   const text = histogram(tallied(Array.from({ length: 101 }, (_, at) => at / 100)), {
     scored: 101,
     of: "",
@@ -31,7 +31,7 @@ test("many values get a line for each tenth of their range, the greatest in the 
   expect(counts.reduce((total, count) => total + count)).toBe(101);
 });
 
-test("rewards that were not all seen are told apart from all there are", () => {
+test("a histogram of only some of the rewards says so", () => {
   expect(histogram(tallied([0.1, 0.2, 0.3, 0.1], 2), { scored: 4, of: "", width: 80 })).toContain(
     "Rewards of 3 of 4 scored",
   );

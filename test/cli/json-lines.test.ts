@@ -12,7 +12,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-test("a file has its name once it has every row; until then what stood there stays", async () => {
+test("a file gets its name once it has every row; until then the old file stays", async () => {
   const file = join(folder, "rows.jsonl");
   writeFileSync(file, "before");
   const seen: unknown[] = [];
@@ -27,7 +27,7 @@ test("a file has its name once it has every row; until then what stood there sta
   expect(readdirSync(folder)).toEqual(["rows.jsonl"]);
 });
 
-test("rows that break off leave no file that looks whole", async () => {
+test("rows that break off leave no file that looks complete", async () => {
   const file = join(folder, "rows.jsonl");
   const rows = async function* () {
     yield { row: 1 };
@@ -37,7 +37,7 @@ test("rows that break off leave no file that looks whole", async () => {
   expect(readdirSync(folder)).toEqual(["rows.jsonl.partial"]);
 });
 
-test("a device is written as it is", async () => {
+test("a device is written directly", async () => {
   const rows = async function* () {
     yield { row: 1 };
   };

@@ -1,6 +1,7 @@
 /**
- * Every report is held to the schema of Jenkins' xUnit plugin and read back by a strict XML parser.
- * test/fixtures/junit-10.xsd: jenkinsci/xunit-plugin, model/xsd/junit-10.xsd (MIT), as pytest 9.2.0 has it in its sources.
+ * Every report is checked against the schema of Jenkins' xUnit plugin and read back with a strict XML parser.
+ * test/fixtures/junit-10.xsd: jenkinsci/xunit-plugin, model/xsd/junit-10.xsd (MIT), as pytest 9.2.0 has it in its
+ * sources.
  */
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,7 +25,7 @@ interface Element {
   text: string;
 }
 
-/** Throws where the text is no well-formed XML 1.0. */
+/** Throws if the text is not well-formed XML 1.0. */
 function parsed(text: string): Element {
   const root: Element = { name: "", attributes: {}, children: [], text: "" };
   const open = [root];
@@ -65,7 +66,7 @@ async function schemaErrors(contents: string): Promise<string[]> {
   return errors.map(({ message }) => message);
 }
 
-test("the validator refuses what the schema does not know", async () => {
+test("the validator refuses elements outside the schema", async () => {
   const [message] = await schemaErrors('<testsuites skipped="1"/>');
   expect(message).toContain("The attribute 'skipped' is not allowed");
 });
@@ -80,7 +81,7 @@ async function* asRows(rows: readonly Partial<ResultRow>[]): AsyncGenerator<Resu
   for (const row of rows) yield { ...RESULT_ROW, ...row };
 }
 
-/** What stands in each case of the first suite: its first child, or that it passed. */
+/** The first child of each case of the first suite, or that it passed. */
 function kinds({ children: [suite] }: Element): (string | undefined)[] {
   return suite?.children.map(({ children }) => children[0]?.name ?? "passed") ?? [];
 }
@@ -120,7 +121,7 @@ test("a task is one case: passed by its mean, failed, in error, or skipped", asy
   expect(cases[1]?.children[0]?.text).toContain(`rollcall rollout show ${RESULT_ROW.rollout_id}`);
 });
 
-test("whatever a model writes, the file is well-formed, and what XML cannot hold is shown as a code", async () => {
+test("whatever a model writes, the file is well-formed, and characters that XML cannot hold are shown as codes", async () => {
   const said = `<b a="1">&amp;</b> ]]> \u0000\u0001\u0008\u001b[31m\ufffe\ud800 😀\r\n\ttab`;
   const root = await report([{ reward: 0, completion: [{ role: "assistant", content: said }] }]);
   const text = root.children[0]?.children[0]?.children[0]?.text ?? "";
@@ -146,7 +147,7 @@ test("a long reply is cut, and a reply in parts is read as its text", async () =
   expect(short?.children[0]?.text).toMatch(/\n\nonetwo$/);
 });
 
-test("gates are a suite of their own, and another score decides where one is named", async () => {
+test("gates are in a separate suite, and another score decides if it is named", async () => {
   const gates: GateResult[] = [
     { gate: "min_scored", verdict: "passed", message: "all" },
     { gate: "fail_under", verdict: "failed", message: "under" },
@@ -170,12 +171,12 @@ test("gates are a suite of their own, and another score decides where one is nam
   expect(root.attributes).toMatchObject({ tests: "4", failures: "2" });
 });
 
-test("a file in a folder that is not there is refused beforehand", () => {
+test("a file in a missing folder is refused beforehand", () => {
   expect(() => checkFolderOf("/nowhere/at/all/report.xml", "junit")).toThrow("does not exist");
   checkFolderOf("report.xml", "junit");
 });
 
-test("a file that cannot be written is said in the flag's name", async () => {
+test("a file that cannot be written is an error with the flag's name", async () => {
   const folder = mkdtempSync(join(tmpdir(), "rollcall-junit-"));
   const written = writeJunit(folder, aRun({}), asRows([]), { gates: [], metric: null });
   await expect(written).rejects.toMatchObject({ exit: 2, failure: { param: "junit" } });

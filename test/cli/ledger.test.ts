@@ -1,4 +1,4 @@
-/** `rollcall ledger verify` and amounts of dollars: in this process, against replies as the platform writes them. */
+/** `rollcall ledger verify` and amounts of dollars: in this process, against answers in the platform's format. */
 import { expect, test } from "vitest";
 import { readCommandLine } from "../../src/cli/command-line.ts";
 import { LEDGER_COMMANDS, microsOf } from "../../src/cli/commands/ledger.ts";
@@ -19,7 +19,7 @@ const SLICE = {
   next: null,
 };
 
-/** A platform with two projects, of which each has a run. */
+/** A platform with two projects, each with a run. */
 function platform(replies: { readonly verification?: object[]; readonly charges?: (path: string) => object }) {
   const verifications = [...(replies.verification ?? [])];
   const { client, asked } = recorded(({ path, headers }) => {
@@ -47,7 +47,7 @@ test("a ledger that adds up is good, with its entries and its balance", async ()
   });
 });
 
-test("every ledger that is named is asked about, and one difference makes all of it bad", async () => {
+test("every named ledger is checked, and one difference fails the whole verification", async () => {
   const wrong = { what: "lines do not add up", entry: 3, expected: 0, actual: 5 };
   const other = { ...SOUND, organization_id: "org_2", differences: [wrong], recomputed_micros: 85 };
   const { verify, asked } = platform({ verification: [SOUND, other] });
@@ -63,7 +63,7 @@ test("every ledger that is named is asked about, and one difference makes all of
   ]);
 });
 
-test("deep, every slice of every run of every project is looked at, and what a rollout was charged wrongly is named", async () => {
+test("with deep, every slice of every run of every project is checked, and a wrong charge is named", async () => {
   const wrong = { rollout_id: "ro_1", what: "turns", expected: 12, actual: 24 };
   const charges = (path: string) =>
     path.includes("after=") ? { ...SLICE, differences: [wrong] } : { ...SLICE, next: 2 };
@@ -74,7 +74,7 @@ test("deep, every slice of every run of every project is looked at, and what a r
   expect(asked.filter(({ path }) => path.includes("/charges")).length).toBe(4);
 });
 
-test("what is on its way is waited for, and is bad where it is not there in time", async () => {
+test("recent charges are waited for, and are an error if they are not there in time", async () => {
   const late = { ...SLICE, unsettled: 2 };
   const slices = [late, late];
   const waited = platform({ charges: () => slices.shift() ?? SLICE });

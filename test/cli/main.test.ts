@@ -6,14 +6,14 @@ import { expect, test } from "vitest";
 import { rollcall } from "./run-rollcall.ts";
 
 test.each([[["--help"]], [["eval", "--help"]], [["serve", "--help"]], [["start", "-h"]]])(
-  "%j prints how to use it and exits 0",
+  "%j prints its usage and exits 0",
   async (argv) => {
     const { code, stdout } = await rollcall(argv);
     expect([code, stdout]).toEqual([0, expect.stringContaining("Usage:")]);
   },
 );
 
-test("--version prints that of the package", async () => {
+test("--version prints the package's version", async () => {
   expect(await rollcall(["--version"])).toMatchObject({ code: 0, stdout: "0.1.0\n" });
 });
 
@@ -49,7 +49,7 @@ test("a platform that does not answer exits 4", async () => {
   expect(JSON.parse(stdout)).toMatchObject({ error: { code: "unreachable" } });
 });
 
-test("a server that is no Rollcall platform is named as that, and exits 4", async () => {
+test("a server that is not a Rollcall platform is reported as such, and exits 4", async () => {
   const server = createServer((_request, reply) => reply.end("<h1>hello</h1>")).listen(0);
   await once(server, "listening");
   const url = `http://127.0.0.1:${Object(server.address()).port}`;
@@ -73,7 +73,7 @@ test.skipIf(!existsSync("/dev/full"))("output that cannot be written is exit 1",
   expect([status, stderr]).toEqual([1, expect.stringMatching(/^rollcall: stdout: ENOSPC/)]);
 });
 
-test("a platform elsewhere needs a key in the environment", async () => {
+test("a remote platform needs a key in the environment", async () => {
   const { code, stderr } = await rollcall(["eval", "calculator", "--platform", "http://h"], {
     ROLLCALL_API_KEY: "",
   });

@@ -17,7 +17,7 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-/** The exit code and the words of a choice that is refused. */
+/** The exit code and the message of a refused choice. */
 function refusal(choose: () => unknown): [number, string] {
   try {
     choose();
@@ -28,7 +28,7 @@ function refusal(choose: () => unknown): [number, string] {
   throw new Error("it was accepted");
 }
 
-test("without an endpoint the policy plays what it knows, at the sizes it knows, and it is said", () => {
+test("without an endpoint the policy plays the environments it knows, at the sizes it knows, and says so", () => {
   expect(chooseModel({}, "calculator", POLICY, options)).toEqual({
     model: POLICY_MODEL,
     endpoint: { base_url: POLICY.policyUrl },
@@ -38,7 +38,7 @@ test("without an endpoint the policy plays what it knows, at the sizes it knows,
   expect(said).toEqual([expect.stringContaining("the bundled policy plays calculator")]);
 });
 
-test("arguments the caller gave are left alone, and sampling is filled up", () => {
+test("arguments that the user gave do not change, and sampling is completed", () => {
   const draft = { environment_args: { max: 5 }, sampling: { temperature: 0 } };
   expect(chooseModel(draft, "calculator", POLICY, options)).toMatchObject({
     environment_args: { max: 5 },
@@ -46,7 +46,7 @@ test("arguments the caller gave are left alone, and sampling is filled up", () =
   });
 });
 
-test("a seed that was given is that of the policy's draws, unless its sampling says otherwise; no other model is sent it", () => {
+test("a given seed is the seed of the policy's sampling, unless its sampling has one; no other model gets it", () => {
   const seedOf = (draft: Parameters<typeof chooseModel>[0]) =>
     chooseModel(draft, "calculator", POLICY, options).sampling?.seed;
   expect([seedOf({}), seedOf({ seed: 0 }), seedOf({ seed: 7 })]).toEqual([undefined, 0, 7]);
@@ -55,7 +55,7 @@ test("a seed that was given is that of the policy's draws, unless its sampling s
   expect(seedOf({ seed: 7, model: "m", endpoint: { base_url: "https://m.example/v1" } })).toBe(undefined);
 });
 
-test("what the policy has never seen is refused with the names it knows, unless forced", () => {
+test("an environment that the policy was not trained on is refused with the names of the others, unless forced", () => {
   const [exit, message] = refusal(() => chooseModel({}, "mine", POLICY, options));
   expect(exit).toBe(EXIT.usage);
   expect(message).toMatch(/-b.*calculator, guess-number, grid-walk, reverse-text.*--force/);
@@ -64,7 +64,7 @@ test("what the policy has never seen is refused with the names it knows, unless 
   expect(forced.environment_args).toBeUndefined();
 });
 
-test("a platform elsewhere has no policy: the endpoint must be named", () => {
+test("a remote platform has no policy: the endpoint must be named", () => {
   const [exit, message] = refusal(() => chooseModel({}, "calculator", ELSEWHERE, options));
   expect([exit, message]).toEqual([EXIT.usage, "calculator needs a model: set its endpoint with -b"]);
 });

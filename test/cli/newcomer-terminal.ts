@@ -1,9 +1,9 @@
-/** A terminal as a newcomer has it open: one shell, in which folders and exported variables last. */
+/** A newcomer's terminal: one shell, which keeps its folder and its exported variables. */
 import { type ChildProcess, spawn } from "node:child_process";
 
 export interface Answer {
   readonly code: number;
-  /** What was printed, stderr included. */
+  /** The output, including stderr. */
   readonly text: string;
 }
 

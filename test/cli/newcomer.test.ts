@@ -1,11 +1,11 @@
 /**
- * README from top to bottom, typed into one terminal in a fresh clone of this working tree. What the page leaves open (a
- * model, its endpoint, a key, the id of a run) is filled in, the endpoint with a scripted one that knows the answers of
- * the rows in the repository. What runs longer than a newcomer's patience, the tests themselves first of all, is only
- * looked up.
+ * README from top to bottom, typed into one terminal in a fresh clone of this working tree. Values that the page leaves
+ * open (a model, its endpoint, a key, the id of a run) are filled in; the endpoint is a scripted one that has the
+ * answers of the rows in the repository. Commands that take too long, above all the tests themselves, are only checked
+ * for existence.
  *
- * The installed packages are linked from this tree, as `npm start` would install them: that takes a minute and is what
- * CI does before anything else.
+ * The installed packages are linked from this tree, in the state that `npm start` would install: that takes a minute
+ * and is the first step of CI.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { cpSync, existsSync, mkdtempSync, readFileSync } from "node:fs";
@@ -26,7 +26,7 @@ const ONLY_LOOKED_UP =
   /^npm (test|run (check|conformance|faults|fuzz|histories|mutate|test:all|test:bridges|test:fleet|test:ops|test:package|test:poison|test:vllm|test:web|bench|bench:policy|bench:training|pretrain))\b/;
 const MINUTES_MS = 60_000;
 
-/** What was printed last; the page's `run_…` and `ro_…`. */
+/** The last output; the ids in place of the page's `run_…` and `ro_…`. */
 interface Ids {
   run: string;
   rollout: string;
@@ -115,13 +115,16 @@ function fillIn(command: string, { run, rollout }: Ids): string {
     .replaceAll("ro_…", rollout);
 }
 
-/** Nothing before `npm start` made a platform. */
+/** `npm start` must have made the platform. */
 function ready(): { url: string; key: string } {
   if (platform === null) return { url: "", key: "" };
   return JSON.parse(readFileSync(join(clone, ".rollcall/platform.json"), "utf8"));
 }
 
-/** The words that begin the lines the page shows begin lines of what was said, but for a curve, which is another each time. */
+/**
+ * The first words of each line that the page shows begin a line of the output, except for a curve, which differs each
+ * time.
+ */
 function expectShown({ command, shown }: DocumentedCommand, said: string): void {
   const firstWords = new Set(said.split("\n").map(firstWord));
   for (const line of shown.filter((it) => !/^\s*(…|$)|[│┤└]/.test(it))) {
@@ -133,9 +136,9 @@ function firstWord(line: string): string {
   return line.trim().split(/\s+/)[0] ?? "";
 }
 
-/** What it said until it stays up. */
+/** The output until the platform is ready. */
 function start(): Promise<string> {
-  // The demo is cut short: its length is no promise of the page's.
+  // The demo is shortened: the page does not promise its length.
   const short = ["--max-steps", "1", "--eval-examples", "4"];
   const args = ["start", "--", "--port", String(testPort(40)), ...short];
   const child = spawn("npm", args, { cwd: clone, env: plainEnvironment(), detached: true });
@@ -155,7 +158,7 @@ function start(): Promise<string> {
   });
 }
 
-/** Ctrl-C: a terminal sends it to npm and to what npm started. */
+/** Ctrl-C: a terminal sends it to npm and to the processes that npm started. */
 function stop(): Promise<void> {
   return new Promise((resolve) => {
     if (platform?.pid === undefined) return resolve();

@@ -1,11 +1,11 @@
-/** Where links to the page lead, and whether a browser is opened. */
+/** The targets of links to the page, and whether a browser is opened. */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openerOf, pathOf } from "../../src/cli/page-link.ts";
 
-test("a link leads to the page of what is named, and to all runs without a name", () => {
+test("a link leads to the page of the named run or rollout, and to all runs without a name", () => {
   expect([pathOf(undefined), pathOf("run_1"), pathOf("ro_1_0_0_0_x")]).toEqual([
     "/",
     "/runs/run_1",

@@ -1,4 +1,4 @@
-/** The file of profiles, and which platform a command is for. */
+/** The file of profiles, and the choice of a command's platform. */
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -23,7 +23,7 @@ afterEach(() => {
   }
 });
 
-/** Commands of this test know this file alone. */
+/** Commands of this test use only this file. */
 function ownFile(): string {
   const file = join(temporaryDirectory(), "deep", "config.json");
   process.env["ROLLCALL_CONFIG"] = file;
@@ -32,13 +32,13 @@ function ownFile(): string {
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
-test("the file is where the user's settings are, unless it is named", () => {
+test("the file is in the folder of the user's settings, unless it is named", () => {
   expect(configFile({ ROLLCALL_CONFIG: "/a/b.json", XDG_CONFIG_HOME: "/x" })).toBe("/a/b.json");
   expect(configFile({ XDG_CONFIG_HOME: "/x" })).toBe("/x/rollcall/config.json");
   expect(configFile({})).toMatch(/\/\.config\/rollcall\/config\.json$/);
 });
 
-test("profiles are kept for their owner alone, in a folder of the owner's, and nothing else is left there", () => {
+test("profiles are readable by their owner alone, in a folder of the owner's, and nothing else is left there", () => {
   const file = ownFile();
   const umask = process.umask(0);
   try {
@@ -53,7 +53,7 @@ test("profiles are kept for their owner alone, in a folder of the owner's, and n
   expect(readProfiles(file)).toEqual({ work: { ...PROFILE, key: "rk_two", project: "math" } });
 });
 
-test("a file that others can read is refused, and so is one that cannot be read as profiles", () => {
+test("a file that others can read is refused, and so is one that does not parse as profiles", () => {
   const file = ownFile();
   keepProfile(file, "default", PROFILE);
   chmodSync(file, 0o640);
@@ -65,11 +65,11 @@ test("a file that others can read is refused, and so is one that cannot be read 
   expect(() => readProfiles(file)).toThrow("is not a valid rollcall profile file");
 });
 
-test("a write that fails leaves the file as it was", () => {
+test("a failed write does not change the file", () => {
   const file = ownFile();
   keepProfile(file, "default", PROFILE);
   const text = readFileSync(file, "utf8");
-  // Where its draft would be is a folder.
+  // A folder is in the place of its draft.
   mkdirSync(`${file}.${process.pid}.new`);
   expect(() => checkCanKeep(file)).toThrow();
   expect(() => keepProfile(file, "more", PROFILE)).toThrow();
@@ -94,7 +94,7 @@ test("flags come before variables, and a default profile after both", () => {
   expect(namedPlatform({ profile: "local" })).toBe("local");
 });
 
-test("what cannot be meant is refused with what to do", () => {
+test("an invalid choice is refused with what to do", () => {
   ownFile();
   expect(() => namedPlatform({ profile: "work" })).toThrow("Log in: rollcall login --profile work");
   expect(() => namedPlatform({ profile: "toString" })).toThrow("there is no profile toString");
@@ -125,7 +125,7 @@ function typing(...parts: string[]) {
   return { asked, raw, shown: () => shown };
 }
 
-test("what is typed is not shown, may be rubbed out, and ends with enter or ctrl-D", async () => {
+test("typed characters are not shown, can be deleted, and end with enter or ctrl-D", async () => {
   const typed = typing("rk_onX", "\x7fe", "\r", "more");
   expect(await typed.asked).toBe("rk_one");
   expect([typed.raw, typed.shown()]).toEqual([[true, false], "The key: \n"]);

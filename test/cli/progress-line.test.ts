@@ -24,7 +24,7 @@ test("a wide terminal gets the whole line", () => {
   );
 });
 
-test("a narrow one gets less of it, and never a line too long", () => {
+test("a narrow one gets a shorter line, and never one that is too long", () => {
   expect(drawn(70)).toBe("calculator  ███████▒x->>>>···  12/20 · 0.500 ± 0.100 · 1 min 23 s left");
   expect(drawn(50)).toBe("calculator  ██████▒x->>>···  12/20 · 0.500 ± 0.100");
   expect(drawn(20)).toBe("calculator  12/20");
@@ -33,7 +33,7 @@ test("a narrow one gets less of it, and never a line too long", () => {
   }
 });
 
-test("a run that waits says why, and one that ended badly how", () => {
+test("a waiting run says why, and one that ended badly how", () => {
   const waiting = aRun({ pending: 10 }, { flow: { state: "endpoint_down", reason: null } });
   expect(drawn(120, waiting)).toContain(" · endpoint_down");
   expect(drawn(120, aRun({}, { status: "failed", flow: null }))).toContain(" · failed");
@@ -53,6 +53,6 @@ test.each([
   [[1, 0], 10_000, 10, [1, 0]],
   [[100, 0], 100, 10, [10, 0]],
   [[33, 33, 34], 100, 10, [3, 4, 3]],
-])("%j of %d in %d cells is %j: what is there at all is seen", (amounts, whole, cells, expected) => {
+])("%j of %d in %d cells is %j: every amount above zero is visible", (amounts, whole, cells, expected) => {
   expect(shareOut(amounts, whole, cells)).toEqual(expected);
 });

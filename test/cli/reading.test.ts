@@ -1,4 +1,4 @@
-/** What a command does that only reads, on the directory of a run that a stop cut off. */
+/** Commands that only read, on the directory of a run that was interrupted. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -40,7 +40,7 @@ test.each([
   30_000,
 );
 
-test("commands that only read play nothing of an unfinished run, and the next that plays goes on at once", async () => {
+test("commands that only read play nothing of an unfinished run, and the next that plays continues it at once", async () => {
   const directory = temporaryDirectory();
   let answers = false;
   const model = await startScriptedModel({
@@ -74,6 +74,6 @@ test("commands that only read play nothing of an unfinished run, and the next th
   answers = true;
   const watched = json(await command(["run", "watch", id, "--json"], { env }));
   expect(watched.data).toMatchObject([{ status: "completed", counts: { scored: 4 } }]);
-  // The three that were cut off are asked again.
+  // The three interrupted calls are sent again.
   expect(model.requests).toHaveLength(7);
 }, 120_000);

@@ -1,10 +1,10 @@
 /**
- * The commands of a page: its indented blocks that begin with a program's name. What the page shows of a command's output
- * is the first fenced block between it and the next block.
+ * The commands of a page: its indented blocks that begin with a program's name. The output that the page shows is the
+ * first fenced block between a command and the next block.
  */
 export interface DocumentedCommand {
   readonly command: string;
-  /** The lines shown as its output; none where the page shows nothing. */
+  /** The lines of its output; empty if the page shows none. */
   readonly shown: readonly string[];
 }
 
@@ -24,7 +24,7 @@ export function documentedCommands(page: string): DocumentedCommand[] {
   return commands;
 }
 
-/** A line that begins with no program goes on with the command before it, if it is indented further. */
+/** A line that does not begin with a program's name continues the command before it, if it is indented further. */
 function addLine(commands: { command: string; shown: string[] }[], line: string): void {
   const last = commands.at(-1);
   if (PROGRAM.test(line)) commands.push({ command: line, shown: [] });

@@ -1,4 +1,4 @@
-/** What is wrong with a command line is said before a platform is looked for, let alone booted. */
+/** Errors in a command line are reported before a platform is searched for or booted. */
 import { expect, test } from "vitest";
 import { COMMANDS, type CommandName } from "../../src/cli/commands.ts";
 import { asCommandError, EXIT } from "../../src/cli/exit.ts";
@@ -78,7 +78,7 @@ const REFUSED: [CommandName, string, string][] = [
   ["completion", "powershell", "use bash, zsh or fish"],
 ];
 
-/** Called as in the title: `runListCommand`. */
+/** The handler with the name in the title: `runListCommand`. */
 function handlerOf(name: CommandName) {
   const title = `${name.replace(/ (.)/g, (_, letter) => letter.toUpperCase())}Command`;
   const run = (argv: readonly string[]) => COMMANDS.find((it) => it.name === name)?.run(argv);
@@ -93,7 +93,7 @@ test.each(REFUSED.map(([name, argv, message]) => [handlerOf(name), argv, message
   },
 );
 
-test("a judge that nobody answers for is asked for by its flag", () => {
+test("the error for a judge without an endpoint names its flag", () => {
   const message = "judged-qa needs the judge default";
   const type = "invalid_request_error";
   const refused = { code: "missing_judge", message, param: "judges.default", type } as const;
@@ -104,7 +104,7 @@ test("a judge that nobody answers for is asked for by its flag", () => {
   });
 });
 
-test("what a refusal says for programs is kept: what is missing, and of which budget", () => {
+test("a refusal keeps its details for programs: what is missing, and of which budget", () => {
   const details = { shortfall_micros: 6400, budget_id: "bud_1" };
   const refused = { code: "budget_exhausted", message: "no", param: null, type: "billing_error", ...details } as const;
   const error = new ApiRequestError(402, refused, { requestId: null, retryAfterMs: null });

@@ -10,7 +10,7 @@ function drawn(points: readonly RewardPoint[], columns = 60, rows = 11): string[
   return rewardPlot({ points, lastStep: 40, level: 0.3 }, { columns, rows, colour: false });
 }
 
-test("the curve rises from the left, to where the training is; the dashes stand at the level", () => {
+test("the curve starts at the left and ends at the current step; the dashes are at the level", () => {
   expect(drawn(RISING)).toEqual([
     "1.00 ┤                       ·· ·",
     "     │                   ·· ⢀⡠⠔⠊⠁",
@@ -26,13 +26,13 @@ test("the curve rises from the left, to where the training is; the dashes stand 
   ]);
 });
 
-test("a curve keeps its places while it grows", () => {
-  // Of the first seven of ten steps: where the line goes on, it goes elsewhere.
+test("a curve keeps its positions while it grows", () => {
+  // The first seven of ten steps: the last cell may differ, because the line continues from there.
   const start = (lines: string[]) => lines.map((line) => line.padEnd(14).slice(0, 14));
   expect(start(drawn(RISING))).toEqual(start(drawn(RISING.slice(0, 10))));
 });
 
-test("no line is wider than asked for, whatever the rewards; and where there is no room, there is no plot", () => {
+test("no line is wider than requested, whatever the rewards; and without enough space there is no plot", () => {
   const wild = [-3, 0, 250, 0.5].map((reward, at) => ({ step: at + 1, reward }));
   for (let columns = 1; columns < 100; columns += 1) {
     for (const points of [[], RISING, wild]) {
@@ -54,7 +54,7 @@ test("rewards beyond 0 and 1 widen the scale", () => {
   expect(labels).toEqual(["10.0", "7.50", "5.00", "2.50", "0.00"]);
 });
 
-test("a training of one step, and of none yet, are drawn", () => {
+test("a training of one step, and one of none yet, are drawn", () => {
   const size = { columns: 40, rows: 8, colour: false };
   expect(rewardPlot({ points: [], lastStep: 1, level: null }, size)).toHaveLength(8);
   const [one] = RISING;
@@ -71,7 +71,7 @@ test("colour changes no shape", () => {
   expect(coloured.map(displayWidth)).toEqual(plain.map(displayWidth));
 });
 
-test("smoothing is unbiased: a constant stays what it is, and the first mean is the first reward", () => {
+test("smoothing is unbiased: a constant does not change, and the first mean is the first reward", () => {
   const constant = RISING.map(({ step }) => ({ step, reward: 0.4 }));
   for (const { reward } of smoothed(constant)) expect(reward).toBeCloseTo(0.4, 12);
   expect(smoothed(RISING)[0]).toEqual(RISING[0]);

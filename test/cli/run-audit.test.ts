@@ -1,11 +1,11 @@
-/** `rollcall run audit` of a run whose records differ: a platform that is whole has none to show. */
+/** `rollcall run audit` for a run whose records differ: a healthy platform has no such run. */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AUDIT } from "../kernel/http/examples.ts";
 import { command } from "./run-rollcall.ts";
 
-/** A run whose row in the database is still to be written. */
+/** A run whose row in the database is not written yet. */
 const BEHIND = AUDIT.run_id.replace(/.$/, "0");
 const pathOf = (id: string) => `/v1/runs/${id}/audit`;
 
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => new Promise((resolve) => server.close(resolve)));
 
-test("records that differ are exit 1, with what differs below the four of them", async () => {
+test("records that differ are exit 1, with the differences below the table", async () => {
   const env = { ROLLCALL_URL: url, ROLLCALL_API_KEY: "rk_x" };
   const [text, json] = await Promise.all([
     command(["run", "audit", AUDIT.run_id], { env }),

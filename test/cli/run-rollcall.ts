@@ -1,4 +1,4 @@
-/** Runs the command line: as a user does, in a process of its own, or in one that has loaded it already. */
+/** Runs the command line: in a separate process as a user does, or in one that has loaded it already. */
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { join } from "node:path";
 import type { HostedCommand, HostedEnd } from "./command-host.ts";
@@ -16,7 +16,7 @@ function variables(env: Readonly<Record<string, string>>) {
   return { ...process.env, OPENAI_BASE_URL: "", OPENAI_API_KEY: "", ...env };
 }
 
-/** `onStderr` sees everything said so far each time more comes; it may kill the process. */
+/** `onStderr` gets the whole output so far each time more arrives; it may kill the process. */
 export function rollcall(
   argv: readonly string[],
   env: Readonly<Record<string, string>> = {},
@@ -54,8 +54,8 @@ interface Surroundings {
 let host: Host | null = null;
 
 /**
- * A command whose process is not what is tested: it runs in one that has loaded the command line already, after the
- * commands that were asked for before it. To load it takes ten times what most commands do.
+ * A command whose process is not what is tested: it runs in a process that has loaded the command line, after the
+ * commands before it. Loading it takes ten times as long as most commands.
  */
 export function command(argv: readonly string[], around: Surroundings = {}): Promise<CommandResult> {
   host ??= new Host();

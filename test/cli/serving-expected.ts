@@ -1,4 +1,4 @@
-/** What the examples of `rollcall endpoint`, `rollcall fleet` and `rollcall webhook` print. */
+/** The output of the examples of `rollcall endpoint`, `rollcall fleet` and `rollcall webhook`. */
 import { expect } from "vitest";
 import type { CommandName } from "../../src/cli/commands.ts";
 

@@ -16,7 +16,7 @@ function newDirectory(): string {
   return directory;
 }
 
-test("start --once trains the demo, says before and after with their intervals, and leaves nothing running", async () => {
+test("start --once trains the demo, prints before and after with their intervals, and leaves nothing running", async () => {
   const directory = newDirectory();
   const short = ["--max-steps", "2", "--eval-examples", "16"];
   const argv = ["start", "--once", ...short, "--port", String(testPort(0))];
@@ -32,7 +32,7 @@ test("start --once trains the demo, says before and after with their intervals, 
   expect(readReadyFile(directory)).toBeNull();
 }, 120_000);
 
-test("serve is ready when it says so, and SIGTERM stops it with 0", async () => {
+test("serve is ready when it says so, and exits 0 after SIGTERM", async () => {
   const directory = newDirectory();
   const ready: unknown[] = [];
   const served = rollcall(

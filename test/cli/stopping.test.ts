@@ -1,4 +1,7 @@
-/** What ends a platform that npm started: whatever ends npm. Processes of its own, in a group that a test can count. */
+/**
+ * A platform that npm started ends when npm ends, for whatever reason. Tested with real processes, in a group that a
+ * test can count.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
@@ -48,7 +51,7 @@ async function npmStart(flags: readonly string[], said: RegExp): Promise<[ChildP
 }
 
 test.each(["SIGTERM", "SIGHUP", "SIGKILL"] as const)(
-  "%s to npm alone ends the platform it started, in order",
+  "%s to npm alone shuts down the platform it started",
   async (signal) => {
     const [npm, directory] = await npmStart(["--no-demo"], /(?:)/);
     npm.kill(signal);
@@ -58,7 +61,7 @@ test.each(["SIGTERM", "SIGHUP", "SIGKILL"] as const)(
   120 * SECONDS,
 );
 
-test("SIGTERM to npm ends a demo under way, its trainer included", async () => {
+test("SIGTERM to npm ends a demo in progress, including its trainer", async () => {
   const [npm, directory] = await npmStart(["--eval-examples", "0"], /Run run_\w+ on http/);
   npm.kill("SIGTERM");
   await until(() => !isGroupAlive(npm), 30 * SECONDS);

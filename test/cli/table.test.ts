@@ -12,7 +12,7 @@ const notesOf = (run: Parameters<typeof aRun>) =>
     .split("\n")
     .filter((line) => line.includes("not scored") || line.includes("failed:"));
 
-test("what was not scored is counted by its cause, with the command that tells more", () => {
+test("unscored rollouts are counted by cause, with the command that shows more", () => {
   const [note] = notesOf([{ scored: 7, failed: { provider: 2 }, cancelled: { user: 1 } }]);
   expect(note).toBe(
     "  calculator: not scored: provider 2, user 1; why: rollcall run results run_01aaaaaaaaaaaaaaaaaaaaaaaa --outcome failed",
@@ -21,7 +21,7 @@ test("what was not scored is counted by its cause, with the command that tells m
   expect(notesOf([{ cancelled: { user: 1 } }])[0]).toMatch(/: user 1$/);
 });
 
-test("behind the mean stand its intervals, the chances of several attempts, and what was cut off", () => {
+test("the details of the mean are its intervals, pass@k, and how many rollouts were truncated", () => {
   const run = aRun({ scored: 10 });
   const reward = {
     ...run.report.reward,
@@ -44,7 +44,7 @@ test("behind the mean stand its intervals, the chances of several attempts, and 
   expect(noteOf({ "1": tasks(1200), "2": tasks(0) })).toBe(`${before} ${at}; ${hat}; cut off 3`);
 });
 
-test("a comparison says what difference its tasks would find, and how many more would decide the one that was seen", () => {
+test("a comparison reports what difference its tasks can detect, and how many more would detect the observed one", () => {
   const line = (detectable: RunComparison["detectable"]) =>
     comparisonText({ ...COMPARISON, detectable }, Number.POSITIVE_INFINITY).match(/detectable +(.*)/)?.[1];
   const basis = { alpha: 0.05, power: 0.8, effect: 0.295316 };
@@ -59,7 +59,7 @@ test("a comparison says what difference its tasks would find, and how many more 
   expect(line(undefined)).toBeUndefined();
 });
 
-test("an interval that reaches beyond every reward there was says so; one that does not, and an older report, do not", () => {
+test("an interval beyond the observed rewards says so; one within them, and an older report, do not", () => {
   const noteOf = (range?: [number, number]) => {
     const run = aRun({ scored: 10 });
     const reward = {
@@ -77,13 +77,13 @@ test("an interval that reaches beyond every reward there was says so; one that d
   expect(noteOf()).toBe("  calculator: reward 95 % 0.970 to 1.010");
 });
 
-test("what an endpoint said reaches the terminal as text", () => {
+test("an endpoint's message reaches the terminal as text", () => {
   const error = { code: "endpoint_unauthorized", message: "401 bad \x1b[31mkey\n" } as const;
   const notes = notesOf([{ failed: { provider: 10 } }, { status: "failed", error }]);
   expect(notes[1]).toBe("  calculator: failed: 401 bad \\u{1b}[31mkey⏎");
 });
 
-test("what judges cost stands apart from the policy's tokens, where any was asked", () => {
+test("the judges' cost is separate from the policy's tokens, if any judge was called", () => {
   const run = aRun({ scored: 1 });
   const judge = { prompt_tokens: 1000, completion_tokens: 234, total_tokens: 1234, calls: 3, cost_micros: null };
   const report = { ...run.report, usage: { ...run.report.usage, judge } };
@@ -93,7 +93,7 @@ test("what judges cost stands apart from the policy's tokens, where any was aske
   expect(resultsTable([run], Number.POSITIVE_INFINITY)).not.toContain("judges");
 });
 
-test("what a run cost is said where it is known and not nothing", () => {
+test("a run's cost is printed if it is known and not zero", () => {
   const cost = { policy_micros: null, judge_micros: 0, charged_micros: 1520 };
   const noted = (known: Partial<typeof cost> | { policy_micros: number }) =>
     resultsTable([{ ...aRun({ scored: 1 }), cost: { ...cost, ...known } }], Number.POSITIVE_INFINITY);
@@ -102,7 +102,7 @@ test("what a run cost is said where it is known and not nothing", () => {
   expect(noted({ charged_micros: 0 })).not.toContain("cost:");
 });
 
-test("the environments of a group stand below it, each with its own figures, and their metrics are not one", () => {
+test("the environments of a group are listed below it, each with its own figures and metrics", () => {
   const run = aRun({ scored: 6, failed: { provider: 2 } });
   const { reward } = run.report;
   const of = (mean: number, n_error: number) => ({
@@ -121,7 +121,7 @@ test("the environments of a group stand below it, each with its own figures, and
   ]);
 });
 
-test("a time that no date has is printed as its seconds", () => {
+test("a time beyond JavaScript's dates is printed as its seconds", () => {
   expect(timeText(1_795_269_727)).toBe("2026-11-21 14:02:07Z");
   expect(timeText(1e15)).toBe("1000000000000000 s");
 });

@@ -1,4 +1,4 @@
-/** A state directory that goes with the test. */
+/** A state directory that is removed after the test. */
 import { rmSync } from "node:fs";
 import { onTestFinished } from "vitest";
 import { makeThrowAwayDirectory } from "../../src/local/state-directory.ts";

@@ -5,7 +5,7 @@ import { trainArguments } from "../../src/cli/train/arguments.ts";
 import { trainingFields } from "../../src/cli/train/summary.ts";
 import { aTraining } from "./a-training.ts";
 
-test("a training on a fleet says where version 0 is, and is shown with it", () => {
+test("a training on a fleet names the path of version 0, and is shown with it", () => {
   const argv = "gsm8k --trainer pull -m m --fleet gpus --initial-weights s3://weights/base".split(" ");
   const { training, draft } = trainArguments(readCommandLine({ name: "train", says: "", flags: TRAIN_FLAGS }, argv));
   expect(training).toEqual({ initial_weights: { location: "s3://weights/base" } });

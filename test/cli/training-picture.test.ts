@@ -18,7 +18,7 @@ function drawn(columns: number, rows = 24, picture = PICTURE): string[] {
   return trainingPicture(picture, { columns, rows, colour: false });
 }
 
-test("a picture has where the training stands, the curve, and how fast it goes", () => {
+test("a picture has the training's status, the curve, and the speed", () => {
   const lines = drawn(130);
   expect(lines[0]).toBe("calculator  step 12/40 · 22 s");
   expect(lines[1]).toContain("1.00 ┤");
@@ -42,7 +42,7 @@ test("a narrow terminal gets fewer numbers, on two lines, and never a line too l
   }
 });
 
-test("the largest lag is never less than the one beside it: a batch shipped after the run was read counts in both", () => {
+test("the largest lag is never less than the current one: a batch shipped after the run was read counts in both", () => {
   const [last] = STEPS.slice(-1);
   const late = {
     step: 13,
@@ -53,13 +53,13 @@ test("the largest lag is never less than the one beside it: a batch shipped afte
   expect(drawn(130, 24, picture).at(-2)).toContain("lag 4.0 (most 5)");
 });
 
-test("why nothing moves is said", () => {
+test("a picture says why the run does not progress", () => {
   const flow = { state: "waiting_for_trainer", reason: "2 batches ahead" } as const;
   const lines = drawn(130, 24, { ...PICTURE, run: aTrainingRun({ flow }) });
   expect(lines.join("\n")).toContain("waiting_for_trainer: 2 batches ahead");
 });
 
-test("nothing is known yet: the picture says where it stands, and no number that was not measured", () => {
+test("before the first step the picture has the status, and no number that was not measured", () => {
   const training = aTraining({ steps_trained: 0, trainer: null, policy_version: 0 });
   const pace = { seconds: 0, rolloutsPerSecond: null, tokensPerSecond: null };
   const lines = drawn(80, 24, { ...PICTURE, training, pace, series: [], before: null });
@@ -104,7 +104,7 @@ test("on a terminal it is drawn in place, with the rates of the last seconds", (
   expect(redrawn).toMatch(/^calculator {2}step 3\/40[\s\S]*\n150 rollouts\/s/);
 });
 
-test("the first step says how far the trainer's probabilities are from the engine's", () => {
+test("the first step shows the distance between the trainer's probabilities and the engine's", () => {
   expect(firstStep(STEPS)).toEqual({ ratio_max_abs_error: 3e-7, kl: 1e-8 });
   expect(firstStep([])).toEqual({ ratio_max_abs_error: null, kl: null });
 });

@@ -6,7 +6,7 @@ import { aRollout } from "./a-run.ts";
 
 const PLAIN = { width: 64, colour: false };
 
-test("a transcript has the head, each turn with its calls beside their results, and the scores", () => {
+test("a transcript has the head, each turn with its calls next to their results, and the scores", () => {
   expect(transcript(aRollout(), PLAIN)).toBe(`Rollout ro_1
 outcome    scored · reward 1.100
 run        run_1
@@ -36,14 +36,14 @@ brief      ScorerError: no
            low: 1`);
 });
 
-test("a result that does not fit beside its call stands below it", () => {
+test("a result that does not fit next to its call is below it", () => {
   const text = transcript(aRollout(), { width: 40, colour: false });
   expect(text).toContain(`assistant  add({"a":3,"b":4}) → 7
            add({})
   → tool   Error: a is required`);
 });
 
-test("a call nobody answered says so, and so does an answer without words", () => {
+test("a call without a result says so, and so does an answer without text", () => {
   const rollout = aRollout();
   const turns = rollout.turns.slice(0, 1);
   const text = transcript(aRollout({ turns, completion: rollout.completion.slice(0, 1) }), PLAIN);
@@ -55,7 +55,7 @@ test("a call nobody answered says so, and so does an answer without words", () =
   expect(transcript(aRollout({ turns: silent }), PLAIN)).toContain("assistant  (nothing)");
 });
 
-test("a failed rollout shows its error and what led to it; one not begun its prompt", () => {
+test("a failed rollout shows its error and what led to it; one that has not started shows its prompt", () => {
   const error = {
     error: "ProviderError",
     message: "the endpoint answered 500",
@@ -92,7 +92,7 @@ test("a history an environment rewrote is marked", () => {
   expect(transcript(aRollout({ turns }), PLAIN)).toContain("the history was rewritten: 1 of 2 messages kept");
 });
 
-test("what a model wrote moves no cursor, changes no colour and turns no text around", () => {
+test("a model's text moves no cursor, changes no colour and reverses no text", () => {
   const nasty = "a\x1b[2Jb\x07c\u202ed\r\ne\x9b31mf";
   const text = transcript(aRollout({ prompt: [{ role: "user", content: nasty }], turns: [] }), PLAIN);
   expect(text).toContain("user       a\\u{1b}[2Jb\\u{7}c\\u{202e}d\n           e\\u{9b}31mf");
@@ -113,14 +113,14 @@ test("colours change nothing but the colours, and no line is wider than the term
   }
 });
 
-test("a long message is cut and says what is missing", () => {
+test("a long message is cut, with a note of what is missing", () => {
   const long = { role: "user", content: `${"line\n".repeat(150)}` };
   const text = transcript(aRollout({ prompt: [long], turns: [] }), PLAIN);
   expect(text.match(/line/g)).toHaveLength(100);
   expect(text).toContain("… 251 more characters; --json has them");
 });
 
-test("content in parts is shown as its text, with a line for each part that is none", () => {
+test("content in parts is shown as its text, with a line for each part that is not text", () => {
   const content = [
     { type: "text", text: "Look at this:" },
     { type: "image_url", image_url: { url: "https://host.test/a.png" } },

@@ -1,4 +1,4 @@
-/** The suite itself: what it compares, and that nothing passes silently. */
+/** Tests the suite itself: what it compares, and that nothing passes silently. */
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ import { faultsOf } from "./vector-file.ts";
 const folder = mkdtempSync(join(tmpdir(), "rollcall-conformance-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-describe("a result and what was recorded", () => {
+describe("a result and the recorded one", () => {
   test.each([
     ["numbers within 1e-9", "boxed", 0.3333333333, 1 / 3],
     ["an object that holds more", "boxed", { a: 1 }, { a: 1, b: 2 }],
@@ -48,7 +48,7 @@ describe("a result and what was recorded", () => {
 describe("a vector", () => {
   const malformed = { id: "v", kind: "xml_ctor", in: { fields: [["a"], "a"] } };
 
-  test("that wants a failure holds only when the call throws, and says what it must", async () => {
+  test("that expects a failure holds only if the call throws with the recorded text", async () => {
     const failure = (mentions: string[]) => ({ error: "ValueError", mentions });
     expect(await faultOf({ ...malformed, out: failure(["a"]) })).toBeNull();
     expect(await faultOf({ ...malformed, out: failure(["zebra"]) })).toMatch(/zebra/);
@@ -56,13 +56,13 @@ describe("a vector", () => {
     expect(await faultOf({ ...sound, out: failure([]) })).toMatch(/wanted ValueError/);
   });
 
-  test("that wants a failure is not satisfied by an input nobody can read", async () => {
+  test("that expects a failure does not hold for an unreadable input", async () => {
     const unreadable = { id: "v", kind: "hash_answer", in: { text: 5 } };
     const fault = await faultOf({ ...unreadable, out: { error: "TypeError", mentions: [] } });
     expect(fault).toMatch(/cannot read this input/);
   });
 
-  test("is held to `expected` where it has one, even when that is null", async () => {
+  test("is compared with `expected` if it has one, even if that is null", async () => {
     const parsed = {
       id: "v",
       kind: "xml_parse_answer",
@@ -72,7 +72,7 @@ describe("a vector", () => {
   });
 });
 
-test("a file that miscounts, repeats an id or holds an unknown kind is at fault", () => {
+test("a file with wrong counts, a repeated id or an unknown kind is reported", () => {
   const vector = { id: "v", kind: "odd", in: 1, out: 1 };
   const file = { total: 3, counts: { odd: 1, gone: 2 }, vectors: [vector, vector] };
   expect(faultsOf(file, new Set(["gone"]))).toEqual([
@@ -93,7 +93,7 @@ describe("npm run conformance", () => {
     );
   const vectors = [{ id: "v", kind: "hash_answer", in: { text: "a####b" }, out: "b" }];
 
-  test("counts what holds in Node and in workerd, and exits 0 when all does", async () => {
+  test("counts what holds in Node and in workerd, and exits 0 if everything does", async () => {
     const file = join(folder, "good.json");
     writeFileSync(file, JSON.stringify({ total: 1, counts: { hash_answer: 1 }, vectors }));
     expect(await run("--file", file)).toEqual({

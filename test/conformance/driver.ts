@@ -1,14 +1,19 @@
-/** A driver runs one kind of vector against the product. It reads its input first: a vector it cannot read is no failure
- * of the product, and never passes as one that was wanted. */
+/**
+ * A driver runs one kind of vector against the product. It parses its input first: a vector that it cannot parse is not
+ * a failure of the product, and never counts as an expected failure.
+ */
 import type * as z from "zod";
 
 export interface Driver {
-  /** The call to make. Throws when the input is not of the kind. */
+  /** Returns the call to make. Throws if the input is not of the kind. */
   prepare(input: unknown): () => unknown;
 }
 export type Drivers = Readonly<Record<string, Driver>>;
 
-/** What `run` returns (or resolves to) is compared; what it throws is a failure, which a vector may want. */
+/**
+ * The value that `run` returns (or resolves to) is compared; an error that it throws is a failure, which a vector may
+ * expect.
+ */
 export function driver<Input>(schema: z.ZodType<Input>, run: (input: Input) => unknown): Driver {
   return {
     prepare: (input) => {

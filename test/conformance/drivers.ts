@@ -1,4 +1,4 @@
-/** Every kind of vector, and what runs it. */
+/** Every kind of vector, with its driver. */
 import type { Driver } from "./driver.ts";
 import { MESSAGES } from "./drivers/messages.ts";
 import { NUMBERS } from "./drivers/numbers.ts";

@@ -1,4 +1,4 @@
-/** The classes that vectors name, in the product or in the language. */
+/** The classes that vectors name, of the product or of the language. */
 import {
   AuthenticationError,
   BrowserSandboxError,
@@ -21,7 +21,7 @@ import {
 
 type ErrorClass = new (message: string, options?: { cause?: unknown }) => Error;
 
-/** Python's own errors: causes, and what test functions throw. */
+/** Python's own errors: causes, and errors of test functions. */
 const BUILT_IN = ["RuntimeError", "IndexError", "AssertionError", "TimeoutError"];
 
 function named(name: string): ErrorClass {
@@ -57,7 +57,7 @@ const CLASSES: Readonly<Record<string, ErrorClass>> = {
   ...Object.fromEntries(BUILT_IN.map((name) => [name, named(name)])),
 };
 
-/** Failures of these classes may be any error: the names are Python's. */
+/** Failures of these classes may be any error, because the names are Python's. */
 const ANY_ERROR: ReadonlySet<string> = new Set([
   "ValueError",
   "AssertionError",
@@ -68,20 +68,20 @@ const ANY_ERROR: ReadonlySet<string> = new Set([
   "Error",
 ]);
 
-/** Throws for a name nobody knows, so that a vector of a new class fails loudly. */
+/** Throws for an unknown name, so that a vector with a new class fails loudly. */
 export function errorClass(name: string): ErrorClass {
   const known = CLASSES[name];
   if (known === undefined) throw new Error(`no error class is known as ${name}`);
   return known;
 }
 
-/** The name a vector uses for a class of ours. */
+/** The name that vectors use for a class of ours. */
 export function recordedName(name: string): string {
   if (name === "SyntaxError") return "JSONDecodeError";
   return name === "RolloutError" ? "Error" : name;
 }
 
-/** Why what was thrown is not the failure that is wanted; null when it is. */
+/** Why the thrown error is not the expected failure; null if it is. */
 export function failureDiffers(
   want: { readonly error: string; readonly mentions: readonly string[] },
   thrown: unknown,

@@ -1,4 +1,4 @@
-/** Runs vectors inside workerd: the drivers as a Worker of their own, the vectors as what it is asked. */
+/** Runs vectors inside workerd: the drivers are a Worker, the vectors are sent to it. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { build } from "esbuild";
@@ -42,7 +42,7 @@ async function bundle(): Promise<string> {
   return outputFiles[0]?.text ?? "";
 }
 
-/** The platform's own, so that the core is judged where it runs. */
+/** The platform's own date, so that the core is tested in the runtime where it runs. */
 async function compatibilityDate(): Promise<string> {
   const config = await readFile(join(ROOT, "wrangler.toml"), "utf8");
   const date = /^compatibility_date = "([^"]+)"/m.exec(config)?.[1];

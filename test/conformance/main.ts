@@ -1,6 +1,7 @@
 /**
- * `npm run conformance`: recorded behaviours of verifiers against the core, in Node, in workerd, or in both. With --json one
- * object goes to stdout. Exit 1 unless every vector holds, every kind has a driver and the file's counts are right.
+ * `npm run conformance`: checks recorded behaviours of verifiers against the core, in Node, in workerd, or in both.
+ * With --json, prints one object to stdout. Exits with 1 unless every vector holds, every kind has a driver and the
+ * file's counts are right.
  */
 import { parseArgs } from "node:util";
 import { asCommandError, EXIT, type ExitCode, interruption, usageError } from "../../src/cli/exit.ts";
@@ -61,7 +62,7 @@ function runtimesOf(where: string): readonly Runtime[] {
   throw usageError(`--in: ${where} is none of node, workerd, both`, "in");
 }
 
-/** Ends the process from outside the work: whatever hangs, the limit holds. */
+/** Ends the process with a timer outside the work, so that the limit holds even if the work hangs. */
 function endAfter(text: string, json: boolean): void {
   const seconds = Number(text);
   if (!(seconds > 0)) throw usageError(`--timeout: ${text} is not a number of seconds`, "timeout");

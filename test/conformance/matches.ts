@@ -1,10 +1,10 @@
 /**
- * Compares what came out with what was recorded.
+ * Compares a result with the recorded one.
  *
- * Invariants. Numbers are equal within 1e-9. An object may hold more than is wanted, except in the maps listed here, which
- * match key for key. Null is null, never absent. A text matches exactly, except a tool call's arguments (compared as
- * JSON: spacing differs between languages) and `error_chain_repr` (never compared). `{"$nonEmpty": true}` and
- * `{"$contains": text}` stand for what is worded freely.
+ * Invariants: numbers are equal within 1e-9. An object may have more keys than expected, except the maps listed here,
+ * which must match key for key. Null must be null, not absent. Texts must be equal, except a tool call's arguments
+ * (compared as JSON, because spacing differs between languages) and `error_chain_repr` (never compared). `{"$nonEmpty":
+ * true}` and `{"$contains": text}` stand for text that may be worded freely.
  */
 const TOLERANCE = 1e-9;
 
@@ -21,7 +21,7 @@ const EXACT_MEMBERS: Readonly<Record<string, readonly string[]>> = {
 interface Place {
   readonly kind: string;
   readonly path: string;
-  /** Whether an object here must have no key but those wanted. */
+  /** Whether an object here may have no other keys than the expected ones. */
   readonly exact: boolean;
 }
 
@@ -73,7 +73,7 @@ function objectDiffers(want: object, actual: unknown, place: Place): string | nu
   });
 }
 
-/** The text of a call's arguments, as JSON where both are. */
+/** Compares the text of a call's arguments, as JSON if both are JSON. */
 function argumentsDiffer(want: unknown, actual: unknown, place: Place): string | null {
   const [wanted, found] = [jsonIn(want), jsonIn(actual)];
   if (wanted === null || found === null) return differs(want, actual, place);
@@ -89,7 +89,7 @@ function jsonIn(text: unknown): { readonly value: unknown } | null {
   }
 }
 
-/** What a stand-in accepts; null for an object that is none. */
+/** The test of a placeholder object; null for any other object. */
 function matcherOf(want: object): ((actual: unknown) => boolean) | null {
   const [[name, value] = ["", null], ...more] = Object.entries(want);
   if (more.length > 0) return null;

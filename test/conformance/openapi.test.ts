@@ -1,4 +1,7 @@
-/** The OpenAPI document against the specification's own schema, in Node: the validator compiles code, which workerd refuses. */
+/**
+ * The OpenAPI document against the specification's own schema; in Node, because the validator compiles code, which
+ * workerd refuses.
+ */
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { expect, test } from "vitest";
 import { openApiOf } from "../../src/kernel/http/openapi/openapi.ts";
@@ -12,7 +15,7 @@ test("the document is valid OpenAPI 3.1", async () => {
   expect(validator.version).toBe("3.1");
 });
 
-test("the validator refuses a document that is none", async () => {
+test("the validator refuses a document that is not OpenAPI", async () => {
   const { paths: _, ...rest } = served();
   expect(await new Validator().validate({ ...rest, paths: { "/x": { get: 1 } } })).toMatchObject({
     valid: false,

@@ -1,4 +1,4 @@
-/** Hands the vectors to the tests, in whichever runtime they run: a file is read in Node only. */
+/** Provides the vectors to the tests in either runtime: only Node can read the file. */
 import type { TestProject } from "vitest/node";
 import { readVectors, vectorsPath } from "./read-vectors.ts";
 import type { VectorFile } from "./vector-file.ts";

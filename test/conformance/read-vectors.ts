@@ -1,15 +1,15 @@
-/** Reads a file of vectors. Node only: workerd is handed what stands in it. */
+/** Reads a file of vectors. Only in Node; workerd gets its content. */
 import { readFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import * as z from "zod";
 import { VectorFile } from "./vector-file.ts";
 
-/** The file of another suite of the same form, or ours. */
+/** The file of another suite in the same format, or ours. */
 export function vectorsPath(): string {
   return process.env["CONFORMANCE"] || join(import.meta.dirname, "vectors", "verifiers.json");
 }
 
-/** Throws an Error that names the file and what is wrong with it. */
+/** Throws an Error that names the file and its fault. */
 export async function readVectors(path: string): Promise<VectorFile> {
   const named = relative(process.cwd(), path) || path;
   const text = await readFile(path, "utf8").catch((cause: unknown) => {

@@ -1,4 +1,4 @@
-/** The result of a run of vectors: a vector passes when it holds in every runtime it was run in. */
+/** The result of a run of vectors: a vector passes if it holds in every runtime it was run in. */
 import type { Verdict } from "./run-vectors.ts";
 import type { VectorFile } from "./vector-file.ts";
 
@@ -10,7 +10,7 @@ export interface Report {
   readonly passed: number;
   readonly total: number;
   readonly failures: readonly { id: string; kind: string; message: string }[];
-  /** Where the file is not what it says of itself, or a kind has no driver: nothing passes silently. */
+  /** Errors of the file's counts, and kinds without a driver, so that nothing passes silently. */
   readonly faults: readonly string[];
 }
 
@@ -37,7 +37,7 @@ export function holds({ failures, faults }: Report): boolean {
   return failures.length === 0 && faults.length === 0;
 }
 
-/** For a person: counts by kind, then what is wrong. */
+/** For a person: counts by kind, then the failures. */
 export function textOf({ kinds, passed, total, failures, faults }: Report): string {
   const width = Math.max(5, ...Object.keys(kinds).map((kind) => kind.length));
   const row = (name: string, count: number, of: number) => `${name.padEnd(width)} ${String(count).padStart(6)} / ${of}`;

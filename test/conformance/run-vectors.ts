@@ -1,4 +1,4 @@
-/** Runs vectors and says which hold. Needs nothing of its runtime, so that Node and workerd run the same. */
+/** Runs vectors and reports which hold. Uses nothing of its runtime, so that Node and workerd run the same code. */
 import * as z from "zod";
 import type { Driver } from "./driver.ts";
 import { DRIVERS } from "./drivers.ts";
@@ -6,13 +6,13 @@ import { failureDiffers } from "./error-classes.ts";
 import { difference } from "./matches.ts";
 import { type Vector, wanted } from "./vector-file.ts";
 
-/** A wanted failure is told from a result with an `error` by what its message must mention. */
+/** An expected failure differs from a result with an `error` in that it lists text that its message must contain. */
 const Failure = z.strictObject({ error: z.string(), mentions: z.array(z.string()) });
 
 export interface Verdict {
   readonly id: string;
   readonly kind: string;
-  /** Null: it holds. */
+  /** Null if it holds. */
   readonly message: string | null;
 }
 
@@ -24,7 +24,7 @@ export async function runVectors(vectors: readonly Vector[]): Promise<Verdict[]>
   return verdicts;
 }
 
-/** What is wrong with one vector; null when it holds. */
+/** What is wrong with one vector; null if it holds. */
 export async function faultOf(vector: Vector): Promise<string | null> {
   const driver = DRIVERS.get(vector.kind);
   if (driver === undefined) return `no driver for the kind ${vector.kind}`;

@@ -1,6 +1,6 @@
 /**
- * The form of a file of recorded behaviours. Source: the parity suite for verifiers (commit a60a606, legacy API). Fields
- * that no test asserts (`source`, `src`, `note`, …) are left to the reader.
+ * The format of a file of recorded behaviours. Source: the parity suite for verifiers (commit a60a606, legacy API).
+ * Fields that no test checks (`source`, `src`, `note`, …) are only for the reader.
  */
 import * as z from "zod";
 
@@ -15,18 +15,18 @@ export type Vector = z.infer<typeof Vector>;
 
 export const VectorFile = z.looseObject({
   total: z.int().nonnegative(),
-  /** Vectors of each kind. */
+  /** The number of vectors of each kind. */
   counts: z.record(z.string(), z.int().nonnegative()),
   vectors: z.array(Vector),
 });
 export type VectorFile = z.infer<typeof VectorFile>;
 
-/** What must come out: what the reference did, unless the vector says what we do instead. */
+/** The expected result: the reference's, unless the vector says that ours differs. */
 export function wanted(vector: Vector): unknown {
   return Object.hasOwn(vector, "expected") ? vector.expected : vector.out;
 }
 
-/** Whatever makes a file not what it says of itself: an empty list for a sound one. */
+/** The differences between the file and its own counts; empty if there are none. */
 export function faultsOf(file: VectorFile, kinds: ReadonlySet<string>): string[] {
   const found = new Map<string, number>();
   for (const { kind } of file.vectors) found.set(kind, (found.get(kind) ?? 0) + 1);

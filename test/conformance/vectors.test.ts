@@ -6,7 +6,7 @@ import { faultsOf } from "./vector-file.ts";
 const file = inject("vectors");
 
 describe("recorded behaviours of verifiers", () => {
-  test("the file holds what it says it holds, and every kind has a driver", () => {
+  test("the file's counts are right, and every kind has a driver", () => {
     expect(faultsOf(file, new Set(DRIVERS.keys()))).toEqual([]);
   });
 

@@ -1,4 +1,4 @@
-/** The drivers as a Worker: vectors in, verdicts out. Only `npm run conformance` bundles it. */
+/** The drivers as a Worker: takes vectors, returns results. Only `npm run conformance` bundles it. */
 import * as z from "zod";
 import { runVectors } from "./run-vectors.ts";
 import { Vector } from "./vector-file.ts";

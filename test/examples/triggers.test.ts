@@ -1,4 +1,7 @@
-/** The programs of examples/triggers, run as they stand there: who sends a delivery, and who says on GitHub what came of it. */
+/**
+ * Runs the programs of examples/triggers unchanged: the sender of a delivery, and the receiver that reports the result
+ * to GitHub.
+ */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
@@ -36,7 +39,7 @@ interface Asked {
   readonly body: string;
 }
 
-/** A server on loopback that answers all alike, and what it was asked. */
+/** A server on loopback that answers every request in the same way and records it. */
 async function serve(answer: (line: string) => unknown, status = () => 202) {
   const asked: Asked[] = [];
   const server = createServer((request, response) => {
@@ -56,7 +59,7 @@ function signature(id: string, timestamp: string, body: string): string {
   return `v1,${createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64")}`;
 }
 
-test("what the shell sends and what Node sends is one delivery, signed by the standard", async () => {
+test("the shell and Node send the same delivery, signed by the standard", async () => {
   await using hook = await serve(() => ({ run_id: "run_1", duplicate: false }));
   const env = { ...process.env, HOOK_URL: `${hook.url}/hooks/tr_1`, HOOK_SECRET: SECRET };
   const senders: [string, string][] = [
@@ -85,7 +88,7 @@ test("what the shell sends and what Node sends is one delivery, signed by the st
   }
 });
 
-/** The receiver as a process of its own; it says on `github` what it was told. */
+/** The receiver as its own process; `github` gets its reports. */
 async function receive(secret: string, github: string, port = 0): Promise<string> {
   const env = { ...process.env, WEBHOOK_SECRET: secret, PORT: String(port), GITHUB_API: github, GITHUB_TOKEN: "ghp_1" };
   const stdio = ["ignore", "pipe", "inherit"] as const;
@@ -104,7 +107,7 @@ async function make(path: string, body: object): Promise<{ readonly url: string;
   return (await reply.json()) as { url: string; secret: string };
 }
 
-test("a push is evaluated, and the run's result becomes the commit's status on GitHub: nobody asks anything", async () => {
+test("a push is evaluated, and the run's result becomes the commit's status on GitHub, without polling", async () => {
   const posted = Promise.withResolvers<void>();
   await using github = await serve(() => posted.resolve());
   const port = testPort(46);
@@ -126,7 +129,7 @@ test("a push is evaluated, and the run's result becomes the commit's status on G
   });
 });
 
-test("new weights told by the Hub are evaluated under the name that it has for them", async () => {
+test("new weights announced by the Hub are evaluated under the Hub's name for them", async () => {
   const { num_examples: _, ...template } = onWeights.run;
   const run = { ...template, dataset: QUESTION, endpoint: { base_url: model.url } };
   const trigger = await make("/v1/triggers", { ...onWeights, run });
@@ -142,7 +145,7 @@ test("new weights told by the Hub are evaluated under the name that it has for t
   expect(model.requests.at(-1)?.model).toBe("acme/policy-4b");
 });
 
-test("what nobody signed, what is no end of a run and what GitHub does not take becomes no status", async () => {
+test("an unsigned delivery, an event other than a run's end, and a status that GitHub refuses become no status", async () => {
   let answer = 500;
   await using github = await serve(
     () => null,

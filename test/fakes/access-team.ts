@@ -1,6 +1,6 @@
 /**
- * Cloudflare Access, as far as a deployment behind it sees it: the keys of a team under its address, and assertions signed
- * with them. Every first part of a path is a team of its own. Tests in workerd tell it what to do by POST.
+ * Cloudflare Access from the view of a deployment behind it: the keys of a team at its URL, and assertions signed with
+ * them. The first part of a path names a team. Tests in workerd control it by POST.
  */
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -19,7 +19,7 @@ interface Key {
 }
 
 class Team {
-  /** The newest signs. */
+  /** The newest one signs. */
   readonly #keys: Key[] = [];
   asked = 0;
   failing = false;
@@ -35,7 +35,7 @@ class Team {
     return { keys: this.#keys.map(({ jwk }) => jwk), public_certs: [] };
   }
 
-  /** What a test says. */
+  /** Executes an order of a test. */
   async obey(what: string, order: string): Promise<unknown> {
     if (what === "sign") return await this.#sign(JSON.parse(order));
     if (what === "rotate") await this.rotate();

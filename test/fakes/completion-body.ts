@@ -1,7 +1,7 @@
-/** A reply as a chat completion on the wire: OpenAI's object, and vLLM's fields where the reply has them. */
+/** Builds a chat completion from a reply: OpenAI's object, and vLLM's fields if the reply has them. */
 import type { Usage } from "../../src/contract/messages.ts";
 
-/** What the scripted model says: plain text, or as much of a completion as a test wants to decide. */
+/** The scripted model's reply: plain text, or as many parts of a completion as a test needs. */
 export type Reply = string | ReplyParts;
 
 export interface ReplyParts {
@@ -12,26 +12,26 @@ export interface ReplyParts {
   readonly finish_reason?: string;
   /** vLLM: at the top level of the completion. */
   readonly prompt_token_ids?: readonly number[];
-  /** vLLM: of the choice. */
+  /** vLLM: in the choice. */
   readonly token_ids?: readonly number[];
   /** One per completion token. */
   readonly logprobs?: readonly number[];
-  /** The likeliest at each place, from the first on. */
+  /** The likeliest tokens at each place, from the first on. */
   readonly top_logprobs?: readonly (readonly {
     readonly token: string;
     readonly logprob: number;
   }[])[];
-  /** Absent: a quarter of the bytes. Null: the completion has no usage. */
+  /** By default a quarter of the bytes. Null: the completion has no usage. */
   readonly usage?: Usage | null;
   /** More top-level fields, such as a policy version. */
   readonly extra?: Readonly<Record<string, unknown>>;
 }
 
 export interface ScriptedCall {
-  /** Absent: made from its place. */
+  /** By default made from its index. */
   readonly id?: string;
   readonly name: string;
-  /** A string is sent as it stands, also when it is not JSON. */
+  /** A string is sent unchanged, even if it is not JSON. */
   readonly arguments: string | Readonly<Record<string, unknown>>;
 }
 
@@ -91,7 +91,7 @@ function wireLogprobs({ logprobs = [], token_ids: ids = [], top_logprobs = [] }:
   return { content };
 }
 
-/** Four bytes a token: the usual rule of thumb, and the same for the same words. */
+/** Four bytes per token: the usual estimate, and the same for the same text. */
 function estimate(parts: ReplyParts, promptTokens: number): Usage {
   const said = (parts.content ?? "").length + (parts.tool_calls ?? []).length * 40;
   const completion = parts.token_ids?.length ?? Math.max(1, Math.ceil(said / 4));

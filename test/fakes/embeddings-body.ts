@@ -1,4 +1,4 @@
-/** A reply as a list of embeddings on the wire, OpenAI's object: of a reply that is the vectors as JSON, one for each text. */
+/** Builds a list of embeddings, OpenAI's object, from a reply that holds the vectors as JSON, one for each text. */
 import type { ReplyParts } from "./completion-body.ts";
 
 export function embeddingsBody(
@@ -10,7 +10,7 @@ export function embeddingsBody(
   const prompt_tokens = usage?.prompt_tokens ?? promptTokens;
   return {
     object: "list",
-    // Any order is allowed: the index says which is whose.
+    // Any order is allowed, because each entry has its index.
     data: vectors.map((embedding, index) => ({ object: "embedding", index, embedding })).reverse(),
     model,
     ...(usage !== null && { usage: { prompt_tokens, total_tokens: prompt_tokens } }),

@@ -1,9 +1,9 @@
 /**
- * vLLM of several ages, and prime-rl's own server, on loopback: the routes each of them has, with the shapes and words
- * they have them in, and the ways in which engines fail while their weights are changed. No model stands behind it: its
- * weights are a name. It knows which weights sampled each token, says so in its log, and in the logprobs as well.
+ * vLLM of several versions, and prime-rl's own server, on loopback: the routes of each version with their formats and
+ * messages, and the ways in which engines fail during a change of weights. There is no model: the weights are a name.
+ * The fake records which weights sampled each token, in its log and in the logprobs.
  *
- * Ages: `a` pauses without modes; `b` with them; `c` also knows versions of weights.
+ * Versions: `a` pauses without modes; `b` with modes; `c` also has versions of weights.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -15,19 +15,19 @@ import { withTokens } from "./token-model.ts";
 import { type Answer, type Body, controlRoutes, EngineState, type Era, type Routes } from "./vllm-routes.ts";
 
 /**
- * What becomes of a call of one route. `hang`: no answer. `lost`: it is done, and the answer is not heard. `fail`: 500
- * after half of it. `die`: half of it, and then the process is gone until `restart`. `lie`: 200, and nothing is done.
+ * How a call of a route fails. `hang`: no answer. `lost`: it is done, but the answer is lost. `fail`: 500 after half of
+ * the work. `die`: half of the work, then the process has ended until `restart`. `lie`: 200, but nothing is done.
  */
 export type Break = "hang" | "lost" | "fail" | "die" | "lie" | { readonly status: number; readonly body?: unknown };
 
-/** One completion that was asked for. */
+/** One completion that was requested. */
 export interface SampledCall {
   readonly model: string;
   readonly idempotency_key: string | null;
   readonly salt: string | null;
-  /** Weights that sampled its tokens, in their order: more than one where it went on after a change. */
+  /** The weights that sampled its tokens, in order: more than one if it continued after a change. */
   readonly weights: string[];
-  /** Its prefix was cached by other weights than sampled it. */
+  /** Its prefix was cached with other weights than those that sampled it. */
   readonly stale_prefix: boolean;
   /** Null until it is answered. */
   finish: string | null;
@@ -35,18 +35,18 @@ export interface SampledCall {
 
 export interface FakeVllmOptions {
   readonly era?: Era;
-  /** Of the checkpoint it starts with. */
+  /** The weights of the checkpoint it starts with. */
   readonly weights?: string;
   readonly model?: string;
-  /** Asked for under /v1, and nowhere else. */
+  /** Required under /v1, and nowhere else. */
   readonly api_key?: string;
-  /** What GET /version says, whatever the truth. */
+  /** The answer of GET /version, whatever the truth. */
   readonly version?: string;
   /** False: started without --enable-lora. */
   readonly lora?: boolean;
   /** False: started without VLLM_SERVER_DEV_MODE. */
   readonly dev?: boolean;
-  /** What the model says. */
+  /** The model's reply. */
   readonly reply?: (body: Body) => string;
 }
 
@@ -55,10 +55,10 @@ const VERSIONS: Record<Era, string> = {
   prime_rl: "0.26.0",
 };
 
-/** All weights any fake has had, so that one number means the same on each of them. */
+/** All weights that any fake has had, so that one number means the same in each of them. */
 const known: string[] = [];
 
-/** The weights that sampled a token, by its logprob. */
+/** The weights that sampled a token, found by its logprob. */
 export function weightsOf(logprob: number): string | undefined {
   return known[Math.round(-logprob * 64) - 1];
 }
@@ -81,7 +81,7 @@ export class FakeVllm extends EngineState {
   readonly requests: string[] = [];
   #startedAt = 1_790_000_000.25;
   #dead = false;
-  /** Counts processes: what one began, another does not end. */
+  /** Counts the lives of the process: work that began in one life does not end in another. */
   #life = 0;
   readonly #open = new Set<ServerResponse>();
   #held: { open: boolean } | null = null;
@@ -112,7 +112,7 @@ export class FakeVllm extends EngineState {
     return `${this.url}/v1`;
   }
 
-  /** The next calls of a route go this way; as many as `times`. */
+  /** The next `times` calls of a route fail this way. */
   breakRoute(route: string, how: Break, times = 1): void {
     this.#breaks.set(route, { how, times });
   }
@@ -121,7 +121,7 @@ export class FakeVllm extends EngineState {
     this.#breaks.delete(route);
   }
 
-  /** Completions that come from now on do not end before what it gives is called. */
+  /** Completions from now on do not end before the returned function is called. */
   hold(): () => void {
     const held = { open: false };
     this.#held = held;
@@ -131,7 +131,7 @@ export class FakeVllm extends EngineState {
     };
   }
 
-  /** A new process, with what a start line names: its adapters and whatever was loaded are gone. */
+  /** A new process, with the settings of its start: its adapters and loaded weights are gone. */
   restart(weights = this.#options.weights ?? "v0"): void {
     this.#cutOff();
     this.adapters.clear();
@@ -141,13 +141,16 @@ export class FakeVllm extends EngineState {
     this.#startedAt += 100;
   }
 
-  /** The process is gone: no call gets an answer until `restart`. */
+  /** The process has ended: no call gets an answer until `restart`. */
   die(): void {
     this.#dead = true;
     this.#cutOff();
   }
 
-  /** Whoever waits for an answer gets none; a connection that nobody waits on stays, so that its next call is new. */
+  /**
+   * Closes the connections of pending calls without an answer. Idle connections stay, so that the next call on one is
+   * new.
+   */
   #cutOff(): void {
     for (const response of this.#open) response.destroy();
     this.inFlight = 0;
@@ -196,7 +199,7 @@ export class FakeVllm extends EngineState {
     return found.how;
   }
 
-  /** Half of a load: neither the weights that were there nor the new ones. */
+  /** Half of a load: neither the previous weights nor the new ones. */
   #spoil(route: string): void {
     if (LOADS.includes(route)) this.weights = `parts of ${this.weights}`;
   }
@@ -229,7 +232,7 @@ export class FakeVllm extends EngineState {
     };
   }
 
-  /** As FastAPI lists them; /metrics is mounted beside them. */
+  /** In FastAPI's format; /metrics is mounted separately. */
   #paths(): Record<string, object> {
     const names = Object.keys(this.#routes).map((route) => route.split(" ")[1] ?? "");
     return Object.fromEntries(names.filter((name) => name !== "/metrics").map((name) => [name, {}]));
@@ -292,7 +295,7 @@ export class FakeVllm extends EngineState {
     return call;
   }
 
-  /** Until its last token, whatever happens to the engine meanwhile; why it ended. */
+  /** Samples to the last token, whatever happens to the engine meanwhile; returns why it ended. */
   async #sample(call: SampledCall, serves: () => string | undefined): Promise<"stop" | "abort"> {
     const held = this.#held ?? { open: true };
     while (!held.open || this.paused === "keep") {
@@ -329,7 +332,7 @@ export class FakeVllm extends EngineState {
 const CHAT = "/v1/chat/completions";
 const LOADS = ["/update_weights", "/collective_rpc"];
 
-/** Nothing of what src/kernel/clients/probe.ts asks is a call of a rollout. */
+/** The probes of src/kernel/clients/probe.ts are not calls of a rollout. */
 function isProbe(body: Body): boolean {
   return Number(body["top_logprobs"] ?? 0) > 0 || (body["max_tokens"] === 2 && Array.isArray(body["tools"]));
 }

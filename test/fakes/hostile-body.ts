@@ -1,4 +1,7 @@
-/** Bodies that a reader without bounds would drown in, sent over real sockets: each until its reader hangs up. */
+/**
+ * Bodies that would overwhelm a reader without bounds, sent over real sockets, each until its reader closes the
+ * connection.
+ */
 import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { createGzip } from "node:zlib";
@@ -6,17 +9,17 @@ import { createGzip } from "node:zlib";
 export type HostileBody =
   /** A JSON text that never ends, as fast as it is read. */
   | { kind: "endless"; status?: number }
-  /** So many bytes once they are inflated; some thousandth of it on the way. */
+  /** This many bytes after decompression; about a thousandth of it as sent. */
   | { kind: "bomb"; bytes: number }
-  /** One byte each time, for ever: none of them makes it a text. */
+  /** One byte at a time, forever: it never becomes a complete text. */
   | { kind: "drip"; everyMs: number }
-  /** OpenAI's shape of an error, with a message of so many characters after its first words. */
+  /** OpenAI's error format, with a message of this many characters after its first words. */
   | { kind: "long_error"; status: number; characters: number };
 
 const CHUNK = Buffer.alloc(64 * 1024, "a");
 const JSON_TYPE = { "content-type": "application/json" };
 
-/** The status sent. */
+/** Returns the status that was sent. */
 export function sendHostileBody(response: ServerResponse, body: HostileBody): number {
   switch (body.kind) {
     case "endless":

@@ -1,6 +1,6 @@
 /**
- * The shop (mcp-shop.ts) on a port of loopback: node's requests become web requests and back. At an address that ends in
- * `?open` it leaves each event stream open behind the answer, and asks the client whether it is there before it answers.
+ * Serves the shop (mcp-shop.ts) on a port of loopback, and converts Node's requests to web requests and back. At a URL
+ * that ends in `?open` it leaves each event stream open after the answer, and pings the client before it answers.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -11,7 +11,7 @@ export interface McpLoopback {
   stop(): Promise<void>;
 }
 
-/** `open` is asked at the first request. */
+/** `open` is called at the first request. */
 export async function startMcpShop(open: () => Promise<McpShop>): Promise<McpLoopback> {
   let shop: Promise<McpShop> | undefined;
   const server = createServer(async (incoming, outgoing) => {

@@ -1,10 +1,10 @@
 /**
- * An MCP server that says exactly what a test wants it to: answers by method, whatever the official SDK's server would
- * refuse to say. It keeps no sessions, and answers in JSON.
+ * An MCP server that gives exactly the answers a test needs, by method, including those that the official SDK's server
+ * would refuse to send. It has no sessions, and answers in JSON.
  */
 import type { FetchOptions, FetchReply } from "../../src/core/environments/contract.ts";
 
-/** What it answers a method with, by what the method was asked with. */
+/** The answer of each method, as a function of its parameters. */
 export type McpAnswers = Readonly<Record<string, (params: Readonly<Record<string, unknown>>) => unknown>>;
 
 export function scriptedMcp(answers: McpAnswers) {

@@ -1,6 +1,6 @@
 /**
- * A shop behind MCP: the official SDK's server, as a function of web requests. It keeps a basket per session, and counts what
- * it was asked, so that a test can see who was asked what.
+ * A shop behind MCP: the official SDK's server, as a function of web requests. It keeps a basket per session, and
+ * records its requests, so that a test can check who sent what.
  */
 import { fromJsonSchema, McpServer, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 
@@ -14,25 +14,25 @@ export interface McpShopOptions {
 type Door = WebStandardStreamableHTTPServerTransport;
 
 export class McpShop {
-  /** Methods asked for, in order; those of HTTP for what is no message. */
+  /** The requested methods, in order; the HTTP method for a request that is not a message. */
   readonly asked: string[] = [];
-  /** Header `authorization` of each request. */
+  /** The header `authorization` of each request. */
   readonly credentials: (string | null)[] = [];
   readonly #doors = new Map<string, Door>();
-  /** Tools that were not there from the start. */
+  /** Tools that were added later. */
   readonly #late: string[];
   #sessions = 0;
   readonly #stateful: boolean;
   readonly #labelsNothing: boolean;
 
-  /** `labelsNothing`: a reply that holds nothing says that it is JSON, as those of Python's `mcp` 2.0.0 do. */
+  /** `labelsNothing`: an empty reply has the content type JSON, as in Python's `mcp` 2.0.0. */
   constructor({ stateful = true, labelsNothing = false }: McpShopOptions = {}) {
     this.#stateful = stateful;
     this.#labelsNothing = labelsNothing;
     this.#late = [];
   }
 
-  /** From now on new sessions have this tool too. */
+  /** New sessions have this tool too from now on. */
   stock(name: string): void {
     this.#late.push(name);
   }
@@ -42,7 +42,7 @@ export class McpShop {
     this.#doors.clear();
   }
 
-  /** Sessions that were not ended. */
+  /** The sessions that have not ended. */
   get sessions(): number {
     return this.#doors.size;
   }
@@ -80,7 +80,7 @@ function methodOf(body: unknown): string | undefined {
   return (body as { readonly method?: string }).method;
 }
 
-/** With a basket of its own. */
+/** A server with its own basket. */
 function shelves(late: readonly string[]): McpServer {
   const server = new McpServer({ name: "shop", version: "1.0.0" });
   const basket: string[] = [];

@@ -1,7 +1,7 @@
 /**
- * A collector of spans on loopback. What is posted to `/{name}/v1/traces` is kept under the name; `GET /{name}` gives the
- * bodies and headers of all. `{name}` beginning with `refuse-` and a status answers with that; one that begins with
- * `once-` does so the first time only.
+ * A collector of spans on loopback. It stores what is posted to `/{name}/v1/traces` under the name; `GET /{name}`
+ * returns the bodies and headers of all. A `{name}` that begins with `refuse-` and a status gets that status as the
+ * answer; one that begins with `once-` gets it the first time only.
  */
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,16 +1,19 @@
 /**
- * What a probe hears of an engine: one or two tokens, the likeliest beside the first. Ten tokens with logits of their own stand for a
- * vocabulary; half of them are in every prompt.
+ * An engine's replies to a probe: one or two tokens, with the likeliest alternatives of the first. Ten tokens with
+ * their own logits stand for a vocabulary; half of them are in every prompt.
  */
 import type { ReplyParts } from "./completion-body.ts";
 
-/** One that a trainer may train on, or how it is not. */
+/** An engine that is fit for training, or the way in which it is not. */
 export type EngineKind =
   | "exact"
   | "no_ids"
   | "raw"
   | "penalties_ignored"
-  /** Heeds them: but the tokens of its prompts have logits a little below 0, so that one below 1 hardly shows. */
+  /**
+   * Applies penalties, but the tokens of its prompts have logits slightly below 0, so that a penalty below 1 has almost
+   * no effect.
+   */
   | "flat"
   | "own_defaults"
   | "short";

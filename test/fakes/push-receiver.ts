@@ -1,6 +1,6 @@
 /**
- * The HTTP side of a trainer that batches are pushed to: takes signed offers, checks the signature by Standard Webhooks,
- * keeps every one it got, and answers as it is told.
+ * The HTTP side of a trainer that gets its batches by push: it receives signed offers, checks the signature by Standard
+ * Webhooks, keeps every offer, and answers as the test configures.
  */
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
@@ -8,7 +8,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { BatchOffer } from "../../src/contract/trainer-wire.ts";
 
-/** What an offer is answered with; "hang": nothing, ever; "reset": the connection is cut. */
+/** The answer to an offer; "hang": none, ever; "reset": the connection is cut. */
 export type OfferReply =
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: unknown }
   | "hang"
@@ -27,7 +27,7 @@ export interface PushReceiver {
 }
 
 export interface PushReceiverOptions {
-  /** whsec_…; asked at each offer, since the run that has it is created with the url of the receiver. */
+  /** whsec_…; read at each offer, because its run is created with the URL of the receiver. */
   readonly secret: () => string | Promise<string>;
   readonly reply: (received: ReceivedOffer) => OfferReply | Promise<OfferReply>;
 }
@@ -65,7 +65,7 @@ async function receive(request: IncomingMessage, secretOf: PushReceiverOptions["
   return { id, genuine: sent === signature(secret, request, body), offer };
 }
 
-/** Of the body as it came, under the id and time of its headers. */
+/** Of the body as received, with the id and time of its headers. */
 function signature(secret: string, { headers }: IncomingMessage, body: string): string {
   const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
   const text = `${headers["webhook-id"]}.${headers["webhook-timestamp"]}.${body}`;

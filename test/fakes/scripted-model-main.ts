@@ -1,8 +1,9 @@
 /**
- * The scripted model as a process of its own:
- *   node test/fakes/scripted-model-main.ts --behaviour echo|gold|altered [--dataset F.jsonl] [--port P] [--latency MS] [--log F]
+ * The scripted model as its own process:
+ *   node test/fakes/scripted-model-main.ts --behaviour echo|gold|altered [--dataset F.jsonl] [--port P] [--latency MS]
+ *   [--log F]
  * Prints one JSON line, {url, pid}, when it listens. `gold` answers a question of the dataset with its answer;
- * `altered` does too, with the last number of the answer one too high.
+ * `altered` does so too, with the last number of the answer increased by one.
  */
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -55,7 +56,7 @@ function lastUser(request: ModelRequest): string {
   return textOf(request.messages.findLast((message) => message.role === "user"));
 }
 
-/** The reference solution, then its final number in a box, as the environment asks for it. */
+/** The reference solution, then its final number in a box, as the environment requires. */
 function fromDataset(change: (answer: string) => string): (request: ModelRequest) => Reply {
   if (values.dataset === undefined) throw new Error("--dataset is needed for this behaviour");
   const lines = readFileSync(values.dataset, "utf8").split("\n").filter(Boolean);

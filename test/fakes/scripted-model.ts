@@ -1,7 +1,8 @@
 /**
- * The one fake of the outside world: an OpenAI-compatible server of chat completions and embeddings on loopback that
- * answers from a function. A text to be embedded is to the function a message of the user, and its reply the vectors. Real sockets, exact wire shapes (OpenAI's, with vLLM's token ids and logprobs where a reply has them), and
- * the ways a real endpoint fails. It does no more per request than that, since benchmarks share the machine with it.
+ * The only fake of the outside world: an OpenAI-compatible server of chat completions and embeddings on loopback that
+ * answers from a function. A text to embed is passed to the function as a user message, and its reply holds the
+ * vectors. It has real sockets, exact formats (OpenAI's, with vLLM's token ids and logprobs if a reply has them), and
+ * the failures of real endpoints. It does no more per request than that, because benchmarks share the machine with it.
  */
 import { appendFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -12,7 +13,7 @@ import { embeddingsBody } from "./embeddings-body.ts";
 import { type HostileBody, sendHostileBody } from "./hostile-body.ts";
 import { streamOf } from "./streamed-completion.ts";
 
-/** What the reply function sees of one request. */
+/** The arguments of the reply function for one request. */
 export interface ModelRequest {
   readonly model: string;
   readonly messages: readonly Message[];
@@ -20,22 +21,22 @@ export interface ModelRequest {
   readonly headers: IncomingMessage["headers"];
   /** The whole body, as sent. */
   readonly body: Readonly<Record<string, unknown>>;
-  /** Whether whoever asked has hung up. */
+  /** Whether the client has disconnected. */
   readonly gone: () => boolean;
 }
 
-/** One way to fail, as real endpoints do. */
+/** A failure of a real endpoint. */
 export type Fault =
   | { kind: "status"; status: number; headers?: Record<string, string>; body?: unknown }
   /** The connection is cut without an answer. */
   | { kind: "reset" }
   /** Status 200, half of a body, and then the connection is cut. */
   | { kind: "cut" }
-  /** No answer ever; the client's deadline has to end it. */
+  /** Never answers; the client's timeout has to end it. */
   | { kind: "hang" }
-  /** A status, 200 unless another is given, and a body that is no JSON; absent: the begin of one. */
+  /** A status (200 by default) and a body that is not JSON, by default an incomplete one. */
   | { kind: "garbage"; status?: number; text?: string }
-  /** Server-sent events that are these; absent: the beginning of a reply, without its end. */
+  /** These server-sent events; by default the beginning of a reply, without its end. */
   | { kind: "stream"; text?: string }
   | { kind: "empty_choices" }
   | HostileBody;
@@ -43,7 +44,7 @@ export type Fault =
 /** A reply, or a fault in its place. */
 export type Answer = Reply | { readonly fault: Fault };
 
-/** One request, noted when it arrived. */
+/** One request, recorded when it arrived. */
 export interface LoggedRequest {
   /** Epoch milliseconds. */
   readonly at: number;
@@ -51,14 +52,14 @@ export interface LoggedRequest {
   readonly model: string;
   readonly messages: number;
   readonly last_user: string;
-  /** The status sent; null while unanswered, and for good after a reset or a hang. */
+  /** The status sent; null while unanswered, and permanently after a reset or a hang. */
   status: number | null;
 }
 
 export interface ScriptedModelOptions {
-  /** What is said to one request, or how it fails. */
+  /** The reply to one request, or its failure. */
   readonly reply: (request: ModelRequest) => Answer | Promise<Answer>;
-  /** 0 or absent: any free port. A busy port falls back to any free one. */
+  /** 0 or absent: any free port. If the port is in use, any free port is used. */
   readonly port?: number;
   readonly latencyMs?: number;
   /** A file that gets one JSON line per request, written before the request is answered. */
@@ -66,7 +67,7 @@ export interface ScriptedModelOptions {
 }
 
 export interface ScriptedModel {
-  /** Up to and including /v1. */
+  /** Including /v1. */
   readonly url: string;
   readonly port: number;
   readonly requests: readonly LoggedRequest[];
@@ -80,7 +81,7 @@ export interface ScriptedModel {
 export async function startScriptedModel(options: ScriptedModelOptions): Promise<ScriptedModel> {
   const engine = new Engine(options);
   const server = createServer((request, response) => engine.serve(request, response));
-  // A pooled connection outlives the pauses of a run; a close in between would look like a fault.
+  // A pooled connection must survive the pauses of a run; closing it in between would look like a fault.
   server.keepAliveTimeout = 600_000;
   const port = await listen(server, options.port ?? 0);
   return {
@@ -176,7 +177,7 @@ class Engine {
       status: null,
     };
     this.requests.push(entry);
-    // Synchronous: whoever reads the file after killing a client must find every request that arrived.
+    // Synchronous: a reader of the file must find every request that arrived before it killed a client.
     if (this.#options.log !== undefined) {
       appendFileSync(this.#options.log, `${JSON.stringify(entry)}\n`);
     }
@@ -210,7 +211,7 @@ function parseJson(bytes: Buffer): unknown {
   }
 }
 
-/** Texts to be embedded, as messages. */
+/** Texts to embed, as messages. */
 function withMessages(body: unknown): unknown {
   if (typeof body !== "object" || body === null || !("input" in body)) return body;
   const { input, ...rest } = body;
@@ -218,7 +219,7 @@ function withMessages(body: unknown): unknown {
   return { ...rest, messages: input.map((content) => ({ role: "user", content })) };
 }
 
-/** Enough of a look for a fake: its one client is the platform, whose requests are typed. */
+/** A short check is enough for a fake: its only client is the platform, whose requests are typed. */
 function hasMessages(body: unknown): body is RequestBody {
   return typeof body === "object" && body !== null && "messages" in body && Array.isArray(body.messages);
 }
@@ -227,7 +228,7 @@ function isFault(answer: Answer): answer is { readonly fault: Fault } {
   return typeof answer === "object" && "fault" in answer;
 }
 
-/** The status sent, or null when nothing was. */
+/** The status sent, or null if nothing was. */
 function sendFault(response: ServerResponse, fault: Fault): number | null {
   switch (fault.kind) {
     case "status": {
@@ -277,7 +278,7 @@ function sendStream(response: ServerResponse, text: string): void {
   response.end(text);
 }
 
-/** vLLM's shape: `code` is the HTTP status, as a number. */
+/** vLLM's format: `code` is the HTTP status, as a number. */
 function errorBody(status: number, message: string): unknown {
   const type = status < 500 ? "BadRequestError" : "InternalServerError";
   return { error: { message, type, param: null, code: status } };

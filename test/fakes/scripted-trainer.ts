@@ -1,9 +1,9 @@
 /**
- * A trainer that learns nothing: the wire contract of docs/training.md over plain fetch, so that it runs in Node and in
- * workerd, and every way to misbehave is a call. Its weights are the list of the batches that are in them.
+ * A trainer that learns nothing: it uses the protocol of docs/training.md with plain fetch, so that it runs in Node and
+ * in workerd, and each misbehaviour is a method. Its weights are the list of their batches.
  *
- * Invariants. It checks every digest it is given. A checkpoint is written before its batch is acknowledged, as a real
- * trainer's is; whoever dies leaves the checkpoint, and a new trainer with it goes on from there.
+ * Invariants: it checks every digest that it gets. Like a real trainer, it writes a checkpoint before it acknowledges
+ * the batch. When it crashes, the checkpoint stays, and a new trainer continues from it.
  */
 import type * as z from "zod";
 import {
@@ -18,7 +18,7 @@ import {
   WeightVersions,
 } from "../../src/contract/trainer-wire.ts";
 
-/** Between which two of its acts it dies. */
+/** The point between two actions at which it crashes. */
 export type CrashPoint =
   | "after the lease"
   | "before the checkpoint"
@@ -27,7 +27,7 @@ export type CrashPoint =
   | "after the ack"
   | "after publishing";
 
-/** What it keeps on its disk. */
+/** The data on its disk. */
 export interface Checkpoint {
   version: number;
   last: { readonly batch_id: string; readonly sha256: string } | null;
@@ -36,19 +36,19 @@ export interface Checkpoint {
 }
 
 export interface ScriptedTrainerOptions {
-  /** The platform, without /v1. */
+  /** The platform's URL, without /v1. */
   readonly url: string;
   readonly run: string;
   readonly token: string;
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
   readonly checkpoint?: Checkpoint;
   readonly trainer_id?: string;
-  /** Reported as having applied each version; null: nobody reports it. */
+  /** Reported as having applied each version; null for no such report. */
   readonly replica?: string | null;
-  /** Its acknowledgements say that the weights are out, instead of a report after them. */
+  /** Its acknowledgements report that the weights are published, instead of a report after them. */
   readonly publishesWithAck?: boolean;
   readonly diesAt?: { readonly point: CrashPoint; readonly step: number };
-  /** Stands for the optimiser: what happens, or is waited for, between the batch's arrival and the checkpoint. */
+  /** In place of the optimiser: runs between the batch's arrival and the checkpoint. */
   readonly train?: (leased: Leased) => Promise<void>;
   /** How long one request is repeated while the platform does not answer. */
   readonly patienceMs?: number;
@@ -60,7 +60,7 @@ export interface ReadBatch {
   readonly credits: readonly Readonly<Record<string, unknown>>[];
 }
 
-/** The platform said no. */
+/** The platform refused a request. */
 export class TrainerRefused extends Error {
   readonly status: number;
   readonly code: string;
@@ -80,7 +80,7 @@ const ASK_AGAIN_MS = 100;
 
 export class ScriptedTrainer {
   readonly checkpoint: Checkpoint;
-  /** Batches it ran its optimiser on, whatever became of them. */
+  /** Batches on which it ran its optimiser, whatever happened to them later. */
   readonly trained: string[] = [];
   epoch = 0;
   readonly #options: ScriptedTrainerOptions;
@@ -101,7 +101,7 @@ export class ScriptedTrainer {
     return registered;
   }
 
-  /** Null: there is nothing yet. */
+  /** Null if there is none yet. */
   async lease(over: Readonly<Record<string, unknown>> = {}): Promise<Leased | null> {
     const want_step = this.checkpoint.version + 1;
     const asked = { trainer_id: this.#id, epoch: this.epoch, want_step, max_wait_s: 0 };
@@ -109,7 +109,7 @@ export class ScriptedTrainer {
     return reply.status === 204 ? null : Leased.parse(await reply.json());
   }
 
-  /** Throws where any byte is not what the manifest says. */
+  /** Throws if any byte differs from the manifest. */
   async read({ manifest }: Leased): Promise<ReadBatch> {
     const at = `batches/${manifest.step}`;
     const objects: Uint8Array[] = [];
@@ -156,7 +156,7 @@ export class ScriptedTrainer {
     return this.#post("weight-versions", body, WeightVersions);
   }
 
-  /** Trains the next batch, or the one that was pushed. False: there was none. */
+  /** Trains the next batch, or the pushed one. False if there was none. */
   async step(pushed: Leased | null = null): Promise<boolean> {
     const leased = pushed ?? (await this.lease({ max_wait_s: this.#waits() }));
     if (leased === null) return false;
@@ -185,7 +185,7 @@ export class ScriptedTrainer {
     return this.step(leasedBy(offer));
   }
 
-  /** Says that its weights are out, and that they are served. */
+  /** Reports that its weights are published, and that they are served. */
   async publish(): Promise<void> {
     await this.report("published");
     await this.#applied();
@@ -196,7 +196,7 @@ export class ScriptedTrainer {
     if (replica !== null) await this.report("applied", { replica });
   }
 
-  /** Step after step until the run has no more of them. */
+  /** Trains step after step until the run has no more. */
   async work(over: { reset_to?: number } = {}): Promise<void> {
     await this.register(over);
     if (this.checkpoint.version > 0 || over.reset_to !== undefined) await this.publish();
@@ -207,7 +207,7 @@ export class ScriptedTrainer {
     }
   }
 
-  /** A request of the run's, as sent; throws TrainerRefused above 299. */
+  /** A request for the run; throws TrainerRefused for a status above 299. */
   async #send(method: "GET" | "POST", path: string, body?: unknown): Promise<Response> {
     const { url, run } = this.#options;
     return await this.#ask(method, `${url}/v1/runs/${run}/${path}`, body);
@@ -265,7 +265,7 @@ export class ScriptedTrainer {
   }
 }
 
-/** What a push gave, in the shape of a lease. */
+/** A push in the form of a lease. */
 function leasedBy({ data: { lease, manifest } }: BatchOffer): Leased {
   if (manifest === undefined) throw new Error("the offer only links its manifest");
   return { lease, manifest };

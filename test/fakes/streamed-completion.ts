@@ -1,8 +1,8 @@
-/** A whole chat completion as the stream in which a server would send it: OpenAI's chunks as server-sent events. */
+/** Converts a chat completion to the stream that a server would send: OpenAI's chunks as server-sent events. */
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** How servers differ in their streams. Absent members: as OpenAI does. */
+/** How servers differ in their streams. Absent members mean OpenAI's style. */
 export interface StreamStyle {
   /** False: no `data: [DONE]` at the end. */
   readonly done?: boolean;
@@ -13,7 +13,7 @@ export interface StreamStyle {
   readonly wholeCalls?: boolean;
 }
 
-/** The text of the stream. A completion without choices is one event as it is. */
+/** The text of the stream. A completion without choices is one unchanged event. */
 export function streamOf(completion: unknown, style: StreamStyle = {}): string {
   const { done = true, comment, lineEnd = "\n" } = style;
   const events = chunksOf(completion as Members, style).map((chunk) => `data: ${JSON.stringify(chunk)}`);
@@ -53,7 +53,7 @@ function deltasOf({ role = "assistant", content, tool_calls: calls, ...rest }: M
   return [{ role, content: null }, ...pieces, ...told, ...called];
 }
 
-/** A text of several characters in two pieces. */
+/** Splits a text of several characters into two pieces. */
 function piecesOf(value: unknown): unknown[] {
   if (typeof value !== "string" || value.length < 2) return [value];
   const half = Math.ceil(value.length / 2);

@@ -1,13 +1,13 @@
 /**
- * Events as Stripe sends them in version 2026-10-28.endive. Each is of the library's own type, so a member that the
- * version has, and that is missing here, does not compile.
+ * Events as Stripe sends them in version 2026-10-28.endive. Each has the library's own type, so a missing member does
+ * not compile.
  */
 import type { Stripe } from "stripe";
 
 export const VERSION = "2026-10-28.endive";
 
 export interface Paid {
-  /** Ends the ids of everything that is about one payment. */
+  /** The suffix of all ids that belong to one payment. */
   readonly mark: string;
   readonly cents: number;
   readonly currency?: string;
@@ -133,7 +133,7 @@ export function paymentOf({ mark, cents, currency = "usd", metadata }: Paid): St
   };
 }
 
-/** `number` tells the refunds of one payment apart. */
+/** `number` distinguishes the refunds of one payment. */
 export function refundOf(paid: Paid, number: number, amount: number, status: string): Stripe.Refund {
   const { payment, charge } = idsOf(paid);
   return {
@@ -231,6 +231,6 @@ export function eventOf(type: string, object: object, { id, version = VERSION }:
     request: { id: null, idempotency_key: null },
     type,
   };
-  // As Stripe writes it: the signature is over the text, blanks and all.
+  // In Stripe's spacing, because the signature covers the exact text.
   return JSON.stringify(event, null, 2);
 }

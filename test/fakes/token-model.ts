@@ -1,16 +1,16 @@
 /**
- * What an engine adds to a reply for training: the ids of the prompt and of what was sampled, with logprobs. A token is
- * a byte; a message's are the same wherever it stands, so a prompt goes on where the turn before it ended.
+ * Adds an engine's data for training to a reply: the ids of the prompt and of the sampled tokens, with logprobs. A
+ * token is a byte. A message has the same tokens in any position, so a prompt continues the turn before it.
  */
 import type { Message } from "../../src/contract/messages.ts";
 import type { ReplyParts } from "./completion-body.ts";
 
 const ROLES = ["system", "user", "assistant", "tool", "developer"];
-/** Begin a message of each role; bytes are below them. */
+/** The first token of a message, by role; smaller ids are bytes. */
 const FIRST_ROLE = 256;
 const END = 255;
 
-/** The reply with the ids of both sides. */
+/** The reply with the ids of the prompt and of the answer. */
 export function withTokens(reply: ReplyParts, messages: readonly Message[]): ReplyParts {
   const sampled = [...bytesOf(reply.content ?? "", reply.tool_calls), END];
   return {

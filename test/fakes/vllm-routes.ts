@@ -1,22 +1,22 @@
-/** What the routes that change an engine answer, by its age, and what they change: fake-vllm.ts serves them. */
+/** The routes that change an engine, by its version: their answers and their effects. fake-vllm.ts serves them. */
 export type Era = "a" | "b" | "c" | "prime_rl";
 
 export type Body = Readonly<Record<string, unknown>>;
 export type Answer = readonly [status: number, body?: unknown];
 export type Handler = (body: Body, query: URLSearchParams) => Answer | Promise<Answer>;
-/** By "METHOD /path". */
+/** Handlers by "METHOD /path". */
 export type Routes = Readonly<Record<string, Handler>>;
 
-/** One engine, as it is now. Its weights are a name: that of the place they were loaded from. */
+/** The current state of one engine. Its weights are a name: the path they were loaded from. */
 export class EngineState {
-  /** Places where no checkpoint is. */
+  /** Paths without a checkpoint. */
   readonly missing = new Set<string>();
   /** Weights by the name of their adapter. */
   readonly adapters = new Map<string, string>();
-  /** Of each prefix, the weights that computed it. */
+  /** The weights that computed each prefix. */
   readonly cache = new Map<string, string>();
   paused: "abort" | "wait" | "keep" | null = null;
-  /** What GET /weight_info says; null: the truth. */
+  /** The answer of GET /weight_info; null for the truth. */
   saysWeights: string | null = null;
   label = "default";
   inFlight = 0;
@@ -37,19 +37,19 @@ export class EngineState {
     for (const wake of this.#waiting.splice(0)) wake();
   }
 
-  /** Resolves when something about it is other than it was. */
+  /** Resolves when its state changes. */
   change(): Promise<void> {
     return new Promise((resolve) => void this.#waiting.push(resolve));
   }
 
-  /** Flat in the oldest. */
+  /** Flat in the oldest version. */
   error(status: number, message: string, type = "BadRequestError"): Answer {
     const error = { message, type, param: null, code: status };
     return [status, this.era === "a" ? { object: "error", ...error } : { error }];
   }
 }
 
-/** Those that an engine of this age was started with. */
+/** The routes of an engine of this version and these flags. */
 export function controlRoutes(engine: EngineState, { dev, lora }: { dev: boolean; lora: boolean }): Routes {
   const { era } = engine;
   return {
@@ -145,7 +145,7 @@ function primeRlRoutes(engine: EngineState): Routes {
     "GET /liveness": () => [200, { status: "ok" }],
     "POST /init_broadcaster": () => [200, { status: "ok" }],
     "POST /update_weights": ({ weight_dir }) => {
-      // Whatever is sent, it loads by `weight_dir` alone.
+      // It loads by `weight_dir` alone, whatever else is sent.
       if (typeof weight_dir !== "string" || engine.missing.has(weight_dir)) return [500, "Internal Server Error"];
       engine.load(weight_dir);
       engine.cache.clear();

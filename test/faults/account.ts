@@ -1,4 +1,4 @@
-/** What is known of one plan once it has been played: from the API, from the model, from the tools. Plain data. */
+/** The records of one plan after it was played: from the API, from the model, from the tools. Plain data. */
 import type { RunAudit } from "../../src/contract/audit.ts";
 import type { Judgement } from "../../src/contract/judgement.ts";
 import type { ResultRow, RunView } from "../../src/contract/run.ts";
@@ -8,31 +8,31 @@ import type { ToolRun } from "./desk.ts";
 import type { AskedCall, Said } from "./fault-model.ts";
 import type { Control, FaultPlan, Victim } from "./plan.ts";
 
-/** One death of workerd. */
+/** One crash of workerd. */
 export interface Death {
   readonly victim: Victim;
-  /** Epoch milliseconds between which it died. */
+  /** Epoch milliseconds between which it crashed. */
   readonly after: number;
   readonly before: number;
-  /** Rollouts in flight at least: calls that waited for their answer. */
+  /** The minimum number of rollouts in flight: calls that waited for their answer. */
   readonly in_flight: number;
-  /** Epoch milliseconds of the platform's word that it answers again. */
+  /** Epoch milliseconds at which the platform reported that it answers again. */
   readonly ready_at: number;
-  /** From that word to the first call of the model; null when none was left to make. */
+  /** From that report to the first call of the model; null if no call was left to make. */
   readonly recovery_ms: number | null;
 }
 
-/** A run as the API tells it once it has ended, or once nobody waited for it any longer. */
+/** A run as the API returns it once it has ended, or once its time was up. */
 export interface Told {
   readonly run: RunView;
   readonly results: readonly ResultRow[];
   /** The turns stored with each rollout that sampled them itself, by the idempotency key of their calls. */
   readonly turns: ReadonlyMap<string, Said>;
-  /** When a call was given up because its time had passed, as its rollout tells (epoch seconds), by idempotency key. */
+  /** When a call timed out, as its rollout recorded it (epoch seconds), by idempotency key. */
   readonly timed_out: ReadonlyMap<string, readonly number[]>;
-  /** All of them, from the first; a snapshot in place of those that are kept no longer. */
+  /** All of them, from the first; a snapshot in place of events that are no longer kept. */
   readonly events: readonly RunEvent[];
-  /** Of all rollouts. */
+  /** Of all rollouts of the run. */
   readonly judgements: readonly Judgement[];
   readonly audit: RunAudit;
 }
@@ -43,7 +43,7 @@ export interface Outage {
   readonly to: number;
 }
 
-/** Something its owner asked of the run, and when the platform had done it (epoch milliseconds). */
+/** A request of the run's owner, and when the platform had done it (epoch milliseconds). */
 export interface Asking {
   readonly does: Control["does"] | "resume";
   readonly at: number;
@@ -53,21 +53,21 @@ export interface Account {
   readonly plan: FaultPlan;
   readonly calm: Told;
   readonly told: Told;
-  /** By idempotency key. */
+  /** Calls of the model, by idempotency key. */
   readonly calls: ReadonlyMap<string, AskedCall>;
-  /** The most calls that waited for their answers at once. */
+  /** The largest number of calls that waited for their answers at once. */
   readonly most_open: number;
-  /** Calls of the judge, by idempotency key; none where the plan asks none. */
+  /** Calls of the judge, by idempotency key; empty if the plan has no judge. */
   readonly judge_calls: ReadonlyMap<string, AskedCall>;
   readonly most_judging: number;
   readonly tool_runs: readonly ToolRun[];
-  /** What it saw of other organisations: ids in what it was told, and runs that answered it. */
+  /** What it saw of other organisations: ids in API answers, and runs that it could read. */
   readonly foreign: readonly string[];
   readonly deaths: readonly Death[];
   readonly outages: readonly Outage[];
   readonly askings: readonly Asking[];
   readonly injected: Injected;
-  /** Of a plan that is paid for: what the ledger says. */
+  /** For a paid plan: the state of the ledger. */
   readonly billed: Billed | null;
 }
 

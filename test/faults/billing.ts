@@ -1,4 +1,4 @@
-/** A plan that is paid for: billing turned on before its run begins, and what the ledger says once it has ended. */
+/** A paid plan: turns billing on before its run begins, and reads the ledger once it has ended. */
 import { setTimeout as pause } from "node:timers/promises";
 import type { ChargeAudit } from "../../src/contract/audit.ts";
 import type { Served } from "../local/served-platform.ts";
@@ -8,7 +8,7 @@ const SETTLED_WITHIN_MS = 60_000;
 const ASK_EVERY_MS = 250;
 const SECOND_MS = 1000;
 
-/** Odd numbers, so that what is rounded is rounded differently from line to line. */
+/** Odd numbers, so that rounding differs from line to line. */
 const TOKENS = {
   input_per_mtok_micros: 1_370_000,
   cached_input_per_mtok_micros: 170_000,
@@ -19,22 +19,22 @@ const FEES = {
   ...{ push_micros: 1009, gb_day_micros: 1013 },
 };
 
-/** What the ledger says of a run. */
+/** The state of the ledger for a run. */
 export interface Billed {
   readonly paid_in: number;
   readonly balance: number;
   readonly reserved: number;
-  /** Ends that the books had not heard of in time. */
+  /** Ends that were not in the ledger in time. */
   readonly unsettled: number;
-  /** What its rollouts come to, charged anew from their trajectories. */
+  /** The sum of its rollouts' charges, computed again from their trajectories. */
   readonly charged: number;
-  /** Where the run's rows, the ledger or the sums of the ledger say something else. */
+  /** The differences between the run's rows, the journal entries and the sums of the ledger. */
   readonly differences: readonly string[];
 }
 
 type Where = Pick<Served, "url" | "key">;
 
-/** For every organisation of the platform, before any of them begins a run. `models`: addresses and names. */
+/** For every organisation of the platform, before any of them begins a run. `models`: URLs and names. */
 export async function setPrices(operator: Where, models: readonly (readonly [string, string])[]): Promise<void> {
   const effective_from = Math.ceil(Date.now() / SECOND_MS) + 1;
   const list = models.map(([base_url, model]) => ({ base_url, model, ...TOKENS }));
@@ -48,12 +48,12 @@ export async function payFor(operator: Where, organization: string): Promise<voi
   await ask(operator, "POST", "/v1/top-ups", { organization, amount_micros: PAID_IN, note: "faults" });
 }
 
-/** The id of the organisation whose key it is. */
+/** The id of the key's organisation. */
 export async function organizationOf(where: Where): Promise<string> {
   return (await ask<{ organization_id: string }>(where, "GET", "/v1/balance")).organization_id;
 }
 
-/** Of a run that has ended: waits until the books have all of it. */
+/** For a run that has ended: waits until the ledger has all of it. */
 export async function readBilled(where: Where, run: string): Promise<Billed> {
   const deadline = Date.now() + SETTLED_WITHIN_MS;
   for (;;) {

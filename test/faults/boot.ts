@@ -1,6 +1,6 @@
 /**
- * One platform and its state directory, through every boot of it. Its processes are a group of their own, which no
- * Ctrl-C reaches: whoever ends the suite ends them.
+ * One platform and its state directory, through every boot. Its processes have their own process group, which no Ctrl-C
+ * reaches: the end of the suite ends them.
  */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ export class Boot {
   readonly #said = new Set<() => string>();
   served: Served | null = null;
 
-  /** `knobs`: their address; empty for a platform that meets no faults. */
+  /** `knobs`: their URL; empty for a platform without faults. */
   constructor(port: number, knobs: string) {
     this.#port = port;
     this.#knobs = knobs;

@@ -1,9 +1,9 @@
-/** When a call may be sent again: by the model's book, and by what its rollout noted. */
+/** When a call may be sent again, by the model's log and by the record of its rollout. */
 import { expect, test } from "vitest";
 import { violationsOf } from "./check.ts";
 import { finishedRun, saidTo } from "./finished-run.ts";
 
-/** What is found where the second call of a rollout was seen at these milliseconds, and given up in these seconds. */
+/** The violations if the second call of a rollout arrived at these milliseconds, and timed out in these seconds. */
 function twice(times: readonly [number, number], seconds: readonly number[]): string[] {
   const good = finishedRun([]);
   const requests = times.map((at) => ({ at, ended: "answered" as const, said: saidTo("a:1") }));
@@ -13,13 +13,13 @@ function twice(times: readonly [number, number], seconds: readonly number[]): st
   return found.map(({ rule }) => rule);
 }
 
-test("a call that was given up may be sent again, however late its model saw it", () => {
-  // The turn before was asked for at 10 ms, so that this one left later than that.
+test("a call that timed out may be sent again, however late the model received it", () => {
+  // The turn before was requested at 10 ms, so this call left later than that.
   expect(twice([4900, 7500], [5])).toEqual([]);
   expect(twice([9000, 11_000], [5, 10])).toEqual([]);
 });
 
-test("a call that was not given up between the two, or before its time can have passed, is seen", () => {
+test("a call that did not time out between the two, or too early for a timeout, is reported", () => {
   for (const noted of [[], [4], [8]]) expect([noted, twice([4900, 7500], noted)]).toEqual([noted, ["sampled_again"]]);
   expect(twice([3000, 3900], [3])).toEqual(["sampled_again"]);
   expect(twice([9000, 11_000], [7, 10])).toEqual(["sampled_again"]);

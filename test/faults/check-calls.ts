@@ -1,9 +1,10 @@
 /**
- * Calls of one plan, in the order their model saw them: none is sent again but for a reason, and once a later turn was
- * asked for, the one before it is stored.
+ * Checks the calls of one plan, in the order in which the model received them: none is sent again without a reason, and
+ * once a later turn is requested, the turn before it is stored.
  *
- * A call's time counts from its departure, which the model does not see: on a busy machine it may arrive late. So of a rollout's call its own record says that it was given up, and the book says whether it can have had its
- * whole time by then. A judge's call leaves when it is made, and has no such record.
+ * A call's timeout counts from its departure, which the model cannot observe: on a busy machine a call may arrive late.
+ * For a call of a rollout, the rollout's own record shows the timeout, and the log shows whether the whole time can
+ * have passed. A judge's call leaves when it is made, and has no such record.
  */
 import type { Account, Death } from "./account.ts";
 import type { Asked, AskedCall } from "./fault-model.ts";
@@ -11,7 +12,7 @@ import { CALL_TIMEOUT_MS } from "./limits.ts";
 
 type Excuse = (before: Asked, again: Asked) => boolean;
 
-/** A call is sent again for a reason only: it failed, its time passed, or its sender was killed. */
+/** A call is sent again only if it failed, it timed out, or its sender was killed. */
 export function sentAgainForNoReason(account: Account): string[] {
   const { calls, judge_calls, deaths } = account;
   return [
@@ -29,10 +30,10 @@ function again(key: string, { requests }: AskedCall, deaths: readonly Death[], e
   });
 }
 
-/** Its rollout noted between the two that the call's time had passed, and no sooner than that can have been. */
+/** Between the two calls, its rollout recorded a timeout, not earlier than possible. */
 function givenUp(key: string, { rollout, turn }: AskedCall, { told, calls }: Account): Excuse {
   const noted = told.timed_out.get(key) ?? [];
-  // It left after the turn before was answered, and after it was given up the time before.
+  // It left after the turn before was answered, and after its own previous timeout.
   const asked = calls.get(`${rollout}:${turn - 1}`)?.requests.at(-1)?.at ?? 0;
   const passed = noted.filter((second, index) => {
     const left = Math.max(asked, (noted[index - 1] ?? 0) * 1000);
@@ -46,7 +47,7 @@ function endOf(second: number): number {
   return second * 1000 + 999;
 }
 
-/** On a busy machine the model sees a call later than it left. */
+/** On a busy machine the model receives a call later than it left. */
 const ARRIVES_WITHIN_MS = 250;
 
 function hadItsTime(before: Asked, { at }: Asked): boolean {
@@ -57,7 +58,7 @@ export function diedBetween(from: number, to: number, deaths: readonly Death[]):
   return deaths.some(({ after, before }) => from <= before && to >= after);
 }
 
-/** Once a later turn was asked for, the one before it is stored, and stays so. */
+/** Once a later turn is requested, the turn before it is stored, and stays stored. */
 export function turnsInOrder(calls: Account["calls"]): string[] {
   const asked = [...calls.values()].flatMap(({ rollout, turn, requests }) =>
     requests.map(({ at }) => ({ rollout, turn, at })),

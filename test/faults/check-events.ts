@@ -1,6 +1,6 @@
 /**
- * The events of a run, in the order of their ids: numbered without gaps, each end of a rollout once, the run's own end
- * last, and its standing goes from one to the next as it may. While a run is paused nothing is dispatched.
+ * Checks the events of a run, in the order of their ids: they are numbered without gaps, each rollout ends once, the
+ * run's own end comes last, and every change of status is allowed. While a run is paused nothing is dispatched.
  */
 import { isTerminalEvent } from "../../src/contract/event-names.ts";
 import type { RunEvent } from "../../src/contract/run-events.ts";
@@ -16,7 +16,7 @@ export function eventsInOrder({ events, results, run }: Pick<Told, "events" | "r
   ];
 }
 
-/** An end that is taken back leaves its number; so do the events that are kept no longer. */
+/** An end that is revoked keeps its number; so do events that are no longer kept. */
 function gapsIn(events: readonly RunEvent[]): string[] {
   return events.flatMap((event, index) => {
     const before = events[index - 1]?.id ?? 0;

@@ -1,4 +1,4 @@
-/** The suite can fail: each rule sees what it is there to see. */
+/** Shows that the suite can fail: each rule reports its violation. */
 import { expect, test } from "vitest";
 import type { Judgement } from "../../src/contract/judgement.ts";
 import type { ResultRow, RunView } from "../../src/contract/run.ts";
@@ -16,7 +16,7 @@ const DEATH = {
   recovery_ms: 400,
 } as const;
 
-/** Two rollouts of two turns; workerd died once, with one call in flight. */
+/** Two rollouts of two turns; workerd crashed once, with one call in flight. */
 function account(): Account {
   return finishedRun([DEATH]);
 }
@@ -45,17 +45,17 @@ function call(key: string, times: readonly [at: number, ended: "answered" | "fau
   return { ...good, calls: new Map(good.calls).set(key, { ...known, requests }) };
 }
 
-test("a run that lost nothing and doubled nothing violates nothing", () => {
+test("a run with nothing lost and nothing doubled violates no rule", () => {
   expect(violationsOf(account())).toEqual([]);
 });
 
-test("a run that does not end, or whose counts do not add up, is seen", () => {
+test("a run that does not end, or whose counts do not add up, is reported", () => {
   expect(rules(told({ run: { finished_at: null } }))).toEqual(["ended"]);
   const { counts } = account().told.run;
   expect(rules(told({ run: { counts: { ...counts, scored: 1 } } }))).toEqual(["accounting"]);
 });
 
-test("what the audit finds is seen, and a D1 that is behind the run", () => {
+test("the findings of the audit are reported, and a D1 that is behind the run", () => {
   const { told: good, ...rest } = account();
   const violations = [{ rule: "r2_has_every_object" as const, detail: "one is missing" }];
   const found = { ...good.audit, holds: false, violations };
@@ -65,7 +65,7 @@ test("what the audit finds is seen, and a D1 that is behind the run", () => {
   expect(rules({ ...rest, told: { ...good, audit: behind } })).toEqual(["audit"]);
 });
 
-test("a rollout that is lost, doubled or unknown is seen", () => {
+test("a lost, doubled or unknown rollout is reported", () => {
   const [first, second] = account().told.results;
   if (first === undefined || second === undefined) throw new Error("two results");
   expect(rules(told({ results: [first] }))).toContain("rollouts");
@@ -73,7 +73,7 @@ test("a rollout that is lost, doubled or unknown is seen", () => {
   expect(rules(told({ results: [first, { ...second, rollout_id: "other" }] }))).toContain("rollouts");
 });
 
-test("another reward, another message or another outcome than the calm run's is seen", () => {
+test("a reward, message or outcome that differs from the calm run is reported", () => {
   const [first, second] = account().told.results;
   if (first === undefined || second === undefined) throw new Error("two results");
   for (const changes of [{ reward: 0 }, { completion: [] }, { outcome: "failed", reason: "platform" } as const]) {
@@ -85,11 +85,11 @@ test("another reward, another message or another outcome than the calm run's is 
   expect(rules({ ...told({ results }), deaths: [] })).toContain("content");
 });
 
-test("another organisation's id that was seen is a violation", () => {
+test("another organisation's id in an answer is a violation", () => {
   expect(rules({ ...account(), foreign: ["run_of_another"] })).toEqual(["foreign"]);
 });
 
-test("a call sent again is seen, unless it failed, its sender died or its deadline passed", () => {
+test("a call sent again is reported, unless it failed, its sender died or it timed out", () => {
   expect(
     rules(
       call("a:1", [
@@ -137,7 +137,7 @@ test("a call sent again is seen, unless it failed, its sender died or its deadli
   ).toEqual(["sampled_again"]);
 });
 
-test("a turn asked for after a later one is seen, also across a kill", () => {
+test("a turn requested after a later one is reported, also across a kill", () => {
   expect(
     rules(
       call("a:0", [
@@ -148,7 +148,7 @@ test("a turn asked for after a later one is seen, also across a kill", () => {
   ).toEqual(["turn_order"]);
 });
 
-/** The run of two rollouts, and of a judge that was asked of each. */
+/** The run of two rollouts, with a judge that was called for each. */
 function judged(changes: { asked?: readonly string[]; verdicts?: readonly Judgement[] } = {}) {
   const good = account();
   const { asked = ["first", "second"], verdicts = asked.map((key) => verdictOf(key)) } = changes;
@@ -173,7 +173,7 @@ function verdictOf(key: string, verdict: string | null = "well"): Judgement {
   return { ...said, key, pass: 0, seed: null, left_out: 0, cached: false, calls: 1, cost_micros: null };
 }
 
-test("a verdict that is lost, doubled or none is seen", () => {
+test("a missing, doubled or null judgement is reported", () => {
   expect(rules(judged())).toEqual([]);
   const [first, second] = [verdictOf("first"), verdictOf("second")];
   expect(rules(judged({ verdicts: [first] }))).toEqual(["verdicts", "judge_tokens"]);
@@ -182,7 +182,7 @@ test("a verdict that is lost, doubled or none is seen", () => {
   expect(rules(judged({ verdicts: [first, verdictOf("second", null)] }))).toEqual(["verdicts"]);
 });
 
-test("a judge's token counted twice or not at all is seen", () => {
+test("a judge's token counted twice or not at all is reported", () => {
   const good = judged();
   const { report } = good.told.run;
   const spent = report.usage.judge;
@@ -193,7 +193,7 @@ test("a judge's token counted twice or not at all is seen", () => {
   expect(rules({ ...good, told: { ...good.told, judgements: [] } })).toContain("judge_tokens");
 });
 
-test("a judge that is asked again for no reason is seen", () => {
+test("a judge that is called again without a reason is reported", () => {
   const good = judged();
   const [key = "", call] = [...good.judge_calls][0] ?? [];
   if (call === undefined) throw new Error("no call");
@@ -204,14 +204,14 @@ test("a judge that is asked again for no reason is seen", () => {
   expect(rules({ ...good, judge_calls })).toEqual(["sampled_again"]);
 });
 
-test("more calls at once than the run allows are seen", () => {
+test("more calls at once than the run allows are reported", () => {
   const good = account();
   expect(rules({ ...good, most_open: good.plan.max_concurrent })).toEqual([]);
   expect(rules({ ...good, most_open: good.plan.max_concurrent + 1 })).toEqual(["window"]);
   expect(rules({ ...good, most_judging: good.plan.max_concurrent + 1 })).toEqual(["window"]);
 });
 
-test("a call sent again with another prompt is seen", () => {
+test("a call sent again with another prompt is reported", () => {
   const good = account();
   const known = good.calls.get("a:1");
   if (known === undefined) throw new Error("no call a:1");
@@ -219,7 +219,7 @@ test("a call sent again with another prompt is seen", () => {
   expect(rules({ ...good, calls })).toEqual(["prompt_changed"]);
 });
 
-test("one token too many or too few is seen, in the report and in the turns", () => {
+test("one token too many or too few is reported, in the report and in the turns", () => {
   const good = account();
   const { report } = good.told.run;
   const usage = { ...report.usage, total_tokens: report.usage.total_tokens + 1 };
@@ -229,7 +229,7 @@ test("one token too many or too few is seen, in the report and in the turns", ()
   expect(rules({ ...good, told: { ...good.told, turns } })).toEqual(["book", "tokens"]);
 });
 
-test("a turn that is stored with another answer than the model gave is seen, also of a fickle one", () => {
+test("a turn stored with another answer than the model gave is reported, also for a fickle model", () => {
   const good = account();
   const plan = { ...good.plan, fickle: true };
   for (const said of [
@@ -249,7 +249,7 @@ test("a turn that is stored with another answer than the model gave is seen, als
   expect(rules({ ...another, plan })).toEqual([]);
 });
 
-/** The run's events, with others in their place. */
+/** The run's events, some of them replaced. */
 function heard(change: (events: RunEvent[]) => readonly (RunEvent | undefined)[]): Account {
   const good = account();
   const events = change([...good.told.events]).filter((event) => event !== undefined);
@@ -260,7 +260,7 @@ const stands = (id: number, event: "run.paused" | "run.resumed", status: RunView
   return { id, event, data: { status, reason: "user" as const } };
 };
 
-test("events with a gap, an end too many or too few, or something after the last are seen", () => {
+test("events with a gap, an end too many or too few, or an event after the last are reported", () => {
   expect(new Set(rules(heard(([first, , last]) => [first, last])))).toEqual(new Set(["events"]));
   expect(rules(heard(([first, second]) => [first, second]))).toEqual(["events"]);
   expect(rules(heard(([first, , last]) => [first, first && { ...first, id: 2 }, last]))).toContain("events");
@@ -269,7 +269,7 @@ test("events with a gap, an end too many or too few, or something after the last
   ).toContain("events");
 });
 
-test("a run that is paused twice, or dispatches in its pause, is seen", () => {
+test("a run that is paused twice, or dispatches while it is paused, is reported", () => {
   const { counts, report } = account().told.run;
   const { reward, turns, usage } = report;
   const progress = (id: number, dispatched: number): RunEvent => {
@@ -289,7 +289,7 @@ test("a run that is paused twice, or dispatches in its pause, is seen", () => {
   expect(rules(around([stands(2, "run.resumed", "paused")]))).toEqual(["events"]);
 });
 
-test("a run that was cancelled may end what is under way, and one that was not may not", () => {
+test("a cancelled run may end what is in progress, and another run may not", () => {
   const good = account();
   const [first, second] = good.told.results;
   if (first === undefined || second === undefined) throw new Error("two results");
@@ -312,7 +312,7 @@ test("a run that was cancelled may end what is under way, and one that was not m
   expect(rules({ ...good, told })).toEqual(["ended"]);
 });
 
-test("attempts in a place that do not follow each other, or of which two count, are seen", () => {
+test("attempts in a slot that do not follow each other, or two that count, are reported", () => {
   const good = account();
   const [first, second] = good.told.results;
   if (first === undefined || second === undefined) throw new Error("two results");
@@ -337,7 +337,7 @@ test("attempts in a place that do not follow each other, or of which two count, 
   expect(rules(retried([first, second, { ...next, attempt: 2 }]))).toEqual(["rollouts"]);
 });
 
-test("a tool that ran twice is seen, unless it may and a kill came between", () => {
+test("a tool that ran twice is reported, unless it may and a kill came in between", () => {
   const runs = (tool: string, ...times: number[]): Account => ({
     ...account(),
     tool_runs: times.map((at) => ({ tool, key: "a:1:c", at })),
@@ -348,13 +348,13 @@ test("a tool that ran twice is seen, unless it may and a kill came between", () 
   expect(rules(runs("book", 990, 1500))).toEqual(["tools"]);
 });
 
-test("a platform that waits to be called after a boot is seen", () => {
+test("a platform that does nothing after a boot until it is called is reported", () => {
   expect(rules(finishedRun([{ ...DEATH, recovery_ms: 2001 }]))).toEqual(["recovery"]);
   expect(rules(finishedRun([{ ...DEATH, recovery_ms: null }]))).toEqual(["recovery"]);
   expect(rules(finishedRun([{ ...DEATH, in_flight: 3, recovery_ms: null }]))).toEqual([]);
 });
 
-test("a platform whose store was away after the boot has from its return on", () => {
+test("a platform whose store failed after the boot is measured from the store's return", () => {
   const late = finishedRun([{ ...DEATH, recovery_ms: 4000 }]);
   expect(rules({ ...late, outages: [{ from: 900, to: 3600 }] })).toEqual([]);
   expect(rules({ ...late, outages: [{ from: 900, to: 3400 }] })).toEqual(["recovery"]);

@@ -1,9 +1,9 @@
 /**
- * What must hold after a plan, whatever went wrong in it. Pure: an account in, violations out.
+ * The rules that must hold after a plan, whatever went wrong. Pure: takes an account, returns violations.
  *
- * A rollout may differ from its calm secondInstance in two ways alone: cut off while a tool ran that must not run twice, it ends
- * `tool_outcome_unknown`; and a run that was cancelled ends what is under way. What a fickle model said has no secondInstance:
- * there the run is held to the model's book.
+ * A rollout may differ from the same rollout of the calm run in only two ways: if it was cut off while a tool ran that
+ * must not run twice, it ends with `tool_outcome_unknown`; and in a cancelled run, whatever was in progress ends. A
+ * fickle model has no calm run to compare with: the run is compared with the model's log instead.
  */
 import type { ResultRow, RunCounts } from "../../src/contract/run.ts";
 import type { Account, Asking, Death, Violation } from "./account.ts";
@@ -43,7 +43,7 @@ export function violationsOf(account: Account): Violation[] {
   return Object.entries(RULES).flatMap(([rule, check]) => check(account).map((detail) => ({ rule, detail })));
 }
 
-/** It ends by itself, or by the cancel that came before that. */
+/** It ends by itself, or by an earlier cancel. */
 function endedAsAsked(account: Account): string[] {
   const { status, finished_at } = account.told.run;
   const ends = wasAsked(account, "cancel") ? ["completed", "cancelled"] : ["completed"];
@@ -65,7 +65,7 @@ function lawBreaks(counts: RunCounts): string[] {
   return planned === pending + dispatched && dispatched === sum ? [] : [JSON.stringify(counts)];
 }
 
-/** Counters, rows, D1 and R2 agree, and D1 has caught up. */
+/** Counters, rows, D1 and R2 agree, and D1 is up to date. */
 function auditHolds({ told: { audit } }: Account): string[] {
   return [
     ...audit.violations.map(({ rule, detail }) => `${rule}: ${detail}`),
@@ -73,7 +73,7 @@ function auditHolds({ told: { audit } }: Account): string[] {
   ];
 }
 
-/** Rows, trajectories and the ledger say the same, all of it is in the books, and nothing is reserved any more. */
+/** Rows, trajectories and the ledger agree, the ledger is complete, and no reservation is left. */
 function ledgerHolds({ billed, told: { run } }: Account): string[] {
   if (billed === null) return [];
   const { paid_in, balance, reserved, unsettled, charged, differences } = billed;
@@ -87,7 +87,7 @@ function ledgerHolds({ billed, told: { run } }: Account): string[] {
   ];
 }
 
-/** Each place has one attempt, or where a retry was asked for a chain of them whose last counts. */
+/** Each slot has one attempt or, if a retry was requested, a chain of attempts of which the last counts. */
 function everyRolloutOnce(account: Account): string[] {
   const { plan, told, calls } = account;
   const { results, run } = told;
@@ -133,7 +133,7 @@ function sameAsCalm(account: Account): string[] {
   });
 }
 
-/** What is stored of a turn is what the model gave it, to the token; and what it gave last is stored. */
+/** The stored turn equals the model's answer, token by token, and the last answer is the stored one. */
 function asInTheBook(account: Account): string[] {
   const { told, calls } = account;
   const made = [...told.turns].flatMap(([key, stored]) => {
@@ -160,8 +160,8 @@ function isSame(one: Said, other: Said): boolean {
 }
 
 /**
- * The run's sum, and the sum over stored turns, which is what the model said of each call once. Half replies are in the first
- * as well: each one time, unless a kill met it.
+ * The run's sum, and the sum over stored turns, equals the sum of the model's answers, each call once. The run's sum
+ * also includes half replies: each once, unless a kill hit it.
  */
 function sameTokens(account: Account): string[] {
   const { recorded, stored, reported } = tokensOf(account);
@@ -169,7 +169,7 @@ function sameTokens(account: Account): string[] {
   const given = [...account.calls.values()].flatMap(({ requests }) => requests.filter(({ aborted }) => aborted)).length;
   const least = account.deaths.length > 0 || wasCancelled(account) ? 0 : given;
   const counted = Number.isInteger(halves) && halves >= least && halves <= given;
-  // An answer that a cancel met is not stored; of a call that a fickle model answered twice one answer is.
+  // An answer that arrives during a cancel is not stored; if a fickle model answered a call twice, one answer is.
   const held = account.plan.fickle || wasCancelled(account) || stored === reported;
   return counted && held
     ? []
@@ -187,13 +187,13 @@ export function tokensOf({ told, calls }: Pick<Account, "told" | "calls">) {
   };
 }
 
-/** What the model said of each call it answered, once. */
+/** The tokens of the model's answers, each call once. */
 function tokensAnswered(calls: Account["calls"]): number {
   const said = [...calls.values()].map(({ requests }) => requests.findLast(({ ended }) => ended === "answered"));
   return said.reduce((sum, request) => sum + (request?.said?.usage?.total_tokens ?? 0), 0);
 }
 
-/** Whatever the judge was asked has one verdict, on one rollout; of a run that was cancelled, one at most. */
+/** Every call of the judge has one judgement, for one rollout; in a cancelled run at most one. */
 function oneVerdictEach(account: Account): string[] {
   const { told, judge_calls } = account;
   const { judgements } = told;
@@ -207,7 +207,7 @@ function oneVerdictEach(account: Account): string[] {
   return [...missing.map((key) => `${key} was asked and has no verdict`), ...doubled, ...none];
 }
 
-/** The run's sum, the sum over verdicts, and what the judge said of each call once: one number. */
+/** The run's sum, the sum over judgements and the judge's own sum, each call once, are equal. */
 function sameJudgeTokens(account: Account): string[] {
   const { told, judge_calls } = account;
   const recorded = told.run.report.usage.judge?.total_tokens ?? 0;
@@ -230,7 +230,10 @@ function toolsRunRight({ tool_runs, deaths }: Account): string[] {
   );
 }
 
-/** Without D1 nobody knows an endpoint's address: from its return on, if it was away. A pause is such a time, too. */
+/**
+ * Without D1 the address of an endpoint cannot be read, so the time counts from D1's return; likewise from the end of a
+ * pause.
+ */
 function slowRecovery(death: Death, account: Account): string[] {
   const { outages, askings } = account;
   const { victim, in_flight, ready_at, recovery_ms, before } = death;
@@ -254,7 +257,7 @@ function placeOf({ group, slot, attempt }: ResultRow): string {
   return `${group}/${slot}/${attempt}`;
 }
 
-/** All of a row but its id and its times, and what it and its judges cost: calls that were lost are in it. */
+/** A row without its id, its times, and the cost of itself and its judges, which includes lost calls. */
 function allOf(result: ResultRow): string {
   const {
     rollout_id: _id,
@@ -266,12 +269,12 @@ function allOf(result: ResultRow): string {
     error,
     ...row
   } = result;
-  // All tokens are held to the models' own book: half replies are in them.
+  // The sum of all tokens is compared with the models' own log, because it includes half replies.
   const token_usage = { final_input_tokens, final_output_tokens };
   return JSON.stringify({ ...row, token_usage, error: error === null ? null : [error.error, error.message] });
 }
 
-/** Without what its group's other attempts have a part in. */
+/** Without the parts that depend on its group's other attempts. */
 function ownContentOf(result: ResultRow): string {
   return allOf({ ...result, advantage: null, superseded_by: null });
 }

@@ -1,6 +1,6 @@
 /**
- * The harness's own server, which outlives the processes a plan kills. Every POST to /<tool>/<idempotency key> is one
- * run of a tool; GET /knobs is what goes wrong inside the Worker at this moment.
+ * The harness's own server, which outlives the processes that a plan kills. Every POST to /<tool>/<idempotency key> is
+ * one run of a tool; GET /knobs returns the current faults for the inside of the Worker.
  */
 import { createServer } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
@@ -21,7 +21,7 @@ export interface Desk {
   stop(): Promise<void>;
 }
 
-/** How long a tool runs: long enough that kills fall into it. */
+/** How long a tool runs: long enough that kills happen during it. */
 const TAKES_MS = 25;
 
 export async function openDesk(from: KnobSettings): Promise<Desk> {
@@ -36,7 +36,7 @@ export async function openDesk(from: KnobSettings): Promise<Desk> {
     runs.push({ tool, key: decodeURIComponent(key), at: Date.now() });
     void pause(TAKES_MS).then(() => response.writeHead(204).end());
   });
-  // A pooled connection outlives the pauses of a run; a close in between would look like a fault.
+  // A pooled connection must survive the pauses of a run; closing it in between would look like a fault.
   server.keepAliveTimeout = 600_000;
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();

@@ -1,9 +1,9 @@
 /**
- * The model of a plan: what it says is a function of (seed, tools, whole message history), so that a run under faults
- * must come to the same end as a run without. One that is fickle says something else each time, and its book of what it
- * gave is what the run is held to. It lives outside the processes a plan kills, and its log is the truth
- * about what was asked. A call that meets faults meets them on its first tries. It judges as well: the same way, and
- * known by its keys.
+ * The model of a plan: its reply is a function of (seed, tools, whole message history), so that a run with faults must
+ * end like a run without. A fickle model replies differently each time, and the run is compared with its log of
+ * replies. It runs outside the processes that a plan kills, and its log is the true record of all calls. A call with
+ * faults meets them on its first attempts. It is also the judge: it works the same way, and recognises these calls by
+ * their keys.
  */
 import { createHash } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
@@ -13,30 +13,30 @@ import type { ReplyParts } from "../fakes/completion-body.ts";
 import { type Answer, type Fault, type ModelRequest, startScriptedModel } from "../fakes/scripted-model.ts";
 import type { FaultPlan } from "./plan.ts";
 
-/** How one request ended, as far as the model can know: `open` when its caller was gone before the answer. */
+/** How one request ended, as far as the model can observe: `open` if the caller had gone before the answer. */
 type Ending = "answered" | "refused" | "fault" | "open";
 
 export interface Asked {
   /** Epoch milliseconds. */
   readonly at: number;
   ended: Ending;
-  /** What it was answered with; null where it was not. */
+  /** The answer; null if there was none. */
   said: Said | null;
   /** Whether that was half a reply. */
   aborted?: true;
 }
 
-/** One answer, as it is written in the book and as it is to be stored. */
+/** One answer, as it is in the log and as it must be stored. */
 export interface Said {
   readonly digest: string;
   readonly usage: Usage | null;
 }
 
-/** One call of one turn of one rollout, as often as it was sent; or one asking of a judge. */
+/** One call of one turn of one rollout, or one call of a judge, with all its requests. */
 export interface AskedCall {
-  /** The judge's: what it was asked, as its verdict is known by. */
+  /** For a judge: the call, identified as its judgement is. */
   readonly rollout: string;
-  /** The judge's: its replies before this one, which were no verdicts. */
+  /** For a judge: the number of earlier replies that were not judgements. */
   readonly turn: number;
   readonly requests: Asked[];
   /** Sent again with another prompt than the first time. */
@@ -44,26 +44,26 @@ export interface AskedCall {
 }
 
 export interface FaultModel {
-  /** Up to and including /v1. */
+  /** Including /v1. */
   readonly url: string;
-  /** By idempotency key. */
+  /** Its calls, by idempotency key. */
   readonly calls: ReadonlyMap<string, AskedCall>;
   /** Epoch milliseconds of each request. */
   readonly times: readonly number[];
-  /** Calls answered at least once. */
+  /** The number of calls answered at least once. */
   answered(): number;
-  /** Calls that wait for their answer at this moment, no two of one rollout. */
+  /** The number of calls that wait for their answer now, no two of one rollout. */
   open(): number;
-  /** The most that ever waited at once. */
+  /** The largest number of calls that waited at once. */
   mostOpen(): number;
-  /** Answers wait until the release. */
+  /** Delays answers until the release. */
   hold(): () => void;
   stop(): Promise<void>;
 }
 
-/** Of one rollout. */
+/** The most turns of one rollout. */
 export const MOST_TURNS = 6;
-/** Status 400 with vLLM's words: the rollout is cut short, not failed. */
+/** Status 400 with vLLM's message: the rollout is truncated, not failed. */
 const OVERFLOW: Fault = {
   kind: "status",
   status: 400,
@@ -77,14 +77,14 @@ const OVERFLOW: Fault = {
 };
 const REFUSAL: Fault = { kind: "status", status: 400 };
 const SILENCE: Answer = { fault: { kind: "hang" } };
-/** Half a reply: the call is made again, and what this one took counts. */
+/** Half a reply: the call is made again, and the tokens of this one count. */
 const ABORTED: Answer & object = {
   content: "Half of a",
   finish_reason: "abort",
   usage: { prompt_tokens: 500, completion_tokens: 3, total_tokens: 503 },
 };
 export const ABORTED_TOKENS = 503;
-/** Every one of them may be asked again. */
+/** All of these faults may be retried. */
 const PASSING: readonly Answer[] = [
   ...[429, 500, 502, 503].map((status) => ({ fault: { kind: "status", status } as const })),
   { fault: { kind: "status", status: 429, headers: { "retry-after": "0.8" } } },
@@ -106,7 +106,7 @@ export async function startFaultModel(plan: Settings): Promise<FaultModel> {
   const model = await startScriptedModel({
     reply: async (request) => {
       const key = String(request.headers["idempotency-key"]);
-      // The platform asks whether the model is well: no turn of any rollout.
+      // The platform probes the model's health: not a turn of any rollout.
       if (key.startsWith("probe:")) return "Well.";
       const prompt = JSON.stringify(request.messages);
       const call = calls.get(key) ?? { ...newCall(key), prompt };
@@ -156,7 +156,7 @@ function saidOf(answer: Answer): Said | null {
   return { digest: digestOf(answer.content, calls), usage: answer.usage ?? null };
 }
 
-/** Of what a model said. `given`: arguments of a tool, as sent. */
+/** A digest of a model's reply. `given`: the arguments of a tool, as sent. */
 export function digestOf(
   content: unknown,
   calls: readonly { readonly id: unknown; readonly name: string; readonly given: string }[],
@@ -168,8 +168,8 @@ export function digestOf(
 const JUDGES = ":judge:";
 
 /**
- * What is the same of a key in every run: group, slot, attempt and turn of `ro_<run>_<group>_<slot>_<attempt>_<code>:<turn>`,
- * what follows on the run of `<run>:judge:<unit>:<ask>:<replies>`.
+ * The part of a key that is the same in every run: group, slot, attempt and turn of
+ * `ro_<run>_<group>_<slot>_<attempt>_<code>:<turn>`, the part after the run of `<run>:judge:<unit>:<ask>:<replies>`.
  */
 function placeOf(key: string): string {
   const [, asked] = key.split(JUDGES);
@@ -188,12 +188,15 @@ function answerTo(plan: Settings, request: ModelRequest, tries: number): Answer 
   return faultsOf(plan, request)[tries] ?? sayingOf(plan, request, plan.fickle ? tries : 0);
 }
 
-/** What the first tries of this call meet; none, one or two. Decided by its place in the run, as a new run's ids differ. */
+/**
+ * The faults of this call's first attempts: none, one or two. They depend on its place in the run, because the ids of a
+ * new run differ.
+ */
 function faultsOf(plan: Settings, { headers }: ModelRequest): Answer[] {
   const place = placeOf(String(headers["idempotency-key"]));
   const random = seededRandom("model faults", plan.seed, place);
   if (random() >= plan.model_faults) return [];
-  // Of a judge half a reply is a reply: no verdict, and it has its cost.
+  // For a judge, half a reply is still a reply: it has no judgement, but it costs tokens.
   const odd = place.includes(":") ? ABORTED : null;
   const faults = PASSING.filter((fault) => fault !== odd);
   return Array.from({ length: random() < 0.7 ? 1 : 2 }, () => {
@@ -201,7 +204,7 @@ function faultsOf(plan: Settings, { headers }: ModelRequest): Answer[] {
   });
 }
 
-/** What this history is answered with; a fickle model's answers differ from rollout to rollout and from try to try. */
+/** The answer to this history; a fickle model's answers differ from rollout to rollout and from attempt to attempt. */
 function sayingOf(plan: Settings, request: ModelRequest, tries: number): ReplyParts | { readonly fault: Fault } {
   const { messages, tools, headers } = request;
   const key = String(headers["idempotency-key"]);
@@ -225,7 +228,7 @@ function sayingOf(plan: Settings, request: ModelRequest, tries: number): ReplyPa
   return { content, tool_calls: calls, usage };
 }
 
-/** Its first reply is no verdict now and then: it is asked once more then, as for another reply. */
+/** Its first reply is sometimes not a judgement; the platform then asks for another reply. */
 function verdictOf({ seed }: Settings, key: string, messages: readonly Message[]): ReplyParts {
   const first = key.endsWith(":0");
   const random = seededRandom("judge", seed, first ? 0 : 1, JSON.stringify(messages));
@@ -238,7 +241,7 @@ function verdictOf({ seed }: Settings, key: string, messages: readonly Message[]
 function toolCall(tools: readonly ToolDefinition[], random: () => number, id: string) {
   const tool = tools[Math.floor(random() * tools.length)];
   const name = tool?.function.name ?? "none";
-  // A model's slip: the environment answers it with what is wrong.
+  // A mistake of the model: the environment answers with what is wrong.
   if (random() < 0.05) return { id, name, arguments: '{"a": 1,' };
   const properties = Object.entries(Object(tool?.function.parameters["properties"]));
   return {
@@ -254,7 +257,7 @@ function value(schema: unknown, random: () => number): string | number {
   return Array.isArray(choices) ? String(choices[number % choices.length]) : number;
 }
 
-/** Differs from call to call, so that one turn counted for another would show in the sum. */
+/** Differs from call to call, so that one turn counted in place of another would show in the sum. */
 function usageOf(messages: readonly Message[], salt: number): Usage {
   const [prompt_tokens, completion_tokens] = [messages.length * 1000 + salt, messages.length + 7];
   return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };

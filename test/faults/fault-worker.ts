@@ -1,4 +1,4 @@
-/** The Worker that meets faults, and the environment whose tools have effects: one bundle for every plan. */
+/** The Worker with faults, and the environment whose tools have effects: one bundle for every plan. */
 import { join } from "node:path";
 import { bundleWorkerWith } from "../../src/local/bundle.ts";
 import { environmentPackage } from "../../src/local/environment-package.ts";
@@ -16,7 +16,7 @@ export function faultWorker() {
   } satisfies Partial<PlatformOptions>;
 }
 
-/** Makes the bundle before several platforms want it at once. */
+/** Makes the bundle before several platforms need it at once. */
 export async function bundleFaultWorker(): Promise<void> {
   const { environments, worker } = faultWorker();
   await bundleWorkerWith(ROOT, { environments, ...worker });

@@ -1,4 +1,4 @@
-/** `npm run faults` as a program: what a plan that holds prints, what one that does not, and what is refused. */
+/** `npm run faults` as a program: its output for a plan that holds and for one that does not, and its refusals. */
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { type Outcome, runIn } from "../local/in-a-folder.ts";
@@ -19,7 +19,7 @@ function read({ stdout }: Outcome): { plans: PlanReport[]; failed: number } {
 }
 
 test(
-  "a plan of kills, lost messages, a failing model and a failing judge ends as the calm run does",
+  "a plan of kills, lost messages, a failing model and a failing judge ends like the calm run",
   async () => {
     const outcome = await faults(...ONE, "--seed", "4998", "--rollouts", "20", "--port", String(testPort(0)));
     expect(outcome.code, outcome.stderr).toBe(0);
@@ -35,7 +35,7 @@ test(
 );
 
 test(
-  "with every message lost and the sweep silenced the plan fails, and so does the command",
+  "with every message lost and no reconciliation the plan fails, and so does the command",
   async () => {
     const sabotage = ["--sabotage", "--rollouts", "8", "--ends-within", "2"];
     const outcome = await faults(...ONE, ...sabotage, "--port", String(testPort(25)));

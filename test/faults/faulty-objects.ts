@@ -1,6 +1,6 @@
 /**
- * Objects whose answers get lost: what was asked of one has taken effect, and whoever asked hears that it failed. A call
- * that never arrived is another fault, and a kill makes those.
+ * Objects whose answers get lost: the request takes effect, but the caller gets an error. A call that never arrives is
+ * another fault, which kills produce.
  */
 import type { Knobs } from "./knobs.ts";
 

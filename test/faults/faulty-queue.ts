@@ -1,4 +1,4 @@
-/** A queue whose messages get lost, come twice, late, or in another order. */
+/** A queue whose messages get lost, are doubled, delayed or reordered. */
 import type { Knobs } from "./knobs.ts";
 import type { QueueFaults } from "./plan.ts";
 

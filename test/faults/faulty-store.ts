@@ -1,10 +1,10 @@
 /**
- * A store that fails while it is told to. Half of the failures come after the work was done: whoever asked cannot tell,
- * and must be able to ask again.
+ * A store that fails on demand. Half of the failures come after the work was done: the caller cannot tell, and must be
+ * able to repeat the request.
  */
 import type { Knobs } from "./knobs.ts";
 
-/** Of D1: these ask nothing yet, they only make what does. */
+/** In D1 these methods send no query yet; they only prepare one. */
 const MAKERS: readonly PropertyKey[] = ["prepare", "bind", "withSession"];
 
 export function failing<Store extends object>(store: Store, name: "STORE" | "DB", knobs: Knobs): Store {

@@ -1,4 +1,4 @@
-/** What the Worker under faults is given in place of its queues and stores does go wrong, and only as it is told. */
+/** The faulty queues and stores of the Worker produce exactly the faults that are configured. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type Desk, openDesk } from "./desk.ts";
 import { losingReplies } from "./faulty-objects.ts";
@@ -19,7 +19,7 @@ afterEach(async () => {
   await desk.stop();
 });
 
-/** Fresh ones know nothing yet: they ask the desk first. */
+/** New ones have no settings yet: they request them from the server first. */
 const knobs = () => new Knobs(`${desk.url}/knobs`);
 
 class Recorder {
@@ -40,7 +40,7 @@ async function sent(count: number): Promise<Recorder> {
   return recorder;
 }
 
-test("a queue that is told nothing passes everything on as it came", async () => {
+test("a queue without faults passes everything on unchanged", async () => {
   expect((await sent(3)).batches).toEqual([
     [
       [0, 0],
@@ -51,7 +51,7 @@ test("a queue that is told nothing passes everything on as it came", async () =>
   expect(noted).toEqual([]);
 });
 
-test("a queue drops, doubles, delays and reorders, each with a line on the log", async () => {
+test("a queue drops, doubles, delays and reorders, each with a line in the log", async () => {
   desk.turn({ drop: 1 });
   expect((await sent(2)).batches).toEqual([]);
   desk.turn({ drop: 0, duplicate: 1 });
@@ -70,7 +70,7 @@ test("a queue drops, doubles, delays and reorders, each with a line on the log",
   expect(noted.at(-1)).toBe("fault delayed");
 });
 
-test("a store that fails refuses, or does as asked and says it failed; statements fail when they are run", async () => {
+test("a failing store refuses, or does the work and reports a failure; statements fail when they are run", async () => {
   let runs = 0;
   const statement = {
     bind: () => statement,
@@ -94,7 +94,7 @@ test("a store that fails refuses, or does as asked and says it failed; statement
   expect(noted).toEqual(Array(20).fill("fault store"));
 });
 
-test("an answer between objects is lost after what was asked has taken effect", async () => {
+test("an answer between objects is lost after the request has taken effect", async () => {
   const count = { asked: 0 };
   const counter = {
     add: async (by: number) => {

@@ -1,4 +1,4 @@
-/** The account of a small run that went well: two rollouts of two turns, 10 tokens a turn. */
+/** The account of a small run without faults: two rollouts of two turns, 10 tokens a turn. */
 import type { RunAudit } from "../../src/contract/audit.ts";
 import type { ResultRow, RunView } from "../../src/contract/run.ts";
 import type { RunEvent } from "../../src/contract/run-events.ts";
@@ -46,7 +46,7 @@ function call(key: string, at: number) {
   return { rollout, turn: Number(turn), requests, changed: false };
 }
 
-/** What the model said to that call. */
+/** The model's reply to that call. */
 export function saidTo(digest: string): Said {
   return { digest, usage: { prompt_tokens: 8, completion_tokens: 2, total_tokens: 10 } };
 }

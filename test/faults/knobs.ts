@@ -1,19 +1,19 @@
 /**
- * What goes wrong inside the Worker at this moment, asked of the harness: it outlives the processes it kills, so a knob
- * it turned stays turned whatever comes up again.
+ * The current faults inside the Worker, read from the harness, which outlives the processes that it kills: a setting
+ * stays in force after a restart.
  */
 import { seededRandom } from "../../src/contract/random.ts";
 import type { QueueFaults } from "./plan.ts";
 
 export type FaultyEnv = Env & {
-  /** The knob settings' address; empty for none of them. */
+  /** The URL of the settings; empty for none. */
   readonly FAULTS: string;
 };
 
 export interface KnobSettings extends QueueFaults {
   /** False: the alarm of a run does nothing. */
   readonly sweep: boolean;
-  /** The chance that what one object answers another is lost, after it did as asked. */
+  /** The chance that an answer between objects is lost after the request took effect. */
   readonly lose_reply: number;
   readonly failing: readonly ("STORE" | "DB")[];
 }
@@ -29,7 +29,7 @@ export class Knobs {
   readonly #url: string;
   readonly #random: () => number;
   #settings = CALM;
-  /** Epoch milliseconds at which what is known was asked for. */
+  /** Epoch milliseconds at which the current settings were requested. */
   #askedAt = 0;
 
   constructor(url: string) {
@@ -42,7 +42,7 @@ export class Knobs {
     if (this.#url === "" || at - this.#askedAt < KNOWN_FOR_MS) return this.#settings;
     const reply = await fetch(this.#url);
     const settings = await reply.json<KnobSettings>();
-    // On a busy machine an earlier reply may come after a later one.
+    // On a busy machine an earlier reply may arrive after a later one.
     if (at >= this.#askedAt) {
       this.#settings = settings;
       this.#askedAt = at;

@@ -1,10 +1,13 @@
 /** The limits of a plan; times are in milliseconds. */
 
-/** Deadline of one model call; silence of the model costs as much. */
+/** The timeout of one model call; a silent model costs as much. */
 export const CALL_TIMEOUT_MS = 5000;
-/** A kill counts with at least so many calls that wait for their answer. */
+/** A kill counts only if at least this many calls wait for their answer. */
 export const LEAST_IN_FLIGHT = 10;
-/** From a boot, or from the return of a store that was away, to the first call of the model, with nobody calling. */
+/**
+ * From a boot, or from the return of a store that was unavailable, to the first call of the model, without any request
+ * to the platform.
+ */
 export const RECOVERY_MS = 2000;
-/** Of one call; more than the faults it meets, so that none of them ends a rollout. */
+/** Per call; more than the faults it meets, so that none of them ends a rollout. */
 export const MAX_RETRIES = 6;

@@ -1,7 +1,7 @@
 /**
- * `npm run faults`: seeded plans of kills, lost and doubled messages, failing stores and a failing model, each played
- * against the real platform and checked against a calm run of the same seed. Lines go to stderr with --json, and one
- * object to stdout. Exit 1 when a plan is violated.
+ * `npm run faults`: plays seeded plans of kills, lost and doubled messages, failing stores and a failing model against
+ * the real platform, and compares each with a calm run of the same seed. Lines go to stdout; with --json they go to
+ * stderr, and one object to stdout. Exits with 1 if a plan is violated.
  */
 import { parseArgs } from "node:util";
 import { asCommandError, EXIT, type ExitCode, interruption, usageError } from "../../src/cli/exit.ts";
@@ -16,7 +16,7 @@ import { type PlanReport, planLine, reportOf } from "./plan-report.ts";
 import { playPlan, type Stage } from "./play-plan.ts";
 import { playTrainingPlans } from "./training/plans.ts";
 
-/** Of one plan, with kills that are placed again. */
+/** How often one plan is played, with its kills moved. */
 const MOST_PLAYED = 3;
 
 const HELP = `Usage: npm run faults -- [flags]
@@ -102,7 +102,7 @@ async function faults(argv: readonly string[]): Promise<ExitCode> {
   return failed === 0 ? EXIT.good : EXIT.bad;
 }
 
-/** Plans of another kind, where they were asked for. */
+/** Plans of another kind, if they were requested. */
 function otherPlans(
   seeds: readonly number[],
   rollouts: number,
@@ -113,7 +113,7 @@ function otherPlans(
   return capped ? playCapPlans(seeds, rollouts, stage, json) : null;
 }
 
-/** Again, as long as a kill hit nothing in flight: each time with that kill earlier. */
+/** Plays a plan again as long as a kill hit nothing in flight, each time with that kill earlier. */
 async function play(plan: FaultPlan, stage: Stage, tenants: number): Promise<PlanReport[]> {
   const reports: PlanReport[] = [];
   let next: FaultPlan | null = plan;
@@ -147,7 +147,7 @@ function wholeNumber(text: string, flag: string, least: number): number {
   throw usageError(`--${flag}: ${text} is not a whole number of at least ${least}`, flag);
 }
 
-/** Ends the process from outside the work: whatever hangs, the limit holds. */
+/** Ends the process with a timer outside the work, so that the limit holds even if the work hangs. */
 function endAfter(seconds: number, json: boolean): void {
   const late = new Error(`not done within ${seconds} s`);
   setTimeout(() => void fail(late, json), seconds * 1000).unref();

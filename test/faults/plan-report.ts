@@ -1,9 +1,9 @@
-/** What is printed of one plan: an object for programs, a line for people. */
+/** The output for one plan: an object for programs, a line for people. */
 import type { Account, Injected, Violation } from "./account.ts";
 import { tokensOf, violationsOf } from "./check.ts";
 import { LEAST_IN_FLIGHT } from "./limits.ts";
 
-/** Violations on a plan's line; where one is broken, many are. */
+/** The most violations that are printed for a plan; one broken rule often means many. */
 const MOST_PRINTED = 20;
 
 export interface PlanReport {
@@ -13,20 +13,20 @@ export interface PlanReport {
     readonly kills: number;
     /** Kills with at least ten rollouts in flight. */
     readonly kills_in_flight: number;
-    /** What the run's owner asked of it meanwhile. */
+    /** The requests of the run's owner meanwhile. */
     readonly asked: readonly string[];
   };
-  /** Its model says something else each time. */
+  /** Its model replies differently each time. */
   readonly fickle: boolean;
   readonly in_flight_at_kill: readonly number[];
   readonly rollouts: number;
   /** Rollouts with a result. */
   readonly answered: number;
-  /** Calls the model got, and how many of them were not the first of their key. */
+  /** Calls that the model got, and how many of them were not the first with their key. */
   readonly calls: number;
   readonly calls_resent: number;
   readonly max_same_key: number;
-  /** Of judges, however often each was sent. */
+  /** Calls of judges, each counted once. */
   readonly judge_calls: number;
   readonly tokens_recorded: number;
   readonly tokens_stored: number;

@@ -1,4 +1,4 @@
-/** A plan is its seed: what failed can be played again. */
+/** A plan depends only on its seed, so that a failed one can be played again. */
 import { expect, test } from "vitest";
 import { placedAgain, planOf, sabotaged, sharedBy } from "./plan.ts";
 
@@ -10,7 +10,7 @@ test("the same seed is the same plan, and another seed another", () => {
   expect(new Set(plans.map((plan) => JSON.stringify({ ...plan, seed: 0 }))).size).toBe(300);
 });
 
-test("a plan has as many rollouts as it was asked for", () => {
+test("a plan has as many rollouts as requested", () => {
   for (const rollouts of [7, 30, 120]) {
     const sizes = seeds
       .map((seed) => planOf(seed, rollouts))
@@ -19,13 +19,13 @@ test("a plan has as many rollouts as it was asked for", () => {
   }
 });
 
-test("turns that are asked for are the plan's, in an environment that lets the model take them", () => {
+test("a requested number of turns is the plan's, in an environment that lets the model take them", () => {
   const asked = seeds.map((seed) => planOf(seed, 120, { turns: 4 }));
   expect(new Set(asked.map(({ turns }) => turns))).toEqual(new Set([4]));
   expect(new Set(asked.map(({ environment }) => environment))).toEqual(new Set(["errands"]));
 });
 
-test("some plans ask judges, and all of them where that is asked for", () => {
+test("some plans have judges, and all of them if that is requested", () => {
   const judged = plans.filter((plan) => plan.judged);
   expect(new Set(judged.map(({ environment }) => environment))).toEqual(new Set(["errands"]));
   expect(judged.length).toBeLessThan(plans.length / 3);
@@ -33,7 +33,7 @@ test("some plans ask judges, and all of them where that is asked for", () => {
   expect(asked.every((plan) => plan.judged && plan.environment === "errands")).toBe(true);
 });
 
-test("every plan kills, and between them the plans do all there is to do", () => {
+test("every plan kills, and together the plans use every kind of incident", () => {
   const incidents = plans.flatMap((plan) => plan.incidents);
   const kinds = incidents.map((incident) => {
     if (incident.kind === "kill") return incident.victim;
@@ -53,7 +53,7 @@ test("every plan kills, and between them the plans do all there is to do", () =>
   expect(plans.every(({ sweep }) => sweep)).toBe(true);
 });
 
-test("incidents come in the order of their moments, before the run is through", () => {
+test("incidents are in the order of their moments, before the run has ended", () => {
   for (const { incidents } of plans) {
     const moments = incidents.map(({ at }) => at);
     expect(moments).toEqual(moments.toSorted((a, b) => a - b));
@@ -61,7 +61,7 @@ test("incidents come in the order of their moments, before the run is through", 
   }
 });
 
-test("a run that is cancelled dies once more while its rollouts are told", () => {
+test("a cancelled run crashes once more while its rollouts are notified", () => {
   for (const { incidents } of plans) {
     const cancel = incidents.findIndex(({ kind, ...what }) => {
       return kind === "control" && "does" in what && what.does === "cancel";
@@ -70,7 +70,7 @@ test("a run that is cancelled dies once more while its rollouts are told", () =>
   }
 });
 
-test("a kill that hit nothing in flight is placed again, earlier; others stay where they are", () => {
+test("a kill that hit nothing in flight is moved to an earlier moment; others stay", () => {
   const kill = { kind: "kill", victim: "group", wait_ms: 40 } as const;
   const control = { kind: "control", for_ms: 0 } as const;
   const [early, late] = [
@@ -88,12 +88,12 @@ test("a kill that hit nothing in flight is placed again, earlier; others stay wh
   expect(placedAgain(ended, [12, 0])).toBeNull();
 });
 
-test("a sabotaged plan loses every message and has nothing that would find it", () => {
+test("a sabotaged plan loses every message and has no reconciliation", () => {
   const plan = sabotaged(planOf(1, 120));
   expect(plan).toMatchObject({ sweep: false, queues: { drop: 1 }, incidents: [] });
 });
 
-test("organisations that share a platform have seeds of their own, and the incidents come once", () => {
+test("organisations that share a platform have different seeds, and the incidents happen once", () => {
   const plan = planOf(7, 40);
   const [own, ...others] = sharedBy(plan, 3);
   expect(own).toEqual(plan);

@@ -1,23 +1,23 @@
 /**
- * What goes wrong in one plan, decided by its seed alone: pure, so that a seed that failed can be played again. Moments
- * are shares of the model's answers (0 to 1), since clocks differ from machine to machine.
+ * The faults of one plan, decided by its seed alone: pure, so that a failed seed can be played again. Moments are
+ * shares of the model's answers (0 to 1), because clocks differ from machine to machine.
  */
 import { seededRandom } from "../../src/contract/random.ts";
 
-/** What kill -9 is sent to. */
+/** The process that gets kill -9. */
 export type Victim = "node" | "workerd" | "group";
 
 export interface Kill {
   readonly kind: "kill";
   readonly victim: Victim;
   readonly at: number;
-  /** Milliseconds after that share: kills are not to fall on the same point of a turn. */
+  /** Milliseconds after that share, so that kills do not always hit the same point of a turn. */
   readonly wait_ms: number;
-  /** Calls that wait for their answers when it falls, at least; absent: as many as make it count. */
+  /** The minimum number of calls that wait for their answers when it happens; absent: as many as it needs to count. */
   readonly least?: number;
 }
 
-/** A store refuses, or does as asked and then says that it failed. */
+/** A store refuses, or does the work and then reports a failure. */
 export interface StoreFailure {
   readonly kind: "store";
   readonly store: "STORE" | "DB";
@@ -25,12 +25,12 @@ export interface StoreFailure {
   readonly for_ms: number;
 }
 
-/** What the run's owner asks of it: `pause` for so long, other attempts for what failed, its end. */
+/** A request of the run's owner: a pause of some length, a retry of failed rollouts, or a cancel. */
 export interface Control {
   readonly kind: "control";
   readonly does: "pause" | "retry" | "cancel";
   readonly at: number;
-  /** Of a pause. */
+  /** For a pause. */
   readonly for_ms: number;
 }
 
@@ -48,42 +48,45 @@ export interface QueueFaults {
 export interface FaultPlan {
   readonly seed: number;
   readonly environment: "calculator" | "guess-number" | "grid-walk" | "reverse-text" | "errands";
-  /** Only of errands: judges are asked as well. */
+  /** Only for the errands environment: judges are called as well. */
   readonly judged: boolean;
   readonly num_examples: number;
   readonly rollouts_per_example: number;
   readonly max_concurrent: number;
   readonly latency_ms: number;
-  /** Of every rollout, in an environment that goes on while the model calls tools; null: one to six, as it comes. */
+  /**
+   * For every rollout, in an environment that continues while the model calls tools; null for a random number from one
+   * to six.
+   */
   readonly turns: number | null;
-  /** Characters of each answer: long ones make trajectories that go to R2 by themselves. */
+  /** Characters of each answer: long ones make trajectories that are stored in R2 separately. */
   readonly answer_characters: number;
   /** The chance that a call meets a fault of the model. */
   readonly model_faults: number;
-  /** The model says something else each time it is asked, also of the same call: there is no calm run to be like. */
+  /** The model replies differently each time, even to the same call: there is no calm run to compare with. */
   readonly fickle: boolean;
   /** The chance that an answer between objects is lost. */
   readonly lost_replies: number;
   readonly queues: QueueFaults;
-  /** False: nothing is dropped after the last kill. What is dropped later costs its deadline, up to 30 s. */
+  /** False: nothing is dropped after the last kill. A later drop costs its timeout, up to 30 s. */
   readonly late_drops: boolean;
-  /** Its organisation pays for it, by prices that are not 0. */
+  /** Its organisation pays for it, at prices above 0. */
   readonly billing: boolean;
-  /** False: the run's alarm never fires. Only to prove that the suite notices. */
+  /** False: the run's alarm never fires. Only to prove that the suite detects it. */
   readonly sweep: boolean;
-  /** In order of `at`. */
+  /** In the order of `at`. */
   readonly incidents: readonly Incident[];
 }
 
-/** Between the seeds of organisations that share a platform: more than one sitting plays. */
+/** The distance between the seeds of organisations that share a platform: more than one session plays. */
 const SEEDS_APART = 1_000_000;
 
 const ENVIRONMENTS = ["calculator", "guess-number", "grid-walk", "errands", "errands", "reverse-text"] as const;
 
-/** What is asked of every plan, whatever its seed. */
+/** Settings for every plan, whatever its seed. */
 export interface PlanShape {
   readonly turns?: number | null;
-  /** Absent: as it comes. */
+  /** Absent: decided by the seed. */
   readonly judged?: boolean | undefined;
   readonly billing?: boolean;
 }
@@ -126,7 +129,7 @@ export function planOf(
   return { ...plan, judged: judges, ...alsoOf(seed, plan.incidents, judges) };
 }
 
-/** Drawn apart: what a seed has meant so far it goes on to mean. */
+/** Drawn from separate random numbers, so that existing seeds keep their meaning. */
 function alsoOf(
   seed: number,
   incidents: readonly Incident[],
@@ -137,12 +140,12 @@ function alsoOf(
   const fickle = random() < 0.3;
   const controls: Incident[] = [];
   if (random() < 0.4) controls.push(control("pause", 0.1 + random() * 0.6, 300 + random() * 1700));
-  // Attempts that take a trajectory over bring its verdicts along: they would be counted twice.
+  // Attempts that take over a trajectory bring its judgements along: these would be counted twice.
   if (random() < 0.4 && !judged) controls.push(control("retry", 0.3 + random() * 0.4));
   if (random() < 0.15) {
     const at = 0.7 + random() * 0.1;
     const wait_ms = Math.round(random() * 100);
-    // Who is to be told of the end may die before it is.
+    // The receiver of the end may crash before it is notified.
     const kill: Kill = { kind: "kill", victim: random() < 0.5 ? "workerd" : "group", at, wait_ms };
     controls.push(control("cancel", at), kill);
   }
@@ -157,7 +160,10 @@ function control(does: Control["does"], at: number, for_ms = 0): Control {
   return { kind: "control", does, at, for_ms: Math.round(for_ms) };
 }
 
-/** Plans of so many organisations on one platform: the plan itself, and the same from other seeds, without its incidents. */
+/**
+ * Plans of several organisations on one platform: the plan itself, and the same plan with other seeds, without its
+ * incidents.
+ */
 export function sharedBy(plan: FaultPlan, tenants: number): FaultPlan[] {
   const others = Array.from({ length: tenants - 1 }, (_, index): FaultPlan => {
     return { ...plan, seed: plan.seed + (index + 1) * SEEDS_APART, incidents: [] };
@@ -165,16 +171,16 @@ export function sharedBy(plan: FaultPlan, tenants: number): FaultPlan[] {
   return [plan, ...others];
 }
 
-/** The plan with every message dropped and nothing to find what was lost: it must fail. */
+/** The plan with every message dropped and no reconciliation: it must fail. */
 export function sabotaged(plan: FaultPlan): FaultPlan {
   const queues = { ...plan.queues, drop: 1 };
   return { ...plan, queues, late_drops: true, sweep: false, incidents: [] };
 }
 
 /**
- * The plan with some of its kills placed again, at half their moments and as soon as a call waits: those that hit nothing
- * in flight proved nothing.
- * `inFlight`: at each of its kills, in order. Null when each hit something, or fell on a run that was cancelled.
+ * The plan with some of its kills moved to half their moments, as soon as a call waits: those that hit nothing in
+ * flight proved nothing. `inFlight`: at each of its kills, in order. Null if each kill hit something, or happened in a
+ * cancelled run.
  */
 export function placedAgain(plan: FaultPlan, inFlight: readonly number[]): FaultPlan | null {
   const cancelled = plan.incidents.find((one) => one.kind === "control" && one.does === "cancel");

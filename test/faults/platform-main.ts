@@ -1,7 +1,7 @@
 /**
- * Boots the platform whose Worker meets faults, in a process that can be killed:
+ * Boots the platform with the faulty Worker, in a process that can be killed:
  *   node test/faults/platform-main.ts <state directory> <port> <address of the knobs>
- * Prints one JSON line when it is ready. It ends with whoever started it.
+ * Prints one JSON line when it is ready. It ends when its parent process ends.
  */
 import { bootPlatform } from "../../src/local/platform.ts";
 import { faultWorker } from "./fault-worker.ts";

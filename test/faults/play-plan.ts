@@ -1,6 +1,6 @@
 /**
- * Plays one plan: the calm run first, then the same run on a platform of its own that meets the plan's faults. Until
- * the last incident is over the platform is watched from the model's side alone, so that it recovers by itself.
+ * Plays one plan: the calm run first, then the same run on its own platform with the plan's faults. Until the last
+ * incident is over the platform is observed only from the model's side, so that it must recover by itself.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import type { RunAudit } from "../../src/contract/audit.ts";
@@ -26,13 +26,16 @@ const MODEL = "fault-model";
 const JUDGE = "fault-judge";
 const LOOK_EVERY_MS = 5;
 const ASK_EVERY_MS = 250;
-/** Then the run is nearly through, and a moment that has not come does not come. Longer than any back-off in it. */
+/**
+ * After this time without a request, the run is nearly finished, and a moment that has not come will not come. Longer
+ * than any back-off of the run.
+ */
 const NOTHING_ASKED_MS = 8000;
 const GETS_AT_ONCE = 8;
-/** What an id ends in. */
+/** The suffix of an id. */
 const ID_CODE = 8;
 const WRITTEN_WITHIN_MS = 30_000;
-/** A platform that boots on a busy machine while its store is away. */
+/** For a platform that boots on a busy machine while its store is unavailable. */
 const HEARS_WITHIN_MS = 60_000;
 
 export interface Stage {
@@ -44,8 +47,8 @@ export interface Stage {
 }
 
 /**
- * One account for each organisation that shares the platform, the plan's own first: the incidents happen by its progress,
- * and its owner alone asks for anything meanwhile. The others play the same run from seeds of their own.
+ * One account for each organisation that shares the platform, the plan's own first. The incidents happen by the
+ * progress of that one, and only its owner makes requests meanwhile. The others play the same run with other seeds.
  */
 export async function playPlan(plan: FaultPlan, stage: Stage, tenants = 1): Promise<Account[]> {
   const { queues, sweep, lost_replies: lose_reply } = plan;
@@ -89,7 +92,7 @@ export async function playPlan(plan: FaultPlan, stage: Stage, tenants = 1): Prom
   }
 }
 
-/** Each owner's run, in an organisation of its own, and the key that it is asked for with. */
+/** Starts each owner's run, in its own organisation, and keeps its key. */
 async function begin(owners: readonly Owner[], served: Served, billing: boolean): Promise<Begun[]> {
   const begun: Begun[] = [];
   if (billing) await setPrices(served, owners.flatMap(pricedOf));
@@ -103,7 +106,7 @@ async function begin(owners: readonly Owner[], served: Served, billing: boolean)
   return begun;
 }
 
-/** What is asked there has a price. */
+/** The models that have a price. */
 function pricedOf({ model, judge }: Outside): [string, string][] {
   return [
     [model.url, MODEL],
@@ -111,7 +114,7 @@ function pricedOf({ model, judge }: Outside): [string, string][] {
   ];
 }
 
-/** By owner; none of a plan that nobody pays for. */
+/** By owner; empty for a plan without billing. */
 async function billedOf({ billing }: FaultPlan, { url }: Served, begun: readonly Begun[]): Promise<Billed[]> {
   return billing ? await Promise.all(begun.map(({ run, key }) => readBilled({ url, key }, run))) : [];
 }
@@ -122,7 +125,7 @@ async function keyOfNew(name: string, served: Served): Promise<string> {
   return key.key;
 }
 
-/** By owner: ids of another's that stand in what it was told, and things of another's that answered it. */
+/** By owner: ids of another owner in its answers, and resources of another owner that it could read. */
 async function seenOfOthers(served: Served, begun: readonly Begun[], told: readonly Told[]): Promise<string[][]> {
   const texts = told.map((one) => JSON.stringify({ ...one, turns: [...one.turns.keys()], timed_out: null }));
   const cores = begun.map(({ run }) => run.slice("run_".length, -ID_CODE));
@@ -162,7 +165,7 @@ function requestOf(plan: FaultPlan, { model, judge, desk }: Outside): EvalReques
   return {
     environment,
     environment_args: environment === "errands" ? { desk: desk.url, judged } : {},
-    // What is found there is not asked for, so that what is asked for can be counted.
+    // Cached judgements would cause no calls, and calls must be counted.
     ...(judged && { judges, judge_cache: false }),
     model: MODEL,
     endpoint: { base_url: model.url },
@@ -178,14 +181,14 @@ function requestOf(plan: FaultPlan, { model, judge, desk }: Outside): EvalReques
   };
 }
 
-/** What a plan leaves alive. */
+/** The servers that a plan never kills. */
 interface Outside {
   readonly model: FaultModel;
   readonly judge: FaultModel;
   readonly desk: Desk;
 }
 
-/** One of the organisations on the platform, with what it calls. */
+/** One of the organisations on the platform, with the servers that it calls. */
 interface Owner extends Outside {
   readonly plan: FaultPlan;
 }
@@ -198,13 +201,13 @@ interface Begun {
 
 interface Scene extends Outside {
   readonly boot: Boot;
-  /** What the other organisations call. */
+  /** The servers that the other organisations call. */
   readonly others: readonly Outside[];
   /** The run's id. */
   readonly run: string;
 }
 
-/** Lets the plan's incidents happen, one after another. `turns`: of the calm run, the measure of progress. */
+/** Executes the plan's incidents, one after another. `turns`: of the calm run, the measure of progress. */
 async function befall(
   plan: FaultPlan,
   scene: Scene,
@@ -232,7 +235,7 @@ async function befall(
   }
   const outages = await Promise.all(failures);
   const asked = (await Promise.all(askings)).flat();
-  // Whoever asks from here on must not meet what the Worker still believes.
+  // Later requests must not meet the Worker's cached settings.
   await pause(2 * KNOWN_FOR_MS);
   return { deaths, outages, askings: asked };
 }
@@ -245,7 +248,10 @@ async function askFor({ does, for_ms }: Control, scene: Scene): Promise<Asking[]
   return [...asked, await asking("resume", scene)];
 }
 
-/** Asked until the platform has heard of it: it may be down, or its store away. What comes too late is refused. */
+/**
+ * Repeated until the platform accepts it: it may be down, or its store unavailable. A request that comes too late is
+ * refused.
+ */
 async function asking(does: Asking["does"], { boot, run }: Scene): Promise<Asking> {
   const deadline = Date.now() + HEARS_WITHIN_MS;
   const asks = {
@@ -267,7 +273,7 @@ async function asking(does: Asking["does"], { boot, run }: Scene): Promise<Askin
   }
 }
 
-/** A later failure takes the place of an earlier one that still lasts. */
+/** A later failure replaces an earlier one that still lasts. */
 async function failFor({ store, for_ms }: StoreFailure, desk: Desk): Promise<Outage> {
   const from = Date.now();
   const failing = [store];
@@ -283,7 +289,7 @@ async function die(
 ): Promise<Death> {
   const { boot, model, judge, others } = scene;
   await pause(wait_ms);
-  // A run that was cancelled may have nothing more to ask the model.
+  // A cancelled run may make no more calls of the model.
   const open = cancelled ? 0 : (least ?? LEAST_IN_FLIGHT);
   await come(model, () => model.open() >= open);
   const { served, directory } = standing(boot);
@@ -296,7 +302,7 @@ async function die(
   return struck.death;
 }
 
-/** The condition holds, or the model is asked nothing any more. */
+/** Resolves when the condition holds, or when the model gets no more requests. */
 async function come(model: FaultModel, condition: () => boolean): Promise<void> {
   const from = Date.now();
   const over = () => Date.now() - Math.max(from, model.times.at(-1) ?? from) > NOTHING_ASKED_MS;
@@ -318,7 +324,7 @@ async function tellEnded(boot: Boot, id: string, withinMs: number, key: string):
   return await tell(rollcall, await ended(rollcall, id, withinMs));
 }
 
-/** The run as it stands at its end, or when its time is up. */
+/** The run at its end, or when its time is up. */
 async function ended(rollcall: RollcallClient, id: string, withinMs: number): Promise<RunView> {
   const deadline = Date.now() + withinMs;
   for (;;) {
@@ -339,7 +345,7 @@ async function tell(rollcall: RollcallClient, run: RunView): Promise<Told> {
     for (let id = ids.pop(); id !== undefined; id = ids.pop()) {
       const rollout = await rollcall.rollouts.get(id);
       judgements.push(...rollout.judgements);
-      // What was taken over was sampled, and paid for, where it came from.
+      // Turns that were taken over were sampled, and paid for, in their original run.
       if (rollout.rescored_from !== null) continue;
       noteTimeouts(timed_out, rollout);
       for (const turn of rollout.turns) turns.set(`${id}:${turn.index}`, storedOf(turn));
@@ -379,7 +385,7 @@ async function eventsOf(rollcall: RollcallClient, id: string): Promise<RunEvent[
   return events;
 }
 
-/** D1 follows a run that has ended: asked again until it has caught up, or is given up on. */
+/** D1 follows an ended run: the audit is repeated until D1 has caught up, or the time is over. */
 async function auditWritten(
   rollcall: RollcallClient,
   { id, finished_at }: Pick<RunView, "id" | "finished_at">,

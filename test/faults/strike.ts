@@ -1,4 +1,4 @@
-/** Kills, brings the platform back where it does not come back by itself, and measures. */
+/** Kills processes, restarts the platform if it does not restart itself, and measures. */
 import { setTimeout as pause } from "node:timers/promises";
 import { deathOf, rebooted, type Served } from "../local/served-platform.ts";
 import type { Death } from "./account.ts";
@@ -6,13 +6,13 @@ import type { FaultModel } from "./fault-model.ts";
 import { LEAST_IN_FLIGHT } from "./limits.ts";
 import type { Victim } from "./plan.ts";
 
-/** Nobody asks the platform meanwhile: it has to begin by itself. */
+/** Nothing calls the platform meanwhile: it must begin by itself. */
 const FIRST_CALL_WITHIN_MS = 15_000;
-/** With few in flight there may be no call left to make. */
+/** With few rollouts in flight there may be no call left to make. */
 const LAST_CALL_WITHIN_MS = 3000;
 const LOOK_EVERY_MS = 5;
 
-/** As much of a model as is struck at. */
+/** The part of a model that is needed here. */
 type Held = Pick<FaultModel, "hold" | "times">;
 
 interface Target {
@@ -21,11 +21,11 @@ interface Target {
   /** The next start of the platform on its directory. */
   readonly serveAgain: () => Promise<Served>;
   readonly model: Held;
-  /** Whatever else the platform calls. */
+  /** The other servers that the platform calls. */
   readonly silent: readonly Held[];
-  /** Rollouts in flight at this moment, at least. */
+  /** The minimum number of rollouts in flight now. */
   readonly in_flight: number;
-  /** False: the run was cancelled, and the model may be asked nothing more. */
+  /** False: the run was cancelled, and the model may get no more calls. */
   readonly goes_on: boolean;
 }
 
@@ -33,7 +33,8 @@ export async function strike(
   victim: Victim,
   { served, directory, serveAgain, model, silent, in_flight, goes_on }: Target,
 ): Promise<{ served: Served; death: Death }> {
-  // Held until the platform is back: an orphan would go on with the run, and the next one begins before it says so.
+  // Held until the platform is back: an orphaned process would continue the run, and the next process begins before it
+  // reports that.
   const releases = [model, ...silent].map((one) => one.hold());
   try {
     const dead = deathOf(served.workerd);

@@ -1,6 +1,7 @@
 /**
- * The Worker under faults: the same classes and doors on an `env` whose queues lose, double, delay and reorder, and
- * whose stores fail while they are told to (knobs.ts), and where what one object answers another gets lost. Every fault is one line on the log: `fault <kind>`.
+ * The Worker under faults: the same classes and routes with a different `env`. Its queues lose, double, delay and
+ * reorder, its stores fail on demand (knobs.ts), and answers between objects get lost. Every fault writes one line to
+ * the log: `fault <kind>`.
  */
 import worker, {
   AccountObject as RealAccountObject,
@@ -61,7 +62,7 @@ export class TrainerObject extends RealTrainerObject {
 }
 
 export default {
-  // Whoever asks over HTTP is no object: what it is answered is the network's to lose.
+  // An HTTP client is not an object: only the network can lose its answers.
   fetch: (request, env, context) => worker.fetch(request, { ...faulty(env).env, ...objectsOf(env) }, context),
   queue: (batch, env) => worker.queue(batch, faulty(env).env),
 } satisfies ExportedHandler<FaultyEnv, RunMessage>;

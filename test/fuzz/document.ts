@@ -1,4 +1,6 @@
-/** The OpenAPI document as Schemathesis is given it: with ids and names that exist, and in the words that it reads. */
+/**
+ * Adapts the OpenAPI document for Schemathesis: with existing ids and names, and in the vocabulary that it supports.
+ */
 import * as z from "zod";
 
 export type Names = Readonly<Record<string, readonly string[]>>;
@@ -6,11 +8,11 @@ export type Names = Readonly<Record<string, readonly string[]>>;
 export interface Known {
   /** By the noun of a path: what requests may read and change. */
   readonly ids: Names;
-  /** By noun: what they may end or take away, beside what they make themselves. */
+  /** By noun: what they may end or delete, besides what they create themselves. */
   readonly spare: Names;
   /** By the member of a body, or the parameter, that names one. */
   readonly members: Names;
-  /** Whose stream of events ends, and what the routes of a training run are asked of. */
+  /** A run whose stream of events ends; also used for the routes of a training run. */
   readonly ended: string;
   readonly training: string;
 }
@@ -29,21 +31,24 @@ const Document = z.looseObject({
   }),
 });
 
-/** Ends, takes away or changes what later requests need, or the key that they are made with. */
+/** Ends, deletes or changes something that later requests need, or the key that they use. */
 const ENDS = /^delete|\/(cancel|rotate|token)$|^patch \/v1\/(keys|people|organizations|projects|endpoints)\//;
-/** Routes of a training run; the stream of one that is under way would go on with it. */
+/** Routes of a training run; the stream of a run in progress would not end. */
 const OF_TRAINING = /\/(trainer|batches|metrics|weight-versions)\b/;
 const STREAM = "/v1/runs/{id}/events";
-/** The one route that is sent keys of idempotency: the tool repeats a key with other bodies, and learns no more of them. */
+/**
+ * The only route that gets idempotency keys: the tool repeats a key with other bodies, and more routes would teach it
+ * nothing.
+ */
 const REPEATED = "/v1/projects";
-/** Seconds that a request waits for a batch at most. */
+/** The most seconds that a request waits for a batch. */
 const MOST_WAIT_S = 1;
-/** Classes of characters, of which Python's regular expressions know nothing, become printable ASCII; */
+/** Character classes that Python's regular expressions do not support become printable ASCII; */
 const PRINTABLE = "^[ -~]*$";
-/** and what is called is called where nothing answers. */
+/** and URLs that the platform calls become one where nothing answers. */
 const ADDRESS = String.raw`^https?://127\.0\.0\.1:1/[a-z0-9]{0,9}$`;
 
-/** `text`: what `GET /openapi.json` answers. */
+/** `text`: the answer of `GET /openapi.json`. */
 export function documentFor(text: string, known: Known): string {
   const { members } = known;
   const document = Document.parse(JSON.parse(text, (key, value) => plainly(key, exampleOf(value, members[key]))));
@@ -90,7 +95,9 @@ function readLines({ responses }: z.infer<typeof Operation>): void {
   }
 }
 
-/** Of a body that is sent, or of an event: its fields are text on the wire, of which ours says what the text says. */
+/**
+ * A member of a sent body or of an event: its fields are text on the wire, and our schema describes the parsed text.
+ */
 function memberOf(schema: string, name: string, member: Json, names: readonly string[] | undefined): Json {
   if (/(Request|Patch|VersionReport|InlineEndpoint)$/.test(schema)) {
     const branches = z.array(Json).parse(member["anyOf"] ?? []);

@@ -1,4 +1,4 @@
-"""Read by Schemathesis: bodies of lines, which it neither writes nor reads by itself."""
+"""Loaded by Schemathesis: writes and reads bodies of lines, which it does not support itself."""
 
 import json
 
@@ -7,7 +7,7 @@ import schemathesis
 
 @schemathesis.serializer("application/jsonl")
 def write_lines(_context, line):
-    """Two lines of what the document says of one."""
+    """Two lines; the document describes one."""
     if isinstance(line, bytes):
         return line
     return b"".join(json.dumps(line).encode() + b"\n" for _ in range(2))

@@ -1,6 +1,7 @@
 /**
- * `npm run fuzz`: requests that Schemathesis makes from the OpenAPI document, as callers of every kind; each reply is
- * held to the document. Prints what was asked and answered. Exit 1 after a finding, or when a key was lost on the way.
+ * `npm run fuzz`: sends requests that Schemathesis makes from the OpenAPI document, as callers of every kind, and
+ * checks each reply against the document. Prints counts of requests and replies. Exits with 1 after a finding, or if a
+ * key was lost on the way.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -24,7 +25,10 @@ const { values } = parseArgs({
   },
 });
 const CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
-/** What ends, takes away or shuts out comes last; so does the stream of events, which goes on with a run under way. */
+/**
+ * Requests that end, delete or lock out come last; so does the stream of events, which does not end while a run is in
+ * progress.
+ */
 const LAST = [
   ["method", "DELETE"],
   ...["cancelRun", "cancelRollout", "registerTrainer", "updateOrganization", "streamEvents"].map(
@@ -53,7 +57,7 @@ async function fuzz({ url, key, policyUrl }: Platform, caller: CallerName): Prom
   return exits.every((exit) => exit === 0) && status !== 401;
 }
 
-/** Its exit code; what it says is in `findings-….txt`. */
+/** Returns its exit code; its output is in `findings-….txt`. */
 async function request(folder: string, pass: string, more: readonly string[]): Promise<number> {
   const flags = ["--seed", values.seed, "--max-examples", values.examples, "--no-shrink", "--continue-on-failure"];
   const report = ["--no-color", "--report", "ndjson", "--report-dir", folder, "--request-timeout", "60"];
@@ -65,7 +69,7 @@ async function request(folder: string, pass: string, more: readonly string[]): P
   return exit ?? 1;
 }
 
-/** Replies by status, and how many operations answered with success; `none`: a request without an answer. */
+/** Replies by status, and how many operations succeeded; `none`: a request without an answer. */
 async function countReplies(folder: string) {
   const replies: Record<string, number> = {};
   const operations: Record<string, number> = {};

@@ -1,4 +1,4 @@
-/** An organisation with something behind every route, for one caller to fuzz: requests get past its ids. */
+/** Makes an organisation with a resource for every route, for one caller to fuzz, so that its ids exist. */
 import type { Role } from "../../src/contract/identity.ts";
 import type { TrainingRequestInput } from "../../src/contract/training-request.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
@@ -10,14 +10,14 @@ export type CallerName = (typeof CALLERS)[number];
 
 export interface Platform {
   readonly url: string;
-  /** May do everything, and make organisations. */
+  /** May do everything, and create organisations. */
   readonly key: string;
   /** A model's endpoint. */
   readonly policyUrl: string;
 }
 
 export interface Target {
-  /** What the caller's requests are made with; null for nobody's. */
+  /** The key of the caller's requests; null for requests without a key. */
   readonly key: string | null;
   readonly known: Known;
 }
@@ -27,7 +27,7 @@ const TRAINING: TrainingRequestInput = {
   ...{ ...RUN, environment: "calculator", kind: "training", group_size: 2, batch_size: { rollouts: 4 }, max_steps: 50 },
   ...{ filters: { zero_variance: "keep" }, trainer: { encoding: "jsonl" } },
 };
-/** Of rollouts at once: requests make runs as well, and none of them shall keep the machine busy. */
+/** How many rollouts run at once: requests also start runs, and none of them should keep the machine busy. */
 const AT_ONCE = 2;
 const MADE = {
   ids: { endpoints: ["policy"], datasets: ["rows"], secrets: ["SECRET"], projects: ["default"] },
@@ -90,7 +90,7 @@ async function invite(
   return { key: key.key, person: person.id };
 }
 
-/** Evals that have ended, and a training run with a batch that is leased. */
+/** Evals that have ended, and a training run with a leased batch. */
 async function playRuns(client: RollcallClient, baseUrl: string) {
   const asked = ["eval", "spare"].map((name) => client.runs.create({ ...RUN, name, num_examples: 4 }));
   const evals = await Promise.all(asked);

@@ -1,4 +1,4 @@
-/** Clients that others' generators make of /openapi.json, compiled and used against a local platform. */
+/** Clients that other projects' generators make from /openapi.json, compiled and used against a local platform. */
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -30,7 +30,9 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-test("openapi-python-client makes a client that imports whole, creates, reads, lists and streams", async ({ skip }) => {
+test("openapi-python-client makes a client that imports completely, creates, reads, lists and streams", async ({
+  skip,
+}) => {
   const requirements = join(HERE, "requirements.txt");
   const venv = await pythonVenv("generators", requirements, "ROLLCALL_GENERATORS_VENV");
   if (venv === null) return skip();
@@ -57,7 +59,7 @@ test("openapi-python-client makes a client that imports whole, creates, reads, l
   expect(used.events.at(-1)).toBe("run.completed");
 });
 
-test("openapi-typescript makes types in which a request leaves out what has a default", async () => {
+test("openapi-typescript makes types whose requests may omit fields with defaults", async () => {
   const types = join(folder, "rollcall.ts");
   const generator = await npmTool(OPENAPI_TYPESCRIPT);
   await run(process.execPath, [generator, document, "-o", types, "--default-non-nullable=false"]);

@@ -28,7 +28,7 @@ request = EvalRequest(environment="calculator", model="m", endpoint=endpoint, nu
 made = create_run.sync(client=client, body=request)
 http = client.get_httpx_client()
 
-# Each event as its stream has it: its fields, up to an empty line.
+# An event of the stream consists of its fields, up to an empty line.
 events, fields = [], {}
 with http.stream(**stream_events._get_kwargs(made.id)) as reply:
     for line in reply.iter_lines():

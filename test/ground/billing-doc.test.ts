@@ -1,4 +1,4 @@
-/** Prices and margins in docs/billing.md: what the code charges, and what docs/cost.md says is paid. */
+/** Prices and margins in docs/billing.md, compared with the charges in the code and the costs in docs/cost.md. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -9,10 +9,10 @@ const page = (name: string) => readFileSync(join(import.meta.dirname, "../../doc
 const PAGE = page("billing.md");
 const { version, fees } = DEFAULT_PRICES;
 
-/** "0.00006": as the page writes a price, without an exponent. */
+/** "0.00006": the page's form of a price, without an exponent. */
 const dollars = (micros: number) => (micros / 1_000_000).toFixed(6).replace(/0+$/, "");
 
-test("the page has the list of prices that a deployment begins with", () => {
+test("the page lists the default prices of a deployment", () => {
   const listed = Array.from(PAGE.matchAll(/^\| [^|]+ \| (0\.\d+) \|$/gm), ([, price]) => price);
   expect(PAGE).toContain(`| the list a deployment begins with (${version}) | $ |`);
   expect(listed).toEqual(
@@ -23,7 +23,7 @@ test("the page has the list of prices that a deployment begins with", () => {
   );
 });
 
-test("the page has the margin over each line of docs/cost.md, and none of them is below 0", () => {
+test("the page lists the margin over each line of docs/cost.md, and none of them is below 0", () => {
   const table = marginTable();
   expect(PAGE).toContain(table);
   expect(PAGE).toContain(`are $${chargedDollars().toFixed(2)}: `);
@@ -42,7 +42,7 @@ test("the page has the margin over each line of docs/cost.md, and none of them i
   }
 });
 
-test("storage is charged at least what R2 asks for it", () => {
+test("storage is charged at no less than R2's price", () => {
   const [, asked] = /\| storage of R2, a month \| ([\d.]+) \/ GB-month \|/.exec(page("cost.md")) ?? [];
   const charged = (fees.gb_day_micros * 30) / 1_000_000;
   expect(PAGE.replaceAll(/\s+/g, " ")).toContain(`$${charged.toFixed(2)} a GB and month, twice what R2 asks`);

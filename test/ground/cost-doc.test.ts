@@ -1,4 +1,4 @@
-/** The bill in docs/cost.md: what `npm run bench:cost` prints, and every line of it count × price. */
+/** The bill in docs/cost.md equals the output of `npm run bench:cost`, and every line of it is count × price. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -7,13 +7,13 @@ import { costTables } from "../../bench/bill.ts";
 const PAGE = readFileSync(join(import.meta.dirname, "../../docs/cost.md"), "utf8");
 const UNITS: Readonly<Record<string, number>> = { million: 1e6, "GB-month": 1 };
 
-/** Rows of the bills: what, price, and a count and its dollars for each kind of turns. */
+/** Rows of the bills: name, price, and a count and its dollars for each kind of turns. */
 function billed(): string[][] {
   const rows = PAGE.split("\n").map((line) => line.split("|").map((cell) => cell.trim().replaceAll("*", "")));
   return rows.filter((cells) => cells.length === 10 && / \/ /.test(cells[2] ?? "")).map((cells) => cells.slice(1, -1));
 }
 
-test("the page shows the tables that are printed", () => {
+test("the page contains the tables that are printed", () => {
   for (const table of costTables().split("\n\n")) expect(PAGE).toContain(table);
 });
 

@@ -1,4 +1,7 @@
-/** docs/deploy.md and docs/operations.md against wrangler itself, wrangler.toml and docs/cost.md: what a reader types must exist. */
+/**
+ * docs/deploy.md and docs/operations.md against wrangler itself, wrangler.toml and docs/cost.md: every command for the
+ * reader must exist.
+ */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -8,24 +11,24 @@ import { readDeployment } from "../../src/local/deployment.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const read = (page: string) => readFileSync(join(ROOT, "docs", page), "utf8");
-/** Every `npx wrangler …` of a block or a sentence, up to where the shell or the sentence goes on. */
+/** Every `npx wrangler …` of a code block or a sentence, without what follows it. */
 const COMMANDS = ["deploy.md", "operations.md"].flatMap((page) => {
   return Array.from(read(page).matchAll(/npx wrangler ([^`\n|>]+)/g), ([, words = ""]) => words.trim());
 });
 
-/** Of wrangler's commands: what a word leads to, and what a command takes. */
+/** wrangler's commands: the subcommands of a word, and the flags of a command. */
 interface Commands {
   readonly subtree: ReadonlyMap<string, Commands>;
   readonly definition?: { readonly type: string; readonly args?: Readonly<Record<string, unknown>> };
 }
 
-/** Long flags; -c is the short one of --config. */
+/** Long flags; -c is the short form of --config. */
 function flagsOf(line: string): string[] {
   const long = line.match(/(?<=--)[a-z][a-z-]*/g) ?? [];
   return / -c /.test(line) ? [...long, "config"] : long;
 }
 
-test("every command of wrangler that the pages name is one of the wrangler that is installed, with its flags", () => {
+test("every wrangler command that the pages name exists in the installed wrangler, with its flags", () => {
   const { registry, globalFlags } = wranglerCommands();
   expect(COMMANDS.length).toBeGreaterThan(10);
   for (const line of COMMANDS) {
@@ -37,7 +40,7 @@ test("every command of wrangler that the pages name is one of the wrangler that 
   }
 });
 
-test("the line that makes queues makes every queue of the file, each once", async () => {
+test("the line that creates queues creates every queue of the file once", async () => {
   const [, line = ""] = /^(sed -n .*?) \| xargs/m.exec(read("deploy.md")) ?? [];
   const script = line.replace("wrangler.deploy.toml", "wrangler.toml");
   const made = execFileSync("bash", ["-c", script], { cwd: ROOT, encoding: "utf8" }).trim().split("\n");
@@ -47,7 +50,7 @@ test("the line that makes queues makes every queue of the file, each once", asyn
   expect(made).toEqual([...new Set([...all, ...letters])].sort());
 });
 
-test("what a month costs is counted from the tables of docs/cost.md", () => {
+test("the monthly cost is computed from the tables of docs/cost.md", () => {
   const [, table = ""] =
     /### Trajectories over 32 KiB, `max_concurrent` 128\n([\s\S]*?)\n###? /.exec(read("cost.md")) ?? [];
   const counts = new Map(

@@ -1,4 +1,4 @@
-/** The digest file, made for a throw-away environment by the real script. */
+/** The digest file, made for a temporary environment by the real script. */
 import { spawnSync } from "node:child_process";
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,12 +31,12 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true }));
 
-test("a missing or stale file fails the check and is not written by it", () => {
+test("a missing or outdated file fails the check, and the check does not write it", () => {
   expect(digests("--check")).toBe(1);
   expect(digests("--check")).toBe(1);
 });
 
-test("what was just written is fresh and names each environment once", () => {
+test("a newly written file is up to date and names each environment once", () => {
   expect(digests()).toBe(0);
   expect(digests("--check")).toBe(0);
   const written = readFileSync(join(root, "environments/digests.ts"), "utf8");
@@ -55,7 +55,7 @@ test.each([
   expect(digests("--check")).toBe(status);
 });
 
-test("a new version is a new digest, another package field is not", () => {
+test("a new version gives a new digest, another package field does not", () => {
   digests();
   writeManifest("1.0.0", { private: true });
   expect(digests("--check")).toBe(0);

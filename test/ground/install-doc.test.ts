@@ -1,4 +1,7 @@
-/** On the npm registry the name `rollcall` is nobody's or a stranger's: nothing that people copy may take it from there. */
+/**
+ * On the npm registry the name `rollcall` belongs to nobody or to a stranger: no command that people copy may install
+ * it from there.
+ */
 import { globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
@@ -9,10 +12,10 @@ const ROOT = resolve(import.meta.dirname, "../..");
 const READ = ["*.md", "docs/**/*.md", "environments/**/*.md", "bin/*", "src/**/*.{ts,json,md,txt}"];
 const TEXTS = new Map(globSync(READ, { cwd: ROOT }).map((file) => [file, readFileSync(join(ROOT, file), "utf8")]));
 
-/** By its bare name, or with a version: not as a path or an address of a tarball. */
+/** An installation by the bare name, or with a version; not by a path or a URL of a tarball. */
 const FROM_REGISTRY =
   /\b(npm (i|install|add|exec|x|init|create)|(yarn|pnpm|bun) (add|i|install|dlx|create|x)|bunx|npx (-y|--yes))\b( -\S+)* ["']?rollcall(@[^/\s"']+)?["']?(?=[\s`"']|$)/m;
-/** Where the command is the checkout's own; anywhere else npx would go to the registry. */
+/** Files whose commands run in a checkout; anywhere else npx would use the registry. */
 const OF_THE_CHECKOUT = ["AGENTS.md", "README.md", "docs/commands.md", "docs/deploy.md", "docs/operations.md"];
 
 test.each([
@@ -22,7 +25,7 @@ test.each([
   ["npx -y rollcall eval gsm8k", true],
   ["npm install --save-dev ./vendor/rollcall-0.1.0.tgz", false],
   ["npm install && rollcall eval .", false],
-])("%j takes the name from the registry: %s", (text, taken) => {
+])("%j uses the name from the registry: %s", (text, taken) => {
   expect(FROM_REGISTRY.test(text)).toBe(taken);
 });
 
@@ -32,7 +35,7 @@ test("no page, help, message or template installs `rollcall` from the npm regist
   expect(found).toEqual([]);
 });
 
-test("outside a checkout npx may only run what is installed, and the pages of the checkout say so", () => {
+test("outside a checkout npx may only run installed packages, and the pages for a checkout mention that", () => {
   const found = [...TEXTS].filter(([, text]) => text.includes("npx rollcall"));
   expect(found.map(([file]) => file).filter((file) => !OF_THE_CHECKOUT.includes(file))).toEqual([]);
   for (const page of ["README.md", "docs/commands.md", "docs/authoring.md", "docs/ci.md"]) {
@@ -40,12 +43,12 @@ test("outside a checkout npx may only run what is installed, and the pages of th
   }
 });
 
-test.each(KINDS)("a new %s environment takes this package from where this one is", (kind) => {
+test.each(KINDS)("a new %s environment depends on this package at its own location", (kind) => {
   const files = scaffold("my-env", kind);
   const manifest = JSON.parse(files["package.json"] ?? "");
   expect(Object.keys(manifest.dependencies)).not.toContain(rollcallName());
   expect(manifest.devDependencies[rollcallName()]).toBe(`file:${ROOT}`);
-  // npm fetches a peer that is missing, unless it is optional.
+  // npm fetches a missing peer, unless it is optional.
   expect(manifest.peerDependenciesMeta).toEqual({ [rollcallName()]: { optional: true } });
   const texts = Object.values(files).join("\n");
   expect(texts).not.toContain("npx rollcall");

@@ -1,6 +1,7 @@
 /**
- * The import rules, proved by breaking them: a throw-away tree in which every folder imports every other folder and
- * every package, cruised with the project's own rules. What is reported must be exactly what the table forbids.
+ * Proves the import rules by breaking them: a temporary tree in which every folder imports every other folder and every
+ * package is checked with the project's own rules. The reported violations must be exactly those that the table
+ * forbids.
  */
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -25,7 +26,7 @@ const ROOMS = [
 ].map((room) => `src/kernel/${room}`);
 const RUN = ROOMS.indexOf("src/kernel/run");
 const INSIDE_RUN = ["src/kernel/run/judging", "src/kernel/run/training"];
-/** Those on the floor and below it; the rooms inside the run are part of what stands above it. */
+/** The modules up to this floor; the modules inside the run belong to the layer above it. */
 const upTo = (floor: number) => [...ROOMS.slice(0, floor + 1), ...(floor > RUN ? INSIDE_RUN : [])];
 const IN_NODE = ["zod", "node:fs"];
 const SLICES = [
@@ -39,7 +40,7 @@ const SLICES = [
   "src/webhooks",
 ];
 
-/** What one slice owns. */
+/** The packages that only one slice may import. */
 const PACKAGES_OF: Record<string, string[]> = { "src/billing": ["stripe"], "src/accounts": ["hono"] };
 
 const MAY_IMPORT: Record<string, string[]> = {
@@ -87,7 +88,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   "packages/policy": ["packages/policy", ...IN_NODE],
   "packages/trainer": ["packages/trainer", ...IN_NODE],
 };
-/** Who may import what by the name of a package. */
+/** Who may import what by a package's name. */
 const OWN = manifest.name;
 const OWN_DOORS = [OWN, `${OWN}/contract`, `${OWN}/sdk`, `${OWN}/training`];
 const BY_NAME: Record<string, string[]> = {
@@ -135,7 +136,7 @@ function writeProbes(folder: string): void {
   }
 }
 
-/** The installed packages, and this repository's own, which lead into the tree. */
+/** Links the installed packages, and this repository's own, which lead into the tree. */
 function linkPackages(): void {
   const modules = join(tree, "node_modules");
   mkdirSync(join(modules, "@rollcall"), { recursive: true });
@@ -212,7 +213,7 @@ function rulesFor(from: string): string[] {
   return violations.filter((violation) => violation.from === from).map(({ rule }) => rule.name);
 }
 
-test.each(FOLDERS)("%s may import the folders its row lists and no other", (folder) => {
+test.each(FOLDERS)("%s may import the folders that its row lists and no other", (folder) => {
   const refused = FOLDERS.filter((other) => rulesFor(`${folder}/probe-${other.replaceAll("/", "-")}.ts`).length > 0);
   const listed = MAY_IMPORT[folder] ?? [];
   expect(refused).toEqual(FOLDERS.filter((other) => !listed.includes(other)));
@@ -224,23 +225,23 @@ test.each(FOLDERS)("%s may import the packages it owns and no other", (folder) =
   expect(refused).toEqual(PACKAGES.filter((name) => !listed.includes(name)));
 });
 
-test.each(Object.keys(BY_NAME))("%s may import by name the packages its row lists and no other", (folder) => {
+test.each(Object.keys(BY_NAME))("%s may import by name the packages that its row lists and no other", (folder) => {
   const refused = NAMES.filter((_name, index) => rulesFor(`${folder}/name-${index}.ts`).length > 0);
   expect(refused).toEqual(NAMES.filter((name) => !BY_NAME[folder]?.includes(name)));
 });
 
-test("what a package may import by name is refused by a path, and its tests may use the tests' packages", () => {
+test("an import by path is refused if the package must be imported by name, and its tests may use the tests' packages", () => {
   expect(rulesFor("packages/trainer/probe-packages-policy.ts")).toEqual(["a package imports others by name"]);
   expect(rulesFor("src/core/probe-packages-math-equivalence.ts")).toEqual(["packages are imported by name"]);
   expect(rulesFor("packages/trainer/test/fixture.test.ts")).toEqual([]);
 });
 
-test("the object of a run puts its rooms together, and no other file of the run knows them", () => {
+test("the object of a run assembles its modules, and no other file of the run imports them", () => {
   expect(rulesFor("src/kernel/run/object.ts")).toEqual([]);
   expect(rulesFor("src/kernel/run/probe-src-kernel-run-judging.ts")).toEqual(["the run knows no room inside it"]);
 });
 
-test("one module reaches D1, and what stands beside it has the operators of conditions alone", () => {
+test("one module reaches D1, and its neighbours may only use the operators of conditions", () => {
   expect(rulesFor("src/kernel/db/runs.ts")).toEqual(["queries are scoped"]);
   expect(rulesFor("src/kernel/db/scoped.ts")).toEqual([]);
   expect(rulesFor("src/kernel/db/schema.ts")).toEqual(["the schema reaches no database"]);
@@ -248,21 +249,21 @@ test("one module reaches D1, and what stands beside it has the operators of cond
   expect(rulesFor("src/fleets/queries.ts")).toEqual(["queries are scoped"]);
 });
 
-test("a cycle is reported even when it is made of type imports", () => {
+test("a cycle is reported even if it consists of type imports", () => {
   expect(rulesFor("src/core/ring-a.ts").concat(rulesFor("src/core/ring-b.ts"))).toContain("no cycles");
 });
 
-test("the Worker's entry joins objects and app, and nothing below them", () => {
+test("the Worker's entry combines objects and app, and nothing below them", () => {
   expect(rulesFor("src/index.ts")).toEqual(["the Worker's entry imports"]);
 });
 
-test("only the list of slices and the Worker's entry import a slice; commands, SDK and page know its wire types", () => {
+test("only the list of slices and the Worker's entry import a slice; commands, SDK and page import its wire types", () => {
   expect(rulesFor("src/slices.ts")).toEqual(["the list of slices imports"]);
   expect(rulesFor("src/sdk/of-slice.ts")).toEqual([]);
   expect(rulesFor("src/kernel/http/of-slice.ts")).toEqual(["src/kernel imports"]);
 });
 
-test("an environment reaches the core by the name rollcall, never by a path", () => {
+test("an environment imports the core by the name rollcall, never by a path", () => {
   expect(rulesFor("environments/dice/environment.ts")).toEqual([]);
   expect(rulesFor("environments/dice/inside.ts")).toEqual(["environments use the public entry"]);
 });
@@ -271,7 +272,7 @@ test("an environment's test may use Node", () => {
   expect(rulesFor("environments/dice/environment.test.ts")).toEqual([]);
 });
 
-test("a folder without a row, a missing module and an import of the tests are reported", () => {
+test("a folder without a row, a missing module and an import from the tests are reported", () => {
   expect(rulesFor("src/attic/old.ts")).toEqual(["every folder has a row"]);
   expect(rulesFor("src/core/gone.ts")).toEqual(["imports resolve"]);
   expect(rulesFor("src/kernel/db/peek.ts")).toEqual(["the product stands alone"]);

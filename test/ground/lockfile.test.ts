@@ -1,4 +1,7 @@
-/** What the lockfile may make an installation run, and where from. docs/security.md says why each is there. */
+/**
+ * The install scripts that the lockfile allows, and the sources of its packages. docs/security.md has the reason for
+ * each.
+ */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import * as z from "zod";
@@ -28,7 +31,7 @@ test("only packages that docs/security.md names run a script when they are insta
   ]);
 });
 
-test("every package comes from the registry that npm is set to, and is known by its hash", () => {
+test("every package comes from npm's configured registry, and has a hash", () => {
   const others = installed.filter(
     ([, { resolved, integrity = "", inBundle }]) =>
       !inBundle && (resolved !== undefined || !integrity.startsWith("sha512-")),

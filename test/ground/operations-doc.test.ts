@@ -1,4 +1,4 @@
-/** docs/operations.md: what a row of D1 takes is measured here, by filling tables of the schema that is deployed. */
+/** Measures the size of D1's rows for docs/operations.md, by filling tables of the deployed schema. */
 import { globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -8,19 +8,19 @@ import { statementsIn } from "../../src/local/migrate.ts";
 const ROOT = resolve(import.meta.dirname, "../..");
 const PAGE = readFileSync(join(ROOT, "docs/operations.md"), "utf8");
 const ROWS = 4000;
-/** Of D1. */
+/** The maximum size of D1. */
 const BYTES = 10e9;
 
 type Value = string | number | null;
 
 const text = (length: number) => "x".repeat(length);
-/** As ids are: different, of this length, in the order they were made. */
+/** Like real ids: different, of this length, in the order of creation. */
 const id = (kind: string, at: number) => `${kind}_01m${String(at).padStart(31, "0")}`;
 const now = 1_795_426_693_466;
-/** A tenth of the rows belong to one organisation, and its project. */
+/** A tenth of the rows belong to one organisation and its project. */
 const scope = (at: number) => ({ org_id: id("org", Math.floor(at / 400)), project_id: id("pj", Math.floor(at / 400)) });
 
-/** A row of each table as it usually is. The run's is one of `calculator`: 1,000 rollouts with a report of seven metrics. */
+/** A typical row of each table. The run is one of `calculator`: 1,000 rollouts with a report of seven metrics. */
 const TYPICAL: Readonly<Record<string, (at: number) => Readonly<Record<string, Value>>>> = {
   runs: (at) => ({
     ...{ id: id("run", at), ...scope(at), kind: "eval", name: null, status: "completed", endpoint_id: id("ep", at) },
@@ -93,7 +93,7 @@ const TYPICAL: Readonly<Record<string, (at: number) => Readonly<Record<string, V
   judge_verdicts: (at) => ({ ...scope(at), key: `${at}`.padStart(64, "0"), verdict: text(200), created_at: now }),
 };
 
-/** Bytes of the file that one row takes, those of its entries in indexes included. */
+/** The bytes of the file per row, including its index entries. */
 function bytesOfRow(table: string, rowOf: (at: number) => Readonly<Record<string, Value>>): number {
   using database = new DatabaseSync(":memory:");
   for (const file of globSync(join(ROOT, "migrations/*.sql")).sort()) {
@@ -112,7 +112,7 @@ function bytesOfRow(table: string, rowOf: (at: number) => Readonly<Record<string
   return (bytes() - empty) / ROWS;
 }
 
-test("the page says what a row of each table takes, within a tenth, and how many make 10 GB", () => {
+test("the page has the size of each table's rows, within a tenth, and how many make 10 GB", () => {
   for (const [table, rowOf] of Object.entries(TYPICAL)) {
     const [, kilobytes = "", millions = ""] =
       new RegExp(`^\\| \`${table}\` \\| ([\\d.]+) kB \\| ([\\d.]+) million`, "m").exec(PAGE) ?? [];

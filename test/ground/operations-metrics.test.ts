@@ -1,4 +1,4 @@
-/** What docs/operations.md and the dashboard ask of Prometheus is what a scrape tells. */
+/** A scrape has every series that docs/operations.md and the dashboard query in Prometheus. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { expect, test } from "vitest";
@@ -14,13 +14,13 @@ interface Dashboard {
 const dashboard: Dashboard = JSON.parse(read("docs/dashboards/rollcall.json"));
 const alarms = Array.from(page.matchAll(/^\| [a-z ]+ \| `([^`]+)` \|/gm), ([, query = ""]) => query);
 
-/** Of a histogram there are three series. */
+/** A histogram has three series. */
 function seriesIn(query: string): string[] {
   const names = query.match(/rollcall_\w+/g) ?? [];
   return names.map((name) => name.replace(/_latency_seconds_(bucket|sum|count)$/, "_latency_seconds"));
 }
 
-test("every query of the dashboard names a series that a scrape tells", () => {
+test("every query of the dashboard names a series of a scrape", () => {
   const queries = dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
   expect(queries.length).toBeGreaterThan(10);
   for (const query of queries) {
@@ -38,7 +38,7 @@ test("every series is on the dashboard and in the table of the page", () => {
   expect([...told].filter((name) => !table.includes(`\`${name}\``))).toEqual([]);
 });
 
-test("every alarm asks for a series that a scrape tells", () => {
+test("every alarm queries a series of a scrape", () => {
   expect(alarms.length).toBeGreaterThan(9);
   for (const query of alarms)
     expect(

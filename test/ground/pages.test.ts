@@ -1,4 +1,4 @@
-/** What the pages say of this repository: files they name exist, links lead somewhere, and short pages stay short. */
+/** Checks the pages about this repository: files they name exist, links have targets, and short pages stay short. */
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { expect, test } from "vitest";
@@ -19,7 +19,7 @@ function read(page: string): string {
   return readFileSync(join(ROOT, page), "utf8");
 }
 
-/** The text without its fenced blocks, which show other folders than this one. */
+/** The text without its code blocks, which show other folders. */
 function prose(page: string): string {
   return read(page).replaceAll(/^```[\s\S]*?^```/gm, "");
 }
@@ -41,7 +41,7 @@ function namedFiles(page: string): string[] {
     .flatMap((path) => alternatives(inSource.test(path) ? `src/${path}` : path));
 }
 
-/** As GitHub makes the anchor of a heading. */
+/** The anchors that GitHub makes of headings. */
 function anchorsOf(page: string): string[] {
   const headings = [...prose(page).matchAll(/^#+ (.+)$/gm)].map(([, text = ""]) => text);
   return headings.map((text) =>
@@ -68,11 +68,11 @@ test.each(PAGES)("%s names files that exist", (page) => {
   expect(namedFiles(page).filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
 });
 
-test.each(PAGES)("the links of %s lead to a page and a heading that exist", (page) => {
+test.each(PAGES)("the links of %s lead to an existing page and heading", (page) => {
   expect(brokenLinks(page)).toEqual([]);
 });
 
-test("each folder of the kernel and each slice says in 5 to 15 lines what it is, and names files that it has", () => {
+test("each folder of the kernel and each slice describes itself in 5 to 15 lines, and names files that it has", () => {
   const rooms = globSync(["src/kernel/*/", "src/{accounts,fleets,retention,sharing,telemetry,triggers,webhooks}/"], {
     cwd: ROOT,
   }).map((room) => basename(room));
@@ -86,13 +86,13 @@ test("each folder of the kernel and each slice says in 5 to 15 lines what it is,
   }
 });
 
-test("AGENTS.md is read in a minute: at most 80 lines of at most 120 columns", () => {
+test("AGENTS.md stays short: at most 80 lines of at most 120 columns", () => {
   const lines = read("AGENTS.md").trim().split("\n");
   expect(lines.length).toBeLessThanOrEqual(80);
   expect(lines.filter((line) => line.length > 120)).toEqual([]);
 });
 
-test("the environment that README shows is the one that `env init` writes", () => {
+test("the environment in README is the one that `env init` writes", () => {
   for (const page of ["README.md", "docs/authoring.md"]) {
     const [, shown = ""] = /^```ts\n([\s\S]*?)^```/m.exec(read(page)) ?? [];
     expect(shown, page).not.toBe("");

@@ -1,4 +1,4 @@
-/** Nothing of the platform reaches D1 past src/kernel/db/scoped.ts, and what has no owner there is listed here. */
+/** Every access to D1 goes through src/kernel/db/scoped.ts, and queries without an owner are listed here. */
 import { globSync, readFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { expect, test } from "vitest";
@@ -19,14 +19,14 @@ function matchesIn(files: readonly string[], pattern: RegExp): string[] {
   return files.flatMap((file) => [...read(file).matchAll(pattern)].map(([all, what]) => `${file}: ${what ?? all}`));
 }
 
-test("no source calls a method of the database itself: it is handed to functions of src/kernel/db", () => {
+test("no source calls a method of the database itself: it is passed to functions of src/kernel/db", () => {
   expect(matchesIn(SOURCES, /\.(?:prepare|withSession|dump)\(/g)).toEqual([]);
   expect(matchesIn(SOURCES, /\b(?:DB|database|d1)\??\.\s*(?:exec|batch)\b/g)).toEqual([
     "src/kernel/db/scoped.ts: d1.batch",
   ]);
 });
 
-test("no query of src/kernel/db is a text of its own", () => {
+test("no query of src/kernel/db is raw SQL text", () => {
   const queries = SOURCES.filter((file) => file.startsWith("src/kernel/db/"));
   expect(matchesIn(queries, /\bsql\.raw\b/g)).toEqual([]);
 });
@@ -40,7 +40,7 @@ test("these queries have no owner, and no others", () => {
     'src/accounts/queries/organizations.ts: "bootstrap"',
     'src/accounts/queries/organizations.ts: "operator"',
     ...Array<string>(3).fill('src/accounts/queries/people.ts: "person by e-mail"'),
-    // People belong to no organisation: those who are in no other go with it.
+    // People belong to no organisation: those who are in no other are deleted with it.
     ...Array<string>(3).fill('src/accounts/queries/people.ts: "operator"'),
     'src/accounts/queries/web-sessions.ts: "session by hash"',
     'src/accounts/queries/web-sessions.ts: "sign-in code by hash"',
@@ -52,7 +52,7 @@ test("these queries have no owner, and no others", () => {
     'src/retention/deletion-queries.ts: "operator"',
     'src/sharing/queries.ts: "report link by hash"',
     ...Array<string>(3).fill('src/telemetry/queries.ts: "operator"'),
-    // A delivery names nothing but the trigger that it is for.
+    // A delivery names only the trigger that it is for.
     'src/triggers/queries.ts: "trigger by id"',
   ]);
   const calls = matchesIn(SOURCES, /\bunscoped\(/g).length;
@@ -60,7 +60,7 @@ test("these queries have no owner, and no others", () => {
   expect(calls - declared).toBe(27);
 });
 
-test("every file with a function that takes a database is under the test of scopes", () => {
+test("the scope test covers every file with a function that takes a database", () => {
   const asked = read("test/kernel/db/scope.test.ts");
   const files = SOURCES.filter((file) =>
     /^export (?:async )?function \w+(?:<[^(]*>)?\(\s*database\b/m.test(read(file)),

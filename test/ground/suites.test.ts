@@ -1,4 +1,4 @@
-/** Every test file belongs to a command: a folder that moves must not take its tests out of all of them. */
+/** Every test file belongs to a command, so that moving a folder does not drop its tests from all commands. */
 import { existsSync, globSync } from "node:fs";
 import { dirname, matchesGlob, resolve } from "node:path";
 import { expect, test } from "vitest";
@@ -25,7 +25,7 @@ function hasCommand(folder: string): boolean {
   return existsSync(resolve(ROOT, folder, "vitest.config.ts")) || folder.startsWith("src/cli/templates/");
 }
 
-test("what npm test leaves out exists, and what it leaves out of workerd runs in Node or is said by name", () => {
+test("what npm test leaves out exists, and what it leaves out of workerd runs in Node or is named in the list", () => {
   const missing = [...AT_LENGTH.node, ...AT_LENGTH.workerd].filter(
     (glob) => !files.some((file) => matchesGlob(file, glob)),
   );

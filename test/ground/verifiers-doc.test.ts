@@ -1,4 +1,4 @@
-/** docs/verifiers.md: each of its programs is run as it stands there, and each of its rules has a test of its number. */
+/** docs/verifiers.md: each of its programs is run unchanged, and each of its rules has a test with its number. */
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -50,7 +50,7 @@ describe("the programs of the page", () => {
     await import(join(folder, "word-game.test.ts"));
   });
 
-  test("word-game.ts marks each guess, and stops at one that was made before", async () => {
+  test("word-game.ts marks each guess, and stops at a repeated one", async () => {
     const environment = await environmentOf("word-game.ts");
     const said = (guess: string) => `<think>hm</think><guess>${guess}</guess>`;
     const report = await runRollout(environment, {
@@ -62,7 +62,7 @@ describe("the programs of the page", () => {
     expect(report.completion[1]?.content).toBe("trace: XGGYG");
   });
 
-  test("notebook.ts works on a database of its own, and asks the judge about the reply", async () => {
+  test("notebook.ts uses its own database, and asks the judge about the reply", async () => {
     const environment = await environmentOf("notebook.ts");
     const sql = "insert into notes values ('hello')";
     const asked: string[] = [];
@@ -81,7 +81,7 @@ describe("the programs of the page", () => {
   });
 });
 
-test("owed-rows.ts asks for what is missing or failed, and tells environments apart", async () => {
+test("owed-rows.ts requests what is missing or failed, and tells environments apart", async () => {
   const { owedRows, byEnvironment } = await import(join(folder, "owed-rows.ts"));
   const saved = [
     { example_id: 0, error: null, info: { env_id: "math" } },
@@ -103,7 +103,7 @@ describe("the rules of the page", () => {
     expect(lines).toEqual(rules);
   });
 
-  test("have each a test that begins with its number", () => {
+  test("each have a test that begins with their number", () => {
     const files = globSync(["test/{contract,core,kernel}/**/*.test.ts", "packages/*/test/*.test.ts"], { cwd: ROOT });
     const sources = files.map((file) => readFileSync(join(ROOT, file), "utf8")).join("\n");
     const tested = new Set(Array.from(sources.matchAll(/test\(\s*"([DA]\d+): \S/g), ([, rule]) => rule));

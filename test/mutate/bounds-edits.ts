@@ -1,4 +1,6 @@
-/** Edits to what is counted, compared and waited for at a bound: in billing, accounts, endpoints, fleets, triggers and webhooks. */
+/**
+ * Edits to counts, comparisons and waits at a bound: in billing, accounts, endpoints, fleets, triggers and webhooks.
+ */
 import { type Edit, editsOf } from "./edit.ts";
 
 export const BOUNDS_EDITS: readonly Edit[] = [

@@ -1,7 +1,8 @@
 /**
  * A copy of the sources in which one edit is made at a time.
  *
- * Invariants. The working tree is read and never written. All sources are copied, since the tests' settings read more than the tests; the packages are linked, since nobody writes there.
+ * Invariants: the working tree is read and never written. All sources are copied, because the tests' settings read more
+ * than the tests; the packages are linked, because nothing writes there.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,10 +10,10 @@ import { join, relative, sep } from "node:path";
 import type { Edit } from "./edit.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
-/** What is made anew, or is nobody's source: at any depth, besides all that is hidden. */
+/** Generated or installed folders, at any depth; hidden ones are left out as well. */
 const LEFT_OUT = ["node_modules", "dist"];
 
-/** Whether what is at the path, from the root, is copied. */
+/** Whether this path, relative to the root, is copied. */
 function isCopied(path: string): boolean {
   return path.split(sep).every((name) => !LEFT_OUT.includes(name) && !name.startsWith("."));
 }
@@ -25,7 +26,7 @@ export class CopiedTree {
     symlinkSync(join(ROOT, "node_modules"), join(this.folder, "node_modules"));
   }
 
-  /** With the edit in place while `run` runs. Throws when it does not apply. */
+  /** Applies the edit while `run` runs. Throws if it does not apply. */
   async edited<T>(edit: Edit, run: () => Promise<T>): Promise<T> {
     const path = join(this.folder, edit.file);
     const before = readFileSync(path, "utf8");
@@ -42,7 +43,7 @@ export class CopiedTree {
   }
 }
 
-/** The file's text with the edit. Throws unless what it replaces stands there exactly once. */
+/** The file's text with the edit. Throws unless the text to replace occurs exactly once. */
 function applied({ file, old, new: edited }: Edit, text: string): string {
   const [before, after, ...more] = text.split(old);
   if (before !== undefined && after !== undefined && more.length === 0) {
@@ -52,7 +53,7 @@ function applied({ file, old, new: edited }: Edit, text: string): string {
   throw new Error(`stale edit: ${JSON.stringify(old)} stands ${times} in ${file}; write it anew`);
 }
 
-/** The first edit that does not apply to the working tree, in words; null when all do. */
+/** A message about the first edit that does not apply to the working tree; null if all do. */
 export function staleEdit(edits: readonly Edit[]): string | null {
   for (const edit of edits) {
     try {

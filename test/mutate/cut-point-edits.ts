@@ -1,7 +1,7 @@
 /**
- * Edits to the kernel where a kill, a repeat, a message that is lost or late, or somebody else's turn falls in between:
- * what came twice taken twice, two writes or a write and a call in the wrong order, a fence that is not compared, a message
- * that is not sent again, a sum that counts one thing twice.
+ * Edits to the kernel at points where a kill, a repeated, lost or late message, or another caller's turn may interfere:
+ * a repeat that is handled twice, two writes (or a write and a call) in the wrong order, a fence that is not compared,
+ * a message that is not sent again, a sum that counts something twice.
  */
 import { type Edit, editsOf } from "./edit.ts";
 

@@ -1,13 +1,13 @@
-/** One edit of a token, or of the order of two statements, and the tests that must notice it. */
+/** One edit of a token, or of the order of two statements, and the tests that must detect it. */
 export interface Edit {
-  /** From the root, as are the tests. */
+  /** Relative to the root, as are the tests. */
   readonly file: string;
   readonly old: string;
   readonly new: string;
   readonly tests: readonly string[];
 }
 
-/** `tests` are named from test/, without what all end in. */
+/** `tests` are paths relative to test/, without the common suffix. */
 export function editsOf(
   file: string,
   tests: readonly string[],

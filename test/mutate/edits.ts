@@ -1,9 +1,9 @@
 /**
- * Edits of one token, to core and to what a run keeps, that some test must notice.
+ * Edits of one token, to the core and to the data of a run, that some test must detect.
  *
- * Each stands for a way to get it wrong that no type sees. What is replaced stands exactly once in the file, with as much
- * around the token as that takes. The tests named are those that must notice: an edit they let pass shows a test that is
- * missing, and is mended there, not here.
+ * Each represents a mistake that types do not catch. The text to replace occurs exactly once in the file, with as much
+ * context around the token as necessary. The named tests must detect it: an edit that passes them shows a missing test,
+ * and the fix belongs there, not here.
  */
 import { BOUNDS_EDITS } from "./bounds-edits.ts";
 import { CUT_POINT_EDITS } from "./cut-point-edits.ts";

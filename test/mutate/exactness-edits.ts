@@ -1,4 +1,4 @@
-/** Edits to what a training run asks of an engine, and to what it takes for proven of one. */
+/** Edits to the requests that a training run sends to an engine, and to the checks of what an engine has proven. */
 import { type Edit, editsOf } from "./edit.ts";
 
 export const EXACTNESS_EDITS: readonly Edit[] = [

@@ -1,4 +1,4 @@
-/** Edits to what a run's export answers: which rollouts, which pairs, and what stands in a row. */
+/** Edits to a run's export: which rollouts, which pairs, and the content of a row. */
 import { type Edit, editsOf } from "./edit.ts";
 
 const TESTS = ["kernel/service/recomputed-export"];

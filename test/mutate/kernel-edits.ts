@@ -1,4 +1,4 @@
-/** Edits to the order of writes and calls in the kernel, where a kill or a late message falls in between. */
+/** Edits to the order of writes and calls in the kernel, where a kill or a late message may come in between. */
 import { type Edit, editsOf } from "./edit.ts";
 
 export const KERNEL_EDITS: readonly Edit[] = [

@@ -1,6 +1,7 @@
 /**
- * `npm run mutate`: one-token edits to core and to what a run keeps, one at a time in a copy of the sources, each of which some test must notice.
- * Lines go to stderr with --json, and one object to stdout. Exit 1 when an edit survives or does not apply any more.
+ * `npm run mutate`: makes one-token edits to the core and to the data of a run, one at a time in a copy of the sources;
+ * some test must detect each. Lines go to stdout; with --json they go to stderr, and one object to stdout. Exits with 1
+ * if an edit survives or no longer applies.
  */
 import { parseArgs } from "node:util";
 import { asCommandError, EXIT, type ExitCode, interruption, usageError } from "../../src/cli/exit.ts";
@@ -32,7 +33,7 @@ const OPTIONS = {
 interface Outcome extends Edit {
   /** Its place in the list, from 1. */
   readonly edit: number;
-  /** The first test that failed; null when none did. */
+  /** The first test that failed; null if none did. */
   readonly killed_by: string | null;
   readonly seconds: number;
 }
@@ -73,7 +74,7 @@ function tasksFor(only: string | undefined): Task[] {
   return tasks.slice(number - 1, number);
 }
 
-/** An edit proves nothing where the tests fail without it. */
+/** An edit proves nothing if the tests fail without it. */
 async function requireSound(tasks: readonly Task[]): Promise<void> {
   const [tree] = trees;
   if (tree === undefined) return;
@@ -104,7 +105,7 @@ function wholeNumber(text: string, flag: string): number {
   throw usageError(`--${flag}: ${text} is not a whole number of at least 1`, flag);
 }
 
-/** Ends the process from outside the work: whatever hangs, the limit holds. */
+/** Ends the process with a timer outside the work, so that the limit holds even if the work hangs. */
 function endAfter(seconds: number, json: boolean): void {
   const late = new Error(`not done within ${seconds} s`);
   setTimeout(() => fail(late, json), seconds * 1000).unref();

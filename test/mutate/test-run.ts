@@ -1,4 +1,4 @@
-/** One run of some tests in a copied tree, in a process of its own: of core's in Node, of the Worker's in workerd. */
+/** One run of some tests in a copied tree, in its own process: the core's tests in Node, the Worker's in workerd. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -15,17 +15,20 @@ const Results = z.object({
 });
 
 export interface TestRun {
-  /** Null when every test passed. */
+  /** Null if every test passed. */
   readonly failed: string | null;
   readonly seconds: number;
 }
 
 const running = new Set<ChildProcess>();
 
-/** An edit may well make a loop endless; the slowest of the tests end in a fraction of this on a busy machine. */
+/** An edit may cause an endless loop; even the slowest tests take only a fraction of this on a busy machine. */
 const LIMIT_MS = 120_000;
 
-/** Stops at the first test that fails, and ends tests that do not end: that is noticed too. Throws when the tests could not be run: that is no failure of a test. */
+/**
+ * Stops at the first test that fails, and ends tests that do not end, which also counts as detected. Throws if the
+ * tests could not be run: that is not a failed test.
+ */
 export async function runTests(folder: string, tests: readonly string[]): Promise<TestRun> {
   const from = performance.now();
   const results = join(folder, "results.json");
@@ -65,7 +68,7 @@ export function endTests(): void {
 interface Exit {
   readonly code: number | null;
   readonly said: string;
-  /** Ended by us. */
+  /** Ended by the time limit. */
   readonly late: boolean;
 }
 
@@ -97,7 +100,7 @@ function vitest(folder: string, args: string[]): Promise<Exit> {
   });
 }
 
-/** Undefined when nothing readable was written. */
+/** Undefined if nothing readable was written. */
 function jsonIn(path: string): unknown {
   try {
     return JSON.parse(readFileSync(path, "utf8"));

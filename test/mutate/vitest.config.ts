@@ -1,4 +1,4 @@
-/** The tests that edits must not survive and that run in Node, without the rest of the suite's set-up. */
+/** The tests for edits that run in Node, without the set-up of the rest of the suite. */
 import { resolve } from "node:path";
 import { defineConfig } from "vitest/config";
 import { packageNames } from "../../scripts/package-names.ts";
@@ -20,7 +20,7 @@ export default defineConfig({
     provide: { histories: 1 },
     isolate: false,
     maxWorkers: 1,
-    // Within the one process, so that ending it ends an edit's endless loop.
+    // Within one process, so that ending it ends an edit's endless loop.
     pool: "threads",
   },
 });

@@ -1,4 +1,4 @@
-/** The package math-equivalence by itself: packed, installed in an empty folder, and used by plain Node. */
+/** The package math-equivalence alone: packed, installed in an empty folder, and used by plain Node. */
 import { mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -33,7 +33,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(base, { recursive: true }));
 
-test("it brings no other package along, and compares in plain Node", async () => {
+test("it depends on no other package, and compares in plain Node", async () => {
   expect(readdirSync(join(user, "node_modules")).filter((name) => !name.startsWith("."))).toEqual(["@rollcall"]);
   expect(readdirSync(join(user, "node_modules/@rollcall"))).toEqual(["math-equivalence"]);
   expect(await succeedIn(user, [process.execPath, "use.mts"])).toBe("true,false,true\n");

@@ -1,11 +1,11 @@
 /**
- * The way of an environment outside this repository, from end to end: Rollcall is packed and installed in an empty
- * folder, makes an environment there, the environment's own tests run, it is packed too, and both packages, installed in
+ * An environment outside this repository, from start to end: Rollcall is packed and installed in an empty folder and
+ * makes an environment there; the environment's own tests run; it is packed too; and both packages, installed in
  * another empty folder, play it.
  *
- * npm really installs in each of the three folders, and each begins with what this checkout has unpacked already: npm
- * takes of it what the packages ask for, adds what is missing and throws the rest away. Unpacking workerd and Node three
- * times would take a minute and show nothing new.
+ * npm really installs in each of the three folders. Each begins with the packages that this checkout has unpacked: npm
+ * keeps what is needed, adds what is missing and removes the rest. Unpacking workerd and Node three times would take a
+ * minute and test nothing new.
  */
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -34,7 +34,7 @@ beforeAll(async () => {
   await unpackedPackages(ROOT, author);
   await succeedIn(author, [...INSTALL, tarball]);
   await succeedIn(author, ["npx", "rollcall", "env", "init", "my-env"]);
-  // A file of its own, in a folder of its own: it must come along.
+  // A separate file in its own folder, which must be included.
   mkdirSync(join(environment, "letters"));
   writeFileSync(join(environment, "letters/letters.ts"), 'export const LETTERS = ["a", "r"];\n');
   appendFileSync(join(environment, "environment.ts"), 'export { LETTERS } from "./letters/letters.ts";\n');
@@ -56,14 +56,14 @@ test(
   MINUTES_MS,
 );
 
-test("what is installed knows what a deployment of it lacks", async () => {
+test("the installed package reports what a deployment of it lacks", async () => {
   writeFileSync(join(author, "wrangler.deploy.toml"), configFor(join(author, "node_modules", manifest.name)));
   const command = ["npx", "rollcall", "deploy", "check", "--config", "wrangler.deploy.toml", "--json"] as const;
   const found = JSON.parse(await succeedIn(author, command));
   expect(found).toEqual({ ok: true, findings: [], bundle_bytes: null });
 });
 
-test("what is installed exports the schemas and types of the wire", async () => {
+test("the installed package exports the schemas and types of the API", async () => {
   writeFileSync(
     join(author, "wire.mts"),
     'import { Deleted, type RunView } from "rollcall/contract";\n' +
@@ -77,13 +77,13 @@ test("what is installed exports the schemas and types of the wire", async () => 
   expect(await succeedIn(author, [process.execPath, "--input-type=module", "-e", script])).toBe("ep_1\n");
 });
 
-test("the trainer that is bundled with it finds all that it imports", async () => {
+test("the bundled trainer finds all its imports", async () => {
   const main = join("node_modules", manifest.name, "node_modules/@rollcall/trainer/main.js");
   expect(await succeedIn(author, [process.execPath, main, "--help"])).toContain("--checkpoint");
 });
 
 test(
-  "packed, and installed beside rollcall elsewhere, it plays by name and by folder",
+  "packed, and installed next to rollcall elsewhere, it plays by name and by folder",
   async () => {
     const pack = ["npm", "pack", "--silent", "--pack-destination", base] as const;
     const packed = (await succeedIn(environment, pack)).trim();

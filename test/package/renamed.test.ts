@@ -1,4 +1,7 @@
-/** The product under another package name: a copy of this tree is renamed and packed, and what is installed makes and plays an environment. */
+/**
+ * The product with another package name: a copy of this tree is renamed and packed, and the installed package makes and
+ * plays an environment.
+ */
 import { cpSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

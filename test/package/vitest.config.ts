@@ -1,4 +1,7 @@
-/** What `npm run test:package` runs: npm installs into empty folders, which takes longer than all of one's patience with a suite. */
+/**
+ * The settings of `npm run test:package`: npm installs into empty folders, which takes longer than any other suite's
+ * limit.
+ */
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({

@@ -1,8 +1,8 @@
-/** `npm run test:poison`: code that stops the process where it takes more deaths to find it out (minutes). */
+/** `npm run test:poison`: code that stops the process, in cases where it takes several crashes to find it (minutes). */
 import { expect, test } from "vitest";
 import { again, play, playAgain, without } from "../local/poison/play.ts";
 
-test("a setup that never returns ends its own rollout, and 500 that were waiting in theirs are scored", async () => {
+test("a setup that never returns ends its own rollout, and 500 that waited in theirs are scored", async () => {
   const played = await play({ 123: "setup" }, 501, 0);
   expect(played.run).toMatchObject({ status: "completed", counts: { scored: 500 } });
   expect(without(played)).toEqual({
@@ -10,7 +10,7 @@ test("a setup that never returns ends its own rollout, and 500 that were waiting
   });
 });
 
-test("a reply and a score that never come end theirs and no other", async () => {
+test("a reply and a score that never come end their own rollouts and no other", async () => {
   const played = await play({ 3: "reply", 5: "score" }, 20, 8);
   expect(played.run).toMatchObject({ status: "completed", counts: { scored: 18 } });
   expect(without(played)).toEqual({
@@ -19,8 +19,9 @@ test("a reply and a score that never come end theirs and no other", async () => 
   });
 });
 
-// After four deaths in a row it may be given up before the step that ends the process is reached again: the step is not told.
-test("so do a row that cannot be made and a hook that goes on for ever after the outside has answered", async () => {
+// After four crashes in a row it may be given up before it reaches the step that ends the process again: the step is
+// not reported.
+test("so do a row that cannot be made and a hook that runs forever after the outside has answered", async () => {
   const played = await play({ 3: "row", 7: "fetched" }, 20, 16);
   expect(played.run).toMatchObject({ status: "completed", counts: { scored: 18 } });
   expect(without(played)).toEqual({
@@ -29,7 +30,7 @@ test("so do a row that cannot be made and a hook that goes on for ever after the
   });
 });
 
-test("so does one that goes on for ever behind a timer, which nothing but its own end tells of", async () => {
+test("so does code that runs forever in a timer, which only its own end reveals", async () => {
   const played = await play({ 4: "slept" }, 12, 24);
   expect(played.run).toMatchObject({ status: "completed", counts: { scored: 11 } });
   expect(without(played)).toEqual({
@@ -48,7 +49,7 @@ test("so does a list of tools that is never made", async () => {
   });
 });
 
-test("so does a hook that closes a rollout, behind the reply that ended it", async () => {
+test("so does a hook that closes a rollout, after the reply that ended it", async () => {
   const played = await play({ 6: "closed" }, 12, 40);
   expect(played.run).toMatchObject({ status: "completed", counts: { scored: 11 } });
   expect(without(played)).toEqual({
@@ -56,7 +57,7 @@ test("so does a hook that closes a rollout, behind the reply that ended it", asy
   });
 });
 
-test("so does a hook that takes the process down", async () => {
+test("so does a hook that crashes the process", async () => {
   const played = await play({ 2: "crash" }, 12, 48);
   expect(played.run).toMatchObject({ status: "completed", counts: { scored: 11 } });
   expect(without(played)).toEqual({
@@ -64,7 +65,7 @@ test("so does a hook that takes the process down", async () => {
   });
 });
 
-test("a platform that is stopped while it hangs is started again, and ends what hung it", async () => {
+test("a platform that is stopped while code hangs is started again, and ends that code's rollout", async () => {
   const played = await playAgain({ 4: "setup" }, 12, 56);
   expect(played.run).toMatchObject({ status: "completed", counts: { scored: 11 } });
   expect(without(played)).toEqual({

@@ -1,4 +1,4 @@
-/** `npm run test:poison`: each test waits for workerd to be ended and started again several times. */
+/** `npm run test:poison`: in each test workerd is ended and started again several times. */
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({

@@ -1,6 +1,7 @@
 /**
- * Python packages of a named suite, in a virtual environment that is made once: in the user's cache folder, or where a
- * variable says. A mark in it names the requirements it holds, so that a change of them installs again.
+ * Python packages of a named suite, in a virtual environment that is made once: in the user's cache folder, or in the
+ * folder that an environment variable names. A mark file holds the hash of the requirements, so that a change of them
+ * installs again.
  */
 import { type SpawnOptions, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -8,20 +9,20 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-/** The oldest Python of which the pinned packages have builds. */
+/** The oldest Python for which the pinned packages have builds. */
 const OLDEST = [3, 10] as const;
 const NAMES = ["python3.11", "python3.12", "python3.13", "python3.10", "python3"];
 
 export interface Venv {
   /** The path of its interpreter. */
   readonly python: string;
-  /** Of a script it installed. */
+  /** The path of a script that it installed. */
   script(name: string): string;
 }
 
 /**
- * `variable`: names the folder instead of the cache. Null where there is no Python that could make one, which is said on
- * stderr. Throws when the packages cannot be installed.
+ * `variable`: an environment variable with the folder to use instead of the cache. Null if no suitable Python is found,
+ * which is reported on stderr. Throws if the packages cannot be installed.
  */
 export async function pythonVenv(name: string, requirements: string, variable: string): Promise<Venv | null> {
   const folder = process.env[variable] ?? join(cacheFolder(), `${name}-venv`);
@@ -46,7 +47,7 @@ export async function pythonVenv(name: string, requirements: string, variable: s
   return { python, script: (script) => join(folder, "bin", script) };
 }
 
-/** What a program printed. Throws its stderr when it fails. */
+/** The program's output. Throws its stderr if it fails. */
 export async function run(program: string, argv: readonly string[], options: SpawnOptions = {}): Promise<string> {
   const child = spawn(program, argv, { stdio: ["ignore", "pipe", "pipe"], ...options });
   let [stdout, stderr] = ["", ""];

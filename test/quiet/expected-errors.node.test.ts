@@ -4,7 +4,7 @@ import { judge } from "./expected-errors.ts";
 const line = (level: string, message: string, error: string) =>
   JSON.stringify({ time: "2026-01-01T00:00:00.000Z", level, message, error: { message: error } });
 
-test("a line that a test provokes is quiet; another error under its message, and another message, are not", () => {
+test("an expected line is quiet; another error with its message, and another message, are not", () => {
   expect(judge(line("error", "settling", 'Error("killed")'))).toBe("quiet");
   expect(judge(line("error", "settling", 'TypeError("x is undefined")'))).toBe("unexpected");
   expect(judge(line("error", "nothing known", 'Error("killed")'))).toBe("unexpected");

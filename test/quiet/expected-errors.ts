@@ -1,6 +1,6 @@
 /**
- * The lines of level error that tests provoke on purpose: what the log says, and of which error. Any other is printed,
- * and fails the file during which it is logged.
+ * The log lines of level error that tests provoke on purpose, by message, with a pattern for their error. Any other is
+ * printed, and fails the file during which it is logged.
  */
 const EXPECTED: Readonly<Record<string, RegExp>> = {
   "archive of the ledger": /killed|the store is away|the answer is lost/,
@@ -34,7 +34,7 @@ const EXPECTED: Readonly<Record<string, RegExp>> = {
   "value not sealed anew": /sealed under a ROLLCALL_SECRET|^OperationError/,
 };
 
-/** What a line of the log says; null for a line of something else. */
+/** The parts of a log line; null for any other line. */
 interface LogLine {
   readonly level: string;
   readonly message: string;

@@ -1,10 +1,11 @@
-/** The Worker's log in tests: what they provoke on purpose is not printed, and any other line of level error fails its file. */
+/** The Worker's log in tests: expected lines are not printed, and any other line of level error fails its file. */
 import { afterAll } from "vitest";
 import { judge } from "./expected-errors.ts";
 
 const unexpected: string[] = [];
 const { error } = console;
-// Files share a worker: the one before may have left its own here, so that what ends between two files is quiet as well.
+// Files share a worker: the previous file may have left its own function here, so that late lines between two files are
+// quiet as well.
 const before: unknown = Reflect.get(error, "print");
 const print = typeof before === "function" ? before : error;
 

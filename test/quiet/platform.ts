@@ -1,4 +1,4 @@
-/** The same for platforms that a test boots in its own process: they print what their workerd does. */
+/** The same for platforms that a test boots in its own process: these print the output of their workerd. */
 import { afterAll, beforeAll } from "vitest";
 import quiet from "./workerd.ts";
 

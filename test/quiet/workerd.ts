@@ -1,9 +1,9 @@
 import { judge } from "./expected-errors.ts";
 
 /**
- * What workerd and Miniflare print of faults that tests make: objects that are killed, models that hang up, alarms that
- * are fired by hand. The test pool has no option for it and writes each message by one call, so those calls are filtered
- * here, in test runs alone. Anything else is printed as before.
+ * Filters what workerd and Miniflare print about faults that tests cause: killed objects, models that disconnect,
+ * alarms that are fired by hand. The test pool has no option for it and writes each message with one call, so those
+ * calls are filtered here, only in test runs. Everything else is printed as before.
  */
 const KNOWN = [
   /^uncaught exception; .*Network connection lost/,
@@ -11,7 +11,7 @@ const KNOWN = [
   /^uncaught exception; .*Error: (it is broken|gone|lost by the test|org\/org_\S+ is missing)/,
   /^uncaught exception; .*(The RPC receiver does not implement the method "ask")/,
   /^uncaught exception; .*was made under a ROLLCALL_SECRET that this deployment does not hold/,
-  // Its cause is printed beside it.
+  // Its cause is printed next to it.
   /^uncaught exception; .*internal error; reference = \w+/,
   /^exception = \S+: failed: (broken\.outputGateBroken; )?jsg\.Error: (killed|its storage is gone)/,
   /^exception = workerd\/api\/unsafe\.c\+\+:\d+: failed: jsg\.Error: Application called abortAllDurableObjects\(\)\./,

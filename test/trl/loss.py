@@ -1,14 +1,14 @@
-"""What TRL's own trainers make of one batch: each one's loss, and its gradient by the logprob of every token.
+"""Computes the loss of one batch with TRL's own trainers, and its gradient by the logprob of every token.
 
     python loss.py EXAMPLE LINES.jsonl SCORES.f32 SETTINGS.json
 
-EXAMPLE is the folder of examples/trainers/trl, whose adapter reads LINES.jsonl: rows as the run gives them to TRL.
-SCORES.f32 are the policy's logits behind each token of each row but the last, as 32-bit floats; SETTINGS.json a list
-of {"trainer", "config"}. Prints one JSON list, in the order of the settings: {"loss", "metrics", "gradients"}, with a
-gradient for each token of each row but the first.
+EXAMPLE is the folder of examples/trainers/trl, whose adapter reads LINES.jsonl: rows in the form that the run gives to
+TRL. SCORES.f32 are the policy's logits after each token of each row except the last, as 32-bit floats; SETTINGS.json is
+a list of {"trainer", "config"}. Prints one JSON list, in the order of the settings: {"loss", "metrics", "gradients"},
+with a gradient for each token of each row except the first.
 
 Nothing of TRL is replaced: its rows, packing, collator, log-softmax and losses. The model is a table: it looks up the
-logits of a prefix, and the gradient by a token that several rows share, behind one prefix, stands at the first of them.
+logits of a prefix. If several rows share a prefix and its next token, the first of them has the gradient.
 """
 
 import json
@@ -35,11 +35,11 @@ PAD = 0
 
 
 class Table(torch.nn.Module):
-    """Of logits by prefix, with TRL's own fused head upon it."""
+    """A table of logits by prefix, with TRL's own fused head on top."""
 
     def __init__(self, rows, scores):
         super().__init__()
-        # The last: behind a row's last token.
+        # The last one: after a row's last token.
         self.logits = torch.tensor(np.vstack([scores, np.zeros_like(scores[:1])]))
         ends = [(number, end) for number, row in enumerate(rows) for end in range(1, len(row))]
         # By prefix: its logits; by prefix and next token: the first row, and where in it.
@@ -73,7 +73,7 @@ class Table(torch.nn.Module):
         return SimpleNamespace(last_hidden_state=hidden)
 
     def paths(self, ids, tree_kv_index, tree_cu_seqlens_q, tree_cu_seqlens_k, **_):
-        """The tokens that each packed one sees."""
+        """The tokens that each packed token attends to."""
         prefixes, index = [], tree_kv_index.tolist()
         of_q, of_k = tree_cu_seqlens_q.tolist(), tree_cu_seqlens_k.tolist()
         for at in range(len(of_q) - 1):
@@ -90,7 +90,7 @@ class Table(torch.nn.Module):
         return outputs
 
     def gradients(self, rows):
-        """By the logprob of each token of each row but its first."""
+        """The gradients by the logprob of each token of each row except its first."""
         held = [[0.0] * (len(row) - 1) for row in rows]
         for prefixes, labels, row in zip(self.prefixes, self.labels.tolist(), self.log_probs.grad.tolist()):
             for prefix, label, gradient in zip(prefixes, labels, row):
@@ -101,7 +101,7 @@ class Table(torch.nn.Module):
 
 
 def tiny_model(folder, vocabulary):
-    """Trainers want one to be made with; it computes nothing."""
+    """The trainers' constructors require a model; this one computes nothing."""
     sizes = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1}
     config = Qwen2Config(vocab_size=vocabulary, num_attention_heads=1, num_key_value_heads=1, **sizes)
     config.pad_token_id = config.eos_token_id = PAD
@@ -113,7 +113,7 @@ def tiny_model(folder, vocabulary):
 
 
 class Asynchronous:
-    """AsyncGRPOTrainer: its own data loader packs what the example's worker was given."""
+    """AsyncGRPOTrainer: its own data loader packs the rows of the example's worker."""
 
     def __init__(self, folder, tokenizer, nothing, lines, config):
         self.worker = RolloutWorker(None, 1, len(lines), PAD)
@@ -129,7 +129,7 @@ class Asynchronous:
 
 
 class Synchronous:
-    """GRPOTrainer: what its generation would have come to."""
+    """GRPOTrainer: gets the result that its generation would have had."""
 
     def __init__(self, folder, tokenizer, nothing, lines, config):
         args = GRPOConfig(output_dir=folder, bf16=False, use_cpu=True, report_to=[], num_generations=2, **config)

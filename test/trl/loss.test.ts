@@ -1,7 +1,7 @@
 /**
- * One scored batch of a real run, of which TRL's own trainers and the reference trainer compute loss and gradient: the
- * same numbers to 1e-6. The weights are others than those that sampled it, so that ratios are cut on both sides. Every
- * test is skipped where there is no Python.
+ * TRL's own trainers and the reference trainer compute loss and gradient of one scored batch of a real run: the numbers
+ * agree to 1e-6. The weights differ from those that sampled it, so that ratios are clipped on both sides. Every test is
+ * skipped without Python.
  */
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -24,12 +24,12 @@ import { pythonVenv, run } from "../python/python-venv.ts";
 
 const EXAMPLE = resolve(import.meta.dirname, "../../examples/trainers/trl");
 const EXACT = 1e-6;
-/** Of dr_grpo: what it divides by, whatever a batch holds. */
+/** For dr_grpo: the fixed divisor, whatever the batch. */
 const LONGEST = 70;
 const CLIPPED = { epsilon: 0.2, epsilon_high: 0.28 };
 const UNCLIPPED = { epsilon: 1e9, epsilon_high: 1e9 };
 
-/** How much each token counts: alike (1 over all that train), alike in its row and each row alike, or by a constant. */
+/** The weight of each token: equal over all trainable tokens, equal within a row with equal rows, or a constant. */
 type Share = "token" | "row" | "constant";
 const SAME = [
   { loss: "ppo_clip", share: "token", trainer: "AsyncGRPOTrainer", config: CLIPPED },
@@ -51,7 +51,7 @@ const Answer = z.array(
   z.object({
     loss: z.number(),
     metrics: z.record(z.string(), z.number()),
-    /** By the logprob of each token of each row but its first. */
+    /** One gradient for the logprob of each token of each row except its first. */
     gradients: z.array(z.array(z.number())),
   }),
 );
@@ -82,7 +82,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** As the reference trainer reads it (`samples`), and as TRL does. */
+/** The batch in the form of the reference trainer (`samples`), and in TRL's form. */
 async function scoredBatch(): Promise<string> {
   platform = await bootPlatform({ directory: null, port: testPort(31), say: () => undefined });
   const options = { baseUrl: platform.url, apiKey: platform.key };
@@ -102,7 +102,7 @@ async function scoredBatch(): Promise<string> {
   return await new Response(body).text();
 }
 
-/** The logits behind each of its tokens but the last. */
+/** The logits after each of its tokens except the last. */
 function scoresOf(sample: TrainingSample): Float32Array {
   const [batch] = layOut([sample], 1);
   if (batch === undefined) throw new RangeError("a sample has no row");
@@ -120,7 +120,7 @@ function shared(share: Share): { readonly rows: readonly TrainingSample[]; reado
   return { rows, weight: 1 / samples.length };
 }
 
-/** Each way in which a token's ratio and the sign of its credit come together. */
+/** Every combination of a token's ratio and the sign of its credit. */
 function waysOf(batches: readonly RowBatch[], facts: readonly TokenFacts[]): ReadonlySet<string> {
   const ways = new Set<string>();
   for (const [at, { weights: shares, logprobs, advantages }] of batches.entries()) {
@@ -133,7 +133,7 @@ function waysOf(batches: readonly RowBatch[], facts: readonly TokenFacts[]): Rea
   return ways;
 }
 
-/** By the bounds of ppo_clip. */
+/** The class of a ratio by the bounds of ppo_clip. */
 function sizeOf(ratio: number): string {
   if (ratio > 1.28) return "high";
   return ratio < 0.8 ? "low" : "within";
@@ -145,7 +145,7 @@ function most(values: Iterable<number>): number {
   return most;
 }
 
-test("the batch has rows of many lengths, what the task said in between, and ratios on all sides of every bound", async ({
+test("the batch has rows of many lengths, tool results in between, and ratios on all sides of every bound", async ({
   skip,
 }) => {
   if (answers === null) return skip();
@@ -163,7 +163,7 @@ test("the batch has rows of many lengths, what the task said in between, and rat
 });
 
 test.for(SAME.map((same, at) => ({ ...same, at })))(
-  "$loss, weighed by $share, has the loss and the gradient of TRL's $trainer with $config",
+  "$loss, weighted by $share, has the loss and the gradient of TRL's $trainer with $config",
   async ({ loss, share, at }, { skip }) => {
     const trl = answers?.[at] ?? skip();
     const { rows, weight } = shared(share);
@@ -172,7 +172,7 @@ test.for(SAME.map((same, at) => ({ ...same, at })))(
     expect(Math.abs(ours.loss)).toBeGreaterThan(100 * EXACT);
     expect(Math.abs(ours.loss - trl.loss)).toBeLessThan(EXACT);
 
-    // TRL's, by logprobs, on to the weights by the logprobs' own.
+    // TRL's gradient by logprobs, multiplied by the logprobs' gradient by weights.
     const theirs = await new GradientOf(crossEntropy).at(weights, layOut(carriedBy(trl.gradients), 1));
     expect(most(ours.vector)).toBeGreaterThan(1000 * EXACT);
     expect(most(ours.vector.map((value, at) => value - (theirs.vector[at] ?? 0)))).toBeLessThan(EXACT);

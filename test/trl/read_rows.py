@@ -3,9 +3,9 @@
     python read_rows.py LOADER.py SFT.jsonl DPO.jsonl STEPS TEMPLATES TRAINED
 
 LOADER.py is the page's own code: it defines load(path, columns). TEMPLATES are names of templates TRL ships for the
-models it knows, and TRAINED those of them to train with, by commas. Prints one JSON object: by template the rendered
-text of every row or its error, and what two trainers did.
-The model is tiny and random, its tokenizer is made here of the rows' own bytes: nothing is downloaded.
+models it supports, and TRAINED those of them to train with, separated by commas. Prints one JSON object: by template
+the rendered text of every row or its error, and the results of two trainers.
+The model is tiny and random, its tokenizer is made here from the rows' own bytes: nothing is downloaded.
 """
 
 import json
@@ -46,7 +46,7 @@ def tokenizer_of(texts):
 
 
 def tiny_model(tokenizer, folder):
-    """From a folder, where a trainer finds it again to have a reference model."""
+    """Loaded from a folder, because a trainer loads it again as the reference model."""
     torch.manual_seed(7)
     config = Qwen2Config(
         vocab_size=len(tokenizer),
@@ -68,7 +68,7 @@ def rendered(tokenizer, conversations):
     for messages, tools in conversations:
         try:
             texts.append({"text": tokenizer.apply_chat_template(messages, tools=tools, tokenize=False)})
-        except Exception as error:  # what a template raises is what the test is about
+        except Exception as error:  # the test is about the errors of templates
             texts.append({"error": f"{type(error).__name__}: {error}"})
     return texts
 
@@ -101,7 +101,7 @@ def trained(trainer_class, config_class, dataset, tokenizer, steps):
 
 
 def called(path):
-    """The arguments of the first call of each line, read by nothing but Python's JSON."""
+    """The arguments of the first call of each line, read only with Python's JSON."""
     calls = []
     for line in Path(path).read_text().splitlines():
         said = [message for message in json.loads(line)["messages"] if message.get("tool_calls")]

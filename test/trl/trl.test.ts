@@ -1,6 +1,6 @@
 /**
- * Rows that a real run leaves, read by the code of docs/training-data.md, rendered through the chat templates TRL ships and
- * trained on by its own SFTTrainer and DPOTrainer. Every test is skipped where there is no Python.
+ * Rows of a real run, read by the code of docs/training-data.md, rendered through the chat templates that TRL ships and
+ * trained on by its own SFTTrainer and DPOTrainer. Every test is skipped without Python.
  */
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -29,20 +29,20 @@ const Course = z.object({
 const Answer = z.object({
   sft: z.array(z.record(z.string(), z.unknown())),
   dpo: z.array(z.record(z.string(), z.unknown())),
-  /** Of the call in each row of the file: Python's own JSON of it, and the object. */
+  /** The arguments of the call in each row of the file: Python's own JSON of them, and the object. */
   arguments: z.array(z.object({ json: z.string(), object: z.record(z.string(), z.unknown()) })),
   rendered: z.record(z.string(), z.array(Rendered)),
   trained: z.record(z.string(), z.object({ sft: Course, dpo: Course })),
 });
 
-/** What the model calls, by what it was called before: names, keys and types that differ from row to row. */
+/** The model's next call, by its previous one: names, keys and types that differ from row to row. */
 const CALLS: readonly object[] = [
   { a: 2, b: 3 },
   { a: "2", b: 3.5 },
   { city: "Zürich \u{1f600}", when: "2024-01-01", deep: { list: [1, "2", null], none: null } },
   {},
 ];
-/** Chat templates TRL ships, by its names; those that write a call's arguments as one JSON object. */
+/** Chat templates that TRL ships, by its names; those that write a call's arguments as one JSON object. */
 const AS_JSON = new Set(["qwen2_5", "qwen3", "qwen3_instruct_2507", "llama3_1", "llama3_2", "gptoss"]);
 const TEMPLATES = [...AS_JSON, "qwen3_5_think", "glm4moe", "gemma4_v5", "nemotron_3_nano"];
 const TRAINED = ["qwen2_5", "qwen3_5_think", "llama3_1", "gptoss"];
@@ -77,7 +77,7 @@ afterAll(async () => {
 let calls = 0;
 const callsOf = new Map<string, number>();
 
-/** One call, and then an answer that is right after every other call of the same question: so each has pairs. */
+/** One call, and then an answer that is right for every second call of the same question, so that each has pairs. */
 function reply({ messages }: ModelRequest): Reply {
   const called = messages.find(({ role }) => role === "tool")?.tool_call_id;
   if (called !== undefined) return Number(called) % 2 === 0 ? solution(messages) : "I do not know.";
@@ -92,7 +92,7 @@ function reply({ messages }: ModelRequest): Reply {
   };
 }
 
-/** Of a question like "What is 4 * 5 + 4?". */
+/** For a question like "What is 4 * 5 + 4?". */
 function solution(messages: ModelRequest["messages"]): string {
   const [a = 0, b = 0] = (textOf(messages[0]).match(/\d+/g) ?? []).map(Number);
   return `It is ${a * b + a}.`;
@@ -119,7 +119,7 @@ function written(name: string, lines: readonly object[]): string {
   return file;
 }
 
-/** Skips where there is no Python; where the suite could not be set up, no test runs. */
+/** Skips without Python; if the suite's set-up failed, no test runs. */
 function answered(skip: () => never): z.infer<typeof Answer> {
   return answer ?? skip();
 }
@@ -135,14 +135,14 @@ test("the page's code reads every message and every tool as it was exported", ({
   expect(dpo).toEqual(halves);
 });
 
-test.for(TEMPLATES)("%s renders what was sent, all of it, nothing else, and encoded once", (name, { skip }) => {
+test.for(TEMPLATES)("%s renders all that was sent, nothing else, and encoded once", (name, { skip }) => {
   const { rendered, arguments: sent } = answered(skip);
   const texts = rendered[name] ?? [];
   expect(texts.length).toBe(rows.sft.length);
   for (const [at, { text = "", error }] of texts.entries()) {
     expect(error, `row ${at}`).toBeUndefined();
     const { json, object } = sent[at] ?? { json: "none", object: {} };
-    // Where an object was encoded twice its quotes are escaped.
+    // An object that was encoded twice has escaped quotes.
     expect(text).not.toContain('{\\"');
     for (const key of Object.keys(object)) expect(text, `row ${at}`).toContain(key);
     expect(text.includes("Zürich"), `row ${at}`).toBe("city" in object);

@@ -1,4 +1,4 @@
-/** `vllm serve` on loopback, by the start line of docs/vllm.md, and what a CPU needs beside it. */
+/** Starts `vllm serve` on loopback, with the start line of docs/vllm.md and the flags that a CPU needs in addition. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -16,25 +16,25 @@ const ENVIRONMENT = {
   OMP_NUM_THREADS: "2",
   HF_HUB_OFFLINE: "1",
 };
-/** Asked for by everything under /v1. */
+/** Required by every route under /v1. */
 export const KEY = "sk-suite";
 const FLAGS = [
   ...["--served-model-name", "tiny", "--host", "127.0.0.1", "--max-model-len", "1024"],
   ...["--dtype", "float32", "--enforce-eager", "--max-num-seqs", "32"],
   ...["--enable-auto-tool-choice", "--tool-call-parser", "hermes", "--api-key", KEY],
 ];
-/** The one that training cannot do without. */
+/** The flag without which training is impossible. */
 export const PROCESSED = ["--logprobs-mode", "processed_logprobs"];
 
 export interface Engine {
   /** Without /v1. */
   readonly url: string;
   readonly version: string;
-  /** Resolves when it is gone. */
+  /** Resolves when it has ended. */
   stop(): Promise<void>;
 }
 
-/** Resolves when it answers; throws with its last words when it ends instead. */
+/** Resolves when it answers; throws with its last output if it ends instead. */
 export async function startEngine({ bin, model }: Vllm, port: number, flags: readonly string[]): Promise<Engine> {
   const args = ["serve", model, ...FLAGS, "--port", String(port), ...flags];
   const child = spawn(join(bin, "vllm"), args, {
@@ -71,8 +71,8 @@ export async function startEngine({ bin, model }: Vllm, port: number, flags: rea
 }
 
 /**
- * It answers /health at once, and its first completion after more seconds than a probe waits on a busy machine: so that
- * one asks for all that a probe does.
+ * It answers /health at once, but on a busy machine its first completion takes longer than a probe waits: so this sends
+ * a completion with everything that a probe requests.
  */
 async function firstCompletion(url: string): Promise<void> {
   const messages = [{ role: "user", content: "Count on from 1." }];
@@ -85,7 +85,7 @@ async function firstCompletion(url: string): Promise<void> {
   if (!reply.ok) throw new Error(`its first completion: ${reply.status} ${await reply.text()}`);
 }
 
-/** Null where nobody listens yet. */
+/** Null if nothing listens yet. */
 async function answer(url: string): Promise<string | null> {
   try {
     const reply = await fetch(url);

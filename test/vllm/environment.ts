@@ -1,4 +1,4 @@
-/** Three ways to play, of which the model beside it knows a little: one answer, several turns, tools. */
+/** Three ways to play, each a little within the model's skill: one answer, several turns, tools. */
 import {
   dataset,
   defineEnvironment,
@@ -38,7 +38,7 @@ const sums = dataset(Task, (_index, random) => {
   return { question: `What is ${a} and ${b}?`, answer: String(a + b) };
 });
 
-/** Seldom the same for two replies, so that nearly every group has something to train. */
+/** Seldom the same for two replies, so that nearly every group has something to train on. */
 const rubric = {
   rewards: {
     digits: ({ completion }: { readonly completion: Messages }) => {

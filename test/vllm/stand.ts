@@ -1,4 +1,4 @@
-/** What the suite stands on: the platform with an environment of its own, a trainer that judges, and runs between them. */
+/** Shared parts of the suite: the platform with its own environment, a trainer that checks, and runs between them. */
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { EndpointView } from "../../src/contract/endpoint.ts";
@@ -12,18 +12,18 @@ import { Judge, type Judged } from "./judge.ts";
 
 const ENVIRONMENT = join(import.meta.dirname, "environment.ts");
 
-/** The length of a step: enough for another version's keys and values to show. */
+/** The size of a step: large enough that another version's keys and values show. */
 const LEARNING_RATE = 0.2;
 
-/** One setting that is held. */
+/** One setting that is tested. */
 export interface Held {
-  /** As the table names it. */
+  /** Its name in the table. */
   readonly name: string;
   readonly play: "once" | "turns" | "tools";
   readonly temperature: number;
   /** The engine whose weights change; without /v1. */
   readonly engine: string;
-  /** By name. */
+  /** The endpoint's name. */
   readonly endpoint: string;
   readonly steps?: number;
   readonly reset_after?: number;
@@ -76,12 +76,12 @@ export class Stand {
     return this.#platform.url;
   }
 
-  /** Probed as it is added. */
+  /** Probed when it is added. */
   attach(name: string, url: string): Promise<EndpointView> {
     return this.client.endpoints.create({ name, base_url: `${url}/v1`, api_key: KEY });
   }
 
-  /** A training run to its end, from the first weights on; what was found goes into the table. */
+  /** Plays a training run to its end, from the first weights on; adds the findings to the table. */
   async train({ name, play, temperature, endpoint, steps = 2, ...rest }: Held): Promise<Finding> {
     const { engine, keep_prefix_cache = false } = rest;
     const serving = { engine, weights: this.#vllm.model, keep_prefix_cache };
@@ -101,7 +101,7 @@ export class Stand {
     return finding;
   }
 
-  /** What a training run asks for here: one version ahead of nothing, so that each batch has lag 0. */
+  /** The request of a training run here: it is never ahead, so that each batch has lag 0. */
   request({ play, temperature, endpoint, steps = 2 }: Pick<Held, "play" | "temperature" | "endpoint" | "steps">) {
     return {
       kind: "training" as const,
@@ -109,7 +109,7 @@ export class Stand {
       environment_args: { play },
       model: "tiny",
       endpoint,
-      // With a seed, so that one machine samples the same again.
+      // With a seed, so that the same machine samples the same again.
       sampling: { temperature, max_tokens: 48, seed: 0 },
       ...{ group_size: 4, batch_size: { rollouts: 16 }, max_steps: steps },
       ...{ lead: 0, max_off_policy_steps: 0 },

@@ -1,5 +1,5 @@
 """
-A trainer by the contract of docs/training.md that judges what it is given: `python trainer.py`.
+A trainer with the protocol of docs/training.md that checks its batches: `python trainer.py`.
 
 It reads an assignment from each line of stdin and writes one line for it, `{"ok": …}` or `{"error": …}`:
 
@@ -7,12 +7,12 @@ It reads an assignment from each line of stdin and writes one line for it, `{"ok
   {"do": "train", "engine", "weights", "url", "run", "token", "folder", "learning_rate", "reset_after"}
                                                 a training run to its end; ok is a list, an entry for each batch
 
-Of each batch it recomputes every trainable token's logprob with Hugging Face's model and the weights of the version the
-batch trains, and says how far the ratio exp(recomputed - sampled) is from 1. Then it makes a step by the batch's
-advantages, writes the weights to a folder of their version, has the engine load them and reports them.
+For each batch it recomputes every trainable token's logprob with Hugging Face's model and the weights of the version
+that the batch trains, and reports how far the ratio exp(recomputed - sampled) is from 1. Then it makes a step by the
+batch's advantages, writes the weights to a folder of their version, has the engine load them and reports them.
 
 `reset_after`: the batch after which it goes back to version 0, once, and learns at half the rate from there on.
-`keep_prefix_cache`: the engine is not told to forget what older weights computed.
+`keep_prefix_cache`: the engine's cache of what older weights computed is not reset.
 """
 
 import copy
@@ -34,7 +34,7 @@ ME = {"trainer_id": "suite", "kind": "test/vllm", "protocol": "rl.batch/1"}
 
 
 def request(url, body=None, token=None, timeout=120):
-    """Status and bytes; throws where nobody answers."""
+    """Status and bytes; throws if there is no answer."""
     data = None if body is None else json.dumps(body).encode()
     headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {token}"} if token else {})
     method = "GET" if body is None else "POST"
@@ -48,8 +48,8 @@ def request(url, body=None, token=None, timeout=120):
 
 def serve(engine, weights, keep_prefix_cache=False, loaded=None, **_):
     """
-    Other weights for the engine, between two requests, as docs/vllm.md says. `loaded` is called before any is taken
-    again.
+    Loads other weights into the engine, between two requests, as docs/vllm.md describes. `loaded` is called before the
+    engine takes requests again.
     """
     reload = {"method": "reload_weights", "kwargs": {"weights_path": weights}}
     calls = [("pause?mode=wait", {}), ("collective_rpc", reload), ("reset_prefix_cache", {}), ("resume", {})]
@@ -65,7 +65,7 @@ def serve(engine, weights, keep_prefix_cache=False, loaded=None, **_):
 
 
 class Contract:
-    """The run's side of docs/training.md. Every refusal is thrown."""
+    """A client of the run's routes in docs/training.md. Every refusal is thrown."""
 
     def __init__(self, url, run, token):
         self.root, self.run, self.token = f"{url}/v1", f"runs/{run}", token
@@ -82,7 +82,7 @@ class Contract:
         self.epoch = registered["epoch"]
 
     def lease(self, step):
-        """Lease and manifest of the batch of this step; None: the run has ended."""
+        """Lease and manifest of the batch of this step; None if the run has ended."""
         asked = {"trainer_id": ME["trainer_id"], "epoch": self.epoch, "want_step": step, "max_wait_s": 30}
         while True:
             status, reply = request(f"{self.root}/{self.run}/trainer/lease", asked, self.token)
@@ -120,7 +120,7 @@ class Contract:
 
 
 def logprobs_of(model, row):
-    """Of the row's trainable tokens, given what stands before each, at the temperature they were sampled at."""
+    """The logprobs of the row's trainable tokens, given the tokens before each, at their sampling temperature."""
     ids = torch.tensor(row["token_ids"])
     trained = torch.tensor(row["mask"]).nonzero().flatten()
     logits = model(ids[None]).logits[0, trained - 1] / row["temperature"]
@@ -128,7 +128,7 @@ def logprobs_of(model, row):
 
 
 def turns_of(row):
-    """Of each turn the ids that stand between what was sampled before it and what was sampled in it."""
+    """For each turn, the ids between the tokens sampled before it and those sampled in it."""
     given = []
     for id, sampled in zip(row["token_ids"], row["mask"]):
         if sampled and given:
@@ -139,7 +139,7 @@ def turns_of(row):
 def judge(model, rows, manifest, tool):
     """
     How far the ratios are from 1, and over how many tokens; turns are spans of sampled tokens. `tool`: the ids that
-    begin what a tool answered. In 64-bit floats, so that what rounding there is is the engine's.
+    begin a tool's result. In 64-bit floats, so that all rounding is the engine's.
     """
     exact = copy.deepcopy(model).double()
     apart, turns = [], [given for row in rows for given in turns_of(row)]
@@ -163,7 +163,7 @@ def judge(model, rows, manifest, tool):
 
 
 def step(model, rows, advantages, learning_rate):
-    """Down the policy's gradient, by a step of the length `learning_rate` in the space of the weights."""
+    """Follows the policy gradient, with a step of the length `learning_rate` in the space of the weights."""
     model.zero_grad()
     for row in rows:
         (-advantages[row["sample_id"]] * logprobs_of(model, row)[0].sum()).backward()

@@ -1,6 +1,6 @@
 /**
- * TRL's AsyncGRPOTrainer by examples/trainers/trl, on a fleet that has a real vLLM load each step's weights from a
- * path. A second run on the same engine follows, whose weights are those that the first one left.
+ * TRL's AsyncGRPOTrainer with examples/trainers/trl, on a fleet in which a real vLLM loads each step's weights from a
+ * path. A second run follows on the same engine, which has the weights that the first one left.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -38,7 +38,7 @@ describe.skipIf(vllm === null)("TRL on a fleet of a real vLLM", () => {
     await engine?.stop();
   });
 
-  /** What TRL said of each step of a run, none of whose rollouts came to nothing. */
+  /** TRL's report of each step of a run in which no rollout failed. */
   async function train(fleet: string, { model, folder }: Vllm): Promise<readonly Step[]> {
     const { endpoint: _, ...request } = stand.request({ play: "once", temperature: 1, endpoint: "", steps: STEPS });
     const { id, trainer } = await stand.client.runs.create({ ...request, fleet, lead: 1, max_off_policy_steps: 2 });
@@ -71,7 +71,7 @@ describe.skipIf(vllm === null)("TRL on a fleet of a real vLLM", () => {
     return failures;
   }
 
-  test("its first step has ratio 1 and KL 0, and so has that of a run that finds other weights on the engine", async ({
+  test("its first step has ratio 1 and KL 0, and so has a run that starts with other weights on the engine", async ({
     skip,
   }) => {
     if (vllm === null || python === null) return skip();
@@ -83,7 +83,7 @@ describe.skipIf(vllm === null)("TRL on a fleet of a real vLLM", () => {
       const [first] = steps;
       expect(Math.abs((first?.ratio ?? 0) - 1)).toBeLessThan(1e-5);
       expect(Math.abs(first?.kl ?? 1)).toBeLessThan(1e-6);
-      // Asked anew: how fast it answered when it was attached tells of the machine.
+      // Probed again: the speed of its answer when it was attached depends on the machine.
       const { capabilities } = await stand.client.fleets.replicas.probe(name, "cpu-0");
       expect(capabilities).toMatchObject({ error: null, exactness: { refused: null } });
     }

@@ -1,9 +1,10 @@
 /**
- * The contract of training held against a real vLLM. The judge is another implementation of the same model: at lag 0 it must
- * compute, for every token that trains, the logprob that was sent with it. Then each setting that this rests on is broken in
- * turn, by a proxy before the engine or by the engine's flags, and the same check must notice.
+ * Tests the training protocol with a real vLLM. Another implementation of the same model checks it: at lag 0 it must
+ * compute, for every trainable token, the logprob that was sent with it. Then each setting that this depends on is
+ * broken in turn, by a proxy in front of the engine or by the engine's flags, and the same check must detect it.
  *
- * The engine keeps the model's own generation config, which asks for a penalty and a cut distribution: the harder case.
+ * The engine keeps the model's own generation config, which sets a penalty and a truncated distribution: the harder
+ * case.
  */
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { freePort } from "../../src/local/ports.ts";
@@ -12,7 +13,10 @@ import { type Engine, KEY, PROCESSED, startEngine } from "./engine.ts";
 import { type Body, type RewritingProxy, startProxy } from "./proxy.ts";
 import { type Finding, type Held, Stand, table } from "./stand.ts";
 
-/** What float32 leaves apart with nothing wrong (docs/vllm.md); whatever is broken here is off by a fifth or more. */
+/**
+ * The difference that float32 causes without any fault (docs/vllm.md); everything broken here is off by a fifth or
+ * more.
+ */
 const EXACT = 2e-5;
 const vllm = inject("vllm");
 
@@ -34,11 +38,11 @@ describe.skipIf(vllm === null)("with a real vLLM", () => {
     await engine.stop();
   });
 
-  /** Nothing in between. */
+  /** Without a proxy. */
   const direct = (held: Omit<Held, "engine" | "endpoint">) =>
     stand.train({ ...held, engine: engine.url, endpoint: "direct" });
 
-  /** What a rollout's turn is asked with goes through `rewrite`; the probe of the run sees the engine as it is. */
+  /** `rewrite` changes the requests of a rollout's turns; the run's probe sees the engine unchanged. */
   async function broken(held: Omit<Held, "engine" | "endpoint">, rewrite: (body: Body) => Body): Promise<Finding> {
     proxy.leadTo(engine.url, (body) => (isTurn(body) ? rewrite(body) : body));
     const finding = await stand.train({ ...held, engine: engine.url, endpoint: "proxied" });
@@ -56,7 +60,7 @@ describe.skipIf(vllm === null)("with a real vLLM", () => {
     });
   });
 
-  test("so it is after a reset to an older version, whose numbers name other weights from then on", async () => {
+  test("also after a reset to an older version, whose numbers name other weights from then on", async () => {
     const name = "tools, T = 1, reset to version 0 after 2";
     const held = { play: "tools", temperature: 1, steps: 3, reset_after: 2 } as const;
     const finding = await direct({ name, ...held });
@@ -82,7 +86,7 @@ describe.skipIf(vllm === null)("with a real vLLM", () => {
     keep_prefix_cache: true,
   } as const;
 
-  test("the salt alone keeps weights apart where the prefix cache is never reset", async () => {
+  test("the salt alone keeps weights apart if the prefix cache is never reset", async () => {
     const name = "the same, prefix cache kept";
     expectExact(await direct({ name, ...kept }), 5);
   });
@@ -94,7 +98,7 @@ describe.skipIf(vllm === null)("with a real vLLM", () => {
     expect(proxy.rewritten).toBe(0);
   });
 
-  test("strict tools are noticed", async () => {
+  test("strict tools are detected", async () => {
     const name = "broken: tools sent as strict";
     const finding = await broken({ name, play: "tools", temperature: 1 }, (body) => ({
       ...body,
@@ -106,7 +110,7 @@ describe.skipIf(vllm === null)("with a real vLLM", () => {
     expectWrong(finding);
   });
 
-  test("penalties that are not sent are noticed", async () => {
+  test("penalties that are not sent are detected", async () => {
     const name = "broken: penalties not sent";
     const finding = await broken(
       { name, play: "once", temperature: 1 },
@@ -115,13 +119,13 @@ describe.skipIf(vllm === null)("with a real vLLM", () => {
     expectWrong(finding);
   });
 
-  test("a distribution that the server cuts is noticed", async () => {
+  test("a distribution that the server truncates is detected", async () => {
     const name = "broken: top_p, top_k, min_p not sent";
     const finding = await broken({ name, play: "once", temperature: 1 }, without("top_p", "top_k", "min_p"));
     expectWrong(finding);
   });
 
-  test("a salt that is the bare version is noticed", async () => {
+  test("a salt that is only the version is detected", async () => {
     const name = "broken: salt is the bare version, cache kept";
     const finding = await broken({ name, ...kept }, (body) => ({
       ...body,
@@ -130,12 +134,12 @@ describe.skipIf(vllm === null)("with a real vLLM", () => {
     expectWrong(finding);
   });
 
-  test("an absent salt is noticed", async () => {
+  test("an absent salt is detected", async () => {
     const name = "broken: no salt, cache kept";
     expectWrong(await broken({ name, ...kept }, without("cache_salt")));
   });
 
-  test("the key guards what is asked of the model, and not what changes its weights", async () => {
+  test("the key is required for requests to the model, and not for those that change its weights", async () => {
     const status = async (path: string, method = "GET") => (await fetch(engine.url + path, { method })).status;
     expect(await status("/v1/models")).toBe(401);
     expect(await status("/is_paused")).toBe(200);
@@ -145,7 +149,7 @@ describe.skipIf(vllm === null)("with a real vLLM", () => {
     expect((await fetch(`${engine.url}/v1/models`, asked)).status).toBe(200);
   });
 
-  test("the probe proves what can be proven of it", async () => {
+  test("the probe proves everything that can be proven", async () => {
     const { capabilities } = await stand.client.endpoints.get("direct");
     expect(capabilities).toMatchObject({ probed_model: "tiny", tools: true, error: null });
     expect(capabilities?.exactness).toEqual({
@@ -157,7 +161,7 @@ describe.skipIf(vllm === null)("with a real vLLM", () => {
     });
   });
 
-  test("a server that takes no notice of penalties is refused, with the flag to start it with", async () => {
+  test("a server that ignores penalties is refused, with the flag to start it with", async () => {
     proxy.leadTo(engine.url, without("repetition_penalty"));
     await expectRefused("proxied", "--generation-config vllm");
   });
@@ -174,7 +178,7 @@ describe.skipIf(vllm === null)("with a real vLLM", () => {
       await expectRefused("raw", "--logprobs-mode processed_logprobs");
     });
 
-    test("a run whose probe was blinded is noticed", async () => {
+    test("a run whose probe was deceived is detected", async () => {
       proxy.leadTo(engine.url, (body) => (isTurn(body) ? body : without("top_logprobs")(body)));
       const held = { play: "once", temperature: 0.7, engine: engine.url } as const;
       const name = "broken: raw logprobs, T = 0.7";
@@ -182,7 +186,7 @@ describe.skipIf(vllm === null)("with a real vLLM", () => {
     });
   });
 
-  /** Nothing is played. */
+  /** No rollout is played. */
   async function expectRefused(endpoint: string, words: string): Promise<void> {
     const asked = stand.request({ play: "once", temperature: 0.7, endpoint });
     await expect(stand.client.runs.create(asked)).rejects.toMatchObject({
@@ -192,7 +196,7 @@ describe.skipIf(vllm === null)("with a real vLLM", () => {
   }
 });
 
-/** By its salt, which names a run. */
+/** Recognised by its salt, which names a run. */
 function isTurn({ cache_salt }: Body): boolean {
   return String(cache_salt).startsWith("run_");
 }

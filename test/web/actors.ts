@@ -1,17 +1,19 @@
-/** Who answers on the stage: a policy and a judge, by the names of models; and one whose every text is an attack. */
+/**
+ * The model servers of the suite: a policy and a judge, selected by model name; and one whose every text is an attack.
+ */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { textOf } from "../../src/contract/messages.ts";
 
 import { type Answer, type ModelRequest, startScriptedModel } from "../fakes/scripted-model.ts";
 
-/** Tasks of which one model knows the answer and the other one does not. */
+/** Tasks for which one model has the answer and the other does not. */
 export const TASKS = Array.from({ length: 24 }, (_, at) => ({
   question: `What is item ${at}?`,
   answer: `answer ${at}`,
 }));
 
-/** `old` knows the even items, `new` those that three divides; item 23 is refused to both. */
+/** `old` has the answers of the even items, `new` of those divisible by three; item 23 is refused for both. */
 function replyOf({ model, messages }: ModelRequest): Answer {
   const asked = textOf(messages.findLast(({ role }) => role === "user"));
   if (model === "judge") return verdictOn(asked);
@@ -36,7 +38,7 @@ export const ATTACK = [
 ];
 export const MEGABYTE = 1_000_000;
 
-/** Answers with the attack, a line of a megabyte, and bytes that are no UTF-8. */
+/** Answers with the attack, a line of a megabyte, and bytes that are not UTF-8. */
 export async function startAttacker(): Promise<{ readonly url: string; stop(): void }> {
   const server = createServer((request, response) => {
     request.resume().once("end", () => {

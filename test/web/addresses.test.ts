@@ -1,4 +1,4 @@
-/** What a browser that opens an address gets, over a real socket. */
+/** What a browser gets for a URL, over a real socket. */
 import { expect, test } from "vitest";
 import { PAGES } from "../../src/contract/pages.ts";
 import { stage } from "./tabs.ts";
@@ -14,7 +14,7 @@ async function opened(path: string) {
   return { status: reply.status, type: reply.headers.get("content-type") ?? "", headers: reply.headers, body };
 }
 
-test("every page's path is the same page, under a policy that lets in nothing from elsewhere", async () => {
+test("every page's path returns the same page, with a policy that blocks content from other sites", async () => {
   const [first = "", ...others] = await Promise.all(
     PAGES.map(async (path) => {
       const { status, type, headers, body } = await opened(path.replaceAll(/:\w+/g, "some-id"));
@@ -42,7 +42,7 @@ test.each([
   expect([reply.status, reply.type.slice(0, type.length)]).toEqual([status, type]);
 });
 
-test("a file that the page names is there as what it is", async () => {
+test("a file that the page names exists with the right type", async () => {
   const { body } = await opened("/");
   const [, script = ""] = /src="(\/assets\/[^"]+\.js)"/.exec(body) ?? [];
   const { status, type, headers } = await opened(script);

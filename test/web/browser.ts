@@ -1,15 +1,15 @@
-/** A browser of the tests' own, and pages of it that note whatever a person would not be shown. */
+/** The tests' own browser, whose pages record errors that a person would not see. */
 import { existsSync } from "node:fs";
 import chromium from "@sparticuz/chromium";
 import { type Browser, type BrowserContext, type Locator, type Page, chromium as playwright } from "playwright-core";
 import { RollcallClient } from "../../src/sdk/client.ts";
 
-/** Flags for machines that cannot start a second process: here each tab has one, as with everybody. */
+/** Flags for machines that cannot start a second process: here each tab has its own process, as for users. */
 const NOT_HERE = /^--(single-process|no-zygote|disable-web-security|disable-site-isolation-trials)/;
 
 /**
- * Chromium comes with the development dependencies, for Linux on x64; elsewhere it is the Chrome that is installed. Throws
- * with what to install where there is none, or the system lacks a library.
+ * Chromium comes with the development dependencies, for Linux on x64; elsewhere the installed Chrome is used. Throws a
+ * message with what to install if there is none, or if the system lacks a library.
  */
 export async function launchBrowser(): Promise<Browser> {
   if (process.platform !== "linux" || process.arch !== "x64") {
@@ -36,10 +36,10 @@ interface Setting {
   readonly scheme?: "light" | "dark";
 }
 
-/** A tab, and what went wrong in it: errors of its programs and its console, refusals by the policy, dialogs, requests. */
+/** A tab, and its errors: of its scripts and console, policy violations, dialogs, requests. */
 export interface WatchedPage {
   readonly page: Page;
-  /** Empty where everything went well. */
+  /** Empty without errors. */
   readonly wrong: readonly string[];
   close(): Promise<void>;
 }
@@ -50,7 +50,7 @@ export async function openTab(browser: Browser, origin: string, setting: Setting
 }
 
 function newContext(browser: Browser, { width = 1280, height = 900, scheme = "light" }: Setting) {
-  // The charts ask for a language that exists, and Chromium has none here by itself.
+  // The charts need an existing locale, and this Chromium has none by default.
   return browser.newContext({ viewport: { width, height }, colorScheme: scheme, locale: "en-US" });
 }
 
@@ -58,7 +58,7 @@ async function watched(context: BrowserContext, origin: string): Promise<Watched
   const page = await context.newPage();
   const wrong: string[] = [];
   page.on("console", (message) => {
-    // Whoever is about to sign in asks first who they are, and is nobody.
+    // The sign-in page first requests the current user, and gets 401.
     const isNobody = page.url().includes("/sign-in") && message.text().includes("401");
     if (["error", "warning"].includes(message.type()) && !isNobody) wrong.push(`console: ${message.text()}`);
   });
@@ -75,7 +75,7 @@ async function watched(context: BrowserContext, origin: string): Promise<Watched
   return { page, wrong, close: () => context.close() };
 }
 
-/** A tab that is signed in by a code that is good once, as `rollcall view` signs a person in; then at the path. */
+/** A tab that is signed in with a one-time code, as `rollcall view` does, and then opens the path. */
 export async function signIn(
   browser: Browser,
   platform: { readonly url: string; readonly key: string },
@@ -90,7 +90,7 @@ export async function signIn(
   return tab;
 }
 
-/** The value of an expression in the page, as its developer's tools would say: the page's policy refuses scripts of others. */
+/** The value of an expression in the page, through the developer tools: the page's policy refuses other scripts. */
 export async function inPage(page: Page, expression: string): Promise<unknown> {
   const tools = await page.context().newCDPSession(page);
   try {
@@ -103,7 +103,7 @@ export async function inPage(page: Page, expression: string): Promise<unknown> {
   }
 }
 
-/** What a person reads there, once it is there. */
+/** The visible text, once it is there. */
 export async function textOf(place: Locator): Promise<string> {
   await place.first().waitFor();
   return (await place.allInnerTexts()).join("\n");

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { rolloutCutText, turnCutText } from "../../src/web/components/cut-off.ts";
 
-test("a truncated rollout says what was cut: itself, by a stop that cuts, or else an answer in it", () => {
+test("a truncated rollout says what was truncated: itself, by its stop, or else an answer in it", () => {
   expect(["prompt_too_long", "max_size_reached"].map(rolloutCutText)).toEqual([
     "cut off: its prompt exceeded the model's context",
     "cut off: it exceeded the maximum size of a rollout",
@@ -11,7 +11,7 @@ test("a truncated rollout says what was cut: itself, by a stop that cuts, or els
   }
 });
 
-test("a truncated turn says whether its answer was ended, or only cut as it was kept", () => {
+test("a truncated turn says whether the endpoint ended its answer, or it was only cut for storage", () => {
   expect(turnCutText("length")).toBe("answer cut off at its token limit");
   expect(turnCutText("stop")).toBe("more tokens than the environment allows");
 });

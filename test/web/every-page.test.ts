@@ -1,4 +1,4 @@
-/** Every page, at three widths and in both themes: nothing serious for whoever cannot see it, and nothing in the console. */
+/** Every page, at three widths and in both themes: no serious accessibility fault, and nothing in the console. */
 import axe from "axe-core";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
@@ -34,7 +34,7 @@ async function violationsIn(page: Page): Promise<readonly Violation[]> {
   return JSON.parse(String(found));
 }
 
-/** A folder for a picture of each page, to look at. */
+/** A folder for a screenshot of each page. */
 const shots = process.env["SHOTS"];
 
 for (const scheme of ["light", "dark"] as const) {
@@ -65,7 +65,7 @@ for (const scheme of ["light", "dark"] as const) {
   );
 }
 
-test("on a narrow screen the menu is folded, opens without a serious fault, and is folded again on the page it leads to", async () => {
+test("on a narrow screen the menu is folded, opens without a serious fault, and is folded again on the next page", async () => {
   const { page, wrong } = await tabAt("/usage", { width: 380 });
   const menu = page.getByRole("button", { name: "Menu" });
   const datasets = page.getByRole("link", { name: "Datasets" });

@@ -1,4 +1,4 @@
-/** What an address holds comes back with it, and a number leads to the rows that it counts. */
+/** A URL restores the state of its page, and a number links to the rows that it counts. */
 import { expect, test } from "vitest";
 import { RollcallClient } from "../../src/sdk/client.ts";
 import { inPage, openTab, textOf } from "./browser.ts";
@@ -9,7 +9,7 @@ useBrowser();
 const { before, after } = stage;
 const client = new RollcallClient({ baseUrl: stage.url, apiKey: stage.key });
 
-test("filter, sort and columns come back with the address", async () => {
+test("filter, sort and columns are restored from the URL", async () => {
   const asked = "filter=reward%3C0.5+outcome%3Ascored&sort=-turns&columns=reward%2Cturns";
   const { page, wrong } = await tabAt(`/runs/${before}/rollouts?${asked}`);
   const seen = async () => ({
@@ -30,7 +30,7 @@ test("filter, sort and columns come back with the address", async () => {
   expect(wrong).toEqual([]);
 });
 
-test("the baseline and the kind of tasks of a comparison come back with the address, and so does a turn", async () => {
+test("the baseline and the kind of tasks of a comparison are restored from the URL, and so is a turn", async () => {
   const { page } = await tabAt(`/compare?runs=${before},${after}&baseline=${before}`);
   await page.locator("table").first().waitFor();
   await page.getByRole("radio").nth(1).check();
@@ -48,7 +48,7 @@ test("the baseline and the kind of tasks of a comparison come back with the addr
   expect(new URL(page.url()).searchParams.get("turn")).toBe("700");
 });
 
-test("each count of a run leads to as many rollouts", async () => {
+test("each count of a run links to that many rollouts", async () => {
   const { page, wrong } = await tabAt(`/runs/${before}`);
   await page.getByRole("heading", { name: "Outcomes" }).waitFor();
   await page.locator(".histogram").waitFor();
@@ -69,21 +69,21 @@ test("each count of a run leads to as many rollouts", async () => {
   expect(wrong).toEqual([]);
 });
 
-test("the bins of the histogram hold what the API counts, and each leads to its rollouts", async () => {
+test("the bins of the histogram match the API, and each links to its rollouts", async () => {
   const { page } = await tabAt(`/runs/${before}`);
   const bins = page.locator(".histogram li button");
   await bins.first().waitFor();
   const texts = await bins.allInnerTexts();
   const { bins: known } = await client.runs.histogram(before, { of: "reward" });
   expect(texts.map((text) => Number(/: ([\d,]+)/.exec(text)?.[1]))).toEqual(known.map(({ n }) => n));
-  // Rewards of 0 and 1 only.
+  // Only rewards of 0 and 1.
   expect(texts.map((text) => text.split(":")[0])).toEqual(["0", "1"]);
   await bins.last().click();
   await expect.poll(() => textOf(page.locator(".found-rollouts"))).toBe(`${known.at(-1)?.n} rollouts`);
   expect(await page.getByLabel("Filter", { exact: true }).inputValue()).toBe("reward=1 superseded:false");
 });
 
-test("a list is where it was, with its chosen row, for whoever comes back from a rollout far down, and begins anew where it is asked anew", async () => {
+test("a list keeps its position and chosen row for a reader who comes back from a rollout far down, and starts again with a new filter", async () => {
   const { page } = await tabAt(`/runs/${before}/rollouts`);
   const chosen = page.locator('[aria-selected="true"]');
   const top = async () => Number(await inPage(page, "document.querySelector('.data-table').scrollTop"));
@@ -102,7 +102,7 @@ test("a list is where it was, with its chosen row, for whoever comes back from a
   await expect.poll(top).toBe(0);
 });
 
-test("the report behind a public link shows how the rewards are spread, as the run's own page does", async () => {
+test("the report at a public link shows the distribution of rewards, as the run's own page does", async () => {
   const { page, wrong } = await tabAt(`/runs/${before}`);
   const bins = async () => {
     await page.locator(".histogram li").first().waitFor();
@@ -116,7 +116,7 @@ test("the report behind a public link shows how the rewards are spread, as the r
   expect(wrong).toEqual([]);
 });
 
-test("a link to a report shows it to whoever is not signed in, and its token is in no address that is asked", async () => {
+test("a link to a report works without sign-in, and its token is in no requested URL", async () => {
   const { page, wrong, close } = await openTab(theBrowser(), stage.url);
   const token = new URL(stage.report).hash.slice(1);
   const asked: string[] = [];

@@ -1,4 +1,4 @@
-/** What a list of rollouts shows at once. */
+/** What a list of rollouts shows by default. */
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { RollcallClient } from "../../src/sdk/client.ts";
@@ -12,10 +12,10 @@ const headersOf = async (page: Page) => {
   await page.locator("[data-row]").first().waitFor();
   return await page.getByRole("columnheader").allInnerTexts();
 };
-/** Pixels that are wider than the place they have: of the table, and of each of its headers. */
+/** Pixels by which the content is too wide: of the table, and of each of its headers. */
 const OVER = `[...document.querySelectorAll(".data-table, .data-table .head .td")].map((one) => one.scrollWidth - one.clientWidth)`;
 
-test("at 1,280 pixels every column that is shown first is seen whole, down to what stopped the rollout", async () => {
+test("at 1,280 pixels every default column is completely visible, including what stopped the rollout", async () => {
   const { page, wrong } = await tabAt(`/runs/${stage.training}/rollouts?sort=-tokens`, { width: 1280 });
   const headers = await headersOf(page);
   expect(headers).toEqual([
@@ -32,12 +32,12 @@ test("at 1,280 pixels every column that is shown first is seen whole, down to wh
   expect(wrong).toEqual([]);
 });
 
-test("errors have a column at once where a rollout of the run failed, behind the others", async () => {
+test("errors have a default column if a rollout of the run failed, after the others", async () => {
   const { page } = await tabAt(`/runs/${stage.before}/rollouts?filter=outcome:failed`);
   expect((await headersOf(page)).slice(-2)).toEqual(["Stopped by", "Error"]);
 });
 
-test("a rollout whose answer hit its limit of tokens says so in the list, in its head and at its turn", async () => {
+test("a rollout whose answer hit its token limit says so in the list, in its head and at its turn", async () => {
   const model = await startScriptedModel({ reply: () => ({ content: "12 and", finish_reason: "length" }) });
   try {
     const client = new RollcallClient({ baseUrl: stage.url, apiKey: stage.key });

@@ -1,4 +1,4 @@
-/** A run that goes on while somebody looks. */
+/** A run in progress while a reader looks at it. */
 import { expect, test } from "vitest";
 import { RollcallClient } from "../../src/sdk/client.ts";
 import { startScriptedModel } from "../fakes/scripted-model.ts";
@@ -10,7 +10,7 @@ useBrowser();
 const client = new RollcallClient({ baseUrl: stage.url, apiKey: stage.key });
 const ALL = 160;
 
-/** A model that answers as many calls as it is let. */
+/** A model that answers only as many calls as the test allows. */
 async function startHeldModel() {
   let allowed = 0;
   const waiting: (() => void)[] = [];
@@ -36,7 +36,7 @@ async function startRun(url: string, num_examples = ALL) {
   });
 }
 
-test("a list that grows keeps its place and its chosen row", async () => {
+test("a list that grows keeps its position and its chosen row", async () => {
   const model = await startHeldModel();
   try {
     const { id } = await startRun(model.url, 90);
@@ -59,7 +59,7 @@ test("a list that grows keeps its place and its chosen row", async () => {
   }
 });
 
-test("a chosen row stays where it is while more rows than a page holds come in before it, all of the same reward", async () => {
+test("a chosen row keeps its place while more than a page of rows comes in before it, all with the same reward", async () => {
   const model = await startHeldModel();
   try {
     const { id } = await startRun(model.url, 220);
@@ -85,13 +85,13 @@ test("a chosen row stays where it is while more rows than a page holds come in b
   }
 });
 
-test("a run page continues by itself where it was scrolled to; its stream begins where the run was read, and resumes behind its last event", async () => {
+test("a run page continues by itself at its scroll position; its stream begins where the run was read, and resumes after its last event", async () => {
   const model = await startHeldModel();
   try {
     const { id } = await startRun(model.url);
     const { page } = await tabAt("/", { height: 500 });
     const asked: (string | undefined)[] = [];
-    // The stream ends after its first events, as one does whose platform goes away.
+    // The stream ends after its first events, like that of a platform that stops.
     await page.route(`**/v1/runs/${id}/events*`, async (route) => {
       asked.push(route.request().headers()["last-event-id"]);
       if (asked.length > 1) return await route.continue();

@@ -1,19 +1,19 @@
-/** A trajectory as long as one may be, made of a short one that was played: each turn calls 128 tools. */
+/** A trajectory of the maximum length, made from a short one that was played: each turn calls 128 tools. */
 import type { ToolCall } from "../../src/contract/messages.ts";
 import type { StoredTurn, Trajectory } from "../../src/contract/trajectory.ts";
 
 export const CALLS_PER_TURN = 128;
 
-/** Messages, calls and results of so many turns. */
+/** The number of messages, calls and results in this many turns. */
 export function eventsIn(turns: number): number {
   return turns * (1 + 2 * CALLS_PER_TURN);
 }
 
-/** One turn a second, a slow one every hundred; every hundredth result reads like an error. */
+/** One turn per second, a slow one every hundred; every hundredth result reads like an error. */
 export function longTrajectory(short: Trajectory, count: number): Trajectory {
   const [first] = short.turns;
   if (first === undefined) throw new Error("the rollout has no turn to go by");
-  // Nothing is recorded of the calls that are made up.
+  // The invented calls have no record of failures.
   const { tool_failed: _, ...model } = first;
   const turns = Array.from({ length: count }, (_, index): StoredTurn => {
     const results = index === 0 ? model.prompt.append : resultsOf(index - 1);

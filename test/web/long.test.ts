@@ -10,7 +10,7 @@ import { stage, tabAt, useBrowser } from "./tabs.ts";
 
 useBrowser();
 
-/** What is in the document, whatever the length of the rollout. */
+/** The limit for the document, whatever the length of the rollout. */
 const MOST_ELEMENTS = 3000;
 const GAP = `(([a, b]) => b.getBoundingClientRect().top - a.getBoundingClientRect().bottom)(
   document.querySelectorAll("article.turn"))`;
@@ -21,7 +21,7 @@ test("a rollout of 300,000 events opens, jumps to its last turn, and lays out on
   const { page, wrong } = await tabAt(`/rollouts/${stage.longRollout}`);
   await page.locator('article[data-index="0"] .turn-head').waitFor();
   expect(await inPage(page, COUNT)).toBeLessThan(MOST_ELEMENTS);
-  // One turn begins where the one before it ends.
+  // Each turn begins where the one before it ends.
   await expect.poll(async () => (await inPage(page, GAP)) as number).toBeLessThan(5);
   await page.keyboard.press("]");
   await page.locator(`article[data-index="${LONG_TURNS - 1}"] .turn-head`).waitFor();
@@ -30,7 +30,7 @@ test("a rollout of 300,000 events opens, jumps to its last turn, and lays out on
   expect(wrong).toEqual([]);
 });
 
-test("what the tab keeps of a long rollout does not grow with what was looked at", async () => {
+test("the memory of a tab with a long rollout does not grow with the number of turns viewed", async () => {
   const { page } = await tabAt(`/rollouts/${stage.longRollout}`);
   await page.locator('article[data-index="0"] .turn-head').waitFor();
   const devtools = await page.context().newCDPSession(page);
@@ -52,23 +52,23 @@ test("what the tab keeps of a long rollout does not grow with what was looked at
   expect(await inPage(page, COUNT)).toBeLessThan(MOST_ELEMENTS);
 });
 
-/** Numbers far apart and next to each other, both ends among them. */
+/** Numbers far apart and next to each other, including both ends. */
 const TYPED = [900, 3, 1100, 640, 641, 20, LONG_TURNS - 1, 0, 555, 554];
 
-test("a number that is typed leads to that turn, one after another", async () => {
+test("a typed number leads to that turn, one after another", async () => {
   const { page, wrong } = await tabAt(`/rollouts/${stage.longRollout}`);
   await page.locator('article[data-index="0"] .turn-head').waitFor();
   for (const turn of TYPED) {
     await page.locator(".turn-bar input").fill(String(turn));
     await page.keyboard.press("Enter");
-    // What is above it was read too: nothing moves it any more.
+    // Everything above it is loaded too, so it does not move any more.
     await expect.poll(() => inPage(page, placeOf(turn))).toEqual({ focused: true, inView: true, unread: 0 });
     await expect.poll(() => new URL(page.url()).searchParams.get("turn")).toBe(String(turn));
   }
   expect(wrong).toEqual([]);
 });
 
-/** In view: at the top, or as far up as the end of the list lets it. */
+/** In view: at the top, or as far up as the end of the list allows. */
 function placeOf(turn: number): string {
   return `(() => {
     const list = document.querySelector(".turn-list");

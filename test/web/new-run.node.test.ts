@@ -44,7 +44,7 @@ test("the arguments of an environment become fields by their JSON Schema", () =>
   ]);
 });
 
-test("what is written becomes a request that the platform takes, and what is left empty is not in it", () => {
+test("the texts in the form become a valid request, and empty fields are not in it", () => {
   const { request, wrong } = build(WRITTEN);
   expect(wrong).toEqual({});
   expect(request).toEqual({
@@ -59,7 +59,7 @@ test("what is written becomes a request that the platform takes, and what is lef
   expect(RunRequest.safeParse({ kind: "eval", ...request }).success).toBe(true);
 });
 
-test("a training run's fields make a request that the platform takes", () => {
+test("a training run's fields make a valid request", () => {
   const training = { max_steps: "10", "batch_size.rollouts": "64", "eval.every": "5", "trainer.delivery": "pull" };
   const { request, wrong } = build({ ...WRITTEN, ...training, fleet: "pool" }, "training", "fleet");
   expect(wrong).toEqual({});
@@ -68,7 +68,7 @@ test("a training run's fields make a request that the platform takes", () => {
   expect(request).not.toHaveProperty("endpoint");
 });
 
-test("on a fleet a training may name where version 0 is, and its command says so", () => {
+test("on a fleet a training may name the path of version 0, and its command has that flag", () => {
   const written = { ...WRITTEN, max_steps: "3", fleet: "pool", "initial_weights.location": "s3://weights/base" };
   const { request } = build(written, "training", "fleet");
   expect(RunRequest.safeParse(request).error).toBeUndefined();
@@ -83,22 +83,22 @@ test.each([
   [{ "environment_args.tools": '[{"id": 1, "id": 2}]' }, '[0]: the key "id" appears twice'],
   [{ sampling: '{"extra": {"far": 1e400}}' }, "extra.far: the number 1e400"],
   [{ "environment_args.max": "9007199254740993" }, "the whole number 9007199254740993"],
-])("what is written is not sent as another number: %j", (written, said) => {
+])("a typed number is never sent as another number: %j", (written, said) => {
   expect(Object.values(build({ ...WRITTEN, ...written }).wrong)).toEqual([expect.stringContaining(said)]);
 });
 
-test("what cannot be sent is said at its field", () => {
+test("a value that cannot be sent is an error at its field", () => {
   const bad = { "environment_args.max": "1.5", sampling: "[1]", seed: "x", max_cost_micros: "-1", metadata: "nothing" };
   const { wrong } = build({ ...WRITTEN, ...bad, "environment_args.tools": "{", model: " " });
   expect(Object.keys(wrong).sort()).toEqual([...Object.keys(bad), "environment_args.tools", "model"].sort());
 });
 
-test("rows in JSON stand where the name of a dataset would", () => {
+test("rows in JSON take the place of the name of a dataset", () => {
   const { request } = build({ ...WRITTEN, dataset: "", "dataset.rows": '[{"question": "q"}]' });
   expect(request["dataset"]).toEqual([{ question: "q" }]);
 });
 
-test("a refusal goes to the field that it names, or to the nearest one", () => {
+test("a refusal is shown at the field that it names, or at the nearest one", () => {
   const fields = fieldsOf();
   expect(fieldOf("environment_args.max", fields)).toBe("environment_args.max");
   expect(fieldOf("sampling.stop", fields)).toBe("sampling");
@@ -121,7 +121,7 @@ test.each(SNIPPETS)("no key is in the run as %s", (kind) => {
   expect(text).toContain("MODEL_API_KEY");
 });
 
-test("the command has a flag for what has one, and a file for the rest", () => {
+test("the command has flags where they exist, and a file for the rest", () => {
   const { request } = build({ ...WRITTEN, min_scored: "0.5", "limits.max_retries": "3", "limits.deadline_s": "60" });
   expect(snippetOf("CLI", request, "")).toBe(`cat > run.json <<'JSON'
 {
@@ -146,7 +146,7 @@ rollcall eval shop@1.0.0 \\
   --metadata by=a=b`);
 });
 
-test("a training's command brings a trainer of one's own, as the request does", () => {
+test("a training's command leaves the trainer to the user, as the request does", () => {
   const { request } = build(
     { ...WRITTEN, max_steps: "3", "trainer.delivery": "push", "trainer.url": "https://t.example" },
     "training",

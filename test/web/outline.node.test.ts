@@ -1,4 +1,4 @@
-/** What the timeline of a rollout is drawn from, and which tool results read like errors. */
+/** The data of a rollout's timeline, and which tool results read like errors. */
 import { expect, test } from "vitest";
 import { looksFailed } from "../../src/contract/looks-failed.ts";
 import type { OutlineTurn } from "../../src/contract/turns.ts";
@@ -23,7 +23,7 @@ test("an outline names the slowest turns, and marks a failed result at the turn 
   expect([turnAt({ at }, 0), turnAt({ at }, 1001), turnAt({ at }, 1e9)]).toEqual([0, 1, 39]);
 });
 
-test("where a turn has recorded which of its calls failed, the text of the results is not checked", () => {
+test("if a turn records which of its calls failed, the text of the results is not checked", () => {
   const build = new OutlineBuild(4);
   build.add(turnOf(0, { tool_calls: 2, tool_calls_failed: 0 }));
   build.add(turnOf(1, { failed: 2, tool_calls: 1, tool_calls_failed: 1 }));

@@ -1,4 +1,4 @@
-/** Puts made-up rollouts in place of those that an ended run has played, as if the run had counted each. */
+/** Replaces the rollouts of an ended run by invented ones, as if the run had counted each. */
 import { rolloutId } from "../../src/core/ids.ts";
 import { macWithin } from "../../src/kernel/kit/secrets.ts";
 import type { RunSpec } from "../../src/kernel/messages/wire.ts";
@@ -6,7 +6,7 @@ import { ACCOUNTING_HOOKS } from "../../src/kernel/run/object.ts";
 import { RunStore } from "../../src/kernel/run/store.ts";
 import { makeUpRows } from "../kernel/run/lists/made-up-rows.ts";
 
-/** False: the run has not ended. Only another instance of its object knows of them. */
+/** False: the run has not ended. Only the next instance of its object will see the new rollouts. */
 export function plantRollouts(storage: DurableObjectStorage, env: Env, rollouts: number): boolean {
   const store = new RunStore(storage, ACCOUNTING_HOOKS);
   const spec = store.spec();
@@ -22,14 +22,14 @@ export function plantRollouts(storage: DurableObjectStorage, env: Env, rollouts:
       ...{ status: "completed", stop: null, error: null, dispatched: rollouts, in_flight: 0, running: 0 },
       ...{ scored: countOf(sql, "scored")[""] ?? 0, unscored: countOf(sql, "unscored") },
       ...{ failed: countOf(sql, "failed"), cancelled: countOf(sql, "cancelled") },
-      // Neither the books nor R2 are told of what nobody played.
+      // The ledger and R2 are not notified of invented rollouts.
       ...{ finished, segmented: finished, books: { ...head.books, ends: finished }, row_current: false },
     });
   });
   return true;
 }
 
-/** By the ids that rollouts in their places have. */
+/** With the ids that rollouts in their slots have. */
 function nameRows(sql: SqlStorage, env: Env, { run_id }: RunSpec): void {
   const mac = macWithin(env, run_id);
   const places = sql.exec<{ seq: number; group: number; slot: number; attempt: number }>(

@@ -1,6 +1,6 @@
 /**
- * The Worker as it is, with doors beside its own, so that a test or a benchmark can show what would take hours to play: what
- * is sent to `/planted` is put in place of the segment of a run, and what `/planted-rollouts` says in place of its rollouts.
+ * The Worker with additional routes, so that a test or a benchmark can show data that would take hours to play: a body
+ * sent to `/planted` replaces the segment of a run, and `/planted-rollouts` replaces its rollouts.
  */
 import worker, { RunObject as Run } from "../../src/index.ts";
 import { folderOf } from "../../src/kernel/kit/names.ts";
@@ -11,7 +11,7 @@ import { plantRollouts } from "./plant-rollouts.ts";
 // biome-ignore lint/performance/noBarrelFile: an entry module is one
 export * from "../../src/index.ts";
 
-/** A run's object with a door of its own. */
+/** A run's object with an additional route. */
 export class RunObject extends Run {
   override async fetch({ method, url }: Request): Promise<Response> {
     if (method === "DELETE") this.ctx.abort("what it remembers is out of date");
@@ -42,7 +42,7 @@ async function segmentDoor(request: Request, env: Env, run: string): Promise<Res
   return new Response("planted");
 }
 
-/** The object's next instance finds that D1 has another report than it has, and tells it. */
+/** The object's next instance finds that D1 has another report than the object, and updates it. */
 async function rolloutsDoor({ url }: Request, env: Env, run: string): Promise<Response> {
   const found = env.DB.prepare("select org_id as orgId, project_id as projectId from runs where id = ?").bind(run);
   const scope = await found.first<{ orgId: string; projectId: string }>();

@@ -1,4 +1,4 @@
-/** The Worker with doors for what nobody can wait for, as a platform is to be booted with it, and what goes in by them. */
+/** Boots a platform whose Worker has routes for planted data, and plants data through them. */
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { longTrajectory } from "./long-rollout.ts";
@@ -10,7 +10,7 @@ export const PLANTING = {
   folder: join(ROOT, "dist", "planting"),
 };
 
-/** Makes the one rollout of an ended run so many turns long; its id. */
+/** Extends the only rollout of an ended run to this many turns; returns its id. */
 export async function plantLongRollout(url: string, run: string, turns: number): Promise<string> {
   const door = `${url}/planted?run=${run}`;
   let short = await fetch(door);
@@ -21,7 +21,7 @@ export async function plantLongRollout(url: string, run: string, turns: number):
   return rollout_id;
 }
 
-/** Gives an ended run so many rollouts, made up, in place of its own. */
+/** Replaces the rollouts of an ended run by this many invented ones. */
 export async function plantRollouts(url: string, run: string, rollouts: number): Promise<void> {
   await put(`${url}/planted-rollouts?run=${run}&rollouts=${rollouts}`, "");
 }

@@ -1,4 +1,4 @@
-/** A chart's point: its values are read beside the chart, by mouse and by keys. */
+/** A chart's point: its values are shown next to the chart, with mouse and keys. */
 import { expect, test } from "vitest";
 import { RollcallClient } from "../../src/sdk/client.ts";
 import { numberText } from "../../src/web/components/format.ts";
@@ -9,7 +9,7 @@ useBrowser();
 
 const client = new RollcallClient({ baseUrl: stage.url, apiKey: stage.key });
 
-test("the step that is pointed at is named with the values of its series, by mouse and by arrow keys, and Enter opens its rollouts", async () => {
+test("the selected step is named with the values of its series, with mouse and arrow keys, and Enter opens its rollouts", async () => {
   const { data } = await client.runs.metrics(stage.training);
   const rewards = new Map(data.map(({ step, values }) => [step, values["train/agg/all/reward/mean"]]));
   const { page, wrong } = await tabAt(`/runs/${stage.training}`);
@@ -18,7 +18,7 @@ test("the step that is pointed at is named with the values of its series, by mou
   expect(await textOf(legend)).toMatch(/^step 4, the last/);
   const area = await chart.locator(".u-over").boundingBox();
   await page.mouse.move((area?.x ?? 0) + 2, (area?.y ?? 0) + 20);
-  // Which steps have rollouts that arrived hangs on how fast the model answers.
+  // Which steps have rollouts depends on how fast the model answers.
   const shown = (step: number) => {
     const reward = rewards.get(step) ?? null;
     return `mean of the step ${reward === null ? "not measured" : `${numberText(reward)} (`}`;
@@ -37,7 +37,7 @@ test("the step that is pointed at is named with the values of its series, by mou
   expect(wrong).toEqual([]);
 });
 
-test("how groups were solved is said by the rewards that count, without a word of solving", async () => {
+test("solved groups are described by the rewards that count, without the word solve", async () => {
   const { page } = await tabAt(`/runs/${stage.training}`);
   const chart = page.locator(".plot", { hasText: "Shares of groups by the rewards of their rollouts" });
   const shares = (await textOf(chart.locator(".legend li"))).replaceAll(/\s+/g, " ");

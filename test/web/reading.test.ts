@@ -1,4 +1,4 @@
-/** Reading by keys alone, reading what was written to do harm, and reading a report with the network off. */
+/** Reading with keys alone, reading harmful text, and reading a report without a network. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ async function press(page: Page, ...keys: readonly string[]): Promise<void> {
   for (const key of keys) await page.keyboard.press(key);
 }
 
-test("by keys alone: a run's rollout, its judge's reason, a copy of the turn, and the comparison", async () => {
+test("with keys alone: a run's rollout, its judge's reason, a copy of the turn, and the comparison", async () => {
   const { page, wrong } = await tabAt(`/runs/${before}`);
   await page.getByRole("link", { name: "All rollouts" }).waitFor();
   const tabTo = async (name: string) => {
@@ -41,7 +41,7 @@ test("by keys alone: a run's rollout, its judge's reason, a copy of the turn, an
   expect(copied).toMatch(/What is item \d+\?[\s\S]*(It is answer|I do not know)/);
   await press(page, "g", "r");
   await page.locator("[data-row]").first().waitFor();
-  // Newest first: the two evals are the last of the stage's five runs.
+  // Newest first: the two evals are the last of the suite's five runs.
   await expect.poll(() => page.locator("[data-row]").count()).toBeGreaterThanOrEqual(5);
   const at = async (name: string) =>
     Number(await page.locator("[data-row]", { hasText: name }).getAttribute("data-row"));
@@ -57,12 +57,12 @@ test("by keys alone: a run's rollout, its judge's reason, a copy of the turn, an
   await press(page, "x", "c");
   await page.getByRole("heading", { name: "Compare runs" }).waitFor();
   const { searchParams } = new URL(page.url());
-  // The oldest is the baseline, though it was marked last.
+  // The oldest is the baseline, although it was marked last.
   expect([searchParams.get("runs"), searchParams.get("baseline")]).toEqual([`${before},${after}`, before]);
   expect(wrong).toEqual([]);
 });
 
-test("a judge's words are told apart: its verdict, its reason, who was asked, and what that cost", async () => {
+test("a judge's output is shown in parts: its judgement, its reason, its model, and its cost", async () => {
   const { page, wrong } = await tabAt(`/runs/${before}/rollouts`);
   await page.locator("[data-row] a").first().click();
   const block = page.locator(".judgement");
@@ -80,7 +80,7 @@ test("a judge's words are told apart: its verdict, its reason, who was asked, an
   expect(wrong).toEqual([]);
 });
 
-test("a timeline says what its bars are, by their height and in words", async () => {
+test("a timeline explains its bars, by their height and in words", async () => {
   const { page } = await tabAt(`/rollouts/${stage.longRollout}`);
   const legend = page.getByRole("list", { name: "Legend of the timeline" });
   await legend.waitFor();
@@ -96,7 +96,7 @@ test("a timeline says what its bars are, by their height and in words", async ()
   ]);
 });
 
-test("a transcript of markup, escapes, marks of direction, a megabyte's line and broken UTF-8 is only text", async () => {
+test("a transcript of markup, escapes, direction marks, a line of a megabyte and broken UTF-8 is only text", async () => {
   const { page, wrong } = await tabAt(`/runs/${hostile}/rollouts`);
   await page.locator("[data-row] a").first().click();
   await page.locator("article.turn .message.assistant").waitFor();
@@ -112,12 +112,12 @@ test("a transcript of markup, escapes, marks of direction, a megabyte's line and
     await page.locator("main").locator("script, img, iframe, a[href^='javascript'], a[href*='attack']").count(),
   ).toBe(0);
   await page.goto(`${stage.url}/runs/${hostile}`);
-  // It says "Run" until the run is read.
+  // The title is "Run" until the run is loaded.
   await page.getByRole("heading", { level: 1, name: "<b>hostile</b>", exact: true }).waitFor();
   expect(wrong).toEqual([]);
 });
 
-test("the report as one file, opened from disk with the network off, shows what the page shows", async () => {
+test("the report as one file, opened from disk without a network, shows what the page shows", async () => {
   const folder = mkdtempSync(join(tmpdir(), "rollcall-report-"));
   try {
     const file = join(folder, "report.html");

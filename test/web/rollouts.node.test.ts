@@ -7,7 +7,7 @@ import { FIRST, PAGE_ROWS, pagesAt, startsOf, withRead } from "../../src/web/pag
 
 const rows = (n: number) => new Array(n).fill(null);
 
-test("pages are known one after another, and only those about what is seen are wanted", () => {
+test("pages become known one after another, and only those near the visible rows are loaded", () => {
   const one = withRead(FIRST, 0, { data: rows(PAGE_ROWS), last_id: "a", has_more: true });
   const two = withRead(one, 1, { data: rows(PAGE_ROWS), last_id: "b", has_more: true });
   const three = withRead(two, 2, { data: rows(7), last_id: "c", has_more: false });
@@ -22,7 +22,7 @@ test("a page that is read again with the same end changes nothing", () => {
   expect(withRead(known, 0, read)).toBe(known);
 });
 
-test("a page that ends elsewhere than before moves where the next one begins", () => {
+test("a page with a new end moves the start of the next one", () => {
   const known = withRead(withRead(FIRST, 0, { data: rows(200), last_id: "a", has_more: true }), 1, {
     ...{ data: rows(3), last_id: "b", has_more: false },
   });
@@ -36,14 +36,14 @@ const offered = (text: string, caret = text.length) => {
   return options.map((option) => text.slice(0, from) + option.text + text.slice(to));
 };
 
-test("fields are offered by how they begin, scores among them", () => {
+test("fields are offered by their prefix, including scores", () => {
   expect(offered("r")).toEqual(["reward<", "right<"]);
   expect(offered("reward<0.5 -tru")).toEqual(["reward<0.5 -truncated:"]);
   expect(offered("i")).toEqual(["id:"]);
   expect(offered("tu")).toEqual(["turns<", '"turns"<']);
 });
 
-test("values are offered where a field has a list of them, each as the grammar takes it", () => {
+test("values are offered if a field has a list of them, each in the form of the grammar", () => {
   expect(offered("outcome:s")).toEqual(["outcome:scored"]);
   expect(offered("error:provider|time")).toEqual(["error:provider|timeout"]);
   expect(offered("stop:")).toEqual(['stop:"max turns"', "stop:no_tools_called"]);
@@ -52,12 +52,12 @@ test("values are offered where a field has a list of them, each as the grammar t
   expect(all.filter((text) => !parseFilter(text).ok)).toEqual([]);
 });
 
-test("nothing is offered in a text in quotes, and a piece in the middle is replaced where it stands", () => {
+test("nothing is offered inside quotes, and a piece in the middle is replaced in place", () => {
   expect(offered('"reward out')).toEqual([]);
   expect(offered("rew turns>2", 3)).toEqual(["reward< turns>2"]);
 });
 
-test("a row of CSV holds numbers as they are, nothing for null, and no formula", () => {
+test("a row of CSV has unchanged numbers, nothing for null, and no formula", () => {
   const row = {
     ...{ id: "ro_1", group: 0, slot: 1, attempt: 0, superseded_by: null, task_key: "=1+1", member: null },
     task_text: "Sum, please",

@@ -15,12 +15,12 @@ function run(given: Partial<RunView>): RunView {
   return { ...made, created_at: 1000, ...given } as RunView;
 }
 
-test("what is left of an eval is said by the rollouts that ended, however they did", () => {
+test("the rest of an eval is counted by the rollouts that ended, with any outcome", () => {
   expect(progressOf(run({}))).toEqual({ done: 40, all: 100, unit: "rollouts" });
   expect(secondsLeft(run({}), 1080)).toBe(120);
 });
 
-test("no time is said of a run that does not run, or of which nothing has ended", () => {
+test("no remaining time is shown for a run that is not running, or without an ended rollout", () => {
   expect(secondsLeft(run({ status: "paused" }), 1080)).toBeNull();
   const begun = { ...COUNTS, scored: 0, unscored: {}, failed: {}, cancelled: {} };
   expect(secondsLeft(run({ counts: begun }), 1080)).toBeNull();
@@ -33,11 +33,11 @@ test("a training run counts its steps, and from a list it counts nothing", () =>
   expect(progressOf(run({ kind: "training" }))).toBeNull();
 });
 
-test("a time that is left is no finer than it is good for", () => {
+test("a remaining time is rounded", () => {
   expect([0.2, 59, 61, 5000, 20_000].map(leftText)).toEqual(["~1 s", "~59 s", "~1 min", "~83 min", "~6 h"]);
 });
 
-test("an event that is older than what was read changes nothing", () => {
+test("an event that is older than the run as read changes nothing", () => {
   const reward = { mean: 0.5 };
   const read = run({ last_event: 12, report: { turns: 70, reward } as RunView["report"] });
   const data = { counts: { ...COUNTS, scored: 31 }, reward: { mean: 0.1 }, turns: 71, usage: {} };
@@ -47,7 +47,7 @@ test("an event that is older than what was read changes nothing", () => {
   expect(withProgress(next, { id: 13, data: { ...data, turns: 72 } } as never)).toBe(next);
 });
 
-test("runs that were read again take their old places, and new ones come first", () => {
+test("runs that were read again keep their places, and new ones come first", () => {
   const old = [run({ id: "b", created_at: 20 }), run({ id: "a", created_at: 10 })];
   const latest = [run({ id: "c", created_at: 30 }), run({ id: "b", created_at: 20, status: "completed" })];
   const listed = withLatest(old, [...latest, run({ id: "long ago", created_at: 1 })]);
@@ -58,13 +58,13 @@ test("runs that were read again take their old places, and new ones come first",
   ]);
 });
 
-test("what in an address is no kind or status of a run filters nothing", () => {
+test("an invalid kind or status in the URL filters nothing", () => {
   expect(runFilter({ kind: "<script>", status: "failed", environment: "" })).toEqual({
     ...{ kind: undefined, status: "failed", environment: undefined },
   });
 });
 
-test("a bin of a histogram leads to the rollouts that were counted in it", () => {
+test("a bin of a histogram links to the rollouts that it counts", () => {
   const filters = (of: string, edges: readonly number[], whole = false) => {
     const bins = edges.slice(1).map((to, at) => ({ from: edges[at] ?? to, to, n: 1 }));
     return bins.map((bin) => binFilter({ of, bins, whole }, bin).replace(" superseded:false", ""));
@@ -76,12 +76,12 @@ test("a bin of a histogram leads to the rollouts that were counted in it", () =>
   expect(filters("turns", [1, 4, 7], true)).toEqual(["turns>=1 turns<=3", "turns>=4 turns<=6"]);
 });
 
-test("a bin of whole numbers says which they are", () => {
+test("a bin of whole numbers names them", () => {
   expect([binText({ from: 0, to: 1 }, true), binText({ from: 1, to: 4 }, true)]).toEqual(["0", "1 to 3"]);
   expect([binText({ from: 2, to: 2 }, true), binText({ from: 0, to: 0.05 }, false)]).toEqual(["2", "0 to 0.05"]);
 });
 
-test("names that a filter would read as something else are in quotes", () => {
+test("names that a filter would misread are in quotes", () => {
   expect([scoredBy("turns"), scoredBy("right")]).toEqual(['-"turns":null', "-right:null"]);
   expect(wordFilter("stop", "two words")).toBe('stop:"two words"');
 });

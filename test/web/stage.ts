@@ -1,6 +1,6 @@
 /**
- * What the suite plays on: one platform, with runs made of real rollouts against scripted models, and one rollout of
- * 300,000 messages, calls and results put in the place of a short one, for which a model would need hours.
+ * The suite's data: one platform, with runs made of real rollouts against scripted models, and one rollout of 300,000
+ * messages, calls and results that replaces a short one, because a model would need hours for it.
  */
 import type { TestProject } from "vitest/node";
 import type { RunRequestInput } from "../../src/contract/run.ts";
@@ -11,15 +11,15 @@ import { testPort } from "../local/test-port.ts";
 import { ATTACK, startActors, startAttacker, TASKS } from "./actors.ts";
 import { PLANTING, plantLongRollout } from "./planting.ts";
 
-/** Of 257 messages, calls and results each. */
+/** Each turn has 257 messages, calls and results. */
 export const LONG_TURNS = 1168;
 
-/** Where everything is: the platform, a model for runs of a test's own, and what was made. Ids, but for the addresses. */
+/** The URLs of the platform and of a model for a test's own runs, and the ids of the data. */
 export interface Stage {
   readonly url: string;
   readonly key: string;
   readonly model: string;
-  /** Evals of the same tasks: the first knows half of them, the second one a third. */
+  /** Evals of the same tasks: the first answers half of them correctly, the second a third. */
   readonly before: string;
   readonly after: string;
   readonly hostile: string;

@@ -1,4 +1,4 @@
-/** The suite's one browser, and signed-in tabs of it that are closed behind each test. */
+/** The suite's one browser, and signed-in tabs that are closed after each test. */
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, inject } from "vitest";
 import { launchBrowser, signIn, type WatchedPage } from "./browser.ts";

@@ -1,4 +1,4 @@
-/** Light and dark: as the reader chose, on every page, in what is drawn as in what is styled. */
+/** Light and dark: the reader's choice applies on every page, to drawn content and to styled content. */
 import { expect, test } from "vitest";
 import { inPage } from "./browser.ts";
 import { stage, tabAt, useBrowser } from "./tabs.ts";
@@ -7,13 +7,13 @@ useBrowser();
 
 const PAPER = { light: "rgb(255, 255, 255)", dark: "rgb(20, 22, 26)" };
 const paper = "getComputedStyle(document.documentElement).backgroundColor";
-/** Of the timeline, where its first turn is: in the light theme a dark blue, in the dark one a light blue. */
+/** A pixel of the timeline at its first turn: dark blue in the light theme, light blue in the dark one. */
 const drawn = `(() => {
   const canvas = document.querySelector(".timeline canvas");
   return [...canvas.getContext("2d").getImageData(Math.floor(canvas.width / 2), 40, 1, 1).data].join();
 })()`;
 
-test("a theme that is chosen holds over the system's, in charts too, and on pages that have no menu", async () => {
+test("a chosen theme overrides the system's, also in charts and on pages without a menu", async () => {
   const { page, wrong } = await tabAt(`/rollouts/${stage.longRollout}`, { scheme: "light" });
   await page.locator(".timeline canvas").waitFor();
   expect(await inPage(page, paper)).toBe(PAPER.light);
@@ -30,6 +30,6 @@ test("a theme that is chosen holds over the system's, in charts too, and on page
   await page.getByLabel("Theme").selectOption("system");
   await page.emulateMedia({ colorScheme: "light" });
   await expect.poll(() => inPage(page, paper)).toBe(PAPER.light);
-  // That the canvas is read here, the browser says itself.
+  // The browser warns because the test reads the canvas.
   expect(wrong.filter((text) => !text.includes("willReadFrequently"))).toEqual([]);
 });

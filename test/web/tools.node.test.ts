@@ -1,4 +1,4 @@
-/** What the page counts of a run's tools, and what it says of a run's cost. */
+/** The page's counts of a run's tools, and its description of a run's cost. */
 import { expect, test } from "vitest";
 import { parseFilter } from "../../src/contract/filter.ts";
 import { costText, dollarsText } from "../../src/web/components/format.ts";
@@ -13,7 +13,7 @@ function row(rollout_id: string, completion: Record<string, unknown>[], supersed
   return { rollout_id, completion, superseded_by };
 }
 
-test("what was recorded of a call goes before how its answer reads, which is asked where nothing was", () => {
+test("a record of a call takes precedence over the text of its result, which is checked only without a record", () => {
   const counts = new ToolCounts();
   const said = [asks(call("1", "look"), call("2", "look"), call("3", "look"))];
   const answers = [says("1", "Error: quoted"), says("2", "36"), says("3", "Error: no 7")];
@@ -31,7 +31,7 @@ test("what was recorded of a call goes before how its answer reads, which is ask
   ]);
 });
 
-test("the tool that failed most comes first, with what it answered by form and the turn where that was first said", () => {
+test("the tool with most failures comes first, with its results by form and the turn of the first of each", () => {
   const counts = new ToolCounts();
   counts.add(
     row("ro_a", [asks(call("1", "look")), says("1", "14"), asks(call("2", "fetch")), says("2", "Error: no 7")]),
@@ -51,14 +51,14 @@ test("the tool that failed most comes first, with what it answered by form and t
   ]);
 });
 
-test("calls of a last turn are not answered, ids may come again, and an attempt that was replaced counts nowhere", () => {
+test("calls of a last turn have no result, ids may repeat, and a superseded attempt does not count", () => {
   const counts = new ToolCounts();
   counts.add(row("ro_a", [asks(call("1", "look")), says("1", "4"), asks(call("1", "look"))]));
   counts.add(row("ro_b", [asks(call("1", "look")), says("1", "4")], "ro_a"));
   expect(counts.tallies()).toMatchObject([{ name: "look", calls: 2, failed: 0, unanswered: 1, answers: [{ n: 1 }] }]);
 });
 
-test("what little money a run cost keeps three digits, and what nobody knows of it is not taken for nothing", () => {
+test("a small cost keeps three digits, and an unknown cost is not taken for zero", () => {
   const cost = { policy_micros: 1494, judge_micros: 37_809, charged_micros: 0 };
   expect([cost.policy_micros, cost.judge_micros, 120_000].map(dollarsText)).toEqual(["$0.00149", "$0.0378", "$0.12"]);
   expect(costText(cost)).toBe("$0.0393");
@@ -66,7 +66,7 @@ test("what little money a run cost keeps three digits, and what nobody knows of 
   expect(costText({ ...cost, policy_micros: null, judge_micros: 0 })).toBe("unknown");
 });
 
-test("a link to rollouts by their ids has as many of them as a filter holds, and says how many", () => {
+test("a link to rollouts by id has as many ids as a filter holds, and says how many", () => {
   const ids = Array.from({ length: 30 }, (_, at) => `ro_01m7zdgsbvnzry6v07d0awng5r_${at}_0_0_yuiarvpj`);
   expect(idFilter(ids.slice(0, 2))).toEqual({ filter: `id:${ids[0]}|${ids[1]}`, n: 2 });
   const { filter, n } = idFilter(ids);

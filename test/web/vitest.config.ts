@@ -1,9 +1,9 @@
-/** `npm run test:web`: the page in a browser against one platform, some minutes. */
+/** `npm run test:web`: the page in a browser against one platform; takes some minutes. */
 import { defineConfig } from "vitest/config";
 import { bundleWorkerWith } from "../../src/local/bundle.ts";
 import { PLANTING, ROOT } from "./planting.ts";
 
-// The set-up of the tests boots it, where nothing can be bundled.
+// The set-up of the tests boots it in a place where nothing can be bundled.
 await bundleWorkerWith(ROOT, { environments: [], ...PLANTING });
 
 export default defineConfig({

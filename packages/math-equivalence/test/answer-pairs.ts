@@ -1,4 +1,4 @@
-/** Answers as datasets of mathematics have them, beside another spelling of each. */
+/** Answers from mathematical datasets, each with another spelling. */
 export const ANSWER_PAIRS = String.raw`
 # the same answer
 10\text{ square units} == 10

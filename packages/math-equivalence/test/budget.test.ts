@@ -58,7 +58,7 @@ test("an answer of more than 50,000 characters is wrong, even if it is the targe
   expect(mathEqual(long, long, { maxCharacters: 100_000 })).toBe(true);
 });
 
-test("a target of more than 50,000 characters is never read: it is its own text, spacing aside", () => {
+test("a target of more than 50,000 characters is never read: it equals its own text, apart from spacing", () => {
   for (const long of ["-".repeat(1_000_000), "1,".repeat(500_000), "\\{".repeat(500_000)]) {
     const spend = vi.fn();
     expect(mathEqual("1", long, { spend })).toBe(false);
@@ -69,7 +69,7 @@ test("a target of more than 50,000 characters is never read: it is its own text,
   expect(mathEqual("x + 1", padded)).toBe(false);
 });
 
-test("a budget that is used up is no score, with a class of its own", () => {
+test("a budget that is used up is not a score, and has its own error class", () => {
   expect(() => mathEqual("9^{9999}", "x")).toThrow(NoVerdictError);
   expect(() => mathEqual("9^{9999}", "x")).toThrow("a number of more than 2000 digits");
 });

@@ -1,4 +1,4 @@
-/** Clauses beside the answer: what they hold is not taken for it. */
+/** Clauses next to the answer: their values are not taken for it. */
 import { expect, test } from "vitest";
 import { extractMarkedAnswer, extractMathAnswer, extractToldNumber } from "../extract.ts";
 import { readNumber } from "../number.ts";
@@ -36,7 +36,7 @@ test.each([
   ["The answer is $\\frac12$, or $0.5$.", "0.5"],
   ["So it is \\fbox{5}", "5"],
   ["**Answer: 5** ✅", "5"],
-])("a formula beside the answer is not the answer: %j gives %j", (reply, answer) => {
+])("a formula next to the answer is not the answer: %j gives %j", (reply, answer) => {
   expect(extractMathAnswer(reply)).toMatch(answer);
   expect(extractMathAnswer(reply)).toHaveLength(answer.length);
 });
@@ -154,7 +154,7 @@ test.each([
   "✅",
   "½",
   "1 1/2 ",
-])("a reply of nothing but %j is read in linear work", (unit) => {
+])("a reply that consists of %j is read in linear work", (unit) => {
   const reply = unit.repeat(200_000 / unit.length);
   expect(() => [extractMathAnswer(reply), extractToldNumber(reply)]).not.toThrow();
 });

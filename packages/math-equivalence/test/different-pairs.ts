@@ -1,4 +1,4 @@
-/** Answers that look like each other and are not the same. */
+/** Answers that look similar and are not the same. */
 export const DIFFERENT_PAIRS = String.raw`
 # another answer
 E2_{16} != E3_{16}

@@ -274,7 +274,7 @@ test("each family has as many pairs that differ as pairs that are equal", () => 
   }
 });
 
-test("of pairs that no rule was written for none that differ is taken for equal, and all but two of the equal are", () => {
+test("of pairs that no rule was written for, none that differ is taken for equal, and all but two of the equal ones are", () => {
   const pairs = readPairs(UNSEEN_PAIRS);
   const found = pairs.filter(({ answer, target }) => mathEqual(answer, target));
   expect(found.filter(({ equal }) => !equal)).toEqual([]);
@@ -296,7 +296,7 @@ describe("different mathematics", () => {
 });
 
 test.each(["constructor", "toString", "valueOf", "hasOwnProperty", "__proto__"])(
-  "a word that every object has as a property, %s, is a word as any other",
+  "a word that every object has as a property, %s, is a word like any other",
   (word) => {
     for (const text of [
       word,
@@ -314,7 +314,7 @@ test.each(["constructor", "toString", "valueOf", "hasOwnProperty", "__proto__"])
   },
 );
 
-test("a percentage is a ratio where the task says so", () => {
+test("a percentage is a ratio if the task says so", () => {
   expect(mathEqual("0.05", "5\\%", { percentIsRatio: true })).toBe(true);
   expect(mathEqual("25\\text{ percent}", "\\frac14", { percentIsRatio: true })).toBe(true);
   expect(mathEqual("5", "5\\%", { percentIsRatio: true })).toBe(false);
@@ -327,24 +327,24 @@ test.each([
   ["\\cos n\\pi", "(-1)^n"],
   ["\\arctan\\frac12+\\arctan\\frac13", "\\frac{\\pi}{4}"],
   ["\\sqrt{\\sqrt5+2\\sqrt{\\sqrt5-1}}", "\\sqrt{\\sqrt5-1}+1"],
-])("%s and %s, which no rule decides, are not equal, and that is told", (answer, target) => {
+])("%s and %s, which no rule decides, are not equal, and are reported as undecided", (answer, target) => {
   const onUndecided = vi.fn();
   expect(mathEqual(answer, target, { onUndecided })).toBe(false);
   expect(onUndecided).toHaveBeenCalledOnce();
 });
 
-test("what is proven different is not told as undecided", () => {
+test("a pair that is proven different is not reported as undecided", () => {
   const onUndecided = vi.fn();
   expect(mathEqual("\\cos 20^\\circ", "\\frac18", { onUndecided })).toBe(false);
   expect(onUndecided).not.toHaveBeenCalled();
 });
 
-test.each(["", "$$", "\\frac{1}{"])("a target %j that is no text of its own gives no verdict", (target) => {
+test.each(["", "$$", "\\frac{1}{"])("a target %j that does not equal its own text gives no result", (target) => {
   expect(() => mathEqual("1", target)).toThrow(MalformedTargetError);
 });
 
 test.each(["\\unknown", "2 3", "1 +", "\\int_0^1 x\\,dx", "(1", "a \\to b"])(
-  "a target %j that cannot be read is equal to its own text only",
+  "a target %j that cannot be read equals only its own text",
   (target) => {
     expect(mathEqual(target, target)).toBe(true);
     expect(mathEqual("1", target)).toBe(false);
@@ -352,6 +352,6 @@ test.each(["\\unknown", "2 3", "1 +", "\\int_0^1 x\\,dx", "(1", "a \\to b"])(
   },
 );
 
-test("a target that cannot be read is still equal to itself, spacing aside", () => {
+test("a target that cannot be read still equals itself, apart from spacing", () => {
   expect(mathEqual("\\int_0^1 x \\, dx", "$\\int_0^1 x\\,dx$")).toBe(true);
 });

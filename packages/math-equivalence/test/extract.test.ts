@@ -32,7 +32,7 @@ test.each([
   ["\\boxed{}", null],
   ["\\boxed{4", null],
   ["\\boxed{ 4 }", "4"],
-])("where only a box counts the answer of %j is %j", (reply, answer) => {
+])("if only a box counts the answer of %j is %j", (reply, answer) => {
   expect(extractMathAnswer(reply, true)).toBe(answer);
 });
 
@@ -48,7 +48,7 @@ test.each([
   expect(extractMathTarget(answer)).toBe(target);
 });
 
-test("a last line copied from the question holds no answer, a part of it may", () => {
+test("a last line copied from the question is not an answer, a part of it may be", () => {
   const question = "Read this.\nWhat is $(1+i)^2$ for x?";
   expect(extractMathAnswer(" What is $(1+i)^2$ for x? ", false, question)).toBeNull();
   expect(extractMathAnswer("It is $(1+i)^2$", false, question)).toBe("(1+i)^2");
@@ -65,7 +65,7 @@ test.each([
   ["With $n = 9$ eggs at a time she earns $18.", "18"],
   ["Therefore $40", "40"],
   ["That leaves him with -$40.", "-\\$40"],
-])("dollar signs before amounts set no formula apart in %j", (reply, answer) => {
+])("dollar signs before amounts delimit no formula in %j", (reply, answer) => {
   expect(extractMathAnswer(reply)).toMatch(new RegExp(`^\\$?${answer}\\.?$`));
 });
 
@@ -107,7 +107,7 @@ test.each([
   ["It's 12", "12"],
   ["Step 1: 3 + 4 = 7\nStep 2: 7 + 5 = 12", "7 + 5 = 12"],
   ["It is 2**3 in all of\n2**3", "2**3"],
-])("of marks, headings and bold letters, the answer of %j is %j", (reply, answer) => {
+])("with marks, headings and bold letters, the answer of %j is %j", (reply, answer) => {
   expect(extractMathAnswer(reply)).toBe(answer);
 });
 
@@ -132,7 +132,7 @@ test.each([
   ["\\boxed{12} and \\boxed{13", "12"],
   ["\\boxed {12}", "12"],
   ["\\boxed{\\left\\{x : x > 1\\right.}", "\\left\\{x : x > 1\\right."],
-])("a box that is blank or never closes hides no other: of %j it is %j", (reply, answer) => {
+])("a box that is blank or never closes hides no other: the answer of %j is %j", (reply, answer) => {
   expect(extractMathAnswer(reply, true)).toBe(answer);
   expect(extractMarkedAnswer(reply)).toBe(answer);
 });
@@ -144,7 +144,7 @@ test.each([
   ["#### 12\n#### Check", "12"],
   ["#### Final answer: 12", "12"],
   ["#### 12 pens in all", "12 pens in all"],
-])("where only a box or a mark counts the answer of %j is %j", (reply, answer) => {
+])("if only a box or a mark counts the answer of %j is %j", (reply, answer) => {
   expect(extractMarkedAnswer(reply)).toBe(answer);
 });
 

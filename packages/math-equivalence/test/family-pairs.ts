@@ -1,4 +1,4 @@
-/** Kinds of answers in which checkers take the different for the same, or the same for different. */
+/** Kinds of answers for which checkers take different ones for the same, or the same for different ones. */
 export const FAMILY_PAIRS = String.raw`
 # units that are left out, or measure the same
 5\text{ cm} == 5

@@ -1,4 +1,4 @@
-/** Pairs that differ in little, beside the equal ones that a reader who is too strict would miss. */
+/** Pairs with small differences, next to equal pairs that a too strict reader would miss. */
 export const NEAR_PAIRS = String.raw`
 # ratios and times
 2:3 == 4:6

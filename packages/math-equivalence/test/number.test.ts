@@ -53,6 +53,6 @@ test.each([
   "2\\text{ hours }30\\text{ minutes}",
   "9^{9999}",
   "2".repeat(1001),
-])("%j is no number, or not one alone", (text) => {
+])("%j is not a number, or more than one", (text) => {
   expect(readNumber(text)).toBeNull();
 });

@@ -16,7 +16,7 @@ function verdict(answer: string, target: string): string {
   return mathEqual(answer, target, { onUndecided }) ? "yes" : unequal;
 }
 
-test("every row of the README's table is decided as it says", () => {
+test("every row of the README's table is decided as shown", () => {
   expect(rows.length).toBeGreaterThan(15);
   expect(rows.map(([answer = "", target = ""]) => [answer, target, verdict(answer, target)])).toEqual(rows);
 });

@@ -1,4 +1,4 @@
-/** Answers of competitions and textbooks, and what is easily taken for them. */
+/** Answers from competitions and textbooks, and others that are easily mistaken for them. */
 export const TEXTBOOK_PAIRS = String.raw`
 # textbook
 \frac{3\sqrt{3}}{4}\text{ square units} == \frac{3\sqrt3}{4}

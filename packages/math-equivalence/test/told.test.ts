@@ -111,7 +111,7 @@ test.each([
   "It's 18!",
   "$18.00",
   "US$18",
-])("%j gives the number 18, with work before it and without", (reply) => {
+])("%j gives the number 18, with and without work before it", (reply) => {
   expect(extractToldNumber(reply)).toBe("18");
   expect(extractToldNumber(WORK + reply)).toBe("18");
 });
@@ -174,7 +174,7 @@ test.each([
   "Correction: the answer is 20, not 18.",
   "~~18~~ 20",
   "18 → 20",
-])("%j does not give the number 18, with work before it or without", (reply) => {
+])("%j does not give the number 18, with or without work before it", (reply) => {
   expect(extractToldNumber(reply)).not.toBe("18");
   expect(extractToldNumber(WORK + reply)).not.toBe("18");
 });
@@ -188,7 +188,7 @@ test.each([
   "The work is long, so 9 * 2 =",
   "no number",
   "",
-])("%j gives no number, and none before it takes its place", (reply) => {
+])("%j gives no number, and no earlier number is taken instead", (reply) => {
   expect(extractToldNumber(WORK + reply)).toBe(/\d|=|\?/.test(reply) ? null : "9");
 });
 
@@ -209,7 +209,7 @@ test.each([
   ["It is 3,14.", null],
   ["Version 1.2.3", null],
   ["at 18:30", null],
-])("numbers of many spellings: %j gives %j", (reply, number) => {
+])("numbers in many spellings: %j gives %j", (reply, number) => {
   expect(extractToldNumber(reply)).toBe(number);
 });
 
@@ -237,6 +237,6 @@ test.each([
   "<<5",
   "isn't 5 ",
   "5.\n",
-])("a reply of nothing but %j is read in linear work", (unit) => {
+])("a reply that consists of %j is read in linear work", (unit) => {
   expect(() => extractToldNumber(unit.repeat(200_000 / unit.length))).not.toThrow();
 });

@@ -1,5 +1,5 @@
 /**
- * Pairs judged by hand before the comparison was first run on them, in families that no other table here holds.
+ * Pairs that were judged by hand before the comparison was first run on them, in families that no other table here has.
  * A line is an answer, `==` or `!=`, and a target.
  */
 export const UNSEEN_PAIRS = String.raw`

@@ -1,12 +1,12 @@
 /**
  * C[i, j] (+)= sum over k of A[i, k] * B[k, j], in AssemblyScript: compiled by `npm run build:gemm`, never by tsc.
  *
- * Invariants. Every cell is summed in the order of k, starting at zero, one product and one addition at a time, in both
- * tile shapes: a cell has the same bits whatever tile it falls into, so a row's result depends neither on its place in
- * the batch nor on the batch's size. Nothing is allocated; addresses are the caller's.
+ * Invariants: every cell is summed in the order of k, starting at zero, one product and one addition at a time, in both
+ * tile shapes. A cell therefore has the same bits in any tile, and a row's result depends neither on its place in the
+ * batch nor on the batch's size. Nothing is allocated; the caller provides the addresses.
  *
- * A is read by two strides, so it may be transposed; rows of B and C are contiguous, and `columns` is a multiple of 8.
- * a, b, c are byte addresses, strides are counted in elements.
+ * A is read with two strides, so it may be transposed; rows of B and C are contiguous, and `columns` is a multiple of
+ * 8. a, b, c are byte addresses, strides are counted in elements.
  */
 const ROWS = 4;
 const COLUMNS = 8;

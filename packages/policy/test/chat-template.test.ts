@@ -9,13 +9,13 @@ const prompted = { addGenerationPrompt: true };
 
 const shown = (ids: readonly number[]) => ids.map(tokenText).join("");
 
-/** The message a client stores of what was sampled. */
+/** The message that a client stores for a sampled text. */
 function messageOf(text: string): TemplateMessage {
   const { content, toolCalls } = parseToolCalls(text);
   return { role: "assistant", content, tool_calls: toolCalls.map((call) => ({ function: call })) };
 }
 
-test("every role is rendered with its own special, and a message ends", () => {
+test("every role is rendered with its own special token, and a message has an end token", () => {
   const messages: TemplateMessage[] = [
     { role: "system", content: "Be brief." },
     { role: "text", content: "Hi" },
@@ -30,7 +30,7 @@ test("every role is rendered with its own special, and a message ends", () => {
   );
 });
 
-test("a generation prompt is the assistant's token, a message to be continued stays open", () => {
+test("a generation prompt ends with the assistant's token, and a message to be continued stays open", () => {
   expect(shown(renderChat([question], prompted))).toBe("<|user|>What is 3 + 4?<|end|><|assistant|>");
   const begun: TemplateMessage[] = [question, { role: "assistant", content: "It is" }];
   expect(shown(renderChat(begun, { addGenerationPrompt: false, continueFinalMessage: true }))).toBe(
@@ -68,7 +68,7 @@ test("the next prompt begins with this prompt and the reply's tokens, whatever t
   );
 });
 
-test("a reply sampled in other pieces keeps its text, and the next prompt forks from it", () => {
+test("a reply sampled in other pieces keeps its text, and the next prompt differs from there on", () => {
   const sampled = [...encodeText("u"), ...encodeText("p")];
   const rendered = renderChat([{ role: "assistant", content: "up" }], {
     addGenerationPrompt: false,

@@ -19,7 +19,7 @@ function someTokens(length: number): number[] {
   return Array.from({ length }, () => Math.floor(random() * POLICY.vocabulary));
 }
 
-/** A slot that holds nothing: the salt is used once. */
+/** An empty slot: each salt is used once. */
 function emptySlot(): KvSlot {
   return cache.acquire([0], `${random()}`);
 }
@@ -28,7 +28,7 @@ function rowsOf(slot: KvSlot, tokens: readonly number[]): Row[] {
   return tokens.map((token, index) => ({ slot, token, sampled: index === tokens.length - 1 }));
 }
 
-/** The last token's logits, all tokens in one step. */
+/** The logits of the last token, with all tokens in one step. */
 function atOnce(tokens: readonly number[]): Float32Array {
   return decoder.step(rowsOf(emptySlot(), tokens)).slice();
 }

@@ -14,12 +14,12 @@ beforeEach(() => {
 
 const idsOf = ({ tokens }: Generation) => tokens.map(({ id }) => id);
 
-/** Prompts of many lengths, some of which share a beginning. */
+/** Prompts of many lengths, some with a common beginning. */
 function otherPrompt(index: number): number[] {
   return [...prompt.slice(0, index % 6), ...Array.from({ length: 1 + (index % 40) }, (_, at) => (at * index) % 240)];
 }
 
-test("a seed gives the same tokens and log probabilities alone, and among 200 others", async () => {
+test("a seed gives the same tokens and log probabilities alone and among 200 others", async () => {
   const alone = await engine.generate(requestFor(prompt, { seed: 7, maxTokens: 40 }));
   const crowd = new Engine({ weights, version: "0", seed: 2 });
   const others = Array.from({ length: 200 }, (_, index) =>
@@ -30,7 +30,7 @@ test("a seed gives the same tokens and log probabilities alone, and among 200 ot
   expect(await Promise.all(others)).toHaveLength(200);
 });
 
-test("another seed gives other tokens, and no seed gives others each time but the same per engine", async () => {
+test("another seed gives other tokens, and without a seed they differ each time but are the same per engine", async () => {
   const sample = async (from: Engine, seed: number | null) =>
     idsOf(await from.generate(requestFor(prompt, { seed, maxTokens: 20 })));
   expect(await sample(engine, 1)).not.toEqual(await sample(engine, 2));
@@ -42,7 +42,7 @@ test("another seed gives other tokens, and no seed gives others each time but th
   expect([await sample(secondInstance, null), await sample(secondInstance, null)]).toEqual(unseeded);
 });
 
-test("the next turn reads the turn before from the cache, and says what it says without", async () => {
+test("the next turn reads the turn before from the cache, and gives the same result without the cache", async () => {
   const first = await engine.generate(requestFor(prompt));
   const next = [...prompt, ...idsOf(first), 4, 70, 5, 3];
   const cached = await engine.generate(requestFor(next));
@@ -52,7 +52,7 @@ test("the next turn reads the turn before from the cache, and says what it says 
   expect(cached.tokens).toEqual(uncached.tokens);
 });
 
-test("more requests than run at once wait, and every one is answered with its own tokens", async () => {
+test("more requests than may run at once wait, and each gets its own tokens", async () => {
   const requests = Array.from({ length: 1000 }, (_, index) =>
     requestFor(otherPrompt(index), { seed: index, maxTokens: 1 + (index % 5) }),
   );
@@ -72,7 +72,7 @@ test("more requests than run at once wait, and every one is answered with its ow
   });
 });
 
-test("the event loop turns between two steps", async () => {
+test("the event loop runs between two steps", async () => {
   let turns = 0;
   const count = () => {
     turns += 1;
@@ -83,7 +83,7 @@ test("the event loop turns between two steps", async () => {
   expect(turns).toBeGreaterThanOrEqual(50);
 });
 
-test("a prompt that leaves no room is refused with the numbers", async () => {
+test("a prompt that leaves no space for tokens is refused with the numbers", async () => {
   const long = Array.from({ length: 100 }, () => 40);
   await expect(engine.generate(requestFor(long, { maxTokens: 13 }))).rejects.toThrow(
     new RangeError(
@@ -103,7 +103,7 @@ test.each([
   await expect(engine.generate(request)).rejects.toBeInstanceOf(RangeError);
 });
 
-test("the end token ends it, unless it is to be ignored or comes too early", async () => {
+test("the end token ends a generation, unless it is ignored or comes too early", async () => {
   const scripted = weightsThatSay([{ after: 3, ids: [40, END, 50, 60, 70] }]);
   const speaker = new Engine({ weights: scripted, version: "0" });
   const say = (fields: Parameters<typeof requestFor>[1]) =>
@@ -122,7 +122,7 @@ test("the end token ends it, unless it is to be ignored or comes too early", asy
   expect(idsOf(stopped)).toEqual([40, END, 50, 60]);
 });
 
-test("a listener hears each token and may end it there", async () => {
+test("a listener gets each token and may end the generation", async () => {
   const heard: number[] = [];
   const generation = await engine.generate(
     requestFor(prompt, { maxTokens: 20, onToken: ({ id }) => heard.push(id) === 3 }),
@@ -132,7 +132,7 @@ test("a listener hears each token and may end it there", async () => {
   expect(heard).toHaveLength(3);
 });
 
-test("a listener that throws fails its own request and no other", async () => {
+test("an error of a listener fails its own request and no other", async () => {
   const failing = engine.generate(
     requestFor(prompt, {
       onToken: () => {
@@ -146,7 +146,7 @@ test("a listener that throws fails its own request and no other", async () => {
   expect(engine.stats()).toMatchObject({ running: 0, kvUsage: 0 });
 });
 
-test("an aborted request ends with what it has, waiting or running", async () => {
+test("an aborted request ends with the tokens it has, whether it waits or runs", async () => {
   const control = new AbortController();
   const running = engine.generate(
     requestFor(prompt, {
@@ -166,7 +166,7 @@ test("an aborted request ends with what it has, waiting or running", async () =>
   expect(engine.stats()).toMatchObject({ running: 0, waiting: 0, requests: 2 });
 });
 
-test("a stopped engine ends everything and takes no more", async () => {
+test("a stopped engine ends all requests and accepts no more", async () => {
   const pending = Array.from({ length: 20 }, () => engine.generate(requestFor(prompt)));
   engine.stop();
   for (const generation of await Promise.all(pending)) {
@@ -175,7 +175,7 @@ test("a stopped engine ends everything and takes no more", async () => {
   await expect(engine.generate(requestFor(prompt))).rejects.toThrow("stopped");
 });
 
-test("stopped by a listener, it settles each request once", async () => {
+test("an engine that a listener stops settles each request once", async () => {
   const generations = await Promise.all([
     engine.generate(requestFor(prompt, { onToken: () => engine.stop() === undefined })),
     engine.generate(requestFor(prompt)),
@@ -184,7 +184,7 @@ test("stopped by a listener, it settles each request once", async () => {
   expect(engine.stats()).toMatchObject({ running: 0, requests: 2 });
 });
 
-test("tokens of a step are of the weights it began with, though a listener changes them", async () => {
+test("the tokens of a step belong to the weights it began with, even if a listener changes them", async () => {
   const [changing, other] = await Promise.all([
     engine.generate(
       requestFor(prompt, {
@@ -200,7 +200,7 @@ test("tokens of a step are of the weights it began with, though a listener chang
   expect(other.weightVersions).toEqual({ first: "0", last: "0" });
 });
 
-test("new weights are taken over between two steps: running requests go on, what was cached is dropped", async () => {
+test("new weights are used from the next step on: running requests continue, cached entries are dropped", async () => {
   const first = await engine.generate(requestFor(prompt, { maxTokens: 20 }));
   let updated: Promise<void> | null = null;
   const across = await engine.generate(

@@ -11,7 +11,7 @@ function filled(length: number): Float32Array {
   return vector;
 }
 
-/** The sum as the module promises it: in order, every product and sum rounded to 32 bits. */
+/** The sum as the module specifies it: in order, with every product and sum rounded to 32 bits. */
 function cell(a: Float32Array, b: Float32Array, at: (k: number) => [number, number], depth: number) {
   let sum = 0;
   for (let k = 0; k < depth; k += 1) {
@@ -26,7 +26,7 @@ test.each([
   { rows: 4, columns: 24, depth: 1 },
   { rows: 7, columns: 64, depth: 33 },
   { rows: 130, columns: 240, depth: 64 },
-])("$rows × $depth times $depth × $columns is right to the bit", ({ rows, columns, depth }) => {
+])("$rows × $depth times $depth × $columns is exact to the bit", ({ rows, columns, depth }) => {
   const [a, b, c] = [filled(rows * depth), filled(depth * columns), filled(rows * columns)];
   const before = c.slice();
   const multiply = (add: boolean) =>
@@ -41,7 +41,7 @@ test.each([
   expect(c).toEqual(expected);
 });
 
-test("the left side is read transposed by its strides", () => {
+test("the left matrix is read transposed with its strides", () => {
   const [rows, columns, depth] = [5, 8, 6];
   const [a, b, c] = [filled(depth * rows), filled(depth * columns), filled(rows * columns)];
   arena.gemm(rows, columns, depth, a.byteOffset, 1, rows, b.byteOffset, columns, c.byteOffset, columns, false);
@@ -60,6 +60,6 @@ test("a row has the same bits alone, and at any place among others", () => {
   }
 });
 
-test("an arena that is full says so", () => {
+test("an arena that is full throws", () => {
   expect(() => new Arena(10).vector(1_000_000)).toThrow(RangeError);
 });

@@ -1,7 +1,7 @@
-/** Requests with every field set, for tests that care about one of them. */
+/** Requests with every field set, for tests that set only one of them. */
 import type { GenerationRequest } from "../generation.ts";
 
-/** Eight tokens at temperature 1, never ended by `<|end|>`. */
+/** Eight tokens at temperature 1, not ended by `<|end|>`. */
 export function requestFor(prompt: readonly number[], fields: Partial<GenerationRequest> = {}): GenerationRequest {
   return {
     prompt,

@@ -4,7 +4,7 @@ import { formatToolCall, parseToolCalls } from "../hermes.ts";
 const ADD = '<tool_call>{"name": "add", "arguments": {"a": 3, "b": 4}}</tool_call>';
 const add = { name: "add", arguments: '{"a": 3, "b": 4}' };
 
-test("a call is read, its arguments to the letter", () => {
+test("a call is read, and its arguments stay exact", () => {
   expect(parseToolCalls(ADD)).toEqual({ content: null, toolCalls: [add] });
   expect(formatToolCall(add)).toBe(ADD);
   const odd = '{ "a" : [1,"}, \\"x", {"arguments":2}],"b":1e3}';
@@ -14,14 +14,14 @@ test("a call is read, its arguments to the letter", () => {
   });
 });
 
-test("text before the first call is content, text beside the calls is dropped", () => {
+test("text before the first call is content, text around the calls is dropped", () => {
   expect(parseToolCalls(`I will.${ADD}\n${ADD} Done.`)).toEqual({
     content: "I will.",
     toolCalls: [add, add],
   });
 });
 
-test("the last call may lack its end", () => {
+test("the last call may lack its end tag", () => {
   expect(parseToolCalls(ADD.replace("</tool_call>", "")).toolCalls).toEqual([add]);
 });
 
@@ -34,7 +34,7 @@ test.each([
   '<tool_call>{"name": "add", "arguments": [3, 4]}</tool_call>',
   '<tool_call>["add"]</tool_call>',
   `${ADD}<tool_call>{</tool_call>`,
-])("%j stays content as a whole", (text) => {
+])("%j is content as a whole", (text) => {
   expect(parseToolCalls(text)).toEqual({ content: text, toolCalls: [] });
 });
 

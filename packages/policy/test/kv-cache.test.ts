@@ -8,7 +8,7 @@ function cacheOf(slots: number): KvCache {
   return new KvCache(shape, new Arena(kvCapacity(shape, slots)), slots);
 }
 
-/** Runs a sequence as far as these tokens, and ends it. */
+/** Runs a sequence over these tokens, and ends it. */
 function hold(cache: KvCache, tokens: readonly number[], salt: string | null = null): KvSlot {
   const slot = cache.acquire([...tokens, 0], salt);
   const held = slot.tokens.length;
@@ -18,7 +18,7 @@ function hold(cache: KvCache, tokens: readonly number[], salt: string | null = n
   return slot;
 }
 
-test("a sequence that goes on takes over the slot of the one before", () => {
+test("a sequence that continues takes over the slot of the one before", () => {
   const cache = cacheOf(3);
   const before = hold(cache, [1, 2, 3]);
   const slot = cache.acquire([1, 2, 3, 4], null);
@@ -26,7 +26,7 @@ test("a sequence that goes on takes over the slot of the one before", () => {
   expect(slot.tokens).toEqual([1, 2, 3]);
 });
 
-test("a sequence that shares the beginning gets a copy, and the original stays", () => {
+test("a sequence with the same beginning gets a copy, and the original stays", () => {
   const cache = cacheOf(3);
   const before = hold(cache, [1, 2, 3]);
   const slot = cache.acquire([1, 2, 7, 7], null);
@@ -36,7 +36,7 @@ test("a sequence that shares the beginning gets a copy, and the original stays",
   expect(cache.acquire([1, 2, 3, 4], null)).toBe(before);
 });
 
-test("a running sequence lends what it has", () => {
+test("a running sequence's slot is copied for others", () => {
   const cache = cacheOf(2);
   const running = cache.acquire([1, 2, 3], null);
   running.tokens.push(1, 2, 3);
@@ -51,7 +51,7 @@ test("the last token of a prompt is never taken from the cache", () => {
   expect(cache.acquire([1, 2, 3], null).tokens).toEqual([1, 2]);
 });
 
-test("nothing crosses a salt", () => {
+test("nothing is shared between salts", () => {
   const cache = cacheOf(4);
   hold(cache, [1, 2, 3], "mine");
   expect(cache.acquire([1, 2, 3, 4], null).tokens).toEqual([]);
@@ -59,7 +59,7 @@ test("nothing crosses a salt", () => {
   expect(cache.acquire([1, 2, 3, 4], "mine").tokens).toEqual([1, 2, 3]);
 });
 
-test("the least recently used slot is given up first", () => {
+test("the least recently used slot is reused first", () => {
   const cache = cacheOf(2);
   hold(cache, [1, 1, 1]);
   hold(cache, [2, 2, 2]);
@@ -69,7 +69,7 @@ test("the least recently used slot is given up first", () => {
   expect(cache.acquire([2, 2, 2, 2], null).tokens).toEqual([]);
 });
 
-test("after a change of weights nothing held is handed out, not even by a sequence still running", () => {
+test("after a change of weights no earlier entry is reused, not even from a sequence still running", () => {
   const cache = cacheOf(4);
   hold(cache, [1, 2, 3]);
   const running = cache.acquire([5, 6], null);
@@ -81,7 +81,7 @@ test("after a change of weights nothing held is handed out, not even by a sequen
   expect(cache.acquire([5, 6, 7], null).tokens).toEqual([]);
 });
 
-test("usage is the share of slots that run, and one too many is refused", () => {
+test("usage is the share of slots that run, and one sequence too many is refused", () => {
   const cache = cacheOf(2);
   expect(cache.usage).toBe(0);
   const slot = cache.acquire([1], null);

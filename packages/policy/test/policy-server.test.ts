@@ -1,4 +1,4 @@
-/** The server in its thread, on the weights that come with Rollcall. */
+/** The server in its thread, with the weights that come with Rollcall. */
 import { afterEach, expect, test } from "vitest";
 import { POLICY_MODEL } from "../known-environments.ts";
 import { type PolicyServer, type PolicyServerOptions, startPolicyServer } from "../policy-server.ts";
@@ -29,14 +29,14 @@ async function say({ url }: PolicyServer): Promise<string> {
   return body.choices[0]?.message.content ?? "";
 }
 
-test("it answers from a thread of its own and is gone after the stop", async () => {
+test("it answers from its own thread and has ended after the stop", async () => {
   const server = await start();
   expect(await say(server)).not.toBe("");
   await server.stop();
   await expect(say(server)).rejects.toThrow();
 });
 
-test("a port it had is its own again after a stop, and a busy one is exchanged", async () => {
+test("it can use its port again after a stop, and takes another port if that one is in use", async () => {
   const first = await start();
   await first.stop();
   const again = await start({ port: first.port });
@@ -45,7 +45,7 @@ test("a port it had is its own again after a stop, and a busy one is exchanged",
   expect(other.port).not.toBe(first.port);
 });
 
-test("with a seed it says the same things in the same order after every start", async () => {
+test("with a seed it gives the same replies in the same order after every start", async () => {
   const [one, two] = [await start({ seed: 7 }), await start({ seed: 7 })];
   const said = async (server: PolicyServer) => [await say(server), await say(server)];
   expect(await said(one)).toEqual(await said(two));

@@ -24,11 +24,11 @@ function expectShares(actual: number[], expected: number[]): void {
   }
 }
 
-test("at temperature 1 tokens come as likely as the model says", () => {
+test("at temperature 1 tokens are drawn with the model's probabilities", () => {
   expectShares(shares({}), probabilities);
 });
 
-test("a temperature sharpens or flattens the distribution, and its log probabilities", () => {
+test("a temperature sharpens or flattens the distribution and its log probabilities", () => {
   const squared = probabilities.map((share) => share ** 2);
   const total = squared.reduce((sum, share) => sum + share, 0);
   expectShares(
@@ -39,7 +39,7 @@ test("a temperature sharpens or flattens the distribution, and its log probabili
   expect(logprob).toBeCloseTo(Math.log((squared[id] ?? 0) / total), 5);
 });
 
-test("greedy takes the likeliest, the lowest id among equals, and tells its plain log probability", () => {
+test("greedy takes the likeliest token, the lowest id if several are equal, and reports its log probability without temperature", () => {
   const greedy = { ...plain, temperature: 0 };
   const { id, logprob } = sampleToken(logits, greedy, () => 0.99);
   expect(id).toBe(1);
@@ -55,7 +55,7 @@ test.each([
   ["min-p 0.3", { minP: 0.3 }, [0, 0.4 / 0.85, 0, 0.3 / 0.85, 0.15 / 0.85]],
   ["top-k 3 with top-p 0.5", { topK: 3, topP: 0.5 }, [0, 4 / 7, 0, 3 / 7, 0]],
   ["a top-p of almost nothing", { topP: 0.001 }, [0, 1, 0, 0, 0]],
-])("%s leaves the rest out", (_, options, expected) => {
+])("%s leaves out the other tokens", (_, options, expected) => {
   expectShares(shares(options), expected);
 });
 
@@ -65,7 +65,7 @@ test("truncation does not change log probabilities", () => {
   expect(logprob).toBeCloseTo(Math.log(0.4), 5);
 });
 
-test("the likeliest tokens are named in order, whatever was drawn", () => {
+test("the likeliest tokens are reported in order, whatever was drawn", () => {
   const { top } = sampleToken(logits, { ...plain, topLogprobs: 3, topK: 1 }, () => 0.5);
   expect(top.map(({ id }) => id)).toEqual([1, 3, 4]);
   expect(top[1]?.logprob).toBeCloseTo(Math.log(0.3), 5);
@@ -77,7 +77,7 @@ test("a forbidden token is never drawn", () => {
   expectShares(shares({}, [1, 3]), [0.05 / 0.3, 0, 0.1 / 0.3, 0, 0.15 / 0.3]);
 });
 
-test("beside a forbidden token that takes all the probability, the others keep their shares", () => {
+test("next to a forbidden token with all the probability, the others keep their shares", () => {
   const peaked = Float32Array.from([0, 50, 2, 3]);
   const cold = { ...plain, temperature: 0.01 };
   for (const options of [cold, { ...cold, topP: 0.5 }, { ...cold, topK: 1 }, { ...cold, minP: 1 }]) {

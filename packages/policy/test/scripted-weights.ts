@@ -1,17 +1,17 @@
 /**
- * Weights that make the real engine say a script: nothing but the position of a token decides what follows it. Every
- * position of the script has a dimension of its own, and the head turns that dimension into one token.
+ * Weights that make the real engine follow a script: only the position of a token decides what follows it. Every
+ * position of the script has its own dimension, and the head maps that dimension to one token.
  */
 
 import { POLICY, viewParameters, WEIGHT_COUNT } from "../weights.ts";
 
 export interface Line {
-  /** Tokens of the prompt it answers. */
+  /** The number of tokens in the prompt it answers. */
   readonly after: number;
   readonly ids: readonly number[];
 }
 
-/** Normalised to a logit of 8 × this: sure enough that chance plays no part. */
+/** Normalised to a logit of 8 × this: so large that chance has no effect. */
 const CERTAINTY = 10;
 
 /** At most 64 tokens in all. */
@@ -32,7 +32,7 @@ export function weightsThatSay(lines: readonly Line[]): Float32Array {
   return weights;
 }
 
-/** Weights that say anything at all, the same ones each time. */
+/** Weights for arbitrary text, the same each time. */
 export function randomWeights(seed = 1): Float32Array {
   let state = seed;
   return Float32Array.from({ length: WEIGHT_COUNT }, () => {

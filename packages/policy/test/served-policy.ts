@@ -1,4 +1,4 @@
-/** A policy server in the test's own process, on weights of the test's choosing, and the official SDK before it. */
+/** A policy server in the test's own process, with weights of the test's choice, and the official SDK as its client. */
 import OpenAI from "openai";
 import { afterEach } from "vitest";
 import { renderChat, type TemplateMessage } from "../chat-template.ts";
@@ -14,7 +14,7 @@ export interface Served {
   readonly url: string;
   readonly engine: Engine;
   readonly client: OpenAI;
-  /** The reply to a JSON body; `headers` are added. */
+  /** The reply to a JSON body; `headers` are added to the request. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
 }
 
@@ -48,7 +48,7 @@ export async function serve(weights: Float32Array, maxRunning = 256, given: Serv
   };
 }
 
-/** What the model says to a conversation: the text in the tokenizer's own encoding, and its end. */
+/** The model's reply to a conversation: the text in the tokenizer's own encoding, and the end token. */
 export function reply(messages: readonly TemplateMessage[], text: string): Line {
   const after = renderChat(messages, { addGenerationPrompt: true }).length;
   return { after, ids: [...encodeText(text), END] };

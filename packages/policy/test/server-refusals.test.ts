@@ -1,4 +1,4 @@
-/** What the policy server refuses, and in which words. */
+/** The errors of the policy server and their messages. */
 import { request } from "node:http";
 import { beforeAll, expect, test } from "vitest";
 import { Engine } from "../engine.ts";
@@ -55,13 +55,13 @@ test.each([
   [{ repetition_penalty: 0 }, "repetition_penalty"],
   [{ logit_bias: { 5: 1 } }, "logit_bias"],
   [{ prompt_logprobs: 1 }, "prompt_logprobs"],
-])("%j is refused with 400 by the field's name", async (fields, param) => {
+])("%j is refused with 400 and the field's name", async (fields, param) => {
   const { status, error } = await chat(fields);
   expect([status, error.type, error.code, error.param]).toEqual([400, "BadRequestError", 400, param]);
   expect(error.message).not.toBe("");
 });
 
-test("fields that ask for nothing, null ones and unknown ones are taken", async () => {
+test("fields without an effect, null fields and unknown fields are accepted", async () => {
   const response = await post(
     "/v1/chat/completions",
     JSON.stringify({
@@ -80,7 +80,7 @@ test("fields that ask for nothing, null ones and unknown ones are taken", async 
   expect(response.status).toBe(200);
 });
 
-test("a prompt and a completion beyond the context are refused in vLLM's words", async () => {
+test("a prompt and a completion beyond the context are refused with vLLM's message", async () => {
   const { status, error } = await chat({ max_tokens: 200 });
   expect([status, error.param]).toEqual([400, "input_tokens"]);
   expect(error.message).toBe(
@@ -120,7 +120,7 @@ test.each([
   expect(await response.json()).toMatchObject({ error: { code: status } });
 });
 
-test("a body that does not say it is JSON is refused", async () => {
+test("a body without the JSON content type is refused", async () => {
   const response = await post("/v1/chat/completions", JSON.stringify({ messages: HELLO }), {
     "content-type": "text/plain",
   });
@@ -140,7 +140,7 @@ test("a body over 1 MiB is 413, declared or not", async () => {
   expect((await fetch(`${url}/tokenize`, init)).status).toBe(413);
 });
 
-test("a Host that is not loopback is refused, whatever it points at", async () => {
+test("a Host that is not loopback is refused, even if it resolves to loopback", async () => {
   const status = (host: string) =>
     new Promise((resolve, reject) => {
       const sent = request(`${url}/health`, { headers: { host } }, (response) => {

@@ -1,4 +1,4 @@
-/** Streams as the official SDK reads them: joined, they say what the whole reply says. */
+/** Streams as the official SDK reads them: joined, they equal the reply without streaming. */
 import { request } from "node:http";
 import { expect, test } from "vitest";
 import { renderChat } from "../chat-template.ts";
@@ -23,7 +23,7 @@ interface Chunk {
   readonly usage?: object;
 }
 
-/** The events of a raw stream; the last one must be the end mark. */
+/** The events of a raw stream; the last one must be the end marker. */
 async function chunks({ post }: Served, path: string, body: object): Promise<Chunk[]> {
   const response = await post(path, { ...body, stream: true });
   expect(response.headers.get("content-type")).toMatch(/^text\/event-stream/);
@@ -32,7 +32,7 @@ async function chunks({ post }: Served, path: string, body: object): Promise<Chu
   return events.slice(0, -1).map((event) => JSON.parse(event.replace(/^data: /, "")));
 }
 
-test("a chat stream is role, tokens, end and usage, with the prompt's ids in front only", async () => {
+test("a chat stream is role, tokens, end and usage, with the prompt's ids in the first chunk only", async () => {
   const served = await serveReply(HELLO, "cba");
   const all = await chunks(served, "/v1/chat/completions", {
     messages: HELLO,
@@ -58,7 +58,7 @@ test("a chat stream is role, tokens, end and usage, with the prompt's ids in fro
   expect(all.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 4 } });
 });
 
-test("the SDK's stream helper puts content and tool calls together", async () => {
+test("the SDK's stream helper assembles content and tool calls", async () => {
   const call = '<tool_call>{"name": "add", "arguments": {"a": 3, "b": 4}}</tool_call>';
   const { client } = await serveReply(HELLO, `I add < ${call}${call}`);
   const stream = client.chat.completions.stream({ model: MODEL, messages: HELLO, tools: TOOLS });
@@ -73,7 +73,7 @@ test("the SDK's stream helper puts content and tool calls together", async () =>
   );
 });
 
-test("what began like a tool call and was none is content after all", async () => {
+test("text that begins like a tool call but is none is content after all", async () => {
   const text = "<tool_call>{oops}</tool_call> and <tool";
   const served = await serveReply(HELLO, text);
   const all = await chunks(served, "/v1/chat/completions", { messages: HELLO, tools: TOOLS });
@@ -82,7 +82,7 @@ test("what began like a tool call and was none is content after all", async () =
   expect(deltas.some(({ tool_calls }) => tool_calls !== undefined)).toBe(false);
 });
 
-test("no chunk shows any part of a stop string, wherever its tokens end", async () => {
+test("no chunk contains any part of a stop string, wherever its tokens end", async () => {
   const served = await serveReply(HELLO, "abcabcd and more");
   const body = { messages: HELLO, stop: ["abcd"] };
   const all = await chunks(served, "/v1/chat/completions", body);
@@ -92,14 +92,14 @@ test("no chunk shows any part of a stop string, wherever its tokens end", async 
   expect(all.at(-1)?.choices[0]).toMatchObject({ finish_reason: "stop", stop_reason: "abcd" });
 });
 
-test("a character of many bytes comes whole, in one chunk", async () => {
+test("a character of several bytes comes complete in one chunk", async () => {
   const served = await serveReply(HELLO, "né🙂");
   const all = await chunks(served, "/v1/chat/completions", { messages: HELLO });
   const contents = all.flatMap(({ choices }) => choices.map(({ delta }) => delta.content));
   expect(contents.filter(Boolean)).toEqual(["n", "é", "🙂"]);
 });
 
-test("the choices of one stream are told apart and equal the same request unstreamed", async () => {
+test("the choices of one stream are told apart, and equal the same request without streaming", async () => {
   const served = await serve(randomWeights());
   const body = { messages: HELLO, n: 3, seed: 5, max_tokens: 10 };
   const all = await chunks(served, "/v1/chat/completions", body);
@@ -119,7 +119,7 @@ test("the choices of one stream are told apart and equal the same request unstre
   expect(streamed).toEqual(whole.choices.map(({ message }) => message.content));
 });
 
-test("plain completions stream their texts, with the SDK and by hand", async () => {
+test("plain completions stream their texts, with the SDK and without", async () => {
   const served = await serve(randomWeights());
   const asked = { model: MODEL, prompt: ["abc", "de"], seed: 3 };
   const stream = await served.client.completions.create({ ...asked, stream: true });
@@ -141,7 +141,7 @@ test("plain completions stream their texts, with the SDK and by hand", async () 
   expect(all.at(-1)).toMatchObject({ choices: [], usage: { prompt_tokens: 5 } });
 });
 
-test.each([false, true])("a client that hangs up ends what it asked for, stream: %s", async (stream) => {
+test.each([false, true])("a client that disconnects ends its request, stream: %s", async (stream) => {
   const served = await serve(randomWeights(), 2);
   const { engine, url } = served;
   const body = JSON.stringify({

@@ -1,4 +1,4 @@
-/** New weights while requests run, and what the server tells about itself. */
+/** New weights while requests run, and what the server reports about itself. */
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import { bytesFromWeights, WEIGHT_COUNT } from "../weights.ts";
@@ -27,7 +27,7 @@ async function ask({ post }: Served, fields: object = {}) {
   };
 }
 
-test("what is asked after new weights were taken over is sampled by them", async () => {
+test("requests after a change of weights are sampled with the new weights", async () => {
   const served = await serveReply(HELLO, "old");
   expect((await ask(served)).choices[0]?.message.content).toBe("old");
   const weights = weightsThatSay([reply(HELLO, "new")]);
@@ -41,7 +41,7 @@ test("what is asked after new weights were taken over is sampled by them", async
   expect([answered.first_weight_version, answered.weight_version]).toEqual(["2", "2"]);
 });
 
-test("a request under way goes on with new weights and names both", async () => {
+test("a running request continues with new weights and reports both", async () => {
   const served = await serve(randomWeights(), 1);
   const long = ask(served, { n: 8, max_tokens: 100, ignore_eos: true });
   await expect.poll(() => served.engine.stats().running, { interval: 1 }).toBe(1);

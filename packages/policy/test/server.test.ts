@@ -1,4 +1,4 @@
-/** The wire, driven by the official SDK over real sockets, on the real engine. */
+/** The HTTP interface, driven by the official SDK over real sockets, on the real engine. */
 import { expect, test } from "vitest";
 import { renderChat } from "../chat-template.ts";
 import { END, encodeText } from "../tokenizer.ts";
@@ -120,7 +120,7 @@ test.each([
   });
 });
 
-test("one call at most where parallel calls are refused, and a broken one is content", async () => {
+test("there is at most one call if parallel calls are refused, and a malformed one is content", async () => {
   const call = '<tool_call>{"name": "add", "arguments": {}}</tool_call>';
   const tools = [{ type: "function" }];
   const two = await serveReply(HELLO, call + call);
@@ -134,7 +134,7 @@ test("one call at most where parallel calls are refused, and a broken one is con
   });
 });
 
-test("n choices of one prompt differ, and the same seed says the same again", async () => {
+test("n choices of one prompt differ, and the same seed gives the same ones again", async () => {
   const { client } = await serve(randomWeights());
   const ask = async () => {
     const { choices, usage } = await client.chat.completions.create({
@@ -152,7 +152,7 @@ test("n choices of one prompt differ, and the same seed says the same again", as
   expect(one.usage?.prompt_tokens).toBe(prompt.length);
 });
 
-test("temperature 0 needs no seed to say the same again", async () => {
+test("temperature 0 gives the same reply again without a seed", async () => {
   const { client } = await serve(randomWeights());
   const ask = () =>
     client.chat.completions.create({
@@ -165,7 +165,7 @@ test("temperature 0 needs no seed to say the same again", async () => {
   expect(texts[0]).toBe(texts[1]);
 });
 
-test("a reply cut at max_tokens says so, and has as many logprobs as tokens", async () => {
+test("a reply cut at max_tokens has that finish reason, and as many logprobs as tokens", async () => {
   const { post } = await serve(randomWeights());
   for (const seed of [1, 2, 3]) {
     const response = await post("/v1/chat/completions", {
@@ -229,7 +229,7 @@ test("plain completions take text, texts, ids and lists of ids, and number their
   }
 });
 
-test("a plain completion goes on with the ids of a chat, token for token", async () => {
+test("a plain completion continues the ids of a chat, token for token", async () => {
   const { post } = await serve(weightsThatSay([reply(HELLO, "cba")]));
   const body = { prompt, return_token_ids: true, logprobs: 0, max_tokens: 8 };
   expect(await (await post("/v1/completions", body)).json()).toMatchObject({
@@ -246,7 +246,7 @@ test("a plain completion goes on with the ids of a chat, token for token", async
   });
 });
 
-test("tokenize says what a conversation and a text are made of, and detokenize reads it back", async () => {
+test("tokenize returns the tokens of a conversation and of a text, and detokenize the text", async () => {
   const { post } = await serve(randomWeights());
   const chat = await (await post("/tokenize", { messages: HELLO, return_token_strs: true })).json();
   expect(chat).toEqual({

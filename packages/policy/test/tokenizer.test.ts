@@ -21,7 +21,7 @@ const anyText = fc.oneof(
   fc.array(fc.constantFrom(...TOKENS, "é", "😀", "\ud83d", "\ufeff", "\t")).map((parts) => parts.join("")),
 );
 
-test("every text comes back as it was, lone surrogates as U+FFFD", () => {
+test("every text is unchanged after encoding and decoding, with lone surrogates as U+FFFD", () => {
   fc.assert(
     fc.property(anyText, (text) => {
       expect(decode(encodeText(text))).toBe(text.toWellFormed());
@@ -30,7 +30,7 @@ test("every text comes back as it was, lone surrogates as U+FFFD", () => {
   );
 });
 
-test("no text yields a special", () => {
+test("no text encodes to a special token", () => {
   fc.assert(
     fc.property(anyText, (text) => {
       expect(encodeText(text).every((id) => id >= FIRST_PIECE && id < VOCABULARY_SIZE)).toBe(true);
@@ -43,7 +43,7 @@ test("no text yields a special", () => {
   expect(decode(injected)).toBe("<|end|><|user|>");
 });
 
-test("the names of the tokens are all different, and as many as the model's rows", () => {
+test("the names of the tokens are all different, and as many as the rows of the model's vocabulary", () => {
   expect(new Set(TOKENS).size).toBe(VOCABULARY_SIZE);
   expect(VOCABULARY_SIZE % 8).toBe(0);
 });
@@ -56,7 +56,7 @@ test("the demo's sentences and a tool call take few tokens", () => {
   expect(encodeText("Walk from 1, 2 to 3, 4.")).toHaveLength(9);
 });
 
-test("token by token says the same, and never half a character", () => {
+test("decoding token by token gives the same text, and never half a character", () => {
   fc.assert(
     fc.property(anyText, (text) => {
       const decoder = new IncrementalDecoder();
@@ -69,7 +69,7 @@ test("token by token says the same, and never half a character", () => {
   expect(ids.map((id) => decoder.push(id))).toEqual(["", "", "", "é", "!"]);
 });
 
-test("bytes that are no text become U+FFFD, at the end or before the next piece", () => {
+test("invalid UTF-8 becomes U+FFFD, at the end or before the next piece", () => {
   const nibble = (value: number) => FIRST_NIBBLE + value;
   const [bang = 0] = encodeText("!");
   expect(decode([nibble(12), nibble(3)])).toBe("\ufffd");
@@ -77,7 +77,7 @@ test("bytes that are no text become U+FFFD, at the end or before the next piece"
   expect(decode([nibble(15), nibble(15), bang])).toBe("\ufffd!");
 });
 
-test("a token has a name and its text's bytes; half a byte has none", () => {
+test("a token has a name and the bytes of its text; half a byte has no bytes", () => {
   const [call = 0] = encodeText('<tool_call>{"name": "');
   expect(tokenText(call)).toBe('<tool_call>{"name": "');
   expect(tokenBytes(call)).toEqual([...Buffer.from('<tool_call>{"name": "')]);

@@ -1,11 +1,11 @@
-/** What a trainer makes of a batch's objects and credits. */
+/** How a trainer reads a batch's objects and credits. */
 
 import { splitObjects } from "rollcall/sdk/trainer";
 import { expect, test } from "vitest";
 import { downloadBatch } from "../read-ahead.ts";
 import { handMadeBatch } from "./hand-made-batch.ts";
 
-test("each sample gets its credit, in the order of the manifest, whatever the encoding", async () => {
+test("each sample gets its credit, in the order of the manifest, with either encoding", async () => {
   const { source, manifest } = await handMadeBatch();
   const samples = await downloadBatch(source, manifest);
   expect(samples.map(({ advantage }) => advantage)).toEqual([0.25, 0.5, -0.5]);
@@ -17,7 +17,7 @@ test("each sample gets its credit, in the order of the manifest, whatever the en
   });
 });
 
-test("a sample without a credit does not train", async () => {
+test("a sample without a credit is not trained on", async () => {
   const { source, manifest } = await handMadeBatch(1, [0.5]);
   expect(await downloadBatch(source, manifest)).toHaveLength(1);
 });
@@ -45,7 +45,7 @@ test("an object, a manifest or credits that were changed are refused", async () 
   }
 });
 
-test("a batch that leaves the advantage to its trainer is not for this one", async () => {
+test("a batch that leaves the advantage to its trainer is refused", async () => {
   const { source, manifest } = await handMadeBatch(1, [null, null, null]);
   await expect(downloadBatch(source, manifest)).rejects.toMatchObject({ reason: "invalid" });
 });

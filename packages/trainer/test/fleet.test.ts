@@ -1,4 +1,4 @@
-/** The trainer's weights on the engine that samples: the real policy server. */
+/** The trainer's weights on the real policy server. */
 
 import { randomWeights } from "@rollcall/policy/test/scripted-weights";
 import { serve } from "@rollcall/policy/test/served-policy";
@@ -16,7 +16,7 @@ function fleetOf(url: string) {
   return { fleet, applied, said };
 }
 
-test("a replica gets new weights once, under the version's number, and is reported with their digest", async () => {
+test("a replica gets new weights once, with the version's number, and is reported with their digest", async () => {
   const served = await serve(randomWeights());
   const { fleet, applied } = fleetOf(served.url);
   const packed = packWeights(3, randomWeights(2));
@@ -29,7 +29,7 @@ test("a replica gets new weights once, under the version's number, and is report
   expect(applied).toEqual([{ state: "applied", version: 3, replica: "policy", sha256 }]);
 });
 
-test("a replica that was started anew gets them again, and is reported again", async () => {
+test("a restarted replica gets them again, and is reported again", async () => {
   const served = await serve(randomWeights());
   const { fleet, applied } = fleetOf(served.url);
   const packed = packWeights(1, randomWeights(2));
@@ -42,7 +42,7 @@ test("a replica that was started anew gets them again, and is reported again", a
   expect(applied.map(({ version }) => version)).toEqual([1, 1]);
 });
 
-test("a replica out of reach is said once, holds up nobody and is not reported", async () => {
+test("an unreachable replica is mentioned once, delays no other and is not reported", async () => {
   const { fleet, applied, said } = fleetOf("http://127.0.0.1:9");
   fleet.set(packWeights(1, randomWeights()));
   expect([await fleet.sync(), await fleet.sync()]).toEqual([false, false]);

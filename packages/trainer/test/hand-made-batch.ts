@@ -23,7 +23,7 @@ function row(sample_id: string): SampleRow {
   };
 }
 
-/** Two objects, one of them in each encoding, and the credits of what they hold. */
+/** Two objects, one in each encoding, and the credits of their samples. */
 export async function handMadeBatch(step = 1, advantages: readonly (number | null)[] = [0.5, -0.5, 0.25]) {
   const objects = new Map<string, Uint8Array<ArrayBuffer>>();
   const group = (encoding: SampleEncoding, ids: readonly string[]) => {

@@ -1,4 +1,4 @@
-/** Samples of random tokens, which some policy sampled. */
+/** Samples of random tokens, as if some policy had sampled them. */
 
 import { POLICY } from "@rollcall/policy/weights";
 import { seededRandom } from "rollcall/helpers";

@@ -4,7 +4,7 @@ import { holdLease } from "../batches.ts";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** Beats of a lease of 30 s, one of which fails. */
+/** The heartbeats of a lease of 30 s, one of which fails. */
 function held() {
   const beats: string[] = [];
   const said: string[] = [];
@@ -19,7 +19,7 @@ function held() {
   return { beats, said, held: holdLease(client, lease, 1, 0, (line) => said.push(line)) };
 }
 
-test("a lease is kept by three heartbeats in its time, whatever becomes of one, until it ends", async () => {
+test("a lease gets three heartbeats in its time until it ends, even if one fails", async () => {
   const { beats, said, held: lease } = held();
   await vi.advanceTimersByTimeAsync(30_000);
   expect(beats).toEqual(["ls_1", "ls_1", "ls_1"]);

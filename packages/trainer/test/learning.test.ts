@@ -1,6 +1,6 @@
 /**
- * The gradient that is trained on, held against finite differences and against that of each sample alone; and the steps
- * it makes. In one file: what it is computed by takes a second to compile.
+ * The gradient, checked against finite differences and against that of each sample alone; and the optimiser steps. In
+ * one file, because the code that computes it takes a second to compile.
  */
 import { createHash } from "node:crypto";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
@@ -19,7 +19,7 @@ import { samplesOf } from "./hand-made-samples.ts";
 
 const DPPO = new GradientOf(LOSSES.dppo);
 const weights = baseWeights();
-/** Several to a row, and more rows than are computed at once. */
+/** Several samples per row, and more rows than are computed at once. */
 const samples = samplesOf([48, 3, 30, 17, 41, 22, 9, 25, 12, 44, 45, 46, 47, 48, 40, 39, 38, 37, 36, 35]);
 const batches = layOut(samples, 1 / trainableTokens(samples));
 let gradient: Gradient;
@@ -31,7 +31,7 @@ beforeAll(async () => {
 
 const norm = (vector: Float32Array) => Math.sqrt(vector.reduce((sum, value) => sum + value ** 2, 0));
 
-test("it is the sum of what each sample gives alone, whatever shares a row", async () => {
+test("the gradient is the sum of the gradients of the samples alone, whichever share a row", async () => {
   const few = samples.slice(0, 8);
   const share = 1 / trainableTokens(few);
   const { vector: together } = await DPPO.at(weights, layOut(few, share));
@@ -44,7 +44,7 @@ test("it is the sum of what each sample gives alone, whatever shares a row", asy
   expect(norm(apart) / norm(alone)).toBeLessThan(1e-4);
 });
 
-test("along it, the loss changes as fast as it says", async () => {
+test("the loss changes along the gradient as fast as the gradient says", async () => {
   const length = norm(gradient.vector);
   const step = 5e-4;
   const lossAt = async (by: number) => {
@@ -65,7 +65,7 @@ const BEGINNING: LearnerState = {
   adam: newAdamState(WEIGHT_COUNT),
   version: 0,
 };
-/** Of everything a learner remembers, to the bit. */
+/** A digest of the learner's whole state, exact to the bit. */
 function digestOf({ weights, adam, version }: LearnerState): string {
   const hash = createHash("sha256").update(`${version} ${adam.steps}`);
   for (const vector of [weights, adam.mean, adam.square]) hash.update(vector);
@@ -77,7 +77,7 @@ const folder = await mkdtemp(join(tmpdir(), "rollcall-checkpoint-"));
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-test("training from a checkpoint gives the same weights, bit for bit, and nothing given is changed", async () => {
+test("training from a checkpoint gives the same weights to the bit, and the arguments are not changed", async () => {
   const learner = new Learner(OPTIONS, DPPO);
   const beginning = digestOf(BEGINNING);
   const first = (await learner.train(BEGINNING, batch(1))).state;
@@ -96,7 +96,7 @@ test("training from a checkpoint gives the same weights, bit for bit, and nothin
   expect(await readdir(folder)).toEqual(["checkpoint.bin"]);
 });
 
-test("several passes are as many optimiser steps each, in an order of their own, and one version", async () => {
+test("each of several passes makes as many optimiser steps, in its own order, and all make one version", async () => {
   const many = samplesOf([20, 30, 25, 18, 22, 28, 19, 24, 21, 26]);
   const once = await new Learner(OPTIONS, DPPO).train(BEGINNING, many);
   const asked: string[] = [];
@@ -110,7 +110,7 @@ test("several passes are as many optimiser steps each, in an order of their own,
   expect(state.version).toBe(1);
   expect(state.adam.steps).toBe(3 * once.state.adam.steps);
   expect(new Set(asked).size).toBe(asked.length);
-  // How far the samples are is told by the first minibatch, which every pass but the first comes after.
+  // The distance of the samples is measured on the first minibatch, before any update.
   const { ratio, kl } = once.metrics;
   expect(metrics).toMatchObject({ ratio, kl });
   expect(digestOf(state)).not.toBe(digestOf(once.state));
@@ -130,7 +130,7 @@ test("a batch in which nothing trains is refused", async () => {
   await expect(learner.train(BEGINNING, idle)).rejects.toThrow("no sample");
 });
 
-test("a thread computes the same gradient as the process that asks it", async () => {
+test("a thread computes the same gradient as its process", async () => {
   const thread = await ThreadedGradient.start("dppo");
   const { loss, vector } = await thread.at(weights, batches);
   expect([loss, vector]).toEqual([gradient.loss, gradient.vector]);
@@ -138,7 +138,7 @@ test("a thread computes the same gradient as the process that asks it", async ()
   await expect(thread.at(weights, batches)).rejects.toThrow("has ended");
 });
 
-test("without a checkpoint there is none, and one that is no checkpoint is named", async () => {
+test("without a checkpoint the result is null, and a file that is no checkpoint is an error that names it", async () => {
   expect(await readCheckpoint(join(folder, "nothing"))).toBeNull();
   await writeFile(join(folder, "checkpoint.bin"), "{}\n");
   await expect(readCheckpoint(folder)).rejects.toThrow("checkpoint.bin");

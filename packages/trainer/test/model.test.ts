@@ -1,4 +1,4 @@
-/** The differentiable model, held against the decoder that samples, which is written apart from it. */
+/** The differentiable model, checked against the decoder that samples, which is separate code. */
 import { Decoder, decoderCapacity } from "@rollcall/policy/decoder";
 import { Arena } from "@rollcall/policy/gemm";
 import { KvCache, kvCapacity } from "@rollcall/policy/kv-cache";
@@ -9,7 +9,7 @@ import { startJax } from "../gradient.ts";
 import { forward } from "../model.ts";
 import { layOut } from "../row-batch.ts";
 
-test("the training pass computes what the decoder computes", async () => {
+test("the training pass computes the same as the decoder", async () => {
   await startJax();
   const weights = baseWeights();
   const random = seededRandom("decoder");

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { packRows } from "../row-batch.ts";
 
-test("the longest goes first, each into the first row with room for it", () => {
+test("the longest sample goes first, each into the first row with enough space", () => {
   const lengths = [5, 3, 9, 4, 7, 2, 6];
   const rows = packRows(lengths, 12).map((row) => row.map((index) => lengths[index]));
   expect(rows).toEqual([

@@ -1,4 +1,4 @@
-/** The platform as a trainer sees it, in memory: batches in strict order, epochs, leases that may be lost. */
+/** The platform from the trainer's view, in memory: batches in strict order, epochs, leases that may be lost. */
 
 import type { ApiError, ErrorDetails, Leased } from "rollcall/contract";
 import { ApiRequestError } from "rollcall/sdk/trainer";
@@ -18,9 +18,9 @@ export class ScriptedPlatform implements Client, Batches {
   readonly max_steps: number;
   /** What happened, in order. */
   readonly log: string[] = [];
-  /** Thrown by the next acknowledgement, which is then not taken. */
+  /** Thrown by the next acknowledgement, which then has no effect. */
   failsAck: Error | null = null;
-  /** What a manifest says that is read before the batch is leased, where that is another batch's. */
+  /** Changes the manifest that is read before the lease, to simulate another batch. */
   readAhead: Partial<Leased["manifest"]> = {};
   /** Called when a batch is leased. */
   onLease: () => void = () => undefined;

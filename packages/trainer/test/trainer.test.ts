@@ -1,4 +1,4 @@
-/** The order of a step, and what a trainer does after each place where it may be cut off. */
+/** The order of a step, and the trainer's behaviour after an interruption at each point. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { Trainer } from "../trainer.ts";
 import { handMadeBatch } from "./hand-made-batch.ts";
 import { refusal, ScriptedPlatform } from "./scripted-platform.ts";
 
-/** Of a loss that nobody asks for: the loop does not look at it. */
+/** For a fake loss: the loop does not use it. */
 const gradientOf = {
   at: async (_weights: Float32Array, batches: readonly RowBatch[]) => {
     const zeros = (batch: RowBatch) => batch.weights.map(() => 0);
@@ -39,7 +39,7 @@ beforeEach(async () => {
   directory = await mkdtemp(join(folder, "run-"));
 });
 
-/** A trainer as a process would make it: from the checkpoint, where there is one. */
+/** A trainer as a process makes it: from the checkpoint if there is one. */
 async function trainerOf(
   platform: ScriptedPlatform,
   rewind = false,
@@ -68,7 +68,7 @@ async function trainerOf(
 
 const never = new AbortController().signal;
 
-test("a step is trained, kept, acknowledged with its weights, and only then the next is leased; each is trained once", async () => {
+test("a step is trained, stored, acknowledged with its weights, and only then the next is leased; each is trained once", async () => {
   const platform = new ScriptedPlatform(2);
   const trainer = await trainerOf(platform);
   await trainer.run(never);
@@ -87,7 +87,7 @@ test("the next batch is read while one trains, and trains while the one before i
     trains.resolve();
   });
   platform.onAck = async () => {
-    // Taken only when the step after it has begun to train: two minibatches make a step.
+    // Accepted only when the next step has begun to train: two minibatches make a step.
     const acked = platform.log.filter((entry) => entry.startsWith("ack")).length;
     while (acked < 3 && minibatches <= 2 * acked) {
       trains = Promise.withResolvers();
@@ -100,7 +100,7 @@ test("the next batch is read while one trains, and trains while the one before i
   expect(trainer.version).toBe(3);
 });
 
-test("what was trained on a batch that was read ahead counts for nothing where another one is leased", async () => {
+test("training on a batch that was read ahead does not count if another batch is leased", async () => {
   const [platform, plain] = [new ScriptedPlatform(1), new ScriptedPlatform(1)];
   const other = await handMadeBatch(1, [0.5]);
   const { objects, credits, sha256 } = other.manifest;
@@ -115,7 +115,7 @@ test("what was trained on a batch that was read ahead counts for nothing where a
   expect(made).toEqual(expected);
 });
 
-test("killed while the next step trains and the one before is not acknowledged yet, it has trained neither twice", async () => {
+test("killed while the next step trains before the previous one is acknowledged, it trains neither twice", async () => {
   const platform = new ScriptedPlatform(3);
   let steps = 0;
   const failing = await trainerOf(platform, false, () => {
@@ -135,7 +135,7 @@ test("killed while the next step trains and the one before is not acknowledged y
   expect(acked).toEqual([1, 2, 3].map((step) => `ack ${step}, published`));
 });
 
-test("killed after the checkpoint, before the acknowledgement, it says so when it is back and trains nothing again", async () => {
+test("killed after the checkpoint and before the acknowledgement, it acknowledges after its restart and trains nothing again", async () => {
   const platform = new ScriptedPlatform(2);
   platform.failsAck = new Error("killed");
   await expect((await trainerOf(platform)).run(never)).rejects.toThrow("killed");
@@ -172,7 +172,7 @@ test("a lease that was lost while the batch trained costs a registration, not a 
   expect(trainer.version).toBe(2);
 });
 
-test("told to stop with a batch in hand, it gives that back", async () => {
+test("stopped with a leased batch, it gives the batch back", async () => {
   const platform = new ScriptedPlatform(2);
   const stop = new AbortController();
   platform.onLease = () => stop.abort();
@@ -181,7 +181,7 @@ test("told to stop with a batch in hand, it gives that back", async () => {
   expect(log).toEqual(["register 0", "lease 1", "nack shutdown"]);
 });
 
-test("told to stop while a batch trains, it ends that step and publishes what came of it", async () => {
+test("stopped while a batch trains, it finishes that step and publishes the result", async () => {
   const platform = new ScriptedPlatform(2);
   const stop = new AbortController();
   platform.onAck = () => stop.abort();
@@ -191,7 +191,7 @@ test("told to stop while a batch trains, it ends that step and publishes what ca
   expect((await readCheckpoint(directory))?.state.version).toBe(1);
 });
 
-test("behind what was published it says how to go back, and goes back when told to", async () => {
+test("if later versions were published, it says how to go back, and goes back if it is started with rewind", async () => {
   const platform = new ScriptedPlatform(2);
   platform.published = 1;
   await expect((await trainerOf(platform)).run(never)).rejects.toThrow("--rewind");

@@ -7,7 +7,7 @@ import { listText } from "../terminal/table.ts";
 
 const HEADER = ["entry", "at", "who", "action", "target", "status"];
 const USUAL = 20;
-/** Entries that one page of the API has at most. */
+/** The most entries that a page of the API has. */
 const PAGE = 100;
 
 export const AUDIT_LOG = command({
@@ -27,7 +27,7 @@ export const AUDIT_LOG = command({
     const limit = line.count("limit", 1) ?? USUAL;
     const asked = { who: line.text("who"), action: line.text("action"), target: line.text("target") };
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
-      // One more than is shown tells that there are more.
+      // Asks for one more than is shown, to find out whether there are more.
       const query = { ...asked, limit: Math.min(PAGE, limit + 1) };
       const page = await gather(client.auditLog.list(query, { signal }), limit);
       const more = page.has_more ? "\n\nThere are more: --limit N" : "";

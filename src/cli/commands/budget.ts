@@ -1,4 +1,4 @@
-/** `rollcall budget …`: what may be charged in a month. */
+/** `rollcall budget …`: the maximum that may be charged in a month. */
 import { BUDGET_TARGETS, type BudgetView } from "../../billing/wire.ts";
 import { defined } from "../argument-values.ts";
 import { command, PLATFORM_FLAGS } from "../command-line.ts";

@@ -1,6 +1,7 @@
 /**
- * `rollcall completion`: a script for a shell, made from the table of commands. The ids of environments are asked for
- * when they are needed, of a platform that runs; none is started for them, and a silent one is not waited for.
+ * `rollcall completion`: a completion script for a shell, made from the table of commands. The script asks a running
+ * platform for the ids of environments at the time of completion. It never starts a platform, and it does not wait for
+ * one that does not answer.
  */
 import { readReadyFile, stateDirectory } from "../../local/state-directory.ts";
 import { type Command, type CommandSpec, command, type Flag, HELP_FLAG } from "../command-line.ts";
@@ -10,7 +11,7 @@ import { defaultProfile, type Elsewhere, namedPlatform } from "../which-platform
 
 const ANSWERS_WITHIN_MS = 1000;
 
-/** `others`: every other command there is. */
+/** `others`: all other commands. */
 export function completionCommand(others: readonly Command[]) {
   const self = command({
     name: "completion",
@@ -37,7 +38,7 @@ fish:  rollcall completion fish | source           in ~/.config/fish/config.fish
   return self;
 }
 
-/** None where no platform answers: a shell that completes has nobody to tell. */
+/** Empty if no platform answers: completion has no place to show an error. */
 async function environmentIds(): Promise<string[]> {
   const platform = platformAtHand();
   if (platform === null) return [];
@@ -61,9 +62,9 @@ function clientOptions({ url: baseUrl, key: apiKey, project }: Elsewhere) {
   return { baseUrl, apiKey, project };
 }
 
-/** Asked at the time of completion. */
+/** Runs at the time of completion. */
 const ENVIRONMENTS = "$(rollcall completion --environments 2>/dev/null)";
-/** Takes one wherever it stands. */
+/** This flag takes an environment's id in every command. */
 const ENVIRONMENT_FLAG = "environment";
 const FISH_ENVIRONMENTS = "(rollcall completion --environments 2>/dev/null)";
 const SHELLS = "bash zsh fish";
@@ -100,7 +101,7 @@ complete -o filenames -F _rollcall rollcall
 `;
 }
 
-/** zsh runs bash's completions by itself. */
+/** zsh runs bash's completions without changes. */
 export function zshScript(commands: Commands): string {
   const start = "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n";
   return start + bashScript(commands);
@@ -117,7 +118,7 @@ export function fishScript(commands: Commands): string {
   return `# Completes rollcall in fish: rollcall completion fish | source\n${lines.join("\n")}\n`;
 }
 
-/** Words that share their first: "" is the beginning of every command, "run" the runs'. */
+/** Words with the same predecessors: "" groups the first words of all commands, "run" groups the words after "run". */
 interface Group {
   readonly name: string;
   readonly next: readonly { readonly word: string; readonly says: string }[];
@@ -138,7 +139,7 @@ function groupsOf(commands: Commands): Group[] {
   return [{ name: "", next: first }, ...verbs];
 }
 
-/** Every "words so far, next word" that leads to a command. */
+/** Every pair of "words so far, next word" that leads to a command. */
 function steps(commands: Commands): string[] {
   return groupsOf(commands).flatMap(({ name, next }) => next.map(({ word }) => `${name} ${word}`));
 }
@@ -159,7 +160,10 @@ function bashCommand({ name, flags, argument }: CommandSpec): string {
   return `${start}; [[ "$cur" == -* ]] || ${offered} ;;`;
 }
 
-/** What may stand behind a flag that takes a value: one of few words, an environment, or who knows, so files. */
+/**
+ * What may follow a flag that takes a value: one of a few words, an environment, or anything else; for that, files are
+ * offered.
+ */
 function bashValues({ name, flags }: CommandSpec): string[] {
   const taking = Object.entries(flags).filter(([, { value }]) => value !== undefined);
   const chosen = taking.flatMap(([flag, { short, choices }]) => {

@@ -42,7 +42,7 @@ const PUSH = command({
         ...(environment !== undefined && { environmentArgs: args }),
         signal,
       });
-      // How far it came says nothing any more.
+      // After the end, the progress of the upload is no longer useful.
       term.redraw(() => []);
       return { json: dataset, text: () => datasetText(dataset) };
     });
@@ -56,7 +56,7 @@ function sizeOf(file: string): number {
   return found.size;
 }
 
-/** The same bytes; a terminal shows how far they have come. */
+/** The same bytes; a terminal shows the progress. */
 async function* showProgress(
   source: NodeJS.ReadableStream,
   total: number | null,
@@ -121,7 +121,7 @@ const SHOW = command({
     return onPlatform(line, async ({ client, signal }) => {
       const dataset = await client.datasets.get(id, { signal });
       const head: DatasetRow[] = [];
-      // A row more than is wanted is never read: the page is as long as the head.
+      // The page is as long as the head, so that no further rows are read.
       const rows = client.datasets.rows(dataset.id, { limit: Math.max(1, count) }, { signal });
       if (count > 0) {
         for await (const row of rows) if (head.push(row) >= count) break;

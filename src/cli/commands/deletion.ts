@@ -1,4 +1,4 @@
-/** `rollcall run delete` and `rollcall deletion …`: what is taken away for good, and the receipts of it. */
+/** `rollcall run delete` and `rollcall deletion …`: permanent deletions and their receipts. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DeletionView } from "../../contract/deletion.ts";
@@ -10,7 +10,7 @@ import { bytesText, countText, timeText } from "../terminal/format.ts";
 import { details, listText } from "../terminal/table.ts";
 
 const LOOK_EVERY_MS = 1000;
-/** Said at once: whoever waits sees nothing go until then. */
+/** Printed at once: a user who waits sees no progress until then. */
 const GOES_ON =
   "It finishes about 15 minutes after the run has ended, and continues without this command while the platform runs";
 const HEADER = ["deletion", "of", "state", "gone", "begun"];

@@ -1,4 +1,4 @@
-/** `rollcall deploy check`: what is missing or wrong in a deployment, before it is made and once it answers. */
+/** `rollcall deploy check`: finds what is missing or wrong in a deployment, before it is made and once it answers. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Finding } from "../../local/check-deployment.ts";
@@ -44,7 +44,7 @@ const CHECK = command({
   },
 });
 
-/** What reads a wrangler.toml is loaded here: with wrangler it takes more than a second. */
+/** Loads the reader of wrangler.toml only here: wrangler takes more than a second to load. */
 async function checkConfig(file: string): Promise<Finding[]> {
   const { neededBindings, readDeployment, UnreadableConfig } = await import("../../local/deployment.ts");
   const { checkDeployment } = await import("../../local/check-deployment.ts");

@@ -1,4 +1,4 @@
-/** `rollcall endpoint …`: endpoints that have a name. A key is read from a variable, never from the command line. */
+/** `rollcall endpoint …`: named endpoints. A key is read from an environment variable, never from the command line. */
 import type { EndpointCapabilities, EndpointView } from "../../contract/endpoint.ts";
 import { defined, urlOf, variableNamedBy } from "../argument-values.ts";
 import { type CommandLine, command, type Flags, PLATFORM_FLAGS } from "../command-line.ts";
@@ -11,7 +11,7 @@ import { pricesOf } from "./prices-of.ts";
 const HEADER = ["endpoint", "base url", "key", "supports", "id"];
 const MODELS_SHOWN = 5;
 
-/** What may be said of an endpoint when it is added, and changed later. */
+/** The settings of an endpoint that can be given when it is added and changed later. */
 const SETTING_FLAGS = {
   "base-url": { short: "b", value: "URL", says: "base URL, up to and including /v1" },
   "api-key-var": { short: "k", value: "VAR", says: "environment variable with its key, which is stored encrypted" },
@@ -126,7 +126,7 @@ function refuseOpposites(line: Settings & CommandLine<keyof typeof FORGET_FLAGS>
   }
 }
 
-/** Only what was given: what was not keeps its default, or stays as it is. */
+/** Only the settings that were given; the others keep their default or their current value. */
 function settingsOf(line: Settings) {
   return defined({
     base_url: urlOf("base-url", line.text("base-url")),

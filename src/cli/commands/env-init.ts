@@ -1,6 +1,6 @@
 /**
- * A new environment in a folder of its own, ready to be installed, tested and played. Its files are the same for each
- * kind but for its module and its test, which stand in templates/.
+ * Makes a new environment in its own folder, ready to be installed, tested and played. Each kind has its own module and
+ * test, in templates/; the other files are the same.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { builtinModules } from "node:module";
@@ -11,17 +11,17 @@ import { usageError } from "../exit.ts";
 export const KINDS = ["single-turn", "tool", "stateful"] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** Exact versions, those this Rollcall is tested with. */
+/** The exact versions that this Rollcall is tested with. */
 export const PINS = { typescript: "5.9.3", vitest: "5.1.1", zod: "4.6.7" };
 
 interface NewEnvironment {
   readonly id: string;
   readonly folder: string;
-  /** Their names. */
+  /** The names of the files. */
   readonly files: readonly string[];
 }
 
-/** Writes a new package below `parent`. Throws a usage error when it cannot be called so, or something is there already. */
+/** Writes a new package under `parent`. Throws a usage error if the name is not allowed or the folder is not empty. */
 export function makeEnvironment(name: string, kind: Kind, parent: string): NewEnvironment {
   const id = checkedId(name);
   const folder = join(parent, id);
@@ -80,7 +80,7 @@ function manifest(name: string) {
     type: "module",
     rollcall: { environment: "./environment.ts" },
     files: ["**/*.ts", "!**/*.test.ts", "*.jsonl"],
-    // A script runs what is installed here; npx would fetch a stranger's package where nothing is.
+    // The scripts run the installed package; npx would fetch an unknown package if none is installed.
     scripts: {
       test: "vitest run",
       check: "tsc",
@@ -88,14 +88,15 @@ function manifest(name: string) {
       eval: "rollcall eval .",
     },
     dependencies: { zod: PINS.zod },
-    // Whoever installs the package has a Rollcall already, and not at this path. Optional, or npm would look for one itself.
+    // Users of the package have a Rollcall already, at another path. Optional, because npm would otherwise look for
+    // one.
     peerDependencies: { [rollcallName()]: `^${rollcallVersion()}` },
     peerDependenciesMeta: { [rollcallName()]: { optional: true } },
     devDependencies: { [rollcallName()]: rollcallSpecifier(), typescript: PINS.typescript, vitest: PINS.vitest },
   };
 }
 
-/** Strict, and types alone: nothing is compiled, since whoever runs the environment bundles it. */
+/** Strict, and only checks types: nothing is compiled, because the platform that runs the environment bundles it. */
 const TSCONFIG = {
   compilerOptions: {
     target: "es2024",

@@ -1,6 +1,6 @@
 /**
- * `rollcall env validate`: plays an environment with simple policies in this process, makes it once in workerd, and says
- * what is wrong with it. No platform and no endpoint take part.
+ * `rollcall env validate`: plays an environment with simple policies in this process, creates it once in workerd, and
+ * reports what is wrong with it. It uses no platform and no endpoint.
  */
 import { Console } from "node:console";
 import { once } from "node:events";
@@ -48,7 +48,7 @@ export async function validateCommand(line: CommandLine<"json" | "args" | "examp
     dataset: line.text("dataset"),
   };
   const found = locate(line.one("one environment"));
-  // What an environment prints must not end up in the one object of --json.
+  // The output of an environment must not mix with the one object of --json.
   globalThis.console = new Console(process.stderr);
   const played = await Promise.race([validate(found, request), whenStuck()]);
   const validation = await inWorkerd(found, request, played);
@@ -79,9 +79,9 @@ async function validate(found: EnvironmentPackage, request: Request): Promise<Va
   );
 }
 
-/** The same, with what workerd says of it: Node has, and does, what a Worker has not. */
+/** The same result, with the errors of workerd: Node has features that a Worker does not have. */
 async function inWorkerd(found: EnvironmentPackage, { args }: Request, played: Validation): Promise<Validation> {
-  // What cannot be made here is said already.
+  // If the environment cannot be created here, the result already has that error.
   if (played.checks.some(({ name }) => name === "build")) return played;
   const { tryInWorkerd } = await import("../../local/try-in-workerd.ts");
   const check = checkWorkerd(await tryInWorkerd(found, args));
@@ -105,7 +105,7 @@ function checkWorkerd({ refused, bytes }: Tried): Check {
   return { name, status: "ok", message: `it can be built in a Worker: ${size}` };
 }
 
-/** Node would end without a word when nothing is left to wait for and the environment still waits. */
+/** Node would exit without a message if the environment waits and the event loop is empty. */
 async function whenStuck(): Promise<Validation> {
   await once(process, "beforeExit");
   const message = "a hook, a tool or a reward function never ends: it awaits a promise that never settles";
@@ -154,9 +154,9 @@ export function locate(reference: string): EnvironmentPackage {
 type Made = Pick<Stage, "environment" | "secondInstance" | "goldPolicy">;
 
 /**
- * The environment, twice. Each time its module is loaded afresh, the second time as if on another day: what a module or
- * an instance keeps to itself is then not found again in the other, nor what it drew or read from the clock. Throws a
- * usage error for arguments that do not fit, and what the environment throws.
+ * Creates the environment twice. Each time its module is loaded again, the second time as if on another day. A value
+ * that a module or an instance keeps, draws at random or reads from the clock then differs between the two. Throws a
+ * usage error for arguments that do not fit, and any error that the environment throws.
  */
 async function makeTwice(found: EnvironmentPackage, args: unknown): Promise<Made> {
   const module = await load(found);
@@ -167,7 +167,10 @@ async function makeTwice(found: EnvironmentPackage, args: unknown): Promise<Made
   };
 }
 
-/** The rows for a dataset that has none of its own: of the file, else of examples.jsonl in the environment's folder. */
+/**
+ * The rows for a dataset that has none of its own: from the file, or else from examples.jsonl in the environment's
+ * folder.
+ */
 export function uploadedRows(
   found: EnvironmentPackage,
   environment: AnyEnvironment,
@@ -183,7 +186,7 @@ export function uploadedRows(
   throw usageError(`${found.id} has no rows of its own: add --dataset`, "dataset");
 }
 
-/** The outside world of this process; secrets stand in environment variables of their names. */
+/** The capabilities of this process; secrets are environment variables of the same names. */
 const CAPABILITIES: Stage["capabilities"] = {
   fetch: async (url, init) => {
     const response = await fetch(url, init);
@@ -196,7 +199,7 @@ const CAPABILITIES: Stage["capabilities"] = {
 /** Every play gets a database of its own. */
 const openSqlite = () => new DatabaseSync(":memory:");
 
-/** A sentence for each need that is not met here. */
+/** A sentence for each need that this process does not meet. */
 export function unmetNeeds(needs: readonly Need[]): string[] {
   return needs.flatMap((need) => {
     const secret = /^secret:(.+)$/.exec(need)?.[1];
@@ -226,22 +229,22 @@ function goldPolicyOf({ exports }: EnvironmentModule): GoldPolicy | null {
   throw usageError("goldPolicy must be a function of a task that returns replies, or a model");
 }
 
-/** What it returns is seen when it is played. */
+/** Its return value is checked when it is played. */
 function isGoldPolicy(policy: unknown): policy is GoldPolicy {
   return typeof policy === "function";
 }
 
-/** What is to be thrown instead. */
+/** The error to throw instead. */
 function asUsageError(thrown: unknown): unknown {
   return thrown instanceof NoEnvironmentPackage ? usageError(thrown.message) : thrown;
 }
 
-/** Another year, month, hour, minute and second. */
+/** Changes the year, month, hour, minute and second. */
 const SHIFT_MS = (400 * 24 * 3600 + 3661) * 1000;
 
 /**
- * Runs code as if on another day: what it makes of the date then differs, however coarsely it reads it. The clock of the
- * whole process is shifted until the promise settles.
+ * Runs code as if on another day, so that anything it computes from the date differs, even if it reads only the year.
+ * The clock of the whole process is shifted until the promise settles.
  */
 export async function onAnotherDay<T>(run: () => Promise<T>): Promise<T> {
   const real = Date;

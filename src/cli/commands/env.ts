@@ -29,7 +29,7 @@ function rowOf({ id, version, dataset, args, judges, needs }: EnvironmentView): 
   return [id, version, dataset ?? "–", argsText(args), judges.join(", "), needs.join(", ")];
 }
 
-/** "max=99, steps": the names an environment takes, with their defaults. */
+/** "max=99, steps": the names of the arguments of an environment, with their defaults. */
 function argsText(schema: Readonly<Record<string, unknown>>): string {
   const properties = schema["properties"];
   if (typeof properties !== "object" || properties === null) return "";

@@ -1,6 +1,6 @@
 /**
- * `rollcall eval | train | compare | rescore | generate | start`: the commands that make a run, and the one that compares
- * two. What they do is loaded when one of them is called.
+ * `rollcall eval | train | compare | rescore | generate | start`: the commands that make a run, and the one that
+ * compares two. The code behind them is loaded when one of them is called.
  */
 import { COMPARED_TASKS } from "../../contract/comparison.ts";
 import { command, PLATFORM_FLAGS } from "../command-line.ts";

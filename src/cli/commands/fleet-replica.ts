@@ -1,4 +1,7 @@
-/** `rollcall fleet replica …`: the engines of a fleet. Keys are read from variables, never from the command line. */
+/**
+ * `rollcall fleet replica …`: the engines of a fleet. Keys are read from environment variables, never from the command
+ * line.
+ */
 import type { ReplicaPatch, ReplicaView } from "../../fleets/wire.ts";
 import type { CallOptions, RollcallClient } from "../../sdk/client.ts";
 import { defined, urlOf, variableNamedBy } from "../argument-values.ts";
@@ -149,7 +152,7 @@ function both(line: CommandLine<string>): [fleet: string, replica: string] {
   return [fleet, replica];
 }
 
-/** Only what was given. */
+/** Only the settings that were given. */
 function settingsOf(line: CommandLine<keyof typeof SETTING_FLAGS>) {
   return defined({
     base_url: urlOf("base-url", line.text("base-url")),
@@ -181,7 +184,7 @@ function replicaText(replica: ReplicaView): string {
   });
 }
 
-/** One line of a list, by REPLICA_HEADER. */
+/** One line of the list, with the columns of REPLICA_HEADER. */
 export function replicaRow({ name, state, version, in_flight, base_url, reason }: ReplicaView): string[] {
   return [name, state, version === null ? "" : String(version), countText(in_flight), base_url, reason ?? ""];
 }

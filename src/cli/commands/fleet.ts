@@ -1,4 +1,4 @@
-/** `rollcall fleet …`: fleets of engines, and how weights get onto them. Their replicas: fleet-replica.ts. */
+/** `rollcall fleet …`: fleets of engines, and how weights are sent to them. fleet-replica.ts has their replicas. */
 import { LOCATION_HINTS, UPDATE_MODES } from "../../contract/fleet.ts";
 import type { FleetPatch, FleetView } from "../../fleets/wire.ts";
 import { defined } from "../argument-values.ts";
@@ -13,7 +13,7 @@ import { pricesOf } from "./prices-of.ts";
 const PAUSES = ["wait", "keep", "abort"] as const;
 const HEADER = ["fleet", "update", "ready", "at once", "id"];
 
-/** What may be said of a fleet when it is made, and changed later. */
+/** The settings of a fleet that can be given when it is created and changed later. */
 const SETTING_FLAGS = {
   mode: { value: "MODE", choices: UPDATE_MODES, says: "how weights get onto its engines" },
   adapter: { value: "NAME", says: "for LoRA: the adapter's name, before the @ of its version" },
@@ -106,7 +106,7 @@ const DELETE = question({
   text: ({ id }) => `Deleted ${id}`,
 });
 
-/** Only what was given. */
+/** Only the settings that were given. */
 function settingsOf(line: CommandLine<keyof typeof SETTING_FLAGS>) {
   const update = defined({
     mode: oneOf(line, "mode", UPDATE_MODES),

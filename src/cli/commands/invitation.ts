@@ -105,8 +105,8 @@ proves it, and you join as the same person.`,
 });
 
 /**
- * The key that says to the platform who accepts; null: none. `asked`: the profile of --as; `kept`: that of the new key.
- * No key goes to a platform that it is not of.
+ * The key that tells the platform who accepts; null for none. `asked` is the profile of --as, `kept` the profile for
+ * the new key. A key is only ever sent to its own platform.
  */
 function keyKnownTo(
   platform: string,

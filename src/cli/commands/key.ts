@@ -1,4 +1,4 @@
-/** `rollcall key …`: keys of an organisation. A new one is printed by the command that makes it, and by no other. */
+/** `rollcall key …`: keys of an organisation. A new key is printed only by the command that creates it. */
 import type { ApiKeyView } from "../../accounts/wire.ts";
 import { PERMISSIONS, type Permission } from "../../contract/identity.ts";
 import { defined } from "../argument-values.ts";
@@ -73,7 +73,7 @@ async function projectOfNewKey(line: CommandLine<"project">, { client, project, 
   throw usageError("--project: is required, or --organization for all projects", "project");
 }
 
-/** The key alone on stdout, where a program may take it; with --json all of the answer. */
+/** Prints the key alone on stdout, so that a program can read it; with --json the whole answer. */
 export function newKeyReply(made: object, key: string | null, { term }: Session): Reply {
   if (key === null) term.say("It was created by an earlier attempt, and its key was lost: rotate it.");
   else term.say("Save the key now: it is not shown again.");
@@ -150,7 +150,7 @@ function scopesOf(line: CommandLine<"scope">): Permission[] {
   return PERMISSIONS.filter((permission) => named.includes(permission));
 }
 
-/** "90d" and the like as seconds. */
+/** Seconds of a text such as "90d". */
 function secondsOf(flag: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const [, count = "", unit] = /^(\d+)([smhd])$/.exec(text) ?? [];

@@ -1,4 +1,4 @@
-/** `rollcall prices`, `balance`, `ledger …`, `top-up`, `adjust`: what is asked for, paid and charged. */
+/** `rollcall prices`, `balance`, `ledger …`, `top-up`, `adjust`: prices, payments and charges. */
 import { randomUUID } from "node:crypto";
 import { ADJUSTMENT_KINDS, type BalanceView, type PostedEntry } from "../../billing/wire.ts";
 import { ENTRY_KINDS, type LedgerEntry, type PriceList } from "../../contract/money.ts";
@@ -153,7 +153,7 @@ const ADJUST = command({
   },
 });
 
-/** Of a flag that holds dollars, exactly: a double is nobody's money. */
+/** The exact micro-dollars of a flag in dollars: a double would round them. */
 export function microsOf<Name extends string>(line: CommandLine<Name>, flag: Name): number {
   const text = line.text(flag);
   if (text === undefined) throw usageError(`--${flag}: is required, in dollars: --${flag} 25`, flag);

@@ -1,4 +1,4 @@
-/** `rollcall login | logout | whoami`: which key commands speak with, and whose it is. Keys are never read from argv. */
+/** `rollcall login | logout | whoami`: which key the commands use, and whose it is. Keys are never read from argv. */
 
 import type { WhoAmI } from "../../accounts/wire.ts";
 import { DEFAULT_PROJECT, permits } from "../../contract/identity.ts";
@@ -47,7 +47,7 @@ saved in ~/.config/rollcall/config.json, which only you can read.`,
   },
 });
 
-/** Throws where the key works in another project than the one that was named, or in none. */
+/** Throws if the key works in another project than the named one, or if no such project exists. */
 function checkLogin(project: string | null) {
   return async (client: RollcallClient, signal: AbortSignal | undefined): Promise<WhoAmI> => {
     const who = await client.whoAmI({ signal });
@@ -60,7 +60,7 @@ function checkLogin(project: string | null) {
   };
 }
 
-/** Asks a platform by a profile's key. */
+/** Makes a request to a platform with a profile's key. */
 async function asThe<T>(
   { platform, key }: Profile,
   line: CommandLine<"timeout">,
@@ -99,7 +99,7 @@ const LOGOUT = command({
   },
 });
 
-/** The id of the key. */
+/** Revokes the client's own key and returns its id. */
 async function revokeOwn(client: RollcallClient, signal: AbortSignal | undefined): Promise<string> {
   const { who } = await client.whoAmI({ signal });
   return (await client.keys.revoke(who, { signal })).id;
@@ -122,7 +122,7 @@ const WHOAMI = command({
 interface Where {
   readonly platform: string;
   readonly profile: string | null;
-  /** Of the profile. */
+  /** The project of the profile. */
   readonly project?: string | null;
 }
 
@@ -139,7 +139,10 @@ function whoText({ who, organization, project, scopes, expires_at }: WhoAmI, whe
   });
 }
 
-/** Keeps the key of a new member as a profile: what makes it is called once it is known that it can be kept. */
+/**
+ * Stores the key of a new member as a profile. Calls the function that creates the key only after a check that it can
+ * be stored.
+ */
 export async function keepNewKey(
   name: string,
   { platform, project }: Omit<Profile, "key">,

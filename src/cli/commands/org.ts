@@ -1,4 +1,4 @@
-/** `rollcall org …`: the organisation of the key, and, for an operator, all of a deployment's. */
+/** `rollcall org …`: the organisation of the key; for an operator, all organisations of a deployment. */
 import type { ListedOrganization, OrganizationView } from "../../accounts/wire.ts";
 import type { OrganizationLimits } from "../../contract/identity.ts";
 import { BILLING_MODES } from "../../contract/money.ts";
@@ -191,7 +191,7 @@ of the deployment can read its progress.`,
 
 type Limits = { -readonly [Name in keyof OrganizationLimits]?: OrganizationLimits[Name] };
 
-/** Those that are named; null lifts one. */
+/** The limits that were given; null removes one. */
 function limitsOf(line: CommandLine<keyof typeof LIMIT_FLAGS>): Limits {
   return defined({
     requests_per_minute: limitOf(line, "requests-per-minute"),

@@ -61,7 +61,7 @@ const REMOVE = command({
   },
 });
 
-/** An id as it is; the id of whoever has this address. */
+/** Returns an id as it is, or finds the id of the member with this e-mail address. */
 async function idOf(person: string, { client, signal }: Session): Promise<string> {
   if (!person.includes("@")) return person;
   const wanted = person.toLowerCase();

@@ -1,4 +1,4 @@
-/** Prices as flags say them: in dollars, both or none. */
+/** Reads prices from flags: in dollars, both or none. */
 import type { CommandLine } from "../command-line.ts";
 import { usageError } from "../exit.ts";
 
@@ -6,7 +6,7 @@ type PriceFlag = "input-price" | "output-price";
 
 const MICROS_PER_DOLLAR = 1e6;
 
-/** Undefined where neither is given. */
+/** Undefined if neither is given. */
 export function pricesOf(line: CommandLine<PriceFlag>) {
   const input = microsOf(line, "input-price");
   const output = microsOf(line, "output-price");

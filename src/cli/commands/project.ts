@@ -1,4 +1,4 @@
-/** `rollcall project …`: what everything of an organisation belongs to. */
+/** `rollcall project …`: the projects of an organisation, to which its runs and datasets belong. */
 import type { ProjectView } from "../../accounts/wire.ts";
 import { defined } from "../argument-values.ts";
 import { type CommandLine, command, type Flags, PLATFORM_FLAGS } from "../command-line.ts";
@@ -98,7 +98,7 @@ terminal it asks for the project again; without one it needs --confirm.`,
   },
 });
 
-/** Those that are named; null keeps for good. */
+/** The retentions that were given; null keeps the data forever. */
 function retentionOf(line: CommandLine<keyof typeof RETENTION_FLAGS>) {
   return defined({
     runs_days: daysOf(line, "runs-days"),

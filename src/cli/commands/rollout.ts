@@ -57,7 +57,7 @@ const FORK = command({
         model: line.text("model"),
         endpoint: line.text("endpoint"),
         rollouts: line.count("rollouts", 1),
-        // The API says which of its members it does not know.
+        // The API refuses members that it does not have.
         sampling: sampling === undefined ? undefined : (jsonObject(sampling, "sampling-args") as Sampling),
       }),
     };

@@ -1,4 +1,4 @@
-/** `rollcall run rollouts`: a run's rollouts by a filter, in the order of one of their numbers. */
+/** `rollcall run rollouts`: the rollouts of a run that match a filter, sorted by one of their numbers. */
 import { LIMITS } from "../../contract/limits.ts";
 import type { RolloutSummary } from "../../sdk/client.ts";
 import { command, PLATFORM_FLAGS } from "../command-line.ts";

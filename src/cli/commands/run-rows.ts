@@ -1,4 +1,6 @@
-/** `rollcall run results | export`: a run's rollouts as rows, and rows for training made of them, to stdout or a file. */
+/**
+ * `rollcall run results | export`: writes the rollouts of a run as rows, or as rows for training, to stdout or a file.
+ */
 import { EXPORT_FORMATS, type ExportFormat, LEFT_OUT } from "../../contract/export.ts";
 import { fillReportFile } from "../../contract/report-file.ts";
 import { OUTCOMES } from "../../contract/run.ts";
@@ -28,7 +30,7 @@ const RESULTS = command({
     const outcome = OUTCOMES.find((name) => name === line.text("outcome"));
     const file = line.text("output");
     return onPlatform(line, async ({ client, signal }) => {
-      // Read first: a run nobody knows leaves no empty file behind.
+      // Read first, so that an unknown run leaves no empty file behind.
       const run = await client.runs.get(id, { signal });
       const rows = client.runs.results(run.id, { outcome }, { signal });
       if (file === undefined) {
@@ -61,7 +63,7 @@ the numbers of the run's page. It is written to <run>.html, or where -o says.`,
     const query = exportQuery(line);
     const file = line.text("output");
     return onPlatform(line, async ({ client, signal, term }) => {
-      // Read first: a run nobody knows leaves no empty file behind.
+      // Read first, so that an unknown run leaves no empty file behind.
       const run = await client.runs.get(id, { signal });
       const left = new LeftOutTally();
       const onLeftOut = (note: LeftOutNote) => left.add(note);
@@ -79,7 +81,7 @@ the numbers of the run's page. It is written to <run>.html, or where -o says.`,
   },
 });
 
-/** `file`: where to; default: named by the run, in this folder. */
+/** `file`: the path to write to; by default a file in this folder, named after the run. */
 function exportReport(line: Parameters<typeof onPlatform>[0], id: string, file = `${id}.html`): Promise<ExitCode> {
   return onPlatform(line, async ({ client, signal }) => {
     const { readReportFile } = await import("../../sdk/report-file.ts");
@@ -104,10 +106,10 @@ export function exportQuery(
   };
 }
 
-/** Ids one message names. */
+/** The most ids in one message. */
 const NAMED = 5;
 
-/** What the pages of an export left out, added up and said. */
+/** Adds up and reports what the pages of an export left out. */
 export class LeftOutTally {
   readonly #reasons = new Map<string, number>();
   readonly #rollouts: string[] = [];
@@ -121,13 +123,13 @@ export class LeftOutTally {
     this.#rollouts.push(...rollouts.slice(0, NAMED - this.#rollouts.length));
   }
 
-  /** For the object of --json; null where nothing was left out. */
+  /** For the object of --json; null if nothing was left out. */
   asJson(): LeftOutNote | null {
     if (this.#rows === 0) return null;
     return { rows: this.#rows, reasons: Object.fromEntries(this.#reasons), rollouts: this.#rollouts };
   }
 
-  /** A line a reason and one of ids; none where nothing was left out. */
+  /** For each reason, one line with the count and one with ids; empty if nothing was left out. */
   lines(): string[] {
     if (this.#rows === 0) return [];
     const why = Array.from(this.#reasons, ([reason, count]) => {

@@ -1,4 +1,4 @@
-/** `rollcall run share | unshare`: links by which anybody reads the report of a run. */
+/** `rollcall run share | unshare`: links with which anyone can read the report of a run. */
 import { defined } from "../argument-values.ts";
 import { command, PLATFORM_FLAGS } from "../command-line.ts";
 import { onPlatform, question } from "../on-platform.ts";

@@ -1,4 +1,4 @@
-/** `rollcall run …`: runs, listed, read, followed and controlled. */
+/** `rollcall run …`: lists, shows, follows and controls runs. */
 import { flatCounts, type RunAudit } from "../../contract/audit.ts";
 import { RUN_STATUSES, type RunView } from "../../contract/run.ts";
 import { RETRY_CLASSES, RetryRequest, type RunPatch } from "../../contract/run-control.ts";
@@ -38,7 +38,7 @@ const LIST = command({
       status: RUN_STATUSES.find((status) => status === line.text("status")),
       environment: line.text("environment"),
       metadata: line.pairs("metadata"),
-      // One more than is shown tells whether there are more.
+      // Asks for one more than is shown, to find out whether there are more.
       limit: Math.min(limit + 1, LARGEST_PAGE),
     };
     const asked = query.status ?? query.environment ?? Object.keys(query.metadata)[0];
@@ -74,7 +74,7 @@ const SHOW = question({
   text: (run, { room }) => runText(run, room),
 });
 
-/** Where its model is called. */
+/** The endpoint or fleet where the run's model is called. */
 function placeText({ endpoint, fleet }: RunView): string {
   if (endpoint === null) return `on the fleet ${fleet?.name ?? fleet?.id}`;
   return endpoint.name === null ? `at ${endpoint.base_url}` : `at ${endpoint.name}, ${endpoint.base_url}`;
@@ -139,10 +139,10 @@ const WATCH = command({
   },
 });
 
-/** The ended runs. They go on whether anybody watches or not. */
+/** Follows the runs and returns them when they have ended. The runs continue without this command. */
 async function watchRuns(ids: readonly string[], { client, signal, term }: Session): Promise<EndedRun[]> {
   const display = new Display(term, () => performance.now());
-  // An id that is wrong is said before anything is drawn.
+  // A wrong id is reported before anything is drawn.
   for (const run of await Promise.all(ids.map((id) => client.runs.get(id, { signal })))) {
     display.show(run);
   }

@@ -1,4 +1,7 @@
-/** `rollcall secret set | list | delete`. A value is read from stdin or a variable, and nobody reads it back. */
+/**
+ * `rollcall secret set | list | delete`. A value is read from stdin or an environment variable, and can never be read
+ * back.
+ */
 import { text } from "node:stream/consumers";
 import type { SecretView } from "../../contract/endpoint.ts";
 import { ApiRequestError } from "../../sdk/request-error.ts";
@@ -31,7 +34,7 @@ const SET = command({
   },
 });
 
-/** The line break `echo` leaves at the end is no part of it. */
+/** The line break that `echo` adds is not part of the value. */
 async function valueFromStdin({ term }: Session): Promise<string> {
   if (process.stdin.isTTY) term.say("Enter the value, then ctrl-D:");
   const value = (await text(process.stdin)).replace(/\r?\n$/, "");

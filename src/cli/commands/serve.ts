@@ -1,9 +1,9 @@
 /**
- * `rollcall serve`: a platform on the state directory, until it is told to stop. With --watch it takes over the code of
- * environments as they are written.
+ * `rollcall serve`: runs a platform on the state directory until it is stopped. With --watch it loads the code of
+ * environments again when their files change.
  *
- * Invariants of --watch. A platform is stopped only when the new code is known to bundle and to start in workerd; until
- * then it goes on with the code it has. The new one has the same state and port.
+ * Invariants of --watch: a platform is stopped only after the new code has been bundled and started in workerd; until
+ * then it continues with its old code. The new platform has the same state and port.
  */
 import { rmSync } from "node:fs";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "../../local/environment-package.ts";
@@ -66,7 +66,9 @@ export const SERVE = command({
   },
 });
 
-/** A null directory is one that the platform makes and removes; one that is watched outlives its platforms. */
+/**
+ * With a null directory, the platform makes and removes its own. With --watch the directory must outlive each platform.
+ */
 function stateOf(ephemeral: boolean, watch: boolean) {
   if (ephemeral && watch) {
     const directory = makeThrowAwayDirectory();
@@ -75,14 +77,14 @@ function stateOf(ephemeral: boolean, watch: boolean) {
   return { directory: ephemeral ? null : stateDirectory(process.env), [Symbol.dispose]: () => undefined };
 }
 
-/** Whoever watches a terminal gets a link to the page; elsewhere the code in it would only be kept in a log. */
+/** Prints a link to the page if stdout is a terminal; elsewhere the code in the link would only be stored in a log. */
 export async function printPage(print: (text: string) => void, client: RollcallClient, path: string): Promise<void> {
   if (process.stdout.isTTY !== true) return;
   const { url } = await pageLink(client, path);
   print(`Page      ${url}\n          Signs in once, within 5 minutes; rollcall view creates another link.`);
 }
 
-/** What a person needs to go on by hand. */
+/** The URLs, the key and the commands with which a user continues. */
 export function doors(url: string, key: string): string {
   return [
     `Rollcall  ${url}`,
@@ -98,7 +100,7 @@ export function stopSignal(interrupt: AbortSignal, timeout: string | undefined):
   return AbortSignal.any([interrupt, AbortSignal.timeout(seconds * 1000)]);
 }
 
-/** Throws when the platform is lost instead. */
+/** Resolves when it is stopped. Throws if the platform is lost. */
 export async function untilStopped(lost: Promise<Error>, stop: AbortSignal): Promise<void> {
   const reason = await Promise.race([lost, aborted(stop)]);
   if (reason instanceof Error) throw unreachable("the platform has stopped", reason);
@@ -112,13 +114,13 @@ interface Watched {
   readonly stop: AbortSignal;
 }
 
-/** Null while none could be started. */
+/** Null while no platform could be started. */
 interface Serving {
   readonly platform: Platform | null;
   readonly held: readonly EnvironmentPackage[];
 }
 
-/** Until it is told to stop; the platform has stopped then. Throws when it is lost instead. */
+/** Resolves when it is stopped; the platform has stopped then too. Throws if the platform is lost. */
 async function serveWatching(
   first: Platform,
   environments: readonly EnvironmentPackage[],
@@ -148,7 +150,7 @@ async function serveWatching(
   }
 }
 
-/** What is to be started now; null for nothing, and it is said why where something is wrong. */
+/** The packages to start now. Null if nothing is to be started; prints the error if there is one. */
 async function changedPackages(
   { platform, held }: Serving,
   { directory }: { readonly directory: string },
@@ -178,7 +180,10 @@ async function bootChanged(
   }
 }
 
-/** The packages as they are now, bundled, and known to start; null where nothing that counts has changed. Else throws. */
+/**
+ * The packages as they are now, bundled and tested to start; null if nothing relevant has changed. Throws if they do
+ * not build or start.
+ */
 async function startable(
   { read, stop }: Watched,
   held: readonly EnvironmentPackage[],

@@ -1,4 +1,4 @@
-/** `rollcall trigger …`: addresses at which somebody else's webhook begins a run. */
+/** `rollcall trigger …`: URLs at which another service's webhook starts a run. */
 import {
   type CreatedTrigger,
   TRIGGER_CONCURRENCY,
@@ -59,7 +59,7 @@ const CREATE = command({
       verify: { ...known, ...defined({ scheme: line.text("scheme"), secret }) },
     };
     return onPlatform(line, async ({ client, signal }) => {
-      // The API says what is wrong with it.
+      // The API reports what is wrong with it.
       const made = await client.triggers.create(request as TriggerRequestInput, { signal });
       return { json: made, text: () => createdText(made) };
     });
@@ -163,7 +163,7 @@ const TEST = command({
     const text = given.trimStart().startsWith("{") ? given : readText(given, "payload");
     const headers = line.pairs("header");
     const signed = Object.keys(headers).length > 0;
-    // As its text: a number in it may have more digits than JSON's readers keep.
+    // Sent as text: a number in it may have more digits than JSON parsers keep.
     const request: TriggerTestRequestInput = { body: text, ...(signed && { headers }) };
     return onPlatform(line, async ({ client, signal }) => {
       const found = await client.triggers.test(trigger, request, { signal });
@@ -186,7 +186,7 @@ function fileOf(line: Settings): Readonly<Record<string, unknown>> {
   return file === undefined ? {} : jsonObject(readText(file, "file"), "file", file);
 }
 
-/** Only what was given. */
+/** Only the settings that were given. */
 function settingsOf(line: Settings) {
   const run = line.text("run");
   const text = run === undefined || run.trimStart().startsWith("{") ? run : readText(run, "run");

@@ -1,4 +1,4 @@
-/** `rollcall usage` and `rollcall statement`: what was used, and what was charged for it. */
+/** `rollcall usage` and `rollcall statement`: usage, and the charges for it. */
 import {
   type StatementView,
   statementCsv,
@@ -17,7 +17,7 @@ import { columns, details, listText } from "../terminal/table.ts";
 const DAY_S = 86_400;
 const USUAL_DAYS = 7;
 const MOST_DAYS = 366;
-/** Buckets a page of the API has at most. */
+/** The most buckets that a page of the API has. */
 const PAGE = 62;
 const COUNTED = ["rollouts", "turns", "tokens in", "out", "judge calls", "charged"] as const;
 

@@ -1,4 +1,4 @@
-/** `rollcall view`: the web page of a platform, opened signed in. */
+/** `rollcall view`: opens the web page of a platform, signed in. */
 import { command, PLATFORM_FLAGS } from "../command-line.ts";
 import { EXIT, unreachable, usageError } from "../exit.ts";
 import { aborted, firstOf } from "../interrupt.ts";

@@ -1,4 +1,4 @@
-/** `rollcall webhook …`: addresses that are told of events, and what was delivered there. */
+/** `rollcall webhook …`: endpoints that receive events, and their deliveries. */
 import {
   DELIVERY_STATES,
   type WebhookDelivery,
@@ -199,7 +199,7 @@ function settingsOf(line: CommandLine<keyof typeof SETTING_FLAGS>) {
   return defined({ events: named, description: line.text("description") });
 }
 
-/** The secret alone on stdout, where a program may take it; with --json all of the answer. */
+/** Prints the secret alone on stdout, so that a program can read it; with --json the whole answer. */
 function secretReply(made: object, secret: string | null, { term }: Session): Reply {
   if (secret === null) term.say("It was created by an earlier attempt, and its secret was lost: rotate it.");
   else term.say("Save the secret now: it is not shown again.");

@@ -1,4 +1,7 @@
-/** The flags of `rollcall eval`, and of runs of any kind, read and checked as far as that is possible without a platform. */
+/**
+ * Reads the flags of `rollcall eval`, and the flags of runs of any kind, and checks them as far as possible without a
+ * platform.
+ */
 import type { EvalRequestInput } from "../../contract/eval-request.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import {
@@ -19,17 +22,17 @@ import type { EVAL_FLAGS, GENERATE_FLAGS, PLAY_FLAGS } from "../run-flags.ts";
 import { dollarsText } from "../terminal/format.ts";
 import { baselineArgument, type GateArguments } from "./gates.ts";
 
-/** A run request in the making: the endpoint and the number of examples may still be open. */
+/** An incomplete run request: the endpoint and the number of examples may be missing. */
 export type DraftRequest = Partial<EvalRequestInput>;
 
-/** What the flags of a run of any kind say. */
+/** The flags of a run of any kind. */
 export interface RunArguments {
   readonly json: boolean;
   readonly draft: DraftRequest;
   readonly dataset: DatasetArgument | null;
-  /** The built-in policy may play what it has never seen. */
+  /** The built-in policy may play environments that it was not trained on. */
   readonly force: boolean;
-  /** The run to go on with; null for a new one. */
+  /** The run to resume; null for a new one. */
   readonly resume: string | null;
   readonly connect: ConnectArguments;
 }
@@ -37,20 +40,20 @@ export interface RunArguments {
 export interface EvalArguments extends RunArguments {
   readonly failOnError: boolean;
   readonly gates: GateArguments;
-  /** Where to write a JUnit report; null = nowhere. */
+  /** The path of the JUnit report; null for none. */
   readonly junit: string | null;
-  /** Where to write results; null = nowhere. */
+  /** The folder for the results; null for none. */
   readonly outputDir: string | null;
-  /** Fields of the state to write with each row. */
+  /** Fields of the state that are added to each row. */
   readonly stateColumns: readonly string[];
-  /** The command that goes on with the run and does with it what this one would, but for `--resume`. */
+  /** The command that resumes this run with the same options, without its `--resume`. */
   readonly again: string;
 }
 
 type Line = CommandLine<keyof typeof EVAL_FLAGS>;
 type PlayLine = CommandLine<keyof typeof PLAY_FLAGS | keyof typeof PLATFORM_FLAGS | "resume">;
 
-/** Throws a CommandError of exit 2 that names the flag. */
+/** Throws a CommandError with exit code 2 that names the flag. */
 export function evalArguments(line: Line): EvalArguments {
   const { draft, ...run } = runArguments(line);
   const outputDir = line.text("output-dir") ?? (line.on("save-results") ? "outputs" : null);
@@ -66,7 +69,7 @@ export function evalArguments(line: Line): EvalArguments {
   };
 }
 
-/** Those of a run of an eval's kind. */
+/** The arguments of a run that is like an eval. */
 export function runArguments(line: Line | CommandLine<keyof typeof GENERATE_FLAGS>): RunArguments {
   const { draft, ...run } = playArguments(line);
   const asked = defined({
@@ -96,7 +99,7 @@ export function playArguments(line: PlayLine): RunArguments {
   };
 }
 
-/** What the run itself knows nothing of. */
+/** Flags that take effect after the run and are not part of the request. */
 const AFTER_THE_RUN = [
   "min-scored",
   "fail-under",
@@ -110,7 +113,7 @@ const AFTER_THE_RUN = [
   "state-columns",
 ] as const;
 
-/** Who plays what, as the flags of a run of any kind say it, over the request of --file. */
+/** Reads which model plays which environment from the flags; they override the request of --file. */
 function playDraft(line: PlayLine, environment: string | undefined): DraftRequest {
   const file = line.text("file");
   const draft: Record<string, unknown> = {
@@ -132,7 +135,8 @@ function playDraft(line: PlayLine, environment: string | undefined): DraftReques
   merge(draft, "judges", judgeTargets(line.all("judge"), judgeKey));
   merge(draft, "limits", defined({ max_retries: line.number("max-retries") }));
   merge(draft, "metadata", line.pairs("metadata"));
-  // The platform parses the request and names the field of every mistake; parsing it here too could only disagree.
+  // Not parsed here: the platform parses the request and names the field of every mistake. A second parser could only
+  // disagree.
   return draft as DraftRequest;
 }
 
@@ -169,7 +173,10 @@ function merge(draft: Record<string, unknown>, field: string, more: Record<strin
   if (Object.keys(more).length > 0) draft[field] = { ...Object(draft[field]), ...more };
 }
 
-/** Where the model is called. What the command line says wins over the file, also where that names the other kind. */
+/**
+ * Adds the endpoint or fleet where the model is called. A flag overrides the file, even if the file names the other
+ * kind.
+ */
 function addPlace(draft: Record<string, unknown>, line: PlayLine): void {
   const fleet = line.text("fleet");
   const given = (["endpoint", "base-url", "api-key-var"] as const).filter((flag) => line.text(flag) !== undefined);
@@ -200,7 +207,7 @@ function addEndpoint(draft: Record<string, unknown>, line: PlayLine): void {
     }
     if (baseUrl !== undefined) delete draft["endpoint"];
   }
-  // OpenAI's own variable goes with a URL given here; with one from a file, only when asked for by -k.
+  // The key of OPENAI_API_KEY is sent to a URL of the command line; to a URL from a file it is sent only with -k.
   const usual = baseUrl === undefined ? undefined : process.env["OPENAI_API_KEY"] || undefined;
   merge(draft, "endpoint", defined({ base_url: baseUrl, api_key: key ?? usual }));
 }

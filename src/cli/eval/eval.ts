@@ -1,4 +1,4 @@
-/** `rollcall eval` and `rescore`: make a run (or pick one up), follow it to its end, and say how it went. */
+/** `rollcall eval` and `rescore`: makes a run (or resumes one), follows it to its end, and reports the result. */
 
 import type { RunView } from "../../contract/run.ts";
 import type { RescoreRequestInput } from "../../contract/run-control.ts";
@@ -44,7 +44,7 @@ export async function evalCommand(line: CommandLine<keyof typeof EVAL_FLAGS>): P
   });
 }
 
-/** The baseline is looked for before anything is spent. */
+/** The baseline is looked up before anything is spent. */
 async function beginRun(
   args: EvalArguments,
   connection: Connection,
@@ -52,7 +52,7 @@ async function beginRun(
   signal: AbortSignal,
 ): Promise<{ begun: RunView; baseline: Baseline | null }> {
   const { client } = connection;
-  // The platform may know the environment by another name than it was given.
+  // The platform may have the environment under another name than the user gave.
   const draft = { ...args.draft, ...defined({ environment: connection.environment?.name }) };
   const resumed = args.resume === null ? null : await resumeRun(args.resume, draft, { client, say: term.say, signal });
   const wanted = args.gates.baseline;
@@ -70,18 +70,21 @@ function printJudgement({ gates, comparison }: Judgement, baseline: Baseline | n
   if (gates.length > 0) print(`\n${verdictsText(gates)}`);
 }
 
-/** A run that broke is worse than a gate that was not met; too few scores are a gate where that was asked for here. */
+/**
+ * A broken run takes precedence over a failed gate. Too few scores count as a failed gate if --min-scored was given
+ * here.
+ */
 function exitOf(run: RunView, args: EvalArguments, { gates }: Judgement): ExitCode {
   const tooFew = run.error?.code === "too_few_scored" && args.gates.minScored !== null;
   if (run.status !== "completed" && !tooFew) return EXIT.bad;
-  // By the latest attempts: what a retry has mended is no error any more.
+  // Counts the latest attempts: an error that a retry fixed does not count.
   const { n_error, n_unscored } = run.report.reward;
   const bad = n_error + n_unscored;
   if (!tooFew && args.failOnError && bad > 0) return EXIT.bad;
   return exitOfGates(gates) ?? EXIT.good;
 }
 
-/** Scores what an ended run left behind, in a run of its own. */
+/** Scores the rollouts of an ended run again, in a new run. */
 export async function rescoreCommand(line: CommandLine<keyof typeof RESCORE_FLAGS>): Promise<ExitCode> {
   const source = line.one("a run");
   const term = terminal(line.on("json"));

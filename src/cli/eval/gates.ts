@@ -1,10 +1,11 @@
 /**
  * The gates of an eval, for a build that must stop when a model got worse.
  *
- * `--fail-under` looks at the mean itself. `--baseline` looks at the 95 % interval of the paired difference: alone it
- * fails a run that is significantly worse; with `--max-drop D` a run must be shown to have lost no more than D, and where the
- * interval leaves that open the verdict is `inconclusive`. Only a run that completed is judged: one that broke has exit 1,
- * and of one with too few scores `--min-scored` alone says so, since its means are of those that happened to be scored.
+ * `--fail-under` checks the mean itself. `--baseline` checks the 95 % interval of the paired difference. Alone, it
+ * fails a run that is significantly worse. With `--max-drop D`, the interval must show that the run lost no more than
+ * D; if the interval leaves that open, the judgement is `inconclusive`. Only a completed run is judged. A run that
+ * broke has exit code 1. For a run with too few scores only the `--min-scored` gate reports, because its means cover
+ * only the rollouts that happened to be scored.
  */
 import type { RunComparison } from "../../contract/comparison.ts";
 import type { RunView } from "../../contract/run.ts";
@@ -17,22 +18,23 @@ import { intervalText, signedText, timeText } from "../terminal/format.ts";
 export type BaselineArgument = { readonly run: string } | { readonly metadata: Readonly<Record<string, string>> };
 
 /**
- * The run another is compared with: named by its id, or the newest completed one of the same environment that carries
- * some metadata. Which one it is and why is always said: a baseline picked in silence is often the wrong one.
+ * The run that another is compared with: named by its id, or the newest completed run of the same environment with the
+ * given metadata. The output always says which run it is and why, because a baseline that is picked silently is often
+ * wrong.
  */
 export interface Baseline {
   readonly id: string;
-  /** Why this one. */
+  /** Why this run was chosen. */
   readonly why: string;
 }
 
 export interface GateArguments {
   readonly failUnder: number | null;
-  /** The share asked for here; the platform applies it. */
+  /** The share given on the command line; the platform applies it. */
   readonly minScored: number | null;
   readonly baseline: BaselineArgument | null;
   readonly maxDrop: number | null;
-  /** Name of the score that is judged; null: the reward. */
+  /** The name of the score that the gates check; null for the reward. */
   readonly metric: string | null;
 }
 
@@ -44,15 +46,15 @@ export interface GateResult {
 
 export interface Judgement {
   readonly gates: readonly GateResult[];
-  /** Null without a baseline, and where nothing can be compared. */
+  /** Null without a baseline, or if the runs cannot be compared. */
   readonly comparison: RunComparison | null;
 }
 
 export const NOT_JUDGED: Judgement = { gates: [], comparison: null };
 
-/** Tasks that flipped which are asked for: more than a screen holds helps nobody. */
+/** The most flipped tasks to request; more do not fit on a screen. */
 const FLIPPED = 20;
-/** A mean may miss a threshold by less than its own last digits. */
+/** Allows for rounding errors: a mean may miss a threshold by its last digits. */
 const SLACK = 1e-9;
 
 export async function judge(
@@ -76,14 +78,14 @@ export async function judge(
   return { gates: [...gates, differenceVerdict(compared, args.maxDrop)], comparison: compared };
 }
 
-/** What the gates say; null when all are met. */
+/** The exit code of the gates; null when all are met. */
 export function exitOfGates(gates: readonly GateResult[]): ExitCode | null {
   if (gates.some(({ verdict }) => verdict === "failed")) return EXIT.gate;
-  // Nobody can say: a code of its own, so that a build decides for itself what that means.
+  // An inconclusive gate has its own exit code, so that the build decides what it means.
   return gates.some(({ verdict }) => verdict === "inconclusive") ? EXIT.inconclusive : null;
 }
 
-/** The comparison, or why there is none. */
+/** The comparison, or the reason why there is none. */
 async function comparison(
   client: RollcallClient,
   run: RunView,
@@ -154,7 +156,7 @@ function differenceVerdict({ difference }: RunComparison, maxDrop: number | null
   return { gate, verdict: "inconclusive", message };
 }
 
-/** One run's id, or `k=v` pairs that a run must all carry. Throws a usage error. */
+/** The id of one run, or `k=v` pairs that the run's metadata must all have. Throws a usage error. */
 export function baselineArgument(
   given: readonly string[],
   pairs: () => Record<string, string>,
@@ -166,7 +168,10 @@ export function baselineArgument(
   throw usageError(`--baseline: one run, or k=v pairs, not ${given.join(", ")}`, "baseline");
 }
 
-/** `environment`: its id. `apart`: a run that is no baseline of itself. Throws a usage error when there is none. */
+/**
+ * `environment`: its id. `apart`: the new run, which cannot be its own baseline. Throws a usage error if no run is
+ * found.
+ */
 export async function findBaseline(
   client: RollcallClient,
   argument: BaselineArgument,
@@ -187,14 +192,14 @@ export async function findBaseline(
   return { id: found.id, why: `the newest ${wanted}, of ${timeText(found.created_at)}` };
 }
 
-/** What a list says of a run that has just ended may lag behind: such a one is looked at itself. */
+/** The list may be out of date for a run that has just ended, so such a run is read itself. */
 async function newestCompleted(
   client: RollcallClient,
   query: { readonly environment: string; readonly metadata: Readonly<Record<string, string>> },
   apart: string | null,
 ): Promise<RunView | null> {
   for await (const listed of client.runs.list(query)) {
-    // A run that goes on from the middle of another's rollout plays no tasks from their start.
+    // A forked run continues from the middle of another's rollout, so it does not play tasks from their start.
     if (listed.id === apart || listed.forked_from !== null) continue;
     const run = hasEnded(listed) ? listed : await client.runs.get(listed.id);
     if (run.status === "completed") return run;

@@ -1,4 +1,4 @@
-/** `rollcall generate`: plays an environment and writes rows for training, made of the rollouts. */
+/** `rollcall generate`: plays an environment and writes rows for training from its rollouts. */
 import type { RunView } from "../../contract/run.ts";
 import type { LeftOutNote } from "../../sdk/client.ts";
 import { checkFolderOf } from "../argument-values.ts";
@@ -14,14 +14,14 @@ import { printJson, terminal } from "../terminal/terminal.ts";
 import { runArguments } from "./arguments.ts";
 import { followToEnd, startRun } from "./play.ts";
 
-/** What says which rows go where. */
+/** The flags for which rows are written, and where. */
 const CHOSEN = ["out", "format", "min-reward", "best-of-group", "dedupe"] as const;
 
 export async function generateCommand(line: CommandLine<keyof typeof GENERATE_FLAGS>): Promise<ExitCode> {
   const out = outFile(line.text("out"));
   const term = terminal(line.on("json"));
   const asked = runArguments(line);
-  // Rollouts without a score are left out of the rows; they are no reason to call the run failed.
+  // Rollouts without a score are left out of the rows; the run does not fail because of them.
   const args = { ...asked, draft: { min_scored: 0, ...asked.draft } };
   const query = exportQuery(line);
   return await withConnection(args.connect, term.say, async (connection, ends) => {
@@ -47,7 +47,7 @@ export async function generateCommand(line: CommandLine<keyof typeof GENERATE_FL
   });
 }
 
-/** Asked for before anything is spent. */
+/** Checked before anything is spent. */
 function outFile(file: string | undefined): string {
   if (file === undefined) throw usageError("--out: is required: the file for the rows", "out");
   checkFolderOf(file, "out");

@@ -1,10 +1,10 @@
 /**
- * An eval as a JUnit report, which every build server reads: a test case for each task, and one for each gate.
+ * Writes an eval as a JUnit report, which every build server reads: a test case for each task, and one for each gate.
  *
- * A task passes when the mean of its scored rollouts is at least 0.5, as pass@k has it. Without a score it is an error
- * when something failed or could not be scored, and skipped when it was cancelled or never begun. What a model said
- * stands in the file: every character XML does not allow is shown as its code. The file is valid by the schema of Jenkins'
- * xUnit plugin, the strictest of those in use.
+ * A task passes if the mean of its scored rollouts is at least 0.5, as in pass@k. A task without a score is an error if
+ * something failed or could not be scored, and is skipped if it was cancelled or never started. The file contains model
+ * output: every character that XML does not allow is shown as its code. The file is valid by the schema of Jenkins'
+ * xUnit plugin, the strictest one in use.
  */
 import { createWriteStream } from "node:fs";
 import { Readable } from "node:stream";
@@ -16,7 +16,7 @@ import { PASS_THRESHOLD } from "../../core/statistics/pass-at-k.ts";
 import { usageError } from "../exit.ts";
 import type { GateResult } from "./gates.ts";
 
-/** Of a rollout's last message, in a failed case. */
+/** Characters of a rollout's last message in a failed case. */
 const SAID_CHARACTERS = 2000;
 
 export async function writeJunit(
@@ -44,7 +44,7 @@ interface Case {
   readonly text: string;
 }
 
-/** What is known of a task while rows are read. */
+/** The data of one task, collected while rows are read. */
 class Task {
   readonly #metric: string | null;
   #example = 0;
@@ -52,7 +52,7 @@ class Task {
   #rollouts = 0;
   #scored = 0;
   #sum = 0;
-  /** The first rollout that explains why the task is not good. */
+  /** The first rollout that explains why the task failed. */
   #bad: { readonly row: ResultRow; readonly value: number | null } | null = null;
 
   constructor(metric: string | null) {
@@ -68,7 +68,7 @@ class Task {
       this.#scored += 1;
       this.#sum += value;
     }
-    // A reply that can be read explains more than an error, and either more than a cancelled rollout.
+    // A readable reply explains more than an error, and both explain more than a cancelled rollout.
     if (rank(row, value) > (this.#bad === null ? 0 : rank(this.#bad.row, this.#bad.value))) {
       this.#bad = { row, value };
     }
@@ -97,7 +97,7 @@ function rank({ outcome }: ResultRow, value: number | null): number {
   return { scored: 1, unscored: 3, failed: 2, cancelled: 1 }[outcome];
 }
 
-/** One a task, in the run's order; a task without a rollout that ended was never begun. */
+/** One case per task, in the run's order. A task without an ended rollout was never started. */
 async function taskCases(run: RunView, rows: AsyncIterable<ResultRow>, metric: string | null): Promise<Case[]> {
   const tasks = new Map<number, Task>();
   for await (const row of rows) {
@@ -133,7 +133,7 @@ function* report(run: RunView, cases: readonly Case[], gates: readonly GateResul
   const name = `${run.environment.id}@${run.environment.version}`;
   const all = [...cases, ...gates.map(gateCase)];
   yield '<?xml version="1.0" encoding="UTF-8"?>\n';
-  // Jenkins' schema counts what was skipped by suite, and refuses it of them all.
+  // Jenkins' schema allows `skipped` on a suite, but not on all suites together.
   const { skipped: _, ...ofAll } = totals(all);
   yield `<testsuites ${attributes({ name: `rollcall ${run.id}`, ...ofAll })}>\n`;
   yield* suite(name, cases, run);
@@ -178,7 +178,7 @@ function attributes(values: Readonly<Record<string, string>>): string {
     .join(" ");
 }
 
-/** What the Char production of XML 1.0 leaves out. */
+/** All characters outside the Char production of XML 1.0. */
 const NO_CHARACTERS = /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu;
 const ESCAPES: Readonly<Record<string, string>> = {
   "&": "&amp;",

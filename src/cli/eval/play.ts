@@ -1,4 +1,7 @@
-/** A run as commands make it: started from flags, followed to its end, and kept when the command is interrupted. */
+/**
+ * Plays a run for a command: starts it from flags, follows it to its end, and leaves it running when the command is
+ * interrupted.
+ */
 import type { RolloutFinished, RunView } from "../../contract/run.ts";
 import type { Connection } from "../connect.ts";
 import { datasetInRequest, withUploadedRows } from "../dataset-argument.ts";
@@ -11,10 +14,10 @@ import type { Terminal } from "../terminal/terminal.ts";
 import type { RunArguments } from "./arguments.ts";
 import { completeRequest } from "./request.ts";
 
-/** A cancelled run ends once the calls in flight are aborted; this is ample. */
+/** A cancelled run ends once the calls in flight are aborted; this is more than enough. */
 const CANCELLED_WITHIN_MS = 30_000;
 
-/** A run as the flags ask for it; uploads its rows where they are too many to travel with it. */
+/** Starts the run that the flags describe; uploads its rows if they are too many for the request. */
 export async function startRun(
   args: Pick<RunArguments, "draft" | "dataset" | "force">,
   connection: Connection,
@@ -32,8 +35,8 @@ export async function startRun(
 }
 
 /**
- * Follows a run to its end. Its time over, it is cancelled; interrupted, it goes on and the error says how to follow it.
- * `command` goes on with it, but for `--resume`.
+ * Follows a run to its end. After --timeout it cancels the run. After an interruption the run continues, and the error
+ * says how to follow it. `command` resumes it, without `--resume`.
  */
 export async function followToEnd(
   run: RunView,
@@ -45,7 +48,7 @@ export async function followToEnd(
   const { interrupt, timeout } = ends;
   const display = new Display(term, () => performance.now());
   const follow = async (signal: AbortSignal) => {
-    // Followed once more, every event comes again.
+    // Every event comes again when the run is followed again.
     const tally = new RewardTally();
     const onFinished = ({ reward }: RolloutFinished) => tally.add(reward);
     const onProgress = (it: RunView) => display.show(it);
@@ -67,7 +70,7 @@ export async function followToEnd(
 }
 
 function howToGoOn(run: RunView, { kind, flags, environment }: Connection, command: string): string {
-  // A platform that is booted again needs the code again.
+  // A platform that is booted again needs the code of the environment again.
   const own = environment?.own ? ` ${environment.reference}` : "";
   const again = `${command}${own} --resume ${run.id}`;
   switch (kind) {

@@ -1,6 +1,6 @@
 /**
- * Fills what the flags left open in a request for a run: asks the platform for its environments, chooses the model and
- * its endpoint, and looks whether that answers. It starts nothing.
+ * Completes a request for a run: requests the platform's environments, chooses the model and its endpoint, and checks
+ * that the endpoint answers. It starts nothing.
  */
 
 import {
@@ -21,14 +21,14 @@ const FREE = { input_per_mtok_micros: 0, output_per_mtok_micros: 0 };
 type Choice = Pick<EvalRequestInput, "endpoint" | "fleet" | "model"> & Partial<EvalRequestInput>;
 
 export interface ChoiceOptions {
-  /** The policy may play what it has never seen. */
+  /** The policy may play environments that it was not trained on. */
   readonly force: boolean;
-  /** The policy must play: endpoints and fleets that the draft or OPENAI_BASE_URL name are not called. */
+  /** The policy must play: ignores the endpoints and fleets of the draft and of OPENAI_BASE_URL. */
   readonly policyOnly?: boolean;
   readonly say: (line: string) => void;
 }
 
-/** A generated dataset has no end; this many of its tasks are a first look. */
+/** A generated dataset has no end; this many of its tasks are enough for a first look. */
 const GENERATED_EXAMPLES = 5;
 const ENDPOINT_ANSWERS_WITHIN_MS = 5000;
 
@@ -43,11 +43,11 @@ export async function completeRequest(
 
 export interface Played {
   readonly environment: EnvironmentView;
-  /** The draft with its environment, its model and its endpoint. */
+  /** The draft, completed with its environment, model and endpoint. */
   readonly played: EvalRequestInput;
 }
 
-/** What a draft of a run of any kind leaves open. */
+/** Completes the fields that runs of any kind share. */
 export async function completePlay(
   draft: DraftRequest,
   connection: Connection,
@@ -62,7 +62,7 @@ export async function completePlay(
   const choice = chooseModel(draft, environment.id, connection, options);
   const played: EvalRequestInput = { ...draft, environment: named.name, ...choice };
   const { endpoint } = played;
-  // Whether a platform elsewhere reaches the endpoint cannot be seen from here, nor where one with a name is.
+  // From here one cannot check an endpoint that a remote platform calls, nor one that has only a name.
   if (connection.kind !== "remote" && typeof endpoint === "object") {
     await checkReachable(endpoint.base_url);
   }
@@ -94,7 +94,7 @@ async function findEnvironment(
   );
 }
 
-/** A server of another kind may answer 200 with anything. */
+/** A server of another kind may answer 200 with any body. */
 function isPage(answer: unknown): answer is Pick<Page<EnvironmentView>, "data"> {
   return typeof answer === "object" && answer !== null && "data" in answer && Array.isArray(answer.data);
 }
@@ -103,24 +103,23 @@ function examplesFor(draft: DraftRequest, environment: EnvironmentView): number 
   return draft.num_examples ?? (environment.dataset === "generated" ? GENERATED_EXAMPLES : -1);
 }
 
-/** Any answer will do: not every endpoint lists its models. */
+/** Any answer is enough: not every endpoint lists its models. */
 async function checkReachable(baseUrl: string): Promise<void> {
   try {
     const signal = AbortSignal.timeout(ENDPOINT_ANSWERS_WITHIN_MS);
     const reply = await fetch(`${baseUrl.replace(/\/+$/, "")}/models`, { signal });
     await reply.body?.cancel();
   } catch (error) {
-    // A slow endpoint is one all the same; only one that refuses the connection is not there.
+    // A slow endpoint still counts as reachable; only a refused connection does not.
     if (error instanceof DOMException && error.name === "TimeoutError") return;
     throw unreachable(`the endpoint ${baseUrl} is not reachable`, error);
   }
 }
 
 /**
- * Which model plays a run: that of the fleet or the endpoint that was named, else of OPENAI_BASE_URL, else the policy
- * beside a local platform. The policy knows a few environments, at the sizes of its table; what it has never seen is
- * refused unless the caller insists. A seed that the caller gives is that of the policy's draws as well. `environment`
- * is its id.
+ * Chooses the model of a run: that of the named fleet or endpoint, else of OPENAI_BASE_URL, else the policy of a local
+ * platform. The policy was trained on a few environments, at the sizes in its table; others are refused unless the user
+ * insists. A seed that the user gives is also the seed of the policy's sampling. `environment` is its id.
  */
 export function chooseModel(
   draft: DraftRequest,
@@ -138,7 +137,7 @@ export function chooseModel(
   return { model: draft.model, endpoint };
 }
 
-/** Null when neither the command nor the environment names one. */
+/** Null if neither the command nor the environment names one. */
 function namedEndpoint({ endpoint: given }: DraftRequest): EvalRequestInput["endpoint"] | null {
   if (typeof given === "string" || given?.base_url) return given;
   const base_url = process.env["OPENAI_BASE_URL"];
@@ -172,7 +171,7 @@ function policyChoice(
   const args = draft.environment_args ?? known?.environment_args;
   return {
     model: POLICY_MODEL,
-    // The tokens of the policy cost nothing.
+    // The policy's tokens are free.
     endpoint: { base_url: policyUrl, ...(draft.max_cost_micros !== undefined && { prices: FREE }) },
     sampling: {
       ...(known?.sampling ?? POLICY_SAMPLING),

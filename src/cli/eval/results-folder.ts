@@ -1,6 +1,6 @@
 /**
- * Writes an ended run as files: `results.jsonl`, a row per rollout, and `metadata.json`, in verifiers' layout. Of a place
- * in the run the attempt that counts is written; those before it are in the platform's own results.
+ * Writes an ended run as files in verifiers' layout: `results.jsonl`, a row per rollout, and `metadata.json`. For each
+ * slot of the run only the attempt that counts is written; the platform's own results have the earlier ones too.
  */
 import { once } from "node:events";
 import { createWriteStream, existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import { rollcallVersion } from "../../local/package-root.ts";
 import type { RollcallClient } from "../../sdk/client.ts";
 import { usageError } from "../exit.ts";
 
-/** Rollouts read at once for the fields of their states, which results rows have not. */
+/** How many rollouts are read at once for the fields of their states, which the results do not have. */
 const READ_AT_ONCE = 8;
 
 /** The folder: `<base>/evals/<environment>--<model>/<run id>`. */
@@ -40,7 +40,7 @@ export async function writeResults(
   return folder;
 }
 
-/** Makes the folder results go under, before anything is spent on them. Throws a usage error when it cannot. */
+/** Makes the parent folder of the results, before anything is spent. Throws a usage error if it cannot. */
 export function prepareFolder(base: string): void {
   try {
     makeFolder(resolve(base));
@@ -50,14 +50,14 @@ export function prepareFolder(base: string): void {
   }
 }
 
-/** One folder at a time: Node's own recursive form never comes back from some paths that cannot be made. */
+/** One folder at a time: Node's recursive mkdir never returns for some paths that cannot be made. */
 function makeFolder(folder: string): void {
   if (existsSync(folder) && statSync(folder).isDirectory()) return;
   if (dirname(folder) !== folder) makeFolder(dirname(folder));
   mkdirSync(folder);
 }
 
-/** The rows that count, as they pass. */
+/** Passes on only the rows that count. */
 async function* counted(rows: AsyncIterable<ResultRow>, metadata: VerifiersMetadata): AsyncGenerator<ResultRow> {
   for await (const row of rows) {
     if (row.superseded_by !== null) continue;
@@ -66,7 +66,7 @@ async function* counted(rows: AsyncIterable<ResultRow>, metadata: VerifiersMetad
   }
 }
 
-/** The lines of the file, each with these fields of its rollout's state; a field that is not there is null. */
+/** The rows of the file, each with these fields of its rollout's state; null for a missing field. */
 async function* withState(
   rows: AsyncIterable<ResultRow>,
   names: readonly string[],

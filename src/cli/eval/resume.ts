@@ -1,7 +1,7 @@
 /**
- * `--resume`: goes on with a run there is, as it was asked for. What failed or has no score gets another attempt, and what is
- * scored is never asked for again. Flags may repeat the run's settings and change none: whatever differs is named, with
- * what the run has and what was asked for.
+ * `--resume`: continues an existing run with its settings. Rollouts that failed or have no score get another attempt;
+ * scored ones are never played again. Flags may repeat the run's settings but not change them: the error lists every
+ * difference, with the run's value and the value that was given.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { RunView } from "../../contract/run.ts";
@@ -11,7 +11,7 @@ import { hasEnded } from "../follow.ts";
 import { countText } from "../terminal/format.ts";
 import type { DraftRequest } from "./arguments.ts";
 
-/** In place of an id: the newest run, of the environment where one is named, that is not done with. */
+/** Used in place of an id: the newest run that is not finished, of the environment if one is named. */
 const LAST = "last";
 
 export interface Resuming {
@@ -35,7 +35,7 @@ export async function resumeRun(
   return again;
 }
 
-/** Rollouts without a score, by their latest attempts. */
+/** The number of rollouts whose latest attempt has no score. */
 function withoutScore(run: RunView): number {
   return run.status === "cancelled" ? 0 : slotsIn(run) - run.report.reward.n_rollouts;
 }
@@ -46,7 +46,7 @@ function slotsIn({ num_examples, rollouts_per_example }: RunView): number {
 
 async function lastRun(client: RollcallClient, { environment }: DraftRequest, signal: AbortSignal): Promise<RunView> {
   for await (const listed of client.runs.list({ environment }, { signal })) {
-    // What a list says of a run that has just ended may lag behind.
+    // The list may be out of date for a run that has just ended.
     const run = hasEnded(listed) ? listed : await client.runs.get(listed.id, { signal });
     if (run.status !== "cancelled" && (!hasEnded(run) || withoutScore(run) > 0)) return run;
   }
@@ -54,7 +54,7 @@ async function lastRun(client: RollcallClient, { environment }: DraftRequest, si
   throw usageError(`--resume: there is no run${of} to continue`, "resume");
 }
 
-/** Exit 2, with every field that differs, what the run has and what was asked for. */
+/** Exit code 2, with every field that differs, the run's value and the value that was given. */
 function refuseChanges(run: RunView, draft: DraftRequest): void {
   const changes = [...changesIn(run, draft)];
   const [first] = changes;
@@ -93,7 +93,7 @@ function* changesIn(run: RunView, draft: DraftRequest): Generator<Change> {
   yield* changesOfMembers("sampling", run.sampling, sampling);
 }
 
-/** Where its model is called. */
+/** The differences of the endpoint or fleet where the model is called. */
 function* changesOfPlace(run: RunView, { endpoint, fleet }: DraftRequest): Generator<Change> {
   const has = run.endpoint?.name ?? run.endpoint?.base_url ?? null;
   if (typeof endpoint === "string" && endpoint !== run.endpoint?.name && endpoint !== run.endpoint?.id) {
@@ -107,7 +107,7 @@ function* changesOfPlace(run: RunView, { endpoint, fleet }: DraftRequest): Gener
   }
 }
 
-/** Members that were not given again are as the run has them. */
+/** Members that were not given keep the run's values. */
 function* changesOfMembers(
   field: string,
   has: Readonly<Record<string, unknown>>,
@@ -122,7 +122,7 @@ function differs(has: unknown, asked: unknown): boolean {
   return asked !== undefined && !isDeepStrictEqual(has, asked);
 }
 
-/** Whether `id` or `id@version`, of which minor and patch may be left out, names this one. */
+/** Whether `id` or `id@version` names this environment; the minor and patch version may be missing. */
 function names(named: string, id: string, version: string): boolean {
   const [wantedId, wanted] = named.split("@", 2);
   if (wantedId !== id) return false;

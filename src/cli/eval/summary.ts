@@ -1,4 +1,4 @@
-/** What is said of an ended run and of its comparison with another: for people, and what --json prints. */
+/** Describes an ended run and its comparison with another, as text and as the object of --json. */
 
 import type { ComparedTask, RunComparison } from "../../contract/comparison.ts";
 import type { RunView } from "../../contract/run.ts";
@@ -13,7 +13,7 @@ const WIDEST = { task: 44 };
 
 const NO_JUDGES = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, calls: 0 };
 
-/** What `rollcall eval --json` prints of an ended run. Scripts depend on every name here. */
+/** The object of `rollcall eval --json` for an ended run. Scripts depend on every name here. */
 export function evalSummary(
   run: RunView,
   seconds: number,
@@ -79,7 +79,7 @@ export function verdictsText(gates: readonly GateResult[]): string {
   return columns(["gate", "verdict", "why"], rows);
 }
 
-/** The least difference that the tasks would find, and how many more would decide the one that was seen. */
+/** The smallest difference that the tasks can detect, and how many more tasks would detect the observed one. */
 function detectableText({ detectable, difference }: RunComparison): string | null {
   if (detectable === undefined || detectable.effect === null) return null;
   const { alpha, power, effect, more_tasks } = detectable;
@@ -95,7 +95,7 @@ function unmatchedText({ n_only_run, n_only_baseline, n_unmatched }: RunComparis
 
 function tasksText({ tasks, n_flipped, next }: RunComparison, room: number): string {
   if (tasks.length === 0) return "";
-  // What got worse is what one looks for.
+  // Sorted by what got worse, because that is what the reader looks for.
   const rows = tasks.toSorted((a, b) => a.run - a.baseline - (b.run - b.baseline)).map(rowOf);
   const table = columns(HEADER, rows, room, WIDEST);
   const more = `${countText(n_flipped)} tasks flipped; these are the first ${tasks.length}`;

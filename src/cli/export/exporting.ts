@@ -1,7 +1,7 @@
-/** What the parts of an export share. */
+/** Types that the parts of an export share. */
 import type { ExportFolder } from "./folder.ts";
 
-/** What was written, of each kind. */
+/** How many items of each kind were written. */
 export interface ExportCounts {
   people: number;
   keys: number;
@@ -18,8 +18,8 @@ export interface Exporting {
   readonly folder: ExportFolder;
   readonly signal: AbortSignal;
   readonly counts: ExportCounts;
-  /** Ids of runs that had not ended. */
+  /** Ids of the runs that had not ended. */
   readonly unfinished: string[];
-  /** Shows what is being written, where there is a terminal. */
+  /** Shows what is being written, if there is a terminal. */
   readonly show: (what: string) => void;
 }

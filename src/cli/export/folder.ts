@@ -1,8 +1,9 @@
 /**
- * The folder of an export: files that appear whole, and a manifest that comes last.
+ * The folder of an export: files that appear only when complete, and a manifest that is written last.
  *
- * Invariants. `manifest.json` is there when everything else is, and lists it. Until then `manifest.json.partial` says whose
- * export it is, so that no other is mixed with it. Any other file has its name when all of it is written.
+ * Invariants: `manifest.json` exists only when everything else does, and lists it. Until then `manifest.json.partial`
+ * identifies the export, so that no other export is mixed with it. Every other file gets its name once all of it is
+ * written.
  */
 import { createHash } from "node:crypto";
 import {
@@ -24,7 +25,7 @@ import { goOnWritingLines, writeLines } from "../json-lines.ts";
 const MANIFEST = "manifest.json";
 const LINE_BREAK = 10;
 
-/** Whose export it is: all of an organisation, or one project of it. */
+/** What is exported: a whole organisation, or one of its projects. */
 export interface Identity {
   readonly organization: string;
   readonly project: string | null;
@@ -40,7 +41,7 @@ export class ExportFolder {
   readonly directory: string;
   readonly #files = new Set<string>();
 
-  /** Begins an export in an empty folder, or goes on with the one that was begun there. Throws for any other folder. */
+  /** Begins an export in an empty folder, or continues the one that was begun there. Throws for any other folder. */
   constructor(directory: string, identity: Identity) {
     this.directory = directory;
     const begun = join(directory, `${MANIFEST}.partial`);
@@ -63,14 +64,14 @@ export class ExportFolder {
     return join(this.directory, path);
   }
 
-  /** True when the file is there whole; it belongs to the export then. */
+  /** True if the complete file exists; it is then part of the export. */
   keeps(path: string): boolean {
     const there = existsSync(this.at(path));
     if (there) this.#files.add(path);
     return there;
   }
 
-  /** True when the file holds just this. */
+  /** True if the file holds exactly this value. */
   holds(path: string, value: unknown): boolean {
     return this.keeps(path) && readFileSync(this.at(path), "utf8") === textOf(value);
   }
@@ -81,19 +82,17 @@ export class ExportFolder {
     renameSync(`${file}.partial`, file);
   }
 
-  /** How many lines it has. */
+  /** Returns the number of lines. */
   async writeLines(path: string, rows: AsyncIterable<object>): Promise<number> {
     return await writeLines(rows, this.#make(path), "output");
   }
 
-  /** Behind the lines that `linesLeft` found: `rows` are those after them. */
+  /** Appends `rows` after the lines that `linesLeft` found. */
   async goOnWithLines(path: string, rows: AsyncIterable<object>): Promise<number> {
     return await goOnWritingLines(rows, this.#make(path), "output");
   }
 
-  /**
-   * What an earlier attempt left of a file: its whole lines, and the last of them. A line that was cut off is cut away.
-   */
+  /** The complete lines of a file that an earlier attempt left, and the last of them. Cuts off an incomplete line. */
   async linesLeft(path: string): Promise<{ readonly count: number; readonly last: string | null }> {
     const partial = `${this.at(path)}.partial`;
     if (!existsSync(partial)) return { count: 0, last: null };
@@ -111,13 +110,13 @@ export class ExportFolder {
     return { count, last: await textBetween(partial, lastStart, end) };
   }
 
-  /** Takes away what an earlier attempt wrote under this path. */
+  /** Removes what an earlier attempt wrote under this path. */
   remove(path: string): void {
     rmSync(this.at(path), { recursive: true, force: true });
     for (const file of this.#files) if (file.startsWith(path)) this.#files.delete(file);
   }
 
-  /** Ends the export: every file with its size and digest, and what `summary` says of them. */
+  /** Ends the export: writes the manifest, with the size and digest of every file and the fields of `summary`. */
   async finish<T extends object>(summary: T): Promise<T & { readonly files: readonly FileEntry[] }> {
     const files: FileEntry[] = [];
     for (const path of [...this.#files].sort()) files.push(await this.#entry(path));
@@ -145,7 +144,7 @@ function textOf(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }
 
-/** Bytes from `start` up to `end`. */
+/** The text from byte `start` up to `end`. */
 async function textBetween(file: string, start: number, end: number): Promise<string> {
   const parts: Buffer[] = [];
   for await (const chunk of createReadStream(file, { start, end: end - 1 })) parts.push(chunk);

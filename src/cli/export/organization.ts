@@ -1,9 +1,9 @@
 /**
- * An organisation as files: everything that its keys can read, project by project.
+ * Exports an organisation as files: everything that its keys can read, project by project.
  *
- * Invariants. What takes long is done once: a run that has not changed since an earlier attempt keeps the files it has, and its
- * rollouts go on behind the last whole line; a dataset never changes. Lists are short and read anew. Of a run under way
- * the files say what there was, and the manifest names it.
+ * Invariants: slow work is done once. A run that has not changed since an earlier attempt keeps its files, and its
+ * rollouts continue after the last complete line; a dataset never changes. Lists are short and are read again. The
+ * files of a run in progress hold its current state, and the manifest names the run.
  */
 import type { ProjectView, WhoAmI } from "../../accounts/wire.ts";
 import { permits } from "../../contract/identity.ts";
@@ -90,7 +90,7 @@ async function exportProject(client: RollcallClient, project: ProjectView, share
   counts.projects += 1;
 }
 
-/** The rows, then what they are rows of. */
+/** Writes the rows first, then the dataset's description. */
 async function exportDataset(
   client: RollcallClient,
   dataset: DatasetView,

@@ -1,6 +1,6 @@
 /**
- * A run as files. `run.json` comes first, and the others are what it was then: when the run is another by the next try, all
- * of them are written anew. A run that has ended stays as it is, unless it is tried again.
+ * Exports a run as files. `run.json` comes first, and the other files match it: if the run has changed by the next
+ * attempt, all of them are written again. An ended run does not change, unless its rollouts are retried.
  */
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
@@ -11,7 +11,7 @@ import type { RollcallClient, RolloutView } from "../../sdk/client.ts";
 import { countText } from "../terminal/format.ts";
 import type { Exporting } from "./exporting.ts";
 
-/** Rollouts that are asked for at once. */
+/** How many rollouts are requested at once. */
 const AT_ONCE = 8;
 const SHOWN_EVERY = 100;
 
@@ -29,14 +29,14 @@ export async function exportRun(client: RollcallClient, id: string, path: string
     folder.writeJson(`${path}/metrics.json`, await metricsOf(client, id, signal));
   }
   if (run.finished_at === null) unfinished.push(id);
-  // The events of a run under way have no end yet.
+  // The events of a run in progress have no end yet.
   else if (!folder.keeps(`${path}/events.jsonl`)) {
     await folder.writeLines(`${path}/events.jsonl`, eventsOf(client, id, signal));
   }
   await exportRollouts(client, run, path, shared);
 }
 
-/** In the order of the results, behind those that an earlier attempt has written. */
+/** Writes the rollouts in the order of the results, after those that an earlier attempt wrote. */
 async function exportRollouts(client: RollcallClient, run: RunView, path: string, shared: Exporting): Promise<void> {
   const { folder, signal, show, counts } = shared;
   const file = `${path}/rollouts.jsonl`;
@@ -72,12 +72,12 @@ function idOf(line: string): string {
   return rollout.id;
 }
 
-/** Several are on their way at once, and come in the order of their ids. */
+/** Requests several at once, and yields them in the order of their ids. */
 async function* inOrder<T>(ids: readonly string[], get: (id: string) => Promise<T>): AsyncGenerator<T> {
   const coming: Promise<T>[] = [];
   for (const id of ids) {
     const next = get(id);
-    // One that fails is thrown when it is its turn; until then it counts as seen.
+    // A rejection is thrown when its turn comes; until then this marks it as handled.
     next.catch(() => undefined);
     coming.push(next);
     const first = coming.length < AT_ONCE ? undefined : coming.shift();
@@ -86,7 +86,7 @@ async function* inOrder<T>(ids: readonly string[], get: (id: string) => Promise<
   for (const next of coming) yield await next;
 }
 
-/** A run that was tried again has ended more than once. */
+/** A retried run has more than one end. */
 async function* eventsOf(client: RollcallClient, id: string, signal: AbortSignal): AsyncGenerator<RunEvent> {
   for (let after: number | undefined, more = true; more; ) {
     more = false;

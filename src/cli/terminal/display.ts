@@ -1,11 +1,13 @@
-/** Progress of runs: a line each, drawn in place on a terminal; elsewhere a plain line at every tenth. */
+/**
+ * Shows the progress of runs: one line per run, redrawn in place on a terminal; elsewhere a plain line at every tenth.
+ */
 import type { RunView } from "../../contract/run.ts";
 import { hasEnded } from "../follow.ts";
 import { countText, durationText, endedCounts, estimateText, sum } from "./format.ts";
 import { type Drawing, type Paint, painter, type Style, type Terminal } from "./terminal.ts";
 import { cutTo, displayWidth, padTo } from "./text.ts";
 
-/** How fast a run goes; null while nothing can be said. */
+/** The speed of a run; null if it is unknown. */
 export interface Pace {
   readonly turnsPerSecond: number | null;
   readonly secondsLeft: number | null;
@@ -15,7 +17,7 @@ interface Line {
   readonly columns: number;
   readonly colour: boolean;
   readonly label: string;
-  /** So that the bars of several runs stand below each other. */
+  /** Aligns the bars of several runs. */
   readonly labelWidth: number;
 }
 
@@ -27,7 +29,7 @@ const GAP = 2;
 
 interface Part {
   readonly text: string;
-  /** The highest goes first where there is no room. */
+  /** Without enough space, the part with the highest rank is dropped first. */
   readonly rank: number;
 }
 
@@ -40,22 +42,22 @@ const SEGMENTS: readonly (readonly [shape: string, style: Style])[] = [
   [">", "cyan"],
 ];
 
-/** What is not begun yet. */
+/** Rollouts that have not started. */
 const EMPTY = "·";
 
 const PLAIN_STEPS = 10;
 const LONGEST_LABEL = 24;
-/** Letters of a run's id that tell it from another of the same environment. */
+/** How many letters of a run's id are shown, to tell runs of the same environment apart. */
 const ID_LETTERS = 6;
 
 interface Tracked {
   run: RunView;
-  /** When it was first seen and how far it was, for rates: it may have been under way already. */
+  /** When it was first seen, and its progress then, for rates: it may already have been in progress. */
   readonly since: number;
   readonly doneBefore: number;
   readonly turnsBefore: number;
   step: number;
-  /** Of `flow.state`, what was said last. */
+  /** The `flow.state` that was printed last. */
   flow: string;
 }
 
@@ -72,7 +74,7 @@ export class Display {
 
   show(run: RunView): void {
     const known = this.#runs.get(run.id);
-    // An ended run changes no more, and its last line may stand already.
+    // An ended run does not change any more, and its last line may already be printed.
     if (known !== undefined && hasEnded(known.run)) return;
     const tracked = known ?? this.#track(run);
     tracked.run = run;
@@ -87,7 +89,7 @@ export class Display {
     tracked.step = Math.max(tracked.step, step);
   }
 
-  /** Why nothing moves, in a line of its own, once each time that changes. */
+  /** Prints why the run does not progress, on its own line, once per change. */
   #sayFlow(tracked: Tracked): void {
     const { environment, flow } = tracked.run;
     const state = flow?.state ?? "active";
@@ -111,7 +113,7 @@ export class Display {
     return fresh;
   }
 
-  /** The paces are those of now, however often it is drawn again. */
+  /** Keeps the paces of `now`, even if it is drawn again later. */
   #drawing(now: number): Drawing {
     const all = [...this.#runs.values()];
     const labels = labelsOf(all.map(({ run }) => run));
@@ -134,7 +136,7 @@ export class Display {
   }
 }
 
-/** The environment's name, and a piece of the run's id where two runs share it. */
+/** The environment's name, with a part of the run's id if two runs share it. */
 function labelsOf(runs: readonly RunView[]): string[] {
   return runs.map((run) => {
     const { id } = run.environment;
@@ -145,7 +147,7 @@ function labelsOf(runs: readonly RunView[]): string[] {
 
 function paceOf({ run, since, doneBefore, turnsBefore }: Tracked, now: number): Pace {
   const seconds = (now - since) / 1000;
-  // Of the first look at a run nothing follows.
+  // The first look at a run gives no rate.
   if (seconds <= 0) return { turnsPerSecond: null, secondsLeft: null };
   const done = doneOf(run);
   const left = run.counts.planned - done;
@@ -171,8 +173,8 @@ function plainLine(tracked: Tracked, now: number): string {
 }
 
 /**
- * One run in one line: its name, a bar of outcomes, and numbers. A narrow terminal gets fewer of them, the least
- * telling ones go first.
+ * One run in one line: its name, a bar of outcomes, and numbers. On a narrow terminal the least important numbers are
+ * dropped first.
  */
 export function progressLine(run: RunView, pace: Pace, line: Line): string {
   const paint = painter(line.colour);
@@ -196,7 +198,7 @@ function partsOf(run: RunView, done: number, pace: Pace): Part[] {
   if (turnsPerSecond !== null) parts.push({ rank: 4, text: `${rateText(turnsPerSecond)} turns/s` });
   parts.push({ rank: 5, text: `${countText(report.usage.total_tokens)} tokens` });
   if (secondsLeft !== null) parts.push({ rank: 3, text: `${durationText(secondsLeft)} left` });
-  // Why nothing moves, where it does not.
+  // Why the run does not progress, if it does not.
   if (flow !== null && flow.state !== "active") parts.push({ rank: 2, text: flow.state });
   if (run.status === "failed" || run.status === "cancelled") {
     parts.push({ rank: 2, text: run.status });
@@ -229,8 +231,8 @@ function outcomeBar({ counts }: RunView, cells: number, paint: Paint): string {
 }
 
 /**
- * Cells for each amount, in proportion to the whole. What is there at all gets a cell, from the largest if need be: one
- * failure in ten thousand is the one to see.
+ * Cells for each amount, in proportion to the whole. Every amount above zero gets a cell, taken from the largest if
+ * necessary: one failure in ten thousand must be visible.
  */
 export function shareOut(amounts: readonly number[], whole: number, cells: number): number[] {
   let before = 0;

@@ -1,4 +1,4 @@
-/** Numbers as people read them. */
+/** Formats numbers for people. */
 import type { RunView } from "../../contract/run.ts";
 
 export function estimateText({ mean, se }: { mean: number | null; se: number | null }): string {
@@ -26,10 +26,10 @@ export function bytesText(bytes: number): string {
   return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
 }
 
-/** Epoch seconds beyond which JavaScript has no date, on either side. */
+/** The last epoch second, positive or negative, for which JavaScript has a date. */
 const LAST_SECOND = 8_640_000_000_000;
 
-/** Of seconds since the epoch: "2026-11-21 14:02:07Z", or the number itself where no date has so many. */
+/** Seconds since the epoch as "2026-11-21 14:02:07Z", or the number itself if JavaScript has no date for it. */
 export function timeText(seconds: number): string {
   if (Math.abs(seconds) > LAST_SECOND) return `${seconds} s`;
   return `${new Date(seconds * 1000).toISOString().slice(0, 19).replace("T", " ")}Z`;
@@ -44,13 +44,13 @@ export function endedCounts({ scored, unscored, failed, cancelled }: RunView["co
   return { scored, unscored: sum(unscored), failed: sum(failed), cancelled: sum(cancelled) };
 }
 
-/** The same beside those that did not end, for --json. */
+/** The same with those that did not end, for --json. */
 export function allCounts(counts: RunView["counts"]) {
   const { planned, pending, in_flight } = counts;
   return { planned, pending, in_flight, ...endedCounts(counts) };
 }
 
-/** "scored 38, failed 2 (provider)": what is zero is left out. */
+/** "scored 38, failed 2 (provider)"; leaves out zeros. */
 export function namedCounts(counts: Readonly<Record<string, number>>): string {
   const parts = Object.entries(counts).filter(([, count]) => count > 0);
   return parts.map(([name, count]) => `${name} ${countText(count)}`).join(", ") || "–";
@@ -74,8 +74,9 @@ export function rangeText([low, high]: readonly [number, number]): string {
 }
 
 /**
- * The 95 % interval of a mean: "0.277 to 0.889", and, where it reaches beyond every reward there was, that it does: "0.970 to
- * 1.010, outside the observed rewards, 0.000 to 1.000". Nobody says what a reward can be at most, so nothing is cut off.
+ * The 95 % interval of a mean: "0.277 to 0.889". If it reaches beyond the observed rewards, it says so: "0.970 to
+ * 1.010, outside the observed rewards, 0.000 to 1.000". The range of possible rewards is not known, so the interval is
+ * not cut off.
  */
 export function meanIntervalText(
   interval: readonly [number, number],
@@ -86,7 +87,7 @@ export function meanIntervalText(
   return `${text}, outside the observed rewards, ${rangeText(seen)}`;
 }
 
-/** "pass@1 0.400 (10 tasks), pass@2 – (0 tasks)"; nothing of an empty table. `basis`: how many tasks each k is over. */
+/** "pass@1 0.400 (10 tasks), pass@2 – (0 tasks)"; empty for an empty table. `basis`: the number of tasks for each k. */
 export function sharesText(
   name: string,
   byK: Readonly<Record<string, number | null>>,
@@ -101,7 +102,7 @@ export function sharesText(
 
 const MICROS = 1_000_000;
 
-/** "$1.50", "−$0.00026": exactly, with two to six decimals. */
+/** "$1.50", "−$0.00026": the exact amount, with two to six decimals. */
 export function dollarsText(micros: number): string {
   const [whole, rest] = [Math.floor(Math.abs(micros) / MICROS), Math.abs(micros) % MICROS];
   const decimals = String(rest)

@@ -1,4 +1,4 @@
-/** What stands at the end of runs: a row each, then the metrics, then how the rewards are spread. */
+/** Prints the results of runs: a row for each, then the metrics, then the distribution of the rewards. */
 import type { RunView } from "../../contract/run.ts";
 import {
   countText,
@@ -32,7 +32,7 @@ export interface EndedRun {
 
 const HEADER = ["environment", "reward", "tasks", "rollouts", "turns", "tokens", "stop conditions", "outcomes"];
 
-/** What stands at the end of runs: the table, and how the rewards of each are spread. */
+/** The table of results, and the distribution of the rewards of each run. */
 export function resultsText(ended: readonly EndedRun[], { width, room }: Pick<Terminal, "width" | "room">): string {
   const histograms = ended.map(({ run, tally }) => {
     const of = ended.length > 1 ? ` of ${run.environment.id}` : "";
@@ -64,7 +64,7 @@ function rowOf(run: RunView): string[] {
   ];
 }
 
-/** Of each environment of a group: what its report knows of it. */
+/** The rows of a group's environments, from its report. */
 function memberRows({ report }: RunView): string[][] {
   return Object.entries(report.members ?? {}).map(([name, { reward }]) => {
     const { n_tasks, n_rollouts: scored, n_unscored: unscored, n_error: failed } = reward;
@@ -80,7 +80,7 @@ function whereItSaysWhy({ id, counts }: RunView): string {
   return bad === undefined ? "" : `; why: rollcall run results ${id} --outcome ${bad}`;
 }
 
-/** What stands behind the mean: its intervals, the chances of several attempts, how many were cut off. */
+/** The details of the mean: its intervals, pass@k, and how many rollouts were truncated. */
 function reportText({ report: { reward, pass_at_k, pass_hat_k, pass_k } }: RunView): string {
   const { ci95, wilson95 = null, range, n_truncated } = reward;
   const parts = [
@@ -93,7 +93,7 @@ function reportText({ report: { reward, pass_at_k, pass_hat_k, pass_k } }: RunVi
   return parts.filter((part) => part !== "").join("; ");
 }
 
-/** What counts against the run's own cap; nothing for a run without one. */
+/** The amount that counts against the run's own cap; empty for a run without one. */
 export function capText({ max_cost_micros, report: { counted_micros, lost_holds } }: RunView): string {
   if (max_cost_micros === null) return "";
   const { calls = 0, micros = 0 } = lost_holds ?? {};
@@ -107,14 +107,14 @@ function callsText(calls: number): string {
   return `${countText(calls)} ${calls === 1 ? "call" : "calls"}`;
 }
 
-/** Their cost is apart from the policy's. */
+/** The judges' cost is separate from the policy's. */
 function judgesText({ report: { usage } }: RunView): string {
   if (usage.judge === undefined) return "";
   const { calls, total_tokens } = usage.judge;
   return `judges: ${countText(calls)} calls, ${countText(total_tokens)} tokens`;
 }
 
-/** What is known and not nothing. */
+/** The costs that are known and not zero. */
 function costText({ cost: { policy_micros, judge_micros, charged_micros } }: RunView): string {
   const parts = [
     [policy_micros, "the model"],
@@ -127,7 +127,7 @@ function costText({ cost: { policy_micros, judge_micros, charged_micros } }: Run
   return known.length === 0 ? "" : `cost: ${known.join(", ")}`;
 }
 
-/** Of a group of environments by member: what has one name in two of them need not be one thing. */
+/** For a group, the metrics of each member: metrics with the same name in two members may differ in meaning. */
 function metricsTexts({ report: { metrics, members } }: RunView): string[] {
   if (members === undefined) return [metricsText(metrics)];
   return Object.entries(members).map(([name, { metrics }]) => `${name}: ${metricsText(metrics)}`);
@@ -148,14 +148,14 @@ function notesOf(run: RunView): string[] {
     notes.push(`  ${run.environment.id}: not scored: ${namedCounts(causes)}${whereItSaysWhy(run)}`);
   }
   if (run.error !== null) notes.push(`  ${run.environment.id}: ${run.status}: ${run.error.message}`);
-  // An endpoint's own words may stand in them.
+  // They may contain text from an endpoint.
   return notes.map(safeLine);
 }
 
-/** Rewards by value, and how often each was seen. Rewards are mostly few values. */
+/** Counts how often each reward was seen. Rewards usually have few different values. */
 export class RewardTally {
   readonly counts = new Map<number, number>();
-  /** Bounds memory where every reward is another number. */
+  /** Bounds memory if every reward is different. */
   readonly #most: number;
 
   constructor(most = 10_000) {
@@ -175,8 +175,9 @@ export class RewardTally {
 }
 
 /**
- * How rewards are spread: a mean of 0.5 may be all halves, or half of nothing and half of everything. A line for each value where there are few, else for each tenth of their range; "" when there is none. `scored` is how
- * many rewards there are in all, `of` ends the title.
+ * The distribution of rewards: a mean of 0.5 may be all halves, or half zeros and half ones. One line for each value if
+ * there are few, else for each tenth of their range; "" if there is no reward. `scored` is the number of all rewards;
+ * `of` ends the title.
  */
 export function histogram(
   tally: RewardTally,

@@ -1,9 +1,9 @@
 /**
- * A reward curve in characters: each step's mean as a dot, the smoothed course as a line over them, a level to compare
- * with as dashes.
+ * Draws a reward curve in characters: each step's mean as a dot, the smoothed curve as a line over them, and a level to
+ * compare with as dashes.
  *
- * Invariants. No line is wider than asked for. What colour says the shapes say too. Steps keep their places while the
- * curve grows: the whole training is as wide as the plot from the start.
+ * Invariants: no line is wider than requested. Shapes carry the same information as colours. Steps keep their positions
+ * while the curve grows: the whole training is as wide as the plot from the start.
  */
 import { painter, type Style } from "./terminal.ts";
 
@@ -17,18 +17,18 @@ export interface Plot {
   readonly points: readonly RewardPoint[];
   /** The step at the right edge. */
   readonly lastStep: number;
-  /** Where the dashes stand; null for none. */
+  /** The level of the dashes; null for none. */
   readonly level: number | null;
 }
 
 export interface PlotSize {
   readonly columns: number;
-  /** Of the plot, its axis included. */
+  /** Rows of the plot, including its axis. */
   readonly rows: number;
   readonly colour: boolean;
 }
 
-/** Share of the old value that stays when a step comes: a curve of forty steps keeps its shape and loses its noise. */
+/** The weight of the old value at each step: a curve of forty steps keeps its shape and loses its noise. */
 const SMOOTHING = 0.7;
 /** A number, a space, the axis. */
 const LABEL_WIDTH = 6;
@@ -43,7 +43,7 @@ const BRAILLE_BITS = [
   [0x40, 0x80],
 ] as const;
 
-/** Empty where there is no room for a curve. */
+/** Empty if a curve does not fit. */
 export function rewardPlot(plot: Plot, { columns, rows, colour }: PlotSize): string[] {
   const [width, height] = [columns - LABEL_WIDTH, rows - AXIS_ROWS];
   if (width < 8 || height < 3) return [];
@@ -70,7 +70,7 @@ export function rewardPlot(plot: Plot, { columns, rows, colour }: PlotSize): str
 
 type Cell = readonly [style: Style | null, character: string];
 
-/** Without the blanks at its end; neighbours of a style are painted as one. */
+/** Without trailing spaces; adjacent cells of one style are painted together. */
 function paintCells(cells: readonly Cell[], colour: boolean): string {
   const paint = painter(colour);
   const runs: [style: Style | null, text: string][] = [];
@@ -82,7 +82,7 @@ function paintCells(cells: readonly Cell[], colour: boolean): string {
   return runs.map(([style, text]) => (style === null ? text : paint(style, text))).join("");
 }
 
-/** The running mean with weights that fade, unbiased from the first step on. */
+/** The running mean with decaying weights, unbiased from the first step on. */
 export function smoothed(points: readonly RewardPoint[]): RewardPoint[] {
   let [total, weight] = [0, 0];
   return points.map(({ step, reward }) => {
@@ -104,13 +104,13 @@ interface Grid {
   readonly lastStep: number;
 }
 
-/** 0 to 1, which most rewards keep to, or as much more as there is. */
+/** 0 to 1, the usual range of rewards, or a wider range if necessary. */
 function scaleOf({ points, level }: Plot): Scale {
   const values = [...points.map(({ reward }) => reward), ...(level === null ? [] : [level])];
   return { low: Math.min(0, ...values), high: Math.max(1, ...values) };
 }
 
-/** How far right, and how far down, in 0 to 1. */
+/** The position from the left and from the top, each in 0 to 1. */
 function placeOf({ step, reward }: RewardPoint, { scale, lastStep }: Grid): [number, number] {
   const across = Math.min(1, (step - 1) / (lastStep - 1));
   return [across, (scale.high - reward) / (scale.high - scale.low)];
@@ -126,7 +126,7 @@ function rowOf(reward: number, grid: Grid): number {
   return Math.min(grid.height - 1, Math.floor(down * grid.height));
 }
 
-/** Braille bits by cell of the line through the points. */
+/** The braille bits, by cell, of the line through the points. */
 function lineCells(points: readonly RewardPoint[], grid: Grid): Map<number, number> {
   const cells = new Map<number, number>();
   const [wide, high] = [grid.width * DOTS_ACROSS - 1, grid.height * DOTS_DOWN - 1];
@@ -154,7 +154,7 @@ function dotsBetween([x0, y0]: Dot, [x1, y1]: Dot): Dot[] {
   });
 }
 
-/** Round numbers by the row they stand at; fewer where rows are few. */
+/** Round numbers by their row; fewer if there are few rows. */
 function labelsOf(grid: Grid): Map<number, string> {
   const { low, high } = grid.scale;
   const step = roundStep((high - low) / Math.min(4, grid.height - 1));
@@ -167,7 +167,7 @@ function labelsOf(grid: Grid): Map<number, string> {
   return labels;
 }
 
-/** The nearest of 1, 2, 2.5, 5 times a power of ten. */
+/** The nearest of 1, 2, 2.5 and 5 times a power of ten. */
 function roundStep(wanted: number): number {
   const power = 10 ** Math.floor(Math.log10(wanted));
   const candidates = [1, 2, 2.5, 5, 10].map((factor) => factor * power);

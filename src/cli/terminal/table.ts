@@ -1,22 +1,24 @@
-/** Text in columns, and below each other where columns find no room. */
+/** Prints text in columns, or as a list of fields if the columns do not fit. */
 import { cutTo, displayWidth, padTo, safeLine } from "./text.ts";
 
-/** Widths by the titles of columns: a longer text is cut in its column, and whole where rows are given one by one. */
+/**
+ * The maximum widths by column title. A longer text is cut in its column, and is complete if rows are printed as lists.
+ */
 type Widest = Readonly<Record<string, number>>;
 
 interface Listing<T> {
   readonly header: readonly string[];
   readonly rowOf: (item: T) => readonly string[];
-  /** What is said of an empty list: how to get something into it. */
+  /** The text for an empty list: how to add something to it. */
   readonly none: string;
-  /** Columns there are. */
+  /** The columns that are available. */
   readonly room: number;
   readonly widest?: Widest;
 }
 
 /**
- * A header, a rule, and a line for each row. Lines that a terminal would break are no columns any more: a table wider
- * than `room` is given row by row, a name and a value a line.
+ * A header, a rule, and a line for each row. A table wider than `room` would be broken by the terminal, so it is
+ * printed row by row instead, with a name and a value per line.
  */
 export function columns(
   header: readonly string[],
@@ -44,7 +46,7 @@ function recordOf(header: readonly string[], row: readonly string[]) {
   return Object.fromEntries(header.map((title, column) => [title, row[column] || null]));
 }
 
-/** Names and values below each other; what is null is left out. */
+/** Names and values, one pair per line; null values are left out. */
 export function details(fields: Readonly<Record<string, string | null>>): string {
   const there = Object.entries(fields).flatMap(([name, value]) => {
     return value === null ? [] : [{ name, value }];
@@ -59,7 +61,7 @@ export function listText<T>(items: readonly T[], { header, rowOf, none, room, wi
   return columns(header, rows, room, widest);
 }
 
-/** The same for values that others wrote. */
+/** The same for values from users or models. */
 export function safeDetails(fields: Readonly<Record<string, string | null>>): string {
   const safe = Object.entries(fields).map(([name, value]) => [name, value === null ? null : safeLine(value)] as const);
   return details(Object.fromEntries(safe));

@@ -1,38 +1,38 @@
 /**
- * Where a command writes. With --json, stdout gets one object at the end and everything else goes to stderr.
+ * The output of a command. With --json, stdout gets one object at the end and everything else goes to stderr.
  *
- * Invariants. A drawing stands on stderr, below everything else that was written, and is wiped by the lines it takes
- * at the width of now. While one stands the cursor is hidden; it comes back however the process ends.
+ * Invariants: a drawing is on stderr, below all other output. It is erased by the number of lines that it takes at the
+ * current width. The cursor is hidden while there is a drawing, and is shown again however the process ends.
  */
 import { displayWidth } from "./text.ts";
 
 export interface Terminal {
-  /** For the person: results and how to go on. */
+  /** Results, and how to continue. */
   print(text: string): void;
-  /** What happens meanwhile, one line. */
+  /** One line of progress. */
   say(line: string): void;
-  /** Draws in place of the last drawing, and again when the window changes; does nothing without a terminal. */
+  /** Replaces the last drawing, and draws again when the window changes; does nothing without a terminal. */
   redraw(draw: Drawing): void;
-  /** Leaves the last drawing standing: what is written next goes below it. */
+  /** Keeps the last drawing: later output goes below it. */
   settle(): void;
   /** Whether `redraw` shows anything. */
   readonly live: boolean;
   /** Whether `print` may use colour. */
   readonly colour: boolean;
-  /** Columns of what `print` writes to. */
+  /** The width of the output of `print`, in columns. */
   readonly width: number;
-  /** Columns a table may take there: no limit but that of a terminal. */
+  /** The columns that a table may take there; unlimited without a terminal. */
   readonly room: number;
 }
 
-/** Lines no wider than `columns`, at most `rows` of them. */
+/** Returns at most `rows` lines, none wider than `columns`. */
 export type Drawing = (size: {
   readonly columns: number;
   readonly rows: number;
   readonly colour: boolean;
 }) => readonly string[];
 
-/** What a terminal needs of a stream. */
+/** The parts of a stream that are used. */
 export interface Output {
   readonly isTTY?: boolean | undefined;
   readonly columns?: number | undefined;
@@ -70,7 +70,7 @@ export function terminal(json: boolean, around: Surroundings = process): Termina
   return {
     live,
     colour: out.isTTY === true && !plain,
-    // A terminal that does not know its width says 0.
+    // A terminal that cannot tell its width reports 0.
     width: (out.isTTY && out.columns) || USUAL.columns,
     room: (out.isTTY && out.columns) || Number.POSITIVE_INFINITY,
     print: (text) => write(out, text),
@@ -82,7 +82,7 @@ export function terminal(json: boolean, around: Surroundings = process): Termina
   };
 }
 
-/** The one drawing of a terminal. */
+/** The current drawing of a terminal. */
 class Screen {
   readonly #output: Output;
   readonly #colour: boolean;
@@ -125,7 +125,7 @@ class Screen {
     this.#hidden = false;
   }
 
-  /** A window made narrower has wrapped the lines that stand. */
+  /** If the window was made narrower, it has wrapped the drawn lines. */
   #wiping(): string {
     const columns = this.#columns();
     const taken = this.#drawn.map((line) => Math.max(1, Math.ceil(displayWidth(line) / columns)));
@@ -138,7 +138,7 @@ class Screen {
   }
 }
 
-/** Whoever read the other end, such as `head`, has gone. */
+/** True if the reader of the output, such as `head`, has gone. */
 export function isBrokenPipe(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "EPIPE";
 }
@@ -162,10 +162,10 @@ const CODES = {
 
 export type Style = keyof typeof CODES;
 
-/** Colours of a terminal. What they say is said in words or shapes too. */
+/** Paints text in a terminal's colours. Words or shapes carry the same information. */
 export type Paint = (style: Style, text: string) => string;
 
-/** Leaves text as it is where there are no colours. */
+/** Returns text unchanged if there are no colours. */
 export function painter(colour: boolean): Paint {
   return (style, text) => {
     return colour && text !== "" ? `\x1b[${CODES[style]}m${text}\x1b[0m` : text;

@@ -1,15 +1,15 @@
-/** Text on a terminal: how wide it is, how it is broken into lines, and how it is made harmless. Widths are in columns. */
+/** Text on a terminal: measures it, breaks it into lines, and removes control characters. Widths are in columns. */
 import { stripVTControlCharacters } from "node:util";
 
-/** East Asian wide and full-width letters, and pictures: two columns each. */
+/** East Asian wide and full-width characters and emoji: two columns each. */
 const WIDE =
   /^[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|^\p{Emoji_Presentation}/u;
 const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
-/** Colour codes count for nothing. */
+/** Colour codes have no width. */
 export function displayWidth(text: string): number {
   const plain = stripVTControlCharacters(text);
-  // Most text by far.
+  // The fast path for most text.
   if (/^[\x20-\x7e]*$/.test(plain)) return plain.length;
   let width = 0;
   for (const { segment } of graphemes.segment(plain)) width += WIDE.test(segment) ? 2 : 1;
@@ -20,7 +20,7 @@ export function padTo(text: string, width: number): string {
   return text + " ".repeat(Math.max(0, width - displayWidth(text)));
 }
 
-/** Cut to a width, with a mark where something is missing. For text without colour codes. */
+/** Cut to a width, with a mark if something is missing. For text without colour codes. */
 export function cutTo(text: string, width: number): string {
   if (displayWidth(text) <= width) return text;
   return width < 1 ? "" : `${headOf(text, width - 1)}…`;
@@ -36,7 +36,7 @@ function headOf(text: string, width: number): string {
   return head;
 }
 
-/** Broken at spaces where there are some; a word wider than a line is broken anywhere. Keeps the text's own lines. */
+/** Broken at spaces if possible; a word wider than a line is broken anywhere. Keeps the line breaks of the text. */
 export function wrap(text: string, width: number): string[] {
   return text.split("\n").flatMap((line) => wrapLine(line, Math.max(1, width)));
 }
@@ -59,12 +59,12 @@ const MAX_LINES = 100;
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const CONTROLS = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
-/** Marks that reorder or hide what stands around them. */
+/** Characters that reorder or hide the text around them. */
 const INVISIBLE = /[\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
 /**
- * Text that a model, a tool or a dataset wrote, made harmless for a terminal: what would move the cursor, change
- * colours or turn the direction of reading is shown as a code instead. Long text is cut, and says so.
+ * Text from a model, a tool or a dataset, made safe for a terminal: control characters that would move the cursor,
+ * change colours or reverse the reading direction are shown as codes. Long text is cut, with a note.
  */
 export function safeText(text: string): string {
   return text
@@ -75,12 +75,12 @@ export function safeText(text: string): string {
     .replace(INVISIBLE, codeOf);
 }
 
-/** One line, also of text that has several. */
+/** As one line, even if the text has several. */
 export function safeLine(text: string): string {
   return safeText(text).replaceAll("\n", "⏎");
 }
 
-/** The first part of long text, and what is missing of it; null where nothing is. */
+/** The first part of a long text, and a note of what is missing; the note is null if nothing is. */
 export function preview(text: string): { readonly shown: string; readonly missing: string | null } {
   const lines = text.slice(0, MAX_CHARACTERS).split("\n").slice(0, MAX_LINES);
   const shown = lines.join("\n");

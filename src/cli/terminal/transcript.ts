@@ -1,6 +1,6 @@
 /**
- * A rollout as a person reads it: what was said turn by turn, each tool call beside its result, and how it ended. The
- * texts were written by models, tools and datasets: nothing in them reaches the terminal as more than text.
+ * Prints a rollout for a person to read: the messages turn by turn, each tool call next to its result, and how it
+ * ended. The texts come from models, tools and datasets, so all of them are made safe for the terminal.
  */
 import * as z from "zod";
 import {
@@ -18,7 +18,7 @@ import { type Paint, painter, type Style } from "./terminal.ts";
 import { cutTo, displayWidth, padTo, preview, safeLine, safeText, wrap } from "./text.ts";
 
 export interface Page {
-  /** Columns in all. */
+  /** The total number of columns. */
   readonly width: number;
   readonly paint: Paint;
 }
@@ -27,15 +27,15 @@ const LABEL_WIDTH = 11;
 
 const NARROWEST_TEXT = 10;
 
-/** Dashes and spaces around a title and what is said of it. */
+/** The dashes and spaces around a title and its note. */
 const NARROWEST_RULE = 7;
 
 export interface Entry {
   readonly label: string;
   readonly style: Style;
-  /** Whoever wrote it: it is made harmless here. */
+  /** Any text: it is made safe here. */
   readonly text: string;
-  /** Of the text; default: none. */
+  /** The style of the text; default: none. */
   readonly textStyle?: Style;
 }
 
@@ -98,7 +98,7 @@ function outcomeOf(rollout: RolloutView): Entry {
   };
 }
 
-/** A section for the prompt and one for each turn; then what the environment said last. */
+/** A section for the prompt and one for each turn, then the environment's last reply. */
 function conversation(rollout: RolloutView, page: Page): string[][] {
   const turns = rollout.turns.map((turn) => ({
     ...turn,
@@ -133,7 +133,10 @@ function messagesOf(wire: RolloutView["prompt"]): Messages {
   return z.array(Message).parse(wire);
 }
 
-/** What the completion has beyond the last turn's answer: the environment's last word, which no model read. */
+/**
+ * The messages of the completion after the last turn's answer: the environment's last reply, which the model never
+ * read.
+ */
 function finalReply(prompt: Messages, completion: Messages, turns: Parameters<typeof historyOf>[0]): Messages {
   const history = historyOf(turns);
   const inCompletion = history.length - commonPrefix(history, prompt);
@@ -157,7 +160,7 @@ function rewriteNote(kept: number, known: number, { paint }: Page): string {
   return paint("yellow", `the history was rewritten: ${kept} of ${known} messages kept`);
 }
 
-/** A message; `answers` hold the results of the tools it calls. */
+/** The lines of a message; `answers` are the results of the tools it calls. */
 function messageLines(message: Message, page: Page, answers: Messages = []): string[] {
   const { role, reasoning_content } = message;
   const style = STYLES[role];
@@ -175,7 +178,7 @@ function messageLines(message: Message, page: Page, answers: Messages = []): str
   return [...entries.map((each) => entry(each, page)), ...results].flat();
 }
 
-/** The text, with a line for each part that is none. */
+/** The text, with a line for each part that is not text. */
 function shownContent({ content }: Message): string {
   if (content === null || typeof content === "string") return content ?? "";
   return content.map(partText).join("\n");
@@ -188,7 +191,7 @@ function partText(part: ContentPart): string {
   return url === undefined ? `[${part.type}]` : `[${part.type} ${url}]`;
 }
 
-/** Call and result beside each other where a line holds both, else below. */
+/** The call and its result next to each other if they fit on a line, else one below the other. */
 function callOf(label: string, call: ToolCall, result: Message | undefined, page: Page): string[] {
   const asked = safeLine(`${call.function.name}(${call.function.arguments})`);
   if (result === undefined) {
@@ -219,7 +222,7 @@ function scoresOf({ scores, scoring_errors }: RolloutView, page: Page): string[]
   return [[rule("Scores", "", page), ...lines, ...errors]];
 }
 
-/** What was tried again, a line each: the last one of a failed rollout stands among its errors. */
+/** The calls that were retried, one per line. The last failed call of a failed rollout is among its errors. */
 function failedCallsOf({ failed_calls }: RolloutView, page: Page): string[][] {
   if (failed_calls.length === 0) return [];
   const lines = failed_calls.flatMap(({ turn, call, error, message }) => {
@@ -260,7 +263,7 @@ function numberText(value: number): string {
   return value.toFixed(3);
 }
 
-/** The page a transcript is set on: a narrow column of names, a wide one of text. */
+/** The layout of a transcript: a narrow column of names and a wide one of text. */
 export function textWidth({ width }: Page): number {
   return Math.max(NARROWEST_TEXT, width - LABEL_WIDTH);
 }
@@ -274,7 +277,7 @@ export function entry({ label, style, text, textStyle }: Entry, page: Page): str
   if (missing !== null) lines.push(page.paint("grey", missing));
   return lines.map((line, at) => {
     const name = padTo(at === 0 ? label : "", LABEL_WIDTH);
-    // Nothing but spaces needs no colour, and would not be trimmed with it.
+    // Spaces are not painted, because painted spaces would not be trimmed.
     return ((name.trim() === "" ? name : page.paint(style, name)) + line).trimEnd();
   });
 }

@@ -1,4 +1,4 @@
-/** The flags of `rollcall train`, read and checked as far as that is possible without a platform. */
+/** Reads the flags of `rollcall train`, and checks them as far as possible without a platform. */
 import { MOST_PASSES } from "@rollcall/trainer/trainer-process";
 import type { TrainingRequestInput } from "../../contract/training-request.ts";
 import { defined } from "../argument-values.ts";
@@ -8,7 +8,7 @@ import { usageError } from "../exit.ts";
 import type { TRAIN_FLAGS } from "../run-flags.ts";
 
 /**
- * How the embedded trainer learns where nothing else is asked: measured, on two cores, to reach its best within a minute.
+ * The default settings of the embedded trainer, measured on two cores to reach its best within a minute.
  * docs/training.md has the curves.
  */
 export interface TrainingDefaults {
@@ -16,10 +16,10 @@ export interface TrainingDefaults {
   readonly group_size: number;
   readonly batch_rollouts: number;
   readonly max_concurrent: number;
-  /** Paces the rollouts: tasks are begun no further ahead than what this lets train. */
+  /** Limits how far ahead rollouts start: a task starts only if this lag would still let its rollouts be trained on. */
   readonly max_off_policy_steps: number;
   readonly learning_rate: number;
-  /** How often a batch is trained on: more where its rollouts take longer than its training. */
+  /** How often each batch is trained on: more if its rollouts take longer than its training. */
   readonly passes: number;
   readonly loss: string;
 }
@@ -35,26 +35,26 @@ const USUAL: TrainingDefaults = {
   loss: "dppo",
 };
 
-/** Where an environment needs something else. */
+/** The exceptions, by environment. */
 const KNOWN: Readonly<Record<string, Partial<TrainingDefaults>>> = {
   calculator: { max_steps: 26, learning_rate: 2.5e-4, passes: 6 },
   "guess-number": { learning_rate: 7e-4 },
 };
 
-/** Who trains: a process of this package's, or somebody's trainer that takes batches, or gets them sent. */
+/** The trainer: a process of this package, or the user's own trainer, which fetches batches or receives them. */
 export type TrainerChoice =
   | { readonly kind: "embedded" }
   | { readonly kind: "pull" }
   | { readonly kind: "push"; readonly url: string };
 
-/** Settings of the embedded trainer; what is undefined is as the environment needs it. */
+/** Settings of the embedded trainer; an undefined one has the environment's default. */
 export interface Learning {
   readonly learningRate: number | undefined;
   readonly passes: number | undefined;
   readonly loss: string | undefined;
 }
 
-/** What a training run is asked beside what an eval is. */
+/** The request fields of a training run that an eval does not have. */
 export type TrainingDraft = Partial<
   Pick<TrainingRequestInput, "max_steps" | "group_size" | "batch_size" | "initial_weights">
 >;
@@ -63,16 +63,16 @@ export interface TrainArguments extends RunArguments {
   readonly training: TrainingDraft;
   readonly learning: Learning;
   readonly trainer: TrainerChoice;
-  /** Tasks of each eval, none of them trained on; 0 = no evals. */
+  /** The number of tasks of each eval, none of them trained on; 0 for no evals. */
   readonly evalExamples: number;
 }
 
-/** What was asked for, by flags or by the demo. The environment that was named is the connection's. */
+/** The settings from flags or from the demo. The connection has the named environment. */
 export type TrainingSettings = Omit<TrainArguments, "json" | "resume" | "connect">;
 
 const DEFAULT_EVAL_EXAMPLES = 256;
 
-/** Throws a CommandError of exit 2 that names the flag. */
+/** Throws a CommandError with exit code 2 that names the flag. */
 export function trainArguments(line: CommandLine<keyof typeof TRAIN_FLAGS>): TrainArguments {
   const run = playArguments(line);
   const trainer = trainerChoice(line.text("trainer"));
@@ -90,7 +90,7 @@ export function trainArguments(line: CommandLine<keyof typeof TRAIN_FLAGS>): Tra
   };
 }
 
-/** 0 is the control: everything runs, and nothing is learnt. */
+/** 0 is the control: everything runs, but the policy does not change. */
 export function learningRateOf(line: CommandLine<"learning-rate">): number | undefined {
   const rate = line.number("learning-rate");
   if (rate === undefined || rate >= 0) return rate;
@@ -103,7 +103,7 @@ function passesOf(line: CommandLine<"passes">): number | undefined {
   throw usageError(`--passes: must be at most ${MOST_PASSES}`, "passes");
 }
 
-/** Tasks of each eval. */
+/** The number of tasks of each eval. */
 export function evalExamplesOf(line: CommandLine<"eval-examples">): number {
   return line.count("eval-examples", 0) ?? DEFAULT_EVAL_EXAMPLES;
 }
@@ -129,7 +129,7 @@ function trainerChoice(text: string | undefined): TrainerChoice {
   return { kind: "push", url };
 }
 
-/** It sends its weights to the policy beside the platform, and to nothing else. */
+/** The embedded trainer sends its weights only to the policy of the local platform. */
 function refuseOtherModels({ endpoint, fleet }: DraftRequest): void {
   const named = typeof endpoint === "string" || endpoint?.base_url || fleet !== undefined;
   if (!named) return;
@@ -139,7 +139,7 @@ function refuseOtherModels({ endpoint, fleet }: DraftRequest): void {
   );
 }
 
-/** By the environment's id. */
+/** The defaults for an environment, by its id. */
 export function trainingDefaults(environment: string): TrainingDefaults {
   return { ...USUAL, ...KNOWN[environment] };
 }

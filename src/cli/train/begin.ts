@@ -1,9 +1,9 @@
 /**
- * How a training begins, or goes on.
+ * Begins or resumes a training.
  *
- * Invariants. The eval before is made of the weights that the training starts from, before any batch is trained. Two
- * trainings never send weights to the same policy. What a run needs to go on stands in its metadata: which eval was made
- * before it, and how the embedded trainer learns.
+ * Invariants: the first eval uses the weights that the training starts from, and ends before any batch is trained. Two
+ * trainings never send weights to the same policy. The metadata of a run holds what is needed to resume it: which eval
+ * was made before it, and the settings of the embedded trainer.
  */
 
 import { join } from "node:path";
@@ -23,16 +23,16 @@ import type { Terminal } from "../terminal/terminal.ts";
 import type { TrainerChoice } from "./arguments.ts";
 import type { TrainingPlan } from "./request.ts";
 
-/** What every part of a training needs: where it happens, who trains, and what ends it. */
+/** What every part of a training needs: the connection, the trainer, and the signal that ends it. */
 export interface TrainingContext {
   readonly connection: Connection;
   readonly term: Terminal;
-  /** Aborted when nothing more is to be done, for whatever reason. */
+  /** Aborted when the training must stop, for any reason. */
   readonly signal: AbortSignal;
   readonly trainer: TrainerChoice;
 }
 
-/** What the trainer learns by; kept with the run, so that it goes on as it began. */
+/** The settings of the trainer; stored with the run, so that a resumed training has the same ones. */
 export interface LearningSettings {
   readonly learningRate: number;
   /** How often each batch is trained on. */
@@ -41,26 +41,26 @@ export interface LearningSettings {
   readonly seed: number;
 }
 
-/** Keys of a run's metadata. */
+/** Keys in the metadata of a run. */
 const BEFORE = "eval_before";
 const LEARNING_RATE = "learning_rate";
 const PASSES = "passes";
 const LOSS = "loss";
 const EVAL_ROWS = "eval_rows";
-/** Rows that came with the request: the platform has them, and names them to nobody. */
+/** Rows that were sent in the request: the platform has them, but gives them no name. */
 const WITH_REQUEST = "with_request";
 
-/** A training whose run is there. */
+/** A training whose run exists. */
 export interface Begun {
   readonly run: RunView;
-  /** The eval before, and how to ask the same after; null where none is wanted, or none can be made. */
+  /** The eval before, and the request for the eval after; null if there is none. */
   readonly before: RunView | null;
   readonly evaluation: EvalRequestInput | null;
-  /** What its trainer authenticates with; null where it is known to the trainer already. */
+  /** The trainer's token; null if the trainer already has it. */
   readonly token: string | null;
 }
 
-/** Another training of the same policy would overwrite its weights. */
+/** A second training of the same policy would overwrite its weights. */
 export async function refuseSecondTraining(client: RollcallClient, policyUrl: string): Promise<void> {
   const other = await unfinishedTraining(client, policyUrl);
   if (other === null) return;
@@ -71,7 +71,7 @@ export async function refuseSecondTraining(client: RollcallClient, policyUrl: st
   });
 }
 
-/** The newest one on this policy that is not done with. */
+/** The newest unfinished training of this policy. */
 export async function unfinishedTraining(client: RollcallClient, policyUrl: string): Promise<RunView | null> {
   for (const status of ["running", "paused", "queued"] as const) {
     for await (const run of client.runs.list({ status })) {
@@ -81,7 +81,7 @@ export async function unfinishedTraining(client: RollcallClient, policyUrl: stri
   return null;
 }
 
-/** `learning` for the embedded trainer, which then starts from the policy as it comes with Rollcall. */
+/** `learning` is for the embedded trainer, which then starts from the policy that comes with Rollcall. */
 export async function beginTraining(
   { training, evaluation }: TrainingPlan,
   learning: LearningSettings | null,
@@ -104,7 +104,7 @@ function metadataOf({ learningRate, passes, loss }: LearningSettings): Record<st
   return { [LEARNING_RATE]: String(learningRate), [PASSES]: String(passes), [LOSS]: loss };
 }
 
-/** Where there are no tasks but the held-out ones, those are trained on, too, and it is said. */
+/** If there are no tasks besides the held-out ones, trains on those too and prints a note. */
 async function createRun(request: TrainingRequestInput, { connection, term, signal }: TrainingContext) {
   const { client } = connection;
   try {
@@ -119,7 +119,7 @@ async function createRun(request: TrainingRequestInput, { connection, term, sign
   }
 }
 
-/** A run that was begun before; a paused one goes on. */
+/** Continues a run that was begun earlier; resumes it if it is paused. */
 export async function resumeTraining(runId: string, context: TrainingContext): Promise<Begun> {
   const { connection, signal, trainer } = context;
   const { client } = connection;
@@ -132,7 +132,7 @@ export async function resumeTraining(runId: string, context: TrainingContext): P
   return { run, before, evaluation: before && sameEval(run, before, context), token };
 }
 
-/** How the embedded trainer of a run learns. */
+/** The settings of the embedded trainer for a run. */
 export function learningOf({ id, metadata, seed }: RunView): LearningSettings {
   const [rate, loss] = [metadata[LEARNING_RATE], metadata[LOSS]];
   if (rate !== undefined && loss !== undefined) {
@@ -142,7 +142,9 @@ export function learningOf({ id, metadata, seed }: RunView): LearningSettings {
   throw usageError(`${id} uses your own trainer: add --trainer pull or push:URL`, "trainer");
 }
 
-/** The eval again; null where the run does not say all that was asked: rows or a key that came with the request. */
+/**
+ * The request for the same eval; null if the run does not hold all of it: rows or a key that were sent in the request.
+ */
 function sameEval(run: RunView, before: RunView, { term }: TrainingContext): EvalRequestInput | null {
   if (run.metadata[EVAL_ROWS] === WITH_REQUEST) {
     term.say(`No eval after training: the rows of ${before.id} were sent inline, so other runs cannot use them.`);
@@ -170,13 +172,13 @@ function sameEval(run: RunView, before: RunView, { term }: TrainingContext): Eva
   };
 }
 
-/** Throws where the run is an eval. */
+/** Throws if the run is an eval. */
 export function trainingOf(run: RunView): TrainingView {
   if (run.training !== null) return run.training;
   throw usageError(`${run.id} is an eval; continue it with: rollcall eval --resume ${run.id}`);
 }
 
-/** Warms up at once, and comes back when it dies. */
+/** Starts warming up at once, and is restarted when it dies. */
 export function embeddedTrainer(
   { connection, term }: { connection: Pick<Connection, "url">; term: Pick<Terminal, "say"> },
   policyUrl: string,
@@ -185,12 +187,15 @@ export function embeddedTrainer(
   return startTrainerThatComesBack({ url: connection.url, policyUrl, ...settings, say: term.say });
 }
 
-/** Where the embedded trainer keeps a run's weights. */
+/** The folder where the embedded trainer keeps a run's weights. */
 export function checkpointOf({ directory }: Connection, runId: string): string {
   return join(directory, "trainers", runId);
 }
 
-/** An eval before or after a training: the ended run, whose line stands on the terminal. Throws when it did not complete. */
+/**
+ * Runs an eval before or after a training. Returns the ended run; its line stays on the terminal. Throws if it did not
+ * complete.
+ */
 export async function evaluate(
   when: "before" | "after",
   request: EvalRequestInput,

@@ -1,6 +1,6 @@
 /**
- * `npm start`: the platform, a demo training through its public API, and then it stays up. A training that a stop cut
- * off goes on at the next start.
+ * `npm start`: boots the platform, plays a demo training through its public API, and then keeps the platform running.
+ * If the training is stopped, it resumes at the next start.
  */
 import { KNOWN_ENVIRONMENTS, type KnownEnvironment, knownEnvironment } from "@rollcall/policy/known-environments";
 import type { Platform } from "../../local/platform.ts";
@@ -36,7 +36,7 @@ export async function startCommand(line: Line): Promise<ExitCode> {
     store: line.on("keep") ? "disk" : "memory",
     port: portOf(line.text("port")),
     signal: interrupt.signal,
-    // A terminal interrupts workerd, too, and what is said of its coming back would only confuse.
+    // Ctrl-C on a terminal also reaches workerd; reporting its restart would only confuse.
     say: (said) => {
       if (!interrupt.signal.aborted) term.say(said);
     },
@@ -79,7 +79,7 @@ function sayWhereItIs({ store, directory }: Platform, { print }: Terminal): void
   print(`State     in memory, ${store.memory}: lost when the machine restarts; --keep moves it to ${directory}`);
 }
 
-/** Null when it was told to stop before the demo ended. */
+/** Null if it was stopped before the demo ended. */
 async function playDemo(
   settings: TrainingSettings,
   { environment }: KnownEnvironment,
@@ -110,7 +110,7 @@ function connectionTo({ url, key, policyUrl, directory, lost }: Platform, name: 
     ...clientsOf(url, key, undefined),
     ...{ url, flags: "", profile: null, project: undefined, policyUrl, directory, lost, kind: "embedded" },
     environment: { reference: name, name, here: null, own: null },
-    // The platform stays up after its demo.
+    // The platform keeps running after the demo.
     close: () => Promise.resolve(),
   };
 }

@@ -1,6 +1,6 @@
 /**
- * A training as it is drawn: where it stands, the reward by step, and how fast it goes. Elsewhere than on a terminal it
- * is one line. A narrow terminal gets fewer numbers, the least telling ones go first.
+ * Draws a training: its status, the reward by step, and its speed. Without a terminal it is one line. On a narrow
+ * terminal the least important numbers are dropped first.
  */
 import type { RunView } from "../../contract/run.ts";
 import type { StepMetrics, TrainingView } from "../../contract/training-view.ts";
@@ -16,7 +16,7 @@ export interface TrainingProgress {
   readonly series: readonly StepMetrics[];
 }
 
-/** How fast it goes; null while nothing can be said. */
+/** The speed; null if it is unknown. */
 export interface TrainingPace {
   readonly seconds: number;
   readonly rolloutsPerSecond: number | null;
@@ -33,7 +33,7 @@ export interface TrainingPicture {
 }
 
 const TALLEST_PLOT = 16;
-/** Heading and numbers around the plot. */
+/** The heading and the numbers around the plot. */
 const OTHER_ROWS = 3;
 
 export function trainingPicture(picture: TrainingPicture, size: PlotSize): string[] {
@@ -54,7 +54,7 @@ export function plotOf(
   return rewardPlot({ points, lastStep: training.max_steps, level: before }, size);
 }
 
-/** One line, without a terminal. */
+/** One line, for output without a terminal. */
 export function trainingLine(picture: TrainingPicture): string {
   return [headingOf(picture), ...partsOf(picture).map(({ text }) => text)].join(" · ");
 }
@@ -67,7 +67,7 @@ function headingOf({ run, training, pace }: TrainingPicture): string {
 
 interface Part {
   readonly text: string;
-  /** The highest goes first where there is no room. */
+  /** Without enough space, the part with the highest rank is dropped first. */
   readonly rank: number;
 }
 
@@ -92,7 +92,7 @@ function partsOf({ run, training, series, pace }: TrainingPicture): Part[] {
   return parts.filter((part) => part !== null);
 }
 
-/** Why nothing moves, where it does not. */
+/** Why the run does not progress, if it does not. */
 function waitingPart({ flow }: RunView): Part | null {
   if (flow === null || flow.state === "active") return null;
   return { rank: 0, text: flow.reason === null ? flow.state : `${flow.state}: ${flow.reason}` };
@@ -106,7 +106,7 @@ function rateText(rate: number): string {
   return rate < 10 ? rate.toFixed(1) : countText(Math.round(rate));
 }
 
-/** On two lines at most; what does not fit there is left out. */
+/** At most two lines; what does not fit is left out. */
 function numberLines(picture: TrainingPicture, columns: number): string[] {
   let parts = partsOf(picture);
   for (;;) {
@@ -127,7 +127,7 @@ function fillLines(parts: readonly Part[], columns: number): string[] {
   return lines;
 }
 
-/** Of everything that was played: groups whose rewards are all alike train nothing, and count here all the same. */
+/** The mean over all rollouts: groups with equal rewards train nothing, but count here too. */
 const REWARD = "train/agg/all/reward/mean";
 const MEAN_LAG = "off_policy/mean";
 const MOST_LAG = "off_policy/max";
@@ -135,13 +135,13 @@ const RATIO_ERROR = "trainer/ratio_max_abs_error";
 const KL = "trainer/kl";
 
 export interface Lag {
-  /** Mean of the latest batch. */
+  /** The mean of the latest batch. */
   readonly latest: number;
   /** The largest of any batch so far. */
   readonly most: number;
 }
 
-/** The mean reward of what each step collected. */
+/** The mean reward of the rollouts that each step collected. */
 export function rewardPoints(series: readonly StepMetrics[]): RewardPoint[] {
   return series.flatMap(({ step, values }) => {
     const reward = values[REWARD];
@@ -150,8 +150,8 @@ export function rewardPoints(series: readonly StepMetrics[]): RewardPoint[] {
 }
 
 /**
- * In versions; null where no batch has been shipped. Both are of the same steps: the run's own `max_lag` is read at another
- * moment, when the latest batch may not have been there yet.
+ * In versions; null if no batch has been shipped. Both values cover the same steps. The run's own `max_lag` is read at
+ * another moment, when the latest batch may have been missing.
  */
 export function lagOf(series: readonly StepMetrics[]): Lag | null {
   const numbers = (name: string) =>
@@ -161,15 +161,17 @@ export function lagOf(series: readonly StepMetrics[]): Lag | null {
 }
 
 /**
- * Before its first update the trainer holds the weights that sampled: any other ratio than 1, or kl than 0, is a fault in
- * how samples travel.
+ * Before its first update the trainer holds the weights that sampled. A ratio other than 1, or a kl other than 0, means
+ * that samples were changed in transit.
  */
 export function firstStep(series: readonly StepMetrics[]) {
   const values = series.find(({ step }) => step === 1)?.values ?? {};
   return { ratio_max_abs_error: values[RATIO_ERROR] ?? null, kl: values[KL] ?? null };
 }
 
-/** What share of its time the trainer waited for batches, and in what share it did not train: those that are known. */
+/**
+ * The share of its time that the trainer waited for batches, and the share that it did not train; only the known ones.
+ */
 export function trainerShares(trainer: TrainingView["trainer"]): {
   waiting?: string;
   not_training?: string;
@@ -188,7 +190,7 @@ function percentText(share: number): string {
 }
 
 const PLAIN_LINES = 10;
-/** Rates are over this long: one second alone is one batch more or less. */
+/** Rates are measured over this time: in one second, one batch makes too much difference. */
 const RATE_OVER_MS = 5000;
 
 interface Sample {
@@ -197,7 +199,10 @@ interface Sample {
   readonly tokens: number;
 }
 
-/** Progress of a training: a curve drawn in place on a terminal; elsewhere a plain line at every tenth of its steps. */
+/**
+ * Shows the progress of a training: a curve redrawn in place on a terminal; elsewhere a plain line at every tenth of
+ * its steps.
+ */
 export class TrainingDisplay {
   readonly #terminal: Terminal;
   readonly #now: () => number;
@@ -224,7 +229,7 @@ export class TrainingDisplay {
     this.#lines = Math.max(this.#lines, line);
   }
 
-  /** Leaves the last drawing standing. */
+  /** Keeps the last drawing. */
   end(): void {
     this.#terminal.settle();
   }

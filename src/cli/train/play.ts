@@ -1,9 +1,9 @@
 /**
- * A training from its first eval to its last.
+ * Plays a training from its first eval to its last.
  *
- * Invariants. However it ends, the trainer's process has ended before this returns. Interrupted, or without its trainer,
- * the run is paused: nothing is dispatched for nobody, and what is finished is kept. The eval after is made once the
- * last weights serve.
+ * Invariants: the trainer's process has always ended before this returns. If the command is interrupted or loses its
+ * trainer, the run is paused: no rollouts are dispatched, and finished ones are kept. The eval after the training
+ * starts once the last weights are served.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { howItEnded, type TrainerProcess } from "@rollcall/trainer/trainer-process";
@@ -18,11 +18,11 @@ import { pageLink, pathOf } from "../page-link.ts";
 import { type Begun, checkpointOf, evaluate, type TrainingContext, trainingOf } from "./begin.ts";
 import { TrainingDisplay, type TrainingProgress } from "./picture.ts";
 
-/** A cancelled run ends once the calls in flight are aborted; this is ample. */
+/** A cancelled run ends once the calls in flight are aborted; this is more than enough. */
 const CANCELLED_WITHIN_MS = 30_000;
-/** A trainer of somebody's own may never send its last weights. */
+/** A user's own trainer may never send its last weights. */
 const LAST_WEIGHTS_WITHIN_MS = 60_000;
-/** A platform on this machine is back within seconds after workerd died. */
+/** A local platform restarts within seconds after workerd dies. */
 const SILENT_FOR_MS = 60_000;
 const LOOK_EVERY_MS = 500;
 
@@ -31,17 +31,17 @@ export interface TrainingOutcome {
   readonly training: TrainingView;
   readonly series: readonly StepMetrics[];
   readonly before: RunView | null;
-  /** Null where none was wanted, and where the run did not complete. */
+  /** Null if none was requested, or if the run did not complete. */
   readonly after: RunView | null;
   readonly seconds: number;
 }
 
-/** Where a training happens, who trains, and what ends it early. */
+/** Where a training happens, its trainer, and what ends it early. */
 export interface Training extends Omit<TrainingContext, "signal"> {
   readonly ends: Ends;
 }
 
-/** `process`: null where the trainer is somebody's own. `begin` makes the run, or finds it. */
+/** `process`: null for a user's own trainer. `begin` creates the run, or finds it. */
 export async function playTraining(
   training: Training,
   process: TrainerProcess | null,
@@ -100,27 +100,27 @@ async function playBegun(
   return { ...progress, training, before, after };
 }
 
-/** For a person at a terminal: elsewhere the code in the link would only be kept in a log. */
+/** Only on a terminal: elsewhere the code in the link would be stored in a log. */
 async function sayWhereToWatch({ id }: RunView, { connection, term, signal }: TrainingContext): Promise<void> {
   if (!term.live) return;
   const { url } = await pageLink(connection.client, pathOf(id), { signal });
   term.say(`Watch it: ${url}`);
 }
 
-/** What a trainer of somebody's own needs to begin. */
+/** Prints what a user's own trainer needs to begin. */
 function introduceTrainer(run: RunView, token: string | null, { connection, term }: TrainingContext): void {
   const { url } = connection;
   const secret = token === null ? "with the token it has" : `with the token ${token}`;
   term.say(`Trainer: ${url}/v1/runs/${run.id}/trainer/register, ${secret} (docs/training.md)`);
 }
 
-/** How the training stands once the last version serves, as far as the trainer says so. */
+/** The state of the training once the last version is served, as far as the trainer reports it. */
 async function lastWeights(
   { run, training }: TrainingProgress,
   { connection, term, signal }: TrainingContext,
   process: TrainerProcess | null,
 ): Promise<TrainingView> {
-  // It ends when it has sent what it trained.
+  // The trainer ends after it has sent its last weights.
   await process?.exited;
   const { steps_trained } = training;
   const until = performance.now() + (process === null ? LAST_WEIGHTS_WITHIN_MS : 0);
@@ -135,7 +135,7 @@ async function lastWeights(
   }
 }
 
-/** The version that every replica serves at least; without any, the one that was published. */
+/** The lowest version that the replicas serve; without replicas, the published version. */
 function servedOf({ applied, published }: TrainingView): number {
   return Object.keys(applied.by_replica).length === 0 ? published : applied.min;
 }
@@ -144,7 +144,7 @@ async function brokenPlatform({ lost }: Connection): Promise<never> {
   throw unreachable("the platform has stopped", await lost);
 }
 
-/** Never settles where the trainer ends well. */
+/** Never settles if the trainer ends without an error. */
 function brokenTrainer({ exited }: TrainerProcess): Promise<never> {
   return new Promise((_, reject) => {
     exited.then((exit) => {
@@ -162,7 +162,7 @@ async function cancelTraining({ run, before }: Begun, context: TrainingContext):
   return { ...progress, before, after: null };
 }
 
-/** Pauses what would go on for nobody, and says how to go on. A platform that is gone needs no telling. */
+/** Pauses a run that has lost its trainer, and says how to resume it. Sends nothing to a platform that is gone. */
 async function withTheWayOn(error: unknown, { run }: Begun, { connection, trainer, ends }: Training): Promise<unknown> {
   const { client } = connection;
   const now = await client.runs.get(run.id).catch(() => run);
@@ -178,7 +178,7 @@ function howToGoOn(
   { kind, flags, environment }: Connection,
   trainer: TrainingContext["trainer"],
 ): string {
-  // A platform that is booted again needs the code again.
+  // A platform that is booted again needs the code of the environment again.
   const own = environment?.own ? ` ${environment.reference}` : "";
   const who = trainer.kind === "embedded" ? "" : ` --trainer ${trainer.kind}`;
   const again = `rollcall train${own} --resume ${run.id}${who}`;
@@ -194,9 +194,9 @@ function howToGoOn(
 }
 
 /**
- * Follows a training run to its end, and says how it ended. It is looked at twice a second: its event stream would tell
- * the end of every rollout, hundreds a second, and nothing of them is shown. `onProgress` gets the ended run last. Throws the
- * signal's reason when aborted; the run goes on then.
+ * Follows a training run to its end, and returns how it ended. Reads the run twice a second. Its event stream would
+ * report the end of every rollout, hundreds a second, and none of them is shown. The last `onProgress` has the ended
+ * run. Throws the signal's reason when it is aborted; the run then continues.
  */
 async function followTraining(
   client: RollcallClient,
@@ -213,7 +213,7 @@ async function followTraining(
     }
     heard = performance.now();
     for (const step of read.steps) steps.set(step.step, step);
-    // A step that the trainer has acknowledged gets no numbers any more.
+    // The numbers of a step do not change after the trainer has acknowledged it.
     trained = read.training.steps_trained;
     const series = [...steps.values()].sort((a, b) => a.step - b.step);
     const progress = { run: read.run, training: read.training, series };

@@ -1,4 +1,4 @@
-/** What a training asks the platform for: the run itself, and the eval that is made before and after it. */
+/** Makes the requests of a training: the run itself, and the eval before and after it. */
 import type { EvalRequestInput } from "../../contract/eval-request.ts";
 import { EvalRequest } from "../../contract/eval-request.ts";
 import { TrainingRequest, type TrainingRequestInput } from "../../contract/training-request.ts";
@@ -9,16 +9,16 @@ import { usageError } from "../exit.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { type TrainingDefaults, type TrainingSettings, trainingDefaults } from "./arguments.ts";
 
-/** Where nothing is known of the trainer. */
+/** The number of steps for a trainer whose settings are unknown. */
 const STEPS_OF_OTHERS = 100;
 
 export interface TrainingPlan {
   readonly training: TrainingRequestInput;
-  /** Null where none is wanted. */
+  /** Null if no evals are requested. */
   readonly evaluation: EvalRequestInput | null;
 }
 
-/** Fills what the settings leave open; uploads their rows where they are too many to travel with a run. */
+/** Completes the settings; uploads their rows if they are too many for the request. */
 export async function planTraining(
   settings: TrainingSettings,
   connection: Connection,
@@ -39,7 +39,7 @@ export async function planTraining(
   };
 }
 
-/** It sends weights to the policy server beside a platform, which one elsewhere does not have. */
+/** The embedded trainer sends weights to the policy server of a local platform; a remote platform has none. */
 function refuseWithoutPolicy({ policyUrl, url }: Connection): void {
   if (policyUrl !== null) return;
   throw usageError(
@@ -66,17 +66,23 @@ function trainingRequest(
   };
 }
 
-/** All that the evals play, and more where a file asks for it; what is no number is left to whoever refuses it. */
+/**
+ * Holds out all tasks of the evals, or more if the file asks for more; a value that is not a number is left for the API
+ * to refuse.
+ */
 function holdoutOf(asked: unknown, evalExamples: number): { readonly holdout?: number } {
   if (asked === undefined) return { holdout: evalExamples };
   return typeof asked === "number" ? { holdout: Math.max(asked, evalExamples) } : {};
 }
 
-/** The first tasks of this seed and order, each once: those that a training run with this seed and `holdout` leaves alone. */
+/**
+ * The first tasks of this seed and order, each once: a training run with this seed and `holdout` does not train on
+ * them.
+ */
 function evalRequest(shared: EvalRequestInput, num_examples: number): EvalRequestInput | null {
   if (num_examples === 0) return null;
   const request: EvalRequestInput & Record<string, unknown> = { ...shared };
-  // A request from a file has the training's own fields, too.
+  // A request from a file may have fields that only a training has.
   for (const name of Object.keys(TrainingRequest.shape)) {
     if (!Object.hasOwn(EvalRequest.shape, name)) delete request[name];
   }

@@ -1,4 +1,4 @@
-/** What stands at the end of a training: for people, and what --json prints. Scripts depend on every name here. */
+/** Describes an ended training, as text and as the object of --json. Scripts depend on every name here. */
 import type { RunView } from "../../contract/run.ts";
 import type { TrainingView } from "../../contract/training-view.ts";
 import {
@@ -59,7 +59,7 @@ function estimateOf(run: RunView | null) {
 
 const PLOT_ROWS = 14;
 
-/** On a terminal the curve stands above it already. */
+/** On a terminal the curve is already above it. */
 export function trainingText(
   outcome: TrainingOutcome,
   { width, colour, live }: Pick<Terminal, "width" | "colour" | "live">,
@@ -110,7 +110,7 @@ function wentLines({ run, training, series, seconds }: TrainingOutcome): string[
   ];
 }
 
-/** What `rollcall run show` says of a training run, by line. */
+/** The lines of `rollcall run show` for a training run. */
 export function trainingFields(training: TrainingView): Record<string, string | null> {
   const { groups, batches, evals } = training;
   return {

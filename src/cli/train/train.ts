@@ -1,4 +1,4 @@
-/** `rollcall train`: evaluates a policy, trains it, evaluates it again, and says how it went. */
+/** `rollcall train`: evaluates a policy, trains it, evaluates it again, and reports the result. */
 import type { CommandLine } from "../command-line.ts";
 import { EXIT, type ExitCode, usageError } from "../exit.ts";
 import { withConnection } from "../on-platform.ts";
@@ -42,7 +42,7 @@ export async function newTraining(settings: TrainingSettings, training: Training
   return await playTraining(training, process, (context) => beginTraining(plan, learning, context));
 }
 
-/** The run as it was begun, by a trainer that goes on from its checkpoint. */
+/** Continues the run as it was begun; the trainer resumes from its checkpoint. */
 export async function continueTraining(runId: string, training: Training): Promise<TrainingOutcome> {
   const { connection, ends, trainer } = training;
   const { client, policyUrl } = connection;

@@ -1,4 +1,4 @@
-/** A button that asks the platform for something: it waits for the answer, and shows a refusal where it stands. */
+/** A button that sends a request: it waits for the answer, and shows an error next to itself. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { ErrorNote } from "./error-note.tsx";
@@ -6,9 +6,9 @@ import { ErrorNote } from "./error-note.tsx";
 interface ActionButtonProps<Answer> {
   readonly children: ReactNode;
   readonly act: () => Promise<Answer>;
-  /** The first parts of the keys of queries that are read again afterwards. */
+  /** The first parts of the keys of the queries to read again afterwards. */
   readonly changes?: readonly string[];
-  /** What is said of the answer. */
+  /** The message for the answer. */
   readonly said?: (answer: Answer) => ReactNode;
 }
 

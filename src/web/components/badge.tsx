@@ -1,4 +1,4 @@
-/** A state in one word. Its shape says what its colour says, so that nothing hangs on the colour alone. */
+/** A state in one word. Its shape carries the same information as its colour. */
 import { words } from "./format.ts";
 
 export type Tone = "good" | "bad" | "warn" | "busy" | "plain";
@@ -27,7 +27,7 @@ const TONES: Readonly<Record<string, Tone>> = {
 interface BadgeProps {
   readonly state: string;
   readonly tone?: Tone;
-  /** The same at length, where the word is short of it. */
+  /** The same in more words, if the word is too short. */
   readonly title?: string;
 }
 

@@ -1,4 +1,4 @@
-/** What a probe of an endpoint or a replica showed. What could not be told says so, and is no "no". */
+/** The result of a probe of an endpoint or a replica. An unknown capability is shown as unknown, not as "no". */
 import type { EndpointCapabilities } from "../../contract/endpoint.ts";
 import type { ReplicaCapabilities } from "../../contract/fleet.ts";
 import { Fact, Facts } from "./facts.tsx";

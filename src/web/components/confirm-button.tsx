@@ -1,16 +1,16 @@
-/** A button for what cannot be undone: it asks first, and says what went wrong. */
+/** A button for an action that cannot be undone: it asks for confirmation, and shows an error. */
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { Dialog } from "./dialog.tsx";
 import { ErrorNote } from "./error-note.tsx";
 
 interface ConfirmButtonProps {
-  /** As a verb: "Cancel run". */
+  /** A verb: "Cancel run". */
   readonly name: string;
-  /** What will happen. */
+  /** What the action does. */
   readonly children: ReactNode;
   readonly act: () => Promise<unknown>;
-  /** Something is gone for good afterwards. */
+  /** The action deletes something permanently. */
   readonly destroys?: boolean;
   readonly onDone?: () => void;
 }

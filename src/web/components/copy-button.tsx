@@ -1,6 +1,6 @@
 import { useState } from "react";
 
-/** Copies a text. What was copied is said, for a screen reader too. */
+/** Copies a text, and announces that, also to a screen reader. */
 export function CopyButton({ text, what }: { readonly text: string | (() => string); readonly what: string }) {
   const [said, setSaid] = useState("");
   const copy = async () => {

@@ -1,10 +1,10 @@
 /**
- * A table of any length: TanStack Virtual lays out the rows that are seen, TanStack Table their cells. Sorting is the
- * server's, so a header only says what is asked for; the next page is asked for when its end comes near. A row that is
- * known of and not loaded is undefined in `rows`.
+ * A table of any length: TanStack Virtual lays out the visible rows, TanStack Table their cells. The server sorts, so a
+ * header only requests a sort order; the next page is requested when the end comes near. A row that exists but is not
+ * loaded is undefined in `rows`.
  *
- * A row is chosen by j and k or the arrow keys and opened by Enter; the focus goes with it. One element scrolls both
- * ways, and the head stays at its top. Where it stands is `table-place.ts`.
+ * j and k or the arrow keys choose a row, and Enter opens it; the focus moves with it. One element scrolls in both
+ * directions, and the head stays at its top. `table-place.ts` keeps the position.
  */
 import { type ColumnDef, type RowData, tableFeatures, useTable } from "@tanstack/react-table";
 import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
@@ -16,31 +16,31 @@ import "./data-table.css";
 const features = tableFeatures({});
 const OVERSCAN = 10;
 const SPACE = " ";
-/** Characters that a column has at least, of those that take what is left. */
+/** The minimum width, in characters, of a column without a fixed width. */
 const LEAST = 20;
-/** Rows before the end at which more are asked for. */
+/** The next page is requested this many rows before the end. */
 const NEAR = 20;
-/** In pixels: of the head, which covers what is scrolled below it. */
+/** The height of the head in pixels; it covers the rows that scroll below it. */
 const HEAD = 34;
 
 export interface Column<Row> {
   readonly id: string;
   readonly header: string;
   readonly cell: (row: Row) => ReactNode;
-  /** The server can sort by it, under this name. */
+  /** The name under which the server can sort by it. */
   readonly sort?: string;
-  /** Numbers stand to the right. */
+  /** Numbers are aligned to the right. */
   readonly numeric?: boolean;
-  /** In characters; default: what is left, and `least` at least. */
+  /** In characters; by default the remaining width, at least `least`. */
   readonly width?: number;
   /** Default: 20. */
   readonly least?: number;
 }
 
-/** `reward`, or `-reward` for the greatest first. */
+/** `reward`, or `-reward` for descending order. */
 export type Sort = string | undefined;
 
-/** A key that does something with the chosen row; Space works on the row that has the focus only. */
+/** A key with an action on the chosen row; Space works only on the row that has the focus. */
 export interface RowKey<Row> {
   readonly keys: string;
   readonly label: string;
@@ -50,22 +50,22 @@ export interface RowKey<Row> {
 interface DataTableProps<Row> {
   readonly label: string;
   readonly columns: readonly Column<Row>[];
-  /** Undefined: known of, and not loaded. */
+  /** An undefined row exists but is not loaded. */
   readonly rows: readonly (Row | undefined)[];
   readonly rowId: (row: Row) => string;
   readonly onOpen?: (row: Row) => void;
   readonly rowKeys?: readonly RowKey<Row>[];
-  /** Which rows they are, where the page shows others at other times: its filter. */
+  /** Identifies the set of rows, such as the page's filter. */
   readonly of?: string;
   readonly sort?: Sort;
   readonly onSort?: (sort: Sort) => void;
   /** Called when the end comes near. */
   readonly onEnd?: () => void;
-  /** Called with the rows that are laid out, whenever they are others. */
+  /** Called with the rows that are laid out, whenever they change. */
   readonly onSeen?: (first: number, last: number) => void;
-  /** In pixels; all rows have it. */
+  /** In pixels, the same for all rows. */
   readonly rowHeight?: number;
-  /** What is said where there is no row. */
+  /** The text for an empty table. */
   readonly empty: ReactNode;
 }
 
@@ -80,7 +80,7 @@ export function DataTable<Row extends RowData>(props: DataTableProps<Row>) {
     overscan: OVERSCAN,
     initialOffset,
     scrollPaddingEnd: HEAD,
-    // The chosen row stays laid out, wherever it went: the focus is on it.
+    // The chosen row stays laid out wherever it is, because it has the focus.
     rangeExtractor: (range) => {
       const seen = defaultRangeExtractor(range);
       return chosen.at === -1 || seen.includes(chosen.at) ? seen : [...seen, chosen.at].sort((a, b) => a - b);
@@ -110,7 +110,7 @@ export function DataTable<Row extends RowData>(props: DataTableProps<Row>) {
       aria-label={label}
       aria-rowcount={rows.length + 1}
       ref={body}
-      // Without a row nothing in it takes the focus, and it may have to be scrolled sideways all the same.
+      // Without rows nothing inside takes the focus, but the table may still need to scroll sideways.
       tabIndex={rows.length === 0 ? 0 : -1}
       style={{ scrollPaddingTop: HEAD }}
     >
@@ -190,7 +190,7 @@ function SeenRows<Row extends RowData>(props: SeenRowsProps<Row>) {
     <>
       {loaded.map(({ index, start, row }, nth) => {
         const id = rowId(row);
-        // A list that is read while it changes may hold a row twice.
+        // A list that changes while it is read may contain a row twice.
         const key = keys.has(id) ? `${id} ${index}` : id;
         keys.add(id);
         const open = () => onOpen?.(row);
@@ -236,7 +236,7 @@ function numericClass<Row>(columns: readonly Column<Row>[], id: string): string 
   return columns.find((column) => column.id === id)?.numeric ? "td numeric" : "td";
 }
 
-/** A link or a button in the row is its own. */
+/** A click on a link or a button in the row does not open the row. */
 function clicked(target: EventTarget, open: () => void): void {
   if (target instanceof Element && target.closest("a, button, input, label") === null) open();
 }

@@ -1,4 +1,4 @@
-/** A log of deliveries, newest first, read again while it is open. */
+/** A log of deliveries, newest first, read again while it is shown. */
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { type ReactNode, useCallback, useMemo } from "react";
 import type { CallOptions, Page } from "../../sdk/options.ts";
@@ -24,7 +24,7 @@ export function DeliveryLog<Delivery extends { readonly id: string }>(props: Del
     queryFn: ({ pageParam, signal }) => list(pageParam, PAGE, { signal }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => (page.has_more ? (page.last_id ?? undefined) : undefined),
-    // Only where one page is open: what is read further back does not change.
+    // Only while one page is open: older pages do not change.
     refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) > 1 ? false : REFETCH_MS),
   });
   const rows = useMemo(() => data?.pages.flatMap((page) => page.data) ?? [], [data]);

@@ -1,4 +1,7 @@
-/** A modal dialog: the browser's own, which keeps the focus in it, closes on Escape and gives the focus back. */
+/**
+ * A modal dialog, made with the browser's own element: it keeps the focus inside, closes on Escape and restores the
+ * focus.
+ */
 import { type ReactNode, useEffect, useId, useRef } from "react";
 
 interface DialogProps {
@@ -15,7 +18,7 @@ export function Dialog({ title, open, onClose, children }: DialogProps) {
     const element = dialog.current;
     if (open) {
       element?.showModal();
-      // The browser would begin at the button that closes it.
+      // The browser would focus the close button first.
       element?.querySelector<HTMLElement>("input, select, textarea")?.focus();
     } else element?.close();
   }, [open]);

@@ -1,4 +1,7 @@
-/** A failure as its reader can act on it: what was refused, which field, what to quote, and a way to try again. */
+/**
+ * Shows a failure so that the reader can act: what was refused, which field, what to quote in a report, and a retry
+ * button.
+ */
 import { ApiRequestError } from "../../sdk/request-error.ts";
 import { Shown } from "./shown.tsx";
 

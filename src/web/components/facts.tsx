@@ -1,4 +1,4 @@
-/** Names and values of one thing, as a list that can be read in order. */
+/** Names and values of one resource, as a list that is read in order. */
 import type { ReactNode } from "react";
 
 export function Facts({ children }: { readonly children: ReactNode }) {

@@ -1,6 +1,6 @@
 /**
- * The field that a filter is written in. What is wrong with it is shown at its place while it is written; what may come
- * next is offered. The filter takes effect on Enter, or when the field is left. `/` brings the focus here.
+ * The input field for a filter. It shows errors at their position while the user types, and offers completions. The
+ * filter is applied on Enter, or when the field loses the focus. `/` moves the focus here.
  */
 import { type KeyboardEvent, type RefObject, useEffect, useId, useLayoutEffect, useRef, useState } from "react";
 import { type FilterError, parseFilter } from "../../contract/filter.ts";
@@ -11,7 +11,7 @@ import "./filter-bar.css";
 
 interface FilterBarProps extends KnownWords {
   readonly label: string;
-  /** The filter in force. */
+  /** The filter that is applied. */
   readonly value: string;
   readonly onChange: (filter: string) => void;
 }
@@ -64,7 +64,7 @@ export function FilterBar(props: FilterBarProps) {
               id={`${id}-${index}`}
               role="option"
               aria-selected={index === at}
-              // Before the field loses the focus, which would close the list.
+              // Runs before the field loses the focus, which would close the list.
               onMouseDown={(event) => {
                 event.preventDefault();
                 written.take(option);
@@ -78,7 +78,7 @@ export function FilterBar(props: FilterBarProps) {
   );
 }
 
-/** What is written, apart from what is in force. */
+/** The text in the field, which may differ from the applied filter. */
 function useWritten({ value, onChange, ...known }: FilterBarProps, field: RefObject<HTMLInputElement | null>) {
   const [text, setText] = useState(value);
   const [caret, setCaret] = useState(value.length);
@@ -86,7 +86,7 @@ function useWritten({ value, onChange, ...known }: FilterBarProps, field: RefObj
   const [at, setAt] = useState(-1);
   const placed = useRef<number | null>(null);
   useEffect(() => setText(value), [value]);
-  // At once: the next key may be on its way.
+  // Immediately, because the next key may already be on its way.
   useLayoutEffect(() => {
     if (placed.current !== null) field.current?.setSelectionRange(placed.current, placed.current);
     placed.current = null;
@@ -126,7 +126,7 @@ function useWritten({ value, onChange, ...known }: FilterBarProps, field: RefObj
   };
   return {
     ...{ text, caret, isOpen, at, offered, write, take, onKey },
-    // What is still being written is not wrong yet.
+    // A term that is still being typed is not an error yet.
     wrong: parsed.ok || (isOpen && parsed.error.at >= offered.from) ? null : parsed.error,
     moveCaret: setCaret,
     open: () => setOpen(true),
@@ -138,14 +138,14 @@ function useWritten({ value, onChange, ...known }: FilterBarProps, field: RefObj
   };
 }
 
-/** From none to the first or the last, and round. */
+/** From none to the first or the last, then in a circle. */
 function stepped(at: number, step: number, length: number): number {
   if (length === 0) return -1;
   if (at === -1) return step === 1 ? 0 : length - 1;
   return (at + step + length) % length;
 }
 
-/** The text once more, with what is wrong marked in it. */
+/** Repeats the text with the error marked in it. */
 function Wrong({ id, text, error }: { readonly id: string; readonly text: string; readonly error: FilterError }) {
   const { at, length, message } = error;
   return (

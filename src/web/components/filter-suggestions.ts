@@ -1,4 +1,4 @@
-/** What may stand next in a filter that is being written. Pure: the text and the caret come in, pieces of text go out. */
+/** Completions for a filter while it is typed. Pure: takes the text and the caret, returns pieces of text. */
 
 import { CANCEL_REASONS, FAILURE_CLASSES, UNSCORED_CAUSES } from "../../contract/errors.ts";
 import {
@@ -13,10 +13,10 @@ import {
 import { OUTCOMES } from "../../contract/run.ts";
 
 export interface Suggestion {
-  /** What comes in place of the piece under the caret. */
+  /** Replaces the piece under the caret. */
   readonly text: string;
   readonly says: string;
-  /** True where the term is whole with it, and the next one may follow. */
+  /** True if the term is then complete, and the next one may follow. */
   readonly whole: boolean;
 }
 
@@ -27,7 +27,7 @@ export interface Suggestions {
   readonly options: readonly Suggestion[];
 }
 
-/** What the run at hand has, beside what every run has. */
+/** Names that only this run has, such as its scores. */
 export interface KnownWords {
   readonly metrics: readonly string[];
   readonly stops?: readonly string[] | undefined;
@@ -73,7 +73,7 @@ export function suggestionsAt(text: string, caret: number, known: KnownWords): S
   return { from, to: caret, options: options.slice(0, MOST) };
 }
 
-/** Behind the last space that is in no quotes. */
+/** After the last space that is not in quotes. */
 function pieceStart(text: string, caret: number): number {
   let start = 0;
   let quoted = false;

@@ -1,4 +1,4 @@
-/** Forms: fields with labels, help and the refusal of the API at the field it names (`param`). */
+/** Forms: fields with labels and help. An error of the API is shown at the field that it names (`param`). */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { createContext, type FormEvent, type ReactNode, useContext, useId } from "react";
 import { ApiRequestError } from "../../sdk/request-error.ts";
@@ -9,12 +9,12 @@ const Refused = createContext<ApiRequestError | null>(null);
 
 interface FormProps<Answer> {
   readonly children: ReactNode;
-  /** On the button, as a verb. */
+  /** The label of the button, a verb. */
   readonly submit: string;
   readonly act: (fields: FormData) => Promise<Answer>;
   readonly onDone: (answer: Answer) => void;
   readonly changes?: readonly string[];
-  /** Names of the fields that show their own refusal. */
+  /** The names of the fields that show their own errors. */
   readonly fields: readonly string[];
 }
 
@@ -56,7 +56,7 @@ interface FieldProps {
   readonly name: string;
   readonly label: string;
   readonly help?: ReactNode;
-  /** Draws the control, with what it needs to be found by its label and its refusal. */
+  /** Renders the control, with the ids of its label and its error. */
   readonly children: (control: {
     readonly id: string;
     readonly name: string;
@@ -102,7 +102,7 @@ export function TextField({ name, label, help, required = false, type = "text", 
   );
 }
 
-/** The text of a field; undefined where it was left empty. */
+/** The text of a field; undefined if it is empty. */
 export function textOf(fields: FormData, name: string): string | undefined {
   const value = fields.get(name);
   return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;

@@ -1,4 +1,4 @@
-/** Numbers, money and times as the pages write them. What is null was not produced, and is never shown as 0. */
+/** Formats numbers, money and times for the pages. A null value was not produced, and is never shown as 0. */
 
 import type { Cost } from "../../contract/judgement.ts";
 
@@ -8,20 +8,20 @@ export function countText(n: number): string {
   return n.toLocaleString("en");
 }
 
-/** Three significant digits; whole numbers whole. */
+/** Three significant digits; whole numbers without decimals. */
 export function numberText(value: number | null | undefined): string {
   if (value === null || value === undefined) return NOTHING;
   if (Number.isInteger(value)) return countText(value);
   return Math.abs(value) >= 1000 ? countText(Math.round(value)) : Number(value.toPrecision(3)).toString();
 }
 
-/** Rewards, scores: three decimals; of thousands one, with separators. */
+/** Rewards and scores: three decimals; from a thousand on one decimal, with separators. */
 export function scoreText(value: number | null | undefined): string {
   if (value === null || value === undefined) return NOTHING;
   return Math.abs(value) < 1000 ? value.toFixed(3) : value.toLocaleString("en", { maximumFractionDigits: 1 });
 }
 
-/** `micros`: micro-dollars. Whole cents from ten of them on, and three digits of what is less. */
+/** `micros`: micro-dollars. Shows whole cents from ten cents on, and three digits of smaller amounts. */
 export function dollarsText(micros: number | null | undefined): string {
   if (micros === null || micros === undefined) return NOTHING;
   const dollars = micros / 1_000_000;
@@ -30,7 +30,7 @@ export function dollarsText(micros: number | null | undefined): string {
   return `$${dollars.toFixed(6).replace(/^(-?0\.0*[1-9]\d{0,2})\d*$/, "$1")}`;
 }
 
-/** What a run cost in all: its model's, its judges' and the platform's. One that nobody knows is left out, and it is said. */
+/** The total cost of a run: its model, its judges and the platform. An unknown part is left out, with a note. */
 export function costText(cost: Cost): string {
   const known = [cost.policy_micros, cost.judge_micros, cost.charged_micros].filter((micros) => micros !== null);
   const all = known.reduce((total, micros) => total + micros, 0);
@@ -60,7 +60,7 @@ export function bytesText(bytes: number | null | undefined): string {
   return `${Number(value.toPrecision(3))} ${units[at]}`;
 }
 
-/** `seconds` since the epoch, in the reader's own zone. */
+/** `seconds` since the epoch, in the reader's own time zone. */
 export function timeText(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined) return NOTHING;
   return new Date(seconds * 1000).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });

@@ -1,6 +1,7 @@
 /**
- * A histogram whose bins can be clicked: each is a button that says its bounds and its count. A bin of whole numbers says
- * the numbers it holds. Few bins have their label and their count beside them, many the axis's two ends.
+ * A histogram with clickable bins: each is a button that names its bounds and its count. A bin of whole numbers names
+ * its numbers. If there are few bins, each has its label and count next to it; otherwise only the ends of the axis have
+ * labels.
  */
 import { countText, numberText } from "./format.ts";
 import "./charts.css";
@@ -14,14 +15,14 @@ export interface Bin {
 interface HistogramProps {
   readonly title: string;
   readonly bins: readonly Bin[];
-  /** All values are whole numbers: a bin ends before its `to`. */
+  /** All values are whole numbers: a bin does not include its `to`. */
   readonly whole: boolean;
-  /** What is in no bin: "12 without a score, 3 failed". */
+  /** What no bin contains: "12 without a score, 3 failed". */
   readonly besides?: string;
   readonly onPick?: (bin: Bin) => void;
 }
 
-/** So many bins have room for a label each. */
+/** Up to this many bins have a label each. */
 const LABELLED = 8;
 
 export function binText({ from, to }: Pick<Bin, "from" | "to">, whole: boolean): string {

@@ -1,4 +1,4 @@
-/** Any JSON as text, bounded, with a button that copies all of it. */
+/** Any JSON as text of limited length, with a button that copies all of it. */
 import { useMemo } from "react";
 import { CopyButton } from "./copy-button.tsx";
 import { ShownBlock } from "./shown.tsx";

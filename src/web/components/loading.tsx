@@ -1,4 +1,4 @@
-/** Says that something is on its way. It appears after a moment, so that quick replies do not flicker. */
+/** Shows that something is loading. It appears after a moment, so that quick replies do not flicker. */
 export function Loading({ what }: { readonly what: string }) {
   return (
     <p className="loading soft" role="status">

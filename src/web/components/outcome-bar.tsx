@@ -1,4 +1,4 @@
-/** How a run's rollouts stand, as one bar and in words. Each part is a link to its rollouts where `to` says so. */
+/** The outcomes of a run's rollouts, as one bar and in words. With `to`, each part links to its rollouts. */
 import type { RunCounts } from "../../contract/run.ts";
 import { countText, sum } from "./format.ts";
 
@@ -17,7 +17,7 @@ export function partsOf(counts: RunCounts): Readonly<Record<(typeof PARTS)[numbe
 
 interface OutcomeBarProps {
   readonly counts: RunCounts;
-  /** The words stand below the bar, too. */
+  /** The words are also shown below the bar. */
   readonly legend?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** The point of a chart that its reader points at: what stands there in words, and where a key leads from it. Pure. */
+/** The selected point of a chart: its values in words, and the point that a key selects next. Pure. */
 import { numberText } from "./format.ts";
 
 export interface Series {
@@ -9,7 +9,7 @@ export interface Series {
   readonly high?: readonly (number | null)[];
 }
 
-/** `0.5 (0.25 to 0.75)`; what was not measured there says so. */
+/** `0.5 (0.25 to 0.75)`, or a note that it was not measured. */
 export function valueAt({ values, low, high }: Series, index: number): string {
   const value = values[index];
   if (value === null || value === undefined) return "not measured";
@@ -22,7 +22,7 @@ export function pointText(name: string, series: readonly Series[], index: number
   return `${name}: ${series.map((one) => `${one.name} ${valueAt(one, index)}`).join(", ")}`;
 }
 
-/** Of `count` points, which one a key leads to; null for a key that leads nowhere. */
+/** The index of the point that a key selects, of `count` points; null for other keys. */
 export function pointFrom(key: string, index: number, count: number): number | null {
   const to = { ArrowLeft: index - 1, ArrowRight: index + 1, Home: 0, End: count - 1 }[key];
   return to === undefined ? null : Math.max(0, Math.min(to, count - 1));

@@ -1,8 +1,8 @@
 /**
- * A line chart by uPlot, with the numbers it shows as a table for whoever asks (and for screen readers). A series is told
- * from another by its dash as well as its colour; a band between two bounds is an interval. A point without a value
- * (null) is a gap, never 0. Below it stand the values of the point that is pointed at, by mouse or by arrow keys, and of
- * the last point until then. To a screen reader it is a slider along the horizontal axis.
+ * A line chart by uPlot, with its numbers as a table on request (and for screen readers). Each series has its own dash
+ * as well as its own colour; a band between two bounds is an interval. A point without a value (null) is a gap, never
+ * 0. Below the chart are the values of the point that the mouse or the arrow keys select, or else of the last point.
+ * For a screen reader the chart is a slider along the horizontal axis.
  */
 import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
@@ -14,12 +14,12 @@ import "./charts.css";
 
 interface PlotProps {
   readonly title: string;
-  /** What stands on the horizontal axis: "step". */
+  /** The name of the horizontal axis: "step". */
   readonly x: string;
   readonly at: readonly number[];
   readonly series: readonly Series[];
   readonly height?: number;
-  /** Called with the point on the horizontal axis that was clicked. */
+  /** Called with the value on the horizontal axis that was clicked. */
   readonly onPick?: (x: number) => void;
 }
 
@@ -53,13 +53,13 @@ export function Plot(props: PlotProps) {
 }
 
 interface CanvasProps extends PlotProps {
-  /** Of the point whose values are shown. */
+  /** The index of the point whose values are shown. */
   readonly index: number;
-  /** Called with the point that is pointed at; null: no longer. */
+  /** Called with the selected point; null when none is selected any more. */
   readonly onPoint: (index: number | null) => void;
 }
 
-/** Keeps a chart drawn in the element that `place` is given to. */
+/** Keeps a chart drawn in the element that gets the ref `place`. */
 function useChart({ x, at, series, height = 220, onPoint }: CanvasProps) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
@@ -94,7 +94,7 @@ function Canvas(props: CanvasProps) {
   const { place, plot } = useChart(props);
   const point = (to: number) => {
     onPoint(to);
-    // The line goes along, and asks nothing: two points may share a pixel.
+    // Moves the line without an event: two points may share a pixel.
     plot.current?.setCursor({ left: plot.current.valToPos(at[to] ?? 0, "x"), top: 0 }, false);
   };
   const leave = () => {
@@ -127,15 +127,15 @@ function Canvas(props: CanvasProps) {
   );
 }
 
-/** Where uPlot has its cursor when nothing is pointed at. */
+/** uPlot's cursor position when no point is selected. */
 const NOWHERE = { left: -10, top: -10 };
 
-/** Of the chart the part between its axes. */
+/** True in the area between the axes. */
 function isOver(target: EventTarget): boolean {
   return target instanceof Element && target.closest(".u-over") !== null;
 }
 
-/** Columns as uPlot wants them: x, then each series, then its bounds. */
+/** The columns that uPlot needs: x, then each series, then its bounds. */
 function dataOf(at: readonly number[], series: readonly Series[]): uPlot.AlignedData {
   const columns = series.flatMap(({ values, low, high }) => {
     return low === undefined || high === undefined ? [[...values]] : [[...values], [...low], [...high]];
@@ -143,11 +143,11 @@ function dataOf(at: readonly number[], series: readonly Series[]): uPlot.Aligned
   return [[...at], ...columns];
 }
 
-/** The colours are variables of the stylesheet, read when the chart is drawn. */
+/** The colours are variables of the stylesheet; they are read when the chart is drawn. */
 const colour = (index: number) => colourOf(`--series-${index % 8}`);
 const ink = () => colourOf("--soft-ink");
 const rule = () => colourOf("--rule");
-/** Steps between two ticks of whole numbers. */
+/** The allowed distances between ticks of whole numbers. */
 const WHOLE = [1, 2, 5]
   .flatMap((step) => [1, 10, 100, 1e3, 1e4, 1e5, 1e6].map((ten) => step * ten))
   .sort((a, b) => a - b);
@@ -181,7 +181,7 @@ function optionsOf(series: readonly Series[], x: string, width: number, height: 
   };
 }
 
-/** Of a line that is 0 everywhere the axis ends at 1: uPlot would go up to 100. */
+/** For a line that is 0 everywhere, the axis ends at 1: uPlot would extend it to 100. */
 function rangeOf(_: uPlot, min: number, max: number): [number, number] {
   if (min === 0 && max === 0) return [0, 1];
   const [from, to] = uPlot.rangeNum(min, max, 0.1, true);
@@ -189,14 +189,14 @@ function rangeOf(_: uPlot, min: number, max: number): [number, number] {
 }
 
 interface LegendProps {
-  /** Of the point: "step 3". */
+  /** The name of the point: "step 3". */
   readonly name: string;
   readonly isLast: boolean;
   readonly series: readonly Series[];
   readonly index: number;
 }
 
-/** Which line is which, and its value at the point. The slider above says the same to whoever does not see it. */
+/** The name, line style and value of each series at the point. The slider above gives the same to a screen reader. */
 function Legend({ name, isLast, series, index }: LegendProps) {
   return (
     <div className="legend">

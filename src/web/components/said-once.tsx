@@ -1,4 +1,4 @@
-/** A secret that is shown once: it is on the page until the reader closes it, and is kept nowhere. */
+/** A secret that is shown once: it stays on the page until the reader closes it, and is not stored. */
 import { CopyButton } from "./copy-button.tsx";
 
 interface SaidOnceProps {

@@ -1,9 +1,9 @@
-/** Rows into a file that the browser saves. */
+/** Saves rows as a file in the browser. */
 const LINES_A_PART = 500;
 
 /**
- * One JSON object a line, or what `print` makes of a row; `first`: what stands before them. Parts of a file are blobs,
- * which browsers keep outside of the page's memory. `onCount` is told of the rows so far.
+ * One JSON object per line, or the text that `print` makes of a row; `first` comes before them. The parts of the file
+ * are blobs, which browsers keep outside the page's memory. `onCount` gets the number of rows so far.
  */
 export async function saveRows<Row>(
   name: string,

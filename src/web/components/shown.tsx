@@ -1,24 +1,27 @@
 /**
- * Text that models, environments, endpoints and people wrote. It is data: it reaches the page as text and nothing else.
- * What cannot be seen, or turns the direction of what stands around it, is shown by a mark; a text beyond a bound is cut
- * until its reader asks for more, so that no line of a megabyte is ever laid out.
+ * Text from models, environments, endpoints and people. It is data, and is only ever shown as text. Invisible
+ * characters, and characters that change the reading direction, are shown as marks. A long text is cut until the reader
+ * asks for more, so that a line of a megabyte is never laid out.
  */
 import { Fragment, type ReactNode, useState } from "react";
 
-/** Everything that is shown by a mark, but the tab and the line feed: marks of direction and of format too. */
+/**
+ * The characters that are shown as marks, including direction and format characters; the tab and the line feed are
+ * excepted below.
+ */
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
-/** Characters and lines that are laid out before the reader asks for more. */
+/** How many characters and lines are laid out before the reader asks for more. */
 const BOUND = 10_000;
 const LINES = 100;
-/** More at a time. */
+/** How many more are shown at a time. */
 const MORE = 100_000;
 
-/** One short text in its line. */
+/** A short text within a line. */
 export function Shown({ text, most = 500 }: { readonly text: string; readonly most?: number }) {
   return <bdi className="shown">{marked(text.length > most ? `${text.slice(0, most)}…` : text)}</bdi>;
 }
 
-/** A text of any length as it is, with its line breaks. */
+/** A text of any length, with its line breaks. */
 export function ShownBlock({ text, label }: { readonly text: string; readonly label?: string }) {
   const [most, setMost] = useState(BOUND);
   const cut = cutAt(text, most);
@@ -40,7 +43,7 @@ export function ShownBlock({ text, label }: { readonly text: string; readonly la
   );
 }
 
-/** By characters; and by lines, until more was asked for. */
+/** Limits the characters; and the lines, until the reader has asked for more. */
 function cutAt(text: string, most: number): number {
   let end = Math.min(text.length, most);
   if (most === BOUND) {

@@ -1,10 +1,10 @@
-/** One number with its name, and what stands behind it: its counts, a link to its rows. */
+/** One number with its name and its basis: its counts, a link to its rows. */
 import type { ReactNode } from "react";
 
 interface StatProps {
   readonly name: string;
   readonly value: ReactNode;
-  /** What it rests on: "of 760 scored rollouts over 190 tasks". */
+  /** The basis: "of 760 scored rollouts over 190 tasks". */
   readonly behind?: ReactNode;
 }
 

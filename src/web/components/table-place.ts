@@ -1,17 +1,17 @@
 /**
- * Where a table stands: which row is chosen and how far it is scrolled. Neither moves when rows come in, and both are
- * there again for whoever comes back by the browser's history.
+ * The position of a table: its chosen row and its scroll offset. Neither moves when rows are added, and both are
+ * restored when the reader comes back through the browser's history.
  */
 import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { useKept } from "../kept.ts";
 
-/** The chosen row, and where it stands now; -1: none is chosen. An id of null: that row is not loaded. */
+/** The chosen row and its current index; -1 if none is chosen. If the id is null, that row is not loaded. */
 export interface Chosen {
   readonly id: string | null;
   readonly at: number;
 }
 
-/** Rows beyond its old place in which a row is looked for that rows came in before. */
+/** How far after its old index a row is searched when rows were added before it. */
 const SOUGHT = 1000;
 
 interface Place {
@@ -20,7 +20,7 @@ interface Place {
 }
 
 interface Rows<Row> {
-  /** Undefined: known of, and not loaded. */
+  /** An undefined row exists but is not loaded. */
   readonly rows: readonly (Row | undefined)[];
   readonly rowId: (row: Row) => string;
   readonly label: string;
@@ -31,13 +31,13 @@ interface Rows<Row> {
 export interface TablePlace {
   readonly chosen: Chosen;
   readonly setChosen: (chosen: Chosen) => void;
-  /** In pixels, as it was left. */
+  /** The last scroll offset, in pixels. */
   readonly initialOffset: number;
-  /** A row that has to be read, since the one that is held may be there; -1: none. */
+  /** The index of a row to load because the row at the kept position may be there; -1 for none. */
   readonly sought: number;
 }
 
-/** `rowHeight`: in pixels; all rows have it. */
+/** `rowHeight`: in pixels, the same for all rows. */
 export function useTablePlace<Row>(
   table: Rows<Row>,
   body: RefObject<HTMLDivElement | null>,
@@ -79,8 +79,9 @@ interface AnchorSetting {
 }
 
 /**
- * Keeps what is seen where it is when rows come in before it; at the very top the new rows are what is wanted. What is
- * held is the chosen row where it is seen, else the first that is. The answer is a row to read, or -1.
+ * Keeps the visible rows in place when rows are added before them; at the very top it shows the new rows instead. It
+ * keeps the position of the chosen row if that is visible, else of the first visible row. Returns the index of a row to
+ * load, or -1.
  */
 function useAnchor<Row>(
   { rows, rowId }: Rows<Row>,
@@ -105,13 +106,13 @@ function useAnchor<Row>(
       const row = rows[index];
       anchor.current = row === undefined ? null : { id: rowId(row), at: index };
     };
-    // It may have gone into a page that is not read yet.
+    // The row may have moved to a page that is not loaded.
     const next = before === null || at !== -1 ? -1 : rows.indexOf(undefined, before.at);
     const isSought = before !== null && next !== -1 && next <= before.at + SOUGHT;
     if (isSought) setSought(next);
     else remember();
     const scrolled = () => {
-      // Not before: until then what was found is not among the rows that are seen, and would be forgotten again.
+      // Not earlier: until then the row is not among the visible rows, and would be unloaded again.
       setSought(-1);
       remember();
     };

@@ -1,4 +1,4 @@
-/** Tabs whose choice stands in the address (`?tab=`). The first is shown where the address names none. */
+/** Tabs whose choice is in the URL (`?tab=`). The first is shown if the URL names none. */
 import { type KeyboardEvent, type ReactNode, useId, useRef } from "react";
 import { useAddress } from "../address.ts";
 

@@ -1,4 +1,4 @@
-/** A task as people know it: by what it asks, its key where the pointer rests; by the key where nobody knows more. */
+/** Shows a task by the text of its question, with its key as the tooltip; by the key alone if there is no text. */
 import type { RolloutSummary } from "../../contract/rollout-list.ts";
 import { allSeen } from "../../contract/shown-text.ts";
 import { NOTHING } from "./format.ts";
@@ -8,7 +8,7 @@ type Task = Pick<RolloutSummary, "task_key" | "task_text">;
 
 interface TaskNameProps {
   readonly task: Task;
-  /** Characters of a key that are shown; default: all. */
+  /** How many characters of a key are shown; default: all. */
   readonly keyCharacters?: number;
 }
 
@@ -28,7 +28,7 @@ export function TaskName({ task: { task_key: key, task_text: text }, keyCharacte
   );
 }
 
-/** What it asks, below the head of a page. */
+/** The text of the task, below the head of a page. */
 export function TaskLine({ task: { task_text: text } }: Pick<TaskNameProps, "task">) {
   if (text === null) return null;
   return (

@@ -1,6 +1,6 @@
 /**
- * What the pages of things (endpoints, datasets, triggers, …) share: a list of all of them, the form that makes another,
- * the page of one, and the button that deletes it.
+ * Shared parts of the pages of resources (endpoints, datasets, triggers, …): the list, the form that creates one, the
+ * page of one, and the button that deletes it.
  */
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
@@ -28,12 +28,12 @@ interface ThingListProps<Thing extends object> {
   readonly list: (query: ListQuery, options: CallOptions) => Promise<Page<Thing>>;
   readonly columns: readonly Column<Thing>[];
   readonly idOf: (thing: Thing) => string;
-  /** The path of one: "/endpoints". Absent: one has no page. */
+  /** The path of one: "/endpoints". Absent if there is no such page. */
   readonly path?: string;
   readonly empty: ReactNode;
 }
 
-/** All of them, newest first, page after page. */
+/** All resources, newest first, page by page. */
 function ThingTable<Thing extends object>(props: ThingListProps<Thing>) {
   const { title, noun, list, columns, idOf, path, empty } = props;
   const query = useInfiniteQuery({
@@ -67,7 +67,7 @@ function ThingTable<Thing extends object>(props: ThingListProps<Thing>) {
   );
 }
 
-/** The first column leads to the thing's page. */
+/** The first column links to the resource's page. */
 function withLink<Thing>(
   columns: readonly Column<Thing>[],
   pathOf: (thing: Thing) => string,
@@ -84,13 +84,13 @@ function withLink<Thing>(
 }
 
 interface ThingsPageProps<Thing extends object> extends ThingListProps<Thing> {
-  /** What makes another, beside the heading. */
+  /** A button that creates one, next to the heading. */
   readonly action?: ReactNode;
-  /** Between heading and table. */
+  /** Content between the heading and the table. */
   readonly children?: ReactNode;
 }
 
-/** The page of all of one kind. */
+/** The page that lists all resources of one kind. */
 export function ThingsPage<Thing extends object>(props: ThingsPageProps<Thing>) {
   useDocumentTitle(props.title);
   return (
@@ -107,18 +107,18 @@ export function ThingsPage<Thing extends object>(props: ThingsPageProps<Thing>) 
 
 interface MakeThingProps<Made> {
   readonly noun: string;
-  /** On the button and above the form: "Make a fleet". */
+  /** The label of the button and the title of the form: "Make a fleet". */
   readonly name: string;
   readonly submit: string;
   readonly permission: Permission;
   readonly act: (fields: FormData) => Promise<Made>;
   readonly onMade?: (made: Made) => void;
-  /** Names of the fields that show their own refusal. */
+  /** The names of the fields that show their own errors. */
   readonly fields: readonly string[];
   readonly children: ReactNode;
 }
 
-/** A button, for whoever may, and the form behind it that makes another. */
+/** A button for users who may create one, and its form. */
 export function MakeThing<Made>(props: MakeThingProps<Made>) {
   const { noun, name, submit, permission, act, onMade, fields, children } = props;
   const [open, setOpen] = useState(false);
@@ -152,7 +152,7 @@ interface ThingPageProps<Thing extends object> {
   readonly refetchMs?: number;
 }
 
-/** The page of one thing. */
+/** The page of one resource. */
 export function ThingPage<Thing extends object>({
   noun,
   id,
@@ -179,12 +179,12 @@ export function ThingPage<Thing extends object>({
 
 interface DeleteThingProps {
   readonly noun: string;
-  /** The path of the list, which is what is left to look at. */
+  /** The path of the list, which is opened after the deletion. */
   readonly path: string;
   /** "Delete fleet". */
   readonly name?: string;
   readonly act: () => Promise<unknown>;
-  /** What will happen. */
+  /** What the action does. */
   readonly children: ReactNode;
 }
 

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react";
 import { agoText, NOTHING, timeText } from "./format.ts";
 
-/** How long ago something was, kept current, with the exact time behind it. `at`: seconds since the epoch. */
+/** How long ago something was, kept current, with the exact time as the tooltip. `at`: seconds since the epoch. */
 export function Ago({ at }: { readonly at: number | null }) {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** The environments of the platform, for every page that names them. */
+/** Loads the environments of the platform for the pages that name them. */
 import { useQuery } from "@tanstack/react-query";
 import { api } from "../client.ts";
 

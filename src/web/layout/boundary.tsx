@@ -1,4 +1,4 @@
-/** What a page's own fault shows in its place; the navigation stays. */
+/** Shows an error in place of a page that fails; the navigation stays. */
 import { Component, type ReactNode } from "react";
 import { ErrorNote } from "../components/error-note.tsx";
 

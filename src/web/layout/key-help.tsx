@@ -1,4 +1,4 @@
-/** The keys that work on the page that is open, in a dialog behind `?`. */
+/** The dialog that `?` opens: the keys that work on the open page. */
 import { Dialog } from "../components/dialog.tsx";
 import { useAllKeys } from "./keys.tsx";
 

@@ -1,11 +1,11 @@
 /**
- * Keys that work anywhere on a page. A page names its own with `useKeys`; the help (`?`) shows all that work at the
- * moment. Keys typed into a field, or held with Control, Alt or Command, are left to the browser.
+ * Keys that work anywhere on a page. A page registers its own with `useKeys`; the help (`?`) shows all that work at the
+ * moment. Keys that are typed into a field, or pressed with Control, Alt or Command, are left to the browser.
  */
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useRef, useState } from "react";
 
 export interface KeyBinding {
-  /** `j`, `?`, `/`, `Escape`, or two that follow one another: `g r`. */
+  /** `j`, `?`, `/`, `Escape`, or a sequence of two: `g r`. */
   readonly keys: string;
   /** What it does, as a verb: "next rollout". */
   readonly label: string;
@@ -18,7 +18,7 @@ interface Registry {
 }
 
 const Keys = createContext<Registry | null>(null);
-/** Between the two keys of a sequence. */
+/** The longest time between the two keys of a sequence. */
 const SEQUENCE_MS = 1500;
 
 export function KeyProvider({ children }: { readonly children: ReactNode }) {
@@ -29,7 +29,7 @@ export function KeyProvider({ children }: { readonly children: ReactNode }) {
         sets.current.add(bindings);
         return () => sets.current.delete(bindings);
       },
-      // What was named last is the page's own, and wins.
+      // The bindings that were registered last belong to the page itself, and take precedence.
       all: () => [...sets.current].reverse().flat(),
     };
   }, []);
@@ -67,7 +67,7 @@ function useRegistry(): Registry {
   return registry;
 }
 
-/** These keys work while the component is on the page; their functions may change with each render. */
+/** Registers keys while the component is on the page; their functions may change with each render. */
 export function useKeys(bindings: readonly KeyBinding[]): void {
   const registry = useRegistry();
   const latest = useRef(bindings);
@@ -85,7 +85,7 @@ export function useKeys(bindings: readonly KeyBinding[]): void {
   }, [registry, named]);
 }
 
-/** All keys that work now, once each; asked again whenever `open` becomes true. */
+/** All keys that work now, once each; collected again whenever `open` becomes true. */
 export function useAllKeys(open: boolean): readonly KeyBinding[] {
   const registry = useRegistry();
   const [all, setAll] = useState<readonly KeyBinding[]>([]);

@@ -1,4 +1,4 @@
-/** The command palette (Control or Command + K): every page, every action of the page that is open, and any id. */
+/** The command palette (Control or Command + K): every page, every action of the open page, and any id. */
 import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, useEffect, useId, useState } from "react";
 import { Dialog } from "../components/dialog.tsx";

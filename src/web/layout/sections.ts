@@ -1,4 +1,4 @@
-/** The pages that the navigation names, in its order, and the key behind `g` that opens each. */
+/** The pages of the navigation, in its order, each with the key that opens it after `g`. */
 export const SECTIONS = [
   { name: "Runs", path: "/", key: "r" },
   { name: "New run", path: "/runs/new", key: "n" },

@@ -1,4 +1,4 @@
-/** Who is signed in. Pages that need nobody (sign in, a shared report) do not ask. */
+/** The signed-in user. Pages that need no user (sign-in, a shared report) do not request it. */
 import { useQuery } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext } from "react";
 import type { Permission } from "../../contract/identity.ts";
@@ -11,7 +11,7 @@ type Who = Awaited<ReturnType<typeof api.whoAmI>>;
 
 const Session = createContext<Who | null>(null);
 
-/** Shows `children` to whoever is signed in, and the way to sign in to anybody else. */
+/** Shows `children` to a signed-in user, and a link to the sign-in page to others. */
 export function SignedIn({ children }: { readonly children: ReactNode }) {
   const { data, error, refetch } = useQuery({
     queryKey: ["whoami"],
@@ -45,7 +45,7 @@ export function useSession(): Who {
   return who;
 }
 
-/** Whether a control is shown. The platform refuses all the same. */
+/** Whether a control is shown. The platform checks the permission as well. */
 export function useMay(permission: Permission): boolean {
   const { scopes } = useSession();
   return scopes.includes(permission) || scopes.includes("admin");

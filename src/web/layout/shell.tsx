@@ -1,4 +1,4 @@
-/** What stands around every page: the way past the navigation, the navigation, keys, the palette. */
+/** The frame of every page: the skip link, the navigation, the keys, the palette. */
 import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
 import { Suspense, useState } from "react";
@@ -12,7 +12,7 @@ import { SECTIONS } from "./sections.ts";
 import { SignedIn, useSession } from "./session.tsx";
 import { THEMES, useTheme } from "./theme.ts";
 
-/** Pages that show what they show to anybody. */
+/** Pages that need no sign-in. */
 const OPEN = /^\/(sign-in|shared)\b/;
 
 export function Shell() {
@@ -68,7 +68,7 @@ function PageArea() {
   );
 }
 
-/** For whoever may look at any project of an organisation. */
+/** For users who may see any project of an organisation. */
 function ProjectChoice() {
   const { data } = useQuery({
     queryKey: ["projects"],
@@ -93,7 +93,7 @@ function ProjectChoice() {
   );
 }
 
-/** Where a call names none. */
+/** The project of calls that name none. */
 const DEFAULT_PROJECT = "default";
 
 async function signOut(): Promise<void> {
@@ -110,7 +110,7 @@ function Navigation({ onPalette, onHelp }: NavigationProps) {
   const { organization, project, who } = useSession();
   const [theme, setTheme] = useTheme();
   const { pathname } = useLocation();
-  // On a narrow screen the menu is open on one page, and closed on the next.
+  // On a narrow screen, the menu closes when another page opens.
   const [openOn, setOpenOn] = useState<string | null>(null);
   const isOpen = openOn === pathname;
   return (

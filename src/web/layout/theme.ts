@@ -1,4 +1,4 @@
-/** Light or dark: as the system has it, until the reader chooses. The stylesheet follows `color-scheme` of the root. */
+/** Light or dark: the system's setting, until the reader chooses. The stylesheet follows `color-scheme` of the root. */
 import { useEffect, useState } from "react";
 
 export const THEMES = ["system", "light", "dark"] as const;
@@ -9,7 +9,7 @@ function storedTheme(): Theme {
   return THEMES.find((one) => one === localStorage.getItem(STORED)) ?? "system";
 }
 
-/** As it was chosen, on any page and before the first is drawn. */
+/** Applies the chosen theme; called before the first page is drawn. */
 export function showTheme(theme: Theme = storedTheme()): void {
   document.documentElement.style.colorScheme = theme === "system" ? "" : theme;
 }
@@ -24,7 +24,7 @@ export function useTheme(): readonly [Theme, (theme: Theme) => void] {
   return [theme, setTheme];
 }
 
-/** Calls whenever light becomes dark or the other way round, for what is drawn and not styled. */
+/** Calls `run` whenever the theme changes, for content that is drawn on a canvas. */
 export function onThemeChange(run: () => void): () => void {
   const system = matchMedia("(prefers-color-scheme: dark)");
   system.addEventListener("change", run);
@@ -37,8 +37,8 @@ export function onThemeChange(run: () => void): () => void {
 }
 
 /**
- * A colour of the stylesheet as a canvas takes it, `rgb(…)`, as it is at this moment: the variable itself holds both,
- * and only a property of an element says which one counts.
+ * A colour of the stylesheet in the form that a canvas takes, `rgb(…)`, in the current theme. The variable itself holds
+ * the colours of both themes; only a property of an element resolves it.
  */
 export function colourOf(variable: string): string {
   const probe = document.createElement("i");

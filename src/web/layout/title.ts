@@ -1,6 +1,6 @@
 import { useEffect } from "react";
 
-/** The title of the browser's tab, and what a screen reader says of the page first. */
+/** Sets the title of the browser's tab, which a screen reader reads first. */
 export function useDocumentTitle(title: string): void {
   useEffect(() => {
     document.title = title === "" ? "Rollcall" : `${title} · Rollcall`;

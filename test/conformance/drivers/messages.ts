@@ -20,7 +20,7 @@ const RecordedError: z.ZodType<RecordedError> = z.object({
 });
 
 export const MESSAGES: Drivers = {
-  // What is no message is for the product to refuse.
+  // The product itself must refuse what is not a message.
   normalize_messages: driver(z.unknown(), (value) => normalizeMessages(value).map(typedMessage)),
   error_data: driver(RecordedError, (recorded) => serializeError(made(recorded))),
   parse_response_tokens: driver(
@@ -49,7 +49,7 @@ export const MESSAGES: Drivers = {
   ),
 };
 
-/** A call of ours is in OpenAI's shape; a typed message of the reference has it flat. Null members are left out. */
+/** Our calls have OpenAI's format; the reference's typed messages have them flat. Null members are left out. */
 function typedMessage({ tool_calls, ...message }: Message): object {
   const calls = tool_calls?.map(({ id, function: fn }) => ({ id, ...fn }));
   const members = Object.entries({ ...message, ...(calls && { tool_calls: calls }) });

@@ -1,4 +1,4 @@
-/** Parsers: what stands in a text, and how well its form is kept. */
+/** Parsers: the parts of a text, and how well it keeps its format. */
 
 import { extractBoxedAnswer } from "@rollcall/math-equivalence";
 import * as z from "zod";
@@ -10,7 +10,7 @@ import { type Drivers, driver } from "../driver.ts";
 const Fields = z.array(z.union([z.string(), z.array(z.string())]));
 const RawMessages = z.array(z.looseObject({ role: z.string() }));
 const Completion = z.union([z.string(), RawMessages]).transform((completion) =>
-  // A text stays one: parsers read it in another way than a list of one message.
+  // A text stays a text: parsers treat it differently from a list of one message.
   typeof completion === "string" ? completion : normalizeMessages(completion),
 );
 const Text = z.object({ text: z.string() });
@@ -35,7 +35,7 @@ export const PARSERS: Drivers = {
     ({ fields, values }) => new XMLParser(fields).format(values),
   ),
   xml_format_str: driver(z.object({ fields: Fields }), ({ fields }) => new XMLParser(fields).formatDescription()),
-  // May be malformed, which the constructor is to find out.
+  // May be malformed; the constructor must detect that.
   xml_ctor: driver(z.object({ fields: z.custom<readonly XMLField[]>() }), ({ fields }) => ({
     fields: new XMLParser(fields).fields,
   })),

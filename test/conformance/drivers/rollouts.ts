@@ -128,7 +128,7 @@ function condition(when: string): (state: { readonly trajectory: readonly unknow
   return ({ trajectory }) => trajectory.length >= Number(steps);
 }
 
-/** Time stands still but for a call that hangs: it lasts beyond any limit of a vector. */
+/** The clock stands still, except for a call that hangs: that takes longer than any limit of a vector. */
 async function play(
   environment: AnyEnvironment,
   replies: readonly ScriptedReply[],

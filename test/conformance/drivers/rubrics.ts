@@ -1,4 +1,4 @@
-/** Rubrics over states that no environment made. */
+/** Rubrics over states that no environment produced. */
 import * as z from "zod";
 import { Parser } from "../../../src/core/parsers/parser.ts";
 import { Rubric, RubricGroup } from "../../../src/core/rubrics/rubric.ts";
@@ -131,7 +131,7 @@ function rubricOf({ funcs, weights, metrics }: z.infer<typeof Given>): Rubric {
   return rubric;
 }
 
-// What a test function returns is of any type, as what an author's returns may be.
+// A test function may return any type, like an author's function.
 function scoresOf(given: Extract<TestFunction, { group: true }>): readonly number[] {
   if ("throws" in given) throw new (errorClass(given.throws))(`${given.name} threw`);
   return given.values as readonly number[];

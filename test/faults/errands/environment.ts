@@ -1,6 +1,6 @@
 /**
- * Tools with effects outside the rollout: each run is reported, under its idempotency key, to a desk that counts them.
- * `look_up` may run again, `book` must not. Scored by whole groups, and by a judge where that is asked for.
+ * Tools with effects outside the rollout: each run is reported, with its idempotency key, to a server that counts them.
+ * `look_up` may run again, `book` must not. Scored by whole groups, and optionally by a judge.
  */
 import { type Capabilities, dataset, defineEnvironment, inject, JudgeRubric, StatefulToolEnv, tool } from "rollcall";
 import * as z from "zod";
@@ -70,7 +70,7 @@ const manner = new JudgeRubric<z.infer<typeof Task>, Errands>({
   choices: { poorly: 0, fairly: 1, well: 2 },
 });
 
-/** Throws when the desk does not count the visit: a tool that cannot report its run must not look as if it had. */
+/** Throws if the server does not count the visit: a tool that cannot report its run must not appear to have run. */
 function reporter(desk: string, can: Capabilities): Visit {
   return async (key) => {
     const { status } = await can.fetch(`${desk}/${key}`, { method: "POST" });

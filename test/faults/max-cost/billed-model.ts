@@ -1,6 +1,6 @@
 /**
- * A model that keeps a book of its own of every token that it ever computed, whatever became of the answer: sent to
- * somebody who was gone, cut off, garbled, or asked for again under the same key. Only what it refuses is free.
+ * A model that logs every token it ever computed, whatever happened to the answer: the caller had gone, it was cut off,
+ * garbled, or requested again with the same key. Only refused requests are free.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { seededRandom } from "../../../src/contract/random.ts";
@@ -12,7 +12,7 @@ export interface Book {
   calls: number;
   prompt_tokens: number;
   completion_tokens: number;
-  /** Requests that were not the first of their key. */
+  /** Requests that were not the first with their key. */
   again: number;
 }
 
@@ -23,7 +23,7 @@ export interface BilledModel {
   readonly times: readonly number[];
   open(): number;
   mostOpen(): number;
-  /** Answers wait until the release. */
+  /** Delays answers until the release. */
   hold(): () => void;
   stop(): Promise<void>;
 }
@@ -63,7 +63,7 @@ export async function startBilledModel(plan: CapPlan): Promise<BilledModel> {
         book.completion_tokens += usage.completion_tokens;
         await pause(plan.latency_ms * (0.5 + random()));
         await gate;
-        // Half a usage is none, now and then: nobody can know what that call took.
+        // Sometimes the usage is missing: then the platform cannot know the cost of that call.
         const told = random() < 0.03 ? null : usage;
         return typeof answer === "string" || "fault" in answer ? answer : { ...answer, usage: told };
       }
@@ -86,7 +86,7 @@ export async function startBilledModel(plan: CapPlan): Promise<BilledModel> {
   };
 }
 
-/** The first two tries may come to nothing. */
+/** The first two attempts may fail. */
 function answerTo({ model_faults }: CapPlan, request: ModelRequest, tries: number, random: () => number): Answer {
   const odd = random();
   const faults = random() < 0.5 ? REFUSED : LOST;
@@ -104,7 +104,7 @@ function answerTo({ model_faults }: CapPlan, request: ModelRequest, tries: numbe
   return { content, tool_calls: [{ id: `call_${turn}`, name: tool.function.name, arguments: given }] };
 }
 
-/** At most a token for each byte it was sent, and as many as it may answer with: both happen. */
+/** At most a token for each byte of the request, and up to the maximum of the answer: both happen. */
 function usageOf({ max_tokens }: CapPlan, { body }: ModelRequest, random: () => number) {
   const asked = Number(body["max_completion_tokens"] ?? body["max_tokens"]);
   if (asked !== max_tokens) throw new Error(`asked for ${asked} tokens, and not ${max_tokens}`);

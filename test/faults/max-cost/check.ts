@@ -1,4 +1,4 @@
-/** What must hold of a run with a cap, by the book of the models that it called. Pure. */
+/** The rules for a run with a cap, checked against the log of the models that it called. Pure. */
 import type { RunAudit } from "../../../src/contract/audit.ts";
 import type { TokenPrices } from "../../../src/contract/judgement.ts";
 import type { RunView } from "../../../src/contract/run.ts";
@@ -16,7 +16,7 @@ export interface CapAccount {
   readonly most_open: number;
 }
 
-/** Micro-dollars, rounded up once: no sum of rounded ones. */
+/** Micro-dollars, rounded up once: not a sum of rounded amounts. */
 export function bookedMicros({ policy, judge }: Pick<CapAccount, "policy" | "judge">): number {
   const product = (book: Book, prices: TokenPrices) =>
     BigInt(book.prompt_tokens) * BigInt(prices.input_per_mtok_micros) +

@@ -1,4 +1,4 @@
-/** A run with a cap of its own, and what goes wrong while it spends it: decided by its seed alone. */
+/** A run with its own cap, and the faults while it spends it: decided by its seed alone. */
 import { seededRandom } from "../../../src/contract/random.ts";
 import type { QueueFaults, Victim } from "../plan.ts";
 
@@ -8,14 +8,14 @@ export interface CapPlan {
   readonly max_concurrent: number;
   /** Micro-dollars. */
   readonly max_cost_micros: number;
-  /** Of every call, of the policy and of the judge. */
+  /** For every call, of the policy and of the judge. */
   readonly max_tokens: number;
   readonly latency_ms: number;
-  /** The chance that a call comes to nothing, and that what one object answers another is lost. */
+  /** The chance that a call fails, and the chance that an answer between objects is lost. */
   readonly model_faults: number;
   readonly lost_replies: number;
   readonly queues: QueueFaults;
-  /** After so many requests of the model, as a share of the rollouts. */
+  /** After this many requests of the model, as a share of the rollouts. */
   readonly kills: readonly { readonly victim: Victim; readonly at: number }[];
 }
 
@@ -23,10 +23,10 @@ export interface CapPlan {
 export const POLICY_PRICES = { input_per_mtok_micros: 400_000, output_per_mtok_micros: 1_600_000 };
 export const JUDGE_PRICES = { input_per_mtok_micros: 1_000_000, output_per_mtok_micros: 5_000_000 };
 
-/** With more rollouts than so many their calls take longer, so that the maximum is in flight at once. */
+/** With more rollouts than this their calls take longer, so that the maximum is in flight at once. */
 const ROLLOUTS_AT_ONCE = 120;
 
-/** Of one rollout with its judge, when nothing goes wrong: about what these prices come to. */
+/** The approximate cost of one rollout with its judge at these prices, without faults. */
 const MICROS_EACH = 4000;
 
 export function capPlanOf(seed: number, rollouts: number): CapPlan {

@@ -1,4 +1,4 @@
-/** Plays runs with a cap under kills, lost answers and a failing model, and holds them to the models' own book. */
+/** Plays runs with a cap under kills, lost answers and a failing model, and compares them with the models' own log. */
 import { setTimeout as pause } from "node:timers/promises";
 import { EXIT, type ExitCode } from "../../../src/cli/exit.ts";
 import { printJson } from "../../../src/cli/terminal/terminal.ts";
@@ -15,7 +15,7 @@ import { type CapPlan, capPlanOf, JUDGE_PRICES, POLICY_PRICES } from "./plan.ts"
 
 const LOOK_EVERY_MS = 20;
 const ASK_EVERY_MS = 500;
-/** Then the moment of a kill does not come any more. */
+/** After this time without a request, the moment of a kill will not come any more. */
 const NOTHING_ASKED_MS = 20_000;
 
 interface Stage {
@@ -73,7 +73,7 @@ async function playCapPlan(plan: CapPlan, { port, endsWithinMs }: Stage): Promis
     await boot.start();
     const { id } = await clientOf(boot).runs.create(requestOf(plan, model, judge, desk));
     const kills = await killAll(plan, boot, model, judge);
-    // What is lost from here on costs its deadline, and shows nothing of money.
+    // A message lost from here on only costs its timeout, and shows nothing about money.
     desk.turn({ drop: 0, lose_reply: 0 });
     const run = await ended(clientOf(boot), id, endsWithinMs);
     const audit = await clientOf(boot).runs.audit(id);
@@ -103,7 +103,7 @@ function requestOf(plan: CapPlan, model: BilledModel, judge: BilledModel, desk: 
   };
 }
 
-/** How many kills fell while calls were under way. */
+/** How many kills happened while calls were in flight. */
 async function killAll(plan: CapPlan, boot: Boot, model: BilledModel, judge: BilledModel): Promise<number> {
   let struck = 0;
   for (const { victim, at } of plan.kills) {
@@ -118,7 +118,7 @@ async function killAll(plan: CapPlan, boot: Boot, model: BilledModel, judge: Bil
   return struck;
 }
 
-/** False: the model is asked nothing any more. */
+/** False: the model gets no more requests. */
 async function come(model: BilledModel, condition: () => boolean): Promise<boolean> {
   const from = Date.now();
   while (!condition()) {

@@ -1,4 +1,4 @@
-/** Each rule of training plans notices what it is there for; a plan is decided by its seed. */
+/** Each rule of training plans reports its violation; a plan depends only on its seed. */
 import { expect, test } from "vitest";
 import type { RunView } from "../../../src/contract/run.ts";
 import { MANIFEST, TRAINING_RUN } from "../../kernel/http/examples.ts";
@@ -39,17 +39,17 @@ const good: TrainingAccount = {
   recovery_ms: [],
 };
 
-/** The second batch, otherwise. */
+/** The account with a changed second batch. */
 function withSecond(change: (second: Taken) => Taken): TrainingAccount {
   return { ...good, taken: [taken(1), change(taken(2))] };
 }
 
-/** D1 has not been told how the run stands. */
+/** D1 has not been notified of the run's status. */
 function behindIn(audit: TrainingAccount["audit"]): TrainingAccount["audit"] {
   return { ...audit, sources: { ...audit.sources, d1: { ...audit.sources.d1, current: false } } };
 }
 
-test("an account of a run that went well breaks no rule", () => {
+test("an account of a run without faults breaks no rule", () => {
   expect(trainingViolations(good)).toEqual([]);
 });
 
@@ -82,7 +82,7 @@ test.each<[string, TrainingAccount]>([
     })),
   ],
   ["lead", withSecond((second) => ({ ...second, lead: 3 }))],
-])("the rule %s notices", (rule, account) => {
+])("the rule %s reports its violation", (rule, account) => {
   expect(trainingViolations(account).map((violation) => violation.rule)).toContain(rule);
 });
 

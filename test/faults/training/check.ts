@@ -1,4 +1,4 @@
-/** What must hold of every training plan, whatever befell it: one function a rule, each tells what breaks it. */
+/** The rules of every training plan, whatever happened: one function per rule, which returns what breaks it. */
 import type { TrainingAccount } from "./play.ts";
 
 export interface Violation {
@@ -61,7 +61,7 @@ const RULES: Readonly<Record<string, Rule>> = {
       const lag = manifest.train_version - manifest.min_policy_version;
       return lag <= plan.max_off_policy_steps ? [] : [`${manifest.batch_id} lags ${lag} versions`];
     }),
-  // One more than the bound: the batch that is cut at the moment the gate shuts.
+  // One more than the bound: the batch that is made at the moment the gate closes.
   lead: ({ taken, plan }) =>
     taken.flatMap(({ manifest, lead }) => {
       return (lead ?? 0) <= plan.lead + 1 ? [] : [`${lead} batches ahead at step ${manifest.step}`];

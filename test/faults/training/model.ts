@@ -1,5 +1,5 @@
 /**
- * What is said in a training plan: right about half of the time, by the call's place alone, and with the ids and
+ * The replies in a training plan: right about half of the time, by the call's place alone, and with the ids and
  * logprobs of an engine.
  */
 import { textOf } from "../../../src/contract/messages.ts";

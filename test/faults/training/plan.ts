@@ -1,18 +1,18 @@
 /**
- * What goes wrong in one training run, decided by its seed alone. Moments are steps, since a trainer's progress is what
- * clocks of different machines agree on.
+ * The faults of one training run, decided by its seed alone. Moments are steps, because a trainer's progress does not
+ * depend on a machine's clock.
  */
 import { seededRandom } from "../../../src/contract/random.ts";
 import type { CrashPoint } from "../../fakes/scripted-trainer.ts";
 import type { QueueFaults, Victim } from "../plan.ts";
 
-/** The trainer dies while it has that step's batch; the next one has its disk. */
+/** The trainer crashes while it has that step's batch; the next trainer gets its disk. */
 export interface TrainerCrash {
   readonly step: number;
   readonly point: CrashPoint;
 }
 
-/** The platform is killed while the trainer is at that step, so many milliseconds after it got the batch. */
+/** The platform is killed while the trainer is at that step, this many milliseconds after it got the batch. */
 export interface PlatformKill {
   readonly step: number;
   readonly wait_ms: number;
@@ -36,7 +36,7 @@ export interface TrainingPlan {
   readonly zero_variance: "drop" | "refill" | "keep";
   readonly latency_ms: number;
   readonly queues: QueueFaults;
-  /** At this step the trainer goes back to the version before the last one it published; null: never. */
+  /** At this step the trainer goes back to the version before the last one it published; null for never. */
   readonly rewinds_at: number | null;
   /** Whether weights are published by the acknowledgement itself, or by a report after it. */
   readonly publishes_with_ack: boolean;

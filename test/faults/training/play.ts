@@ -1,6 +1,6 @@
 /**
- * Plays one training plan: the real platform under faults, and a trainer that dies, comes back with its disk, and goes
- * back to an earlier version. Nothing here judges; check.ts does.
+ * Plays one training plan: the real platform under faults, and a trainer that crashes, comes back with its disk, and
+ * goes back to an earlier version. It only records; check.ts judges.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import type { RunAudit } from "../../../src/contract/audit.ts";
@@ -19,16 +19,19 @@ import type { Victim } from "../plan.ts";
 import { sayingOf } from "./model.ts";
 import type { TrainingPlan } from "./plan.ts";
 
-/** A platform that boots on a busy machine, and a store that is away meanwhile. */
+/** For a platform that boots on a busy machine while a store is unavailable. */
 const PATIENCE_MS = 60_000;
 const ASK_EVERY_MS = 100;
-/** A lost message costs its deadline, half a minute at most, and there may be several in a row. */
+/** A lost message costs its timeout, at most half a minute, and several may be lost in a row. */
 const WRITTEN_WITHIN_MS = 60_000;
 
 /** A batch as the trainer got it. */
 export interface Taken {
   readonly manifest: BatchManifest;
-  /** Batches the run was ahead of the published weights at that moment; null where a store was away. */
+  /**
+   * The number of batches that the run was ahead of the published weights at that moment; null if a store was
+   * unavailable.
+   */
   readonly lead: number | null;
   readonly credits: readonly Readonly<Record<string, unknown>>[];
 }
@@ -38,12 +41,12 @@ export interface TrainingAccount {
   readonly run: RunView;
   readonly results: readonly ResultRow[];
   readonly audit: RunAudit;
-  /** Every time a batch was leased, in order. */
+  /** Every lease of a batch, in order. */
   readonly taken: readonly Taken[];
   /** Batches in the weights at the end. */
   readonly lineage: readonly string[];
   readonly faults: Readonly<Record<"crashes" | "kills" | "outages" | "rewinds" | "dropped", number>>;
-  /** From the platform's word that it answers again to the trainer's next reply, at each kill. */
+  /** From the platform's report that it answers again to the trainer's next reply, at each kill. */
   readonly recovery_ms: readonly number[];
 }
 
@@ -103,7 +106,7 @@ class Scene {
     while (!(await this.#trainerLives(id, trainer.token))) {
       if (Date.now() > until) throw new Error(`the run is not trained in time: ${id}`);
     }
-    // Whoever asks from here on must not meet a failing store, nor what the Worker still believes of it.
+    // Later requests must not meet a failing store, nor the Worker's cached settings.
     await Promise.all(this.#failing);
     await pause(2 * KNOWN_FOR_MS);
     const run = await this.#ended(id, until);
@@ -123,7 +126,7 @@ class Scene {
     };
   }
 
-  /** One trainer's life. True: it trained the run to its end. */
+  /** One life of the trainer. True: it trained the run to its end. */
   async #trainerLives(run: string, token: string): Promise<boolean> {
     const { rewinds_at, publishes_with_ack: publishesWithAck } = this.#plan;
     const diesAt = this.#crashes.shift();
@@ -146,7 +149,7 @@ class Scene {
     }
   }
 
-  /** What befalls while the batch is trained. */
+  /** Executes the incidents during the training of the batch. */
   async #train(trainer: ScriptedTrainer, leased: Leased): Promise<void> {
     const { step } = leased.manifest;
     if (this.#backAt > 0) this.#recovery.push(Math.max(0, Date.now() - this.#backAt));
@@ -191,7 +194,7 @@ class Scene {
     this.#backAt = this.#boot.served.readyAt;
   }
 
-  /** Its disk as it was two versions ago, or at the beginning. */
+  /** Restores its disk of two versions ago, or of the beginning. */
   #goBack(): void {
     const version = Math.max(0, this.#disk.version - 2);
     const { last, lineage } = this.#backups.get(version) ?? { last: null, lineage: [] };
@@ -218,7 +221,7 @@ class Scene {
     }
   }
 
-  /** D1 follows the run: asked again until it has caught up, or is given up on. */
+  /** D1 follows the run: the audit is repeated until D1 has caught up, or the time is over. */
   async #audited(id: string): Promise<RunAudit> {
     const until = Date.now() + WRITTEN_WITHIN_MS;
     for (;;) {
@@ -229,14 +232,14 @@ class Scene {
   }
 }
 
-/** Those of the step, taken out of the list. */
+/** The events of the step, removed from the list. */
 function take<Event extends { readonly step: number }>(events: Event[], step: number): Event[] {
   const now = events.filter((event) => event.step <= step);
   events.splice(0, events.length, ...events.filter((event) => event.step > step));
   return now;
 }
 
-/** Its lease ended while the platform was away: a trainer begins anew with its disk. */
+/** Its lease ended while the platform was down: the trainer starts again with its disk. */
 function wasLost(error: unknown): boolean {
   return error instanceof TrainerRefused && ["lease_lost", "step_mismatch"].includes(error.code);
 }

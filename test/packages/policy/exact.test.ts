@@ -1,7 +1,8 @@
 /**
- * What a training run asks gives a trainer the very logprobs it computes itself, on an engine whose settings would give others: each
- * setting is on, the request is the product's, and the reference trainer's model is the judge. Beside it, what the setting does to
- * a request that lacks the field: without it the test would say nothing.
+ * A training run's requests give a trainer exactly the logprobs that it computes itself, even on an engine whose
+ * settings would give others. Each setting is turned on, the request is the product's, and the reference trainer's
+ * model checks it. For comparison, each test also sends a request without the field; otherwise the test would prove
+ * nothing.
  */
 
 import type { ServingOptionsInput } from "@rollcall/policy/request-schemas";
@@ -23,7 +24,7 @@ import { probeEndpoint } from "../../../src/kernel/clients/probe.ts";
 import { turnCall } from "../../../src/kernel/rollout/model-call.ts";
 
 const EXACT = 1e-5;
-/** Replies of each question; enough that a wrong setting cannot hide. */
+/** Replies per question; enough that a wrong setting shows. */
 const REPLIES = 6;
 const QUESTIONS = ["What is 3 + 4?", "What is 8 - 5?", "What is 2 * 6?", "What is 9 + 9?"];
 const BASE = baseWeights();
@@ -40,7 +41,7 @@ interface Asked {
   readonly run_id?: string;
   readonly version?: number;
   readonly generation?: number;
-  /** Of a request that is not the product's. */
+  /** For a request that is not the product's. */
   readonly change?: (call: ModelCall) => Partial<ModelCall>;
 }
 
@@ -83,7 +84,7 @@ async function sampleOf(call: ModelCall): Promise<TrainingSample> {
   };
 }
 
-/** The largest distance of a ratio from 1, of weights at a temperature. */
+/** The largest distance of a ratio from 1, for these weights and this temperature. */
 async function worstRatio(samples: readonly TrainingSample[], weights = BASE, temperature = 1): Promise<number> {
   const scaled = weights.slice();
   const { head } = viewParameters(scaled);
@@ -97,25 +98,25 @@ async function worstRatio(samples: readonly TrainingSample[], weights = BASE, te
 
 const served = (serving: ServingOptionsInput = {}) => serve(BASE, 64, serving);
 
-test("nothing set: exact at temperature 1 and at another", async () => {
+test("no settings: exact at temperature 1 and at another one", async () => {
   const policy = await served();
   expect(await worstRatio(await samplesFrom(policy, {}))).toBeLessThan(EXACT);
   const samples = await samplesFrom(policy, { sampling: { temperature: 0.7 } });
   expect(await worstRatio(samples, BASE, 0.7)).toBeLessThan(EXACT);
 });
 
-test("tools that are strict would be sampled under a grammar: a training run's are not", async () => {
+test("strict tools would be sampled with a grammar: a training run's tools are not", async () => {
   const policy = await served({ tool_strict_level: "auto" });
   expect(await worstRatio(await samplesFrom(policy, {}))).toBeLessThan(EXACT);
   const tools = offeredTools(calculator, newRollout({ id: "", task_key: "", ...TASK }, 0));
   if ("error" in tools) throw new Error(tools.error);
   expect(tools.map((tool) => tool.function.strict)).toContain(true);
-  // It knows the form of a call by heart, so little is left to hold it to.
+  // The policy has learned the format of calls, so the grammar has little effect.
   const held = await samplesFrom(policy, { change: () => ({ tools }) });
   expect(await worstRatio(held)).toBeGreaterThan(10 * EXACT);
 });
 
-test("penalties of a generation config would hold for what says nothing: a training run says", async () => {
+test("penalties of a generation config would apply to a request without them: a training run sets them", async () => {
   for (const [field, value] of [
     ["repetition_penalty", 1.3],
     ["presence_penalty", 0.5],
@@ -140,7 +141,7 @@ test("raw logprobs leave the temperature out", async () => {
   expect(await worstRatio(await samplesFrom(policy, {}))).toBeLessThan(EXACT);
 });
 
-test("each setting that would do harm is seen by the probe, and the words name its flag", async () => {
+test("the probe detects each setting that would do harm, and its message names the flag", async () => {
   const probed = async (serving: ServingOptionsInput, weights?: Float32Array) => {
     const { url } = await serve(weights ?? BASE, 64, serving);
     const now = { model: MODEL, usual: null, now: 0 };
@@ -153,13 +154,13 @@ test("each setting that would do harm is seen by the probe, and the words name i
   const raw = await probed({ logprobs_mode: "raw_logprobs" });
   expect(raw.exactness).toMatchObject({ logprobs_mode: "raw", penalties: null });
   expect(whyUntrainable(raw)).toContain("--logprobs-mode processed_logprobs");
-  // What a request says goes over it: worth knowing of an eval, and no harm to training.
+  // A request overrides it: relevant for an eval, and harmless for training.
   const own = await probed({ generation_config: { repetition_penalty: 3 } });
   expect(own.exactness).toMatchObject({ ...right, neutral_defaults: false });
   expect(whyUntrainable(own)).toBeNull();
 });
 
-test("old blocks stay in a prefix cache over new weights: no call of a training run reads them", async () => {
+test("old blocks stay in a prefix cache after a change of weights: no call of a training run reads them", async () => {
   const policy = await served({ keep_prefix_cache: true });
   await samplesFrom(policy, { version: 1 });
   await policy.engine.updateWeights(MOVED, "1");

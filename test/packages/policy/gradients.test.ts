@@ -1,4 +1,6 @@
-/** The gradient of the differentiable model, held against finite differences of the loss as the decoder computes it. */
+/**
+ * The gradient of the differentiable model, checked against finite differences of the loss that the decoder computes.
+ */
 
 import { Decoder, decoderCapacity } from "@rollcall/policy/decoder";
 import { Arena } from "@rollcall/policy/gemm";
@@ -18,7 +20,7 @@ const arena = new Arena(decoderCapacity(ROWS) + kvCapacity(POLICY, 1));
 const decoder = new Decoder(arena, ROWS);
 const cache = new KvCache(POLICY, arena, 1);
 
-/** Lengths that are no multiple of the GEMM's columns, and shares that differ. */
+/** Lengths that are not multiples of the GEMM's columns, and different shares. */
 const samples = [3, 11, 16, 48].map((length) => ({
   ids: Array.from({ length }, () => Math.floor(random() * POLICY.vocabulary)),
   mask: Array.from({ length }, () => random()),

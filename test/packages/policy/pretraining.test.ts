@@ -20,7 +20,7 @@ test("demonstrations are the same each time, and fit the context", async () => {
   }
 });
 
-test("what the assistant says is what is learned, its end included", async () => {
+test("the assistant's tokens are learned, including the end token", async () => {
   const [calculator = []] = await lessons(20);
   for (const { ids, weights } of calculator) {
     const heard = ids.filter((_, at) => weights[at] !== 1).map(tokenText);
@@ -30,7 +30,7 @@ test("what the assistant says is what is learned, its end included", async () =>
   }
 });
 
-test("a few steps lower the loss, each time alike to the last bit", async () => {
+test("a few steps lower the loss, identically to the last bit each time", async () => {
   const [examples = []] = await lessons(8);
   await startJax();
   const losses = async () => {

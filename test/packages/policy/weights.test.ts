@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { measure } from "../../../scripts/pretrain/measure.ts";
 import { loadFields } from "../../../scripts/pretrain/playing-field.ts";
 
-test("the weights fit the model, are finite, and weigh less than 600 kB", () => {
+test("the weights fit the model, are finite, and take less than 600 kB", () => {
   const weights = baseWeights();
   expect(weights).toHaveLength(WEIGHT_COUNT);
   expect(weights.every(Number.isFinite)).toBe(true);
@@ -18,7 +18,7 @@ test("bytes are 32-bit floats, little-endian, and any other number of them is re
   expect(() => weightsFromBytes(bytes.subarray(4))).toThrow(`weights are ${WEIGHT_COUNT * 4} bytes`);
 });
 
-test("the base policy is what the docs say: form and weak habits, below one half when greedy", async () => {
+test("the base policy is as documented: format and weak habits, below one half when greedy", async () => {
   const levels = await measure(await loadFields(), baseWeights(), 64);
   for (const { environment, temperature, reward } of levels) {
     const [least, most] = temperature === 0 ? [0, 0.5] : [0.1, 0.6];

@@ -29,18 +29,18 @@ async function offer(step: number, { epoch = 2, attempt = 1, at = NOW, secret = 
   return [reply.status, await reply.json()];
 }
 
-test("an offer of the step that is waited for is accepted, and again when it comes again", async () => {
+test("an offer of the awaited step is accepted, and accepted again if it is repeated", async () => {
   const next = batches.next(WHO, 7, new AbortController().signal);
   expect(await offer(7)).toEqual([202, {}]);
   expect(await next).toMatchObject({ manifest, lease: { id: "ls_7_1" } });
   expect(await offer(7)).toEqual([202, {}]);
 });
 
-test("while a batch trains, another is put off", async () => {
+test("while a batch trains, another is refused as busy", async () => {
   expect(await offer(8)).toEqual([429, {}]);
 });
 
-test("a step that is not the next and an epoch that is over are told what goes on", async () => {
+test("a step that is not the next and an epoch that is over are refused with the current step", async () => {
   const stop = new AbortController();
   const next = batches.next(WHO, 9, stop.signal);
   expect(await offer(8)).toEqual([409, { code: "step_mismatch", next_step: 9 }]);
@@ -49,7 +49,7 @@ test("a step that is not the next and an epoch that is over are told what goes o
   await expect(next).rejects.toThrow();
 });
 
-test("what is not signed by the secret, or was signed long ago, is nothing", async () => {
+test("an offer with a wrong signature or an old one is ignored", async () => {
   expect((await offer(9, { secret: "another" }))[0]).toBe(401);
   expect((await offer(9, { at: NOW - 301_000 }))[0]).toBe(401);
 });

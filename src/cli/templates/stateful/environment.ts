@@ -4,7 +4,10 @@ import * as z from "zod";
 
 const Task = z.object({ question: z.string(), target: z.int().min(1) });
 
-/** The part of the rollout's state that is the puzzle. A type, not an interface: only that is known to be plain JSON. */
+/**
+ * The puzzle's part of the rollout's state. It is a type, not an interface, because TypeScript accepts only a type as
+ * plain JSON.
+ */
 type Counter = { value: number; steps: number };
 
 const step = tool({
@@ -23,7 +26,7 @@ export const loadEnvironment = defineEnvironment({
   // A strict object: a misspelt argument is an error.
   args: z.strictObject({ max: z.int().min(3).max(1000).default(30) }),
   build: ({ max }) =>
-    // Inference wants this order: dataset, setupState, openLive, then the rest.
+    // Type inference needs this order: dataset, setupState, openLive, then the rest.
     new StatefulToolEnv({
       dataset: dataset(Task, (_index, random) => {
         const target = 2 + Math.floor(random() * (max - 1));
@@ -43,7 +46,7 @@ export const loadEnvironment = defineEnvironment({
     }),
 });
 
-/** The fewest steps, for `rollcall env validate`: a task without an answer says by this what is right. */
+/** The fewest steps, for `rollcall env validate`: for a task without an answer it gives the right solution. */
 export function goldPolicy(row: unknown) {
   const operations: ("add_one" | "double")[] = [];
   let { target } = Task.parse(row);

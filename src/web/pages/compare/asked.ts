@@ -1,4 +1,4 @@
-/** What the address of the page of comparisons asks for. */
+/** Reads the parameters of the comparison page from its URL. */
 import type { CompareQuery } from "../../../contract/comparison.ts";
 import type { Search } from "../../address.ts";
 
@@ -13,16 +13,18 @@ export const KINDS = [
 ] as const satisfies readonly { readonly kind: CompareQuery["tasks"]; readonly says: string }[];
 
 export interface Asked {
-  /** All that are named, in their order. */
+  /** All named runs, in their order. */
   readonly runs: readonly string[];
   readonly baseline: string;
-  /** Without the baseline. */
+  /** The runs without the baseline. */
   readonly others: readonly string[];
   readonly metric: string;
   readonly kind: CompareQuery["tasks"];
 }
 
-/** `?runs=a,b&baseline=a&metric=reward&only=different`. The first run is the baseline where none of them is named. */
+/**
+ * `?runs=a,b&baseline=a&metric=reward&only=different`. The first run is the baseline if the URL names none of the runs.
+ */
 export function askedOf(search: Search): Asked {
   const named = (search["runs"] ?? "").split(",").filter((one) => one !== "");
   const runs = [...new Set(named)].slice(0, MOST_RUNS);

@@ -1,4 +1,7 @@
-/** What two rollouts of one task said, as insertions and deletions, word by word. Marks and words say which is which. */
+/**
+ * The outputs of two rollouts of one task, as insertions and deletions, word by word. Marks and words tell the two
+ * apart.
+ */
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { diffWordsWithSpace } from "diff";
@@ -10,10 +13,12 @@ import { Loading } from "../../components/loading.tsx";
 import { Shown, ShownBlock } from "../../components/shown.tsx";
 import { type Divergence, divergenceOf } from "../group/divergence.ts";
 
-/** Turns that are read of each, from its first; and characters that are compared. */
+/** The most turns that are read of each, from the first; and the most characters that are compared. */
 const TURNS = 20;
 const COMPARED = 20_000;
-/** In milliseconds: texts that have little in common are shown side by side instead. */
+/**
+ * In milliseconds: if the comparison takes longer, the texts have little in common and are shown side by side instead.
+ */
 const PATIENCE = 500;
 
 interface OutputDiffProps {
@@ -55,7 +60,7 @@ interface WentApartProps {
   readonly apart: Divergence | null;
 }
 
-/** Which turn to open: the first that is not the same in both. */
+/** Links to the first turn that differs. */
 function WentApart({ ids, apart }: WentApartProps) {
   if (apart === null) return null;
   const at = { turn: String(apart.turn) };

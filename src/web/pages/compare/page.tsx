@@ -1,6 +1,6 @@
 /**
- * Two to eight runs compared task by task with one of them, the baseline, which is always named. Which runs, which
- * baseline, what is compared and which tasks are listed stand in the address.
+ * Compares two to eight runs task by task with one of them, the baseline, which is always named. The URL holds the
+ * runs, the baseline, the compared score and the tasks that are listed.
  */
 import { useQueries } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
@@ -122,7 +122,7 @@ interface ChoiceProps {
   readonly known: readonly RunComparison[];
 }
 
-/** The scores that the runs' reports have. */
+/** The scores in the runs' reports. */
 function MetricChoice({ asked, known }: ChoiceProps) {
   const [, change] = useAddress();
   const ids = [asked.baseline, ...asked.others];
@@ -173,7 +173,7 @@ function TaskKind({ asked }: { readonly asked: Asked }) {
   );
 }
 
-/** One line a run: the paired difference to the baseline, and what it rests on. */
+/** One line per run: the paired difference to the baseline, and its basis. */
 function Summary({ known }: { readonly known: readonly RunComparison[] }) {
   return (
     <Scroll label="Differences from the baseline">

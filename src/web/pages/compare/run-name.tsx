@@ -1,4 +1,4 @@
-/** A run by its name, where it has one; else by its id. */
+/** A run by its name if it has one, else by its id. */
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { api } from "../../client.ts";

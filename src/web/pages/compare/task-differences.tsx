@@ -1,4 +1,4 @@
-/** The tasks on which a run and the baseline differ, and for one of them what each of the two said. */
+/** The tasks on which a run and the baseline differ, and the outputs of both for a selected task. */
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";

@@ -1,4 +1,4 @@
-/** One dataset: what was uploaded, and its first rows. */
+/** One dataset: its description and its first rows. */
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useParam } from "../../address.ts";
@@ -11,7 +11,7 @@ import { ShownBlock } from "../../components/shown.tsx";
 import { DeleteThing, ThingPage } from "../../components/thing.tsx";
 import { useMay } from "../../layout/session.tsx";
 
-/** Rows that are shown at once. */
+/** How many rows are shown at once. */
 const ROWS = 20;
 
 export function Page() {

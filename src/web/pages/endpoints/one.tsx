@@ -1,4 +1,4 @@
-/** One endpoint: where it is, what a probe of it showed. */
+/** One endpoint: its URL and the result of a probe. */
 import type { EndpointView } from "../../../contract/endpoint.ts";
 import { useParam } from "../../address.ts";
 import { api } from "../../client.ts";

@@ -1,4 +1,4 @@
-/** Servers that runs call, and a form that names another. */
+/** The servers that runs call, and a form that adds one. */
 import type { EndpointView } from "../../../contract/endpoint.ts";
 import { api } from "../../client.ts";
 import { Badge } from "../../components/badge.tsx";

@@ -1,4 +1,4 @@
-/** One environment: what it takes, what its rows hold, what it needs. */
+/** One environment: its arguments, the fields of its rows, its needs. */
 import { Link } from "@tanstack/react-router";
 import { useParam } from "../../address.ts";
 import { api } from "../../client.ts";

@@ -1,4 +1,4 @@
-/** What a run may name. */
+/** The environments that a run may name. */
 import { Link } from "@tanstack/react-router";
 import { ErrorNote } from "../../components/error-note.tsx";
 import { Loading } from "../../components/loading.tsx";

@@ -1,4 +1,4 @@
-/** One fleet: each replica's state and why, its weights, and what it was seen to be able to do. */
+/** One fleet: each replica's state with its reason, its weights, and its detected capabilities. */
 import { Link } from "@tanstack/react-router";
 import type { FleetView, ReplicaState, ReplicaView } from "../../../fleets/wire.ts";
 import { useParam } from "../../address.ts";

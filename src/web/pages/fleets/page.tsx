@@ -1,4 +1,4 @@
-/** Fleets of engines that serve one policy, and a form that makes another. */
+/** Fleets of engines that serve one policy, and a form that creates one. */
 import { UPDATE_MODES } from "../../../contract/fleet.ts";
 import type { FleetView } from "../../../fleets/wire.ts";
 import { api } from "../../client.ts";

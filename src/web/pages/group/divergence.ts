@@ -1,16 +1,19 @@
-/** From which turn on the members of a group went apart: pure, over the first turns of each. */
+/** Finds the turn from which the members of a group differ. Pure: takes the first turns of each. */
 import type { ShownTurn } from "../../../contract/turns.ts";
 
 export interface Divergence {
-  /** The first turn, from 0, that is not the same in all members. */
+  /** The first turn, from 0, that is not the same for all members. */
   readonly turn: number;
-  /** Members by what they said in that turn, most members first; `null` said nothing any more. */
+  /**
+   * Members with the same output in that turn, the largest set first; the turn is `null` for members that had already
+   * ended.
+   */
   readonly sides: readonly { readonly turn: ShownTurn | null; readonly members: readonly number[] }[];
 }
 
 /**
- * `turns`: the first turns of each member, in order. Null where all are the same as far as they were read. Texts are
- * compared by what was read of them and their length.
+ * `turns`: the first turns of each member, in order. Null if all turns that were read are the same. Texts are compared
+ * by the part that was read and by their length.
  */
 export function divergenceOf(turns: readonly (readonly ShownTurn[])[]): Divergence | null {
   const longest = Math.max(0, ...turns.map((of) => of.length));
@@ -23,7 +26,7 @@ export function divergenceOf(turns: readonly (readonly ShownTurn[])[]): Divergen
   return null;
 }
 
-/** What the model said and which tools it called, as one text; ids of calls are made up anew each time. */
+/** The model's text and its tool calls, as one text; without the ids of calls, which are different each time. */
 function saidIn(turn: ShownTurn | undefined): string {
   if (turn === undefined) return "";
   const { content, tool_calls = [] } = turn.completion;

@@ -1,4 +1,4 @@
-/** Where the members of a group first said different things, and what each said there. */
+/** The first turn in which the members of a group differ, and the output of each there. */
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { RolloutSummary } from "../../../contract/rollout-list.ts";
@@ -10,7 +10,7 @@ import { Loading } from "../../components/loading.tsx";
 import { Shown, ShownBlock } from "../../components/shown.tsx";
 import { divergenceOf } from "./divergence.ts";
 
-/** What is read of each member, and of how many. */
+/** How many turns are read of each member, and of how many members. */
 const TURNS = 20;
 const MEMBERS = 16;
 

@@ -1,6 +1,6 @@
 /**
- * One group: its members side by side, the result of each, and the turn from which they differ. What was cancelled,
- * failed or taken the place of is shown as such; what has no reward shows none.
+ * One group: its members side by side, the result of each, and the turn from which they differ. Cancelled, failed and
+ * superseded members are shown as such; a member without a reward shows none.
  */
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
@@ -123,7 +123,7 @@ function Group({ group }: { readonly group: GroupView }) {
   );
 }
 
-/** One row of the table of members, whose columns are members. */
+/** One row of the table of members, which has a column per member. */
 interface Line {
   readonly name: string;
   readonly cell: (member: RolloutSummary) => React.ReactNode;
@@ -199,7 +199,7 @@ function MemberState({ member }: { readonly member: RolloutSummary }) {
   );
 }
 
-/** Its reward among those of the group, from the smallest to the largest. The number stands below. */
+/** The reward as a bar, on a scale from the smallest to the largest of the group. The number is below it. */
 function RewardBar({ reward, all }: { readonly reward: number | null; readonly all: readonly RolloutSummary[] }) {
   const known = all.flatMap((one) => (one.reward === null ? [] : [one.reward]));
   if (reward === null || known.length === 0) return null;

@@ -1,4 +1,4 @@
-/** API keys: who may do what, and forms that make, rotate and revoke them. A key itself is shown once. */
+/** API keys: their scopes, and forms that create, rotate and revoke them. A key itself is shown once. */
 import { useState } from "react";
 import type { ApiKeyView, CreatedKey } from "../../../accounts/wire.ts";
 import { PERMISSIONS, type Permission } from "../../../contract/identity.ts";

@@ -1,4 +1,4 @@
-/** One field of the form, by its kind, with its help and what is wrong with it. */
+/** One field of the form, by its kind, with its help and its error. */
 import { useQuery } from "@tanstack/react-query";
 import { useId } from "react";
 import type { EndpointView } from "../../../contract/endpoint.ts";
@@ -78,7 +78,7 @@ function listId(known: NonNullable<Field["known"]>): string {
 
 const MOST = { limit: 100 } as const;
 
-/** What the project has, to be offered where it may be written. A reader without the permission is offered nothing. */
+/** The resources of the project, offered as completions. A user without the permission gets none. */
 export function useKnown() {
   const { data: endpoints } = useQuery({ queryKey: ["endpoints", "known"], queryFn: () => api.endpoints.list(MOST) });
   const { data: fleets } = useQuery({ queryKey: ["fleets", "known"], queryFn: () => api.fleets.list(MOST) });
@@ -92,7 +92,7 @@ export function useKnown() {
 
 interface KnownProps {
   readonly known: ReturnType<typeof useKnown>;
-  /** The endpoint that is written: its models are offered. */
+  /** The endpoint in the form: its models are offered. */
   readonly endpoint: string | undefined;
 }
 

@@ -1,24 +1,24 @@
-/** The fields of the form that begins a run: each has the place of its value in the request. Pure. */
+/** The fields of the form that starts a run: each has the path of its value in the request. Pure. */
 import type { EnvironmentView } from "../../../contract/run.ts";
 
 export type FieldKind = "text" | "secret" | "long" | "number" | "integer" | "choice" | "json" | "dollars" | "pairs";
 
 export interface Field {
-  /** Where its value stands in the request, name by name. */
+  /** The path of its value in the request, name by name. */
   readonly path: readonly string[];
   readonly label: string;
   readonly kind: FieldKind;
   readonly help?: string | undefined;
-  /** Of a choice: the values. */
+  /** The values, for a choice. */
   readonly options?: readonly unknown[];
-  /** What is shown where nothing is written: the default. */
+  /** Shown in an empty field: the default. */
   readonly placeholder?: string | undefined;
   readonly required?: boolean;
-  /** What is known and may be written. */
+  /** The kind of resource that is offered. */
   readonly known?: "endpoints" | "fleets" | "datasets" | "models";
 }
 
-/** As the API names it when it refuses a value. */
+/** The name that the API uses when it refuses a value. */
 export function paramOf({ path }: Pick<Field, "path">): string {
   return path.join(".");
 }
@@ -32,7 +32,7 @@ export interface Section {
   readonly fields: readonly Field[];
 }
 
-/** The fields that count for what is chosen; a value of any other is not sent. */
+/** The fields for the current choices; values of other fields are not sent. */
 export function sectionsOf(kind: Kind, place: Place, environment: EnvironmentView | undefined): readonly Section[] {
   return [
     { name: "Arguments of the environment", fields: argumentFields(environment?.args ?? {}) },
@@ -130,7 +130,7 @@ const TRAINING: readonly Field[] = [
   { path: ["trainer", "url"], label: "The trainer's URL", kind: "text", help: "for push and both" },
 ];
 
-/** No endpoint is told which weights to load. */
+/** An endpoint cannot be asked to load weights, so it has no such field. */
 const TRAINING_AT: Readonly<Record<Place, readonly Field[]>> = {
   endpoint: [],
   url: [],
@@ -185,7 +185,7 @@ interface Property {
   readonly description?: unknown;
 }
 
-/** From the JSON Schema of an environment's arguments. What is no single value is written as JSON. */
+/** Made from the JSON Schema of an environment's arguments. A value that is an object or a list is entered as JSON. */
 export function argumentFields(schema: Readonly<Record<string, unknown>>): readonly Field[] {
   const properties = schema["properties"];
   if (typeof properties !== "object" || properties === null) return [];
@@ -214,7 +214,7 @@ function kindOf({ type, enum: options, default: preset }: Property): Pick<Field,
   return { kind: "json" };
 }
 
-/** A value as it is written into its field. */
+/** The text of a value in its field. */
 export function written(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }

@@ -1,7 +1,7 @@
 /**
- * A form for a run. Its fields are made from the environment's JSON Schema and from what is chosen; the same run is shown
- * as a command and as code beside it. `environment`, `kind`, `endpoint`, `fleet`, `dataset` and `model` may stand in the
- * address.
+ * A form for a run. Its fields are made from the environment's JSON Schema and from the choices; the same run is shown
+ * next to it as a command and as code. The URL may contain `environment`, `kind`, `endpoint`, `fleet`, `dataset` and
+ * `model`.
  */
 import { useEffect, useMemo, useRef, useState } from "react";
 import type { EnvironmentView } from "../../../contract/run.ts";
@@ -30,7 +30,7 @@ export function Page() {
   );
 }
 
-/** What is chosen rather than written: it decides which fields there are. */
+/** Values that are chosen, not typed: they decide which fields there are. */
 interface Chosen {
   readonly kind: Kind;
   readonly place: Place;
@@ -96,7 +96,7 @@ function labelOf({ id, version }: EnvironmentView): string {
   return `${id}@${version}`;
 }
 
-/** By its id with or without a version; the first, where none is named. */
+/** Found by its id, with or without a version; the first environment if none is named. */
 function chosenEnvironment(name: string | undefined, environments: readonly EnvironmentView[]): string {
   const found = environments.find((one) => labelOf(one) === name || one.id === name) ?? environments[0];
   return found === undefined ? "" : labelOf(found);

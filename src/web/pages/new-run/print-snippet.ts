@@ -1,6 +1,6 @@
 /**
- * The same run as a command, as a request by curl and in TypeScript. No key is in any of them: each names the variable
- * that holds it. Pure.
+ * Prints the same run as a command, as a curl request and as TypeScript. None of them contains a key: each names the
+ * environment variable that holds it. Pure.
  */
 import type { Json, JsonObject } from "../../../contract/json.ts";
 
@@ -14,7 +14,7 @@ export function snippetOf(kind: SnippetKind, request: JsonObject, origin: string
 
 const KEY = "MODEL_API_KEY";
 
-/** The request with what to write in the place of its endpoint's key; null where it has none. */
+/** The request with a placeholder for its endpoint's key, and whether it had one. */
 function withoutKey(request: JsonObject): { readonly request: JsonObject; readonly hasKey: boolean } {
   const { endpoint } = request;
   if (!isObject(endpoint) || endpoint["api_key"] === undefined) return { request, hasKey: false };
@@ -52,7 +52,7 @@ for await (const event of client.runs.events(run.id)) console.log(event.event, e
 `;
 }
 
-/** Stands where code is written in place of a value. */
+/** Marks a place where code is printed instead of a value. */
 const CODE = Symbol("the key's variable");
 type Shown = Json | typeof CODE | readonly Shown[] | { readonly [name: string]: Shown };
 
@@ -74,13 +74,13 @@ function propertyName(name: string): string {
   return /^[A-Za-z_$][\w$]*$/.test(name) && name !== "__proto__" ? name : `[${JSON.stringify(name)}]`;
 }
 
-/** What no flag says goes into a file that the command starts from. */
+/** Fields without a flag go into a file that the command reads. */
 function cliOf(given: JsonObject): string {
   const { request, hasKey } = withoutKey(given);
   const { kind, environment, ...rest } = request;
   const isTraining = kind === "training";
   const { flags, left } = saidOf(rest, isTraining ? { ...FLAGS, ...TRAINING_FLAGS } : FLAGS);
-  // The command's own defaults are others: a trainer of this package, and evals before and after.
+  // The command has other defaults: a trainer of this package, and evals before and after.
   const ways = isTraining ? [...(rest["trainer"] === undefined ? ["--trainer pull"] : []), "--eval-examples 0"] : [];
   const hasFile = Object.keys(left).length > 0;
   const command = [
@@ -98,7 +98,7 @@ interface SaidOfAll {
   readonly left: JsonObject;
 }
 
-/** What of a request flags say, and what is left of it. */
+/** The flags for a request, and the rest of it that has no flag. */
 function saidOf(request: JsonObject, by: Readonly<Record<string, SaidBy>>): SaidOfAll {
   const flags: string[] = [];
   const left: Record<string, Json> = {};
@@ -112,7 +112,7 @@ function saidOf(request: JsonObject, by: Readonly<Record<string, SaidBy>>): Said
 
 interface Said {
   readonly flags: readonly string[];
-  /** What of the value no flag says. */
+  /** The part of the value that no flag covers. */
   readonly left?: Json | undefined;
 }
 type SaidBy = (value: Json | undefined) => Said;
@@ -182,7 +182,7 @@ function saidOfSampling(value: Json | undefined): Said {
   };
 }
 
-/** A judge with sampling of its own, or with an endpoint given here, has no flag. */
+/** A judge with its own sampling or with an inline endpoint has no flag. */
 function saidOfJudges(value: Json | undefined): Said {
   const flags: string[] = [];
   const left: Record<string, Json> = {};
@@ -207,7 +207,7 @@ function textOf(value: Json | undefined): string {
   return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 }
 
-/** For a POSIX shell. */
+/** Quoted for a POSIX shell. */
 function quoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

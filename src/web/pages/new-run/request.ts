@@ -1,14 +1,14 @@
-/** From what is written in the form to the request it stands for, and from a refusal to its field. Pure. */
+/** Makes the request from the texts in the form, and finds the field that an error of the API belongs to. Pure. */
 import type { Json, JsonObject } from "../../../contract/json.ts";
 import { findLost } from "../../../contract/lost-json.ts";
 import { type Field, type Kind, paramOf, written } from "./fields.ts";
 
-/** What is written, by the name of the field's param. What is absent or empty is left to its default. */
+/** The texts of the fields, by the field's param. An absent or empty one means the default. */
 export type Written = Readonly<Record<string, string>>;
 
 export interface Built {
   readonly request: JsonObject;
-  /** What cannot be sent, by param. */
+  /** The errors of fields that cannot be sent, by param. */
   readonly wrong: Readonly<Record<string, string>>;
 }
 
@@ -36,15 +36,15 @@ export function buildRequest({ kind, environment, fields, written: texts }: Aske
   return { request: request as JsonObject, wrong };
 }
 
-/** A part of a request that is being made. */
+/** A request while it is made. */
 type Draft = { [name: string]: Json | Draft };
 
-/** Rows stand where the name of a dataset would. */
+/** Rows take the place of the name of a dataset. */
 function placeOf({ path }: Field): readonly string[] {
   return path[0] === "dataset" ? ["dataset"] : path;
 }
 
-/** A field of one value wins over what an object that was written as JSON has of its name. */
+/** A field of its own overrides the same member in an object that was entered as JSON. */
 function put(draft: Draft, [name = "", ...inner]: readonly string[], value: Json): void {
   const there = draft[name];
   if (inner.length === 0) {
@@ -107,7 +107,10 @@ function readJson(text: string, path: readonly string[]): Read {
   }
 }
 
-/** The param of the field that a refusal is about: the field itself, else the nearest one it stands in; null: none. */
+/**
+ * The param of the field that an error belongs to: the field itself, else the nearest one that contains it; null for
+ * none.
+ */
 export function fieldOf(param: string | null, fields: readonly Field[]): string | null {
   if (param === null) return null;
   if (param === "environment") return param;

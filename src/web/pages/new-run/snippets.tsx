@@ -1,4 +1,4 @@
-/** The run that is written in the form, as it is begun elsewhere. */
+/** The run in the form, as commands and code that start the same run. */
 import { useState } from "react";
 import type { JsonObject } from "../../../contract/json.ts";
 import { CopyButton } from "../../components/copy-button.tsx";

@@ -1,4 +1,4 @@
-/** What a run would cost, and the button that begins it. A refusal goes to the field that it names. */
+/** The estimated cost of a run, and the button that starts it. An error is shown at the field that it names. */
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useRef, useState } from "react";
@@ -14,13 +14,13 @@ import { useMay } from "../../layout/session.tsx";
 import type { Field } from "./fields.ts";
 import { type Built, fieldOf } from "./request.ts";
 
-/** What the form says is wrong: of fields that cannot be sent once that was tried, and what the platform refused. */
+/** The errors of the form: fields that cannot be sent, once the user has tried, and the refusal of the platform. */
 export interface Refusal {
   readonly shown: boolean;
-  /** The field that the refusal is about. */
+  /** The field that the error belongs to. */
   readonly param: string | null;
   readonly message: string | null;
-  /** A refusal that is about no field. */
+  /** An error that belongs to no field. */
   readonly error: unknown;
 }
 
@@ -95,7 +95,7 @@ interface SecretsProps {
   readonly onKept: () => void;
 }
 
-/** What a trainer authenticates with is said once: the page goes on when its reader has kept all of it. */
+/** The trainer's secrets are shown once: the page continues when the reader has saved all of them. */
 function Secrets({ secrets: { token, push_secret }, onKept }: SecretsProps) {
   const [kept, setKept] = useState<readonly string[]>([]);
   const all = [
@@ -118,13 +118,13 @@ function Secrets({ secrets: { token, push_secret }, onKept }: SecretsProps) {
   );
 }
 
-/** The form's fields are those of the request; the platform parses it, and says which field is none. */
+/** The form's fields are those of the request; the platform parses it, and refuses unknown fields. */
 function asRequest({ request }: Built): RunRequestInput {
   const input: unknown = request;
   return input as RunRequestInput;
 }
 
-/** One key for one request, so that it is begun once however often it is sent; another for another. */
+/** The same key for the same request, so that a retry does not start it twice; a new key for another request. */
 function useIdempotencyKey(): (request: string) => string {
   const last = useRef({ request: "", key: "" });
   return (request) => {

@@ -1,4 +1,4 @@
-/** What can be done with a rollout: go on from one of its turns, score its run anew, end it. */
+/** Actions on a rollout: fork it from one of its turns, rescore its run, cancel it. */
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
@@ -16,7 +16,7 @@ function useOpenRun(): (id: string) => void {
   };
 }
 
-/** Only of a rollout that has ended, for whoever may start runs. */
+/** Only for a rollout that has ended, and for users who may start runs. */
 export function ForkButton({ head, turn }: { readonly head: RolloutHead; readonly turn: number }) {
   const may = useMay("runs:write");
   const [open, setOpen] = useState(false);

@@ -1,4 +1,4 @@
-/** What was made of a rollout, beside what it did: outcome, scores, what judges said and why, errors, cost. */
+/** The results of a rollout: its outcome, its scores, the judgements with their reasons, its errors and its cost. */
 import { Link } from "@tanstack/react-router";
 import type { Judgement } from "../../../contract/judgement.ts";
 import type { RolloutHead } from "../../../contract/turns.ts";

@@ -1,4 +1,6 @@
-/** What the environment said last, with no call of the model after it; results of calls stand beside those. */
+/**
+ * The environment's last messages, which no call of the model followed. Results of calls are shown with those calls.
+ */
 import type { RolloutHead } from "../../../contract/turns.ts";
 import { inOrder } from "./in-order.ts";
 import { MessageView } from "./message.tsx";

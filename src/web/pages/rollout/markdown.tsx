@@ -1,6 +1,6 @@
 /**
- * A text as Markdown with mathematics, where its reader asked for that. It stays data: no HTML, no image is loaded, a link
- * is only named. What cannot be seen is shown by its code, as everywhere.
+ * A text as Markdown with mathematics, if the reader chose that. It is still treated as data: no HTML, no images are
+ * loaded, and a link is shown only as text. Invisible characters are shown as codes, as everywhere.
  */
 import { Component, type ReactNode } from "react";
 import Markdown from "react-markdown";
@@ -9,9 +9,9 @@ import remarkGfm from "remark-gfm";
 import remarkMath from "remark-math";
 import { ShownBlock } from "../../components/shown.tsx";
 
-/** Longer texts are shown as they are: laying them out as Markdown would hold the page up. */
+/** Longer texts are shown as plain text: rendering them as Markdown would block the page. */
 const MOST = 5000;
-/** A line that opens so many quotations or lists, one in the other, is drawn as it is: nesting costs more than length. */
+/** A line that opens this many nested quotations or lists is shown as plain text: nesting costs more than length. */
 const NESTED = /^[ \t]*(?:(?:[>*+-]|\d+[.)])[ \t]*){20}/m;
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const KATEX = {
@@ -23,7 +23,7 @@ const KATEX = {
   strict: "ignore",
 } as const;
 
-/** What cannot be drawn is shown as it is; the rollout around it stays. */
+/** A text that cannot be rendered is shown as plain text; the rest of the rollout stays. */
 export class MarkdownText extends Component<{ readonly text: string }, { readonly failed: boolean }> {
   override readonly state = { failed: false };
 

@@ -1,4 +1,4 @@
-/** One message, and one tool call beside what came back for it. All of their text is data. */
+/** One message, and one tool call next to its result. All of their text is data. */
 import { lazy, Suspense } from "react";
 import { looksFailed } from "../../../contract/looks-failed.ts";
 import type { Beginning, MessageBeginning } from "../../../contract/turns.ts";
@@ -69,9 +69,9 @@ function TextView({ part: { text, length }, markdown }: TextViewProps) {
 
 interface CallProps {
   readonly call: NonNullable<MessageBeginning["tool_calls"]>[number];
-  /** What came back; null where nothing did, undefined while that is read. */
+  /** The result; null if there is none, undefined while it is read. */
   readonly result: MessageBeginning | null | undefined;
-  /** Whether it failed; null where that was not recorded, and how its result reads must do. */
+  /** Whether it failed; null if that was not recorded, and must be guessed from the text of its result. */
   readonly failed: boolean | null;
 }
 

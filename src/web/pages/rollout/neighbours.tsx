@@ -1,4 +1,4 @@
-/** The way back to the list that a rollout was opened from, and on to the next and the one before in it. */
+/** Links back to the list that a rollout was opened from, and to the next and the previous rollout in it. */
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import type { RolloutHead } from "../../../contract/turns.ts";
@@ -9,7 +9,7 @@ import { countText } from "../../components/format.ts";
 import { useKeys } from "../../layout/keys.tsx";
 
 const PER_PAGE = 500;
-/** So far a list is searched for the rollout. */
+/** The most pages of a list that are searched for the rollout. */
 const MOST_PAGES = 40;
 const KEPT_MS = 60_000;
 
@@ -21,7 +21,7 @@ interface List {
 
 interface IdPage {
   readonly ids: readonly string[];
-  /** Where the page after it begins; null behind the last. */
+  /** The cursor of the next page; null after the last. */
   readonly next: string | null;
 }
 
@@ -83,7 +83,7 @@ interface Found {
   readonly said: string;
 }
 
-/** The list is read from its begin, page by page, until the rollout is in it; what was read is kept for a minute. */
+/** Reads the list from its start, page by page, until it finds the rollout; the pages are cached for a minute. */
 async function neighbourOf(list: List, id: string, by: 1 | -1): Promise<Found> {
   let before: string | null = null;
   let after: string | null = null;
@@ -103,7 +103,7 @@ function orSaid(id: string | null, said: string): Found {
   return id === null ? { id, said } : { id, said: "" };
 }
 
-/** Of the page that begins there. */
+/** The first id of the page that begins after this cursor. */
 async function firstOf(list: List, after: string | null): Promise<string | null> {
   return after === null ? null : ((await readIds(list, after)).ids[0] ?? null);
 }

@@ -1,11 +1,11 @@
-/** Reads the outline of a rollout for its timeline, page after page. */
+/** Reads the outline of a rollout for its timeline, page by page. */
 import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import type { RolloutHead } from "../../../contract/turns.ts";
 import { api } from "../../client.ts";
 import { OutlineBuild, type OutlineData } from "./outline.ts";
 
 const PER_PAGE = 5000;
-/** A long rollout that goes on is read anew every so many turns. */
+/** A long rollout in progress is read again every time this many turns were added. */
 const STEP = 500;
 
 export function useOutline(head: RolloutHead): UseQueryResult<OutlineData> {

@@ -1,21 +1,23 @@
-/** All turns of a rollout in a few numbers each, for the timeline: some 20 bytes a turn, however long their texts are. */
+/**
+ * All turns of a rollout in a few numbers each, for the timeline: some 20 bytes per turn, however long its texts are.
+ */
 import type { OutlineTurn } from "../../../contract/turns.ts";
 
-/** How many are named below the timeline. */
+/** How many turns are named below the timeline. */
 const NAMED = 5;
 const MARKED = 12;
 
 export interface OutlineData {
-  /** Milliseconds from the rollout's begin: when each turn was answered, and how long that took. */
+  /** Milliseconds from the rollout's start: when each turn was answered, and how long that took. */
   readonly at: Float64Array;
   readonly took: Float64Array;
-  /** 1 where something failed: a try, or a tool call. */
+  /** 1 if something in the turn failed: an attempt of the call, or a tool call. */
   readonly failed: Uint8Array;
   /** Longest first. */
   readonly slowest: readonly { readonly index: number; readonly ms: number }[];
   readonly failures: readonly { readonly index: number; readonly why: string }[];
   readonly failures_left_out: number;
-  /** From the first begin of a call to the last answer. */
+  /** From the first start of a call to the last answer. */
   readonly from: number;
   readonly to: number;
 }
@@ -27,7 +29,7 @@ export class OutlineBuild {
   readonly #failed: Uint8Array;
   readonly #failures: { index: number; why: string }[] = [];
   #failures_left_out = 0;
-  /** Whether the turn added last says itself which of its calls failed: then the text of its results is not checked. */
+  /** Whether the last added turn records which of its calls failed: then the text of its results is not checked. */
   #recorded = false;
 
   constructor(count: number) {
@@ -41,7 +43,7 @@ export class OutlineBuild {
     if (index >= this.#at.length) return;
     this.#at[index] = at_ms;
     this.#took[index] = latency_ms;
-    // Results stand beside the calls they answer, in the turn before.
+    // Results are shown next to the calls they answer, in the turn before.
     if (failed > 0 && !this.#recorded) this.#mark(Math.max(0, index - 1), `${failed} results read like errors`);
     this.#recorded = tool_calls_failed !== undefined;
     if (calls > 1) this.#mark(index, `the model was called ${calls} times`);

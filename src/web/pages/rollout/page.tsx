@@ -1,4 +1,4 @@
-/** The page of one rollout: its turns, its scores and what they came from, and what can be done with it. */
+/** The page of one rollout: its turns, its scores and their basis, and its actions. */
 import { useQuery } from "@tanstack/react-query";
 import { useCallback, useRef, useState } from "react";
 import type { RolloutHead } from "../../../contract/turns.ts";
@@ -19,9 +19,9 @@ import { copyTurn } from "./turn.tsx";
 import { TurnList, type TurnListHandle } from "./turn-list.tsx";
 import "./rollout.css";
 
-/** How often a rollout that is not over is asked for again. */
+/** How often a rollout in progress is read again. */
 const LIVE_MS = 2000;
-/** All turns of a rollout that has no more than this when the page opens are open; of a longer one none is. */
+/** If a rollout has at most this many turns when the page opens, all of them are open; otherwise none is. */
 const MOST_OPENED = 200;
 
 export function Page() {
@@ -67,7 +67,7 @@ function turnIn(text: string | undefined, total: number): number {
   return Math.max(0, Math.min(turn, total - 1));
 }
 
-/** Which turns are open: all or none, but for those that the reader chose. */
+/** Which turns are open: all or none, except those that the reader has toggled. */
 function useOpened(total: number) {
   const [state, setState] = useState({ all: total <= MOST_OPENED, others: new Set<number>() });
   return {

@@ -1,4 +1,6 @@
-/** When each turn was sampled and how long it took: what is wide was slow, what is between is the environment's time. */
+/**
+ * Shows when each turn was sampled and how long it took: a wide bar was slow, and the gaps are the environment's time.
+ */
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { RolloutHead } from "../../../contract/turns.ts";
 import { ErrorNote } from "../../components/error-note.tsx";
@@ -9,9 +11,9 @@ import { type OutlineData, turnAt } from "./outline.ts";
 import { useOutline } from "./outline-data.ts";
 
 const HEIGHT = 56;
-/** The foot of every bar. */
+/** The lower end of every bar. */
 const FOOT = HEIGHT - 12;
-/** Each taller than the one before, and of another colour. */
+/** Each is taller than the one before, and has another colour. */
 const KINDS = [
   { colour: "--series-0", top: 20, says: "a call; its width is its duration" },
   { colour: "--series-1", top: 10, says: "slow: at least half as long as the slowest" },
@@ -104,7 +106,7 @@ function draw(canvas: HTMLCanvasElement, { data, turn, width }: Drawn): void {
   context.fillRect(x(at[turn] ?? 0) - 1, 0, 2, HEIGHT);
 }
 
-/** Each kind of bar as high as in the timeline, beside the others. */
+/** A bar of each kind, in its height, side by side. */
 function Legend() {
   return (
     <ul className="row marks plain soft" aria-label="Legend of the timeline">

@@ -1,4 +1,4 @@
-/** The token layer of one turn: what was sampled, how likely that was, and what of it trains. */
+/** The token layer of one turn: the sampled tokens, their probabilities, and which of them are trained on. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { TurnTokenPage } from "../../../contract/turns.ts";
@@ -12,7 +12,7 @@ import { Shown } from "../../components/shown.tsx";
 import { inOrder } from "./in-order.ts";
 
 const PER_PAGE = 400;
-/** Below each of these natural logarithms a token is shaded more: a half, a fifth, a twentieth, a hundredth. */
+/** A token is shaded more below each of these log-probabilities: a half, a fifth, a twentieth, a hundredth. */
 const SHADES = [-0.69, -1.6, -3, -4.6] as const;
 
 export function TokensView({ id, turn }: { readonly id: string; readonly turn: number }) {

@@ -1,6 +1,6 @@
 /**
- * The turns of a rollout as the page holds them: in blocks of a few, read when they come into view and let go of soon after
- * they have left it. So what is held is bounded by the window, however long the rollout is.
+ * Loads the turns of a rollout in small blocks, when they come into view, and drops them soon after they have left it.
+ * Memory is therefore bounded by the window, however long the rollout is.
  */
 import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import type { Message } from "../../../contract/messages.ts";
@@ -8,12 +8,12 @@ import type { Beginning, MessageBeginning, ShownTurn, WholeTurn } from "../../..
 import { api } from "../../client.ts";
 
 const BLOCK = 10;
-/** How long a block is kept that is not in view. */
+/** How long a block is kept after it has left the view. */
 const KEPT_MS = 10_000;
-/** A turn that was answered never changes. */
+/** An answered turn never changes. */
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** The block with this turn; `total`: how many turns there are now. Undefined where there is no such turn. */
+/** The block that contains this turn; `total`: the current number of turns. Undefined if there is no such turn. */
 export function useTurn(id: string, index: number, total: number): UseQueryResult<ShownTurn | undefined> {
   const first = index - (index % BLOCK);
   const end = Math.min(first + BLOCK, total);
@@ -28,7 +28,7 @@ export function useTurn(id: string, index: number, total: number): UseQueryResul
   });
 }
 
-/** A page of turns ends early where they are long: then the next one follows. */
+/** A page of turns ends early if they are long: then the next one is read. */
 async function readBlock(id: string, first: number, end: number, signal: AbortSignal): Promise<readonly ShownTurn[]> {
   const turns: ShownTurn[] = [];
   while (first + turns.length < end) {
@@ -41,7 +41,7 @@ async function readBlock(id: string, first: number, end: number, signal: AbortSi
   return turns;
 }
 
-/** One turn with all of its texts, once somebody asks for it. */
+/** One turn with all of its texts, loaded on request. */
 export function useWholeTurn(id: string, index: number, wanted: boolean): UseQueryResult<WholeTurn> {
   return useQuery({
     queryKey: ["turn", id, index],
@@ -53,12 +53,12 @@ export function useWholeTurn(id: string, index: number, wanted: boolean): UseQue
   });
 }
 
-/** A turn as it is shown: its own messages, and what came back for its calls. */
+/** The texts of a turn: its own messages, and the results of its calls. */
 export interface TurnTexts {
   readonly append: readonly MessageBeginning[];
   readonly appendLeftOut: number;
   readonly completion: MessageBeginning;
-  /** True where some of it is not here. */
+  /** True if some of it is not loaded. */
   readonly cut: boolean;
 }
 
@@ -68,7 +68,7 @@ export function textsOf({ prompt, completion }: Pick<ShownTurn, "prompt" | "comp
   return { append, appendLeftOut, completion, cut };
 }
 
-/** The same of the whole turn. Its messages come as they were sent, so each is read with care. */
+/** The texts of the whole turn. Its messages are stored as they were sent, so they are validated here. */
 export function wholeTexts({ prompt, completion }: WholeTurn): TurnTexts {
   const append = prompt.append.map((message) => wholeMessage(message as unknown));
   return { append, appendLeftOut: 0, completion: wholeMessage(completion as unknown), cut: false };
@@ -103,12 +103,12 @@ export function isCut({ content, reasoning, tool_calls = [], left_out }: Message
   return left_out > 0 || texts.some(({ text, length }) => text.length < length);
 }
 
-/** What a message says, its text parts in their order. */
+/** The text of a message, its text parts in their order. */
 export function textIn({ content }: MessageBeginning): string {
   return content.map(({ text }) => text).join("\n");
 }
 
-/** All of a turn as plain text, for the clipboard. */
+/** The whole turn as plain text, for the clipboard. */
 export function plainText(turn: WholeTurn): string {
   const { append, completion } = wholeTexts(turn);
   return [...append, completion].map(plainMessage).join("\n\n");

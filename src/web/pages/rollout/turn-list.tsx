@@ -1,28 +1,28 @@
-/** The turns, of which only those in view and a few around them are in the document. */
+/** The list of turns; only those in view and a few around them are in the document. */
 import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
 import { type Ref, type RefObject, useEffect, useImperativeHandle, useLayoutEffect, useRef, useState } from "react";
 import type { RolloutHead } from "../../../contract/turns.ts";
 import { TurnView } from "./turn.tsx";
 
 const [OPEN_HEIGHT, CLOSED_HEIGHT] = [260, 76];
-/** Of a pixel: where a window is scrolled to, and where a turn ends. */
+/** Tolerance in pixels, because scroll positions and the ends of turns are rounded. */
 const ROUNDED = 1;
 
 export interface TurnListHandle {
-  /** Brings a turn into view and gives it the focus. */
+  /** Scrolls to a turn and gives it the focus. */
   readonly goTo: (turn: number) => void;
 }
 
 interface TurnListProps {
   readonly head: RolloutHead;
   readonly ref: Ref<TurnListHandle>;
-  /** Where the list begins when it appears. */
+  /** The turn at which the list starts. */
   readonly first: number;
   readonly turn: number;
   readonly isOpen: (turn: number) => boolean;
   readonly onToggle: (turn: number) => void;
   readonly markdown: boolean;
-  /** The turn at the top of the window has changed. */
+  /** Called when the turn at the top of the window changes. */
   readonly onTop: (turn: number) => void;
   readonly onChoose: (turn: number) => void;
 }
@@ -35,12 +35,12 @@ export function TurnList({ head, ref, first, turn, isOpen, onToggle, markdown, o
     getScrollElement: () => scroller.current,
     estimateSize: (index) => (isOpen(index) ? OPEN_HEIGHT : CLOSED_HEIGHT),
     overscan: 2,
-    // The chosen turn stays laid out, wherever it went: the focus is on it, or comes to it before it is in view.
+    // The chosen turn stays laid out, wherever it is: it has the focus, or gets it before it is in view.
     rangeExtractor: (range) => withTurns(defaultRangeExtractor(range), [turn, asked.turn ?? turn]),
-    // It begins about where it was asked to, so that nothing is read that nobody looks at.
+    // Starts near the requested turn, so that turns out of view are not loaded.
     initialOffset: () => first * (isOpen(first) ? OPEN_HEIGHT : CLOSED_HEIGHT),
   });
-  // Texts come in later, and turns above grow or shrink by them: what is read does not move.
+  // Texts load later and change the height of turns above: the visible text must not move.
   virtual.shouldAdjustScrollPositionOnItemSizeChange = ({ index, end }) =>
     index < (asked.held.current ?? 0) || end <= (virtual.scrollOffset ?? 0) + ROUNDED;
   const goTo = (next: number) => {
@@ -99,7 +99,7 @@ export function TurnList({ head, ref, first, turn, isOpen, onToggle, markdown, o
   );
 }
 
-/** The turn that was asked for last: the focus comes to it, and it keeps its place until the reader scrolls. */
+/** The turn that was requested last: it gets the focus, and keeps its place until the reader scrolls. */
 function useAsked(scroller: RefObject<HTMLElement | null>, first: number) {
   const [asked, setAsked] = useState<{ readonly turn: number } | null>(null);
   const held = useRef<number | null>(first);
@@ -121,7 +121,7 @@ function useAsked(scroller: RefObject<HTMLElement | null>, first: number) {
   };
 }
 
-/** Each change of height may have moved the turn that was asked for. */
+/** Every change of height may have moved the requested turn. */
 function useInPlace(
   scroller: RefObject<HTMLElement | null>,
   { turn, held }: Pick<ReturnType<typeof useAsked>, "turn" | "held">,
@@ -137,7 +137,7 @@ function useInPlace(
   }, [height, turn]);
 }
 
-/** In their order: it is the order of the document too. */
+/** In turn order, which is also the order in the document. */
 function withTurns(seen: readonly number[], others: readonly number[]): number[] {
   return [...new Set([...seen, ...others])].sort((a, b) => a - b);
 }

@@ -1,4 +1,7 @@
-/** One turn: what its prompt appends, what the model said, its calls with their results, and what is known of the call. */
+/**
+ * One turn: the messages that its prompt adds, the model's answer, its calls with their results, and details of the
+ * call.
+ */
 import { type ReactNode, useState } from "react";
 import type { MessageBeginning, RolloutHead, ShownTurn } from "../../../contract/turns.ts";
 import { api } from "../../client.ts";
@@ -15,7 +18,7 @@ import { CallView, MessageView } from "./message.tsx";
 import { TokensView } from "./tokens.tsx";
 import { plainText, type TurnTexts, textIn, textsOf, useTurn, useWholeTurn, wholeTexts } from "./turn-data.ts";
 
-/** Messages and calls that are laid out before the reader asks for more, and at a time from then on. */
+/** How many messages and calls are laid out at first, and how many more at a time. */
 const AT_FIRST = 12;
 const MORE = 50;
 
@@ -38,7 +41,7 @@ export function TurnView({ head, index, ...props }: TurnProps) {
 
 interface BodyProps extends Omit<TurnProps, "index"> {
   readonly turn: ShownTurn;
-  /** What came after it; undefined while that is read. */
+  /** The messages after it; undefined while they are read. */
   readonly after: readonly MessageBeginning[] | undefined;
 }
 
@@ -142,7 +145,7 @@ function Weights({
   return parts.length === 0 ? null : <Shown text={parts.join(", ")} most={200} />;
 }
 
-/** Of this turn: tries that came to nothing. */
+/** The failed attempts of this turn's call. */
 function FailedCalls({ head, index }: { readonly head: RolloutHead; readonly index: number }) {
   const failed = head.failed_calls.filter(({ turn }) => turn === index);
   if (failed.length === 0) return null;
@@ -170,7 +173,7 @@ function Texts({ texts, turn, after, markdown }: TextsProps) {
   const results = new Map(
     after?.flatMap((message) => (message.tool_call_id === undefined ? [] : [[message.tool_call_id, message]])),
   );
-  // Results stand beside the calls they answer, in the turn before.
+  // Results are shown next to the calls they answer, in the turn before.
   const said = turn.index === 0 ? texts.append : texts.append.filter(({ tool_call_id }) => tool_call_id === undefined);
   const elsewhere = texts.append.length - said.length;
   const calls = completion.tool_calls ?? [];
@@ -211,7 +214,7 @@ function Texts({ texts, turn, after, markdown }: TextsProps) {
   );
 }
 
-/** Copies all of a turn, as text. */
+/** Copies the whole turn as text. */
 export async function copyTurn(id: string, index: number): Promise<void> {
   await navigator.clipboard.writeText(plainText(await api.rollouts.turns.get(id, index)));
 }

@@ -7,7 +7,7 @@ interface ColumnChooserProps {
   readonly onChange: (ids: readonly string[]) => void;
 }
 
-/** Which columns are shown; one at least. */
+/** Chooses which columns are shown; at least one. */
 export function ColumnChooser({ metrics, chosen, onChange }: ColumnChooserProps) {
   const toggle = (id: string, isOn: boolean) => {
     const next = isOn ? [...chosen, id] : chosen.filter((one) => one !== id);

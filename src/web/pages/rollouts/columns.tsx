@@ -20,17 +20,17 @@ import {
 import { Shown } from "../../components/shown.tsx";
 import { TaskName } from "../../components/task-name.tsx";
 
-/** What the address of a rollout carries, so that its page goes on through the list it was opened from. */
+/** Parameters in the URL of a rollout that name the list it was opened from, for the links to its neighbours. */
 export interface From {
   readonly list: string;
   readonly filter: string | undefined;
   readonly sort: string | undefined;
 }
 
-/** They fit beside each other on a screen of 1,280 pixels. */
+/** They fit side by side on a screen of 1,280 pixels. */
 const SHOWN_FIRST = ["rollout", "task", "outcome", "reward", "turns", "tokens", "duration", "stop"] as const;
 
-/** What is shown until the reader chooses: errors too, where the run has rollouts that failed. */
+/** The default columns; with errors if the run has failed rollouts. */
 export function firstColumns({ failed }: Pick<RunCounts, "failed">): readonly string[] {
   return sum(failed) === 0 ? SHOWN_FIRST : [...SHOWN_FIRST, "error"];
 }
@@ -50,7 +50,7 @@ export function choosable(metrics: readonly string[]): readonly Choosable[] {
 
 const NOWHERE: From = { list: "", filter: undefined, sort: undefined };
 
-/** `chosen`: as the address has it, ids joined by commas; names of scores may hold anything, so each is encoded. */
+/** `chosen`: from the URL, ids joined by commas; each is encoded because names of scores may contain any character. */
 export function chosenColumns(
   chosen: string | undefined,
   metrics: readonly string[],

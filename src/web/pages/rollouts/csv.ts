@@ -1,4 +1,4 @@
-/** Rollouts as CSV: one line each, numbers as they are, nothing for what is null. Pure. */
+/** Rollouts as CSV: one line each, numbers unchanged, null as an empty cell. Pure. */
 import type { RolloutSummary } from "../../../contract/rollout-list.ts";
 
 const FIELDS: readonly (readonly [string, (row: RolloutSummary) => unknown])[] = [
@@ -43,7 +43,7 @@ function line(values: readonly unknown[]): string {
   return values.map(cell).join(",");
 }
 
-/** A spreadsheet would run what begins like a formula: such a text gets an apostrophe before it. */
+/** A spreadsheet would run a text that begins like a formula, so such a text gets an apostrophe before it. */
 function cell(value: unknown): string {
   if (value === null || value === undefined) return "";
   if (typeof value === "number" || typeof value === "boolean") return String(value);

@@ -1,13 +1,13 @@
 /**
- * What is known of a long list that is read page by page: where each page begins and how many rows it had. The rows
- * themselves are kept of the pages that are looked at only. Pure.
+ * Keeps what is known of a long list that is read page by page: where each page begins and how many rows it had. Only
+ * the rows of visible pages are kept. Pure.
  */
 export const PAGE_ROWS = 200;
 
 export interface KnownPage {
-  /** The cursor it begins behind; undefined: the first. */
+  /** The cursor after which it begins; undefined for the first. */
   readonly after: string | undefined;
-  /** As it was read last; null: never yet. */
+  /** The number of rows at the last read; null if it was never read. */
   readonly rows: number | null;
 }
 
@@ -19,7 +19,9 @@ interface ReadPage {
   readonly has_more: boolean;
 }
 
-/** What is known once page `at` was read (again): the next one begins where it ends, and where it is the last none does. */
+/**
+ * The pages after page `at` was read (again): the next page begins where it ends. If it is the last, no page follows.
+ */
 export function withRead(pages: readonly KnownPage[], at: number, read: ReadPage): readonly KnownPage[] {
   const known = pages[at];
   if (known === undefined) return pages;
@@ -33,7 +35,7 @@ export function withRead(pages: readonly KnownPage[], at: number, read: ReadPage
   return [...pages.slice(0, at), page, { rows: second?.rows ?? null, after: next }, ...others];
 }
 
-/** The index of each page's first row, and behind them that of the end. A page that was never read counts as whole. */
+/** The index of each page's first row, then the index of the end. A page that was never read counts as full. */
 export function startsOf(pages: readonly KnownPage[]): readonly number[] {
   const starts = [0];
   for (const { rows } of pages) starts.push((starts.at(-1) ?? 0) + (rows ?? PAGE_ROWS));

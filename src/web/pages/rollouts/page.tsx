@@ -1,4 +1,4 @@
-/** The rollouts of a run: which, in what order and with which columns stands in the address. */
+/** The rollouts of a run; the URL holds the filter, the order and the columns. */
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useMemo } from "react";

@@ -1,4 +1,4 @@
-/** The rollouts that pass the filter as a file of CSV. */
+/** Saves the rollouts that match the filter as a CSV file. */
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../../client.ts";

@@ -1,4 +1,4 @@
-/** A run's rollouts, filtered and sorted by the platform; only the pages about what is seen are kept. */
+/** Loads a run's rollouts, filtered and sorted by the platform; only the pages near the visible rows are kept. */
 import { useQueries } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import type { RolloutSummary, RolloutSummaryList } from "../../../contract/rollout-list.ts";
@@ -7,19 +7,19 @@ import { useKept } from "../../kept.ts";
 import { useLastLook } from "../run/use-last-look.ts";
 import { FIRST, type KnownPage, PAGE_ROWS, pagesAt, startsOf, withRead } from "./known-pages.ts";
 
-/** Rows beyond those that are laid out whose pages are read too. */
+/** Pages within this many rows of the rows that are laid out are loaded too. */
 const AROUND = 50;
-/** A page that nobody looks at any more is forgotten. */
+/** When a page that is no longer visible is dropped. */
 const FORGET_MS = 5000;
 const LIVE_MS = 4000;
-/** A search that has not read every prompt goes on with each request. */
+/** A text search that has not read every prompt continues with each request. */
 const SEARCH_MS = 1000;
 
 export interface Asked {
   readonly run: string;
   readonly filter: string;
   readonly sort: string | undefined;
-  /** True while rollouts come and end. */
+  /** True while rollouts start and end. */
   readonly live: boolean;
 }
 
@@ -47,7 +47,7 @@ export function useRollouts({ run, filter, sort, live }: Asked) {
     }),
     combine: combined,
   });
-  // At once, and not a moment later: rows that came in make the list longer before anyone looks where one of them went.
+  // Computed at once: new rows must make the list longer before the position of an existing row is looked up.
   const pages = useMemo(() => {
     return wanted.reduce((then, at, nth) => {
       const read = results.data[nth];
@@ -62,7 +62,7 @@ export function useRollouts({ run, filter, sort, live }: Asked) {
     const starts = startsOf(pages);
     const list: (RolloutSummary | undefined)[] = new Array(starts.at(-1) ?? 0).fill(undefined);
     wanted.forEach((at, nth) => {
-      // What was read behind another cursor stands elsewhere by now.
+      // A page that was read after another cursor has moved since.
       if (known[at]?.after !== pages[at]?.after) return;
       const start = starts[at] ?? 0;
       results.data[nth]?.data.forEach((row, index) => {

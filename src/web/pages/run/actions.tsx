@@ -1,4 +1,4 @@
-/** What can be done with a run as it stands, by whoever may. */
+/** The actions on a run in its current state, for users who may do them. */
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
@@ -37,7 +37,7 @@ function useAgain(id: string): () => void {
   };
 }
 
-/** A run that has not ended is paused, resumed, cancelled. */
+/** Pauses, resumes or cancels a run that has not ended. */
 function Steering({ run }: { readonly run: RunView }) {
   const { id, status, counts } = run;
   const again = useAgain(id);
@@ -63,7 +63,7 @@ function Steering({ run }: { readonly run: RunView }) {
   );
 }
 
-/** A run that has ended is tried again where it failed, or scored anew. */
+/** Retries the failed rollouts of an ended run, or rescores it. */
 function After({ run }: { readonly run: RunView }) {
   const { id, counts, status } = run;
   const navigate = useNavigate();

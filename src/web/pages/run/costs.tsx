@@ -1,4 +1,4 @@
-/** What a run cost and how long it took, by who did the work. What nobody can know is said so, and is never 0. */
+/** The cost and the time of a run, by who did the work. An unknown value is shown as unknown, never as 0. */
 import type { RunView } from "../../../contract/run.ts";
 import { costText, countText, dollarsText, NOTHING, numberText } from "../../components/format.ts";
 import { Scroll } from "../../components/scroll.tsx";

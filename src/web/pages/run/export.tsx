@@ -1,4 +1,4 @@
-/** A run's rows as files. They are read page by page and kept outside of the page's memory as they come. */
+/** Saves a run's rows as files. They are read page by page and kept outside the page's memory. */
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { fillReportFile } from "../../../contract/report-file.ts";
@@ -67,7 +67,7 @@ export function ExportRun({ run }: { readonly run: RunView }) {
   );
 }
 
-/** The address of the template, which the build makes and names by its content. */
+/** The URL of the template, which the build makes and names by its content. */
 declare const REPORT_TEMPLATE: string;
 
 function SaveReport({ run }: { readonly run: RunView }) {

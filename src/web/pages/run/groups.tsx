@@ -1,4 +1,4 @@
-/** A run's groups: the rollouts of one task each, a page of them at a time. */
+/** A run's groups: the rollouts of one task each, page by page. */
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useCallback, useMemo } from "react";
@@ -33,7 +33,7 @@ export function GroupsTab({ run }: { readonly run: RunView }) {
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => (page.has_more ? (page.last_id ?? undefined) : undefined),
     enabled: parseFilter(filter).ok,
-    // Each time all pages that were read: a reader who has gone far gets the rest as it was.
+    // Each time reads all loaded pages again; if there are many, they are not refreshed.
     refetchInterval: ({ state }) => !hasEnded(run) && (state.data?.pages.length ?? 0) <= LIVE_PAGES && LIVE_MS,
     placeholderData: keepPreviousData,
   });
@@ -130,7 +130,7 @@ function groupColumns({ id, kind, report }: RunView): readonly Column<GroupSumma
   ];
 }
 
-/** Of a group of environments. */
+/** For a group of environments. */
 const MEMBER: Column<GroupSummary> = {
   id: "member",
   header: "Member",

@@ -1,4 +1,4 @@
-/** What a run is and how it stands, and what can be done with it. */
+/** The head of a run's page: its name, its status and its actions. */
 import { Link } from "@tanstack/react-router";
 import type { RunView } from "../../../contract/run.ts";
 import { Badge } from "../../components/badge.tsx";

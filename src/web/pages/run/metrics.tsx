@@ -1,4 +1,4 @@
-/** Scores by name, chances over several attempts, and members of a group of environments. */
+/** Scores by name, pass@k, and the members of a group of environments. */
 
 import { printName } from "../../../contract/filter.ts";
 import type { RunReport } from "../../../contract/report.ts";
@@ -12,7 +12,7 @@ import { COUNTED, RolloutsLink, scoredBy, wordFilter } from "./rollout-links.tsx
 interface MetricTableProps {
   readonly run: string;
   readonly metrics: RunReport["metrics"];
-  /** Of which member of a group of environments; default: all. */
+  /** The member of a group of environments; default: all. */
   readonly member?: string;
 }
 
@@ -115,7 +115,7 @@ function countOf(n: number | undefined): string {
   return n === undefined ? NOTHING : countText(n);
 }
 
-/** Of a group of environments: each one's own reward and metrics. */
+/** For a group of environments: the reward and metrics of each member. */
 export function Members({ run: { id, report } }: { readonly run: Pick<RunView, "id" | "report"> }) {
   const members = Object.entries(report.members ?? {});
   if (members.length === 0) return null;

@@ -1,4 +1,4 @@
-/** How rollouts ended, class by class, with the first error of each that did not end well. */
+/** The outcomes of rollouts, class by class, with the first error of each class that did not end well. */
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { RunView } from "../../../contract/run.ts";
@@ -10,7 +10,7 @@ import { useFrozen } from "../../frozen.ts";
 import { hasEnded } from "./progress.ts";
 import { COUNTED, RolloutsLink, wordFilter } from "./rollout-links.tsx";
 
-/** What is shown of a run. */
+/** The fields of a run that are shown. */
 type Ends = Pick<RunView, "id" | "counts" | "report" | "status">;
 
 export function Outcomes({ run }: { readonly run: Ends }) {
@@ -48,12 +48,12 @@ export function Outcomes({ run }: { readonly run: Ends }) {
   );
 }
 
-/** Where the cache has it: what it was when the run had ended stays so. */
+/** The key in the cache: the answer does not change after the run has ended. */
 export function firstKey(run: Pick<Ends, "id" | "status">, filter: string): readonly unknown[] {
   return ["rollouts", run.id, "first", filter, hasEnded(run)];
 }
 
-/** Asked for once: a class's first error stays its first. */
+/** Requested once: the first error of a class does not change. */
 function FirstError({ run, of }: { readonly run: Ends; readonly of: BadEnd }) {
   const { filter } = of;
   const frozen = useFrozen();
@@ -64,7 +64,7 @@ function FirstError({ run, of }: { readonly run: Ends; readonly of: BadEnd }) {
       return page.data[0] ?? null;
     },
     staleTime: Number.POSITIVE_INFINITY,
-    // A file brings it along; a link to a report shows none.
+    // A report file contains it; a link to a report does not show it.
     enabled: !frozen,
   });
   const first = data ?? null;

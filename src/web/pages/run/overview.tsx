@@ -1,4 +1,4 @@
-/** What came of a run: its report, and the counts behind every number of it. */
+/** The result of a run: its report, and the counts behind every number. */
 import { Link } from "@tanstack/react-router";
 import type { RunReport } from "../../../contract/report.ts";
 import type { RunView } from "../../../contract/run.ts";
@@ -110,7 +110,7 @@ function Total({ run, outcome, counts }: TotalProps) {
   return <CountLink run={run} n={sum(counts)} what="" filter={`outcome:${outcome}`} />;
 }
 
-/** What the mean rests on. */
+/** The basis of the mean. */
 function Behind({ run, reward }: { readonly run: string; readonly reward: RunReport["reward"] }) {
   const { mean, se, ci95, wilson95, range, n_tasks, n_rollouts } = reward;
   const frozen = useFrozen();

@@ -1,4 +1,4 @@
-/** One run: what it is, how it stands, what came of it. */
+/** One run: its settings, its status, its result. */
 import { lazy, Suspense, useMemo } from "react";
 import type { RunView } from "../../../contract/run.ts";
 import { useParam } from "../../address.ts";

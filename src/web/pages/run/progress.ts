@@ -1,4 +1,4 @@
-/** How far a run is, and when it will probably end. Pure: the page gives the clock. */
+/** The progress of a run, and when it will probably end. Pure: the page passes the clock. */
 import { OUTCOMES, type RunCounts, type RunView } from "../../../contract/run.ts";
 import type { RunEvent } from "../../../contract/run-events.ts";
 import { sum } from "../../components/format.ts";
@@ -9,7 +9,7 @@ export function hasEnded({ status }: Pick<RunView, "status">): boolean {
   return ENDED_STATUSES.includes(status);
 }
 
-/** Rollouts that ended, however they did. */
+/** Rollouts that ended, with any outcome. */
 export function endedOf(counts: RunCounts): number {
   return OUTCOMES.reduce((total, outcome) => {
     const ended = counts[outcome];
@@ -17,7 +17,7 @@ export function endedOf(counts: RunCounts): number {
   }, 0);
 }
 
-/** `done` of `all`, in rollouts; a training run counts its steps. */
+/** `done` of `all`, in rollouts; in steps for a training run. */
 export interface Progress {
   readonly done: number;
   readonly all: number;
@@ -26,15 +26,15 @@ export interface Progress {
 
 type Watched = Pick<RunView, "kind" | "status" | "counts" | "training" | "created_at">;
 
-/** Null for a training run from a list, which does not say its steps. */
+/** Null for a training run from a list, which does not include its steps. */
 export function progressOf({ kind, counts, training }: Watched): Progress | null {
   if (kind === "eval") return { done: endedOf(counts), all: counts.planned, unit: "rollouts" };
   return training === null ? null : { done: training.steps_trained, all: training.max_steps, unit: "steps" };
 }
 
 /**
- * Seconds until the run ends if it goes on as it has gone so far; null where that cannot be said: nothing has ended yet,
- * or the run does not run. `now`: seconds since the epoch.
+ * Seconds until the run ends at its current speed; null if nothing has ended yet, or if the run is not running. `now`:
+ * seconds since the epoch.
  */
 export function secondsLeft(run: Watched, now: number): number | null {
   const progress = progressOf(run);
@@ -43,7 +43,7 @@ export function secondsLeft(run: Watched, now: number): number | null {
   return (Math.max(0, progress.all - progress.done) * passed) / progress.done;
 }
 
-/** An estimate, no finer than it is good for: `50 s`, `12 min`, `3 h`. */
+/** A rounded estimate: `50 s`, `12 min`, `3 h`. */
 export function leftText(seconds: number): string {
   if (seconds < 60) return `~${Math.max(1, Math.round(seconds))} s`;
   const minutes = Math.round(seconds / 60);
@@ -52,7 +52,7 @@ export function leftText(seconds: number): string {
 
 type Progressed = Extract<RunEvent, { event: "run.progress" }>;
 
-/** An older event than what was read changes nothing. */
+/** An event that is older than the run as read changes nothing. */
 export function withProgress(run: RunView, { id, data }: Pick<Progressed, "id" | "data">): RunView {
   if (run.last_event !== undefined && id <= run.last_event) return run;
   const { counts, ...report } = data;

@@ -1,6 +1,6 @@
 /**
- * How rewards are spread in each step, as a table of squares: a column a step, a row a bin. A square says its count in
- * words, and opens its rollouts.
+ * The distribution of rewards in each step, as a table of squares: a column per step, a row per bin. A square has its
+ * count in words, and opens its rollouts.
  */
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
@@ -13,7 +13,7 @@ import { binFilter } from "./rollout-links.tsx";
 import "./reward-by-step.css";
 
 const BINS = 10;
-/** Steps that are drawn: the latest. */
+/** How many steps are drawn: the latest ones. */
 const STEPS = 120;
 const REFETCH_MS = 10_000;
 

@@ -1,7 +1,7 @@
 import type { RunReport } from "../../../contract/report.ts";
 import { NOTHING, scoreText } from "../../components/format.ts";
 
-/** A mean with its interval of 95 %: Wilson's where there is one, since it stays within what a reward can be. */
+/** A mean with its 95 % interval: Wilson's if there is one, because it stays within the possible rewards. */
 export function RewardText({ reward }: { readonly reward: Pick<RunReport["reward"], "mean" | "ci95" | "wilson95"> }) {
   const { mean, ci95, wilson95 } = reward;
   if (mean === null) return NOTHING;

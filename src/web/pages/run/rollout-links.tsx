@@ -1,4 +1,4 @@
-/** From a number on a page to the rollouts behind it. */
+/** Links from a number on a page to the rollouts that it counts. */
 import { Link } from "@tanstack/react-router";
 import { printFilter, printName } from "../../../contract/filter.ts";
 import { LIMITS } from "../../../contract/limits.ts";
@@ -7,15 +7,15 @@ import { countText } from "../../components/format.ts";
 import type { Bin } from "../../components/histogram.tsx";
 import { useFrozen } from "../../frozen.ts";
 
-/** The attempts that count: what a report is made of. */
+/** The attempts that count, from which a report is made. */
 export const COUNTED = "superseded:false";
 
-/** A word of a filter, in quotes where it needs them: `error:provider`. */
+/** A term of a filter, in quotes if necessary: `error:provider`. */
 export function wordFilter(field: "error" | "stop" | "member" | "task" | "outcome", value: string): string {
   return printFilter([{ kind: "word", field, values: [value], negated: false }]);
 }
 
-/** The rollouts of these ids, and how many of the ids it has: a filter holds some ten. */
+/** A filter for rollouts by id, and how many of the ids it contains: a filter has space for about ten. */
 export function idFilter(ids: readonly string[]): { readonly filter: string; readonly n: number } {
   const filterOf = (values: readonly string[]) => printFilter([{ kind: "word", field: "id", values, negated: false }]);
   let n = Math.min(ids.length, LIMITS.filterValues);
@@ -23,10 +23,13 @@ export function idFilter(ids: readonly string[]): { readonly filter: string; rea
   return { filter: filterOf(ids.slice(0, n)), n };
 }
 
-/** A histogram as far as its bins go. */
+/** The parts of a histogram that define its bins. */
 type Binned = Pick<Histogram, "of" | "bins" | "whole">;
 
-/** The rollouts of one bin: of whole numbers up to the one before its end; else the last bin holds its upper bound too. */
+/**
+ * A filter for the rollouts of one bin. A bin of whole numbers ends one before its `to`; otherwise only the last bin
+ * includes its upper bound.
+ */
 export function binFilter({ of, bins, whole }: Binned, bin: Pick<Bin, "from" | "to">): string {
   const { from, to } = whole ? { from: bin.from, to: Math.max(bin.from, bin.to - 1) } : bin;
   const upTo = whole || bin.to === bins.at(-1)?.to;
@@ -41,7 +44,7 @@ function seconds(value: number): string {
   return /e/.test(text) ? value.toFixed(6) : text;
 }
 
-/** The rollouts that have a score of this name. */
+/** A filter for the rollouts that have a score of this name. */
 export function scoredBy(metric: string): string {
   return `-${printName(metric)}:null`;
 }
@@ -62,7 +65,7 @@ export function RolloutsLink({ run, filter, sort, children }: RolloutsLinkProps)
   );
 }
 
-/** "12 failed", a link unless there is none. */
+/** "12 failed", as a link unless the count is 0. */
 export function CountLink({ run, n, what, filter }: { run: string; n: number; what: string; filter: string }) {
   const text = `${countText(n)} ${what}`;
   if (n === 0) return text;

@@ -1,4 +1,4 @@
-/** How one number of a run's rollouts is spread; a bin leads to its rollouts. Which number stands in the address. */
+/** The distribution of one number over a run's rollouts; a bin links to its rollouts. The URL names the number. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useId } from "react";
@@ -34,7 +34,7 @@ export function RunHistogram({ run }: { readonly run: RunView }) {
     placeholderData: keepPreviousData,
   });
   const open = (bin: Bin) => {
-    // While another is on its way the one before is shown, and its bins are of what it is of.
+    // While another histogram loads, the previous one is shown, so the bins belong to `data.of`.
     if (data === undefined) return;
     const filter = binFilter(data, bin);
     const to = { to: "/runs/$id/rollouts", params: { id: run.id } } as const;
@@ -80,7 +80,7 @@ export function HistogramFigure({ histogram, onPick }: HistogramFigureProps) {
   );
 }
 
-/** What is in no bin, so that every rollout is accounted for. */
+/** The rollouts that no bin contains, so that every rollout is accounted for. */
 function besides({ counts }: HistogramView): string {
   const { values, null: without, failed, in_flight } = counts;
   return [

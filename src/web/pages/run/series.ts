@@ -1,12 +1,12 @@
-/** The series of a training run, as charts want them: one list of steps, and each name's values beside it. */
+/** The series of a training run in the form that charts need: one list of steps, and a list of values for each name. */
 import type { StepMetrics } from "../../../contract/training-view.ts";
 
 export interface RunSeries {
-  /** In order. */
+  /** In ascending order. */
   readonly steps: readonly number[];
   /** Every name that any step has, sorted. */
   readonly names: readonly string[];
-  /** One value a step; null where it was not measured. */
+  /** One value per step; null if it was not measured. */
   readonly of: (name: string) => readonly (number | null)[];
 }
 
@@ -21,8 +21,8 @@ export function seriesOf(rows: readonly StepMetrics[]): RunSeries {
 }
 
 /**
- * An exponential moving average whose first value is the first measured one: `weight` of what was before, 0 up to 1. A
- * step that was not measured stays a gap.
+ * An exponential moving average that starts with the first measured value: `weight` is the weight of the past, from 0
+ * to below 1. A step that was not measured stays a gap.
  */
 export function smooth(values: readonly (number | null)[], weight: number): (number | null)[] {
   let before: number | null = null;

@@ -1,4 +1,4 @@
-/** What the run was asked to do. */
+/** The settings of the run. */
 import { Link } from "@tanstack/react-router";
 import type { RunView } from "../../../contract/run.ts";
 import { countText, percentText } from "../../components/format.ts";

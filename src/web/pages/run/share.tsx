@@ -1,4 +1,4 @@
-/** Links by which anybody reads the run's report: made, listed and taken back. */
+/** Public links to the run's report: created, listed and revoked. */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../../client.ts";

@@ -1,17 +1,19 @@
-/** Which tools the rollouts of a run called, and what came back: pure, over rows of results, one after the other. */
+/** Counts which tools the rollouts of a run called, and their results. Pure: takes the rows of results one by one. */
 import { looksFailed } from "../../../contract/looks-failed.ts";
 import { type Message, textOf } from "../../../contract/messages.ts";
 import type { ResultRow } from "../../../contract/run.ts";
 
-/** Answers of one form: alike but for their numbers and what they quote. */
+/** Results of one form: they differ only in numbers and quoted text. */
 export interface AnswerForm {
-  /** The first of them, its beginning. */
+  /** The beginning of the first of them. */
   readonly text: string;
-  /** Whether those calls failed; `recorded`: as was noted when they were answered, not by how the answer reads. */
+  /**
+   * Whether these calls failed; `recorded` if that was recorded when they were answered, and not guessed from the text.
+   */
   readonly failed: boolean;
   readonly recorded: boolean;
   readonly n: number;
-  /** Where the first of them stands. */
+  /** The rollout of the first of them. */
   readonly rollout: string;
   readonly turn: number;
 }
@@ -19,19 +21,19 @@ export interface AnswerForm {
 export interface ToolTally {
   readonly name: string;
   readonly calls: number;
-  /** Calls that failed, as was recorded or, where that was not, by how the answer reads. */
+  /** Failed calls, as recorded or, without a record, as guessed from the text of the result. */
   readonly failed: number;
-  /** Calls that no answer came to: those of a rollout's last turn. */
+  /** Calls without a result: those of a rollout's last turn. */
   readonly unanswered: number;
-  /** Those of calls that failed first, then the most frequent; never more than `FORMS` are kept of a tool. */
+  /** Failed calls first, then the most frequent; at most `FORMS` are kept per tool. */
   readonly answers: readonly AnswerForm[];
-  /** In which one of its calls failed. */
+  /** Rollouts in which one of its calls failed. */
   readonly rollouts: readonly string[];
 }
 
 type Row = Pick<ResultRow, "rollout_id" | "completion" | "superseded_by" | "tool_failed">;
 
-/** Forms that are told apart, of one tool; characters of an answer that are kept of each. */
+/** The most forms per tool; and how many characters of a result are kept of each. */
 const FORMS = 200;
 const SHOWN = 200;
 
@@ -44,16 +46,16 @@ interface Counted {
 }
 
 export class ToolCounts {
-  /** Rollouts that were counted. */
+  /** The number of rollouts that were counted. */
   rollouts = 0;
-  /** Characters of the messages that were looked at. */
+  /** The number of characters in the messages that were checked. */
   characters = 0;
-  /** Answers of which it was recorded whether the call failed, and answers that were judged by how they read. */
+  /** Results with a record of whether the call failed, and results that were judged by their text. */
   recorded = 0;
   judged = 0;
   readonly #tools = new Map<string, Counted>();
 
-  /** Of each slot the latest attempt counts. */
+  /** Only the latest attempt of each slot counts. */
   add({ rollout_id, completion, superseded_by, tool_failed = [] }: Row): void {
     if (superseded_by !== null) return;
     this.rollouts += 1;
@@ -80,7 +82,7 @@ export class ToolCounts {
     this.#leave(waiting);
   }
 
-  /** The tool whose calls failed most comes first. */
+  /** The tool with the most failed calls comes first. */
   tallies(): readonly ToolTally[] {
     const all = [...this.#tools].map(([name, { forms, rollouts, ...counts }]) => ({
       ...{ name, ...counts, rollouts: [...rollouts] },
@@ -108,7 +110,7 @@ export class ToolCounts {
       tool.failed += 1;
       tool.rollouts.add(place.rollout);
     }
-    // What was recorded of a call tells its answer from others that read alike.
+    // Results with the same text but different records are different forms.
     const form = `${noted ?? "unknown"} ${formOf(text)}`;
     const known = tool.forms.get(form);
     if (known !== undefined) tool.forms.set(form, { ...known, n: known.n + 1 });

@@ -1,4 +1,4 @@
-/** The tools that a run's rollouts called: how often, how often a call failed, and what came back. */
+/** The tools that a run's rollouts called: how many calls there were, how many failed, and their results. */
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { printName } from "../../../contract/filter.ts";
@@ -14,13 +14,16 @@ import { hasEnded } from "./progress.ts";
 import { COUNTED, idFilter, RolloutsLink } from "./rollout-links.tsx";
 import { type AnswerForm, ToolCounts, type ToolTally } from "./tool-tally.ts";
 
-/** Rollouts that are read, in the order they ended, and characters after which no further one is. */
+/**
+ * The most rollouts that are read, in the order they ended; and the number of characters after which no further one is
+ * read.
+ */
 const ROLLOUTS = 1000;
 const CHARACTERS = 30_000_000;
-/** Forms of answers that are listed of each tool. */
+/** How many forms of results are listed per tool. */
 const LISTED = 5;
 
-/** Whether its rollouts have tools: environments with tools count calls. */
+/** Whether the rollouts have tools: environments with tools have a metric that counts calls. */
 export function hasTools({ report: { metrics, members = {} } }: Pick<RunView, "report">): boolean {
   const all = [metrics, ...Object.values(members).map((member) => member.metrics)];
   return all.some((of) => Object.hasOwn(of, "total_tool_calls"));
@@ -56,7 +59,7 @@ export function ToolsTab({ run }: { readonly run: RunView }) {
   );
 }
 
-/** What the counts of failed calls rest on. */
+/** The basis of the counts of failed calls. */
 function sourceOf({ recorded, judged }: Pick<ToolCounts, "recorded" | "judged">): string {
   if (judged === 0) return "Whether a call failed was recorded when it was answered.";
   if (recorded === 0) return "Whether a call failed was not recorded: this is guessed from the answer's text.";
@@ -114,7 +117,7 @@ interface CallsLinkProps {
   readonly metrics: readonly string[];
 }
 
-/** To the rollouts that called it, where a metric counts its calls; those with most calls first. */
+/** Links to the rollouts that called the tool, if a metric counts its calls; those with the most calls first. */
 function CallsLink({ run, name, calls, metrics }: CallsLinkProps) {
   const metric = `${name}_calls`;
   if (!metrics.includes(metric)) return countText(calls);
@@ -125,7 +128,7 @@ function CallsLink({ run, name, calls, metrics }: CallsLinkProps) {
   );
 }
 
-/** To the rollouts in which one of its calls failed: by their ids, as many as a filter holds. */
+/** Links to the rollouts in which a call of the tool failed, by their ids, as many as fit in a filter. */
 function FailingLink({ run, rollouts }: { readonly run: string; readonly rollouts: readonly string[] }) {
   if (rollouts.length === 0) return countText(0);
   const { filter, n } = idFilter(rollouts);

@@ -1,11 +1,14 @@
-/** The charts of a training run by step. What is smoothed is drawn beside what was measured, and says so. */
+/**
+ * The charts of a training run by step. Smoothed lines are drawn next to the measured ones, and are labelled as
+ * smoothed.
+ */
 import { useNavigate } from "@tanstack/react-router";
 import { useAddress } from "../../address.ts";
 import { Plot } from "../../components/plot.tsx";
 import type { Series } from "../../components/plot-point.ts";
 import { type RunSeries, smooth } from "./series.ts";
 
-/** Weights of what was before, that a reader may choose. */
+/** The weights of the past that a reader may choose. */
 const SMOOTHING = ["0", "0.6", "0.8", "0.9", "0.95", "0.99"] as const;
 /** What each of these series counts: groups with a scored rollout. */
 const SOLVED = {
@@ -104,7 +107,7 @@ interface ChartProps {
   readonly title: string;
   readonly series: RunSeries;
   readonly names: readonly string[];
-  /** Names for a reader, in place of the series' own. */
+  /** Labels that are shown in place of the series' own names. */
   readonly labels?: Readonly<Record<string, string>>;
 }
 
@@ -121,7 +124,7 @@ function Chart({ title, series, names, labels = {} }: ChartProps) {
   );
 }
 
-/** One that the reader names. */
+/** A series that the reader chooses. */
 function AnySeries({ series }: { readonly series: RunSeries }) {
   const [search, change] = useAddress();
   const named = series.names.find((name) => name === search["series"]) ?? "trainer/loss";

@@ -1,4 +1,4 @@
-/** A training run as it learns: where it stands, its series by step, what became of its groups, its weights. */
+/** The progress of a training run: its status, its series by step, the fate of its groups, its weights. */
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { RunView } from "../../../contract/run.ts";
@@ -38,7 +38,7 @@ export function TrainingOverview({ run }: { readonly run: RunView }) {
   );
 }
 
-/** Every step so far; while the run goes on it is asked for those behind the last one. */
+/** Every step so far; while the run is in progress, reads the steps after the last one. */
 function useSeries(run: RunView) {
   const { data, error, refetch } = useQuery({
     queryKey: ["run", run.id, "series"],
@@ -51,7 +51,7 @@ function useSeries(run: RunView) {
   return { data, error, refetch };
 }
 
-/** A step may be written more than once: the last few are read again. */
+/** A step may be written more than once, so the last few are read again. */
 const AGAIN = 5;
 
 async function readSteps(

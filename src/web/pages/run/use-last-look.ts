@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 
-/** Lists and histograms of a run are read again while it runs, and once more when it has ended. */
+/** Reads lists and histograms of a run again while it runs, and once more when it has ended. */
 export function useLastLook(run: string, live: boolean): void {
   const queries = useQueryClient();
   const wasLive = useRef(live);

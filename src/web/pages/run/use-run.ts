@@ -1,7 +1,7 @@
 /**
- * One run, kept current by its events. Counts and the reward come with each `run.progress`; the rest of the report is read
- * again every few seconds, and once more when the run has ended. The stream begins where the run was read, so what went
- * before is not told again; one that breaks off goes on behind the last event that was seen.
+ * One run, kept current by its events. Each `run.progress` has the counts and the reward; the rest of the report is
+ * read again every few seconds, and once more when the run has ended. The stream begins where the run was read, so
+ * earlier events are not repeated. If the stream breaks off, it continues after the last received event.
  */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
@@ -13,14 +13,14 @@ import { useLastLook } from "./use-last-look.ts";
 
 const REPORT_MS = 5000;
 
-/** Whether events come in: `lost` until the stream is opened again. */
+/** Whether events arrive: `lost` until the stream is open again. */
 export type Live = "no" | "live" | "lost";
 
 export function useRun(id: string) {
   const query = useQuery({
     queryKey: ["run", id],
     queryFn: ({ signal }) => api.runs.get(id, { signal }),
-    // What an earlier visit left may be minutes old, and so would be where the stream begins.
+    // A cached run may be minutes old, and the stream would begin at that time.
     refetchOnMount: "always",
     refetchInterval: ({ state }) => (state.data !== undefined && !hasEnded(state.data) ? REPORT_MS : false),
   });
@@ -49,7 +49,7 @@ function useEvents(id: string, wanted: boolean): Live {
       await queries.invalidateQueries({ queryKey: ["run", id] });
     };
     follow().catch((error: unknown) => {
-      // What is shown goes on being read by itself; only the seconds between are lost.
+      // The run is still read regularly; only the updates in between are missing.
       if (!leaving.signal.aborted) setLive(error === undefined ? "no" : "lost");
     });
     return () => leaving.abort();

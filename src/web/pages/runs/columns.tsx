@@ -1,4 +1,4 @@
-/** What the table of runs shows of each. */
+/** The columns of the table of runs. */
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { RunView } from "../../../contract/run.ts";
@@ -12,7 +12,7 @@ import { Ago } from "../../components/time.tsx";
 import { endedOf, hasEnded, leftText, progressOf, secondsLeft } from "../run/progress.ts";
 import { RewardText } from "../run/reward-text.tsx";
 
-/** `mark`: marks a run for the comparison, or unmarks it. */
+/** `mark` marks a run for the comparison, or unmarks it. */
 export function runColumns(marked: readonly string[], mark: (id: string) => void): readonly Column<RunView>[] {
   return [
     {
@@ -61,7 +61,7 @@ function Name({ id, name, kind, environment, model }: RunView) {
   );
 }
 
-/** By outcome; how far it is, and while it runs how long it will probably take. */
+/** The progress by outcome, and while the run is running the estimated time left. */
 function RunProgress({ run }: { readonly run: RunView }) {
   const watched = useTraining(run);
   const progress = progressOf(watched) ?? { done: endedOf(run.counts), all: run.counts.planned, unit: "rollouts" };
@@ -96,7 +96,9 @@ function CostOf({ cost, max_cost_micros }: RunView) {
   );
 }
 
-/** A list does not say how a training stands: of those whose rows are seen it is asked, once they have ended once. */
+/**
+ * A list does not include the progress of a training, so it is read for each visible row; for an ended run only once.
+ */
 function useTraining(run: RunView): RunView {
   const { data } = useQuery({
     queryKey: ["run", run.id],

@@ -1,4 +1,4 @@
-/** All runs, newest first: the state, result and cost of each. Marked runs are compared. */
+/** All runs, newest first: the state, result and cost of each. Marked runs can be compared. */
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { RUN_KINDS, RUN_STATUSES, type RunView } from "../../../contract/run.ts";
@@ -13,7 +13,7 @@ import { runColumns } from "./columns.tsx";
 import { useRuns } from "./use-runs.ts";
 import "./runs.css";
 
-/** Runs that one comparison takes. */
+/** The most runs in one comparison. */
 const MOST = 8;
 
 export function Page() {
@@ -43,7 +43,7 @@ function RunTable({ rows, more }: { readonly rows: readonly RunView[]; readonly 
   const columns = useMemo(() => runColumns(marked, mark), [marked, mark]);
   const compare = () => {
     if (marked.length < 2) return;
-    // Ids stand in the order in which runs were begun: the baseline is the oldest, in whatever order they were marked.
+    // Ids sort by the time the runs were started: the baseline is the oldest, in whatever order they were marked.
     const [baseline, ...others] = marked.toSorted();
     navigate({ to: "/compare", search: { runs: [baseline, ...others].join(","), baseline } }).catch(reportError);
   };
@@ -85,7 +85,7 @@ function FirstRun() {
   );
 }
 
-/** Which runs are marked stands in the address, the first of them the baseline. */
+/** The URL holds the marked runs; the first is the baseline. */
 function useMarked() {
   const [search, change] = useAddress();
   const text = search["marked"] ?? "";

@@ -1,16 +1,16 @@
-/** Which runs are listed, and how what was read later is put into the list. Pure. */
+/** The filter of the list of runs, and how runs that are read later are merged into the list. Pure. */
 import { RUN_KINDS, RUN_STATUSES, type RunView } from "../../../contract/run.ts";
 import type { RunQuery } from "../../../sdk/options.ts";
 import type { Search } from "../../address.ts";
 
-/** What of the address the list is filtered by; what is none of its values is left out. */
+/** The filter from the URL; invalid values are ignored. */
 export function runFilter(search: Search): Pick<RunQuery, "kind" | "status" | "environment"> {
   const kind = RUN_KINDS.find((one) => one === search["kind"]);
   const status = RUN_STATUSES.find((one) => one === search["status"]);
   return { kind, status, environment: search["environment"] || undefined };
 }
 
-/** The pages as they were read, with what was read since: each run once, newest first. */
+/** The pages as they were read, merged with runs that were read since: each run once, newest first. */
 export function withLatest(pages: readonly RunView[], latest: readonly RunView[]): readonly RunView[] {
   const known = new Set(pages.map(({ id }) => id));
   const fresh = new Map(latest.map((run) => [run.id, run]));

@@ -1,6 +1,6 @@
 /**
- * The list of runs, kept current. Its pages are read as the reader comes to them; while anything on them runs, the first
- * page and the runs that go on are read again every few seconds: two requests, however long the list is.
+ * The list of runs, kept current. Pages are read as the reader reaches them. While any listed run is running, the first
+ * page and the running runs are read again every few seconds: two requests, however long the list is.
  */
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useCallback, useMemo } from "react";

@@ -1,4 +1,4 @@
-/** A run's report as it was written down: its name, what it was, and the overview of an eval. */
+/** A stored report of a run: its name, its settings, and the overview of an eval. */
 import type { RunView } from "../../../contract/run.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Fact, Facts } from "../../components/facts.tsx";

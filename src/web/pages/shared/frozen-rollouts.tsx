@@ -1,4 +1,4 @@
-/** Rollouts of a report as one file, as a table that sorts by itself. */
+/** The rollouts of a report file, as a table that sorts in the browser. */
 import { useMemo, useState } from "react";
 import type { RolloutSummary } from "../../../contract/rollout-list.ts";
 import { Badge } from "../../components/badge.tsx";
@@ -58,7 +58,7 @@ export function FrozenRollouts({ rollouts }: { readonly rollouts: readonly Rollo
   );
 }
 
-/** What is null comes last either way. */
+/** Null values come last in both directions. */
 function sorted(rollouts: readonly RolloutSummary[], sort: Sort): readonly RolloutSummary[] {
   const by = sort === undefined ? undefined : SORTS[sort.replace("-", "")];
   if (by === undefined) return rollouts;

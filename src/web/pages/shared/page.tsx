@@ -1,6 +1,6 @@
 /**
- * The report of a run, for anybody who has its link, until that ends or is taken back. The link's token stands behind the
- * `#` of the address: no browser sends that to anybody, and the page shows it to the API alone.
+ * The report of a run at a public link, for anyone who has the link, until it expires or is revoked. The link's token
+ * is after the `#` of the URL, which browsers do not send; the page sends it only to the API.
  */
 import { useQuery } from "@tanstack/react-query";
 import { useLocation } from "@tanstack/react-router";

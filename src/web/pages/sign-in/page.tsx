@@ -1,6 +1,6 @@
 /**
- * Signing in, by the one-time code of a link or by an API key. Either becomes a cookie that no program on a page can
- * read; neither is kept here. The code stands behind the `#` of the address, and leaves it before anything is asked.
+ * Signs in with the one-time code of a link or with an API key. Either is exchanged for a cookie that scripts cannot
+ * read; neither is stored here. The code is after the `#` of the URL, and is removed from it before any request.
  */
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useEffect, useState } from "react";
@@ -10,7 +10,7 @@ import { Loading } from "../../components/loading.tsx";
 import { useDocumentTitle } from "../../layout/title.ts";
 import { destinationOf } from "./destination.ts";
 
-/** What the address says: read once, and taken out of it. */
+/** Reads the parameters of the URL once, and removes them from it. */
 function takeAddress(): { readonly code: string | null; readonly to: string } {
   const behind = new URLSearchParams(location.hash.slice(1));
   const to = destinationOf(behind.get("to") ?? new URLSearchParams(location.search).get("to"));
@@ -18,7 +18,7 @@ function takeAddress(): { readonly code: string | null; readonly to: string } {
   return { code: behind.get("code"), to };
 }
 
-/** A page that is drawn twice still has one code. */
+/** A page that is rendered twice must still find the code. */
 let taken: ReturnType<typeof takeAddress> | null = null;
 
 export function Page() {
@@ -29,14 +29,14 @@ export function Page() {
   });
   const { mutate, error, isPending, isSuccess } = useMutation({
     mutationFn: (by: { readonly code: string } | { readonly key: string }) => api.sessions.signIn(by),
-    // The page begins anew, as who it is now.
+    // The page loads again as the signed-in user.
     onSuccess: () => location.replace(to),
   });
   const [asked, setAsked] = useState(false);
   useEffect(() => {
     if (code === null) return;
     taken = { code: null, to };
-    // Somebody else's link must not take the place of a session without a word.
+    // Another person's link must not silently replace an existing session.
     api.whoAmI().then(
       () => setAsked(true),
       () => mutate({ code }),

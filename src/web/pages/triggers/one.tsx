@@ -1,4 +1,4 @@
-/** One trigger: its address, what it begins, what came to it, and what a payload would do. */
+/** One trigger: its URL, its run, its deliveries, and a test with a payload. */
 import { useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";

@@ -1,4 +1,4 @@
-/** Addresses at which somebody else's webhook begins a run, and a form that makes another. */
+/** URLs at which another service's webhook starts a run, and a form that creates one. */
 import { useState } from "react";
 import { findLost } from "../../../contract/lost-json.ts";
 import { type CreatedTrigger, TRIGGER_SCHEMES, type TriggerView } from "../../../triggers/wire.ts";
@@ -102,7 +102,7 @@ function JsonField({ name, label, value, help }: JsonFieldProps) {
   );
 }
 
-/** What a field holds as JSON. Throws SyntaxError with the field's name. */
+/** The value of a field that contains JSON. Throws SyntaxError with the field's name. */
 function jsonOf<Value>(fields: FormData, name: string): Value {
   const text = textOf(fields, name) ?? "{}";
   let value: Value;

@@ -1,4 +1,4 @@
-/** What was used and charged: by day, grouped as the reader asks. Amounts are the ledger's. */
+/** Usage and charges: by day, grouped as the reader chooses. Amounts are the ledger's. */
 import { useQuery } from "@tanstack/react-query";
 import {
   type BucketWidth,
@@ -18,7 +18,7 @@ import { Shown } from "../../components/shown.tsx";
 import { Stat, Stats } from "../../components/stat.tsx";
 import { useDocumentTitle } from "../../layout/title.ts";
 
-/** What is shown, by its name in the address. */
+/** The time spans, by their name in the URL. */
 const SPANS = { day: { width: "1h", limit: 24 }, month: { width: "1d", limit: 31 } } as const satisfies Record<
   string,
   { readonly width: BucketWidth; readonly limit: number }
@@ -105,7 +105,7 @@ function charged({ results }: UsageBucket): number {
   return results.reduce((all, { cost_micros }) => all + cost_micros, 0) / 1_000_000;
 }
 
-/** What a result is grouped by. */
+/** The name of the group of a result. */
 function nameOf(result: UsageResult, group: UsageGroup): string {
   const names = {
     project: result.project_id,

@@ -1,4 +1,4 @@
-/** One address that is told of events: what waits for it, what was delivered, and ways to send again. */
+/** One webhook endpoint: its pending events, its deliveries, and buttons to send again. */
 import { useState } from "react";
 import type { WebhookDelivery, WebhookView } from "../../../webhooks/wire.ts";
 import { useParam } from "../../address.ts";

@@ -1,4 +1,4 @@
-/** Addresses that are told of events, and a form that adds another. */
+/** Webhook endpoints, and a form that adds one. */
 import { useState } from "react";
 import type { CreatedWebhook, WebhookRequestInput, WebhookView } from "../../../webhooks/wire.ts";
 import { api } from "../../client.ts";
@@ -66,7 +66,7 @@ export function Page() {
 type Events = NonNullable<WebhookRequestInput["events"]>;
 
 function createWebhook(fields: FormData): Promise<CreatedWebhook> {
-  // The API says which name it does not know.
+  // The API reports an unknown name.
   const events = textOf(fields, "events")?.split(/[\s,]+/) as Events | undefined;
   return api.webhookEndpoints.create({
     url: textOf(fields, "url") ?? "",
