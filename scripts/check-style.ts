@@ -7,7 +7,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 
 const ROOT = resolve(import.meta.dirname, "..");
-const FOLDERS = ["src", "docs", "packages", "environments", "test", "README.md", "AGENTS.md"];
+/** The pages of the root. CHANGELOG.md quotes texts of earlier versions. */
+const PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "AGENTS.md"];
+const FOLDERS = ["src", "docs", "packages", "environments", "test", ...PAGES];
 const TEXT = /\.(?:tsx?|md)$/;
 /** The files that quote the phrases. */
 const QUOTES = new Set(["docs/style.md", "test/ground/style.test.ts"]);

@@ -26,7 +26,8 @@ const ROOT = resolve(import.meta.dirname, "..");
 const COPIED = [
   ...["bin", "docs", "environments", "migrations", "src"],
   // The bindings the Worker was compiled against: `rollcall deploy check` compares them with the deployed ones.
-  ...["wrangler.toml", "worker-configuration.d.ts", "README.md", "LICENSE"],
+  ...["wrangler.toml", "worker-configuration.d.ts"],
+  ...["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE"],
 ];
 /** Folders whose compiled form is used: they run only in Node. */
 const NOT_COPIED = /([/\\]node_modules|[/\\]src[/\\](cli|local|sdk|web)|\.test\.ts|env\.d\.ts)$/;

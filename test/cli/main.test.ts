@@ -14,7 +14,7 @@ test.each([[["--help"]], [["eval", "--help"]], [["serve", "--help"]], [["start",
 );
 
 test("--version prints the package's version", async () => {
-  expect(await rollcall(["--version"])).toMatchObject({ code: 0, stdout: "0.1.0\n" });
+  expect(await rollcall(["--version"])).toMatchObject({ code: 0, stdout: "0.2.0\n" });
 });
 
 test.each([[["frobnicate"]], [[]], [["eval", "calculator", "-n", "x"]]])(

@@ -20,10 +20,10 @@ const OF_THE_CHECKOUT = ["AGENTS.md", "README.md", "docs/commands.md", "docs/dep
 
 test.each([
   ["npm install rollcall && npx rollcall env init my-env", true],
-  ["npm i -D rollcall@0.1.0", true],
+  ["npm i -D rollcall@0.2.0", true],
   ["pnpm dlx rollcall eval gsm8k", true],
   ["npx -y rollcall eval gsm8k", true],
-  ["npm install --save-dev ./vendor/rollcall-0.1.0.tgz", false],
+  ["npm install --save-dev ./vendor/rollcall-0.2.0.tgz", false],
   ["npm install && rollcall eval .", false],
 ])("%j uses the name from the registry: %s", (text, taken) => {
   expect(FROM_REGISTRY.test(text)).toBe(taken);

@@ -1,7 +1,8 @@
 /** Every test file belongs to a command, so that moving a folder does not drop its tests from all commands. */
-import { existsSync, globSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, matchesGlob, resolve } from "node:path";
 import { expect, test } from "vitest";
+import manifest from "../../package.json" with { type: "json" };
 import { AT_LENGTH, NODE, WORKERD } from "../suites.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -37,4 +38,13 @@ test("what npm test leaves out exists, and what it leaves out of workerd runs in
       !(belongsTo(file, NODE) && !isAmong(file, AT_LENGTH.node)),
   );
   expect(nowhere.filter((file) => !AT_LENGTH.workerd.includes(file))).toEqual([]);
+});
+
+test("CONTRIBUTING.md lists every suite and benchmark of package.json, and no other command", () => {
+  const page = readFileSync(resolve(ROOT, "CONTRIBUTING.md"), "utf8");
+  const listed = Array.from(page.matchAll(/^ {4}npm run ([\w:-]+)/gm), ([, name = ""]) => name);
+  const scripts = Object.keys(manifest.scripts);
+  const suites = scripts.filter((name) => /^(?:test|bench)(?::|$)/.test(name) && name !== "test");
+  expect(suites.filter((name) => !listed.includes(name))).toEqual([]);
+  expect(listed.filter((name) => !scripts.includes(name))).toEqual([]);
 });
