@@ -1,4 +1,4 @@
-/** Arithmetic of one or two steps with three tools, and as many tasks as anyone asks for. */
+/** Arithmetic of one or two steps with three tools, and endless tasks. */
 import { dataset, defineEnvironment, ToolEnv, textOf, tool, withoutThoughts } from "rollcall";
 import * as z from "zod";
 

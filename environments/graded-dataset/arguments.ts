@@ -1,4 +1,4 @@
-/** The arguments of an eval that is data: how its rows become prompts, what grades the replies, which tools are offered. */
+/** The arguments of the eval: how prompts are made of its rows, what grades the replies, which tools are offered. */
 import type { JsonObject, Messages } from "rollcall";
 import * as z from "zod";
 import { computable, type Grader, type GraderPart, Graders, partsOf } from "./graders.ts";
@@ -53,19 +53,19 @@ export function gradersOf({ graders, testing_criteria }: Arguments): Grader[] {
   return computable(graders ?? testing_criteria ?? []);
 }
 
-/** How a prompt is made of an item; null where the row says it. */
+/** Makes the prompt of an item; null if the row has its prompt. */
 export function promptOf(given: Arguments): ((item: JsonObject) => Messages) | null {
   const templates = templatesOf(given);
   return templates.length === 0 ? null : (item) => renderMessages(templates, { item });
 }
 
-/** Where in the item the prompt stands, when it does. */
+/** The path of the prompt in the item, if it is there. */
 export function promptPath({ input_messages }: Arguments): Path | null {
   if (input_messages?.type !== "item_reference") return null;
   return pathOf(input_messages.item_reference)?.slice(1) ?? null;
 }
 
-/** Members of the item that templates name: those of the prompt, and those replies are graded by. */
+/** Members of the item that templates name: in the prompt, and in graders. */
 export function membersNamed(given: Arguments): Path[] {
   const graded = gradersOf(given).flatMap(partsOf).flatMap(pathsOfPart);
   const paths = [...pathsOf(templatesOf(given)), ...graded].filter(([root]) => root === "item");

@@ -1,9 +1,9 @@
 /**
- * An eval with no code: prompts, graders and tools are data, over any rows.
+ * An eval without code: prompts, graders and tools are data, and the rows may be any objects.
  *
- * The rows and the graders are OpenAI Evals' own: `testing_criteria` and `input_messages` of an eval made there can be
- * pasted here as they are, and a row may wrap its members in `item`. Tools are offered to the model, and its calls are
- * there to be graded; nothing runs them.
+ * Rows and graders have the form of OpenAI Evals: `testing_criteria` and `input_messages` of an eval made there can be
+ * used unchanged, and a row may have its members in `item`. The model is offered the tools, and its calls can be
+ * graded, but nothing runs them.
  */
 import { dataset, defineEnvironment, type JsonObject, Rubric, SingleTurnEnv, type ToolDefinition } from "rollcall";
 import { Arguments, gradersOf, membersNamed, promptOf, promptPath } from "./arguments.ts";
@@ -59,7 +59,7 @@ function rubricOf(graders: readonly Grader[]): Rubric<Item> {
   return rubric;
 }
 
-/** Whether a score reaches the grader's threshold; null where it has none. */
+/** Whether a score reaches the grader's threshold; null if it has none. */
 function passing(grader: Grader, whole: Grade): ((...args: Parameters<Grade>) => Promise<boolean>) | null {
   const threshold = passThreshold(grader);
   if (threshold === null) return null;

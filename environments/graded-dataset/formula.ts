@@ -1,8 +1,8 @@
 /**
  * The formula of a `multi` grader: numbers, names of graders, + - * / ^, brackets, and a few functions.
  *
- * Invariants. A formula is parsed, never run as code: it can do nothing but arithmetic. Its length and its depth are
- * bounded, so that reading one ends. What has no value (a division by zero, the log of a negative number) is not finite.
+ * Invariants. A formula is parsed, never run as code: it can only compute. Its length and its depth are limited, so
+ * that parsing ends. An undefined result (a division by zero, the log of a negative number) is not finite.
  * Source: https://developers.openai.com/api/docs/guides/graders (multi graders).
  */
 
@@ -38,7 +38,7 @@ const MANY: Readonly<Record<string, (...xs: number[]) => number>> = {
 };
 const FUNCTIONS = [...Object.keys(ONE), ...Object.keys(MANY)];
 
-/** Throws SyntaxError that says what is wrong. */
+/** Throws SyntaxError with what is wrong. */
 export function parseFormula(text: string): Formula {
   const reader = { tokens: tokensOf(text), at: 0, depth: 0, names: new Set<string>() };
   const node = sum(reader);
@@ -46,7 +46,7 @@ export function parseFormula(text: string): Formula {
   return { names: [...reader.names], evaluate: node };
 }
 
-/** Whether a grader of this name can stand in a formula. */
+/** Whether a formula can use a grader of this name. */
 export function canBeNamed(name: string): boolean {
   return NAME.test(name) && !FUNCTIONS.includes(name);
 }

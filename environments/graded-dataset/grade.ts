@@ -1,9 +1,10 @@
 /**
- * What each grader computes of one rollout.
+ * Computes the graders' scores of one rollout.
  *
- * Invariants. The sample is what the model said without its thoughts, as OpenAI's graders get it. A score that cannot be computed is an error, never 0. A grader is computed once a rollout and pass: its
- * metrics read what its score found. In a `multi` one judges are asked first, all at once, and scorers of one's own last:
- * a pass that still owes a verdict runs again, and need not have called anybody.
+ * Invariants. The sample is the model's reply without its thoughts, as OpenAI's graders get it. A score that cannot be
+ * computed is an error, never 0. A grader is computed once per rollout and pass: its metrics read the result of its
+ * score. In a `multi` grader judges are asked first, all together, and external scorers last: a pass with a missing
+ * judgement runs again, and calls no external scorer before that.
  */
 import {
   type Json,
@@ -28,7 +29,7 @@ export type Grade = (args: Args) => Promise<number>;
 
 export interface Grades {
   readonly whole: Grade;
-  /** Of a `multi` grader, by name. */
+  /** The parts of a `multi` grader, by name. */
   readonly parts: ReadonlyMap<string, Grade>;
 }
 
@@ -58,7 +59,7 @@ async function valuesOf(
     const begun: (readonly [name: string, score: Promise<number> | undefined])[] = [];
     for (const { name } of wave) {
       const score = grades.get(name)?.(args);
-      // One that fails beside others is thrown below, once all have begun.
+      // A rejection is thrown below, once all parts have started.
       score?.catch(() => undefined);
       begun.push([name, score]);
       await pauseWork(args);
@@ -110,7 +111,7 @@ async function gradeSimilarity(
   return blankSimilarity(...texts) ?? (await args.judge(texts, { judge: EMBEDDING_JUDGE, cosine: true }));
 }
 
-/** Pairs of characters for each step, where one text is looked for in another. */
+/** Pairs of characters per step, for a search of one text in another. */
 const PAIRS = 12_500;
 
 function checkString(
@@ -133,7 +134,7 @@ function checkString(
   }
 }
 
-/** OpenAI spells the limit of tokens in two ways; what is null is left out. */
+/** OpenAI has two names for the token limit; null fields are left out. */
 function samplingOf({ sampling_params }: JudgedPart) {
   const { max_completions_tokens, ...others } = sampling_params ?? {};
   const given = { max_completion_tokens: max_completions_tokens, ...others };
@@ -142,14 +143,14 @@ function samplingOf({ sampling_params }: JudgedPart) {
 
 const samples = new WeakMap<object, Sample>();
 
-/** Made once for each pass over a rollout: it may be megabytes. */
+/** Made once per pass over a rollout, because it may have megabytes. */
 function sampleOf(args: Args): Sample {
   const sample = samples.get(args.state) ?? makeSample(args);
   samples.set(args.state, sample);
   return sample;
 }
 
-/** Steps for each character that is read as JSON, measured: lists of numbers past 2^53 take the most. */
+/** Steps per character that is parsed as JSON, measured: lists of numbers past 2^53 are the slowest. */
 const STEPS_OF_JSON = 8;
 
 function makeSample(args: Args): Sample {
@@ -187,7 +188,7 @@ function jsonOf(text: string): Json {
   }
 }
 
-/** The state is made anew for each pass over a rollout, and shared by all functions of it. */
+/** The state is made again for each pass over a rollout, and all functions of the pass share it. */
 function once(grade: Grade): Grade {
   const known = new WeakMap<object, Promise<number>>();
   return (args) => {

@@ -1,8 +1,8 @@
 /**
- * Graders as data: OpenAI's, in their very shapes, and three of ours (`scorer`, `http`, a `weight` on any).
+ * Graders as data: OpenAI's in their original form, and three additions (`scorer`, `http`, and `weight` for any).
  *
- * Invariants. What cannot be computed here is refused by name, never skipped. Names are unique. A field that OpenAI sends
- * back as null counts as left out.
+ * Invariants. A grader that cannot be computed here is refused by name, never skipped. Names are unique. A field that
+ * OpenAI returns as null counts as absent.
  * Source: https://developers.openai.com/api/docs/api-reference/graders.
  */
 import { type Need, RolloutError, SCORER_NAMES, scorers } from "rollcall";
@@ -25,11 +25,11 @@ export const METRICS = [
   "rouge_l",
 ] as const;
 const MOST_GRADERS = 32;
-/** Those of `multi` graders included: so many are computed of every rollout. */
+/** Maximal number of graders, including the parts of `multi` graders: all are computed for every rollout. */
 const MOST_PARTS = 64;
-/** What the environment counts by itself. */
+/** Metrics that the environment adds itself. */
 const PLATFORM_METRICS = ["num_turns"];
-/** The run's judge that is asked for a `cosine`: an embedding model, which OpenAI's grader has no field for. */
+/** The run's judge for a `cosine`: an embedding model, for which OpenAI's grader has no field. */
 export const EMBEDDING_JUDGE = "embedding";
 
 const NAMED = {
@@ -124,7 +124,7 @@ export const Scorer = z
     context.addIssue({ code: "custom", path: ["reference"], message: unusable });
   });
 
-/** Why a reference that is the same for every row gives no score to any. */
+/** Why a constant reference gives no score to any row. */
 function unusableReference(
   scorer: (typeof SCORER_NAMES)[number],
   reference: string,
@@ -175,7 +175,7 @@ export const Multi = z
   .strictObject({
     type: z.literal("multi"),
     ...NAMED,
-    // A map by name, a list, or one grader: all three are found in the wild.
+    // A map by name, a list, or a single grader: all three are in use.
     graders: z.preprocess(
       byName,
       z
@@ -222,7 +222,7 @@ function computed(grader: z.output<typeof Grader>): number {
   return grader.type === "multi" ? Object.keys(grader.graders).length : 1;
 }
 
-/** The score a grader gives, and the metrics beside it. */
+/** The name of the grader's score, and of its metrics. */
 function scoreNames(grader: z.output<typeof Grader>): string[] {
   if (grader.type === "python") return [];
   const { name } = grader;
@@ -231,13 +231,13 @@ function scoreNames(grader: z.output<typeof Grader>): string[] {
   return [name, ...[...parts, ...passes].map((metric) => `${name}.${metric}`)];
 }
 
-/** Null for a grader without one. */
+/** Null if the grader has none. */
 export function passThreshold(grader: z.output<typeof Grader>): number | null {
   const threshold = "pass_threshold" in grader ? grader.pass_threshold : null;
   return typeof threshold === "number" ? threshold : null;
 }
 
-/** The graders as they are computed: those that are not have been refused. */
+/** The graders that are computed: all others were refused. */
 export function computable(graders: z.output<typeof Graders>): Grader[] {
   return graders.filter((grader): grader is Grader => grader.type !== "python");
 }
@@ -247,7 +247,7 @@ export function partsOf(grader: Grader): GraderPart[] {
   return Object.values(grader.graders).filter((part): part is GraderPart => part.type !== "python");
 }
 
-/** What the graders need of the platform: the addresses they call, and the secrets that sign those calls. */
+/** The needs of the graders: the addresses they call, and the secrets that sign those calls. */
 export function needsOf(graders: readonly Grader[]): Need[] {
   const https = graders.flatMap(partsOf).filter((part) => part.type === "http");
   return [...new Set(https.flatMap(({ url, secret }): Need[] => [`fetch:${url}`, `secret:${secret}`]))];
@@ -255,20 +255,20 @@ export function needsOf(graders: readonly Grader[]): Need[] {
 
 export type JudgedPart = Extract<GraderPart, { type: "label_model" | "score_model" }>;
 
-/** The run's judge that a grader asks; null for one that asks none. */
+/** The run's judge that a grader asks; null if it asks none. */
 export function judgeOf(part: GraderPart): string | null {
   if (part.type === "label_model" || part.type === "score_model") return part.model;
   if (part.type !== "text_similarity") return null;
   return part.evaluation_metric === "cosine" ? EMBEDDING_JUDGE : null;
 }
 
-/** Judges a run must name: the models of its graders, and one for embeddings. */
+/** Judges that a run must configure: the models of its graders, and one for embeddings. */
 export function judgesOf(graders: readonly Grader[]): string[] {
   const asked = graders.flatMap(partsOf).map(judgeOf);
   return [...new Set(asked.filter((judge) => judge !== null))];
 }
 
-/** The key is the name: it is what the formula calls a grader. */
+/** The key becomes the name: formulas use it for the grader. */
 function byName(graders: unknown): unknown {
   if (graders === null || typeof graders !== "object") return graders;
   const single = "type" in graders && typeof graders.type === "string";

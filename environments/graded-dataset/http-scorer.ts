@@ -1,8 +1,8 @@
 /**
- * A scorer of one's own, behind an address: it is POSTed what is to be scored and answers `{"score": number}`.
+ * An external scorer at an address: it gets a POST with the rollout and answers `{"score": number}`.
  *
- * Invariants. Every request is signed, and one that is sent again has the same id. Anything but a 2xx reply with a finite
- * score is no score: silence, a redirect, garbage, a reply that is too long. Nothing here tries again.
+ * Invariants. Every request is signed, and a repeated one has the same id. Only a 2xx reply with a finite score is a
+ * score: a timeout, a redirect, an invalid or too long reply gives none. Nothing here retries.
  */
 import { EnvError, InfraError, parseDigits, type RewardArgs } from "rollcall";
 import * as z from "zod";
@@ -12,7 +12,7 @@ import type { Names } from "./template.ts";
 type HttpGrader = Extract<GraderPart, { type: "http" }>;
 
 const LONGEST_REPLY = 65_536;
-/** Statuses under which the same request may well be answered later. */
+/** Statuses after which the same request may succeed later. */
 const PASSING = [408, 425, 429];
 
 const Reply = z.looseObject({
@@ -38,7 +38,7 @@ export async function httpScore(
   return scoreIn(await reply.text(), reply.status);
 }
 
-/** One rollout and one grader, one id: a receiver that has seen it may answer as before. No "." is allowed in it. */
+/** One id per rollout and grader: a receiver may repeat its answer to a known id. No "." is allowed in it. */
 function requestId(rolloutId: string, name: string): string {
   return `${rolloutId}_${encodeURIComponent(name).replaceAll(".", "%2E")}`;
 }

@@ -1,4 +1,4 @@
-/** Messages whose texts are templates, as OpenAI Evals writes them: content is a text, a block, or a list of blocks. */
+/** Messages whose texts are templates, in the form of OpenAI Evals: content is a text, a block, or a list of blocks. */
 import type { ContentPart, Message, Messages } from "rollcall";
 import * as z from "zod";
 import { ItemTemplate, MOST_CHARACTERS, type Names, type Path, pathsIn, render, Template } from "./template.ts";
@@ -22,7 +22,7 @@ export interface MessageTemplate {
 
 /** Messages of a prompt: they may name the item. */
 export const ItemMessages = messagesOf(ItemTemplate);
-/** Messages to a judge: they may name the sample too. */
+/** Messages to a judge: they may also name the sample. */
 export const JudgeMessages = messagesOf(Template);
 
 function messagesOf(Text: z.ZodType<string>): z.ZodType<MessageTemplate[]> {
@@ -47,7 +47,7 @@ function contentOf(Text: z.ZodType<string>): z.ZodType<Content> {
       input_audio: z.strictObject({ data: Text, format: z.string() }),
     }),
   ]);
-  // A union of the three forms would only say that none of them fits.
+  // The error of a union would only be that none of the three forms fits.
   return z.custom<Content>().superRefine((content, context) => {
     const schema = typeof content === "string" ? Text : Array.isArray(content) ? z.array(Block) : Block;
     for (const { path, message } of schema.safeParse(content).error?.issues ?? []) {
@@ -56,7 +56,7 @@ function contentOf(Text: z.ZodType<string>): z.ZodType<Content> {
   });
 }
 
-/** What the templates name of the item. */
+/** The paths in the item that the templates name. */
 export function pathsOf(messages: readonly MessageTemplate[]): Path[] {
   return messages.flatMap(({ content }) => blocksOf(content).flatMap((block) => pathsIn(textIn(block))));
 }

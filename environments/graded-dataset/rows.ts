@@ -1,4 +1,4 @@
-/** The rows a run brings: any object, or OpenAI's form of it, `{"item": …}`. */
+/** The rows of a run: any object, or OpenAI's form of it, `{"item": …}`. */
 import type { JsonObject } from "rollcall";
 import * as z from "zod";
 import { memberAt, type Path } from "./template.ts";
@@ -7,7 +7,7 @@ const Row = z.record(z.string(), z.json());
 
 /**
  * `named`: members of the item that the run's templates name; a row without one is refused before anything is sampled.
- * `prompt`: where in the item its prompt stands, if not under that name.
+ * `prompt`: the path of the prompt in the item, if it is not under that name.
  */
 export function rowSchema(named: readonly Path[], prompt: Path | null): z.ZodType<JsonObject, JsonObject> {
   return Row.superRefine((row, context) => {

@@ -1,8 +1,8 @@
-/** How alike two texts are, by the metrics of OpenAI's `text_similarity`: 0 is not at all, 1 is the same. */
+/** The similarity of two texts, by the metrics of OpenAI's `text_similarity`, from 0 to 1 (equal). */
 import { commonSubsequence, scorers } from "rollcall";
 import type { METRICS } from "./graders.ts";
 
-/** Those that are computed of the texts alone. */
+/** The metrics that are computed from the texts alone. */
 type Metric = Exclude<(typeof METRICS)[number], "cosine">;
 type Args = Parameters<typeof commonSubsequence>[2];
 
@@ -11,7 +11,7 @@ const MOST_CHARACTERS = 20_000;
 
 const ROUGE_N = /^rouge_([1-5])$/;
 
-/** `args`: of the scoring function, whose unit the work counts for. */
+/** `args`: those of the scoring function, whose scoring group is charged for the work. */
 export function similarity(metric: Metric, input: string, reference: string, args: Args = {}): number {
   const n = ROUGE_N.exec(metric)?.[1];
   if (n !== undefined) return scorers.rouge.score(input, reference, { n: Number(n) }, args);
@@ -22,7 +22,7 @@ export function similarity(metric: Metric, input: string, reference: string, arg
   return fuzzyMatch(input, reference, args);
 }
 
-/** Of texts that no model embeds: 1 where both are blank, 0 where one is; null where neither is. */
+/** For texts that cannot be embedded: 1 if both are blank, 0 if one is; null if neither is. */
 export function blankSimilarity(input: string, reference: string): number | null {
   const blank = [input, reference].filter((text) => text.trim() === "").length;
   return blank === 0 ? null : blank - 1;

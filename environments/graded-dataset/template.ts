@@ -1,27 +1,28 @@
 /**
- * `{{ item.question }}`: OpenAI's templates, which name members of the row (`item`) and of the model's reply (`sample`).
+ * `{{ item.question }}`: OpenAI's templates, which name members of the row (`item`) and of the model's reply
+ * (`sample`).
  *
- * Invariants. Filled in one pass: braces in what is filled in name nothing. Text goes in as it is, any other value as its
- * JSON, and what is not there as nothing. A name that could never be there is refused when the template is read. A slot may
- * name megabytes and a template hold thousands of slots: its size is counted while it is filled.
+ * Invariants. Filled in one pass: braces in inserted values are not slots. A text is inserted as it is, any other value
+ * as its JSON, and a missing one as nothing. A name that can never exist is refused when the template is parsed. A slot
+ * may name megabytes and a template may have thousands of slots, so the size is counted while it is filled.
  * Source: https://developers.openai.com/api/docs/guides/graders (templating).
  */
 import { EnvError, type Json } from "rollcall";
 import * as z from "zod";
 
-/** What templates may name. */
+/** The values that templates may name. */
 export interface Names {
   readonly item: Json;
   readonly sample?: Sample;
-  /** Counts work, where it is counted: throws beyond a budget. */
+  /** Counts work, if it is counted: throws beyond a budget. */
   readonly spend?: (steps: number) => void;
 }
 
-/** The model's reply, by the names OpenAI gives its parts. */
+/** The model's reply, with OpenAI's names of its parts. */
 export interface Sample {
   readonly [part: string]: Json;
   readonly output_text: string;
-  /** The text read as JSON; null when it is none. */
+  /** The text parsed as JSON; null if it is not JSON. */
   readonly output_json: Json;
   /** The tool calls, as chat completions list them. */
   readonly output_tools: Json;
@@ -30,22 +31,22 @@ export interface Sample {
 
 const SAMPLE_PARTS = ["output_text", "output_json", "output_tools", "choices"];
 const SLOT = /\{\{([^{}]*)\}\}/g;
-/** A slot begun and never closed. */
+/** A slot without an end. */
 const UNCLOSED = /\{\{\s*(?:item|sample)\b/;
 const PATH = /^(item|sample)((?:\.[\w$-]+|\[\d+\])*)$/;
 const STEP = /\.([\w$-]+)|\[(\d+)\]/g;
 
-/** Characters of a slot for each step: some 12 ns to write one as JSON. */
+/** Characters of a slot per step: about 12 ns to write one as JSON. */
 const CHARACTERS = 4;
 
-/** Of what one template, or all messages of one prompt together, come to. */
+/** Maximal length of one filled template, or of all messages of one prompt together. */
 export const MOST_CHARACTERS = 4 * 1024 * 1024;
 
 export type Path = readonly string[];
 
-/** Text with slots, which may name both. */
+/** A text with slots that may name both. */
 export const Template = templateOf(["item", "sample"]);
-/** Text with slots, of a prompt: there is no reply yet. */
+/** A text with slots for a prompt: there is no reply yet. */
 export const ItemTemplate = templateOf(["item"]);
 
 function templateOf(roots: readonly string[]) {
@@ -69,20 +70,20 @@ function refusalOf(inside: string, roots: readonly string[]): string | null {
   return `{{${name}}}: of a sample there are ${SAMPLE_PARTS.join(", ")}`;
 }
 
-/** The members a path names, its root first; null for what is no path. */
+/** The members of a path, its root first; null if the text is not a path. */
 export function pathOf(inside: string): Path | null {
   const [, root, steps] = PATH.exec(inside.trim()) ?? [];
   if (root === undefined || steps === undefined) return null;
   return [root, ...[...steps.matchAll(STEP)].map(([, name, index]) => name ?? index ?? "")];
 }
 
-/** The paths a template names. */
+/** The paths in a template. */
 export function pathsIn(template: string): Path[] {
   const slots = [...template.matchAll(SLOT)].map(([, inside = ""]) => pathOf(inside));
   return slots.filter((path) => path !== null);
 }
 
-/** Throws `EnvError` where it comes to more than `most` characters. */
+/** Throws `EnvError` if the result has more than `most` characters. */
 export function render(template: string, names: Names, most: number = MOST_CHARACTERS): string {
   let length = template.length;
   return template.replace(SLOT, (_slot, inside: string) => {
@@ -97,7 +98,7 @@ export function render(template: string, names: Names, most: number = MOST_CHARA
   });
 }
 
-/** Undefined where there is nothing. */
+/** Undefined if there is no such member. */
 export function memberAt(root: Json | undefined, path: Path): Json | undefined {
   let at = root;
   for (const step of path) {

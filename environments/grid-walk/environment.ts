@@ -1,4 +1,4 @@
-/** Walk over a grid to a goal, a step a call. Where the walker stands is in the rollout's state; walls stop it. */
+/** Walk over a grid to a goal, one step per call. The walker's place is in the rollout's state; walls stop it. */
 import { dataset, defineEnvironment, inject, type LiveState, type Messages, StatefulToolEnv, tool } from "rollcall";
 import * as z from "zod";
 
@@ -8,7 +8,7 @@ type Point = z.infer<typeof Point>;
 const Task = z.object({ question: z.string(), size: z.int(), start: Point, goal: Point });
 type Task = z.infer<typeof Task>;
 
-/** The walker's place. A type, not an interface: only that is known to be plain JSON. */
+/** The walker's place. A type, not an interface: only types are assignable to plain JSON. */
 type Walk = { x: number; y: number; moves: number };
 
 const STEPS = {
@@ -25,7 +25,7 @@ const move = tool({
   hidden: { walk: inject<LiveState<Task, Walk>>() },
   run: ({ direction, walk }) => {
     const { goal, size } = walk.task;
-    // Calls after the one that arrived, in the same turn, lead nowhere.
+    // Calls in the same turn after the arrival change nothing.
     if (distance(walk, goal) > 0) {
       walk.x = within(size, walk.x + STEPS[direction].x);
       walk.y = within(size, walk.y + STEPS[direction].y);
@@ -35,7 +35,7 @@ const move = tool({
   },
 });
 
-/** Ends the rollout with the reply to the last step: there is nothing left to say. */
+/** Ends the rollout with the reply to the last step: no reply of the model is needed. */
 class GridWalkEnv extends StatefulToolEnv<Task, Walk> {
   override async envResponse(messages: Messages, state: LiveState<Task, Walk>): Promise<Messages> {
     const replies = await super.envResponse(messages, state);
@@ -68,7 +68,7 @@ export const loadEnvironment = defineEnvironment({
     }),
 });
 
-/** The shortest way, for `rollcall env validate`: first across, then up or down. */
+/** The shortest path, for `rollcall env validate`: first horizontally, then vertically. */
 export function goldPolicy(row: unknown) {
   const { start, goal } = Task.parse(row);
   const [across, up] = [goal.x - start.x, goal.y - start.y];
@@ -78,7 +78,7 @@ export function goldPolicy(row: unknown) {
   ].map((direction) => ({ tool_calls: [{ name: "move", arguments: { direction } }] }));
 }
 
-/** Start and goal at least two steps apart, and at most `reach` as far as the grid allows. */
+/** Start and goal, at least two steps apart, and at most `reach`, as far as the grid allows. */
 function walkFor(size: number, reach: number, random: () => number): Task {
   const upTo = (least: number, most: number) => least + Math.floor(random() * (most - least + 1));
   const span = size - 1;
@@ -93,14 +93,14 @@ function walkFor(size: number, reach: number, random: () => number): Task {
     goal: { x: goalX, y: goalY },
   };
 
-  /** Two coordinates that far apart, in either order. */
+  /** Two coordinates with this distance, in either order. */
   function ends(apart: number): [number, number] {
     const low = upTo(1, size - apart);
     return random() < 0.5 ? [low, low + apart] : [low + apart, low];
   }
 }
 
-/** The share of the way that is done; 0 when the walker is no nearer than it began. */
+/** The fraction of the way that is done; 0 if the walker is no nearer than at the start. */
 function progress(walk: Readonly<Point>, { start, goal }: Task): number {
   return Math.max(0, 1 - distance(walk, goal) / distance(start, goal));
 }

@@ -1,4 +1,4 @@
-/** GSM8K: grade-school word problems, one answer each, checked by the final number alone. */
+/** GSM8K: grade-school word problems with one answer each, checked by the final number alone. */
 import { dataset, defineEnvironment, Parser, SingleTurnEnv, textOf, withoutThoughts } from "rollcall";
 import * as z from "zod";
 import { extractAnswer, goldAnswer } from "./answer.ts";

@@ -1,4 +1,4 @@
-/** Find a secret number by asking: every rollout draws its own, which only the tool gets to see. */
+/** Find a secret number with guesses: every rollout draws its own, which only the tool sees. */
 import {
   dataset,
   defineEnvironment,
@@ -13,10 +13,10 @@ import * as z from "zod";
 
 const Task = z.object({ question: z.string(), max: z.int().min(2) });
 
-/** The part of the rollout's state that is the game. A type, not an interface: only that is known to be plain JSON. */
+/** The game in the rollout's state. A type, not an interface: only types are assignable to plain JSON. */
 type Game = {
   secret: number;
-  /** The range that is left, both ends included. */
+  /** The remaining range, including both ends. */
   low: number;
   high: number;
   guesses: number;
@@ -40,7 +40,7 @@ const guess = tool({
   },
 });
 
-/** Ends the rollout with the reply to the right guess: a call to have the model say thanks would be money for nothing. */
+/** Ends the rollout with the reply to the right guess: another call would only cost money. */
 class GuessNumberEnv extends StatefulToolEnv<z.infer<typeof Task>, Game> {
   override async envResponse(messages: Messages, state: LiveState<z.infer<typeof Task>, Game>): Promise<Messages> {
     const replies = await super.envResponse(messages, state);
@@ -81,7 +81,7 @@ export const loadEnvironment = defineEnvironment({
     }),
 });
 
-/** Halves the range that the tool says is left, for `rollcall env validate`. */
+/** Halves the range that the tool returns, for `rollcall env validate`. */
 export function goldPolicy(row: unknown) {
   const { max } = Task.parse(row);
   return ({ messages }: { readonly messages: Messages }) => {
@@ -91,7 +91,7 @@ export function goldPolicy(row: unknown) {
   };
 }
 
-/** The share of the information that was gained: 0 with the whole range left, 1 when one number is left or found. */
+/** The fraction of the information gained: 0 with the whole range left, 1 if one number is left or found. */
 function narrowed({ found, low, high }: Readonly<Game>, max: number): number {
   return found ? 1 : 1 - Math.log2(high - low + 1) / Math.log2(max);
 }

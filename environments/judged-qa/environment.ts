@@ -1,4 +1,4 @@
-/** Questions whose answers can be put in many words: a judge says whether a reply means what the reference answer means. */
+/** Questions whose answers can have many wordings: a judge decides whether a reply means the same as the reference. */
 import { dataset, defineEnvironment, JudgeRubric, SingleTurnEnv, textOf } from "rollcall";
 import * as z from "zod";
 

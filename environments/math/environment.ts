@@ -1,10 +1,10 @@
-/** Competition mathematics: one question, one reply, its answer compared with the row's as mathematics. */
+/** Competition mathematics: one question, one reply, whose answer is compared with the row's as mathematics. */
 import { dataset, defineEnvironment, MathRubric, SingleTurnEnv, textOf } from "rollcall";
 import * as z from "zod";
 
 const Column = z.string().min(1);
 
-/** A row of any columns, with `question` and `answer` taken from those that are named. */
+/** A row with any columns; `question` and `answer` are read from the named ones. */
 function rows(question: string, answer: string) {
   const columns = { [question]: z.string().min(1), [answer]: z.union([z.string(), z.number()]) };
   return z.looseObject(columns).transform((row) => ({

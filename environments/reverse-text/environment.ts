@@ -1,4 +1,4 @@
-/** Write a word backwards. The words are made of random letters, so that none can be remembered. */
+/** Write a word backwards. The words are random letters, so that none can be remembered. */
 import { dataset, defineEnvironment, Parser, SingleTurnEnv, withoutThoughts } from "rollcall";
 import * as z from "zod";
 
@@ -35,14 +35,14 @@ export const loadEnvironment = defineEnvironment({
 });
 
 /**
- * How much of two texts agrees: twice the length of their longest common subsequence over the sum of their lengths. 1
- * when they are equal, 0 when no letter of one is in the other.
+ * The similarity of two texts: twice the length of their longest common subsequence over the sum of their lengths. 1 if
+ * they are equal, 0 if they have no letter in common.
  */
 function likeness(a: string, b: string): number {
   return a === b ? 1 : (2 * commonSubsequence(a, b)) / (a.length + b.length);
 }
 
-/** Time grows with the product of the lengths; the second, the answer, has at most 40 letters. */
+/** Time is proportional to the product of the lengths; the second text, the answer, has at most 40 letters. */
 function commonSubsequence(a: string, b: string): number {
   let above = new Array<number>(b.length + 1).fill(0);
   for (const letter of a) {

@@ -1,4 +1,4 @@
-/** Do something to a database: each rollout has one of its own, and is scored by what is in it at the end. */
+/** Change a database: each rollout has its own, and is scored by its content at the end. */
 import {
   dataset,
   defineEnvironment,
@@ -17,12 +17,12 @@ import { shopTask } from "./shop.ts";
 
 const Task = z.object({
   question: z.string(),
-  /** What `check_sql` gives at the end, as JSON. */
+  /** The result of `check_sql` at the end, as JSON. */
   answer: z.string(),
   seed_sql: z.string(),
-  /** Only reads: it is asked before the model plays, too. */
+  /** It only reads: it is also run before the model plays. */
   check_sql: z.string(),
-  /** Statements that solve it, for whoever validates the environment. */
+  /** Statements that solve the task, for validating the environment. */
   gold_sql: z.array(z.string()).readonly().default([]),
 });
 
@@ -90,8 +90,8 @@ export function goldPolicy(row: unknown) {
 }
 
 /**
- * A row that asks for too much is the row's fault: its rollout fails, by the field's name. So the check is asked of the
- * database that the row makes; if it is too much only later, that is what the model made of it.
+ * If a row needs too much work, its rollout fails with the field's name. So the check is run on the row's own database
+ * first; if it is too much work only later, the model caused that.
  */
 async function seed(db: Sql, { seed_sql, check_sql }: z.output<typeof Task>): Promise<void> {
   try {
@@ -103,7 +103,7 @@ async function seed(db: Sql, { seed_sql, check_sql }: z.output<typeof Task>): Pr
     await db.exec(check_sql);
   } catch (thrown) {
     if (thrown instanceof SqlWorkError) throw named("check_sql", thrown);
-    // What it reads may be for the model to make.
+    // The check may read tables that the model has to create.
     if (!(thrown instanceof EnvError)) throw thrown;
   }
 }
@@ -113,7 +113,7 @@ function named(field: string, thrown: unknown): unknown {
   return new EnvError(`${field}: ${thrown.message}`, { cause: thrown });
 }
 
-/** A model may leave nothing that the check could read: that is a wrong state, and no failure. */
+/** The model may leave a database that the check cannot read: that is a wrong state, and not a failure. */
 async function finalValue(db: Sql, checkSql: string): Promise<string> {
   try {
     return JSON.stringify(await db.exec(checkSql));

@@ -1,15 +1,15 @@
 /**
- * Generated tasks: a small shop, something to be done to it, and the state it must be in afterwards.
+ * Generated tasks: a small shop, a change to be made, and the state after it.
  *
- * Invariants. `check_sql` reads every row there is, so a change nobody asked for is as wrong as one that is missing. `answer`
- * is what it gives when the task was done, as `JSON.stringify` writes it.
+ * Invariants. `check_sql` reads every row, so an unwanted change is as wrong as a missing one. `answer` is its result
+ * after the task was done, as `JSON.stringify` writes it.
  */
 export interface SqlTask {
   readonly question: string;
   readonly answer: string;
   readonly seed_sql: string;
   readonly check_sql: string;
-  /** Statements that do it. */
+  /** Statements that solve the task. */
   readonly gold_sql: readonly string[];
 }
 
@@ -21,7 +21,7 @@ interface Customer {
 interface Order {
   readonly id: number;
   readonly customer_id: number;
-  /** Whole cents. */
+  /** In whole cents. */
   readonly cents: number;
   readonly status: string;
 }
@@ -46,7 +46,7 @@ export function shopTask(random: Random): SqlTask {
   const shop = drawShop(random);
   const { wish, gold, after } = pick(random, WISHES)(shop, random);
   const answer = JSON.stringify(rowsOf(after));
-  // A wish that is fulfilled from the start is none.
+  // A task that is fulfilled from the start is drawn again.
   if (answer === JSON.stringify(rowsOf(shop))) return shopTask(random);
   return {
     question: `You have a SQLite database of a shop. ${SCHEMA}\nAmounts are in cents. ${wish} Change nothing else. Say "done" when it is so.`,
@@ -147,7 +147,7 @@ insert into customers values ${people.join(", ")};
 insert into orders values ${sold.join(", ")}`;
 }
 
-/** As `check_sql` gives them. */
+/** The rows as `check_sql` returns them. */
 function rowsOf({ customers, orders }: Shop) {
   return [
     ...customers.map(({ id, name, city }) => ({ kind: "customer", id, a: name, b: city, c: null })),

@@ -1,4 +1,4 @@
-/** Wordle: find a word of five letters in six guesses, each answered by which letters were right. */
+/** Wordle: find a word of five letters in six guesses; the reply to each guess marks which letters were right. */
 import { dataset, defineEnvironment, type LiveState, type Messages, MultiTurnEnv, XMLParser } from "rollcall";
 import * as z from "zod";
 import { feedbackOn, lettersIn } from "./feedback.ts";
@@ -6,11 +6,11 @@ import { WORDS } from "./words.ts";
 
 const Task = z.object({ question: z.string(), answer: z.string().regex(/^[a-z]{5}$/) });
 
-/** The part of the rollout's state that is the game. A type, not an interface: only that is known to be plain JSON. */
+/** The game in the rollout's state. A type, not an interface: only types are assignable to plain JSON. */
 type Game = {
-  /** Replies with a word in them. */
+  /** Number of replies with a word. */
   guesses: number;
-  /** To the last of those. */
+  /** The feedback to the last guess. */
   feedback: string;
   solved: boolean;
 };
@@ -48,12 +48,12 @@ export const loadEnvironment = defineEnvironment({
     }),
 });
 
-/** For `rollcall env validate`: somebody who knows the word. */
+/** For `rollcall env validate`: a policy that has the word. */
 export function goldPolicy(row: unknown) {
   return [parser.format({ guess: Task.parse(row).answer })];
 }
 
-/** A reply without a word of five letters costs a guess too. The last one ends the game without another call. */
+/** A reply without a word of five letters also uses up a guess. The last guess ends the game without another call. */
 function reply(messages: Messages, state: LiveState<z.infer<typeof Task>, Game>, limit: number): string {
   const word = wordIn(messages);
   if (word !== null) {
