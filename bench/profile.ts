@@ -12,7 +12,7 @@ import { Log, LogLevel, Miniflare } from "miniflare";
 import { bundleWorker } from "../src/local/bundle.ts";
 import { migrate, seedAccount } from "../src/local/migrate.ts";
 import { miniflareOptions } from "../src/local/miniflare.ts";
-import { liveObjectCeiling, openFileLimit } from "../src/local/open-files.ts";
+import { liveObjectQuota, openFileLimit } from "../src/local/open-files.ts";
 import { bundlePage } from "../src/local/page-bundle.ts";
 import { freePort } from "../src/local/ports.ts";
 import { apiKeyOf, localAccount, makeThrowAwayDirectory, NO_DEATHS, secretOf } from "../src/local/state-directory.ts";
@@ -42,7 +42,7 @@ const runtime = await miniflareOptions({
   lastEnd: async () => NO_DEATHS,
   bindings: {
     ALLOW_PRIVATE_ENDPOINTS: "true",
-    LIVE_OBJECT_CEILING: liveObjectCeiling(openFileLimit()),
+    LIVE_OBJECT_CEILING: liveObjectQuota(openFileLimit()),
     ROLLCALL_SECRET: secretOf(directory),
   },
   log: new Log(LogLevel.ERROR),

@@ -3,7 +3,7 @@
  * (`Hosts`, as the run decides it) and when the alarm of each object hands over (as in src/kernel/rollout/object.ts).
  * An object is billed for the time in which any of its rollouts is in progress.
  */
-import { Hosts } from "../src/kernel/run/hosts.ts";
+import { Shards } from "../src/kernel/run/shards.ts";
 
 export interface Work {
   readonly rollouts: number;
@@ -160,7 +160,7 @@ export function shareObjects(work: Work): Shared {
 class SharingRun {
   readonly #work: Work;
   readonly #agenda = new Agenda();
-  readonly #hosts = new Hosts();
+  readonly #shards = new Shards();
   readonly #objects = new Map<number, PlayingObject>();
   readonly #dispatches: number[] = [];
   readonly #ends: { at: number; count: number }[] = [];
@@ -207,25 +207,25 @@ class SharingRun {
     this.#pending -= count;
     this.#running += count;
     this.#dispatches.push(count);
-    const rollouts = Array.from({ length: count }, () => this.#seated());
+    const rollouts = Array.from({ length: count }, () => this.#placed());
     for (const rollout of rollouts) this.#askIn(FIRST_ASK_S, rollout, 0);
     this.#agenda.in(QUEUE_S, () => this.#start(rollouts));
   }
 
-  #seated(): Playing {
-    const host = this.#hosts.take(() => this.#objects.size + 1);
-    if (!this.#objects.has(host)) {
+  #placed(): Playing {
+    const shard = this.#shards.take(() => this.#objects.size + 1);
+    if (!this.#objects.has(shard)) {
       const object = new PlayingObject(this.#agenda, this.#work, (rollout) => this.#hear(rollout));
-      this.#objects.set(host, object);
+      this.#objects.set(shard, object);
     }
-    return { host, left: this.#work.turns, startedAt: 0, inTurn: false, silentUntil: 0 };
+    return { host: shard, left: this.#work.turns, startedAt: 0, inTurn: false, silentUntil: 0 };
   }
 
   #start(rollouts: readonly Playing[]): void {
-    for (const [host, of] of Map.groupBy(rollouts, (rollout) => rollout.host)) {
+    for (const [shard, of] of Map.groupBy(rollouts, (rollout) => rollout.host)) {
       this.#starts += 1;
       for (const rollout of of) rollout.startedAt = this.#agenda.now;
-      this.#objects.get(host)?.start(of);
+      this.#objects.get(shard)?.start(of);
     }
   }
 
@@ -254,9 +254,9 @@ class SharingRun {
   #takeIn(): void {
     const ended = this.#gathered.splice(0);
     this.#running -= ended.length;
-    this.#reports += new Set(ended.map(({ host }) => host)).size;
+    this.#reports += new Set(ended.map(({ host: shard }) => shard)).size;
     this.#ends.push({ at: this.#agenda.now, count: ended.length });
-    for (const { host } of ended) this.#hosts.leave(host);
+    for (const { host: shard } of ended) this.#shards.leave(shard);
     this.#dispatch();
   }
 }

@@ -44,9 +44,9 @@ function installed({
   dependencies: _dependencies,
   ...manifest
 }: OwnPackage["manifest"]): object {
-  const doors = Object.entries(exports).map(([door, source]) => {
+  const entries = Object.entries(exports).map(([entry, source]) => {
     const compiled = source.replace(/\.ts$/, "");
-    return [door, { types: `${compiled}.d.ts`, default: `${compiled}.js` }];
+    return [entry, { types: `${compiled}.d.ts`, default: `${compiled}.js` }];
   });
-  return { ...manifest, exports: { ...Object.fromEntries(doors), "./package.json": "./package.json" } };
+  return { ...manifest, exports: { ...Object.fromEntries(entries), "./package.json": "./package.json" } };
 }

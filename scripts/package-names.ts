@@ -17,8 +17,8 @@ interface Alias {
 export function packageNames(root: string): Alias[] {
   return ["package.json", ...globSync("packages/*/package.json", { cwd: root })].flatMap((file) => {
     const { name, exports } = Manifest.parse(JSON.parse(readFileSync(join(root, file), "utf8")));
-    return Object.entries(exports).map(([door, source]) => ({
-      find: new RegExp(`^${name}${door.slice(1).replace("*", "(.+)")}$`),
+    return Object.entries(exports).map(([entry, source]) => ({
+      find: new RegExp(`^${name}${entry.slice(1).replace("*", "(.+)")}$`),
       replacement: join(root, dirname(file), source).replace("*", "$1"),
     }));
   });

@@ -97,15 +97,15 @@ function copySources(folder: string): void {
  */
 function published(packages: readonly OwnPackage[]): object {
   const { name, version, description, license, type, sideEffects, engines, bin, optionalDependencies } = manifest;
-  const doors = Object.entries(manifest.exports).map(([door, source]) => {
+  const entries = Object.entries(manifest.exports).map(([entry, source]) => {
     const compiled = source.replace("./src/", "./dist/src/").replace(/\.ts$/, "");
-    return [door, { types: `${compiled}.d.ts`, default: `${compiled}.js` }];
+    return [entry, { types: `${compiled}.d.ts`, default: `${compiled}.js` }];
   });
   const theirs = Object.assign({}, ...packages.map(({ manifest: { dependencies } }) => dependencies));
   const { [name]: _own, ...dependencies } = { ...theirs, ...manifest.dependencies };
   return {
     ...{ name, version, description, license, type, sideEffects, engines, bin },
-    exports: { ...Object.fromEntries(doors), "./package.json": "./package.json" },
+    exports: { ...Object.fromEntries(entries), "./package.json": "./package.json" },
     files: [...COPIED, "dist"],
     // wrangler.toml runs this script before each upload; in the published package the page is already built.
     scripts: { "build:page": "node -e 0" },

@@ -2,7 +2,7 @@
  * The limit of requests a minute, as a token bucket that fills evenly. Pure. Isolates ask for blocks of requests, not
  * for each request. After a pause, a whole minute's requests may come at once.
  */
-import type { RequestsAsk, RequestsGrant } from "./rpc.ts";
+import type { RequestsAsk, RequestsLease } from "./rpc.ts";
 
 const MINUTE = 60_000;
 
@@ -11,7 +11,7 @@ export class RequestBudget {
   #at = 0;
 
   /** `now`: epoch milliseconds. */
-  take({ limit, want, unused }: RequestsAsk, now: number): RequestsGrant {
+  take({ limit, want, unused }: RequestsAsk, now: number): RequestsLease {
     const filled = this.#tokens === null ? limit : this.#tokens + (Math.max(0, now - this.#at) * limit) / MINUTE;
     const tokens = Math.min(limit, filled + unused);
     const granted = Math.max(0, Math.min(want, Math.floor(tokens)));

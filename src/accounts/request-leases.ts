@@ -7,7 +7,7 @@
  * refusal nobody asks until something may be granted again.
  */
 import { LruCache } from "../kernel/kit/caches.ts";
-import type { RequestsAsk, RequestsGrant } from "./rpc.ts";
+import type { RequestsAsk, RequestsLease } from "./rpc.ts";
 
 /** How long a block lasts. */
 export const BLOCK_MS = 5000;
@@ -39,7 +39,7 @@ interface Counter {
   used: number;
   refusedUntil: number;
   /** The reply to the last ask. */
-  grant: RequestsGrant | null;
+  lease: RequestsLease | null;
   /** When the asks in progress started. */
   asking: number[];
   /** Requests that wait for a grant. */
@@ -60,7 +60,7 @@ export class RequestLeases {
     name: string,
     limit: number,
     { now, pause }: Clock,
-    ask: (asked: RequestsAsk) => Promise<RequestsGrant>,
+    ask: (asked: RequestsAsk) => Promise<RequestsLease>,
   ): Promise<Taken> {
     const counter = this.#counter(name);
     const begun = now();
@@ -81,7 +81,7 @@ export class RequestLeases {
   #counter(name: string): Counter {
     const known = this.#counters.get(name);
     if (known !== undefined) return known;
-    const made = { left: 0, until: 0, used: 0, refusedUntil: 0, grant: null, asking: [], waiting: 0 };
+    const made = { left: 0, until: 0, used: 0, refusedUntil: 0, lease: null, asking: [], waiting: 0 };
     this.#counters.set(name, made);
     return made;
   }
@@ -89,22 +89,22 @@ export class RequestLeases {
 
 /** Allows or refuses with the known grant; null: the counter must be asked. */
 function take(counter: Counter, limit: number, now: number): Taken | null {
-  const { left, until, refusedUntil, grant } = counter;
-  if (grant === null) return null;
+  const { left, until, refusedUntil, lease } = counter;
+  if (lease === null) return null;
   if (left > 0 && now < until) {
     counter.left -= 1;
     counter.used += 1;
-    return { limit, remaining: counter.left + grant.remaining, resetMs: grant.resetMs, refusedMs: null };
+    return { limit, remaining: counter.left + lease.remaining, resetMs: lease.resetMs, refusedMs: null };
   }
   if (now >= refusedUntil) return null;
-  return { limit, remaining: 0, resetMs: grant.resetMs, refusedMs: refusedUntil - now };
+  return { limit, remaining: 0, resetMs: lease.resetMs, refusedMs: refusedUntil - now };
 }
 
 async function askMore(
   counter: Counter,
   limit: number,
   now: () => number,
-  ask: (asked: RequestsAsk) => Promise<RequestsGrant>,
+  ask: (asked: RequestsAsk) => Promise<RequestsLease>,
 ): Promise<void> {
   const since = now();
   const unused = counter.left;
@@ -114,12 +114,12 @@ async function askMore(
   counter.used = 0;
   counter.asking.push(since);
   try {
-    const grant = await ask({ limit, want, unused });
-    counter.grant = grant;
-    counter.left += grant.granted;
+    const lease = await ask({ limit, want, unused });
+    counter.lease = lease;
+    counter.left += lease.granted;
     counter.until = now() + BLOCK_MS;
-    if (grant.granted > 0) counter.refusedUntil = 0;
-    else counter.refusedUntil = now() + Math.min(BLOCK_MS, Math.max(LEAST_REFUSAL_MS, grant.retryMs));
+    if (lease.granted > 0) counter.refusedUntil = 0;
+    else counter.refusedUntil = now() + Math.min(BLOCK_MS, Math.max(LEAST_REFUSAL_MS, lease.retryMs));
   } finally {
     counter.asking = counter.asking.filter((other) => other !== since);
   }

@@ -5,14 +5,14 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Serves } from "../kernel/messages/rpc.ts";
 import { RequestBudget } from "./request-budget.ts";
-import type { RequestsAsk, RequestsGrant, RequestsRpc } from "./rpc.ts";
+import type { RequestsAsk, RequestsLease, RequestsRpc } from "./rpc.ts";
 
 export class RequestsObject extends DurableObject<Env> implements Serves<RequestsRpc> {
   /** The clock; tests replace it. */
   now: () => number = () => Date.now();
   readonly #budget = new RequestBudget();
 
-  take(asked: RequestsAsk): RequestsGrant {
+  take(asked: RequestsAsk): RequestsLease {
     return this.#budget.take(asked, this.now());
   }
 }

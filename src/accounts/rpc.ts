@@ -10,7 +10,7 @@ export interface RequestsAsk {
   readonly unused: number;
 }
 
-export interface RequestsGrant {
+export interface RequestsLease {
   readonly granted: number;
   /** What else could be granted now. */
   readonly remaining: number;
@@ -54,7 +54,7 @@ export interface AuditPage {
 
 /** Counts the requests of one key, or of an organisation. The rule is in request-budget.ts. */
 export interface RequestsRpc {
-  take(asked: RequestsAsk): Promise<RequestsGrant>;
+  take(asked: RequestsAsk): Promise<RequestsLease>;
 }
 
 /** Changes made in an organisation. */

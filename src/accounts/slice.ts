@@ -22,7 +22,7 @@ export const accounts: Slice = {
   ],
   hooks: {
     // The reconciliation of any project deletes ended sessions and codes of its organisation.
-    sweepProject: ({ DB }, { orgId }, now, limit) => dropSignIns(DB, orgId, now, limit),
+    expireProject: ({ DB }, { orgId }, now, limit) => dropSignIns(DB, orgId, now, limit),
     forgetOrganization: (env, orgId, subrequests) => subrequests.object(() => auditObject(env, orgId).forget()),
   },
   tables: {

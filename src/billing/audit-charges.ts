@@ -20,7 +20,7 @@ import { lostRun, openRun } from "../kernel/service/read-run.ts";
 import { chargeOf, type RolloutUse } from "./charge.ts";
 import { endOf } from "./charging.ts";
 import type { EntriesPage } from "./rpc.ts";
-import { booksObject } from "./rpc.ts";
+import { ledgerObject } from "./rpc.ts";
 
 const ROLLOUTS_A_SLICE = 250;
 const MOST_DIFFERENCES = 100;
@@ -76,11 +76,11 @@ async function compareAll(env: Env, spec: RunSpec, { read, settled }: Slice): Pr
 
 /** The journal entries of these rollouts, by rollout id. Read page by page from the ledger. */
 async function readPosted(env: Env, spec: RunSpec, ids: readonly string[]): Promise<Map<string, LedgerEntry>> {
-  const books = booksObject(env, spec.scope.orgId);
+  const ledger = ledgerObject(env, spec.scope.orgId);
   const posted = new Map<string, LedgerEntry>();
   for (let before: number | null = null; posted.size < ids.length; ) {
     const missing = ids.filter((id) => !posted.has(id));
-    const { entries, next }: EntriesPage = await books.entriesOf(spec.run_id, missing, before);
+    const { entries, next }: EntriesPage = await ledger.entriesOf(spec.run_id, missing, before);
     for (const entry of entries.filter(isOfRollout)) posted.set(entry.source_id, entry);
     if (next === null) break;
     before = next;

@@ -13,7 +13,7 @@ import { keyReused, type Result, refuse } from "../kernel/messages/refusal.ts";
 import { notFound } from "../kernel/service/read-run.ts";
 import { deleteBudget, findBudget, insertBudget, updateBudget } from "./queries/budgets.ts";
 import type { BudgetState } from "./rpc.ts";
-import { booksObject } from "./rpc.ts";
+import { ledgerObject } from "./rpc.ts";
 import type { BudgetRow } from "./tables.ts";
 import type { BudgetPatch, BudgetRequest, BudgetView } from "./wire.ts";
 
@@ -60,7 +60,7 @@ function tooMany(): Result<never> {
 /** Each budget with this month's spending, in the same order. */
 export async function showBudgets(env: Env, orgId: string, budgets: readonly BudgetRow[]): Promise<BudgetView[]> {
   if (budgets.length === 0) return [];
-  const states = await booksObject(env, orgId).budgets(orgId);
+  const states = await ledgerObject(env, orgId).budgets(orgId);
   return budgets.map((budget) => budgetViewOf(budget, states));
 }
 

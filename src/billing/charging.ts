@@ -45,7 +45,10 @@ export function pushMicros(prices: PinnedPrices): number {
 }
 
 /** The expected charge of each further rollout, in micro-dollars; 0 if the run is not charged. */
-export function estimateOf(spec: RunSpec, { books, finished }: Pick<RunHead, "books" | "finished">): number {
+export function estimateOf(
+  spec: RunSpec,
+  { books: accounting, finished }: Pick<RunHead, "books" | "finished">,
+): number {
   const prices = spec.money?.prices ?? null;
   if (prices === null) return 0;
   const first = firstEstimate(prices, {
@@ -53,7 +56,7 @@ export function estimateOf(spec: RunSpec, { books, finished }: Pick<RunHead, "bo
     judges: Object.keys(spec.judges ?? {}),
     max_tokens: spec.sampling.max_tokens ?? undefined,
   });
-  return nextEstimate(first, { charged: books.charged, ended: finished });
+  return nextEstimate(first, { charged: accounting.charged, ended: finished });
 }
 
 /** An ended rollout as an item for the ledger. A carried rollout ended long before, so its time is `now`. */

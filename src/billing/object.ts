@@ -5,87 +5,87 @@
  */
 import { AccountObject as Account, type AccountPart } from "../kernel/account/object.ts";
 import type { Serves } from "../kernel/messages/rpc.ts";
-import type { HoldGrant } from "../kernel/run/schema.ts";
-import { AccountBooks } from "./books/account-books.ts";
-import { allTaken, noneGranted } from "./books/books.ts";
+import type { GrantedReservation } from "../kernel/run/schema.ts";
+import { AccountLedger } from "./ledger/account-ledger.ts";
+import { allTaken, noneGranted } from "./ledger/ledger.ts";
 import type {
   BalanceState,
-  BooksRpc,
   BudgetState,
   EntriesPage,
   EntriesQuery,
-  HoldAsk,
   LedgerFindings,
+  LedgerRpc,
   MonthState,
   Posting,
   PostReply,
+  ReservationAsk,
   SettleOrder,
   SettleReply,
 } from "./rpc.ts";
 
-export class AccountObject extends Account implements Serves<BooksRpc> {
-  books: AccountBooks;
+export class AccountObject extends Account implements Serves<LedgerRpc> {
+  ledger: AccountLedger;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    this.books = new AccountBooks(ctx, env, () => this.now());
+    this.ledger = new AccountLedger(ctx, env, () => this.now());
   }
 
   protected override otherPart(): AccountPart {
-    return this.books;
+    return this.ledger;
   }
 
   protected override makeParts(): void {
     super.makeParts();
-    this.books = new AccountBooks(this.ctx, this.env, () => this.now());
+    this.ledger = new AccountLedger(this.ctx, this.env, () => this.now());
   }
 
   async settle(order: SettleOrder): Promise<SettleReply> {
     if (this.tombstone.stands) return allTaken(order, this.now());
-    const reply = await this.books.settle(order);
+    const reply = await this.ledger.settle(order);
     await this.arm();
     return reply;
   }
 
-  async hold(ask: HoldAsk): Promise<HoldGrant> {
+  async reserve(ask: ReservationAsk): Promise<GrantedReservation> {
     if (this.tombstone.stands) return noneGranted(this.now());
-    const grant = await this.books.hold(ask);
+    const grant = await this.ledger.reserve(ask);
     await this.arm();
     return grant;
   }
 
   async post(posting: Posting): Promise<PostReply> {
     if (this.tombstone.stands) return { posted: false, entry: null, balance_micros: 0, gone: true };
-    const reply = await this.books.post(posting);
+    const reply = await this.ledger.post(posting);
     await this.arm();
     return reply;
   }
 
   balance(orgId: string): Promise<BalanceState> {
-    return this.books.balance(orgId);
+    return this.ledger.balance(orgId);
   }
 
   entries(query: EntriesQuery): Promise<EntriesPage> {
-    return this.books.entries(query);
+    return this.ledger.entries(query);
   }
 
   entriesOf(runId: string, sourceIds: readonly string[], before: number | null = null): Promise<EntriesPage> {
-    return this.books.entriesOf(runId, sourceIds, before);
+    return this.ledger.entriesOf(runId, sourceIds, before);
   }
 
   month(_orgId: string, month: string): MonthState | null {
-    return this.books.month(month);
+    return this.ledger.month(month);
   }
 
   closedMonths(_orgId: string, before: string | null, limit: number): readonly MonthState[] {
-    return this.books.closedMonths(before, limit);
+    return this.ledger.closedMonths(before, limit);
   }
 
   budgets(orgId: string): Promise<readonly BudgetState[]> {
-    return this.books.budgets(orgId);
+    return this.ledger.budgets(orgId);
   }
 
   verify(_orgId: string): LedgerFindings {
-    return this.books.verify();
+    return this.ledger.verify();
   }
 }

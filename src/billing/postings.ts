@@ -12,7 +12,7 @@ import { type CreateOptions, isSameRequest, toRemember } from "../kernel/kit/ide
 import { sha256Hex } from "../kernel/kit/secrets.ts";
 import { keyReused, type Result, refuse } from "../kernel/messages/refusal.ts";
 import type { EntriesPage, Posting } from "./rpc.ts";
-import { booksObject } from "./rpc.ts";
+import { ledgerObject } from "./rpc.ts";
 import { PAID } from "./stripe-events.ts";
 import type { AdjustmentRequest, PostedEntry, TopUpRequest } from "./wire.ts";
 
@@ -96,7 +96,7 @@ function noOrganization(id: string): Result<never> {
 async function findEntry(env: Env, organization: string, source_id: string): Promise<LedgerEntry | null> {
   for (let before: number | null = null; ; ) {
     const of = { before, limit: 1, kind: null, run_id: null, source_id };
-    const { entries, next }: EntriesPage = await booksObject(env, organization).entries(of);
+    const { entries, next }: EntriesPage = await ledgerObject(env, organization).entries(of);
     const [entry] = entries;
     if (entry !== undefined || next === null) return entry ?? null;
     before = next;
@@ -104,7 +104,7 @@ async function findEntry(env: Env, organization: string, source_id: string): Pro
 }
 
 async function post(env: Env, posting: Posting, id: string): Promise<Posted> {
-  const { posted, entry, balance_micros, gone } = await booksObject(env, posting.orgId).post(posting);
+  const { posted, entry, balance_micros, gone } = await ledgerObject(env, posting.orgId).post(posting);
   if (gone) return noOrganization(posting.orgId);
   const value: PostedEntry = { object: "posted_entry", organization_id: posting.orgId, entry, balance_micros };
   return { ok: true, value: { value, id, replayed: !posted } };

@@ -4,7 +4,7 @@ import { type Caller, permits } from "../contract/identity.ts";
 import { accounts } from "../kernel/kit/account-hooks.ts";
 import { type Result, refuse, refuseOneProject } from "../kernel/messages/refusal.ts";
 import type { BalanceState, EntriesPage, EntriesQuery } from "./rpc.ts";
-import { booksObject } from "./rpc.ts";
+import { ledgerObject } from "./rpc.ts";
 import type { BalanceView, LedgerVerification } from "./wire.ts";
 
 /** `asked`: another organisation, for operators only; null: the caller's. */
@@ -12,14 +12,14 @@ export async function readBalance(env: Env, caller: Caller, asked: string | null
   const organization = await organizationOf(env, caller, asked);
   if (!organization.ok) return organization;
   const id = organization.value;
-  return { ok: true, value: balanceViewOf(id, await booksObject(env, id).balance(id)) };
+  return { ok: true, value: balanceViewOf(id, await ledgerObject(env, id).balance(id)) };
 }
 
 /** A page of entries of the caller's organisation, newest first. */
 export async function readLedger(env: Env, caller: Caller, query: EntriesQuery): Promise<Result<EntriesPage>> {
   const refused = refuseOneProject(caller);
   if (refused !== null) return refused;
-  return { ok: true, value: await booksObject(env, caller.orgId).entries(query) };
+  return { ok: true, value: await ledgerObject(env, caller.orgId).entries(query) };
 }
 
 /** Recomputes everything and compares it with the stored values. */
@@ -31,7 +31,7 @@ export async function verifyLedger(
   const organization = await organizationOf(env, caller, asked);
   if (!organization.ok) return organization;
   const id = organization.value;
-  const { differences, ...of } = await booksObject(env, id).verify(id);
+  const { differences, ...of } = await ledgerObject(env, id).verify(id);
   const ok = differences.length === 0 && of.balance_micros === of.recomputed_micros;
   const found = { ok, ...of, differences: [...differences] };
   return { ok: true, value: { object: "ledger_verification", organization_id: id, ...found } };

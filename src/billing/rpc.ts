@@ -6,7 +6,7 @@ import type { BillingMode, ChargeLines, EntryKind, LedgerEntry } from "../contra
 import type { RunKind } from "../contract/run.ts";
 import type { Scope } from "../contract/scope.ts";
 import type { AccountRpc } from "../kernel/messages/account-wire.ts";
-import type { HoldGrant } from "../kernel/run/schema.ts";
+import type { GrantedReservation } from "../kernel/run/schema.ts";
 
 /** Counts for hourly usage. Absent: 0. */
 export interface UseCounts {
@@ -61,7 +61,7 @@ export interface SettleOrder {
    */
   readonly items: Readonly<Partial<Record<Stream, readonly SettledItem[]>>>;
   /** The total to reserve from now on. Null: unchanged, minus the charges of the items. 0 releases everything. */
-  readonly hold: number | null;
+  readonly reservation: number | null;
   /**
    * The least useful amount. If less is available, nothing is reserved, and the run is notified once there is enough.
    */
@@ -71,10 +71,10 @@ export interface SettleOrder {
 export interface SettleReply {
   /** The last item of each stream that is in the ledger. */
   readonly settled: Readonly<Record<Stream, number>>;
-  readonly hold: HoldGrant | null;
+  readonly reservation: GrantedReservation | null;
 }
 
-export interface HoldAsk {
+export interface ReservationAsk {
   readonly run: RunFacts;
   readonly micros: number;
 }
@@ -170,11 +170,11 @@ export interface BudgetState {
 }
 
 /** The ledger part of an organisation's object. */
-export interface BooksRpc extends AccountRpc {
+export interface LedgerRpc extends AccountRpc {
   /** Takes a run's charged items and reserves money for its next rollouts. At most once a second per run. */
   settle(order: SettleOrder): Promise<SettleReply>;
   /** The first reservation, before a run starts: all or nothing. It expires unless the run settles. */
-  hold(ask: HoldAsk): Promise<HoldGrant>;
+  reserve(ask: ReservationAsk): Promise<GrantedReservation>;
   post(posting: Posting): Promise<PostReply>;
   balance(orgId: string): Promise<BalanceState>;
   /** At most `limit` entries. At most 300 archived files are read: a page may be empty without being the last. */
@@ -191,7 +191,7 @@ export interface BooksRpc extends AccountRpc {
   verify(orgId: string): Promise<LedgerFindings>;
 }
 
-export function booksObject(env: Env, orgId: string): BooksRpc {
+export function ledgerObject(env: Env, orgId: string): LedgerRpc {
   const stub: unknown = env.ACCOUNT.getByName(`org/${orgId}`);
-  return stub as BooksRpc;
+  return stub as LedgerRpc;
 }

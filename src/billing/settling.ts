@@ -19,8 +19,8 @@ import { pendingOf } from "../kernel/run/standing.ts";
 import type { RunStore } from "../kernel/run/store.ts";
 import { estimateOf, settledEnd, settledPush } from "./charging.ts";
 import {
-  type BooksRpc,
-  booksObject,
+  type LedgerRpc,
+  ledgerObject,
   type RunFacts,
   type SettledItem,
   type SettleOrder,
@@ -66,20 +66,20 @@ export class RunSettling implements RunAccount {
   }
 
   /** How many more rollouts may be dispatched with the current reservation. */
-  room(spec: RunSpec): number {
+  remaining(spec: RunSpec): number {
     const head = this.#store.head();
     const estimate = estimateOf(spec, head);
     if (estimate === 0) return Number.POSITIVE_INFINITY;
-    const { hold, charged, settled } = head.books;
-    if (this.#asking || hold === null || hold.until <= this.#now()) return 0;
-    const left = hold.micros - (charged - settled);
+    const { hold: reservation, charged, settled } = head.books;
+    if (this.#asking || reservation === null || reservation.until <= this.#now()) return 0;
+    const left = reservation.micros - (charged - settled);
     return Math.max(0, Math.floor(left / estimate) - head.in_flight);
   }
 
   /** Why nothing more is dispatched; null if more can be dispatched. */
   flow(spec: RunSpec): RunView["flow"] {
     const short = this.#store.head().books.hold?.short ?? null;
-    if (short === null || this.#asking || this.room(spec) > 0) return null;
+    if (short === null || this.#asking || this.remaining(spec) > 0) return null;
     return { state: "over_budget", reason: short.reason };
   }
 
@@ -93,8 +93,8 @@ export class RunSettling implements RunAccount {
   /** True when the ledger has everything and nothing is reserved. */
   isSettled(spec: RunSpec): boolean {
     if (spec.money === undefined) return true;
-    const { books, finished } = this.#store.head();
-    return books.ends === finished && books.pushes === books.pushed && !this.#isReserved();
+    const { books: accounting, finished } = this.#store.head();
+    return accounting.ends === finished && accounting.pushes === accounting.pushed && !this.#isReserved();
   }
 
   /** Epoch milliseconds of the next call; null if there is nothing to send. */
@@ -113,17 +113,17 @@ export class RunSettling implements RunAccount {
   #dueAt(spec: RunSpec): number | null {
     if (spec.money === undefined) return null;
     const now = this.#now();
-    const { books, finished } = this.#store.head();
-    const owes = books.ends < finished || books.pushes < books.pushed;
+    const { books: accounting, finished } = this.#store.head();
+    const owes = accounting.ends < finished || accounting.pushes < accounting.pushed;
     if (spec.money.prices === null) return owes ? this.#uncharged(now) : null;
     if (owes) return now;
     const wanted = this.#rolloutsWanted(spec);
     if (wanted === 0) return this.#isReserved() ? now : null;
-    const renewAt = (books.hold?.until ?? 0) - RENEW_EARLY_MS;
+    const renewAt = (accounting.hold?.until ?? 0) - RENEW_EARLY_MS;
     if (this.#told) return now;
     const { running, in_flight } = this.#store.head();
     const wants = wanted > in_flight && running < this.#window(spec);
-    return wants && this.room(spec) === 0 ? now : renewAt;
+    return wants && this.remaining(spec) === 0 ? now : renewAt;
   }
 
   #uncharged(now: number): number {
@@ -131,8 +131,8 @@ export class RunSettling implements RunAccount {
   }
 
   #isReserved(): boolean {
-    const { hold } = this.#store.head().books;
-    return hold !== null && hold.micros > 0 && hold.until > this.#now();
+    const { hold: reservation } = this.#store.head().books;
+    return reservation !== null && reservation.micros > 0 && reservation.until > this.#now();
   }
 
   #window(spec: RunSpec): number {
@@ -152,18 +152,18 @@ export class RunSettling implements RunAccount {
   async #settle(spec: RunSpec): Promise<void> {
     const ends = this.#ends(spec);
     const order = this.#orderOf(spec, ends);
-    this.#asking = order.hold !== null;
+    this.#asking = order.reservation !== null;
     try {
       const subrequests = new Subrequests();
-      const reply = await subrequests.object(() => this.#books(spec).settle(order));
+      const reply = await subrequests.object(() => this.#ledger(spec).settle(order));
       this.#take(spec, order, reply, ends);
     } finally {
       this.#asking = false;
     }
   }
 
-  #books({ scope }: RunSpec): BooksRpc {
-    return booksObject(this.#env, scope.orgId);
+  #ledger({ scope }: RunSpec): LedgerRpc {
+    return ledgerObject(this.#env, scope.orgId);
   }
 
   #ends(spec: RunSpec): SettledItem[] {
@@ -181,49 +181,52 @@ export class RunSettling implements RunAccount {
     this.#lastEnds = ends.length;
     this.#told = false;
     this.#lastAt = this.#now();
-    return { run: factsOf(spec), items, ...this.#holdWanted(spec, ends) };
+    return { run: factsOf(spec), items, ...this.#reservationWanted(spec, ends) };
   }
 
   /**
    * The reservation also covers what is left to settle after this call. Null if nothing is charged. If the money does
    * not pay for one rollout, it is left to other runs, unless work of this run is in flight or not settled.
    */
-  #holdWanted(spec: RunSpec, ends: readonly SettledItem[]): Pick<SettleOrder, "hold" | "least"> {
-    if ((spec.money?.prices ?? null) === null) return { hold: null };
+  #reservationWanted(spec: RunSpec, ends: readonly SettledItem[]): Pick<SettleOrder, "reservation" | "least"> {
+    if ((spec.money?.prices ?? null) === null) return { reservation: null };
     const head = this.#store.head();
     const { charged, settled } = head.books;
     const later = charged - settled - sumOf(ends);
     const estimate = estimateOf(spec, head);
     const least = head.in_flight === 0 && later === 0 ? estimate : 0;
     const wanted = later + estimate * this.#rolloutsWanted(spec);
-    return { hold: Math.min(wanted, Number.MAX_SAFE_INTEGER), least: Math.min(least, Number.MAX_SAFE_INTEGER) };
+    return { reservation: Math.min(wanted, Number.MAX_SAFE_INTEGER), least: Math.min(least, Number.MAX_SAFE_INTEGER) };
   }
 
   /** The ledger's reply is authoritative, whether it took more or fewer items than this run sent. */
-  #take(spec: RunSpec, order: SettleOrder, { settled, hold }: SettleReply, ends: readonly SettledItem[]): void {
+  #take(spec: RunSpec, order: SettleOrder, { settled, reservation }: SettleReply, ends: readonly SettledItem[]): void {
     const now = this.#now();
     this.#store.transaction(() => {
       const head = this.#store.head();
-      const { books, finished } = head;
+      const { books: accounting, finished } = head;
       const upTo = Math.min(settled.ends, finished);
-      const pushes = Math.min(settled.pushes, books.pushed);
-      const within = upTo >= books.ends && upTo <= books.ends + ends.length;
+      const pushes = Math.min(settled.pushes, accounting.pushed);
+      const within = upTo >= accounting.ends && upTo <= accounting.ends + ends.length;
       const taken = ends.filter(({ n }) => n <= upTo);
-      const micros = within ? books.settled + sumOf(taken) : books.charged - this.#chargedAfter(upTo);
-      this.#store.saveHead({ ...head, books: { ...books, ends: upTo, pushes, settled: micros, hold } });
+      const micros = within ? accounting.settled + sumOf(taken) : accounting.charged - this.#chargedAfter(upTo);
+      this.#store.saveHead({
+        ...head,
+        books: { ...accounting, ends: upTo, pushes, settled: micros, hold: reservation },
+      });
     });
-    const short = (hold?.short ?? null) !== null && this.room(spec) === 0;
+    const short = (reservation?.short ?? null) !== null && this.remaining(spec) === 0;
     this.#shorts = short ? this.#shorts + 1 : 0;
     const wait = short ? Math.min(LONGEST_SHORT_MS, AFTER_SHORT_MS * 2 ** (this.#shorts - 1)) : EVERY_MS;
     this.#notBefore = now + wait;
-    const { books } = this.#store.head();
+    const { books: accounting } = this.#store.head();
     const [firstEnd] = order.items.ends ?? [];
     const [firstPush] = order.items.pushes ?? [];
     const sent = firstEnd !== undefined || firstPush !== undefined;
-    const took = books.ends >= (firstEnd?.n ?? Infinity) || books.pushes >= (firstPush?.n ?? Infinity);
+    const took = accounting.ends >= (firstEnd?.n ?? Infinity) || accounting.pushes >= (firstPush?.n ?? Infinity);
     // Thrown so that the next attempt comes later, not immediately.
     if (sent && !took)
-      throw new Error(`the books accepted nothing: they are at end ${books.ends}, batch ${books.pushes}`);
+      throw new Error(`the ledger accepted nothing: it is at end ${accounting.ends}, batch ${accounting.pushes}`);
   }
 
   #chargedAfter(finishSeq: number): number {

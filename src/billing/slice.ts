@@ -10,7 +10,7 @@ import { chargeOperations } from "./routes/charges.ts";
 import { ledgerOperations } from "./routes/ledger.ts";
 import { stripeOperations } from "./routes/stripe.ts";
 import { usageOperations } from "./routes/usage.ts";
-import { booksObject } from "./rpc.ts";
+import { ledgerObject } from "./rpc.ts";
 import { RunSettling } from "./settling.ts";
 import { postStorage } from "./storage-days.ts";
 import { budgets, usageHours } from "./tables.ts";
@@ -21,7 +21,7 @@ async function closeOrganization(
   orgId: string,
   subrequests: Subrequests,
 ): Promise<Readonly<Record<string, number>>> {
-  const { entries, balance_micros } = await subrequests.object(() => booksObject(env, orgId).balance(orgId));
+  const { entries, balance_micros } = await subrequests.object(() => ledgerObject(env, orgId).balance(orgId));
   if (entries === 0) return {};
   const left = balance_micros < 0 ? { owed_micros: -balance_micros } : { balance_micros };
   return { ledger_entries: entries, ...left };

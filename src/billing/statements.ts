@@ -3,7 +3,7 @@ import type { Caller } from "../contract/identity.ts";
 import { seconds } from "../kernel/db/page.ts";
 import { type Result, refuse } from "../kernel/messages/refusal.ts";
 import type { MonthState } from "./rpc.ts";
-import { booksObject } from "./rpc.ts";
+import { ledgerObject } from "./rpc.ts";
 import type { StatementList, StatementView } from "./wire.ts";
 
 /** The account that holds the organisation's balance. */
@@ -19,7 +19,7 @@ export async function listStatements(
   page: { readonly before: string | null; readonly limit: number },
 ): Promise<Result<StatementList>> {
   if (projectId !== null) return ofOrganization();
-  const months = await booksObject(env, orgId).closedMonths(orgId, page.before, page.limit + 1);
+  const months = await ledgerObject(env, orgId).closedMonths(orgId, page.before, page.limit + 1);
   const data = months.slice(0, page.limit).map(viewOf);
   return { ok: true, value: { object: "list", data, has_more: months.length > page.limit } };
 }
@@ -32,11 +32,11 @@ export async function readStatement(
 ): Promise<Result<StatementView>> {
   if (projectId !== null) return ofOrganization();
   const present = new Date(now).toISOString().slice(0, "2026-11".length);
-  const books = booksObject(env, orgId);
-  const state = month > present ? null : await books.month(orgId, month);
+  const ledger = ledgerObject(env, orgId);
+  const state = month > present ? null : await ledger.month(orgId, month);
   if (state !== null) return { ok: true, value: viewOf(state) };
   if (month !== present) return refuse("not_found", `no statement of ${month}`, "month");
-  const { balance_micros } = await books.balance(orgId);
+  const { balance_micros } = await ledger.balance(orgId);
   return {
     ok: true,
     value: viewOf({ month, ...NOTHING_YET, opening_micros: balance_micros, closing_micros: balance_micros }),

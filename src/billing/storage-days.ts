@@ -12,7 +12,7 @@ import type { Subrequests } from "../kernel/kit/subrequests.ts";
 import { storageCharge } from "./charge.ts";
 import { pricesFrom } from "./queries/price-lists.ts";
 import type { Posting } from "./rpc.ts";
-import { booksObject } from "./rpc.ts";
+import { ledgerObject } from "./rpc.ts";
 
 const DAY_MS = 24 * 3600_000;
 /** The most days posted at once, including the current day. */
@@ -28,10 +28,10 @@ export async function postStorage(
   const first = Math.max(last + 1, today - MOST_DAYS + 1);
   const bytes = await subrequests.fetch(() => storedIn(env.DB, scope));
   if (bytes === 0) return false;
-  const { billing } = await subrequests.object(() => booksObject(env, scope.orgId).balance(scope.orgId));
+  const { billing } = await subrequests.object(() => ledgerObject(env, scope.orgId).balance(scope.orgId));
   for (let day = first; day <= today; day += 1) {
     const posting = await postingOf(env, scope, { bytes, billing }, day, subrequests);
-    await subrequests.object(() => booksObject(env, scope.orgId).post(posting));
+    await subrequests.object(() => ledgerObject(env, scope.orgId).post(posting));
   }
   return true;
 }

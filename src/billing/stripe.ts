@@ -12,7 +12,7 @@ import { logError } from "../kernel/kit/log.ts";
 import { sha256Hex } from "../kernel/kit/secrets.ts";
 import { type Result, refuse, refuseOneProject } from "../kernel/messages/refusal.ts";
 import type { PostReply } from "./rpc.ts";
-import { booksObject } from "./rpc.ts";
+import { ledgerObject } from "./rpc.ts";
 import { openStripe, type StripeAccount, StripeRefused, StripeUnsigned } from "./stripe-client.ts";
 import { newsOf, ORGANIZATION_FIELD, ownerIn, type PaymentNews, STRIPE_VERSION, StripeEvent } from "./stripe-events.ts";
 import { type CheckoutRequest, type CheckoutView, MICROS_PER_CENT, type StripeReceipt } from "./wire.ts";
@@ -126,7 +126,7 @@ async function signedEvent(
 function post(env: Env, orgId: string, news: PaymentNews, event: string): Promise<PostReply> {
   const { kind, payment, period, amount_micros } = news;
   const about = { kind, source_id: payment, period, project_id: null, against: AGAINST[kind] };
-  return booksObject(env, orgId).post({ orgId, ...about, amount_micros, note: event });
+  return ledgerObject(env, orgId).post({ orgId, ...about, amount_micros, note: event });
 }
 
 /** Money moved that is in no ledger: logs and counts it for an operator. */

@@ -83,7 +83,7 @@ export const LIMITS = {
   scoresCharacters: 64 * KIB,
   stepsCharacters: 512 * KIB,
   /** A judge's reply that is used as its judgement without extraction. */
-  verdictCharacters: 32 * KIB,
+  judgementCharacters: 32 * KIB,
   requestBodyBytes: 1 * MIB,
   /**
    * Memory of one process for request bodies while they arrive, and for the first 4 KiB of each; so long an
@@ -153,7 +153,7 @@ export const LIMITS = {
    */
   askCharacters: 4 * MIB,
   /** All open questions of one scoring group; it sends the next ones after those are answered. */
-  unitAskCharacters: 16 * MIB,
+  scoringGroupAskCharacters: 16 * MIB,
   /** All open questions of a process; other questions wait. */
   askedCharacters: 64 * MIB,
   /** Time to score a group; less than a run waits before it sends the group again. */
@@ -194,8 +194,8 @@ export const LIMITS = {
    * Rollouts that one shard plays at a time, as many as it may have connections; and in its whole life, since it keeps
    * their results.
    */
-  rolloutsPerHost: 6,
-  rolloutsPerHostInAll: 100,
+  rolloutsPerShard: 6,
+  rolloutsPerShardInAll: 100,
   /**
    * Objects that one invocation may address, and rows or keys that it may read or write, before it continues in the
    * next slice.

@@ -6,14 +6,14 @@
 
 import type { Scope } from "../contract/scope.ts";
 import type { Send } from "../kernel/clients/outgoing.ts";
-import type { ReplyRoom } from "../kernel/clients/reply-room.ts";
+import type { ReplyReservation } from "../kernel/clients/reply-reservation.ts";
 import { EndpointUnusable } from "../kernel/endpoint/call.ts";
-import { replyRoom } from "../kernel/endpoint/reply-room.ts";
+import { replyReservation } from "../kernel/endpoint/reply-reservation.ts";
 import { allowedHosts, placeOf, wayOut } from "../kernel/kit/address.ts";
 import { OUTAGE_MS, TtlCache } from "../kernel/kit/caches.ts";
 import { openSealed } from "../kernel/kit/sealed-values.ts";
+import type { Places } from "./aliases.ts";
 import { getReplica } from "./queries.ts";
-import type { Places } from "./twins.ts";
 
 interface Opened {
   readonly base_url: string;
@@ -25,7 +25,7 @@ interface Opened {
 
 export interface ReplicaAccess extends Opened {
   readonly send: Send;
-  readonly openRoom: () => ReplyRoom;
+  readonly openReservation: () => ReplyReservation;
 }
 
 /** The replica was removed, or its key was sealed under another secret: a retry on it cannot succeed. */
@@ -58,8 +58,8 @@ export async function openReplica(
     const api_key = await open("replica", sealed_key);
     return { base_url, control_url, api_key, control_key: await open("replica_control", sealed_control_key) };
   });
-  const openRoom = () => replyRoom(scope.orgId);
-  return { ...access, send: wayOut(env, await allowedHosts(env, scope)), openRoom };
+  const openReservation = () => replyReservation(scope.orgId);
+  return { ...access, send: wayOut(env, await allowedHosts(env, scope)), openReservation };
 }
 
 /** If there is no `control_url`, the control side is the root of the server of `base_url`. */

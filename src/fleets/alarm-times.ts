@@ -1,6 +1,6 @@
 /** Computes when a fleet object next has something to do. Pure; times are epoch milliseconds. */
 import { mayBegin, toUnload, wantedOf } from "./driving.ts";
-import { leavingNews, untold } from "./orders.ts";
+import { leavingNews, unnotified } from "./orders.ts";
 import { type FleetState, isNewlyDown, type Replica } from "./state.ts";
 
 /** How often each replica is probed while runs use the fleet. */
@@ -41,7 +41,7 @@ function isBlind({ orders }: FleetState, { holds, proof }: Replica): boolean {
 export function nextAt(state: FleetState, uses: Uses): number | null {
   const times = Object.values(state.replicas).flatMap((replica) => {
     const due = dueOf(state, replica, uses).filter((at) => at !== null);
-    const news = untold(state, replica).length > 0 || isNewlyDown(replica);
+    const news = unnotified(state, replica).length > 0 || isNewlyDown(replica);
     const tell = news ? [uses.tellAt(replica.id)] : [];
     return [...due.map((at) => Math.max(at, uses.heldUntil(replica.id))), ...tell];
   });

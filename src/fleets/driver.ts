@@ -10,8 +10,8 @@ import type { Send } from "../kernel/clients/outgoing.ts";
 import { EndpointUnusable } from "../kernel/endpoint/call.ts";
 import { idsOf, logError } from "../kernel/kit/log.ts";
 import { trainerObject } from "../kernel/kit/names.ts";
+import { Semaphore } from "../kernel/kit/semaphore.ts";
 import { emitEvents } from "../kernel/kit/slice-hooks.ts";
-import { Turns } from "../kernel/kit/turns.ts";
 import { openReplica } from "./access.ts";
 import { lookAt } from "./alarm-times.ts";
 import { beginUpdates, type Moment, nextStep, type Step, stepDone, toUnload } from "./driving.ts";
@@ -19,7 +19,7 @@ import type { Engine } from "./engine-calls.ts";
 import { resumeEngine } from "./engine-pause.ts";
 import { checkEngine } from "./engine-probe.ts";
 import { type Change, change, timeOf } from "./engines.ts";
-import { leavingNews, noteTold, orderGone, runOver, untold } from "./orders.ts";
+import { leavingNews, noteNotified, orderGone, runOver, unnotified } from "./orders.ts";
 import { probeDone } from "./probing.ts";
 import {
   type Again,
@@ -69,11 +69,11 @@ export class Driver {
   readonly #desk: Desk;
   /** Work in progress, by replica id. Notifications use the key `tell <replica id>`. */
   readonly #running = new Map<string, Promise<void>>();
-  readonly #looks = new Turns(() => LOOKS_AT_ONCE);
+  readonly #looks = new Semaphore(() => LOOKS_AT_ONCE);
   /** Probes that a caller waits for. */
   readonly #aside = new Map<string, Promise<void>>();
   readonly #asideAt = new Map<string, number>();
-  readonly #untold = new Map<string, Again>();
+  readonly #unnotified = new Map<string, Again>();
   readonly #held = new Map<string, number>();
   #wake: (() => void) | null = null;
   #calls = 0;
@@ -95,7 +95,7 @@ export class Driver {
   }
 
   tellAt(id: string): number {
-    return this.#untold.get(id)?.at ?? 0;
+    return this.#unnotified.get(id)?.at ?? 0;
   }
 
   /** Does what is due, and becomes due meanwhile, until nothing is in progress. `nextAt`: when something is due. */
@@ -134,7 +134,7 @@ export class Driver {
     const desk = this.#desk;
     const replica = desk.state().replicas[id];
     if (replica === undefined) return true;
-    this.#tell(id, untold(desk.state(), replica));
+    this.#tell(id, unnotified(desk.state(), replica));
     if (this.#running.has(id) || this.heldUntil(id) > this.#now()) return true;
     const { state, step } = nextStep(desk.state(), id, { ...desk.moment(), inFlight: desk.inFlight(id) });
     desk.keep(state);
@@ -305,10 +305,10 @@ export class Driver {
       try {
         if (down !== null) await this.#announce(down);
         for (const tell of news) await this.#tellOne(id, tell);
-        this.#untold.delete(id);
+        this.#unnotified.delete(id);
       } catch (thrown) {
         logError("fleet is not heard", idsOf(this.#desk.of() ?? {}), thrown);
-        this.#untold.set(id, again(this.#untold.get(id) ?? null, "", this.#now()));
+        this.#unnotified.set(id, again(this.#unnotified.get(id) ?? null, "", this.#now()));
       }
     });
   }
@@ -342,7 +342,7 @@ export class Driver {
       // The run sends its order again with another epoch.
       else if (code === "epoch_fenced") desk.keep(orderGone(desk.state(), run_id, this.#now()));
       // The trainer would refuse any other report again, so it counts as notified.
-      else desk.keep(noteTold(desk.state(), replica, tell, this.#now()));
+      else desk.keep(noteNotified(desk.state(), replica, tell, this.#now()));
     } finally {
       clearTimeout(timer);
     }

@@ -23,7 +23,7 @@ import {
   UNLOADS_TRIED,
   withReplica,
 } from "./state.ts";
-import { beginStretch, endStretch } from "./stretches.ts";
+import { beginInterval, endInterval } from "./version-intervals.ts";
 import { isSameWeights, type Weights } from "./weights.ts";
 
 /** A request to an engine. */
@@ -167,11 +167,11 @@ function loading(
   const { id } = replica;
   const { run_id, generation, version } = order;
   const target = { run_id, generation, version };
-  const stretches = { ...before.stretches, [id]: endStretch(before.stretches[id] ?? [], number) };
+  const intervals = { ...before.intervals, [id]: endInterval(before.intervals[id] ?? [], number) };
   const unknown = interrupts(before.update) ? { holds: null, doubt: "an update of its weights has not ended" } : {};
   const phase = replica.phase === null ? null : { ...replica.phase, target };
   const state = withReplica(
-    { ...before, ...(interrupts(before.update) && { stretches }) },
+    { ...before, ...(interrupts(before.update) && { intervals }) },
     id,
     { ...unknown, phase },
     now,
@@ -251,21 +251,21 @@ function ended(before: FleetState, replica: Replica, { now, number }: Moment): F
   }
   const took = phase.since === undefined || phase.target === null ? {} : { took_ms: now - phase.since };
   const state = withReplica(before, id, { phase: null, failing: null, ...took }, now);
-  const going = before.stretches[id]?.at(-1)?.to === null;
+  const going = before.intervals[id]?.at(-1)?.to === null;
   if (holds === null || going) return state;
-  return withStretch(state, id, { from: number, weights: holds, proof: proof ?? NO_PROOF });
+  return withInterval(state, id, { from: number, weights: holds, proof: proof ?? NO_PROOF });
 }
 
 export const NO_PROOF = { process: null, label: null } as const;
 
-export function withStretch(
+export function withInterval(
   state: FleetState,
   id: string,
-  begun: Parameters<typeof beginStretch>[1] | { readonly end: number },
+  begun: Parameters<typeof beginInterval>[1] | { readonly end: number },
 ): FleetState {
-  const before = state.stretches[id] ?? [];
-  const after = "end" in begun ? endStretch(before, begun.end) : beginStretch(before, begun);
-  return { ...state, stretches: { ...state.stretches, [id]: after } };
+  const before = state.intervals[id] ?? [];
+  const after = "end" in begun ? endInterval(before, begun.end) : beginInterval(before, begun);
+  return { ...state, intervals: { ...state.intervals, [id]: after } };
 }
 
 /** An adapter that is loaded and no longer needed, or null. */

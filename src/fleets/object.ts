@@ -26,11 +26,11 @@ import { Numbers } from "./numbers.ts";
 import { reported, runOver, takeOrder } from "./orders.ts";
 import { contradiction, isAway, lacksAdapter, lied } from "./probing.ts";
 import { getFleet, replicasOf } from "./queries.ts";
-import type { EndedCall, FleetCall, FleetPermit, FleetRpc, FleetStanding } from "./rpc.ts";
+import type { CallLease, EndedCall, FleetCall, FleetRpc, FleetStanding } from "./rpc.ts";
 import { orderOf, standingOf } from "./served.ts";
-import { type FleetState, permitsOf, type Settings, setReplicas, withReplica } from "./state.ts";
+import { type FleetState, quotaOf, type Settings, setReplicas, withReplica } from "./state.ts";
 import { type FleetOf, FleetStore } from "./store.ts";
-import { versionOf } from "./stretches.ts";
+import { versionOf } from "./version-intervals.ts";
 import { askAgainAt, longestUpdateMs } from "./waiting.ts";
 
 /** The object is notified of new settings. It also reads them this often, in case a notification was lost. */
@@ -63,7 +63,7 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
   #reading: Promise<void> | null = null;
   #armedAt: number | null = null;
   /** The sum that the endpoint object was last notified of. */
-  #permits: number | null = null;
+  #quota: number | null = null;
 
   constructor(state: DurableObjectState, env: Env) {
     super(state, env);
@@ -86,7 +86,7 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
     });
   }
 
-  async begin(call: FleetCall): Promise<FleetPermit> {
+  async begin(call: FleetCall): Promise<CallLease> {
     if (!(await this.#open(call))) return { kind: "gone", reason: GONE };
     const now = this.now();
     this.#inFlight.expire(now);
@@ -102,7 +102,7 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
     return { kind: "go", number, replica_id: replica.id, ...served };
   }
 
-  #waits({ reason, busy }: Extract<Choice, { kind: "wait" }>, now: number): FleetPermit {
+  #waits({ reason, busy }: Extract<Choice, { kind: "wait" }>, now: number): CallLease {
     const state = this.#store.state();
     const again_at = busy === true ? now + AGAIN_MS : askAgainAt(state, now);
     return { kind: "wait", reason, again_at, update_ms: longestUpdateMs(state.update) };
@@ -149,7 +149,7 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
   #versionOf(run_id: string, call: PastCall): number | null | "unconfirmed" {
     const state = this.#store.state();
     const generation = orderOf(state, run_id)?.generation ?? null;
-    return versionOf(state.update, state.stretches[call.replica_id] ?? [], { run_id, generation }, call);
+    return versionOf(state.update, state.intervals[call.replica_id] ?? [], { run_id, generation }, call);
   }
 
   async update(order: WeightOrder): Promise<void> {
@@ -308,9 +308,9 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
     const of = this.#of();
     if (of === null) return;
     this.#store.save(state);
-    const permits = permitsOf(state);
-    if (permits === this.#permits) return;
-    this.#permits = permits;
+    const quota = quotaOf(state);
+    if (quota === this.#quota) return;
+    this.#quota = quota;
     this.ctx.waitUntil(this.#tellEndpoint(of));
   }
 

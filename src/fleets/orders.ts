@@ -6,10 +6,10 @@
  * cannot order weights.
  */
 import type { ReplicaReport, WeightOrder } from "../kernel/messages/run-fleet.ts";
-import { go, type Moment, phaseOf, withStretch } from "./driving.ts";
+import { go, type Moment, phaseOf, withInterval } from "./driving.ts";
 import { servedVersion } from "./served.ts";
 import { again, type FleetState, interrupts, type Replica, type Told, withReplica } from "./state.ts";
-import { voidStretch } from "./stretches.ts";
+import { voidInterval } from "./version-intervals.ts";
 import type { Weights } from "./weights.ts";
 
 /** The most runs that train their own adapters on one fleet. */
@@ -86,7 +86,7 @@ export function reported(before: FleetState, report: ReplicaReport, moment: Mome
   }
   const doubt = `version ${version} is being loaded`;
   const ended =
-    report.state === "pending" ? withStretch(before, replica.id, { end: number }) : unannounced(before, replica);
+    report.state === "pending" ? withInterval(before, replica.id, { end: number }) : unannounced(before, replica);
   const state = withReplica(ended, replica.id, { holds: null, doubt, claimed: weights, failing: null }, now);
   const name = report.state === "pending" ? "reported" : "verify";
   // If the replica is already being verified, this is the same report again.
@@ -96,11 +96,11 @@ export function reported(before: FleetState, report: ReplicaReport, moment: Mome
 
 /** It is unknown since when it has had these weights. After a `pending` report the interval has already ended. */
 function unannounced(state: FleetState, { id }: Replica): FleetState {
-  return { ...state, stretches: { ...state.stretches, [id]: voidStretch(state.stretches[id] ?? []) } };
+  return { ...state, intervals: { ...state.intervals, [id]: voidInterval(state.intervals[id] ?? []) } };
 }
 
 /** What trainers have not yet been notified of about this replica. */
-export function untold(state: FleetState, replica: Replica): Told[] {
+export function unnotified(state: FleetState, replica: Replica): Told[] {
   return state.orders.flatMap((order): Told[] => {
     const { run_id, generation } = order;
     const heard = replica.told.find((one) => one.run_id === run_id) ?? null;
@@ -137,7 +137,7 @@ function newsOf(
   }
 }
 
-export function noteTold(before: FleetState, id: string, tell: Told, now: number): FleetState {
+export function noteNotified(before: FleetState, id: string, tell: Told, now: number): FleetState {
   if (before.replicas[id] === undefined) {
     const rest = before.leaving.map((one) =>
       one.id === id ? { ...one, told: one.told.filter(({ run_id }) => run_id !== tell.run_id) } : one,

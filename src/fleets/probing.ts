@@ -6,7 +6,7 @@
  * neither its process nor its weights, its weights stay unknown until they are reported again.
  */
 
-import { fail, go, type Moment, unwantedOf, wantedOf, withStretch } from "./driving.ts";
+import { fail, go, type Moment, unwantedOf, wantedOf, withInterval } from "./driving.ts";
 import type { EndedCall } from "./rpc.ts";
 import {
   adapterName,
@@ -18,7 +18,7 @@ import {
   type Replica,
   withReplica,
 } from "./state.ts";
-import { confirm, endAtConfirmed, voidStretch } from "./stretches.ts";
+import { confirm, endAtConfirmed, voidInterval } from "./version-intervals.ts";
 import { contradicted, isLabelOf, isSameWeights, namesVersion, type Proof, type Weights } from "./weights.ts";
 
 type Alive = Extract<EngineCheck, { kind: "alive" }>;
@@ -122,12 +122,12 @@ function compared(state: FleetState, replica: Replica, check: Alive, moment: Pro
   const unnamed = holds === "start" && (proof?.label ?? null) === null;
   const changed = first || unnamed ? changedBefore(state, seen) : null;
   if (changed !== null) {
-    const stretches = { ...state.stretches, [id]: voidStretch(state.stretches[id] ?? []) };
-    return withReplica({ ...state, stretches }, id, { holds: null, proof: seen, doubt: changed }, now);
+    const intervals = { ...state.intervals, [id]: voidInterval(state.intervals[id] ?? []) };
+    return withReplica({ ...state, intervals }, id, { holds: null, proof: seen, doubt: changed }, now);
   }
   if (first) {
     const started = withReplica(state, id, { holds: "start", proof: seen }, now);
-    return withStretch(started, id, { from: number, weights: "start", proof: seen });
+    return withInterval(started, id, { from: number, weights: "start", proof: seen });
   }
   const why = changedBy(replica, check);
   if (why !== null) return doubted(state, id, why, moment);
@@ -174,8 +174,8 @@ function changedBy({ holds, proof }: Replica, check: Alive): string | null {
 
 /** The replica does not serve the expected weights, and it is unknown since when. */
 export function doubted(state: FleetState, id: string, why: string, { now }: Moment): FleetState {
-  const stretches = { ...state.stretches, [id]: endAtConfirmed(state.stretches[id] ?? []) };
-  return withReplica({ ...state, stretches }, id, { holds: null, doubt: why }, now);
+  const intervals = { ...state.intervals, [id]: endAtConfirmed(state.intervals[id] ?? []) };
+  return withReplica({ ...state, intervals }, id, { holds: null, doubt: why }, now);
 }
 
 function startedAnew(before: FleetState, replica: Replica, proof: Proof, moment: Probed): FleetState {
@@ -190,18 +190,18 @@ function startedAnew(before: FleetState, replica: Replica, proof: Proof, moment:
   }
   const fresh = { holds: "start", adapters: [], unload_failed: null } as const;
   const state = withReplica(before, id, { ...fresh, proof, behind, doubt: null, failing }, now);
-  return withStretch(state, id, { from: number, weights: "start", proof });
+  return withInterval(state, id, { from: number, weights: "start", proof });
 }
 
 /** Confirms the version intervals with this probe: the versions of calls that ended before it started are now known. */
 function confirmed(state: FleetState, { id }: Replica, check: Alive, { at }: Probed): FleetState {
-  const before = state.stretches[id];
+  const before = state.intervals[id];
   if (before === undefined) return state;
   const replica = state.replicas[id];
   const seen = proofOf(check);
   const last = before.at(-1);
   const going = last !== undefined && last.to === null && replica !== undefined && isStill(replica, last.proof, seen);
-  return { ...state, stretches: { ...state.stretches, [id]: confirm(before, seen, { at, going }) } };
+  return { ...state, intervals: { ...state.intervals, [id]: confirm(before, seen, { at, going }) } };
 }
 
 /** Whether it is the same server. One that never shows its identity is the same as long as it was not away. */
@@ -220,7 +220,7 @@ function notThere(before: FleetState, replica: Replica, message: string, moment:
 
 /** What a reply's label says, if it contradicts the replica's known weights; null if it does not. */
 export function contradiction(
-  { replicas, stretches }: FleetState,
+  { replicas, intervals }: FleetState,
   {
     replica_id,
     number,
@@ -232,7 +232,7 @@ export function contradiction(
   },
 ): string | null {
   const { holds = null, proof = null } = replicas[replica_id] ?? {};
-  const last = stretches[replica_id]?.at(-1);
+  const last = intervals[replica_id]?.at(-1);
   const held = holds !== null && holds !== "start" && last?.to === null && last.from < number ? holds : null;
   const applied = weights ?? held;
   const says = contradicted(label, applied);
@@ -245,10 +245,10 @@ export function contradiction(
 export function lied(before: FleetState, id: string, says: string, moment: Moment): FleetState {
   const replica = before.replicas[id];
   if (replica === undefined) return before;
-  const stretches = { ...before.stretches, [id]: voidStretch(before.stretches[id] ?? []) };
+  const intervals = { ...before.intervals, [id]: voidInterval(before.intervals[id] ?? []) };
   const failing = again(replica.failing, says, moment.now);
   const holds = interrupts(before.update) ? null : replica.holds;
-  return withReplica({ ...before, stretches }, id, { holds, adapters: [], doubt: says, failing }, moment.now);
+  return withReplica({ ...before, intervals }, id, { holds, adapters: [], doubt: says, failing }, moment.now);
 }
 
 /** The replica answered that it has no adapter of that name: the adapter is loaded again. */

@@ -16,9 +16,9 @@ import type { Subrequests } from "../kernel/kit/subrequests.ts";
 import type { Held, Reach, ReachedCall, TurnOutcome } from "../kernel/messages/endpoint-wire.ts";
 import type { RolloutSpec } from "../kernel/messages/wire.ts";
 import { openReplica } from "./access.ts";
-import { type EndedCall, type FleetPermit, fleetObject } from "./rpc.ts";
+import { type CallLease, type EndedCall, fleetObject } from "./rpc.ts";
 
-type Go = Extract<FleetPermit, { kind: "go" }>;
+type Go = Extract<CallLease, { kind: "go" }>;
 type Failed = Extract<TurnOutcome, { kind: "failed" }>;
 
 const UNKNOWN_MODEL = 404;
@@ -37,17 +37,17 @@ export function fleetReach(env: Env, spec: RolloutSpec, calls: Subrequests, now:
     }
   };
   return async (call) => {
-    const permit = await calls.object(() => fleet().begin(askOf(spec, call)));
-    if (permit.kind === "wait") return heldBy(permit);
-    if (permit.kind === "gone") return { kind: "unusable", error: serializeError(new ModelError(permit.reason)) };
-    const of = { number: permit.number, replica_id: permit.replica_id };
+    const lease = await calls.object(() => fleet().begin(askOf(spec, call)));
+    if (lease.kind === "wait") return heldBy(lease);
+    if (lease.kind === "gone") return { kind: "unusable", error: serializeError(new ModelError(lease.reason)) };
+    const of = { number: lease.number, replica_id: lease.replica_id };
     const left = now();
     try {
-      const open = () => openReplica(env, scope, fleet_id, permit.replica_id, now());
-      const outcome = await callEndpoint({ ...call, open, call: () => call.call(permit) });
+      const open = () => openReplica(env, scope, fleet_id, lease.replica_id, now());
+      const outcome = await callEndpoint({ ...call, open, call: () => call.call(lease) });
       const late = outcome.kind === "aborted" && now() - left >= call.waitMs;
       const end = await ended({ ...of, outcome: late ? "failed" : endOf(outcome), ...labelOf(outcome) });
-      return onReplica(outcome, noteOf(permit, end));
+      return onReplica(outcome, noteOf(lease, end));
     } catch (thrown) {
       await ended({ ...of, outcome: "aborted" });
       throw thrown;
@@ -76,7 +76,7 @@ function failedLast({ failed_calls, turns }: Rollout): string | undefined {
   return last?.turn === turns.length ? last.replica : undefined;
 }
 
-function heldBy({ kind: _, ...waits }: Extract<FleetPermit, { kind: "wait" }>): Held {
+function heldBy({ kind: _, ...waits }: Extract<CallLease, { kind: "wait" }>): Held {
   return { kind: "held", ...waits };
 }
 

@@ -21,6 +21,7 @@ import { charges } from "../kernel/run/charges.ts";
 import { createInProject } from "../kernel/service/create-in-project.ts";
 import { notFound } from "../kernel/service/read-run.ts";
 import { placesOf } from "./access.ts";
+import { aliasOf } from "./aliases.ts";
 import type { Engine } from "./engine-calls.ts";
 import { probeEngine } from "./engine-probe.ts";
 import {
@@ -35,7 +36,6 @@ import {
 } from "./queries.ts";
 import { strayKey } from "./replica-keys.ts";
 import type { ReplicaRow } from "./tables.ts";
-import { twinOf } from "./twins.ts";
 import { refusePaused, replicaView, tellFleet } from "./views.ts";
 import type { ReplicaPatch, ReplicaRequest, ReplicaView } from "./wire.ts";
 
@@ -73,8 +73,8 @@ export async function addReplica(
       if (refused !== null) return refused;
       if ((await find(request.name)) !== null) return nameTaken(request.name);
       const others = await replicasOf(env.DB, scope, found.id);
-      const twin = refuseTwin("conflict", found.update.mode, request, others);
-      if (twin !== null) return twin;
+      const alias = refuseAlias("conflict", found.update.mode, request, others);
+      if (alias !== null) return alias;
       const [row] = await newReplicas(env, scope, found.id, [request], asked.now);
       if (row === undefined) throw new Error("a request makes a replica");
       return { ok: true, value: row };
@@ -173,7 +173,7 @@ interface Addressed {
  * Why no replica may be at these addresses in addition to `others`: both would be one engine, and loading weights onto
  * one replica would change the other unnoticed.
  */
-export function refuseTwin(
+export function refuseAlias(
   code: "conflict" | "invalid_request",
   mode: UpdateMode,
   { base_url, control_url = null }: Addressed,
@@ -185,10 +185,10 @@ export function refuseTwin(
     name: one.name,
     places: placesOf({ base_url: one.base_url, control_url: one.control_url ?? null }),
   }));
-  const twin = twinOf(mode, { places }, placed);
-  if (twin === undefined) return null;
-  const param = twin.places.calls === places.calls ? "base_url" : "control_url";
-  return refuse(code, `this is the engine of ${twin.name}: each replica needs its own engine`, `${at}${param}`);
+  const alias = aliasOf(mode, { places }, placed);
+  if (alias === undefined) return null;
+  const param = alias.places.calls === places.calls ? "base_url" : "control_url";
+  return refuse(code, `this is the engine of ${alias.name}: each replica needs its own engine`, `${at}${param}`);
 }
 
 async function refuseMove(
@@ -202,7 +202,7 @@ async function refuseMove(
   if (fleet === null) return notFound("fleet", before.fleet_id);
   const all = await replicasOf(env.DB, scope, fleet.id);
   const others = all.filter(({ id }) => id !== before.id);
-  return refuseTwin("conflict", fleet.update.mode, { base_url, control_url }, others);
+  return refuseAlias("conflict", fleet.update.mode, { base_url, control_url }, others);
 }
 
 /** The rows of new replicas, each probed. */

@@ -37,7 +37,7 @@ export interface FleetCall {
   readonly wait_ms: number;
 }
 
-export type FleetPermit =
+export type CallLease =
   | (CalledBy & { readonly kind: "go"; readonly number: number; readonly replica_id: string })
   /** No replica takes the call now: ask again at `again_at`. `update_ms`: the longest update by the settings. */
   | { readonly kind: "wait"; readonly again_at: number; readonly reason: string; readonly update_ms?: number }
@@ -72,7 +72,7 @@ export interface FleetStanding {
 
 export interface FleetRpc extends RunFleetRpc {
   /** Called once before a call is sent. A repeat after a lost reply gets another number. */
-  begin(call: FleetCall): Promise<FleetPermit>;
+  begin(call: FleetCall): Promise<CallLease>;
   /**
    * Called once when a call has ended. Returns the call's end number; `end` is null if the version that sampled it
    * cannot be known. Null: the fleet does not exist here.

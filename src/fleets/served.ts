@@ -2,7 +2,7 @@
 import type { FleetUpdate } from "../contract/fleet.ts";
 import type { WeightOrder } from "../kernel/messages/run-fleet.ts";
 import type { FleetCall, FleetStanding, ReplicaStanding } from "./rpc.ts";
-import { adapterName, type FleetState, permitsOf, REASON_CHARS, type Replica, reasonOf, unfitness } from "./state.ts";
+import { adapterName, type FleetState, quotaOf, REASON_CHARS, type Replica, reasonOf, unfitness } from "./state.ts";
 
 /**
  * The model name for a call at a replica, and the version that samples it. `version` is null if the run has no version.
@@ -75,7 +75,7 @@ export function standingOf(state: FleetState, inFlight: (replica: string) => num
     const unfit = unfitness(state, replica)?.slice(0, REASON_CHARS) ?? null;
     return { replica_id: id, state: shown, reason, unfit, in_flight: inFlight(id), version, since };
   });
-  return { replicas, max_concurrent: permitsOf(state), weights };
+  return { replicas, max_concurrent: quotaOf(state), weights };
 }
 
 /** The version that a run's calls get on a replica; null if it is unknown, or not one of the run. */

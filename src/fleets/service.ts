@@ -25,7 +25,7 @@ import {
   runsOnFleet,
   updateFleet,
 } from "./queries.ts";
-import { newReplicas, refuseReplica, refuseTwin } from "./replicas.ts";
+import { newReplicas, refuseAlias, refuseReplica } from "./replicas.ts";
 import { fleetViewOf, refusePaused, standingOf, tellFleet } from "./views.ts";
 import type { FleetPatch, FleetRequest, FleetView } from "./wire.ts";
 
@@ -138,8 +138,8 @@ async function refuseReplicas(
     if (before.some(({ name }) => name === replica.name)) {
       return refuse("invalid_request", `two replicas are called ${replica.name}`, `${path}name`);
     }
-    const twin = refuseTwin("invalid_request", mode, replica, before, path);
-    if (twin !== null) return twin;
+    const alias = refuseAlias("invalid_request", mode, replica, before, path);
+    if (alias !== null) return alias;
   }
   return null;
 }

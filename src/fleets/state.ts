@@ -8,9 +8,9 @@
 import type { FleetUpdate } from "../contract/fleet.ts";
 import { LIMITS } from "../contract/limits.ts";
 import type { WeightOrder } from "../kernel/messages/run-fleet.ts";
+import { aliasesOf, type Places } from "./aliases.ts";
 import { type StoredUpdate, whyRemoved } from "./stored-update.ts";
-import type { Stretch } from "./stretches.ts";
-import { type Places, twinsOf } from "./twins.ts";
+import type { VersionInterval } from "./version-intervals.ts";
 import { type Holds, isSameWeights, type Proof, type Weights } from "./weights.ts";
 import type { ReplicaState } from "./wire.ts";
 
@@ -124,7 +124,7 @@ export interface FleetState {
   /** Removed replicas that trainers were notified of: they must be told not to count on them any more. */
   readonly leaving: readonly { readonly id: string; readonly told: readonly Told[] }[];
   /** The version intervals of each replica, oldest first. */
-  readonly stretches: Readonly<Record<string, readonly Stretch[]>>;
+  readonly intervals: Readonly<Record<string, readonly VersionInterval[]>>;
 }
 
 export const FIRST_WAIT_MS = 5000;
@@ -134,7 +134,7 @@ export const REASON_CHARS = 500;
 export const UNLOADS_TRIED = 3;
 
 export function newFleet(update: StoredUpdate): FleetState {
-  return { update, replicas: {}, orders: [], released: [], leaving: [], stretches: {} };
+  return { update, replicas: {}, orders: [], released: [], leaving: [], intervals: {} };
 }
 
 /** Updates `since` and `behind` along with the state. Does nothing for a replica that was removed. */
@@ -162,26 +162,26 @@ export function setReplicas(
   now: number,
 ): FleetState {
   const kept: Record<string, Replica> = {};
-  const stretches: Record<string, readonly Stretch[]> = {};
+  const intervals: Record<string, readonly VersionInterval[]> = {};
   const isSettled = ({ id, address }: Settings) => {
     const known = before.replicas[id];
     return known?.address === address && (known.twin ?? null) === null;
   };
   const sameMode = update.mode === before.update.mode && update.removed === before.update.removed;
-  const twins = twinsOf(update.mode, settings, isSettled);
+  const aliases = aliasesOf(update.mode, settings, isSettled);
   for (const { places: _, ...set } of settings) {
-    const one = { ...set, twin: twins.get(set.name) ?? null };
+    const one = { ...set, twin: aliases.get(set.name) ?? null };
     const known = before.replicas[one.id];
     // An engine with an alias also has the weights that were loaded through the alias.
     const alike = known?.address === one.address && (known.twin ?? null) === one.twin;
     const same = alike && (sameMode || isUntouched(known));
     kept[one.id] = same ? { ...known, ...one } : joining(one, known, before, now);
-    if (same) stretches[one.id] = before.stretches[one.id] ?? [];
+    if (same) intervals[one.id] = before.intervals[one.id] ?? [];
   }
   const left = Object.values(before.replicas).filter(({ id, told }) => kept[id] === undefined && told.length > 0);
   const leaving = [...before.leaving, ...left.map(({ id, told }) => ({ id, told }))].slice(-LIMITS.fleetReplicas);
   const orders = interrupts(update) && before.orders.length > 1 ? before.orders.slice(-1) : before.orders;
-  let state: FleetState = { ...before, update, orders, replicas: kept, leaving, stretches };
+  let state: FleetState = { ...before, update, orders, replicas: kept, leaving, intervals };
   for (const { id } of settings) state = withReplica(state, id, {}, now);
   return state;
 }
@@ -210,10 +210,10 @@ function joining(settings: Joining, known: Replica | undefined, before: FleetSta
     const reason = "its address was changed";
     return { ...replica, told, outage: { at: now + OTHER_ADDRESS_MS, wait_ms: FIRST_WAIT_MS, reason } };
   }
-  const twin = known.twin ?? settings.twin ?? null;
+  const alias = known.twin ?? settings.twin ?? null;
   const trained = orders.length + released.length > 0 && interrupts(update);
-  if (twin !== null && !trained && !paused) return { ...replica, told };
-  const way = twin === null ? "in another mode than the fleet's current one" : `as those of ${twin}`;
+  if (alias !== null && !trained && !paused) return { ...replica, told };
+  const way = alias === null ? "in another mode than the fleet's current one" : `as those of ${alias}`;
   const doubt = `its weights were changed ${way}: restart it`;
   const resume = { name: "resume", until: now, at: now, target: null, fault: doubt, left: false } as const;
   const phase = paused ? { ...resume, misses: 0, late: null } : null;
@@ -254,10 +254,10 @@ export function unfitness({ update: { mode } }: FleetState, replica: Replica): s
 
 /** Why the replica does not have the weights it should have; null if it has them. */
 function staleness(state: FleetState, replica: Replica): string | null {
-  const { failing, holds, behind, doubt, twin = null } = replica;
+  const { failing, holds, behind, doubt, twin: alias = null } = replica;
   const removed = whyRemoved(state.update);
   if (removed !== null) return removed;
-  if (twin !== null) return `it is the same engine as ${twin}: remove it, or set another address`;
+  if (alias !== null) return `it is the same engine as ${alias}: remove it, or set another address`;
   if (failing !== null) return failing.reason;
   if (holds === null) return doubt ?? UNKNOWN;
   const order = state.orders.at(-1);
@@ -303,7 +303,7 @@ export function takesCalls({ shown }: Replica): boolean {
 }
 
 /** The fleet's calls at once: the sum over the replicas that take new calls or will do so after their update. */
-export function permitsOf({ replicas }: FleetState): number {
+export function quotaOf({ replicas }: FleetState): number {
   const ready = Object.values(replicas).filter(({ shown, phase }) => shown === "ready" || phase?.left === true);
   return ready.reduce((sum, { max_concurrent }) => sum + max_concurrent, 0);
 }

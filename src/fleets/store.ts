@@ -9,7 +9,7 @@ import { Rows } from "../kernel/kit/rows.ts";
 import type { FleetCall } from "./rpc.ts";
 import { type FleetState, newFleet, type Replica } from "./state.ts";
 import { readUpdate, type StoredUpdate } from "./stored-update.ts";
-import type { Stretch } from "./stretches.ts";
+import type { VersionInterval } from "./version-intervals.ts";
 
 export type FleetOf = Pick<FleetCall, "scope" | "fleet_id">;
 
@@ -65,18 +65,18 @@ export class FleetStore {
     const shared = this.#storage.kv.get<Shared>("shared");
     if (shared === undefined) throw new Error("the state of a fleet nobody created");
     const replicas: Record<string, Replica> = {};
-    const stretches: Record<string, Stretch[]> = {};
+    const intervals: Record<string, VersionInterval[]> = {};
     for (const { id, replica } of this.#rows.all<{ id: string; replica: string }>("select id, replica from replicas")) {
       replicas[id] = JSON.parse(replica);
     }
     const query = "select replica_id, stretch from stretches order by replica_id, from_number";
-    for (const { replica_id, stretch } of this.#rows.all<{ replica_id: string; stretch: string }>(query)) {
-      const before = stretches[replica_id] ?? [];
-      before.push(JSON.parse(stretch));
-      stretches[replica_id] = before;
+    for (const { replica_id, stretch: interval } of this.#rows.all<{ replica_id: string; stretch: string }>(query)) {
+      const before = intervals[replica_id] ?? [];
+      before.push(JSON.parse(interval));
+      intervals[replica_id] = before;
     }
     const update = readUpdate(shared.update);
-    return { ...newFleet(update), ...shared, update, replicas, stretches };
+    return { ...newFleet(update), ...shared, update, replicas, intervals };
   }
 
   save(state: FleetState): void {
@@ -86,7 +86,7 @@ export class FleetStore {
     if (SHARED.some((name) => state[name] !== before[name])) this.#putShared(state);
     for (const id of new Set([...Object.keys(before.replicas), ...Object.keys(state.replicas)])) {
       this.#putReplica(id, before.replicas[id], state.replicas[id]);
-      this.#putStretches(id, before.stretches[id] ?? [], state.stretches[id] ?? []);
+      this.#putIntervals(id, before.intervals[id] ?? [], state.intervals[id] ?? []);
     }
   }
 
@@ -103,14 +103,14 @@ export class FleetStore {
     }
   }
 
-  #putStretches(replica_id: string, before: readonly Stretch[], after: readonly Stretch[]): void {
+  #putIntervals(replica_id: string, before: readonly VersionInterval[], after: readonly VersionInterval[]): void {
     if (before === after) return;
-    const known = new Map(before.map((stretch) => [stretch.from, stretch]));
-    for (const stretch of after) {
-      const same = known.get(stretch.from);
-      known.delete(stretch.from);
-      if (same === stretch || (same !== undefined && same.to === stretch.to)) continue;
-      const row = { replica_id, from_number: stretch.from, stretch: JSON.stringify(stretch) };
+    const known = new Map(before.map((interval) => [interval.from, interval]));
+    for (const interval of after) {
+      const same = known.get(interval.from);
+      known.delete(interval.from);
+      if (same === interval || (same !== undefined && same.to === interval.to)) continue;
+      const row = { replica_id, from_number: interval.from, stretch: JSON.stringify(interval) };
       this.#rows.insert("stretches", row, "replace");
     }
     const gone = "delete from stretches where replica_id = ? and from_number = ?";

@@ -17,7 +17,7 @@ import * as z from "zod";
 import { hasCode, readIfThere } from "./directory-lock.ts";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
 import { tryEnvironmentModule } from "./load-environment.ts";
-import { environmentDoors, hashFiles, sourcesHash } from "./package-root.ts";
+import { environmentExports, hashFiles, sourcesHash } from "./package-root.ts";
 import { isRefusedImport, refusedImport } from "./refused-imports.ts";
 
 /** The import names of zod, which all resolve to Rollcall's copy. An alias of `zod` does not cover `zod/v4`. */
@@ -88,7 +88,7 @@ export function bundleWorkerWith(root: string, parts: WorkerParts): Promise<stri
 /** The root's wrangler.toml, with an alias for each name that an environment may import. */
 function configWithAliases(root: string, folder: string): string {
   const aliases: readonly (readonly [name: string, file: string])[] = [
-    ...environmentDoors(root),
+    ...environmentExports(root),
     ...ZOD_NAMES.map((name) => [name, fileURLToPath(import.meta.resolve(name))] as const),
     ...PROCESS_NAMES.map((name) => [name, join(folder, "process.cjs")] as const),
   ];

@@ -11,7 +11,7 @@ const FILES_RESERVED = 384;
 const LEAST_OBJECTS = 16;
 
 /** The quota of live objects for this limit of open files; 0 = no quota. */
-export function liveObjectCeiling(openFiles: number): number {
+export function liveObjectQuota(openFiles: number): number {
   if (!Number.isFinite(openFiles)) return 0;
   return Math.max(LEAST_OBJECTS, Math.floor((openFiles - FILES_RESERVED) / FILES_PER_OBJECT));
 }
@@ -20,10 +20,10 @@ export function liveObjectCeiling(openFiles: number): number {
 const MANY_OBJECTS = 1000;
 
 /** The message at boot about a quota that a run can reach, else null. A rollout with a SQL database counts twice. */
-export function ceilingText(openFiles: number): string | null {
-  const ceiling = liveObjectCeiling(openFiles);
-  if (ceiling === 0 || ceiling >= MANY_OBJECTS) return null;
-  return `At most ${ceiling} rollouts run at once here, half as many with databases: a process may have ${openFiles} open files (ulimit -n).`;
+export function quotaText(openFiles: number): string | null {
+  const quota = liveObjectQuota(openFiles);
+  if (quota === 0 || quota >= MANY_OBJECTS) return null;
+  return `At most ${quota} rollouts run at once here, half as many with databases: a process may have ${openFiles} open files (ulimit -n).`;
 }
 
 /** The limit for a child of this process: Node raises its own limit at start, and children inherit that. */

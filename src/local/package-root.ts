@@ -44,7 +44,7 @@ export function rollcallVersion(root: string = PACKAGE_ROOT): string {
 }
 
 /** The names that an environment may import from this package, with the source file of each. */
-export function environmentDoors(root: string = PACKAGE_ROOT): ReadonlyMap<string, string> {
+export function environmentExports(root: string = PACKAGE_ROOT): ReadonlyMap<string, string> {
   const name = rollcallName(root);
   return new Map([
     [name, join(root, "src/core/entry.ts")],

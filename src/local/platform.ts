@@ -16,7 +16,7 @@ import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-pac
 import { healthOf } from "./healthz.ts";
 import { isLocalKeySpent, migrate, refuseForeignData, seedAccount } from "./migrate.ts";
 import { HeldOutput, miniflareOptions, quietMiniflare, StderrLog, startFailure } from "./miniflare.ts";
-import { ceilingText, liveObjectCeiling, openFileLimit } from "./open-files.ts";
+import { liveObjectQuota, openFileLimit, quotaText } from "./open-files.ts";
 import { PACKAGE_ROOT, sourcesHash } from "./package-root.ts";
 import { bundlePage } from "./page-bundle.ts";
 import { DEFAULT_PORT, freePort } from "./ports.ts";
@@ -136,8 +136,8 @@ async function start(options: PlatformOptions, directory: string, boot: Boot): P
   const migrations = join(root, "migrations");
   refuseDamage(directory, options.say);
   refuseForeignData(directory, migrations);
-  const ceiling = options.atRest ? null : ceilingText(openFileLimit());
-  if (ceiling !== null) options.say(ceiling);
+  const quota = options.atRest ? null : quotaText(openFileLimit());
+  if (quota !== null) options.say(quota);
   const store = placeStore(directory, options.store);
   const build = sourcesHash(root);
   const page = await bundlePage(root);
@@ -155,7 +155,7 @@ async function start(options: PlatformOptions, directory: string, boot: Boot): P
     // A read-only platform ends nothing, and must not overwrite how the last one ended.
     deathsBefore: options.atRest === true ? NO_DEATHS : noteRunning(directory),
     bindings: {
-      LIVE_OBJECT_CEILING: liveObjectCeiling(openFileLimit()),
+      LIVE_OBJECT_CEILING: liveObjectQuota(openFileLimit()),
       // The network is the user's own, and their models run on it.
       ALLOW_PRIVATE_ENDPOINTS: "true",
       ROLLCALL_SECRET: secretOf(directory),

@@ -110,7 +110,7 @@ export function removeReadyFile(directory: string): void {
 }
 
 /**
- * How the last workerds ended that followed each other soon. For its use see `src/kernel/environment/suspects.ts`.
+ * How the last workerds ended that followed each other soon. For its use see `src/kernel/environment/quarantine.ts`.
  *
  * Invariant. A kill from outside (by a person, a supervisor, or the system for lack of memory) is a death that may not
  * happen again. A death by any other signal, or a hang that this process ended with a kill, counts as `byItself`.

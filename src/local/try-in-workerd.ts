@@ -12,7 +12,7 @@ import { convertV4MiniflareOptions, LogLevel, MiniflareCoreError } from "minifla
 import * as z from "zod";
 import type { EnvironmentPackage } from "./environment-package.ts";
 import { quietMiniflare, readWorkerOptions, StderrLog, startFailure } from "./miniflare.ts";
-import { BARE_IMPORT, environmentDoors, PACKAGE_ROOT } from "./package-root.ts";
+import { BARE_IMPORT, environmentExports, PACKAGE_ROOT } from "./package-root.ts";
 import { refuseImports } from "./refused-imports.ts";
 
 export interface Tried {
@@ -62,10 +62,10 @@ async function bundleAlone(main: string, outfile: string): Promise<void> {
 const ownCopies: Plugin = {
   name: "own copies of this package and zod",
   setup({ onResolve }) {
-    const doors = environmentDoors();
+    const entries = environmentExports();
     onResolve({ filter: BARE_IMPORT }, ({ path }) => {
-      const door = doors.get(path);
-      return door === undefined ? undefined : { path: door };
+      const entry = entries.get(path);
+      return entry === undefined ? undefined : { path: entry };
     });
     onResolve({ filter: /^zod(\/|$)/ }, ({ path }) => {
       return { path: fileURLToPath(import.meta.resolve(path)) };

@@ -7,7 +7,7 @@
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { countRowsOfRun, deleteRowsOfRun } from "../kernel/db/deleted-rows.ts";
-import { rolloutHost, runFolder, runObject, trainerObject } from "../kernel/kit/names.ts";
+import { rolloutShard, runFolder, runObject, trainerObject } from "../kernel/kit/names.ts";
 import { evalsOf, hideRun, kindOfRun } from "./deletion-queries.ts";
 import { filesSlice } from "./files.ts";
 import { ENDED, goOn, type Outcome, type Slice, waitUntil } from "./job-slice.ts";
@@ -41,7 +41,7 @@ async function close(slice: Slice, scope: Scope, job: Job): Promise<Outcome> {
   const { env, subrequests, now } = slice;
   const { target_id: runId } = job;
   if (job.parent !== null) await subrequests.fetch(() => hideRun(env.DB, scope, runId, now));
-  const { quiet_at, hosts } = await subrequests.object(() => runObject(env, scope, runId).close());
+  const { quiet_at, hosts: shards } = await subrequests.object(() => runObject(env, scope, runId).close());
   const trains = (await subrequests.fetch(() => kindOfRun(env.DB, scope, runId))) === "training";
   if (trains) {
     await subrequests.object(() => trainerObject(env, scope, runId).free());
@@ -52,13 +52,13 @@ async function close(slice: Slice, scope: Scope, job: Job): Promise<Outcome> {
   if (quiet_at > now) return waitUntil(quiet_at);
   if (slice.jobs.children(job.id) > 0) return waitUntil(now + CHILDREN_MS);
   const counts = trains ? plus(job.counts, { objects: 1 }) : job.counts;
-  return goOn({ ...job, step: "objects", hosts, counts });
+  return goOn({ ...job, step: "objects", hosts: shards, counts });
 }
 
 async function freeObjects({ env, subrequests, now }: Slice, scope: Scope, job: Job): Promise<Outcome> {
   const count = Math.min(LIMITS.sliceObjects, job.hosts - job.freed);
   const next = Array.from({ length: count }, (_, index) => job.freed + 1 + index);
-  const done = await subrequests.objectAll(next, (host) => rolloutHost(env, scope, job.target_id, host).free());
+  const done = await subrequests.objectAll(next, (shard) => rolloutShard(env, scope, job.target_id, shard).free());
   if (done.includes(false)) return waitUntil(now + BUSY_MS);
   const freed = job.freed + count;
   const step = freed < job.hosts ? "objects" : "files";

@@ -97,8 +97,8 @@ export class Jobs {
   }
 
   save(id: string, progress: Progress, nextAt: number): void {
-    const { step, counts, freed, hosts, leaving, counted } = progress;
-    const text = JSON.stringify({ step, counts, freed, hosts, leaving, counted } satisfies Progress);
+    const { step, counts, freed, hosts: shards, leaving, counted } = progress;
+    const text = JSON.stringify({ step, counts, freed, hosts: shards, leaving, counted } satisfies Progress);
     this.#storage.sql.exec("update jobs set progress = ?, next_at = ?, tries = 0 where id = ?", text, nextAt, id);
   }
 

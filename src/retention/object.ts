@@ -17,10 +17,10 @@ import type { Owner, Serves } from "../kernel/messages/rpc.ts";
 import { organizationSlice, projectSlice } from "./delete-owner.ts";
 import { runSlice } from "./delete-run.ts";
 import { noteDeletion } from "./deletion-queries.ts";
+import { expireSlice } from "./expiry.ts";
 import type { Outcome, Slice } from "./job-slice.ts";
 import { type Counts, FIRST_STEP, type Job, Jobs } from "./jobs.ts";
 import type { DeletionOrder, ProjectRpc } from "./rpc.ts";
-import { sweepSlice } from "./sweep.ts";
 
 /** The most jobs in one alarm. */
 const JOBS_AT_ONCE = 50;
@@ -30,11 +30,11 @@ const TRY_AGAIN_MS = 1000;
 const LONGEST_TRY_MS = 10 * 60_000;
 
 const DAY_MS = 24 * 3600_000;
-const SWEEP_AGAIN_MS = 3600_000;
+const EXPIRE_AGAIN_MS = 3600_000;
 /** An isolate notes a project once a day, so data may be created up to a day after the note. */
 const NOTED_MS = DAY_MS + 3600_000;
 /** When the next reconciliation is due, and when data was last noted. Epoch milliseconds. */
-const SWEEP_AT = "sweep_at";
+const EXPIRE_AT = "sweep_at";
 const NOTED_AT = "noted_at";
 /** The last day (UTC) for which storage was posted. */
 const STORED_DAY = "stored_day";
@@ -60,7 +60,7 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
     this.#create(of);
     const { kv } = this.ctx.storage;
     kv.put(NOTED_AT, this.now());
-    if (kv.get(SWEEP_AT) === undefined) kv.put(SWEEP_AT, this.now() + DAY_MS);
+    if (kv.get(EXPIRE_AT) === undefined) kv.put(EXPIRE_AT, this.now() + DAY_MS);
     if (kv.get(STORED_DAY) === undefined) kv.put(STORED_DAY, dayOf(this.now()));
     await this.#arm();
   }
@@ -85,27 +85,27 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
       if (this.#owner() === null || subrequests.count > LIMITS.subrequests - LARGEST_SLICE) return;
       await this.#work(owner, id, subrequests);
     }
-    await this.#sweep(owner);
+    await this.#expire(owner);
   }
 
   /** One slice of the daily reconciliation, if it is due. Never throws. */
-  async #sweep({ orgId, projectId }: Owner): Promise<void> {
+  async #expire({ orgId, projectId }: Owner): Promise<void> {
     const { kv } = this.ctx.storage;
     const now = this.now();
-    if (projectId === null || (kv.get<number>(SWEEP_AT) ?? Number.POSITIVE_INFINITY) > now) return;
+    if (projectId === null || (kv.get<number>(EXPIRE_AT) ?? Number.POSITIVE_INFINITY) > now) return;
     try {
       const scope = { orgId, projectId };
       const subrequests = new Subrequests();
-      const swept = await sweepSlice(this.env, scope, this.#jobs, now, subrequests);
-      const stores = swept !== "gone" && swept !== "more" && (await this.#tellOfDays(scope, subrequests));
+      const expired = await expireSlice(this.env, scope, this.#jobs, now, subrequests);
+      const stores = expired !== "gone" && expired !== "more" && (await this.#tellOfDays(scope, subrequests));
       // Data may have been created since the last note of an isolate.
-      const idle = swept === "idle" && !stores && (kv.get<number>(NOTED_AT) ?? 0) + NOTED_MS < now;
-      if (idle || swept === "gone") forgetDays(kv);
-      else if (swept !== "more") kv.put(SWEEP_AT, now + DAY_MS);
-      if (swept === "gone" && this.#jobs.nextAt() === null) await this.ctx.storage.deleteAll();
+      const idle = expired === "idle" && !stores && (kv.get<number>(NOTED_AT) ?? 0) + NOTED_MS < now;
+      if (idle || expired === "gone") forgetDays(kv);
+      else if (expired !== "more") kv.put(EXPIRE_AT, now + DAY_MS);
+      if (expired === "gone" && this.#jobs.nextAt() === null) await this.ctx.storage.deleteAll();
     } catch (thrown) {
-      logError("sweep", { org_id: orgId, project_id: projectId }, thrown);
-      kv.put(SWEEP_AT, now + SWEEP_AGAIN_MS);
+      logError("expiry", { org_id: orgId, project_id: projectId }, thrown);
+      kv.put(EXPIRE_AT, now + EXPIRE_AGAIN_MS);
     }
   }
 
@@ -180,7 +180,7 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
   async #arm(): Promise<void> {
     const { storage } = this.ctx;
     const jobsAt = this.#owner() === null ? null : this.#jobs.nextAt();
-    const due = [jobsAt, storage.kv.get<number>(SWEEP_AT) ?? null].filter((at) => at !== null);
+    const due = [jobsAt, storage.kv.get<number>(EXPIRE_AT) ?? null].filter((at) => at !== null);
     if (due.length === 0) await storage.deleteAlarm();
     else await storage.setAlarm(Math.max(this.now(), Math.min(...due)));
   }
@@ -193,7 +193,7 @@ function dayOf(now: number): number {
 
 /** Nothing is due here. Days without stored data are not posted later. */
 function forgetDays(kv: SyncKvStorage): void {
-  kv.delete(SWEEP_AT);
+  kv.delete(EXPIRE_AT);
   kv.delete(STORED_DAY);
 }
 

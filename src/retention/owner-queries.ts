@@ -5,12 +5,12 @@
 import { asc, count, eq, inArray, isNull, ne, notExists, or, sql } from "drizzle-orm";
 import type { Scope } from "../contract/scope.ts";
 import {
+  cachedJudgements,
   type DeletionRow,
   datasets,
   deletions,
   endpoints,
   idempotencyKeys,
-  judgeVerdicts,
   organizations,
   projects,
   runs,
@@ -102,7 +102,16 @@ export async function nameOfOrganization(database: D1Database, orgId: string): P
 
 /** All tables with rows of a project, except the receipts of its deletions. */
 function ofProject(): ProjectTable[] {
-  return [datasets, endpoints, idempotencyKeys, judgeVerdicts, runs, secrets, trainerTokens, ...tablesOf("ofProject")];
+  return [
+    datasets,
+    endpoints,
+    idempotencyKeys,
+    cachedJudgements,
+    runs,
+    secrets,
+    trainerTokens,
+    ...tablesOf("ofProject"),
+  ];
 }
 
 /** The number of a project's rows, including its own row, without receipts. */

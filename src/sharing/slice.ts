@@ -6,6 +6,6 @@ import { reportLinks } from "./tables.ts";
 
 export const sharing: Slice = {
   operations: reportLinkOperations,
-  hooks: { sweepProject: ({ DB }, scope, now, limit) => dropReportLinks(DB, scope, now, limit) },
+  hooks: { expireProject: ({ DB }, scope, now, limit) => dropReportLinks(DB, scope, now, limit) },
   tables: { ofProject: [reportLinks], ofRun: [reportLinks], swept: [reportLinks] },
 };

@@ -3,7 +3,7 @@ import { parseKeepingNumbers } from "../contract/exact-json.ts";
 import { isRecord, type Json, type JsonObject } from "../contract/json.ts";
 import type { Scope } from "../contract/scope.ts";
 import { LruCache } from "../kernel/kit/caches.ts";
-import { PROCESS_TURNS } from "../kernel/kit/fair-turns.ts";
+import { PROCESS_SCHEDULER } from "../kernel/kit/fair-scheduler.ts";
 import { openSealed } from "../kernel/kit/sealed-values.ts";
 import { readId } from "../kernel/kit/secrets.ts";
 import { type Refusal, type Result, refuse } from "../kernel/messages/refusal.ts";
@@ -141,7 +141,7 @@ function jsonOf(text: string): Result<Json> {
 }
 
 async function verified(env: Env, trigger: TriggerRow, sent: Omit<Posted, "origin">): Promise<Result<Signed>> {
-  const takeTurn = () => PROCESS_TURNS.take(trigger.org_id);
+  const takeTurn = () => PROCESS_SCHEDULER.take(trigger.org_id);
   const secret = await secretOf(env, trigger);
   return await verifyDelivery({ ...sent, scheme: trigger.scheme, secret, takeTurn });
 }

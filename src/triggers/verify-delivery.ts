@@ -9,7 +9,7 @@
 import { parseKeepingNumbers } from "../contract/exact-json.ts";
 import { canonicalJson, isRecord, type Json } from "../contract/json.ts";
 import { holdsMore } from "../core/schema/bounded-lists.ts";
-import { type GiveBack, stepsOfJson } from "../kernel/kit/fair-turns.ts";
+import { type GiveBack, stepsOfJson } from "../kernel/kit/fair-scheduler.ts";
 import { isSameText, sha256Hex } from "../kernel/kit/secrets.ts";
 import { verifyingKeys } from "../kernel/kit/signing-keys.ts";
 import { type Refusal, type Result, refuse } from "../kernel/messages/refusal.ts";

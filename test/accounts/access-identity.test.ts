@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { callerOfAccess } from "../../src/accounts/access-identity.ts";
 import { DEFAULT_LIMITS, PERMISSIONS_OF, type Role } from "../../src/contract/identity.ts";
 import type { SignOrder } from "../fakes/access-team.ts";
-import { openDoor } from "../kernel/http/door.ts";
+import { openTestApi } from "../kernel/http/test-api.ts";
 import { admit } from "./admit.ts";
 
 const NOW = 1_792_000_000_000;
@@ -166,7 +166,7 @@ test("a member of several organisations names one of them", async () => {
 
 test("a member of several organisations who names none is asked to, and does not count as a wrong key", async () => {
   const { deployment, email, sign } = behindAccess();
-  const { app } = await openDoor({ listEnvironments: async () => [] });
+  const { app } = await openTestApi({ listEnvironments: async () => [] });
   const { orgId, projectId } = await joined(email);
   await joined(email, "viewer");
   const assertion = await sign({ exp: 2_000_000_000 });
@@ -186,7 +186,7 @@ test("a member of several organisations who names none is asked to, and does not
 test("a request with a valid assertion is let in, except for a change from a page of another origin", async () => {
   const { deployment, email, sign } = behindAccess();
   const scopes: unknown[] = [];
-  const { app } = await openDoor({
+  const { app } = await openTestApi({
     listEnvironments: async () => [],
     cancelRun: async (_env, scope) => {
       scopes.push(scope);

@@ -7,7 +7,7 @@ import { webSessions } from "../../src/accounts/tables.ts";
 import { mintToken } from "../../src/core/ids.ts";
 import { REMEMBERED_MS } from "../../src/kernel/http/operation.ts";
 import { minting, sha256Hex } from "../../src/kernel/kit/secrets.ts";
-import { joined } from "../kernel/http/authorization/things.ts";
+import { joined } from "../kernel/http/authorization/resources.ts";
 import { type Browser, openBrowser } from "../kernel/http/browser.ts";
 import { openTenant, type Tenant } from "./tenant.ts";
 

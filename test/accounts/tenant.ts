@@ -2,10 +2,10 @@
 import { env } from "cloudflare:workers";
 import type { ApiKeyRow } from "../../src/accounts/tables.ts";
 import { services } from "../../src/kernel/service/services.ts";
-import { type Door, openDoor } from "../kernel/http/door.ts";
+import { openTestApi, type TestApi } from "../kernel/http/test-api.ts";
 import { admit } from "./admit.ts";
 
-export interface Tenant extends Door {
+export interface Tenant extends TestApi {
   /** A key of the whole organisation with all scopes. */
   readonly admin: string;
   /** Creates another key of the organisation. */
@@ -22,12 +22,12 @@ export interface Reply {
 }
 
 export async function openTenant(): Promise<Tenant> {
-  const door = await openDoor(services);
-  const { scope } = door;
+  const api = await openTestApi(services);
+  const { scope } = api;
   const keyWith = (changes: Partial<ApiKeyRow>) => admit(scope, changes);
   const call: Tenant["call"] = async (key, route, body, headers = {}) => {
     const [method = "GET", path = ""] = route.split(" ");
-    const reply = await door.ask(path, {
+    const reply = await api.ask(path, {
       method,
       headers: {
         authorization: `Bearer ${key}`,
@@ -38,7 +38,7 @@ export async function openTenant(): Promise<Tenant> {
     });
     return { status: reply.status, body: await reply.json(), headers: reply.headers };
   };
-  return { ...door, admin: await keyWith({ project_id: null }), keyWith, call };
+  return { ...api, admin: await keyWith({ project_id: null }), keyWith, call };
 }
 
 /** The stored row of a key. */

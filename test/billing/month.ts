@@ -13,9 +13,9 @@ import { OPERATIONS } from "../../src/slices.ts";
 import { admit } from "../accounts/admit.ts";
 import { disputeOf, eventOf, type Paid, paymentOf, refundOf, sessionOf } from "../fakes/stripe-objects.ts";
 import { inProject } from "../kernel/deleting.ts";
-import { verdict } from "../kernel/essays.ts";
+import { judgement } from "../kernel/essays.ts";
 import { openPaying } from "../kernel/paying.ts";
-import { type Door, inside, release, requestsOf, rolloutAt } from "../kernel/platform.ts";
+import { inside, release, requestsOf, rolloutAt, type TestApi } from "../kernel/platform.ts";
 import { registerOnce } from "../kernel/registered.ts";
 import { script } from "../kernel/script.ts";
 import { uploaded } from "../kernel/upload.ts";
@@ -68,37 +68,37 @@ export function modelsOf() {
     failing: script([...TURNS.slice(0, 1), GONE]),
     held: script(TURNS, undefined, { held: true }),
     own: script(TURNS),
-    judge: script([said(verdict("good"), 733, 41, 119)], { senseless: [said("I cannot say.", 733, 5, 0)] }),
+    judge: script([said(judgement("good"), 733, 41, 119)], { senseless: [said("I cannot say.", 733, 5, 0)] }),
   };
 }
 export type Models = ReturnType<typeof modelsOf>;
 
-export interface Tenant extends Door {
+export interface Tenant extends TestApi {
   readonly models: Models;
   /** Reads with a key of the whole organisation. */
   readonly read: <T>(path: string) => Promise<T>;
 }
 
 export async function openTenant(): Promise<Tenant> {
-  const door = await openPaying(0);
-  const token = await admit(door.scope, { project_id: null });
+  const api = await openPaying(0);
+  const token = await admit(api.scope, { project_id: null });
   const read = async <T>(path: string): Promise<T> => {
-    const reply = await door.ask(path, { headers: { authorization: `Bearer ${token}` } });
+    const reply = await api.ask(path, { headers: { authorization: `Bearer ${token}` } });
     if (reply.status !== 200) throw new Error(`${path}: ${await reply.text()}`);
     return await reply.json<T>();
   };
-  return { ...door, models: modelsOf(), read };
+  return { ...api, models: modelsOf(), read };
 }
 
 /** Posts something as the operator; the reply must be 201. */
 export type Operator = (path: string, body: object, key?: string) => Promise<unknown>;
 
 export async function openOperator(): Promise<Operator> {
-  const door = await openPaying(0, "off");
-  const token = await admit(door.scope, { project_id: null, scopes: ["operator"] });
+  const api = await openPaying(0, "off");
+  const token = await admit(api.scope, { project_id: null, scopes: ["operator"] });
   return async (path, body, key = crypto.randomUUID()) => {
     const headers = { authorization: `Bearer ${token}`, "idempotency-key": key };
-    const reply = await door.post(path, body, headers);
+    const reply = await api.post(path, body, headers);
     if (reply.status !== 201) throw new Error(`${path}: ${await reply.text()}`);
     return await reply.json();
   };
@@ -245,24 +245,24 @@ export function presentMonth(): Month {
   return { name, from: Date.UTC(year, month, 1), to: Date.UTC(year, month + 1, 1) };
 }
 
-const inBooks = <T>({ scope }: Tenant, use: (books: AccountObject, state: DurableObjectState) => Promise<T> | T) =>
+const inLedger = <T>({ scope }: Tenant, use: (ledger: AccountObject, state: DurableObjectState) => Promise<T> | T) =>
   inside(env.ACCOUNT.getByName(`org/${scope.orgId}`), AccountObject, use);
 
 export async function keepWithin(tenant: Tenant, { to }: Month): Promise<void> {
-  await inBooks(tenant, (books) => {
-    books.now = () => Math.min(Date.now(), to - 1);
+  await inLedger(tenant, (ledger) => {
+    ledger.now = () => Math.min(Date.now(), to - 1);
   });
 }
 
 /** Ends the month: fires alarms until it is closed and all its entries are archived. */
 export async function endMonth(tenant: Tenant, { name, to }: Month): Promise<void> {
-  await inBooks(tenant, async (books, { storage }) => {
-    books.books.archiveBounds = { kept: 0, entriesAFile: 1 };
+  await inLedger(tenant, async (ledger, { storage }) => {
+    ledger.ledger.archiveBounds = { kept: 0, entriesAFile: 1 };
     for (let alarms = 1; alarms <= 20; alarms += 1) {
-      books.now = () => to + alarms * HOUR_MS;
-      await books.alarm();
+      ledger.now = () => to + alarms * HOUR_MS;
+      await ledger.alarm();
       const [left] = storage.sql.exec("select count(*) as n from entries where at < ?", to).toArray();
-      const closed = books.month(tenant.scope.orgId, name)?.closed_at ?? null;
+      const closed = ledger.month(tenant.scope.orgId, name)?.closed_at ?? null;
       if (closed !== null && left?.["n"] === 0) return;
     }
     throw new Error("the month is not closed");

@@ -7,7 +7,7 @@ import { ACCOUNTING_HOOKS } from "../../src/kernel/run/object.ts";
 import { RunStore } from "../../src/kernel/run/store.ts";
 import { Life } from "../kernel/life.ts";
 import { balanceOf, entriesOf, openPaying, settle } from "../kernel/paying.ts";
-import type { Door } from "../kernel/platform.ts";
+import type { TestApi } from "../kernel/platform.ts";
 import { questions, RIGHT } from "../kernel/rows.ts";
 import { script } from "../kernel/script.ts";
 
@@ -23,9 +23,9 @@ function forget(storage: DurableObjectStorage): void {
 }
 
 /** Settles with an instance that dies after this many writes. Returns false if it needed fewer. */
-async function dies(door: Door, id: string, writes: number): Promise<boolean> {
+async function dies(api: TestApi, id: string, writes: number): Promise<boolean> {
   const life = new Life(writes);
-  await door.inRun(id, async (_, state) => {
+  await api.inRun(id, async (_, state) => {
     forget(state.storage);
     const store = new RunStore(life.storage(state.storage), ACCOUNTING_HOOKS);
     let now = Date.now();
@@ -38,29 +38,29 @@ async function dies(door: Door, id: string, writes: number): Promise<boolean> {
     }
   });
   // The memory of the object is out of date.
-  if (life.over) await expect(door.inRun(id, (_, state) => state.abort("killed"))).rejects.toThrow("killed");
+  if (life.over) await expect(api.inRun(id, (_, state) => state.abort("killed"))).rejects.toThrow("killed");
   return life.over;
 }
 
 test("a run that is killed between any two writes of its settlement is charged once and reserves nothing", async () => {
-  const door = await openPaying(PAID_IN);
-  const { id } = await door.finish({
+  const api = await openPaying(PAID_IN);
+  const { id } = await api.finish({
     environment: "gsm8k",
     dataset: questions(ENDS),
     model: script(RIGHT),
     min_scored: 0,
   });
-  expect(await settle(door, id)).toBe(true);
-  const before = await entriesOf(door, id);
+  expect(await settle(api, id)).toBe(true);
+  const before = await entriesOf(api, id);
   expect(before).toHaveLength(ENDS);
   const charged = before.reduce((sum, { amount_micros }) => sum + amount_micros, 0);
   let killed = 0;
-  while (killed < MOST_WRITES && (await dies(door, id, killed))) {
+  while (killed < MOST_WRITES && (await dies(api, id, killed))) {
     killed += 1;
-    expect(await settle(door, id)).toBe(true);
-    expect(await entriesOf(door, id)).toEqual(before);
-    expect(await balanceOf(door)).toMatchObject({ balance_micros: PAID_IN + charged, reserved_micros: 0 });
-    const audit: ChargeAudit = await (await door.ask(`/v1/runs/${id}/charges`)).json();
+    expect(await settle(api, id)).toBe(true);
+    expect(await entriesOf(api, id)).toEqual(before);
+    expect(await balanceOf(api)).toMatchObject({ balance_micros: PAID_IN + charged, reserved_micros: 0 });
+    const audit: ChargeAudit = await (await api.ask(`/v1/runs/${id}/charges`)).json();
     expect(audit).toMatchObject({ checked: ENDS, unsettled: 0, differences: [] });
   }
   expect(killed).toBeGreaterThan(0);

@@ -16,7 +16,7 @@ import { RollcallClient } from "../../src/sdk/client.ts";
 import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
 import { configFor } from "../local/deployable.ts";
 import { testPort } from "../local/test-port.ts";
-import { DOORS, writeTriggers } from "./doors-doc.ts";
+import { INTERFACES, writeTriggers } from "./interfaces-doc.ts";
 import { command as runCommand } from "./run-rollcall.ts";
 import { type Printed, SERVING_EXPECTED } from "./serving-expected.ts";
 
@@ -104,7 +104,7 @@ const EXPECTED: Partial<Record<CommandName, Printed>> = {
   },
   "dataset delete": { json: DELETED },
   ...SERVING_EXPECTED,
-  ...DOORS,
+  ...INTERFACES,
   "env list": { text: /\ncalculator +\d/, json: LIST },
   login: { text: /^platform +http[\s\S]*\nscopes +admin\n/, json: { object: "caller", profile: "work" } },
   logout: { text: /^Logged out of http/, json: { revoked: expect.stringMatching(/^key_/) } },

@@ -11,14 +11,14 @@ export interface McpShopOptions {
   readonly labelsNothing?: boolean;
 }
 
-type Door = WebStandardStreamableHTTPServerTransport;
+type Transport = WebStandardStreamableHTTPServerTransport;
 
 export class McpShop {
   /** The requested methods, in order; the HTTP method for a request that is not a message. */
   readonly asked: string[] = [];
   /** The header `authorization` of each request. */
   readonly credentials: (string | null)[] = [];
-  readonly #doors = new Map<string, Door>();
+  readonly #transports = new Map<string, Transport>();
   /** Tools that were added later. */
   readonly #late: string[];
   #sessions = 0;
@@ -39,19 +39,19 @@ export class McpShop {
 
   /** Forgets every session. */
   restart(): void {
-    this.#doors.clear();
+    this.#transports.clear();
   }
 
   /** The sessions that have not ended. */
   get sessions(): number {
-    return this.#doors.size;
+    return this.#transports.size;
   }
 
   readonly fetch = async (request: Request): Promise<Response> => {
     this.credentials.push(request.headers.get("authorization"));
     const body: unknown = request.method === "POST" ? await request.clone().json() : {};
     this.asked.push(methodOf(body) ?? request.method);
-    const known = this.#doors.get(request.headers.get("mcp-session-id") ?? "");
+    const known = this.#transports.get(request.headers.get("mcp-session-id") ?? "");
     if (this.#stateful && known === undefined && methodOf(body) !== "initialize") {
       return new Response("no such session", { status: 404 });
     }
@@ -62,17 +62,17 @@ export class McpShop {
     return reply;
   };
 
-  async #open(): Promise<Door> {
-    const door: Door = new WebStandardStreamableHTTPServerTransport({
+  async #open(): Promise<Transport> {
+    const transport: Transport = new WebStandardStreamableHTTPServerTransport({
       enableJsonResponse: !this.#stateful,
       ...(this.#stateful && {
         sessionIdGenerator: () => `session-${++this.#sessions}`,
-        onsessioninitialized: (id: string) => void this.#doors.set(id, door),
-        onsessionclosed: (id: string) => void this.#doors.delete(id),
+        onsessioninitialized: (id: string) => void this.#transports.set(id, transport),
+        onsessionclosed: (id: string) => void this.#transports.delete(id),
       }),
     });
-    await shelves(this.#late).connect(door);
-    return door;
+    await shelves(this.#late).connect(transport);
+    return transport;
   }
 }
 

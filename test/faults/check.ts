@@ -31,7 +31,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   prompt_changed: ({ calls, judge_calls }) =>
     [...calls, ...judge_calls].flatMap(([key, { changed }]) => (changed ? [key] : [])),
   tokens: sameTokens,
-  verdicts: oneVerdictEach,
+  verdicts: oneJudgementEach,
   judge_tokens: sameJudgeTokens,
   tools: toolsRunRight,
   foreign: ({ foreign }) => foreign.map((id) => `it saw ${id}, which is another organisation's`),
@@ -194,7 +194,7 @@ function tokensAnswered(calls: Account["calls"]): number {
 }
 
 /** Every call of the judge has one judgement, for one rollout; in a cancelled run at most one. */
-function oneVerdictEach(account: Account): string[] {
+function oneJudgementEach(account: Account): string[] {
   const { told, judge_calls } = account;
   const { judgements } = told;
   const asked = new Set([...judge_calls.values()].map(({ rollout }) => rollout));

@@ -5,9 +5,9 @@ import { FleetUpdate } from "../../src/contract/fleet.ts";
 import { FleetObject } from "../../src/fleets/object.ts";
 import { refuseHeld } from "../../src/fleets/place.ts";
 import { getFleet, insertFleet, type NewReplica, replicasOf, updateFleet } from "../../src/fleets/queries.ts";
-import type { FleetPermit } from "../../src/fleets/rpc.ts";
+import type { CallLease } from "../../src/fleets/rpc.ts";
 import { fleetObject } from "../../src/fleets/rpc.ts";
-import { type Door, type Inside, inside, openPlatform } from "../kernel/platform.ts";
+import { type Inside, inside, openPlatform, type TestApi } from "../kernel/platform.ts";
 import { openDelivery } from "../kernel/trainer-batch.ts";
 import { type Cut, LoopEngine, networkOf } from "./loop-engine.ts";
 
@@ -15,9 +15,9 @@ const HOUR = 3_600_000;
 const SOON = { interval: 5 };
 const ANEW = "restart it, or remove it and add it again with the initial weights of a run";
 
-let door: Door;
+let api: TestApi;
 beforeAll(async () => {
-  door = await openPlatform();
+  api = await openPlatform();
 });
 
 class Fleet {
@@ -50,8 +50,8 @@ class Fleet {
       return { id, name: `gpu-${which}`, base_url, ...replica, ...rest };
     });
     const fleet = { id: this.fleet_id, name: this.fleet_id, update, prices: null, location_hint: null, ...at };
-    await insertFleet(env.DB, door.scope, { ...fleet, deleted_at: null }, replicas, null);
-    ({ run_id: this.run_id } = await openDelivery(door.scope));
+    await insertFleet(env.DB, api.scope, { ...fleet, deleted_at: null }, replicas, null);
+    ({ run_id: this.run_id } = await openDelivery(api.scope));
     await this.fire();
     await this.in((object) => object.changed(this.of));
     await this.fire();
@@ -59,12 +59,12 @@ class Fleet {
   }
 
   get of() {
-    return { scope: door.scope, fleet_id: this.fleet_id };
+    return { scope: api.scope, fleet_id: this.fleet_id };
   }
 
   /** Sets its clock an hour ahead, so that alarms only fire by hand. */
   in<T>(use: Inside<FleetObject, T>): Promise<T> {
-    const { orgId, projectId } = door.scope;
+    const { orgId, projectId } = api.scope;
     const stub = env.FLEET.getByName(`org/${orgId}/${projectId}/${this.fleet_id}`);
     return inside(stub, FleetObject, async (object, state) => {
       object.now = () => this.now;
@@ -92,15 +92,15 @@ class Fleet {
     return this.in((object) => object.update({ ...order, location: `/weights/${version}` }));
   }
 
-  begin(last_replica: string | null = null): Promise<FleetPermit> {
+  begin(last_replica: string | null = null): Promise<CallLease> {
     const call = { ...this.of, run_id: this.run_id, rollout_id: crypto.randomUUID(), turn: 0, model: "base" };
     return this.in((object) => object.begin({ ...call, trains: true, last_replica, wait_ms: 60_000 }));
   }
 
-  async go(last_replica: string | null = null): Promise<Extract<FleetPermit, { kind: "go" }>> {
-    const permit = await this.begin(last_replica);
-    if (permit.kind !== "go") throw new Error(JSON.stringify(permit));
-    return permit;
+  async go(last_replica: string | null = null): Promise<Extract<CallLease, { kind: "go" }>> {
+    const lease = await this.begin(last_replica);
+    if (lease.kind !== "go") throw new Error(JSON.stringify(lease));
+    return lease;
   }
 
   async call(label?: string) {
@@ -225,7 +225,7 @@ test("a fleet with weights of a finished run accepts no training run until its e
   await fleet.order(1);
   await fleet.fire();
   await fleet.in((object) => object.release(fleet.run_id));
-  const { scope } = door;
+  const { scope } = api;
   const rows = await replicasOf(env.DB, scope, fleet.fleet_id);
   const row = await getFleet(env.DB, scope, fleet.fleet_id);
   if (row === null) throw new Error("no fleet");
@@ -391,7 +391,7 @@ test("a fleet stored with a removed mode takes no calls and reports that, until 
   expect(replicas).toMatchObject([{ state: "stale", reason }]);
   expect(await fleet.begin()).toMatchObject({ kind: "wait" });
   const update = FleetUpdate.parse({ mode: "reload" });
-  await updateFleet(env.DB, door.scope, fleet.fleet_id, { update, updated_at: 2 });
+  await updateFleet(env.DB, api.scope, fleet.fleet_id, { update, updated_at: 2 });
   await fleet.in((object) => object.changed(fleet.of));
   expect(await fleet.states()).toEqual(["stale null"]);
   engine.restart();
@@ -405,6 +405,6 @@ test("a fleet that was not created has no replicas and writes nothing, and a fre
   expect(await nobody.begin()).toEqual({ kind: "gone", reason: "its fleet was deleted" });
   expect(await nobody.in((_, { storage }) => [...storage.kv.list()].length)).toBe(0);
   const fleet = await new Fleet(1).open();
-  await fleetObject(env, door.scope, fleet.fleet_id).free();
+  await fleetObject(env, api.scope, fleet.fleet_id).free();
   expect(await fleet.begin()).toMatchObject({ kind: "gone" });
 });

@@ -3,37 +3,37 @@ import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { newRollout, type Rollout } from "../../src/core/rollout/rollout.ts";
 import { fleetReach } from "../../src/fleets/reach.ts";
-import type { EndedCall, FleetCall, FleetPermit } from "../../src/fleets/rpc.ts";
+import type { CallLease, EndedCall, FleetCall } from "../../src/fleets/rpc.ts";
 import { fleets, replicas } from "../../src/fleets/tables.ts";
 import { inProject } from "../../src/kernel/db/scoped.ts";
 import { Subrequests } from "../../src/kernel/kit/subrequests.ts";
 import type { RolloutSpec } from "../../src/kernel/messages/wire.ts";
-import { type Door, openPlatform } from "../kernel/platform.ts";
+import { openPlatform, type TestApi } from "../kernel/platform.ts";
 import { RIGHT } from "../kernel/rows.ts";
 import { script } from "../kernel/script.ts";
 import { type BareReplica, fleetRow, replicaRow } from "./rows.ts";
 
-let door: Door;
+let api: TestApi;
 const fleet = fleetRow({ name: "called" });
 const [up, away] = [replicaRow(fleet.id), replicaRow(fleet.id, { name: "gpu-1", base_url: "http://127.0.0.1:9/v1" })];
 
 beforeAll(async () => {
-  door = await openPlatform();
-  const project = inProject(env.DB, door.scope);
+  api = await openPlatform();
+  const project = inProject(env.DB, api.scope);
   await project.batch([project.insert(fleets, fleet), project.insert(replicas, up), project.insert(replicas, away)]);
 });
 
-const go = ({ id }: Pick<BareReplica, "id">): FleetPermit => {
+const go = ({ id }: Pick<BareReplica, "id">): CallLease => {
   return { kind: "go", number: 7, replica_id: id, model: "adapter@3", version: 3, generation: 1 };
 };
 
 /** Makes one call with the fleet's answer `permit`. */
-async function called(permit: FleetPermit, model: string, from: Partial<Rollout> = {}, ended = true) {
+async function called(lease: CallLease, model: string, from: Partial<Rollout> = {}, ended = true) {
   const said: { begun: FleetCall[]; ended: EndedCall[] } = { begun: [], ended: [] };
   const object = {
     begin: async (call: FleetCall) => {
       said.begun.push(call);
-      return permit;
+      return lease;
     },
     ended: async (call: EndedCall) => {
       said.ended.push(call);
@@ -42,7 +42,7 @@ async function called(permit: FleetPermit, model: string, from: Partial<Rollout>
     },
   };
   const FLEET: unknown = { getByName: () => object };
-  const { scope } = door;
+  const { scope } = api;
   const about = { run_id: "run_1", rollout_id: "ro_1", policy_version: 2, fleet: { id: fleet.id } };
   const spec = { scope, endpoint_id: fleet.id, model: "base", ...about } as RolloutSpec;
   const calls = new Subrequests();

@@ -7,7 +7,7 @@ import { FleetObject } from "../../src/fleets/object.ts";
 import { fleetObject } from "../../src/fleets/rpc.ts";
 import { trainingOn } from "../../src/kernel/db/runs.ts";
 import { untilBatchReady } from "../kernel/batch-ready.ts";
-import { type Door, inside, openPlatform, requestsOf, rolloutAt } from "../kernel/platform.ts";
+import { inside, openPlatform, requestsOf, rolloutAt, type TestApi } from "../kernel/platform.ts";
 import { GUESSES, questions, RIGHT } from "../kernel/rows.ts";
 import { script } from "../kernel/script.ts";
 import { LoopEngine } from "./loop-engine.ts";
@@ -16,67 +16,67 @@ import { insertFleet } from "./rows.ts";
 const HOUR = 3_600_000;
 const REPORTED = { update: FleetUpdate.parse({ mode: "reported" }) };
 
-async function start(door: Door, request: object): Promise<RunView> {
-  const reply = await door.post("/v1/runs", request);
+async function start(api: TestApi, request: object): Promise<RunView> {
+  const reply = await api.post("/v1/runs", request);
   expect(reply.status).toBe(202);
   return RunView.parse(await reply.json());
 }
 
 test("an eval on a fleet is played by its replica, and each turn has its own number", async () => {
-  const door = await openPlatform();
-  const { fleet, replica } = await insertFleet(door.scope, REPORTED);
+  const api = await openPlatform();
+  const { fleet, replica } = await insertFleet(api.scope, REPORTED);
   const model = script(GUESSES);
   const guess = { environment: "guess-number", environment_args: { max: 3 }, seed: 5, num_examples: 3 };
-  const { id } = await start(door, { ...guess, model, fleet: fleet.id });
-  const run = await door.ended(id);
+  const { id } = await start(api, { ...guess, model, fleet: fleet.id });
+  const run = await api.ended(id);
   expect(run).toMatchObject({ status: "completed", endpoint: null, counts: { scored: 3 } });
   expect(run.report.calls).toBe(run.report.turns);
   const { p50, p99 } = run.report.latency?.platform_ms ?? {};
   expect(p50).toBeGreaterThan(0);
   expect(p99).toBeGreaterThanOrEqual(p50 ?? Number.POSITIVE_INFINITY);
-  const { turns } = await door.rollout(rolloutAt(id));
+  const { turns } = await api.rollout(rolloutAt(id));
   for (const turn of turns) expect(turn).toMatchObject({ replica: replica.id, platform_ms: expect.any(Number) });
-  const { replicas, max_concurrent } = await fleetObject(env, door.scope, fleet.id).standing({
-    ...{ scope: door.scope, fleet_id: fleet.id },
+  const { replicas, max_concurrent } = await fleetObject(env, api.scope, fleet.id).standing({
+    ...{ scope: api.scope, fleet_id: fleet.id },
   });
   expect([max_concurrent, replicas.map(({ in_flight }) => in_flight)]).toEqual([4, [0]]);
 });
 
 test("the fleet stamps a training run's calls, which are salted by the weights that sample them", async () => {
-  const door = await openPlatform();
-  const { fleet } = await insertFleet(door.scope, REPORTED);
+  const api = await openPlatform();
+  const { fleet } = await insertFleet(api.scope, REPORTED);
   const model = script(["\\boxed{4}"], undefined, { tokens: true });
   const asked = { kind: "training", environment: "gsm8k", dataset: questions(2), model, fleet: fleet.id };
   const small = { group_size: 2, batch_size: { rollouts: 2 }, max_steps: 1, filters: { zero_variance: "keep" } };
-  const { id } = await start(door, { ...asked, ...small });
-  const standing = () => fleetObject(env, door.scope, fleet.id).standing({ scope: door.scope, fleet_id: fleet.id });
+  const { id } = await start(api, { ...asked, ...small });
+  const standing = () => fleetObject(env, api.scope, fleet.id).standing({ scope: api.scope, fleet_id: fleet.id });
   await vi.waitUntil(async () => (await standing()).weights?.run_id === id, { timeout: 30_000 });
-  await untilBatchReady(door, id);
-  const { training } = await door.run(id);
+  await untilBatchReady(api, id);
+  const { training } = await api.run(id);
   expect(JSON.stringify(training)).toContain('"untrainable":{}');
   const calls = (await requestsOf(model)).filter(({ idempotency_key: key }) => key.startsWith("ro_"));
   expect(new Set(calls.map(({ sampling }) => sampling["cache_salt"]))).toEqual(new Set([`${id}.0.0`]));
-  await door.post(`/v1/runs/${id}/cancel`, {});
-  await door.ended(id);
+  await api.post(`/v1/runs/${id}/cancel`, {});
+  await api.ended(id);
   await vi.waitUntil(async () => (await standing()).weights === null, { timeout: 30_000 });
 });
 
 test("a rollout killed during a call repeats it with its key, and the lost call counts until its time", async () => {
-  const door = await openPlatform();
-  const { fleet } = await insertFleet(door.scope, REPORTED);
+  const api = await openPlatform();
+  const { fleet } = await insertFleet(api.scope, REPORTED);
   const model = script([{ fault: { kind: "hang" }, times: 1, reply: "\\boxed{4}" }]);
-  const { id } = await start(door, { environment: "gsm8k", dataset: questions(1), model, fleet: fleet.id });
+  const { id } = await start(api, { environment: "gsm8k", dataset: questions(1), model, fleet: fleet.id });
   await requestsOf(model, 1);
   const rollout = rolloutAt(id);
-  await door.inRollout(rollout, (_, state) => state.abort("killed")).catch(() => "killed");
-  await door.inRollout(rollout, (one) => one.alarm());
-  expect((await door.ended(id)).counts).toMatchObject({ scored: 1, failed: {} });
+  await api.inRollout(rollout, (_, state) => state.abort("killed")).catch(() => "killed");
+  await api.inRollout(rollout, (one) => one.alarm());
+  expect((await api.ended(id)).counts).toMatchObject({ scored: 1, failed: {} });
   const keys = (await requestsOf(model)).map(({ idempotency_key: key }) => key);
   expect(keys).toEqual([`${rollout}:0`, `${rollout}:0`]);
-  const of = { scope: door.scope, fleet_id: fleet.id };
+  const of = { scope: api.scope, fleet_id: fleet.id };
   const inFlight = (later: number) =>
     inside(
-      env.FLEET.getByName(`org/${door.scope.orgId}/${door.scope.projectId}/${fleet.id}`),
+      env.FLEET.getByName(`org/${api.scope.orgId}/${api.scope.projectId}/${fleet.id}`),
       FleetObject,
       async (object) => {
         object.now = () => Date.now() + later;
@@ -87,27 +87,27 @@ test("a rollout killed during a call repeats it with its key, and the lost call 
 });
 
 test("a run that started while its engine was off continues once the engine is back", async () => {
-  const door = await openPlatform();
-  const { fleet } = await insertFleet(door.scope, REPORTED);
+  const api = await openPlatform();
+  const { fleet } = await insertFleet(api.scope, REPORTED);
   const within = (use: (object: FleetObject) => Promise<void>) =>
     inside(
-      env.FLEET.getByName(`org/${door.scope.orgId}/${door.scope.projectId}/${fleet.id}`),
+      env.FLEET.getByName(`org/${api.scope.orgId}/${api.scope.projectId}/${fleet.id}`),
       FleetObject,
       async (object) => await use(object),
     );
   await within(async (object) => {
     object.network = async () => new Response("", { status: 503 });
   });
-  const { id } = await start(door, {
+  const { id } = await start(api, {
     environment: "gsm8k",
     dataset: questions(1),
     model: script(RIGHT),
     fleet: fleet.id,
   });
-  const of = { scope: door.scope, fleet_id: fleet.id };
-  const state = async () => (await fleetObject(env, door.scope, fleet.id).standing(of)).replicas[0]?.state;
+  const of = { scope: api.scope, fleet_id: fleet.id };
+  const state = async () => (await fleetObject(env, api.scope, fleet.id).standing(of)).replicas[0]?.state;
   await vi.waitUntil(async () => (await state()) === "down", { timeout: 30_000 });
-  expect(await door.run(id)).toMatchObject({ status: "running", flow: { state: "endpoint_down" } });
+  expect(await api.run(id)).toMatchObject({ status: "running", flow: { state: "endpoint_down" } });
   await within(async (object) => {
     const then = Date.now() + 60_000;
     object.now = () => then;
@@ -115,51 +115,51 @@ test("a run that started while its engine was off continues once the engine is b
     await object.alarm();
   });
   expect(await state()).toBe("ready");
-  expect(await door.ended(id)).toMatchObject({ status: "completed", counts: { scored: 1 } });
+  expect(await api.ended(id)).toMatchObject({ status: "completed", counts: { scored: 1 } });
 });
 
 test("a run that names the location of version 0 has it loaded over other weights, and then uses it", async () => {
-  const door = await openPlatform();
-  const { fleet } = await insertFleet(door.scope);
+  const api = await openPlatform();
+  const { fleet } = await insertFleet(api.scope);
   const engine = new LoopEngine();
   engine.weights = "changed by hand";
-  const name = `org/${door.scope.orgId}/${door.scope.projectId}/${fleet.id}`;
+  const name = `org/${api.scope.orgId}/${api.scope.projectId}/${fleet.id}`;
   await inside(env.FLEET.getByName(name), FleetObject, async (object) => {
     object.network = ({ pathname }, { body }) => engine.answer(pathname, String(body ?? ""));
   });
   const model = script(["\\boxed{4}"], undefined, { tokens: true });
   const asked = { kind: "training", environment: "gsm8k", dataset: questions(2), model, fleet: fleet.id };
   const small = { group_size: 2, batch_size: { rollouts: 2 }, max_steps: 1, filters: { zero_variance: "keep" } };
-  const { id } = await start(door, { ...asked, ...small, initial_weights: { location: "/weights/base" } });
-  await untilBatchReady(door, id);
+  const { id } = await start(api, { ...asked, ...small, initial_weights: { location: "/weights/base" } });
+  await untilBatchReady(api, id);
   expect(engine.weights).toBe("/weights/base");
-  expect((await door.run(id)).training).toMatchObject({
+  expect((await api.run(id)).training).toMatchObject({
     ...{ samples: { untrainable: {} }, max_lag: 0, initial_weights: { location: "/weights/base" } },
   });
   const loads = engine.asked.filter((path) => path === "/collective_rpc");
   expect(loads).toHaveLength(1);
-  await door.post(`/v1/runs/${id}/cancel`, {});
-  await door.ended(id);
-  const standing = () => fleetObject(env, door.scope, fleet.id).standing({ scope: door.scope, fleet_id: fleet.id });
+  await api.post(`/v1/runs/${id}/cancel`, {});
+  await api.ended(id);
+  const standing = () => fleetObject(env, api.scope, fleet.id).standing({ scope: api.scope, fleet_id: fleet.id });
   await vi.waitUntil(async () => (await standing()).weights === null, { timeout: 30_000 });
   // The stored copy of the run ends after the event that reports its end.
-  await vi.waitUntil(async () => (await trainingOn(env.DB, door.scope, fleet.id)).length === 0, { timeout: 30_000 });
+  await vi.waitUntil(async () => (await trainingOn(env.DB, api.scope, fleet.id)).length === 0, { timeout: 30_000 });
   // The initial weights of the next run are loaded over what this one left.
-  expect((await door.post("/v1/runs", { ...asked, ...small })).status).toBe(409);
-  const next = await start(door, { ...asked, ...small, initial_weights: { location: "/weights/other" } });
-  await untilBatchReady(door, next.id);
+  expect((await api.post("/v1/runs", { ...asked, ...small })).status).toBe(409);
+  const next = await start(api, { ...asked, ...small, initial_weights: { location: "/weights/other" } });
+  await untilBatchReady(api, next.id);
   expect(engine.weights).toBe("/weights/other");
-  await door.post(`/v1/runs/${next.id}/cancel`, {});
-  await door.ended(next.id);
+  await api.post(`/v1/runs/${next.id}/cancel`, {});
+  await api.ended(next.id);
 });
 
 test("a fleet of adapters refuses a location for version 0, which it cannot load", async () => {
-  const door = await openPlatform();
-  const { fleet } = await insertFleet(door.scope, { update: FleetUpdate.parse({ mode: "lora_versioned" }) });
+  const api = await openPlatform();
+  const { fleet } = await insertFleet(api.scope, { update: FleetUpdate.parse({ mode: "lora_versioned" }) });
   const asked = { kind: "training", environment: "gsm8k", dataset: questions(2), model: script(RIGHT), max_steps: 1 };
   const initial = { initial_weights: { location: "/weights/base" } };
   for (const place of [{ fleet: fleet.id }, { endpoint: { base_url: env.MODEL_URL } }]) {
-    const reply = await door.post("/v1/runs", { ...asked, ...place, ...initial });
+    const reply = await api.post("/v1/runs", { ...asked, ...place, ...initial });
     expect([reply.status, await reply.json()]).toMatchObject([400, { error: { param: "initial_weights" } }]);
   }
 });

@@ -6,12 +6,12 @@ import { choose } from "../../src/fleets/choose.ts";
 import { Circuits } from "../../src/fleets/circuit.ts";
 import { beginUpdates, nextStep, stepDone, toUnload, wantedOf, whyNotNow } from "../../src/fleets/driving.ts";
 import { InFlight } from "../../src/fleets/in-flight.ts";
-import { orderGone, reported, runOver, takeOrder, untold } from "../../src/fleets/orders.ts";
+import { orderGone, reported, runOver, takeOrder, unnotified } from "../../src/fleets/orders.ts";
 import { isAway, lacksAdapter, probeDone } from "../../src/fleets/probing.ts";
 import type { FleetCall } from "../../src/fleets/rpc.ts";
 import { standingOf } from "../../src/fleets/served.ts";
 import { type FleetState, newFleet, type Replica, setReplicas, withReplica } from "../../src/fleets/state.ts";
-import { versionOf } from "../../src/fleets/stretches.ts";
+import { versionOf } from "../../src/fleets/version-intervals.ts";
 import { labelOf } from "../../src/fleets/weights.ts";
 
 const SCOPE = { orgId: "o", projectId: "p" };
@@ -89,10 +89,10 @@ test("trainers are notified of what each replica serves, and that one that is aw
   const [replica] = Object.values(ordered.replicas);
   if (replica === undefined) throw new Error("no replica");
   const news = { run_id: "run_a", generation: 0, version: 0, state: "applied" } as const;
-  expect(untold(ordered, replica)).toEqual([news]);
+  expect(unnotified(ordered, replica)).toEqual([news]);
   const told = withReplica(ordered, "a", { told: [news] }, 0);
   const away = isAway(told, { ...replica, told: [news] }, "refused", { now: 1, number: 9 });
-  expect(Object.values(away.replicas).flatMap((one) => (one.id === "a" ? untold(away, one) : []))).toEqual([
+  expect(Object.values(away.replicas).flatMap((one) => (one.id === "a" ? unnotified(away, one) : []))).toEqual([
     { ...news, version: 2, state: "failed" },
   ]);
   expect(orderGone(away, "run_a", 2).replicas["a"]?.told).toEqual([]);
@@ -212,7 +212,7 @@ test("if weights are reported as applied or failed without a pending report, ear
   const told = (state: FleetState) =>
     versionOf(
       state.update,
-      state.stretches["a"] ?? [],
+      state.intervals["a"] ?? [],
       { run_id: "run_a", generation: 0 },
       {
         ...{ replica_id: "a", number: 5, end: 6, model: "base" },
@@ -311,7 +311,7 @@ test("an engine that reports a version at first was changed before: it has versi
     return probeDone(before, "a", { now: 0, number, at: number - 1, check, phase: null });
   };
   const seen = (weights: string) => look(joined, 2, weights);
-  const of = (state: FleetState) => [state.replicas["a"]?.shown, state.stretches["a"] ?? []];
+  const of = (state: FleetState) => [state.replicas["a"]?.shown, state.intervals["a"] ?? []];
   expect(of(seen("default"))).toMatchObject(["ready", [{ weights: "start" }]]);
   expect(of(seen("7"))).toEqual(["stale", []]);
   // A label in the form that a fleet uses.

@@ -5,16 +5,16 @@ import { FleetUpdate } from "../../src/contract/fleet.ts";
 import { FleetObject } from "../../src/fleets/object.ts";
 import { fleetObject } from "../../src/fleets/rpc.ts";
 import { TrainerObject } from "../../src/kernel/trainer/object.ts";
-import { type Door, type Inside, inside, isOf, openPlatform } from "../kernel/platform.ts";
+import { type Inside, inside, isOf, openPlatform, type TestApi } from "../kernel/platform.ts";
 import { GOING, openDelivery } from "../kernel/trainer-batch.ts";
 import { insertFleet } from "./rows.ts";
 
 const HOUR = 3_600_000;
 const SOON = { interval: 5 };
 
-let door: Door;
+let api: TestApi;
 beforeAll(async () => {
-  door = await openPlatform();
+  api = await openPlatform();
 });
 afterEach(() => {
   vi.restoreAllMocks();
@@ -56,7 +56,7 @@ class Training {
   fleet_id = "";
 
   in<T>(use: Inside<TrainerObject, T>): Promise<T> {
-    const { orgId, projectId } = door.scope;
+    const { orgId, projectId } = api.scope;
     const stub = env.TRAINER.getByName(`org/${orgId}/${projectId}/${this.run_id}`);
     return inside(stub, TrainerObject, async (object, state) => {
       object.now = () => Date.now() + HOUR;
@@ -74,8 +74,8 @@ class Training {
   }
 
   weights = async () => {
-    const of = { scope: door.scope, fleet_id: this.fleet_id };
-    return (await fleetObject(env, door.scope, this.fleet_id).standing(of)).weights;
+    const of = { scope: api.scope, fleet_id: this.fleet_id };
+    return (await fleetObject(env, api.scope, this.fleet_id).standing(of)).weights;
   };
 }
 
@@ -83,10 +83,10 @@ test.for(["before", "after"] as const)(
   "a trainer's object killed %s its fleet gets an order, and then a release, sends it again",
   async (at) => {
     const training = new Training();
-    const { fleet } = await insertFleet(door.scope, { name: at, update: FleetUpdate.parse({ mode: "reported" }) });
+    const { fleet } = await insertFleet(api.scope, { name: at, update: FleetUpdate.parse({ mode: "reported" }) });
     training.fleet_id = fleet.id;
     const ordered = cutFirst(fleet.id, "update", at);
-    const { run_id } = await openDelivery(door.scope, { fleet: fleet.id });
+    const { run_id } = await openDelivery(api.scope, { fleet: fleet.id });
     training.run_id = run_id;
     await training.fall(ordered);
     await expect.poll(training.weights, SOON).toEqual({ run_id, version: 0, generation: 0 });

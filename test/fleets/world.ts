@@ -20,7 +20,7 @@ import {
   type PhaseName,
   setReplicas,
 } from "../../src/fleets/state.ts";
-import { versionOf } from "../../src/fleets/stretches.ts";
+import { versionOf } from "../../src/fleets/version-intervals.ts";
 import { type Holds, labelOf, type Weights } from "../../src/fleets/weights.ts";
 import type { PastCall } from "../../src/kernel/messages/run-fleet.ts";
 
@@ -166,8 +166,8 @@ export class World {
   judge(): void {
     const generation = orderOf(this.state, RUN)?.generation ?? null;
     for (const { past, sampled } of this.over) {
-      const stretches = this.state.stretches[past.replica_id] ?? [];
-      const version = versionOf(this.state.update, stretches, { run_id: RUN, generation }, past);
+      const intervals = this.state.intervals[past.replica_id] ?? [];
+      const version = versionOf(this.state.update, intervals, { run_id: RUN, generation }, past);
       if (typeof version !== "number") continue;
       if (version > 0 || this.loadsStart) this.told += 1;
       const known = version === 0 && !this.loadsStart ? "start" : `${generation ?? 0}@${version}`;

@@ -12,7 +12,7 @@ import manifest from "../../package.json" with { type: "json" };
 
 const ROOT = resolve(import.meta.dirname, "../..");
 
-const BELOW_ROOMS = [
+const BELOW_MODULES = [
   "src/contract",
   "src/core",
   "environments",
@@ -20,14 +20,14 @@ const BELOW_ROOMS = [
   "src/kernel/clients",
   "cloudflare:workers",
 ];
-const ROOMS = [
+const MODULES = [
   ...["messages", "kit", "environment", "dataset", "endpoint", "account", "run"],
   ...["trajectory", "trainer", "scoring", "rollout", "service"],
-].map((room) => `src/kernel/${room}`);
-const RUN = ROOMS.indexOf("src/kernel/run");
+].map((module) => `src/kernel/${module}`);
+const RUN = MODULES.indexOf("src/kernel/run");
 const INSIDE_RUN = ["src/kernel/run/judging", "src/kernel/run/training"];
 /** The modules up to this floor; the modules inside the run belong to the layer above it. */
-const upTo = (floor: number) => [...ROOMS.slice(0, floor + 1), ...(floor > RUN ? INSIDE_RUN : [])];
+const upTo = (floor: number) => [...MODULES.slice(0, floor + 1), ...(floor > RUN ? INSIDE_RUN : [])];
 const IN_NODE = ["zod", "node:fs"];
 const SLICES = [
   "src/accounts",
@@ -49,15 +49,15 @@ const MAY_IMPORT: Record<string, string[]> = {
   environments: ["environments", "src/contract", "src/core", "zod"],
   "src/kernel/db": ["src/kernel/db", "src/contract", "src/core", "drizzle-orm"],
   "src/kernel/clients": ["src/kernel/clients", "src/contract", "src/core", "openai"],
-  ...Object.fromEntries(ROOMS.map((room, floor) => [room, [...upTo(floor), ...BELOW_ROOMS]])),
-  ...Object.fromEntries(INSIDE_RUN.map((room) => [room, [...upTo(RUN), room, ...BELOW_ROOMS]])),
+  ...Object.fromEntries(MODULES.map((module, floor) => [module, [...upTo(floor), ...BELOW_MODULES]])),
+  ...Object.fromEntries(INSIDE_RUN.map((module) => [module, [...upTo(RUN), module, ...BELOW_MODULES]])),
   "src/kernel/http": [
     "src/kernel/http",
     "src/contract",
     "src/core",
     "environments",
     "src/kernel/db",
-    ...ROOMS,
+    ...MODULES,
     ...INSIDE_RUN,
     "hono",
     "zod",
@@ -72,7 +72,7 @@ const MAY_IMPORT: Record<string, string[]> = {
           "src/core",
           "src/kernel/db",
           "src/kernel/clients",
-          ...ROOMS,
+          ...MODULES,
           ...INSIDE_RUN,
           "src/kernel/http",
         ],
@@ -90,18 +90,18 @@ const MAY_IMPORT: Record<string, string[]> = {
 };
 /** Who may import what by a package's name. */
 const OWN = manifest.name;
-const OWN_DOORS = [OWN, `${OWN}/contract`, `${OWN}/sdk`, `${OWN}/training`];
+const OWN_INTERFACES = [OWN, `${OWN}/contract`, `${OWN}/sdk`, `${OWN}/training`];
 const BY_NAME: Record<string, string[]> = {
   "src/core": [OWN, `${OWN}/training`, "@rollcall/math-equivalence"],
   "src/web": [`${OWN}/contract`, `${OWN}/sdk`],
-  "src/cli": [...OWN_DOORS, "@rollcall/policy/target", "@rollcall/trainer/target"],
+  "src/cli": [...OWN_INTERFACES, "@rollcall/policy/target", "@rollcall/trainer/target"],
   "environments/dice": [OWN],
   "packages/math-equivalence": ["@rollcall/math-equivalence"],
   "packages/policy": [`${OWN}/contract`, "@rollcall/policy/target"],
-  "packages/trainer": [...OWN_DOORS, "@rollcall/policy/target", "@rollcall/trainer/target"],
+  "packages/trainer": [...OWN_INTERFACES, "@rollcall/policy/target", "@rollcall/trainer/target"],
 };
 const NAMES = [
-  ...[...OWN_DOORS, "@rollcall/math-equivalence"],
+  ...[...OWN_INTERFACES, "@rollcall/math-equivalence"],
   ...["@rollcall/policy/target", "@rollcall/trainer/target"],
 ];
 const FOLDERS = Object.keys(MAY_IMPORT);
@@ -186,8 +186,8 @@ beforeAll(() => {
   for (const slice of SLICES) write(`${slice}/wire.ts`, "export const wire = true;\n");
   write("src/sdk/of-slice.ts", 'import "../webhooks/wire.ts";\n');
   write("src/kernel/http/of-slice.ts", 'import "../../webhooks/wire.ts";\n');
-  write("src/kernel/run/object.ts", INSIDE_RUN.map((room) => `import "../../../${room}/target.ts";\n`).join(""));
-  for (const door of Object.values(manifest.exports)) write(door, "export const entry = true;\n");
+  write("src/kernel/run/object.ts", INSIDE_RUN.map((module) => `import "../../../${module}/target.ts";\n`).join(""));
+  for (const api of Object.values(manifest.exports)) write(api, "export const entry = true;\n");
   write("packages/math-equivalence/entry.ts", "export const entry = true;\n");
   write("packages/trainer/test/fixture.test.ts", 'import "openai";\nimport "@rollcall/policy/target";\n');
   write("src/core/ring-a.ts", 'import type { B } from "./ring-b.ts";\nexport type A = B;\n');

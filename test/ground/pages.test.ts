@@ -11,7 +11,7 @@ const PAGES = globSync(
     exclude: ["**/node_modules/**"],
   },
 ).sort();
-const ROOMS = PAGES.filter((page) =>
+const MODULES = PAGES.filter((page) =>
   /^src\/(kernel\/[^/]+|accounts|fleets|retention|sharing|telemetry|triggers|webhooks)\/README\.md$/.test(page),
 );
 
@@ -73,11 +73,11 @@ test.each(PAGES)("the links of %s lead to an existing page and heading", (page) 
 });
 
 test("each folder of the kernel and each slice describes itself in 5 to 15 lines, and names files that it has", () => {
-  const rooms = globSync(["src/kernel/*/", "src/{accounts,fleets,retention,sharing,telemetry,triggers,webhooks}/"], {
+  const modules = globSync(["src/kernel/*/", "src/{accounts,fleets,retention,sharing,telemetry,triggers,webhooks}/"], {
     cwd: ROOT,
-  }).map((room) => basename(room));
-  expect(ROOMS.map((page) => basename(dirname(page))).sort()).toEqual(rooms.sort());
-  for (const page of ROOMS) {
+  }).map((module) => basename(module));
+  expect(MODULES.map((page) => basename(dirname(page))).sort()).toEqual(modules.sort());
+  for (const page of MODULES) {
     const text = read(page).trim();
     expect(text.split("\n").length, page).toBeGreaterThanOrEqual(5);
     expect(text.split("\n").length, page).toBeLessThanOrEqual(15);

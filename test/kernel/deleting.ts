@@ -5,52 +5,52 @@ import { DeletionView } from "../../src/contract/deletion.ts";
 import { runFolder } from "../../src/kernel/kit/names.ts";
 import { RolloutObject } from "../../src/kernel/rollout/object.ts";
 import { ProjectObject } from "../../src/retention/object.ts";
-import { type Door, type Inside, inside } from "./platform.ts";
+import { type Inside, inside, type TestApi } from "./platform.ts";
 
 /** Longer than any message or call of a run can be under way. */
 export const LATER_MS = 20 * 60_000;
 
-export function projectStub({ scope }: Door): DurableObjectStub {
+export function projectStub({ scope }: TestApi): DurableObjectStub {
   return env.PROJECT.getByName(`org/${scope.orgId}/${scope.projectId}`);
 }
 
-export function inProject<T>(door: Door, use: Inside<ProjectObject, T>): Promise<T> {
-  return inside(projectStub(door), ProjectObject, use);
+export function inProject<T>(api: TestApi, use: Inside<ProjectObject, T>): Promise<T> {
+  return inside(projectStub(api), ProjectObject, use);
 }
 
 /** Fires one alarm of the project's object, `LATER_MS` from now. */
-export async function alarm(door: Door, later = LATER_MS): Promise<void> {
-  await inProject(door, async (project) => {
+export async function alarm(api: TestApi, later = LATER_MS): Promise<void> {
+  await inProject(api, async (project) => {
     project.now = () => Date.now() + later;
     await project.alarm();
   });
 }
 
-export async function remove(door: Door, id: string): Promise<DeletionView> {
-  const reply = await door.ask(`/v1/runs/${id}`, { method: "DELETE" });
+export async function remove(api: TestApi, id: string): Promise<DeletionView> {
+  const reply = await api.ask(`/v1/runs/${id}`, { method: "DELETE" });
   expect(reply.status, await reply.clone().text()).toBe(202);
   return DeletionView.parse(await reply.json());
 }
 
-export async function deletion(door: Door, id: string): Promise<DeletionView> {
-  return DeletionView.parse(await (await door.ask(`/v1/deletions/${id}`)).json());
+export async function deletion(api: TestApi, id: string): Promise<DeletionView> {
+  return DeletionView.parse(await (await api.ask(`/v1/deletions/${id}`)).json());
 }
 
 /** Fires alarms until the deletion is done. `between`: called after each alarm. */
-export async function done(door: Door, id: string, between?: () => Promise<void>): Promise<DeletionView> {
+export async function done(api: TestApi, id: string, between?: () => Promise<void>): Promise<DeletionView> {
   for (let alarms = 0; alarms < 60; alarms += 1) {
-    const view = await deletion(door, id);
+    const view = await deletion(api, id);
     if (view.state === "done") return view;
     // Later each time, so that retries are due.
-    await alarm(door, LATER_MS + alarms * 60_000);
+    await alarm(api, LATER_MS + alarms * 60_000);
     await between?.();
   }
-  throw new Error(`not done: ${JSON.stringify(await deletion(door, id))}`);
+  throw new Error(`not done: ${JSON.stringify(await deletion(api, id))}`);
 }
 
 /** Ends the project's object like a kill: its memory is lost. */
-export async function kill(door: Door): Promise<void> {
-  await expect(inProject(door, (_, state) => state.abort("killed"))).rejects.toThrow();
+export async function kill(api: TestApi): Promise<void> {
+  await expect(inProject(api, (_, state) => state.abort("killed"))).rejects.toThrow();
 }
 
 export async function keysUnder(prefix: string): Promise<string[]> {
@@ -72,14 +72,18 @@ export async function rowsOfRun(runId: string): Promise<Record<string, number>> 
 }
 
 /** Nothing is left of the run: no rows, no files, no storage of its objects. `hosts`: the shards that it had. */
-export async function expectGone(door: Door, runId: string, hosts: readonly DurableObjectStub[] = []): Promise<void> {
+export async function expectGone(
+  api: TestApi,
+  runId: string,
+  shards: readonly DurableObjectStub[] = [],
+): Promise<void> {
   expect(await rowsOfRun(runId)).toEqual({ runs: 0, trainer_tokens: 0 });
-  expect(await keysUnder(runFolder(door.scope, runId))).toEqual([]);
-  const left = await door.inRun(runId, (run, { storage }) => {
+  expect(await keysUnder(runFolder(api.scope, runId))).toEqual([]);
+  const left = await api.inRun(runId, (run, { storage }) => {
     return { view: run.view(), kv: [...storage.kv.list()].map(([key]) => key), tables: tablesOf(storage) };
   });
   expect(left).toEqual({ view: null, kv: ["freed_at"], tables: [] });
-  for (const host of hosts) expect(await storedIn(host)).toEqual([]);
+  for (const shard of shards) expect(await storedIn(shard)).toEqual([]);
 }
 
 function tablesOf({ sql }: DurableObjectStorage): unknown[] {

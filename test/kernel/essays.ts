@@ -44,6 +44,6 @@ export function topics(count: number): { question: string }[] {
 }
 
 /** A judge's whole reply. */
-export function verdict(label: string, reason = "because"): string {
+export function judgement(label: string, reason = "because"): string {
   return `I have read it.\n${JSON.stringify({ reason, verdict: label })}`;
 }

@@ -10,10 +10,14 @@ import type { RunMessage, RunSpec } from "../../src/kernel/messages/wire.ts";
 import { newRun } from "../../src/kernel/service/begin-run.ts";
 import type { SegmentLine } from "../../src/kernel/trajectory/store.ts";
 import { endpointRow } from "./http/run-rows.ts";
-import type { Door } from "./platform.ts";
+import type { TestApi } from "./platform.ts";
 
 /** Writes a run as accepting it would, without creating its object: like the run `template`, except for `changes`. */
-export async function acceptedOnly({ scope }: Door, template: string, changes: Partial<RunSpec> = {}): Promise<NewRun> {
+export async function acceptedOnly(
+  { scope }: TestApi,
+  template: string,
+  changes: Partial<RunSpec> = {},
+): Promise<NewRun> {
   const record = await getRun(env.DB, scope, template);
   if (record === null) throw new Error("no such template");
   const endpoint = endpointRow({ base_url: env.MODEL_URL, sealed_key: null });
@@ -89,7 +93,7 @@ export interface LossyRun {
 }
 
 /** Creates the run's object, with queues that lose everything until that is switched off. */
-export async function createLossy(platform: Door, row: NewRun): Promise<LossyRun> {
+export async function createLossy(platform: TestApi, row: NewRun): Promise<LossyRun> {
   const groups = new LossyQueue(env.ROLLOUT_GROUPS);
   const scores = new LossyQueue(env.ROLLOUT_SCORES);
   const judgements = new LossyQueue(env.ROLLOUT_JUDGEMENTS);
@@ -137,7 +141,7 @@ export async function deliver(
 }
 
 /** Writes the run's first segment now, if it was not written yet, and reads it. */
-export async function segmentLines({ scope, inRun }: Door, run_id: string): Promise<SegmentLine[]> {
+export async function segmentLines({ scope, inRun }: TestApi, run_id: string): Promise<SegmentLine[]> {
   // Segments are made a moment after their last rollout has ended; here that must have happened.
   await inRun(run_id, (run) => run.alarm());
   await deliver("run-segments", [{ kind: "segment", scope, run_id, segment: 1 }]);

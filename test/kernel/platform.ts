@@ -10,7 +10,7 @@ import type { Scope } from "../../src/contract/scope.ts";
 import { type ParsedId, parseId, rolloutId } from "../../src/core/ids.ts";
 import type { Rollout } from "../../src/core/rollout/rollout.ts";
 import { RunObject } from "../../src/index.ts";
-import { hostName } from "../../src/kernel/kit/names.ts";
+import { shardName } from "../../src/kernel/kit/names.ts";
 import { idMac } from "../../src/kernel/kit/secrets.ts";
 import type { RolloutSpec, RolloutStanding } from "../../src/kernel/messages/wire.ts";
 import { RolloutObject } from "../../src/kernel/rollout/object.ts";
@@ -29,7 +29,7 @@ export interface StreamedEvent {
 
 export type Inside<Instance, T> = (instance: Instance, state: DurableObjectState) => T | Promise<T>;
 
-export interface Door {
+export interface TestApi {
   readonly scope: Scope;
   readonly ask: (path: string, init?: RequestInit) => Promise<Response>;
   readonly post: (path: string, body: unknown, headers?: Record<string, string>) => Promise<Response>;
@@ -54,43 +54,43 @@ export interface Door {
 }
 
 /** `orgId`: an organisation that already has a project. */
-export async function openPlatform(orgId?: string): Promise<Door> {
+export async function openPlatform(orgId?: string): Promise<TestApi> {
   const unique = crypto.randomUUID();
   const scope = { orgId: orgId ?? `org_${unique}`, projectId: `pj_${unique}` };
   const token = await admit(scope);
-  const ask: Door["ask"] = checked((path, init = {}) =>
+  const ask: TestApi["ask"] = checked((path, init = {}) =>
     exports.default.fetch(new URL(path, "http://platform.test").href, {
       ...init,
       headers: { authorization: `Bearer ${token}`, ...init.headers },
     }),
   );
-  const post: Door["post"] = (path, body, headers = {}) =>
+  const post: TestApi["post"] = (path, body, headers = {}) =>
     ask(path, {
       method: "POST",
       body: typeof body === "string" ? body : JSON.stringify(body),
       headers: { "content-type": "application/json", ...headers },
     });
-  const start: Door["start"] = async (request) => {
+  const start: TestApi["start"] = async (request) => {
     const response = await post("/v1/runs", { endpoint: { base_url: env.MODEL_URL }, ...request });
     if (response.status !== 202) throw new Error(await response.text());
     return RunView.parse(await response.json());
   };
-  const run: Door["run"] = async (id) => RunView.parse(await (await ask(`/v1/runs/${id}`)).json());
-  const events: Door["events"] = async (id, after = 0) =>
+  const run: TestApi["run"] = async (id) => RunView.parse(await (await ask(`/v1/runs/${id}`)).json());
+  const events: TestApi["events"] = async (id, after = 0) =>
     parseEvents(await (await ask(`/v1/runs/${id}/events?after=${after}`)).text());
-  const ended: Door["ended"] = async (id) => {
+  const ended: TestApi["ended"] = async (id) => {
     await events(id);
     return run(id);
   };
-  const pages: Door["pages"] = (id, query = "") => readPages(ask, `/v1/runs/${id}/results?${query}`);
+  const pages: TestApi["pages"] = (id, query = "") => readPages(ask, `/v1/runs/${id}/results?${query}`);
   const name = (id: string) => `org/${scope.orgId}/${scope.projectId}/${id}`;
   // Tests may replace it.
   const { RUN } = env;
   const runStub = (id: string): DurableObjectStub => env.RUN.getByName(name(id));
-  const rolloutStub: Door["rolloutStub"] = async (id) => {
+  const rolloutStub: TestApi["rolloutStub"] = async (id) => {
     const { runId } = placeOfRollout(id);
-    const host = await inside(RUN.getByName(name(runId)), RunObject, (_, { storage }) => hostOf(storage, id));
-    return env.ROLLOUT.getByName(hostName(scope, runId, host));
+    const shard = await inside(RUN.getByName(name(runId)), RunObject, (_, { storage }) => shardOf(storage, id));
+    return env.ROLLOUT.getByName(shardName(scope, runId, shard));
   };
   return {
     scope,
@@ -154,7 +154,7 @@ function placeOfRollout(id: string): Extract<ParsedId, { kind: "rollout" }> {
 }
 
 /** 0, a number that no shard has, if the rollout was never dispatched. */
-function hostOf({ sql }: DurableObjectStorage, id: string): number {
+function shardOf({ sql }: DurableObjectStorage, id: string): number {
   const tables = sql.exec("select 1 from sqlite_master where name = 'rollouts'").toArray();
   if (tables.length === 0) return 0;
   return Number(sql.exec("select host from rollouts where id = ?", id).toArray()[0]?.["host"] ?? 0);
@@ -226,7 +226,7 @@ function parseEvents(text: string): StreamedEvent[] {
   });
 }
 
-async function readPages(ask: Door["ask"], first: string): Promise<ResultRow[][]> {
+async function readPages(ask: TestApi["ask"], first: string): Promise<ResultRow[][]> {
   const pages: ResultRow[][] = [];
   for (let next: string | undefined = first; next !== undefined; ) {
     const response = await ask(next);

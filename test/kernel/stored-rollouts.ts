@@ -5,7 +5,7 @@ import { env } from "cloudflare:workers";
 import type { Trajectory } from "../../src/contract/trajectory.ts";
 import { runFolder } from "../../src/kernel/kit/names.ts";
 import type { RolloutEntry } from "../../src/kernel/messages/run-records.ts";
-import type { Door } from "./platform.ts";
+import type { TestApi } from "./platform.ts";
 
 export interface StoredRun {
   readonly run: {
@@ -28,14 +28,14 @@ export interface StoredRollout {
 type Left = Pick<StoredRollout, "trajectory" | "place">;
 
 /** Read in this order, because a trajectory moves from a row or an object into a segment, and never back. */
-export async function storedRun(door: Door, id: string): Promise<StoredRun> {
+export async function storedRun(api: TestApi, id: string): Promise<StoredRun> {
   const run = await env.DB.prepare(
     "select id, environment_id, environment_version, spec ->> '$.model' as model from runs where id = ?",
   )
     .bind(id)
     .first<StoredRun["run"]>();
   if (run === null) throw new Error("no such run");
-  const { rows, texts } = await door.inRun(id, (_, { storage: { sql } }) => ({
+  const { rows, texts } = await api.inRun(id, (_, { storage: { sql } }) => ({
     rows: sql.exec<RolloutEntry>("select * from rollouts where finish_seq is not null order by finish_seq").toArray(),
     texts: sql.exec<{ text: string }>("select text from trajectories").toArray(),
   }));
@@ -44,7 +44,7 @@ export async function storedRun(door: Door, id: string): Promise<StoredRun> {
     const trajectory: Trajectory = JSON.parse(text);
     left.set(trajectory.rollout_id, { trajectory, place: "row" });
   }
-  const folder = runFolder(door.scope, id);
+  const folder = runFolder(api.scope, id);
   for (const text of await objectsOf(`${folder}trajectories/`)) {
     const trajectory: Trajectory = JSON.parse(text);
     left.set(trajectory.rollout_id, { trajectory, place: "object" });

@@ -2,17 +2,17 @@
 import { env } from "cloudflare:workers";
 import type { RunView } from "../../src/contract/run.ts";
 import { EndpointObject } from "../../src/kernel/endpoint/object.ts";
-import { type Door, inside, rolloutAt } from "./platform.ts";
+import { inside, rolloutAt, type TestApi } from "./platform.ts";
 
 const TABLES = "select name from sqlite_master where type = 'table' and name not like '\\_cf%' escape '\\'";
 
 /** All of D1 and of R2, and the objects of these runs, of their first rollouts and of the policies' endpoints. */
-export async function everythingStored(door: Door, runs: readonly RunView[]): Promise<string[]> {
-  const { orgId, projectId } = door.scope;
+export async function everythingStored(api: TestApi, runs: readonly RunView[]): Promise<string[]> {
+  const { orgId, projectId } = api.scope;
   const endpointStub = (id: string) => env.ENDPOINT.getByName(`org/${orgId}/${projectId}/${id}`);
   const objects = runs.flatMap(({ id, endpoint }) => [
-    door.inRun(id, dump),
-    door.inRollout(rolloutAt(id), dump),
+    api.inRun(id, dump),
+    api.inRollout(rolloutAt(id), dump),
     inside(endpointStub(endpoint?.id ?? ""), EndpointObject, dump),
   ]);
   return [...(await everythingInD1()), ...(await everythingInR2()), ...(await Promise.all(objects))];

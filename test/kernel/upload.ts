@@ -2,7 +2,7 @@
 import { env } from "cloudflare:workers";
 import { DatasetRow, DatasetView } from "../../src/contract/uploaded-dataset.ts";
 import { folderOf } from "../../src/kernel/kit/names.ts";
-import type { Door } from "./platform.ts";
+import type { TestApi } from "./platform.ts";
 
 export type Rows = readonly Record<string, unknown>[];
 
@@ -11,7 +11,7 @@ export function jsonLines(rows: Rows): string {
 }
 
 export function upload(
-  platform: Door,
+  platform: TestApi,
   body: BodyInit,
   query = "",
   headers: Record<string, string> = {},
@@ -24,7 +24,7 @@ export function upload(
 }
 
 /** The dataset that was created; throws if the upload was refused. */
-export async function uploaded(platform: Door, body: BodyInit, query = ""): Promise<DatasetView> {
+export async function uploaded(platform: TestApi, body: BodyInit, query = ""): Promise<DatasetView> {
   const response = await upload(platform, body, query);
   if (response.status !== 201) throw new Error(await response.text());
   return DatasetView.parse(await response.json());
@@ -36,7 +36,7 @@ export async function textOf(response: Response): Promise<string> {
 }
 
 /** Every page of a dataset's rows, by following the links. */
-export async function rowPages(platform: Door, id: string, query = ""): Promise<DatasetRow[][]> {
+export async function rowPages(platform: TestApi, id: string, query = ""): Promise<DatasetRow[][]> {
   const pages: DatasetRow[][] = [];
   let path: string | undefined = `/v1/datasets/${id}/rows?${query}`;
   while (path !== undefined) {
@@ -51,7 +51,7 @@ export async function rowPages(platform: Door, id: string, query = ""): Promise<
 }
 
 /** Keys of everything the tenant has uploaded, and ids of its datasets. */
-export async function kept({ scope }: Door): Promise<{ keys: string[]; ids: unknown[] }> {
+export async function kept({ scope }: TestApi): Promise<{ keys: string[]; ids: unknown[] }> {
   const { objects } = await env.STORE.list({ prefix: `${folderOf(scope)}datasets/` });
   const rows = await env.DB.prepare("select id from datasets where org_id = ? order by id").bind(scope.orgId).all();
   return { keys: objects.map(({ key }) => key), ids: rows.results.map(({ id }) => id) };

@@ -9,7 +9,7 @@ import {
   resolveEnvironmentPackage,
 } from "../../src/local/environment-package.ts";
 import { loadEnvironmentModule, tryEnvironmentModule } from "../../src/local/load-environment.ts";
-import { environmentDoors, rollcallSpecifier } from "../../src/local/package-root.ts";
+import { environmentExports, rollcallSpecifier } from "../../src/local/package-root.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const MODULE = `
@@ -266,5 +266,5 @@ test("under another package name, it is found and can be imported by that name",
   write("node_modules/.package-lock.json", JSON.stringify({ packages }));
   const installed = join(base, "node_modules/@acme/gym");
   expect(rollcallSpecifier(installed)).toBe("https://example.com/gym.tgz");
-  expect([...environmentDoors(installed).keys()]).toEqual(["@acme/gym", "@acme/gym/testing"]);
+  expect([...environmentExports(installed).keys()]).toEqual(["@acme/gym", "@acme/gym/testing"]);
 });

@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 import { expect, test } from "vitest";
-import { ceilingText, liveObjectCeiling, openFileLimit } from "../../src/local/open-files.ts";
+import { liveObjectQuota, openFileLimit, quotaText } from "../../src/local/open-files.ts";
 import { freePort, isRefusedByFetch } from "../../src/local/ports.ts";
 
 test("a busy port is replaced by the next free one", async () => {
@@ -36,18 +36,18 @@ test.each([
   [512, 25],
   [64, 16],
 ])("%i open files allow %i live objects", (files, objects) => {
-  expect(liveObjectCeiling(files)).toBe(objects);
+  expect(liveObjectQuota(files)).toBe(objects);
 });
 
 test("a quota is reported only if a run can reach it", () => {
-  expect(ceilingText(1024)).toBe(
+  expect(quotaText(1024)).toBe(
     "At most 128 rollouts run at once here, half as many with databases: a process may have 1024 open files (ulimit -n).",
   );
-  expect([8192, Number.POSITIVE_INFINITY].map(ceilingText)).toEqual([null, null]);
+  expect([8192, Number.POSITIVE_INFINITY].map(quotaText)).toEqual([null, null]);
 });
 
 test("without a limit on open files there is no quota", () => {
-  expect(liveObjectCeiling(Number.POSITIVE_INFINITY)).toBe(0);
+  expect(liveObjectQuota(Number.POSITIVE_INFINITY)).toBe(0);
 });
 
 test("this machine reports its limit on open files", () => {

@@ -31,34 +31,34 @@ export const BOUNDS_EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/billing/books/archive.ts",
-    ["billing/books/archive"],
+    "src/billing/ledger/archive.ts",
+    ["billing/ledger/archive"],
     [["+ 1 >= kept + entriesAFile", "+ 1 > kept + entriesAFile"]],
   ),
   ...editsOf(
-    "src/billing/books/budgets.ts",
-    ["billing/books/budgets.node"],
+    "src/billing/ledger/budgets.ts",
+    ["billing/ledger/budgets.node"],
     [
       ["spent * 100 >= percent", "spent * 100 > percent"],
       ["and delivered_at is not null", "and delivered_at is null"],
     ],
   ),
   ...editsOf(
-    "src/billing/books/holds.ts",
-    ["billing/books/holds.node"],
+    "src/billing/ledger/reservations.ts",
+    ["billing/ledger/reservations.node"],
     [["told_at + TELL_AGAIN_MS <= means.now", "told_at + TELL_AGAIN_MS > means.now"]],
   ),
   ...editsOf(
-    "src/billing/books/usage.ts",
-    ["billing/books/usage.node"],
+    "src/billing/ledger/usage.ts",
+    ["billing/ledger/usage.node"],
     [
       ["before.version + 1;", "before.version + 0;"],
       ["before.copied < before.version", "before.copied <= before.version"],
     ],
   ),
   ...editsOf(
-    "src/billing/books/verify.ts",
-    ["billing/books/archive"],
+    "src/billing/ledger/verify.ts",
+    ["billing/ledger/archive"],
     [["else move(sums, archived, -1);", "else move(sums, archived, 1);"]],
   ),
   ...editsOf(
@@ -80,12 +80,12 @@ export const BOUNDS_EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/fleets/stretches.ts",
-    ["fleets/stretches.node"],
+    "src/fleets/version-intervals.ts",
+    ["fleets/version-intervals.node"],
     [
       ["from < number && end", "from <= number && end"],
       ["end < (to ?? Number", "end <= (to ?? Number"],
-      ["stretch.confirmed >= stretch.to", "stretch.confirmed > stretch.to"],
+      ["interval.confirmed >= interval.to", "interval.confirmed > interval.to"],
       ["current ? weights.version", "current ? weights.generation"],
     ],
   ),

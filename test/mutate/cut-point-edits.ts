@@ -84,20 +84,20 @@ const TRAINER: readonly Edit[] = [
 
 const ENDPOINT: readonly Edit[] = [
   ...editsOf(
-    "src/kernel/kit/fair-shares.ts",
-    ["kernel/endpoint/permits.node", "kernel/account/shares.node"],
+    "src/kernel/kit/fair-quotas.ts",
+    ["kernel/endpoint/leases.node", "kernel/account/leases.node"],
     [
-      ["sum + Math.max(running, permits), 0)", "sum + Math.min(running, permits), 0)"],
+      ["sum + Math.max(running, quota), 0)", "sum + Math.min(running, quota), 0)"],
       ["const spare = freeOf(holdings, limit) > 0;", "const spare = freeOf(holdings, limit) > 1;"],
     ],
   ),
   ...editsOf(
     "src/kernel/account/lease-state.ts",
-    ["kernel/account/shares.node"],
+    ["kernel/account/leases.node"],
     [
       [
-        "const permits = Math.min(share, freeOf(held, limit));",
-        "const permits = Math.max(share, freeOf(held, limit));",
+        "const quota = Math.min(fairQuota, freeOf(held, limit));",
+        "const quota = Math.max(fairQuota, freeOf(held, limit));",
       ],
       ["filter(([, { lease_until }]) => lease_until > now)", "filter(([, { lease_until }]) => lease_until > 0)"],
       ["(held[pool].shared ? [] : [id])", "(held[pool].shared ? [id] : [])"],
@@ -106,25 +106,25 @@ const ENDPOINT: readonly Edit[] = [
   ),
   ...editsOf(
     "src/kernel/endpoint/lease-state.ts",
-    ["kernel/endpoint/permits.node"],
+    ["kernel/endpoint/leases.node"],
     [
       ["filter(([, { lease_until }]) => lease_until > now)", "filter(([, { lease_until }]) => lease_until > 0)"],
       ["told_at === null ? now : told_at + TELL_AGAIN_MS;", "told_at === null ? now : now + TELL_AGAIN_MS;"],
       [
-        "const permits = Math.min(share, freeOf(holdingsOf(left), limit));",
-        "const permits = Math.max(share, freeOf(holdingsOf(left), limit));",
+        "const quota = Math.min(fairQuota, freeOf(holdingsOf(left), limit));",
+        "const quota = Math.max(fairQuota, freeOf(holdingsOf(left), limit));",
       ],
     ],
   ),
   ...editsOf(
     "src/kernel/endpoint/run-lease.ts",
-    ["kernel/endpoint/permits.node"],
+    ["kernel/endpoint/leases.node"],
     [
       ["lost.streak + outcomes.streak : outcomes.streak;", "outcomes.streak + outcomes.streak : outcomes.streak;"],
       ["callsEach(lease) - report.calls", "callsEach(lease) + report.calls"],
       [
-        "if (grant === null || grant.lease_until <= now) return 0;",
-        "if (grant === null || grant.lease_until <= 0) return 0;",
+        "if (grantedLease === null || grantedLease.lease_until <= now) return 0;",
+        "if (grantedLease === null || grantedLease.lease_until <= 0) return 0;",
       ],
     ],
   ),
@@ -132,13 +132,16 @@ const ENDPOINT: readonly Edit[] = [
 
 const RUN: readonly Edit[] = [
   ...editsOf(
-    "src/kernel/run/hosts.ts",
-    ["kernel/run/hosts.node"],
+    "src/kernel/run/shards.ts",
+    ["kernel/run/shards.node"],
     [
-      ["if (host !== null) this.#change(host, 1);", "if (host !== null) this.#change(host, -1);"],
-      ["if (by === -1) seats.left -= 1;", "if (by === -1) seats.left -= 0;"],
-      ["if (host === null || seats === undefined) return;", "if (host === null || seats !== undefined) return;"],
-      ["if (seats.left > 0) this.#free", "if (seats.left >= 0) this.#free"],
+      ["if (shard !== null) this.#change(shard, 1);", "if (shard !== null) this.#change(shard, -1);"],
+      ["if (by === -1) shardSlots.left -= 1;", "if (by === -1) shardSlots.left -= 0;"],
+      [
+        "if (shard === null || shardSlots === undefined) return;",
+        "if (shard === null || shardSlots !== undefined) return;",
+      ],
+      ["if (shardSlots.left > 0) this.#free", "if (shardSlots.left >= 0) this.#free"],
     ],
   ),
   ...editsOf(
@@ -212,7 +215,7 @@ const RUN: readonly Edit[] = [
         "await sendAll(queueOf(env, first), bodies, subrequests);\n  for (const message of untried) message.ack();",
         "for (const message of untried) message.ack();\n  await sendAll(queueOf(env, first), bodies, subrequests);",
       ],
-      ["if (subrequests.count > SUBREQUESTS_BEFORE_LAST ||", "if (subrequests.count > Infinity ||"],
+      ["subrequests.count > SUBREQUESTS_BEFORE_LAST ||", "subrequests.count > Infinity ||"],
     ],
   ),
   ...editsOf(
@@ -238,7 +241,7 @@ const RUN: readonly Edit[] = [
 
 const JUDGING: readonly Edit[] = [
   ...editsOf(
-    "src/kernel/run/judging/unit-state.ts",
+    "src/kernel/run/judging/scoring-group-state.ts",
     ["kernel/run/judging/faults"],
     [
       ["taker === by.id && attempt < by.attempt;", "taker === by.id && attempt <= by.attempt;"],
@@ -247,12 +250,12 @@ const JUDGING: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/kernel/run/judging/verdict.ts",
+    "src/kernel/run/judging/judgement.ts",
     ["kernel/run/judging/faults"],
     [["calls: before.calls + (asked ? 1 : 0),", "calls: before.calls + (asked ? 2 : 0),"]],
   ),
   ...editsOf(
-    "src/kernel/run/judging/unit-state.ts",
+    "src/kernel/run/judging/scoring-group-state.ts",
     ["kernel/run/interleavings"],
     [["Math.max(entry.claim + 1, now);", "Math.max(entry.claim + 1, 0);"]],
   ),

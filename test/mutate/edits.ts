@@ -291,8 +291,8 @@ export const EDITS: readonly Edit[] = [
     [["isRecord(below) && isRecord(value)", "isRecord(below) && isRecord(below)"]],
   ),
   ...editsOf(
-    "src/core/rubrics/verdict-value.ts",
-    ["core/rubrics/verdict"],
+    "src/core/rubrics/judgement-value.ts",
+    ["core/rubrics/judgement"],
     [["alike?.length === 1", "alike?.length >= 1"]],
   ),
   ...editsOf(

@@ -13,7 +13,7 @@ export const KERNEL_EDITS: readonly Edit[] = [
     [["error !== null && (!chat", "error === null && (!chat"]],
   ),
   ...editsOf(
-    "src/kernel/run/judging/unit-state.ts",
+    "src/kernel/run/judging/scoring-group-state.ts",
     ["kernel/run/judging/faults"],
     [
       ["if (before.verdict !== null ||", "if (before.verdict !== before.verdict ||"],
@@ -21,7 +21,7 @@ export const KERNEL_EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/kernel/run/judging/verdict.ts",
+    "src/kernel/run/judging/judgement.ts",
     ["kernel/run/judging/told-again"],
     [
       ["replies !== before.replies", "replies === before.replies"],
@@ -29,19 +29,19 @@ export const KERNEL_EDITS: readonly Edit[] = [
     ],
   ),
   ...editsOf(
-    "src/kernel/run/judging/unit-state.ts",
+    "src/kernel/run/judging/scoring-group-state.ts",
     ["kernel/run/retried-groups"],
     [["whose === null || members", "whose !== null || members"]],
   ),
   ...editsOf(
-    "src/kernel/run/units.ts",
+    "src/kernel/run/scoring-groups.ts",
     ["kernel/run/retried-groups"],
     [["first) === null ? [] : rows;", "first) === undefined ? [] : rows;"]],
   ),
   ...editsOf(
     "src/kernel/run/accounting.ts",
     ["kernel/run/retried-groups"],
-    [["if (whole_groups) store.suspects", "if (!whole_groups) store.suspects"]],
+    [["if (whole_groups) store.quarantine", "if (!whole_groups) store.quarantine"]],
   ),
   ...editsOf(
     "src/kernel/trainer/weight-versions.ts",
@@ -67,7 +67,7 @@ export const KERNEL_EDITS: readonly Edit[] = [
     [["snapshot.seq <= before.seq", "snapshot.seq <= 0"]],
   ),
   ...editsOf(
-    "src/kernel/run/chores.ts",
+    "src/kernel/run/housekeeping.ts",
     ["kernel/run/run-row"],
     [["if (store.head() === written)", "if (store.head() !== written)"]],
   ),

@@ -9,7 +9,7 @@ import { trainerObject } from "../../src/kernel/kit/names.ts";
 import { trainerSpecOf } from "../../src/kernel/messages/training-wire.ts";
 import type { RunHead } from "../../src/kernel/run/schema.ts";
 import { done, expectGone, keysUnder, remove } from "../kernel/deleting.ts";
-import { type Door, openPlatform } from "../kernel/platform.ts";
+import { openPlatform, type TestApi } from "../kernel/platform.ts";
 import { registerOnce } from "../kernel/registered.ts";
 import { script } from "../kernel/script.ts";
 
@@ -30,38 +30,38 @@ const REQUEST = {
   eval: { every: 1, num_examples: 2 },
 };
 
-async function begun(door: Door): Promise<RunView> {
+async function begun(api: TestApi): Promise<RunView> {
   const slots = ["yes", "no", "no", "yes"].map((content) => ({ content, extra: { weight_version: 0 } }));
   const model = script(["no"], undefined, { slots, tokens: true });
-  const reply = await door.post("/v1/runs", { ...REQUEST, model, endpoint: { base_url: env.MODEL_URL } });
+  const reply = await api.post("/v1/runs", { ...REQUEST, model, endpoint: { base_url: env.MODEL_URL } });
   expect(reply.status, await reply.clone().text()).toBe(202);
   return RunView.parse(await reply.json());
 }
 
 test("a training run is deleted with its trainer, its batches and its evals", async () => {
-  const door = await openPlatform();
-  const { id } = await begun(door);
-  const evals = async () => (await door.run(id)).training?.evals.flatMap(({ run_id }) => run_id ?? []) ?? [];
+  const api = await openPlatform();
+  const { id } = await begun(api);
+  const evals = async () => (await api.run(id)).training?.evals.flatMap(({ run_id }) => run_id ?? []) ?? [];
   await expect.poll(evals, { timeout: 20_000 }).toHaveLength(1);
-  await expect.poll(() => keysUnder(`org/${door.scope.orgId}/`), { timeout: 20_000 }).not.toEqual([]);
+  await expect.poll(() => keysUnder(`org/${api.scope.orgId}/`), { timeout: 20_000 }).not.toEqual([]);
   const [evalId = ""] = await evals();
-  await door.ended(evalId);
-  const trainer = trainerObject(env, door.scope, id);
+  await api.ended(evalId);
+  const trainer = trainerObject(env, api.scope, id);
   await expect.poll(() => trainer.snapshot({ acked_step: 0 }), { timeout: 20_000 }).not.toBeNull();
   const { spec } =
     (await env.DB.prepare("select spec from runs where id = ?").bind(id).first<{ spec: string }>()) ?? {};
-  const { id: job } = await remove(door, id);
+  const { id: job } = await remove(api, id);
   const tokens = "select count(*) as n from trainer_tokens where run_id = ? and expires_at is null";
   expect(await env.DB.prepare(tokens).bind(id).first("n")).toBe(0);
-  const settledAt = () => door.inRun(id, (_, { storage }) => storage.kv.get<RunHead>("head")?.settled_at);
+  const settledAt = () => api.inRun(id, (_, { storage }) => storage.kv.get<RunHead>("head")?.settled_at);
   await expect.poll(settledAt, { timeout: 20_000 }).toBeTypeOf("number");
-  const receipt = await done(door, job);
+  const receipt = await done(api, job);
   expect(receipt.counts).toMatchObject({ runs: 2 });
-  for (const gone of [id, evalId]) await expectGone(door, gone);
-  expect((await door.ask(`/v1/runs/${id}/weight-versions`)).status).toBe(404);
+  for (const gone of [id, evalId]) await expectGone(api, gone);
+  expect((await api.ask(`/v1/runs/${id}/weight-versions`)).status).toBe(404);
   // A late creation starts nothing.
   const made = trainerSpecOf(JSON.parse(spec ?? "{}"));
   if (made !== null) await trainer.create(made);
   expect(await trainer.snapshot({ acked_step: 0 })).toBeNull();
-  expect(await keysUnder(`org/${door.scope.orgId}/`)).toEqual([]);
+  expect(await keysUnder(`org/${api.scope.orgId}/`)).toEqual([]);
 });

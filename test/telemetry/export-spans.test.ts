@@ -7,19 +7,19 @@ import { exportSpans, forgetCollector } from "../../src/telemetry/export-spans.t
 import { readTotals } from "../../src/telemetry/queries.ts";
 import type { Span } from "../../src/telemetry/spans.ts";
 import type { Received } from "../fakes/otlp-collector.ts";
-import { type Door, openPlatform } from "../kernel/platform.ts";
+import { openPlatform, type TestApi } from "../kernel/platform.ts";
 import { questions, RIGHT } from "../kernel/rows.ts";
 import { script } from "../kernel/script.ts";
 
 const SEGMENT = 1;
 const logged: string[] = [];
-let door: Door;
+let api: TestApi;
 let runId: string;
 beforeAll(async () => {
-  door = await openPlatform();
-  const run = await door.finish({ environment: "gsm8k", dataset: questions(3), model: script(RIGHT) });
+  api = await openPlatform();
+  const run = await api.finish({ environment: "gsm8k", dataset: questions(3), model: script(RIGHT) });
   runId = run.id;
-  const folded = async () => (await runObject(env, door.scope, runId).segmentTrace(SEGMENT))?.key != null;
+  const folded = async () => (await runObject(env, api.scope, runId).segmentTrace(SEGMENT))?.key != null;
   await vi.waitUntil(folded, { timeout: 30_000 });
 });
 
@@ -34,7 +34,7 @@ beforeEach(() => {
 /** `name`: selects the collector's behaviour. */
 async function exported(name: string, changes: Partial<Env> = {}): Promise<{ received: Received[]; spans: Span[] }> {
   const collector = `${env.COLLECTOR_URL}/${name}`;
-  const message = { kind: "segment", scope: door.scope, run_id: runId, segment: SEGMENT } as const;
+  const message = { kind: "segment", scope: api.scope, run_id: runId, segment: SEGMENT } as const;
   await exportSpans({ ...env, OTLP_ENDPOINT: collector, ...changes }, message, null, new Subrequests());
   const received = await (await fetch(collector)).json<Received[]>();
   const spans = received.flatMap(({ body }) => JSON.parse(body).resourceSpans[0].scopeSpans[0].spans as Span[]);
@@ -88,7 +88,7 @@ test("without a collector nothing is sent", async () => {
   const silent = new Proxy(env, {
     get: (_, name) => (name === "RUN" ? run() : name === "OTLP_ENDPOINT" ? "" : undefined),
   });
-  const message = { kind: "segment", scope: door.scope, run_id: runId, segment: SEGMENT } as const;
+  const message = { kind: "segment", scope: api.scope, run_id: runId, segment: SEGMENT } as const;
   await exportSpans(silent, message, null, new Subrequests());
   expect(run).not.toHaveBeenCalled();
 });

@@ -10,12 +10,12 @@ import { script } from "../kernel/script.ts";
 
 const MOST_READS = 24;
 /** A look-up of the key, and a block of requests. */
-const READS_OF_THE_DOOR = 2;
+const READS_OF_THE_API = 2;
 
-type Door = Awaited<ReturnType<typeof openPlatform>>;
-let door: Door;
+type TestApi = Awaited<ReturnType<typeof openPlatform>>;
+let api: TestApi;
 beforeAll(async () => {
-  door = await openPlatform();
+  api = await openPlatform();
 });
 afterEach(() => {
   vi.restoreAllMocks();
@@ -56,11 +56,11 @@ function valuesOf(text: string): Map<string, number> {
 test("a key with the scope metrics reads text that Prometheus accepts, and an admin is refused", async () => {
   const ask = async (token: string) =>
     await exports.default.fetch("http://platform.test/metrics", { headers: { authorization: `Bearer ${token}` } });
-  const reply = await ask(await admit(door.scope, { scopes: ["metrics"] }));
+  const reply = await ask(await admit(api.scope, { scopes: ["metrics"] }));
   expect(reply.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
   expect(await reply.text()).toContain("# TYPE rollcall_runs gauge\n");
-  expect((await ask(await admit(door.scope, { scopes: ["admin"] }))).status).toBe(403);
-  expect((await ask(await admit(door.scope, { scopes: ["operator"] }))).status).toBe(200);
+  expect((await ask(await admit(api.scope, { scopes: ["admin"] }))).status).toBe(403);
+  expect((await ask(await admit(api.scope, { scopes: ["operator"] }))).status).toBe(200);
 });
 
 const ENDED = 'rollcall_runs_ended_total{status="completed"}';
@@ -68,7 +68,7 @@ const SCORED = 'rollcall_rollouts_ended_total{outcome="scored",reason=""}';
 
 test("an ended run is counted, and its endpoint shows the latencies of its calls", async () => {
   const before = valuesOf(await scrapeMetrics(env, Date.now()));
-  const run = await door.finish({ environment: "gsm8k", dataset: questions(3), model: script(RIGHT) });
+  const run = await api.finish({ environment: "gsm8k", dataset: questions(3), model: script(RIGHT) });
   let after = before;
   const grown = (name: string) => (after.get(name) ?? Number.NaN) - (before.get(name) ?? Number.NaN);
   // D1 and the endpoint's object get the data a moment after the end; runs of other files add to it meanwhile.
@@ -80,7 +80,7 @@ test("an ended run is counted, and its endpoint shows the latencies of its calls
     { timeout: 30_000 },
   );
   // A scrape reads the endpoints that most runs use, and other tests have some in this database.
-  const endpoint = endpointObject(env, door.scope, run.endpoint?.id ?? "");
+  const endpoint = endpointObject(env, api.scope, run.endpoint?.id ?? "");
   await vi.waitUntil(async () => (await endpoint.latencies()) !== null, { timeout: 30_000 });
   const latencies = await endpoint.latencies();
   expect(latencies?.counts.reduce((sum, count) => sum + count, 0)).toBe(3);
@@ -89,14 +89,14 @@ test("an ended run is counted, and its endpoint shows the latencies of its calls
 
 test("a scrape takes at most 24 reads, however many endpoints exist, and counts them", async () => {
   for (let made = 0; made < 8; made += 1) {
-    await door.finish({ environment: "gsm8k", dataset: questions(1), model: script(RIGHT) });
+    await api.finish({ environment: "gsm8k", dataset: questions(1), model: script(RIGHT) });
   }
   const { counted, reads } = countingEnv();
   const values = valuesOf(await scrapeMetrics(counted, Date.now()));
   expect(values.get("rollcall_endpoints")).toBeGreaterThan(5);
   expect(values.get("rollcall_scrape_reads")).toBe(reads());
   expect(reads()).toBeGreaterThan(15);
-  expect(reads() + READS_OF_THE_DOOR).toBeLessThanOrEqual(MOST_READS);
+  expect(reads() + READS_OF_THE_API).toBeLessThanOrEqual(MOST_READS);
 });
 
 test("a queue that does not answer is left out and counted, and the rest is shown", async () => {

@@ -78,10 +78,10 @@ test("a kill of the object while a run is being started, or right after it, neit
 });
 
 test("a run without enough money is refused in the log, and the same delivery starts it later", async () => {
-  const { door, deliver, object } = await opened(ENDS, "allow", await openPaying(0));
+  const { api, deliver, object } = await opened(ENDS, "allow", await openPaying(0));
   expect(await deliver("d1")).toMatchObject({ state: "refused", error: { code: "insufficient_balance" } });
-  await payIn(door, 10_000_000);
-  const { orgId } = door.scope;
+  await payIn(api, 10_000_000);
+  const { orgId } = api.scope;
   const insert = env.DB.prepare("insert into budgets values (?, ?, 'organization', ?, 1, 1, 1)");
   await insert.bind(`bud_${orgId}`, orgId, orgId).run();
   await accountObject(env, orgId).changed();
@@ -190,7 +190,7 @@ test("a full queue refuses, and the same delivery is evaluated again later", asy
 });
 
 test("a refused run is shown in the delivery, and so is a maker who may no longer start runs", async () => {
-  const { door, of, deliver, object, runs } = await opened(ENDS);
+  const { api, of, deliver, object, runs } = await opened(ENDS);
   expect(await deliver("d1", { seed: "no number" })).toMatchObject({
     state: "refused",
     error: { code: "invalid_request", param: "run.seed" },
@@ -212,7 +212,7 @@ test("a refused run is shown in the delivery, and so is a maker who may no longe
     ...Array(4).fill("refused"),
   ]);
   expect(await runs()).toHaveLength(1);
-  expect(door.scope).toEqual(of.scope);
+  expect(api.scope).toEqual(of.scope);
 });
 
 test("repeats that start no run are one entry, and push nothing out of the log", async () => {
@@ -280,23 +280,23 @@ test("of a flood of unsigned deliveries a few are logged and the rest counted, a
 });
 
 test("webhooks get an event for a refusal, once a minute for each reason", async () => {
-  const { door, of, object, deliver } = await opened(ENDS);
+  const { api, of, object, deliver } = await opened(ENDS);
   const asked = { url: `${env.MODEL_URL}/hook`, events: ["trigger.refused"] };
-  const { id } = await (await door.post("/v1/webhook-endpoints", asked)).json<{ id: string }>();
+  const { id } = await (await api.post("/v1/webhook-endpoints", asked)).json<{ id: string }>();
   const unsigned = { code: "invalid_signature", message: "not signed", param: null } as const;
   for (let n = 0; n < 3; n += 1) await object.refused(of, unsigned);
   await deliver("d1", { seed: "no number" });
-  const log = await door.ask(`/v1/webhook-endpoints/${id}/deliveries?limit=100`);
+  const log = await api.ask(`/v1/webhook-endpoints/${id}/deliveries?limit=100`);
   const { data } = await log.json<{ data: { type: string }[] }>();
   expect(data.map(({ type }) => type)).toEqual(["trigger.refused", "trigger.refused"]);
 });
 
 test("a delivery whose run could not be started for a day is refused, with an event for webhooks", async () => {
-  const { door, deliver, within, object } = await opened(ENDS);
+  const { api, deliver, within, object } = await opened(ENDS);
   const asked = { url: `${env.MODEL_URL}/hook`, events: ["trigger.refused"] };
-  const { id } = await (await door.post("/v1/webhook-endpoints", asked)).json<{ id: string }>();
+  const { id } = await (await api.post("/v1/webhook-endpoints", asked)).json<{ id: string }>();
   const told = async () => {
-    const log = await door.ask(`/v1/webhook-endpoints/${id}/deliveries`);
+    const log = await api.ask(`/v1/webhook-endpoints/${id}/deliveries`);
     return (await log.json<{ data: { event: string }[] }>()).data.map(({ event }) => event.split("_").at(-2));
   };
   await within((inner) => accepting(inner, () => Promise.reject(new Error("the store is away"))));

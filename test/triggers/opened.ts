@@ -10,7 +10,7 @@ import type { DeliveryOutcome, SignedDelivery, TriggerPlace, TriggerRpc } from "
 import { triggerObject } from "../../src/triggers/rpc.ts";
 import type { CreatedTrigger, TriggerConcurrency } from "../../src/triggers/wire.ts";
 import { endpointRow, runRow } from "../kernel/http/run-rows.ts";
-import { type Door, type Inside, inside, openPlatform } from "../kernel/platform.ts";
+import { type Inside, inside, openPlatform, type TestApi } from "../kernel/platform.ts";
 import { script } from "../kernel/script.ts";
 
 const WRONG = { tool_calls: [{ name: "guess", arguments: { number: 900 } }] };
@@ -21,7 +21,7 @@ const GAME = {
 export const ENDS = { ...GAME, model: script([WRONG]) };
 
 interface Opened {
-  readonly door: Door;
+  readonly api: TestApi;
   readonly of: TriggerPlace;
   readonly object: TriggerRpc;
   readonly deliver: (id: string, filling?: Readonly<Record<string, Json>>) => Promise<DeliveryOutcome>;
@@ -29,13 +29,13 @@ interface Opened {
   readonly runs: () => Promise<RunView[]>;
 }
 
-export async function opened(run: object, concurrency: TriggerConcurrency = "allow", at?: Door): Promise<Opened> {
-  const door = at ?? (await openPlatform());
+export async function opened(run: object, concurrency: TriggerConcurrency = "allow", at?: TestApi): Promise<Opened> {
+  const api = at ?? (await openPlatform());
   const asked = { name: "t", verify: { scheme: "standard" }, run, map: { "metadata.n": "$.n" }, concurrency };
-  const made = await door.post("/v1/triggers", asked);
+  const made = await api.post("/v1/triggers", asked);
   if (made.status !== 201) throw new Error(await made.text());
   const { id: trigger_id } = await made.json<CreatedTrigger>();
-  const of = { scope: door.scope, trigger_id };
+  const of = { scope: api.scope, trigger_id };
   const object = triggerObject(env, of);
   const deliver: Opened["deliver"] = (id, filling = { "metadata.n": id }) => {
     return triggerObject(env, of).deliver(of, deliveryOf(id, concurrency, { kind: "begin", filling }));
@@ -43,8 +43,8 @@ export async function opened(run: object, concurrency: TriggerConcurrency = "all
   // A stub of an aborted object stays broken: each call gets its own.
   const stub = () => env.TRIGGER.getByName(`${folderOf(of.scope)}${trigger_id}`);
   const within: Opened["within"] = (use) => inside(stub(), TriggerObject, use);
-  const runs = async () => (await (await door.ask("/v1/runs?order=asc")).json<{ data: RunView[] }>()).data;
-  return { door, of, object, deliver, within, runs };
+  const runs = async () => (await (await api.ask("/v1/runs?order=asc")).json<{ data: RunView[] }>()).data;
+  return { api, of, object, deliver, within, runs };
 }
 
 export function deliveryOf(

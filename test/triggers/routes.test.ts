@@ -11,7 +11,7 @@ import { getTrigger, insertTrigger } from "../../src/triggers/queries.ts";
 import { findHook } from "../../src/triggers/receive-delivery.ts";
 import type { CreatedTrigger, TriggerDelivery, TriggerReceipt } from "../../src/triggers/wire.ts";
 import { openTenant } from "../accounts/tenant.ts";
-import { type Door, openPlatform } from "../kernel/platform.ts";
+import { openPlatform, type TestApi } from "../kernel/platform.ts";
 import { script } from "../kernel/script.ts";
 import { githubSignature, standardHeaders } from "./signing.ts";
 
@@ -27,10 +27,10 @@ interface Answer {
 }
 
 /** A platform with an endpoint called policy. */
-async function opened(): Promise<Door> {
-  const door = await openPlatform();
-  await door.post("/v1/endpoints", { name: "policy", base_url: env.MODEL_URL, probe: false });
-  return door;
+async function opened(): Promise<TestApi> {
+  const api = await openPlatform();
+  await api.post("/v1/endpoints", { name: "policy", base_url: env.MODEL_URL, probe: false });
+  return api;
 }
 
 async function asked(reply: Promise<Response>): Promise<Answer> {
@@ -38,111 +38,111 @@ async function asked(reply: Promise<Response>): Promise<Answer> {
   return { status: met.status, body: await met.json() };
 }
 
-async function make(door: Door, request: object): Promise<CreatedTrigger> {
-  const { status, body } = await asked(door.post("/v1/triggers", request));
+async function make(api: TestApi, request: object): Promise<CreatedTrigger> {
+  const { status, body } = await asked(api.post("/v1/triggers", request));
   if (status !== 201) throw new Error(JSON.stringify(body));
   return body;
 }
 
 /** Posts like a sender: without a key, from a separate address. */
-function post(door: Door, { url }: { readonly url: string }, body: string, headers: Record<string, string>) {
+function post(api: TestApi, { url }: { readonly url: string }, body: string, headers: Record<string, string>) {
   const own = { authorization: "", "content-type": "application/json", "cf-connecting-ip": crypto.randomUUID() };
-  return asked(door.ask(new URL(url).pathname, { method: "POST", headers: { ...own, ...headers }, body }));
+  return asked(api.ask(new URL(url).pathname, { method: "POST", headers: { ...own, ...headers }, body }));
 }
 
-function pushed(door: Door, trigger: CreatedTrigger, changes: object = {}, headers: Record<string, string> = {}) {
+function pushed(api: TestApi, trigger: CreatedTrigger, changes: object = {}, headers: Record<string, string> = {}) {
   const body = JSON.stringify({ ...push.body, ...changes });
   const signature = githubSignature(onPush.verify.secret, body);
-  return post(door, trigger, body, { ...push.headers, "x-hub-signature-256": signature, ...headers });
+  return post(api, trigger, body, { ...push.headers, "x-hub-signature-256": signature, ...headers });
 }
 
-async function logOf(door: Door, { id }: { readonly id: string }): Promise<TriggerDelivery[]> {
-  return (await asked(door.ask(`/v1/triggers/${id}/deliveries`))).body.data;
+async function logOf(api: TestApi, { id }: { readonly id: string }): Promise<TriggerDelivery[]> {
+  return (await asked(api.ask(`/v1/triggers/${id}/deliveries`))).body.data;
 }
 
-async function codes(door: Door, trigger: CreatedTrigger) {
-  return (await logOf(door, trigger)).map(({ state, error }) => [state, error?.code ?? null]);
+async function codes(api: TestApi, trigger: CreatedTrigger) {
+  return (await logOf(api, trigger)).map(({ state, error }) => [state, error?.code ?? null]);
 }
 
 test("a push on GitHub starts the eval of the commit, once, and nothing for another branch", async () => {
-  const door = await opened();
-  const trigger = await make(door, { ...onPush, run: { ...onPush.run, ...GAME } });
-  const first = await pushed(door, trigger);
+  const api = await opened();
+  const trigger = await make(api, { ...onPush, run: { ...onPush.run, ...GAME } });
+  const first = await pushed(api, trigger);
   expect(first).toMatchObject({ status: 202, body: { duplicate: false, state: "started", reason: null } });
-  const run: RunView = (await asked(door.ask(`/v1/runs/${first.body.run_id}`))).body;
+  const run: RunView = (await asked(api.ask(`/v1/runs/${first.body.run_id}`))).body;
   expect(run.metadata).toEqual({ sha: push.body.after, repo: "acme/policy", by: "ada" });
   const again: TriggerReceipt = { run_id: run.id, duplicate: true, state: "started", reason: null };
-  expect(await pushed(door, trigger)).toMatchObject({ status: 202, body: again });
+  expect(await pushed(api, trigger)).toMatchObject({ status: 202, body: again });
   // A body that GitHub signed, with an id that it did not send.
-  expect(await pushed(door, trigger, {}, { "x-github-delivery": "another" })).toMatchObject({ body: again });
-  const elsewhere = await pushed(door, trigger, { ref: "refs/heads/dev" }, { "x-github-delivery": "d2" });
+  expect(await pushed(api, trigger, {}, { "x-github-delivery": "another" })).toMatchObject({ body: again });
+  const elsewhere = await pushed(api, trigger, { ref: "refs/heads/dev" }, { "x-github-delivery": "d2" });
   expect(elsewhere).toMatchObject({
     status: 202,
     body: { run_id: null, state: "ignored", reason: expect.stringContaining("$.ref") },
   });
   const ping = await pushed(
-    door,
+    api,
     trigger,
     { zen: "Keep it logically awesome." },
     { "x-github-delivery": "d3", "x-github-event": "ping" },
   );
   expect(ping).toMatchObject({ status: 202, body: { run_id: null, state: "answered" } });
-  expect((await logOf(door, trigger)).map(({ state, event, delivery_id }) => [state, event, delivery_id])).toEqual([
+  expect((await logOf(api, trigger)).map(({ state, event, delivery_id }) => [state, event, delivery_id])).toEqual([
     ["answered", "ping", "d3"],
     ["ignored", "push", "d2"],
     ["started", "push", push.headers["x-github-delivery"]],
   ]);
-  const { data } = (await asked(door.ask("/v1/audit-log?action=receiveDelivery"))).body;
+  const { data } = (await asked(api.ask("/v1/audit-log?action=receiveDelivery"))).body;
   expect(data).toMatchObject([{ who: trigger.id, target: trigger.id, made: run.id, status: 202 }]);
-  expect((await asked(door.ask("/v1/runs"))).body.data).toHaveLength(1);
+  expect((await asked(api.ask("/v1/runs"))).body.data).toHaveLength(1);
 });
 
 test("a delivery may contain numbers of any length that its trigger does not use", async () => {
-  const door = await opened();
-  const trigger = await make(door, { ...onPush, run: { ...onPush.run, ...GAME } });
+  const api = await opened();
+  const trigger = await make(api, { ...onPush, run: { ...onPush.run, ...GAME } });
   const body = JSON.stringify(push.body).replace(
     /^\{/,
     '{"id":12345678901234567890123,"sizes":[9007199254740993,1e400],',
   );
   const headers = { ...push.headers, "x-hub-signature-256": githubSignature(onPush.verify.secret, body) };
-  const test = async (sent: object) => (await asked(door.post(`/v1/triggers/${trigger.id}/test`, sent))).body;
+  const test = async (sent: object) => (await asked(api.post(`/v1/triggers/${trigger.id}/test`, sent))).body;
   expect(await test({ body })).toMatchObject({ would: "begin", errors: [] });
   expect(await test({ body, headers })).toMatchObject({ verified: true, would: "begin", errors: [] });
-  expect(await post(door, trigger, body, headers)).toMatchObject({ status: 202, body: { state: "started" } });
+  expect(await post(api, trigger, body, headers)).toMatchObject({ status: 202, body: { state: "started" } });
 });
 
 test("new weights on Hugging Face start an eval of them, and two deliveries of one commit start one eval", async () => {
-  const door = await opened();
+  const api = await opened();
   const { model: _, ...map } = onWeights.map;
-  const trigger = await make(door, { ...onWeights, run: { ...onWeights.run, ...GAME }, map });
-  const told = await post(door, trigger, JSON.stringify(update.body), update.headers);
+  const trigger = await make(api, { ...onWeights, run: { ...onWeights.run, ...GAME }, map });
+  const told = await post(api, trigger, JSON.stringify(update.body), update.headers);
   expect(told).toMatchObject({ status: 202, body: { duplicate: false, state: "started" } });
-  const run: RunView = (await asked(door.ask(`/v1/runs/${told.body.run_id}`))).body;
+  const run: RunView = (await asked(api.ask(`/v1/runs/${told.body.run_id}`))).body;
   expect(run.metadata).toEqual({ weights: "acme/policy-4b", revision: update.body.repo.headSha });
   const twice = { ...update.body, webhook: { id: "another", version: 3 } };
-  expect(await post(door, trigger, JSON.stringify(twice), update.headers)).toMatchObject({
+  expect(await post(api, trigger, JSON.stringify(twice), update.headers)).toMatchObject({
     body: { run_id: run.id, duplicate: true },
   });
-  expect(await post(door, trigger, JSON.stringify(update.body), { "x-webhook-secret": "another" })).toMatchObject({
+  expect(await post(api, trigger, JSON.stringify(update.body), { "x-webhook-secret": "another" })).toMatchObject({
     status: 401,
     body: { error: { code: "invalid_signature" } },
   });
 });
 
 test("a Standard Webhooks sender starts the nightly training, with a secret that was shown once", async () => {
-  const door = await opened();
+  const api = await opened();
   const model = script(["no"], undefined, { held: true, tokens: true });
-  const trigger = await make(door, { ...nightly, run: { ...nightly.run, model } });
+  const trigger = await make(api, { ...nightly, run: { ...nightly.run, model } });
   expect(trigger.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
   const body = JSON.stringify({ type: "training.due", data: { night: "2026-11-30", seed: 20_261_130 } });
   const sent = (id: string, at = Date.now(), text = body) =>
-    post(door, trigger, text, standardHeaders(trigger.secret ?? "", id, text, at));
+    post(api, trigger, text, standardHeaders(trigger.secret ?? "", id, text, at));
   const told = await sent("nightly_1");
   expect(told).toMatchObject({ status: 202, body: { state: "started" } });
-  const run: RunView = (await asked(door.ask(`/v1/runs/${told.body.run_id}`))).body;
+  const run: RunView = (await asked(api.ask(`/v1/runs/${told.body.run_id}`))).body;
   expect(run).toMatchObject({ kind: "training", seed: 20_261_130, metadata: { night: "2026-11-30" } });
   expect(await sent("nightly_2")).toMatchObject({ status: 202, body: { state: "waiting", run_id: null } });
-  await door.ask(`/v1/runs/${run.id}/cancel`, { method: "POST" });
+  await api.ask(`/v1/runs/${run.id}/cancel`, { method: "POST" });
   expect(await sent("nightly_3", Date.now() - 301_000)).toMatchObject({
     status: 401,
     body: { error: { code: "stale_timestamp" } },
@@ -151,55 +151,55 @@ test("a Standard Webhooks sender starts the nightly training, with a secret that
     status: 400,
     body: { error: { code: "invalid_request" } },
   });
-  expect((await asked(door.ask(`/v1/triggers/${trigger.name}`))).body).not.toHaveProperty("secret");
-  await door.ask(`/v1/triggers/${trigger.id}`, { method: "DELETE" });
+  expect((await asked(api.ask(`/v1/triggers/${trigger.name}`))).body).not.toHaveProperty("secret");
+  await api.ask(`/v1/triggers/${trigger.id}`, { method: "DELETE" });
 });
 
 test("a refusal gives the reason, to its sender and in the log", async () => {
-  const door = await opened();
-  const trigger = await make(door, { ...onPush, run: { ...onPush.run, ...GAME }, when: {} });
+  const api = await opened();
+  const trigger = await make(api, { ...onPush, run: { ...onPush.run, ...GAME }, when: {} });
   const id = (name: string) => ({ "x-github-delivery": name });
-  expect(await pushed(door, trigger, {}, { "x-hub-signature-256": "sha256=00" })).toMatchObject({ status: 401 });
+  expect(await pushed(api, trigger, {}, { "x-hub-signature-256": "sha256=00" })).toMatchObject({ status: 401 });
   const long = JSON.stringify({ text: "x".repeat(1024 * 1024) });
-  expect(await post(door, trigger, long, push.headers)).toMatchObject({
+  expect(await post(api, trigger, long, push.headers)).toMatchObject({
     status: 413,
     body: { error: { code: "too_large" } },
   });
   const form = { "content-type": "application/x-www-form-urlencoded" };
-  expect(await post(door, trigger, "payload=%7B%7D", form)).toMatchObject({ status: 415 });
-  expect(await pushed(door, trigger, { after: undefined }, id("d1"))).toMatchObject({
+  expect(await post(api, trigger, "payload=%7B%7D", form)).toMatchObject({ status: 415 });
+  expect(await pushed(api, trigger, { after: undefined }, id("d1"))).toMatchObject({
     status: 400,
     body: {
       error: { code: "invalid_request", param: "map.metadata.sha", message: expect.stringContaining("$.after") },
     },
   });
-  expect(await pushed(door, trigger, { after: { not: "text" } }, id("d2"))).toMatchObject({
+  expect(await pushed(api, trigger, { after: { not: "text" } }, id("d2"))).toMatchObject({
     status: 400,
     body: { error: { param: "run.metadata.sha" } },
   });
   // Signed, but not a delivery: it has no id.
-  expect(await pushed(door, trigger, {}, id(""))).toMatchObject({
+  expect(await pushed(api, trigger, {}, id(""))).toMatchObject({
     status: 400,
     body: { error: { param: "X-GitHub-Delivery" } },
   });
   const patch = (body: object) =>
-    door.ask(`/v1/triggers/${trigger.id}`, {
+    api.ask(`/v1/triggers/${trigger.id}`, {
       method: "PATCH",
       headers: { "content-type": "application/json" },
       body: JSON.stringify(body),
     });
   await patch({ disabled: true });
-  expect(await pushed(door, trigger, {}, id("d3"))).toMatchObject({
+  expect(await pushed(api, trigger, {}, id("d3"))).toMatchObject({
     status: 409,
     body: { error: { code: "conflict" } },
   });
   await patch({ disabled: false });
-  await door.ask("/v1/endpoints/policy", { method: "DELETE" });
-  expect(await pushed(door, trigger, {}, id("d3"))).toMatchObject({
+  await api.ask("/v1/endpoints/policy", { method: "DELETE" });
+  expect(await pushed(api, trigger, {}, id("d3"))).toMatchObject({
     status: 404,
     body: { error: { param: "endpoint" } },
   });
-  expect((await codes(door, trigger)).toReversed()).toEqual([
+  expect((await codes(api, trigger)).toReversed()).toEqual([
     ["refused", "invalid_signature"],
     ["refused", "too_large"],
     ["refused", "invalid_request"],
@@ -209,30 +209,30 @@ test("a refusal gives the reason, to its sender and in the log", async () => {
     ["refused", "conflict"],
     ["refused", "not_found"],
   ]);
-  const one = (await asked(door.ask(`/v1/triggers/${trigger.id}/deliveries?limit=1`))).body;
-  const next = (await asked(door.ask(`/v1/triggers/${trigger.id}/deliveries?limit=1&after=${one.last_id}`))).body;
+  const one = (await asked(api.ask(`/v1/triggers/${trigger.id}/deliveries?limit=1`))).body;
+  const next = (await asked(api.ask(`/v1/triggers/${trigger.id}/deliveries?limit=1&after=${one.last_id}`))).body;
   expect([one.has_more, one.data[0].error.code, next.data[0].error.code]).toEqual([true, "not_found", "conflict"]);
 });
 
 const UNKNOWN = { url: "http://x/hooks/tr_01ks2h9q4e7mxw3f0tbn8vc5zqw7h5t2be" };
 
 test("an unknown id is 404 without a key, and an address that tries many has to wait", async () => {
-  const door = await opened();
+  const api = await opened();
   const from = { "cf-connecting-ip": crypto.randomUUID() };
-  expect(await post(door, UNKNOWN, "{}", from)).toMatchObject({ status: 404 });
-  const replies = await Promise.all(Array.from({ length: 120 }, () => post(door, UNKNOWN, "{}", from)));
+  expect(await post(api, UNKNOWN, "{}", from)).toMatchObject({ status: 404 });
+  const replies = await Promise.all(Array.from({ length: 120 }, () => post(api, UNKNOWN, "{}", from)));
   expect(replies.some(({ status }) => status === 429)).toBe(true);
 });
 
 test("an address with many wrong signatures costs no look-up, and signed deliveries from it work", async () => {
-  const door = await opened();
-  const trigger = await make(door, { ...onPush, run: { ...onPush.run, ...GAME } });
+  const api = await opened();
+  const trigger = await make(api, { ...onPush, run: { ...onPush.run, ...GAME } });
   const from = { "cf-connecting-ip": crypto.randomUUID() };
-  await Promise.all(Array.from({ length: 220 }, () => post(door, UNKNOWN, "{}", from)));
-  expect(await post(door, trigger, "{}", from)).toMatchObject({
+  await Promise.all(Array.from({ length: 220 }, () => post(api, UNKNOWN, "{}", from)));
+  expect(await post(api, trigger, "{}", from)).toMatchObject({
     ...{ status: 429, body: { error: { message: expect.stringMatching(/^too many deliveries that nobody/) } } },
   });
-  expect(await pushed(door, trigger, {}, from)).toMatchObject({ status: 202, body: { state: "started" } });
+  expect(await pushed(api, trigger, {}, from)).toMatchObject({ status: 202, body: { state: "started" } });
   const asked: string[] = [];
   const DB = new Proxy(env.DB, {
     get: (database, name) => {
@@ -251,10 +251,10 @@ test("an address with many wrong signatures costs no look-up, and signed deliver
 });
 
 test("a template is checked when it is created or changed, and the error names the field", async () => {
-  const door = await opened();
+  const api = await opened();
   const base = { name: "t", verify: { scheme: "standard" }, run: GAME };
   const paramOf = async (changes: object) => {
-    const { status, body } = await asked(door.post("/v1/triggers", { ...base, ...changes }));
+    const { status, body } = await asked(api.post("/v1/triggers", { ...base, ...changes }));
     return [status, body.error?.param];
   };
   expect(await paramOf({ run: { ...GAME, environment: "nothing" } })).toEqual([404, "run.environment"]);
@@ -273,17 +273,17 @@ test("a template is checked when it is created or changed, and the error names t
 });
 
 test("a secret that cannot be used for signing is refused when it is set, and any other starts runs", async () => {
-  const door = await opened();
+  const api = await opened();
   const key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
   const request = (secret: string, scheme = "standard") => ({ name: "t", verify: { scheme, secret }, run: GAME });
-  const refused = await asked(door.post("/v1/triggers", request(`v2,whsec_${key}`)));
+  const refused = await asked(api.post("/v1/triggers", request(`v2,whsec_${key}`)));
   expect(refused).toMatchObject({ status: 400, body: { error: { code: "invalid_request", param: "verify.secret" } } });
-  const trigger = await make(door, request(`v1,whsec_${key}\n`));
-  const sent = (id: string, by: string) => post(door, trigger, "{}", standardHeaders(by, id, "{}", Date.now()));
+  const trigger = await make(api, request(`v1,whsec_${key}\n`));
+  const sent = (id: string, by: string) => post(api, trigger, "{}", standardHeaders(by, id, "{}", Date.now()));
   expect(await sent("m1", `whsec_${key}`)).toMatchObject({ status: 202, body: { state: "started" } });
   const patch = (secret: string) =>
     asked(
-      door.ask("/v1/triggers/t", {
+      api.ask("/v1/triggers/t", {
         method: "PATCH",
         headers: { "content-type": "Application/JSON; charset=UTF-8" },
         body: JSON.stringify({ secret }),
@@ -301,20 +301,18 @@ test("a secret that cannot be used for signing is refused when it is set, and an
 });
 
 test("of concurrently created triggers a project keeps a hundred, and further ones are refused", async () => {
-  const door = await opened();
+  const api = await opened();
   const asks = { name: "first", verify: { scheme: "standard" }, run: GAME };
-  const first = await make(door, asks);
-  const row = await getTrigger(env.DB, door.scope, first.id);
+  const first = await make(api, asks);
+  const row = await getTrigger(env.DB, api.scope, first.id);
   if (row === null) throw new Error("it was not kept");
   const { org_id: _, project_id: __, ...made } = row;
   // A seal is bound to its row's id: a copy could not be opened, nor sealed again.
   const plain = { ...made, sealed_secret: "sealed" };
   const others = Array.from({ length: LIMITS.triggersPerProject }, (___, at) => ({ ...plain, id: `${row.id}${at}` }));
-  const kept = await Promise.all(
-    others.map((one) => insertTrigger(env.DB, door.scope, { ...one, name: one.id }, null)),
-  );
+  const kept = await Promise.all(others.map((one) => insertTrigger(env.DB, api.scope, { ...one, name: one.id }, null)));
   expect(kept.toSorted()).toEqual(["full", ...kept.slice(1).map(() => "inserted")]);
-  expect(await asked(door.post("/v1/triggers", { ...asks, name: "another" }))).toMatchObject({
+  expect(await asked(api.post("/v1/triggers", { ...asks, name: "another" }))).toMatchObject({
     ...{
       status: 409,
       body: {
@@ -323,7 +321,7 @@ test("of concurrently created triggers a project keeps a hundred, and further on
     },
   });
   const long = { ...GAME, metadata: { long: "x".repeat(LIMITS.triggerRunCharacters) } };
-  expect(await asked(door.post("/v1/triggers", { ...asks, run: long }))).toMatchObject({
+  expect(await asked(api.post("/v1/triggers", { ...asks, run: long }))).toMatchObject({
     ...{
       status: 400,
       body: { error: { param: "run", message: expect.stringContaining("upload the rows as a dataset") } },
@@ -332,9 +330,9 @@ test("of concurrently created triggers a project keeps a hundred, and further on
 });
 
 test("a test of a payload shows what it would do, and starts nothing", async () => {
-  const door = await opened();
-  const trigger = await make(door, { ...onPush, run: { ...onPush.run, ...GAME } });
-  const tried = async (body: object) => (await asked(door.post(`/v1/triggers/${trigger.id}/test`, body))).body;
+  const api = await opened();
+  const trigger = await make(api, { ...onPush, run: { ...onPush.run, ...GAME } });
+  const tried = async (body: object) => (await asked(api.post(`/v1/triggers/${trigger.id}/test`, body))).body;
   expect(await tried({ payload: push.body })).toMatchObject({
     ...{ verified: null, would: "begin", errors: [] },
     request: { environment: "guess-number", metadata: { sha: push.body.after } },
@@ -359,15 +357,15 @@ test("a test of a payload shows what it would do, and starts nothing", async () 
     const param = expect.stringMatching(/^headers/);
     expect(refused.error, JSON.stringify(odd)).toMatchObject({ code: "invalid_request", param });
   }
-  expect((await asked(door.ask("/v1/runs"))).body.data).toEqual([]);
-  expect(await logOf(door, trigger)).toEqual([]);
+  expect((await asked(api.ask("/v1/runs"))).body.data).toEqual([]);
+  expect(await logOf(api, trigger)).toEqual([]);
 });
 
 test("a trigger may have a cap, and a test of a payload reports that its endpoint lacks prices", async () => {
-  const door = await opened();
+  const api = await opened();
   const run = { ...onPush.run, ...GAME, sampling: { max_tokens: 8 }, max_cost_micros: 5 };
-  const trigger = await make(door, { ...onPush, run });
-  const { body } = await asked(door.post(`/v1/triggers/${trigger.id}/test`, { payload: push.body }));
+  const trigger = await make(api, { ...onPush, run });
+  const { body } = await asked(api.post(`/v1/triggers/${trigger.id}/test`, { payload: push.body }));
   expect(body).toMatchObject({ would: "refuse", errors: [{ code: "prices_required", param: "endpoint" }] });
 });
 

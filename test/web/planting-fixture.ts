@@ -27,13 +27,13 @@ export default {
   async fetch(request: Request, env: Env, context: ExecutionContext): Promise<Response> {
     const { pathname, searchParams } = new URL(request.url);
     const run = searchParams.get("run") ?? "";
-    if (pathname === "/planted") return await segmentDoor(request, env, run);
-    if (pathname === "/planted-rollouts") return await rolloutsDoor(request, env, run);
+    if (pathname === "/planted") return await segmentApi(request, env, run);
+    if (pathname === "/planted-rollouts") return await rolloutsApi(request, env, run);
     return await worker.fetch(request, env, context);
   },
 } satisfies ExportedHandler<Env, RunMessage>;
 
-async function segmentDoor(request: Request, env: Env, run: string): Promise<Response> {
+async function segmentApi(request: Request, env: Env, run: string): Promise<Response> {
   const { objects } = await env.STORE.list({ include: [] });
   const segment = objects.find(({ key }) => key.includes(`/${run}/segments/`));
   if (segment === undefined) return new Response("no segment yet", { status: 404 });
@@ -43,7 +43,7 @@ async function segmentDoor(request: Request, env: Env, run: string): Promise<Res
 }
 
 /** The object's next instance finds that D1 has another report than the object, and updates it. */
-async function rolloutsDoor({ url }: Request, env: Env, run: string): Promise<Response> {
+async function rolloutsApi({ url }: Request, env: Env, run: string): Promise<Response> {
   const found = env.DB.prepare("select org_id as orgId, project_id as projectId from runs where id = ?").bind(run);
   const scope = await found.first<{ orgId: string; projectId: string }>();
   if (scope === null) return new Response("no such run", { status: 404 });

@@ -12,12 +12,12 @@ export const PLANTING = {
 
 /** Extends the only rollout of an ended run to this many turns; returns its id. */
 export async function plantLongRollout(url: string, run: string, turns: number): Promise<string> {
-  const door = `${url}/planted?run=${run}`;
-  let short = await fetch(door);
+  const api = `${url}/planted?run=${run}`;
+  let short = await fetch(api);
   // The segment is written a moment after the run's end.
-  for (; !short.ok; short = await fetch(door)) await pause(100);
+  for (; !short.ok; short = await fetch(api)) await pause(100);
   const { rollout_id, trajectory } = JSON.parse(await short.text());
-  await put(door, JSON.stringify({ rollout_id, trajectory: longTrajectory(trajectory, turns) }));
+  await put(api, JSON.stringify({ rollout_id, trajectory: longTrajectory(trajectory, turns) }));
   return rollout_id;
 }
 
@@ -26,7 +26,7 @@ export async function plantRollouts(url: string, run: string, rollouts: number):
   await put(`${url}/planted-rollouts?run=${run}&rollouts=${rollouts}`, "");
 }
 
-async function put(door: string, body: string): Promise<void> {
-  const planted = await fetch(door, { method: "POST", body });
+async function put(api: string, body: string): Promise<void> {
+  const planted = await fetch(api, { method: "POST", body });
   if (!planted.ok) throw new Error(`nothing was planted: ${await planted.text()}`);
 }

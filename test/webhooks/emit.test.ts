@@ -2,45 +2,45 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { AccountObject } from "../../src/billing/object.ts";
-import { booksObject } from "../../src/billing/rpc.ts";
+import { ledgerObject } from "../../src/billing/rpc.ts";
 import { emitEvents, emitOrganizationEvents } from "../../src/kernel/kit/slice-hooks.ts";
 import { Subrequests } from "../../src/kernel/kit/subrequests.ts";
 import { admit } from "../accounts/admit.ts";
-import { endsOf, orderOf } from "../billing/books/booking.ts";
-import { type Door, inside, openPlatform } from "../kernel/platform.ts";
+import { endsOf, orderOf } from "../billing/ledger/booking.ts";
+import { inside, openPlatform, type TestApi } from "../kernel/platform.ts";
 import { questions, RIGHT } from "../kernel/rows.ts";
 import { script } from "../kernel/script.ts";
 import { eventOf, type Listening, listen } from "./listening.ts";
 
-let door: Door;
+let api: TestApi;
 beforeAll(async () => {
-  door = await openPlatform();
+  api = await openPlatform();
 });
 
 const typesOf = ({ got }: Listening) => got.map(({ body }) => JSON.parse(body).type);
 
 test("a run's event survives a kill before it is sent and one after it, and is delivered once", async () => {
-  const one = await listen(door, { events: ["run.*"] });
+  const one = await listen(api, { events: ["run.*"] });
   await one.in(() => undefined);
   const asked = { environment: "gsm8k", dataset: questions(2), model: script(RIGHT), name: "nightly" };
-  const { id, counts } = await door.finish({ ...asked, metadata: { sha: "0d1a26e6" } });
+  const { id, counts } = await api.finish({ ...asked, metadata: { sha: "0d1a26e6" } });
   // The state after the write of the run's end; then the object dies.
   const untold = () =>
-    door.inRun(id, ({ now }, { storage }) => {
+    api.inRun(id, ({ now }, { storage }) => {
       storage.sql.exec(
         'insert or replace into announcements (id, event, data, at) values (9001, \'run.completed\', \'{"status":"completed","error":null}\', ?)',
         now(),
       );
     });
   const told = () =>
-    door.inRun(
+    api.inRun(
       id,
       (_, { storage }) => storage.sql.exec<{ n: number }>("select count(*) as n from announcements").one().n,
     );
   for (let time = 0; time < 2; time += 1) {
     await untold();
-    await door.inRun(id, (_, state) => state.abort("killed")).catch(() => undefined);
-    await door.inRun(id, (object) => object.alarm());
+    await api.inRun(id, (_, state) => state.abort("killed")).catch(() => undefined);
+    await api.inRun(id, (object) => object.alarm());
     expect(await told()).toBe(0);
   }
   await one.run();
@@ -72,7 +72,7 @@ test("a budget that a run uses up is reported to its project's endpoints, once f
   await one.in(() => undefined);
   const insert = env.DB.prepare("insert into budgets values (?, ?, 'project', ?, 100, 1, 1)");
   await insert.bind(`bud_${projectId}`, orgId, projectId).run();
-  const books = booksObject(env, orgId);
+  const books = ledgerObject(env, orgId);
   await books.changed();
   const order = orderOf({ id: orgId }, "run_1", endsOf("run_1", 1, [85]), 0);
   await books.settle({ ...order, run: { ...order.run, scope: paying.scope } });
@@ -88,15 +88,15 @@ test("a budget that a run uses up is reported to its project's endpoints, once f
 });
 
 test("events of the organisation reach endpoints that name them, which only owners may create", async () => {
-  const refused = await door.post("/v1/webhook-endpoints", { url: "https://hooks.example/in", events: ["budget.*"] });
+  const refused = await api.post("/v1/webhook-endpoints", { url: "https://hooks.example/in", events: ["budget.*"] });
   expect([refused.status, await refused.json()]).toMatchObject([403, { error: { param: "events" } }]);
-  const owner = await admit(door.scope, { project_id: null });
-  const headers = { authorization: `Bearer ${owner}`, "rollcall-project": door.scope.projectId };
-  const named = await listen(door, { events: ["budget.*"] }, headers);
-  const all = await listen(door);
+  const owner = await admit(api.scope, { project_id: null });
+  const headers = { authorization: `Bearer ${owner}`, "rollcall-project": api.scope.projectId };
+  const named = await listen(api, { events: ["budget.*"] }, headers);
+  const all = await listen(api);
   const event = { ...eventOf("o", 1), type: "budget.threshold", subject: "bud_1" };
   for (const one of [named, all]) await one.in(() => undefined);
-  await emitOrganizationEvents(env, door.scope.orgId, [event]);
+  await emitOrganizationEvents(env, api.scope.orgId, [event]);
   for (const one of [named, all]) await one.run();
   expect([named.got.length, all.got.length]).toEqual([1, 0]);
 });

@@ -4,7 +4,7 @@ import type { Scope } from "../../src/contract/scope.ts";
 import { WebhookObject } from "../../src/index.ts";
 import type { OutboundEvent } from "../../src/kernel/kit/slice-hooks.ts";
 import { CreatedWebhook } from "../../src/webhooks/wire.ts";
-import { type Door, type Inside, inside } from "../kernel/platform.ts";
+import { type Inside, inside, type TestApi } from "../kernel/platform.ts";
 
 export interface Got {
   readonly url: string;
@@ -75,10 +75,10 @@ export class Listening {
   }
 }
 
-export async function listen(door: Door, request: object = {}, headers = {}): Promise<Listening> {
-  const response = await door.post("/v1/webhook-endpoints", { url: "https://hooks.example/in", ...request }, headers);
+export async function listen(api: TestApi, request: object = {}, headers = {}): Promise<Listening> {
+  const response = await api.post("/v1/webhook-endpoints", { url: "https://hooks.example/in", ...request }, headers);
   if (response.status !== 201) throw new Error(await response.text());
-  return new Listening(door.scope, CreatedWebhook.parse(await response.json()));
+  return new Listening(api.scope, CreatedWebhook.parse(await response.json()));
 }
 
 export function eventOf(run: string, n: number, changes: Partial<OutboundEvent> = {}): OutboundEvent {

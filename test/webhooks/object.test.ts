@@ -7,35 +7,35 @@ import { beforeAll, expect, test } from "vitest";
 import { inProject } from "../../src/kernel/db/scoped.ts";
 import { webhookSecrets } from "../../src/webhooks/tables.ts";
 import { WebhookBacklog, WebhookView } from "../../src/webhooks/wire.ts";
-import { type Door, openPlatform } from "../kernel/platform.ts";
+import { openPlatform, type TestApi } from "../kernel/platform.ts";
 import { eventOf, type Listening, listen } from "./listening.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 86_400_000;
 
-let door: Door;
+let api: TestApi;
 beforeAll(async () => {
-  door = await openPlatform();
+  api = await openPlatform();
 });
 
 async function view({ endpoint }: Listening): Promise<WebhookView> {
-  return WebhookView.parse(await (await door.ask(`/v1/webhook-endpoints/${endpoint.id}`)).json());
+  return WebhookView.parse(await (await api.ask(`/v1/webhook-endpoints/${endpoint.id}`)).json());
 }
 
 async function deliveries(
   { endpoint }: Listening,
   query = "",
 ): Promise<{ data: Record<string, unknown>[]; has_more: boolean; last_id: string }> {
-  return await (await door.ask(`/v1/webhook-endpoints/${endpoint.id}/deliveries${query}`)).json();
+  return await (await api.ask(`/v1/webhook-endpoints/${endpoint.id}/deliveries${query}`)).json();
 }
 
 function send({ endpoint }: Listening, path: string, body: object = {}): Promise<Response> {
-  return door.post(`/v1/webhook-endpoints/${endpoint.id}${path}`, body);
+  return api.post(`/v1/webhook-endpoints/${endpoint.id}${path}`, body);
 }
 
 function change({ endpoint }: Listening, patch: object): Promise<Response> {
-  return door.ask(`/v1/webhook-endpoints/${endpoint.id}`, {
+  return api.ask(`/v1/webhook-endpoints/${endpoint.id}`, {
     method: "PATCH",
     body: JSON.stringify(patch),
     headers: { "content-type": "application/json" },
@@ -53,7 +53,7 @@ function taken({ got }: Listening): Map<string, number[]> {
 }
 
 test("a receiver that is down for a day gets everything once, in order per run, with kills of the object", async () => {
-  const down = await listen(door);
+  const down = await listen(api);
   const up = down.now + DAY;
   let tried = 0;
   down.reply = () => {
@@ -86,7 +86,7 @@ test("a receiver that is down for a day gets everything once, in order per run, 
 });
 
 test("an endpoint that never answers is disabled after ten tries, and can replay the failed events", async () => {
-  const one = await listen(door);
+  const one = await listen(api);
   one.reply = () => new Response("no\u202e such\nplace", { status: 500 });
   await one.enqueue([eventOf("n1", 1), eventOf("n1", 2)]);
   await one.run(one.now + 4 * DAY);
@@ -109,7 +109,7 @@ test("an endpoint that never answers is disabled after ten tries, and can replay
 });
 
 test("an event that is refused for three days is given up alone if others are delivered meanwhile", async () => {
-  const one = await listen(door);
+  const one = await listen(api);
   one.reply = ({ body }) => new Response(null, { status: JSON.parse(body).data.run_id === "run_bad" ? 500 : 204 });
   await one.enqueue([eventOf("bad", 1)]);
   await one.run(one.now + DAY);
@@ -129,7 +129,7 @@ test("an event that is refused for three days is given up alone if others are de
 });
 
 test("replayed events go before waiting events of their subject, which are sent only after them", async () => {
-  const one = await listen(door);
+  const one = await listen(api);
   const now = () => Math.floor(one.now / 1000) + 1;
   await one.enqueue([eventOf("r", 1), eventOf("r", 2)]);
   await one.run();
@@ -149,7 +149,7 @@ test("replayed events go before waiting events of their subject, which are sent 
 });
 
 test("a replay that exceeds the queue's space takes the oldest", async () => {
-  const one = await listen(door);
+  const one = await listen(api);
   await one.enqueue([eventOf("a", 1), eventOf("b", 1), eventOf("a", 2), eventOf("b", 2)]);
   await one.run();
   await one.in((_, { storage }) => {
@@ -166,7 +166,7 @@ test("a replay that exceeds the queue's space takes the oldest", async () => {
 });
 
 test("an event sent again days later is in the log once, and others sent with it are delivered", async () => {
-  const one = await listen(door);
+  const one = await listen(api);
   await one.enqueue([eventOf("t1", 1)]);
   await one.run();
   for (const day of [1, 2]) {
@@ -180,7 +180,7 @@ test("an event sent again days later is in the log once, and others sent with it
 
 /** Seals the endpoint's secret so that it cannot be decrypted here. The returned function restores it. */
 async function lock({ endpoint }: Listening): Promise<() => Promise<unknown>> {
-  const database = inProject(env.DB, door.scope);
+  const database = inProject(env.DB, api.scope);
   const [secret] = await database.select(webhookSecrets, eq(webhookSecrets.webhook_id, endpoint.id));
   if (secret === undefined) throw new Error("it has no secret");
   const sealedBy = (sealed_secret: string) =>
@@ -190,7 +190,7 @@ async function lock({ endpoint }: Listening): Promise<() => Promise<unknown>> {
 }
 
 test("if a secret cannot be decrypted for an hour, the endpoint is disabled with the reason", async () => {
-  const one = await listen(door);
+  const one = await listen(api);
   const unlock = await lock(one);
   await one.enqueue([eventOf("locked", 1)]);
   await one.run(one.now + 30 * MINUTE);
@@ -210,7 +210,7 @@ test("if a secret cannot be decrypted for an hour, the endpoint is disabled with
 });
 
 test("an endpoint whose secret cannot be decrypted gets pending events once the secret is rotated", async () => {
-  const one = await listen(door);
+  const one = await listen(api);
   await lock(one);
   await one.enqueue([eventOf("rotated", 1)]);
   await one.run();
@@ -221,7 +221,7 @@ test("an endpoint whose secret cannot be decrypted gets pending events once the 
 });
 
 test("a re-enabled endpoint gets several events at a time, whatever failed before", async () => {
-  const one = await listen(door);
+  const one = await listen(api);
   const events = (n: number) => Array.from({ length: 12 }, (_, run) => eventOf(`again${run}`, n));
   one.reply = () => new Response(null, { status: 500 });
   await one.enqueue(events(1));
@@ -247,14 +247,14 @@ test("a re-enabled endpoint gets several events at a time, whatever failed befor
 });
 
 test("410 disables immediately; a redirect is a failure and not followed; Retry-After is respected", async () => {
-  const gone = await listen(door);
+  const gone = await listen(api);
   gone.reply = () => new Response(null, { status: 410 });
   await gone.enqueue([eventOf("g", 1)]);
   await gone.run();
   expect(gone.got).toHaveLength(1);
   expect(await view(gone)).toMatchObject({ disabled_reason: "it answered 410 to run.paused" });
 
-  const busy = await listen(door);
+  const busy = await listen(api);
   const [replies, start] = [[302, 429, 200], busy.now];
   busy.reply = () => {
     const status = replies.shift() ?? 200;
@@ -276,7 +276,7 @@ test("410 disables immediately; a redirect is a failure and not followed; Retry-
 });
 
 test("a thousand events are sent six at a time, and beyond the limit the oldest are dropped and counted", async () => {
-  const many = await listen(door, { description: "many" });
+  const many = await listen(api, { description: "many" });
   let [under, most] = [0, 0];
   many.reply = async () => {
     under += 1;
@@ -307,7 +307,7 @@ test("a thousand events are sent six at a time, and beyond the limit the oldest 
 });
 
 test("an endpoint gets the events it wants, signed by both secrets of a rotation, a test and a replay", async () => {
-  const one = await listen(door, { events: ["run.*"] });
+  const one = await listen(api, { events: ["run.*"] });
   const rotated = await (await send(one, "/rotate-secret", { overlap_s: 3600 })).json<{
     secret: string;
     secrets: unknown[];
@@ -329,13 +329,13 @@ test("an endpoint gets the events it wants, signed by both secrets of a rotation
 });
 
 test("a deleted endpoint gets and keeps nothing, and an object without events writes nothing", async () => {
-  const one = await listen(door);
+  const one = await listen(api);
   expect(WebhookBacklog.parse(await one.in((object) => object.backlog()))).toMatchObject({ pending: 0 });
   expect(await one.in((_, state) => [...state.storage.kv.list()].length)).toBe(0);
   await one.enqueue([eventOf("k", 1)]);
   const path = `/v1/webhook-endpoints/${one.endpoint.id}`;
-  expect((await door.ask(path, { method: "DELETE" })).status).toBe(200);
+  expect((await api.ask(path, { method: "DELETE" })).status).toBe(200);
   await one.enqueue([eventOf("k", 2)]);
   await one.run();
-  expect([one.got.length, (await door.ask(path)).status]).toEqual([0, 404]);
+  expect([one.got.length, (await api.ask(path)).status]).toEqual([0, 404]);
 });

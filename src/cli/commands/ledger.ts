@@ -81,7 +81,7 @@ const VERIFY = command({
   reads: true,
   says: "recompute the ledger; exit 1 if anything differs",
   more: `With --deep what each rollout was charged is computed again from what is stored of it, for all runs that the key
-reaches, and --wait waits so many seconds for what is not in the books yet; what is left then is exit 1 too.`,
+reaches, and --wait waits so many seconds for what is not in the ledger yet; what is left then is exit 1 too.`,
   flags: {
     deep: { says: "also check each rollout of each run" },
     wait: { value: "S", says: "seconds to wait for pending charges; default 0" },

@@ -50,7 +50,7 @@ export const SERVE = command({
       boot({ directory: state.directory, environments: held, port, signal: interrupt.signal, say });
     const platform = await bootWith(environments);
     const { url, key, directory } = platform;
-    print(doors(url, key));
+    print(entryLines(url, key));
     await printPage(print, clientsOf(url, key, undefined).client, "/");
     if (json) printJson({ url, key, pid: process.pid, directory });
     if (watch) {
@@ -85,7 +85,7 @@ export async function printPage(print: (text: string) => void, client: RollcallC
 }
 
 /** The URLs, the key and the commands with which a user continues. */
-export function doors(url: string, key: string): string {
+export function entryLines(url: string, key: string): string {
   return [
     `Rollcall  ${url}`,
     `API key   ${key}`,

@@ -16,7 +16,7 @@ import { writeJunit } from "./junit.ts";
 import { followToEnd, startRun } from "./play.ts";
 import { prepareFolder, writeResults } from "./results-folder.ts";
 import { resumeRun } from "./resume.ts";
-import { comparisonText, evalSummary, verdictsText } from "./summary.ts";
+import { comparisonText, evalSummary, judgementsText } from "./summary.ts";
 
 export async function evalCommand(line: CommandLine<keyof typeof EVAL_FLAGS>): Promise<ExitCode> {
   const args = evalArguments(line);
@@ -67,7 +67,7 @@ async function beginRun(
 
 function printJudgement({ gates, comparison }: Judgement, baseline: Baseline | null, { print, room }: Terminal): void {
   if (comparison !== null) print(`\n${comparisonText(comparison, room, baseline?.why)}`);
-  if (gates.length > 0) print(`\n${verdictsText(gates)}`);
+  if (gates.length > 0) print(`\n${judgementsText(gates)}`);
 }
 
 /**

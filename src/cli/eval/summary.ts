@@ -72,7 +72,7 @@ export function comparisonText(comparison: RunComparison, room: number, why?: st
   return [safeDetails(fields), tasksText(comparison, room)].filter((part) => part !== "").join("\n\n");
 }
 
-export function verdictsText(gates: readonly GateResult[]): string {
+export function judgementsText(gates: readonly GateResult[]): string {
   const rows = gates.map(({ gate, verdict, message }) => {
     return [gate.replace("_", "-"), verdict, safeLine(message)];
   });

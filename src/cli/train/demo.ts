@@ -7,7 +7,7 @@ import type { Platform } from "../../local/platform.ts";
 import { stateDirectory } from "../../local/state-directory.ts";
 import { defined, portOf } from "../argument-values.ts";
 import type { CommandLine } from "../command-line.ts";
-import { doors, printPage, stopSignal, untilStopped } from "../commands/serve.ts";
+import { entryLines, printPage, stopSignal, untilStopped } from "../commands/serve.ts";
 import { boot, type Connection, clientsOf } from "../connect.ts";
 import { CommandError, EXIT, type ExitCode, usageError } from "../exit.ts";
 import { catchInterrupts } from "../interrupt.ts";
@@ -42,7 +42,7 @@ export async function startCommand(line: Line): Promise<ExitCode> {
     },
   });
   try {
-    term.print(doors(platform.url, platform.key));
+    term.print(entryLines(platform.url, platform.key));
     await printPage(term.print, clientsOf(platform.url, platform.key, undefined).client, "/");
     sayWhereItIs(platform, term);
     const outcome = settings === null ? null : await playDemo(settings, known, platform, term, stop);

@@ -2,7 +2,7 @@
 import type { TokenPrices } from "../../contract/judgement.ts";
 import type { ChargeLines, OfferedTokens } from "../../contract/money.ts";
 import type { RunSpec } from "../../contract/run-spec.ts";
-import type { CostPrices } from "./allowance.ts";
+import type { CostPrices } from "./call-budget.ts";
 
 /** Tokens of calls whose replies were received. `cached_tokens` are included in `prompt_tokens`. */
 export interface TokensUsed {

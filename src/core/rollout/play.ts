@@ -18,9 +18,15 @@ import type { ModelResponse, Trajectory } from "../../contract/trajectory.ts";
 import type { AnyEnvironment } from "../environments/any-environment.ts";
 import type { Capabilities } from "../environments/contract.ts";
 import { NO_JOURNAL, RolloutSql } from "../environments/rollout-sql.ts";
+import { readJudgement } from "../rubrics/judgement.ts";
 import type { JudgeAsk, JudgeResult } from "../rubrics/judges.ts";
-import { type Scorable, type ScoreRecord, type ScoringOffer, scoreJudged, scoreUnit } from "../rubrics/score.ts";
-import { readVerdict } from "../rubrics/verdict.ts";
+import {
+  type Scorable,
+  type ScoreRecord,
+  type ScoringOffer,
+  scoreJudged,
+  scoreScoringGroup,
+} from "../rubrics/score.ts";
 import { databaseOf, type SqliteHandle } from "../sql/database.ts";
 import { type Harness, offeredTools, openHarness } from "./harness.ts";
 import {
@@ -253,7 +259,7 @@ async function scorePlayed(
   judges: TestJudges | undefined,
   offer: Omit<ScoringOffer, "judges">,
 ): Promise<ScoreRecord | undefined> {
-  if (judges === undefined) return (await scoreUnit(environment, [trajectory], offer))[0];
+  if (judges === undefined) return (await scoreScoringGroup(environment, [trajectory], offer))[0];
   const models = typeof judges === "function" ? { default: judges } : judges;
   const ask = async (pending: readonly JudgeAsk[]) => {
     const given = new Map<string, JudgeResult>();
@@ -262,7 +268,7 @@ async function scorePlayed(
   };
   const calls = { known: new Map(), named: Object.keys(models), hash: (text: string) => text, ask };
   const scored = await scoreJudged(calls, 1, (asks) =>
-    scoreUnit(environment, [trajectory], { ...offer, judges: asks }),
+    scoreScoringGroup(environment, [trajectory], { ...offer, judges: asks }),
   );
   return scored.kind === "scored" ? scored.records[0] : undefined;
 }
@@ -271,7 +277,7 @@ async function verdictOf(model: TestModel | undefined, ask: JudgeAsk): Promise<J
   if (model === undefined) throw new Error(`no judge ${ask.judge} is scripted`);
   try {
     const reply = await model({ messages: ask.messages, tools: [], turn: 0 });
-    const read = readVerdict(ask.menu, textOfReply(reply));
+    const read = readJudgement(ask.menu, textOfReply(reply));
     return read.ok ? read : { value: null, error: read.error, retryable: true };
   } catch (thrown) {
     if (!(thrown instanceof RolloutError)) throw thrown;

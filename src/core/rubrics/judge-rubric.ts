@@ -67,10 +67,10 @@ export class JudgeRubric<Task = unknown, S = unknown> extends Rubric<Task, S> {
     const { judge = "default", choices, passes = 1 } = this.#options;
     const { prompt, leftOut } = this.#rendered(args);
     const labels = Object.keys(choices);
-    const verdicts = await Promise.all(
+    const judgements = await Promise.all(
       Array.from({ length: passes }, (_, pass) => args.judge(prompt, { judge, labels, pass, leftOut })),
     );
-    return verdicts.reduce((sum, label) => sum + (choices[label] ?? Number.NaN), 0) / passes;
+    return judgements.reduce((sum, label) => sum + (choices[label] ?? Number.NaN), 0) / passes;
   }
 
   #rendered(args: ScoringArgs<Task, S>): Rendered {

@@ -14,8 +14,8 @@ import { LIMITS } from "../../contract/limits.ts";
 import type { Messages } from "../../contract/messages.ts";
 import type { Sampling } from "../../contract/sampling.ts";
 import { charactersOf } from "../size.ts";
+import { askedMessages, type JudgementValue, type Menu, type Prompt } from "./judgement.ts";
 import { NoScoreError } from "./score-value.ts";
-import { askedMessages, type Menu, type Prompt, type VerdictValue } from "./verdict.ts";
 
 export interface AskOptions {
   /** Which of the run's judges; `default` if absent. The rubric lists it in its `judges`. */
@@ -77,7 +77,7 @@ export interface JudgeAsk {
 
 /** The final result of a question. */
 export type JudgeResult =
-  | { readonly value: VerdictValue; readonly reason: string | null }
+  | { readonly value: JudgementValue; readonly reason: string | null }
   | { readonly value: null; readonly error: string; readonly retryable: boolean };
 
 /** A judge gave no judgement, after its retries. */
@@ -124,7 +124,7 @@ export class AskCollector implements Judges {
     return judgeThat((prompt, options) => this.#ask(rolloutId, prompt, options));
   }
 
-  async #ask(rollout_id: string | null, prompt: Prompt, options: AnyAskOptions): Promise<VerdictValue> {
+  async #ask(rollout_id: string | null, prompt: Prompt, options: AnyAskOptions): Promise<JudgementValue> {
     const { judge = "default" } = options;
     const { known, named, hash, most } = this.#options;
     if (!named.includes(judge)) {
@@ -132,8 +132,8 @@ export class AskCollector implements Judges {
       throw new UnjudgedError(message, false);
     }
     const ask = askOf(rollout_id, judge, prompt, options, hash);
-    const verdict = known.get(ask.key);
-    if (verdict === undefined) {
+    const judgement = known.get(ask.key);
+    if (judgement === undefined) {
       if (known.size + this.#pending.size >= most && !this.#pending.has(ask.key)) {
         const advice = "a reward function must ask the same questions when it runs again";
         throw new UnjudgedError(`more than ${most} judgements were requested; ${advice}`, false);
@@ -141,14 +141,14 @@ export class AskCollector implements Judges {
       this.#keep(ask);
       throw new UnjudgedError(`the judge "${judge}" has not answered yet`, true);
     }
-    if (verdict.value === null) throw new UnjudgedError(verdict.error, verdict.retryable);
-    return verdict.value;
+    if (judgement.value === null) throw new UnjudgedError(judgement.error, judgement.retryable);
+    return judgement.value;
   }
 
   /** Keeps the question if it fits. Otherwise it is asked in a later pass, and this pass is void. */
   #keep(ask: JudgeAsk): void {
     const characters = this.#characters + charactersOf(ask.messages);
-    const fits = characters <= LIMITS.unitAskCharacters || this.#pending.size === 0;
+    const fits = characters <= LIMITS.scoringGroupAskCharacters || this.#pending.size === 0;
     if (!fits || this.#pending.has(ask.key)) return;
     this.#pending.set(ask.key, ask);
     this.#characters = characters;
@@ -172,15 +172,15 @@ interface AnyAskOptions extends AskOptions {
   readonly cosine?: true;
 }
 
-type Asking = (prompt: Prompt, options: AnyAskOptions) => Promise<VerdictValue>;
+type Asking = (prompt: Prompt, options: AnyAskOptions) => Promise<JudgementValue>;
 
 /** One function for the forms of `Judge`: the judgement was parsed as the type that the menu requests. */
 function judgeThat(ask: Asking): Judge {
-  function judge<Value extends VerdictValue>(prompt: Prompt, options: AnyAskOptions = {}): Promise<Value> {
-    const verdict = ask(prompt, options) as Promise<Value>;
+  function judge<Value extends JudgementValue>(prompt: Prompt, options: AnyAskOptions = {}): Promise<Value> {
+    const judgement = ask(prompt, options) as Promise<Value>;
     // A function may ask and never await; then the rejection must not count as unhandled.
-    verdict.catch(() => undefined);
-    return verdict;
+    judgement.catch(() => undefined);
+    return judgement;
   }
   return judge;
 }

@@ -47,7 +47,7 @@ export interface ScoringOffer {
   readonly judges?: Judges;
   /** The platform's capabilities; functions get those that the environment declared. */
   readonly capabilities?: OfferedForScoring;
-  /** The work budget of all scores of the scoring group; if absent `WORK_LIMITS.unitSteps`. */
+  /** The work budget of all scores of the scoring group; if absent `WORK_LIMITS.scoringGroupSteps`. */
   readonly work?: Work;
   /** See `ScoringTools`. */
   readonly pause?: ScoringTools["pause"];
@@ -57,7 +57,7 @@ export interface ScoringOffer {
 export type ScoringLimit = <T>(what: "scoring" | "cleanup", work: Promise<T>) => Promise<T>;
 
 /** Returns a record per member, in their order. Never throws because of a scoring function. */
-export async function scoreUnit(
+export async function scoreScoringGroup(
   environment: Scorable,
   members: readonly Trajectory[],
   offer: ScoringOffer = {},
@@ -302,7 +302,7 @@ export async function scoreJudged(
     if (asks.pending.length === 0) return { kind: "scored", records };
     const given = await calls.ask(asks.pending, asks.characters);
     if (given === null) continue;
-    for (const [key, verdict] of given) calls.known.set(key, verdict);
+    for (const [key, judgement] of given) calls.known.set(key, judgement);
     const pending = asks.pending.filter(({ key }) => !calls.known.has(key));
     if (pending.length > 0) return { kind: "pending", pending };
   }

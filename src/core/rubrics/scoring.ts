@@ -14,7 +14,7 @@ import { Parser } from "../parsers/parser.ts";
 import type { Judges } from "./judges.ts";
 import type { AnyRubric, RubricGroup, ScoreFunction } from "./rubric.ts";
 import { causeOf, NoScoreError, toScore } from "./score-value.ts";
-import { unitWork, WORK, type Work } from "./work.ts";
+import { scoringGroupWork, WORK, type Work } from "./work.ts";
 
 export interface ScoringFailure {
   /** The score's name; `reward` if the sum itself is not finite, `cleanup` if a handler failed. */
@@ -80,7 +80,7 @@ export async function scoreContexts(
   tools: ScoringTools,
 ): Promise<void> {
   if (contexts.length === 0) return;
-  const budgeted = { ...tools, work: tools.work ?? unitWork() };
+  const budgeted = { ...tools, work: tools.work ?? scoringGroupWork() };
   for (const [index, rubric] of rubrics.entries()) {
     for (const fn of rubric.functions) {
       const outcomes = await ask(fn, rubric, contexts, budgeted);

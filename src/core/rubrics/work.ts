@@ -13,7 +13,7 @@ export const WORK_LIMITS = {
   /** Maximum of one score, or of one check of a value against a JSON Schema: a third of a second. */
   scoreSteps: 6_000_000,
   /** Maximum of all scores of one scoring group (a rollout or a group) in one pass. */
-  unitSteps: 100_000_000,
+  scoringGroupSteps: 100_000_000,
 } as const;
 
 /** The score cannot be computed within the budget: there is no score. */
@@ -109,7 +109,7 @@ export async function pauseWork(args: Budgeted): Promise<void> {
   await args[WORK]?.breathe?.();
 }
 
-export function unitWork(steps: number = WORK_LIMITS.unitSteps): Work {
+export function scoringGroupWork(steps: number = WORK_LIMITS.scoringGroupSteps): Work {
   return new Work({ of: "the scores of one scoring group", steps });
 }
 

@@ -11,15 +11,15 @@
 
 import { LEASE_MS } from "../endpoint/lease-state.ts";
 import { isOver } from "../endpoint/run-lease.ts";
-import { fairShares, freeOf, type Holding, outOfShare } from "../kit/fair-shares.ts";
-import type { ShareAsk, ShareGrants } from "../messages/account-wire.ts";
-import type { Grant, Need } from "../messages/endpoint-wire.ts";
+import { fairQuotas, freeOf, type Holding, offQuota } from "../kit/fair-quotas.ts";
+import type { AccountLeaseAsk, GrantedLeases } from "../messages/account-wire.ts";
+import type { GrantedLease, Need } from "../messages/endpoint-wire.ts";
 
 const POOLS = ["rollouts", "messages", "judgements"] as const;
 type Pool = (typeof POOLS)[number];
 
 /** Infinity: no limit. */
-export type ShareLimits = Readonly<Record<Pool, number>>;
+export type AccountLimits = Readonly<Record<Pool, number>>;
 
 interface Held {
   readonly running: number;
@@ -31,7 +31,7 @@ interface Held {
 }
 
 /** One run. */
-export interface Sharer {
+export interface Leaseholder {
   readonly project_id: string;
   readonly held: Readonly<Record<Pool, Held>>;
   readonly lease_until: number;
@@ -39,98 +39,104 @@ export interface Sharer {
   readonly told_at: number | null;
 }
 
-export interface ShareState {
-  readonly limits: ShareLimits;
-  readonly runs: Readonly<Record<string, Sharer>>;
+export interface AccountLeaseState {
+  readonly limits: AccountLimits;
+  readonly runs: Readonly<Record<string, Leaseholder>>;
 }
 
 /** A run that was notified and has not asked is notified again after this time. */
 const TELL_AGAIN_MS = 10_000;
 
 /** Stores what a run reports and grants the free part of its shares. A run that needs nothing more is removed. */
-export function askShares(
-  before: ShareState,
-  asked: ShareAsk,
+export function askLeases(
+  before: AccountLeaseState,
+  asked: AccountLeaseAsk,
   now: number,
-): { state: ShareState; grants: ShareGrants } {
+): { state: AccountLeaseState; grants: GrantedLeases } {
   const { run_id, scope } = asked;
   const { [run_id]: _, ...runs } = dropExpiredRuns(before, now).runs;
   const others = { ...before, runs };
   const lease_until = now + LEASE_MS;
-  const grants = {
-    rollouts: grantOf(others, asked, "rollouts", lease_until),
-    messages: grantOf(others, asked, "messages", lease_until),
-    judgements: grantOf(others, asked, "judgements", lease_until),
+  const grantedLeases = {
+    rollouts: grantedLeaseOf(others, asked, "rollouts", lease_until),
+    messages: grantedLeaseOf(others, asked, "messages", lease_until),
+    judgements: grantedLeaseOf(others, asked, "judgements", lease_until),
   };
-  if (POOLS.every((pool) => isOver(asked[pool]))) return { state: others, grants };
+  if (POOLS.every((pool) => isOver(asked[pool]))) return { state: others, grants: grantedLeases };
   const held = {
-    rollouts: heldOf(asked.rollouts, grants.rollouts),
-    messages: heldOf(asked.messages, grants.messages),
-    judgements: heldOf(asked.judgements, grants.judgements),
+    rollouts: heldOf(asked.rollouts, grantedLeases.rollouts),
+    messages: heldOf(asked.messages, grantedLeases.messages),
+    judgements: heldOf(asked.judgements, grantedLeases.judgements),
   };
-  const sharer = { project_id: scope.projectId, held, lease_until, told_at: null };
-  return { state: { ...before, runs: { ...runs, [run_id]: sharer } }, grants };
+  const leaseholder = { project_id: scope.projectId, held, lease_until, told_at: null };
+  return { state: { ...before, runs: { ...runs, [run_id]: leaseholder } }, grants: grantedLeases };
 }
 
 /** Removes runs whose lease has expired. */
-export function dropExpiredRuns(state: ShareState, now: number): ShareState {
+export function dropExpiredRuns(state: AccountLeaseState, now: number): AccountLeaseState {
   const runs = Object.entries(state.runs).filter(([, { lease_until }]) => lease_until > now);
   return { ...state, runs: Object.fromEntries(runs) };
 }
 
 /** Runs that would get another grant if they asked now, and were not notified just before. */
-export function runsToTell(state: ShareState, now: number): string[] {
+export function runsToTell(state: AccountLeaseState, now: number): string[] {
   return unfair(state).filter((run_id) => tellAt(state.runs[run_id], now) <= now);
 }
 
-export function noteRunsTold(state: ShareState, run_ids: readonly string[], now: number): ShareState {
+export function noteRunsNotified(state: AccountLeaseState, run_ids: readonly string[], now: number): AccountLeaseState {
   const told = new Set(run_ids);
-  const runs = Object.entries(state.runs).map(([run_id, run]): [string, Sharer] => {
+  const runs = Object.entries(state.runs).map(([run_id, run]): [string, Leaseholder] => {
     return [run_id, told.has(run_id) ? { ...run, told_at: now } : run];
   });
   return { ...state, runs: Object.fromEntries(runs) };
 }
 
 /** Epoch milliseconds; null for an organisation without runs. */
-export function nextShareAlarm(state: ShareState, now: number): number | null {
+export function nextLeaseAlarm(state: AccountLeaseState, now: number): number | null {
   const leases = Object.values(state.runs).map(({ lease_until }) => lease_until);
   if (leases.length === 0) return null;
   const tells = unfair(state).map((run_id) => tellAt(state.runs[run_id], now));
   return Math.max(now, Math.min(...leases, ...tells));
 }
 
-function grantOf(others: ShareState, asked: ShareAsk, pool: Pool, lease_until: number): Grant {
+function grantedLeaseOf(
+  others: AccountLeaseState,
+  asked: AccountLeaseAsk,
+  pool: Pool,
+  lease_until: number,
+): GrantedLease {
   const limit = others.limits[pool];
   const need = asked[pool];
   const held = holdingsIn(others, pool);
-  const share = fairShares([...held, { id: asked.run_id, group: "", wants: need.wants }], limit).get(asked.run_id) ?? 0;
-  const permits = Math.min(share, freeOf(held, limit));
+  const fairQuota =
+    fairQuotas([...held, { id: asked.run_id, group: "", wants: need.wants }], limit).get(asked.run_id) ?? 0;
+  const quota = Math.min(fairQuota, freeOf(held, limit));
   return {
-    permits,
+    permits: quota,
     shared: isContended(others, pool, usualOf(need)),
-    flow: permits < need.wants ? flowOf(pool, limit, permits) : null,
+    flow: quota < need.wants ? flowOf(pool, limit, quota) : null,
     lease_until,
     ...{ rate: null, watched: false, streak: 0 },
   };
 }
 
 /** Why a run has no more than it was granted. The text says that other runs exist, but not which. */
-function flowOf(pool: Pool, limit: number, permits: number): Grant["flow"] {
+function flowOf(pool: Pool, limit: number, quota: number): GrantedLease["flow"] {
   const state = "over_limit";
   if (pool === "messages") {
-    return { state, reason: `waiting for a share of the organisation's ${limit} queued messages` };
+    return { state, reason: `waiting for a part of the organisation's ${limit} queued messages` };
   }
   if (pool === "judgements") {
     return { state, reason: `judges wait: the organisation's limit is ${limit} scoring groups at once` };
   }
-  const others = permits < limit ? ", used by its other runs" : "";
+  const others = quota < limit ? ", used by its other runs" : "";
   return { state, reason: `the organisation's limit is ${limit} rollouts at once${others}` };
 }
 
 /** Runs that hold more than their share, or less while some is free, or were not notified that others lack it. */
-function unfair(state: ShareState): string[] {
+function unfair(state: AccountLeaseState): string[] {
   const found = POOLS.flatMap((pool) => {
-    const out = outOfShare(holdingsIn(state, pool), state.limits[pool]);
+    const out = offQuota(holdingsIn(state, pool), state.limits[pool]);
     if (!isContended(state, pool)) return out;
     return [...out, ...Object.entries(state.runs).flatMap(([id, { held }]) => (held[pool].shared ? [] : [id]))];
   });
@@ -138,26 +144,26 @@ function unfair(state: ShareState): string[] {
 }
 
 /** True if the usual needs of all runs exceed the limit. `more`: the usual need of a run that is about to join. */
-function isContended({ limits, runs }: ShareState, pool: Pool, more?: number): boolean {
+function isContended({ limits, runs }: AccountLeaseState, pool: Pool, more?: number): boolean {
   const usual = Object.values(runs).map(({ held }) => held[pool].usual);
   if (more !== undefined) usual.push(more);
   return usual.length > 1 && usual.reduce((sum, one) => sum + one, 0) > limits[pool];
 }
 
-function holdingsIn({ runs }: ShareState, pool: Pool): Holding[] {
+function holdingsIn({ runs }: AccountLeaseState, pool: Pool): Holding[] {
   return Object.entries(runs).map(([id, { held }]) => ({ id, group: "", ...held[pool] }));
 }
 
-function heldOf(need: Need, { permits, shared }: Grant): Held {
+function heldOf(need: Need, { permits: quota, shared }: GrantedLease): Held {
   const { running, wants } = need;
-  return { running, wants, usual: usualOf(need), permits, shared };
+  return { running, wants, usual: usualOf(need), permits: quota, shared };
 }
 
 function usualOf({ wants, usual = wants }: Need): number {
   return usual;
 }
 
-function tellAt(run: Sharer | undefined, now: number): number {
+function tellAt(run: Leaseholder | undefined, now: number): number {
   const told_at = run?.told_at ?? null;
   return told_at === null ? now : told_at + TELL_AGAIN_MS;
 }

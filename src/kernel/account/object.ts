@@ -8,9 +8,9 @@
 import { DurableObject } from "cloudflare:workers";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { Tombstone } from "../kit/tombstone.ts";
-import type { AccountRpc, ShareAsk, ShareGrants } from "../messages/account-wire.ts";
+import type { AccountLeaseAsk, AccountRpc, GrantedLeases } from "../messages/account-wire.ts";
 import type { Serves } from "../messages/rpc.ts";
-import { AccountShares } from "./shares.ts";
+import { AccountLeases } from "./leases.ts";
 
 /** The part of a slice that stores data of an organisation. */
 export interface AccountPart {
@@ -27,7 +27,7 @@ export interface AccountPart {
 export class AccountObject extends DurableObject<Env> implements Serves<AccountRpc> {
   /** The clock, replaced by tests. */
   now: () => number = () => Date.now();
-  shares: AccountShares;
+  leases: AccountLeases;
   protected readonly tombstone: Tombstone;
   /** When the alarm is due, as far as this instance has set it. */
   #armedAt: number | null = null;
@@ -35,7 +35,7 @@ export class AccountObject extends DurableObject<Env> implements Serves<AccountR
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     this.tombstone = new Tombstone(ctx.storage);
-    this.shares = new AccountShares(ctx, env, () => this.now());
+    this.leases = new AccountLeases(ctx, env, () => this.now());
   }
 
   /** The further part that a slice adds. */
@@ -45,17 +45,17 @@ export class AccountObject extends DurableObject<Env> implements Serves<AccountR
 
   /** Replaces the parts, whose cached rows were deleted. */
   protected makeParts(): void {
-    this.shares = new AccountShares(this.ctx, this.env, () => this.now());
+    this.leases = new AccountLeases(this.ctx, this.env, () => this.now());
   }
 
-  async ask(asked: ShareAsk): Promise<ShareGrants> {
-    const grants = await this.shares.ask(asked);
+  async ask(asked: AccountLeaseAsk): Promise<GrantedLeases> {
+    const grantedLeases = await this.leases.ask(asked);
     await this.arm();
-    return grants;
+    return grantedLeases;
   }
 
   async changed(): Promise<void> {
-    await this.shares.changed();
+    await this.leases.changed();
     await this.otherPart()?.changed();
     await this.arm();
   }
@@ -71,13 +71,13 @@ export class AccountObject extends DurableObject<Env> implements Serves<AccountR
     if (isAtRest(this.env)) await untilTheNextBoot();
     this.#armedAt = null;
     if (await this.tombstone.decay(this.now())) return;
-    this.shares.tend();
+    this.leases.tend();
     await this.otherPart()?.tend();
     await this.arm();
   }
 
   protected async arm(): Promise<void> {
-    const due = [this.shares.nextAt(), this.otherPart()?.nextAt() ?? null].filter((at) => at !== null);
+    const due = [this.leases.nextAt(), this.otherPart()?.nextAt() ?? null].filter((at) => at !== null);
     if (due.length === 0) return;
     const at = Math.min(...due);
     // An early alarm that finds nothing to do is cheaper than moving it at each call.

@@ -8,7 +8,7 @@
  */
 import { isRecord } from "../../contract/json.ts";
 import type { ContentPart, Message } from "../../contract/messages.ts";
-import type { CallSize } from "../../core/costs/allowance.ts";
+import type { CallSize } from "../../core/costs/call-budget.ts";
 import { type AskedOfModel, requestBody } from "./inference.ts";
 import { REPLY_COUNTS, TOKEN_LIMITS, unboundedField } from "./unbounded-field.ts";
 

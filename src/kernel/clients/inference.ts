@@ -44,7 +44,7 @@ import {
   textOf,
 } from "./refusal.ts";
 import { refusalKind } from "./refusal-kind.ts";
-import type { ReplyRoom } from "./reply-room.ts";
+import type { ReplyReservation } from "./reply-reservation.ts";
 import { mayHoldKey, replyWithoutKey, withoutKey } from "./without-key.ts";
 
 /** Where a call goes, and the fields that every call has. */
@@ -57,7 +57,7 @@ export interface Destination {
   /** How the call leaves the deployment; absent if there is no deployment, as in a test. */
   readonly send?: Send;
   /** Called for each reply. Absent: replies never wait for memory. */
-  readonly openRoom?: () => ReplyRoom;
+  readonly openReservation?: () => ReplyReservation;
   /** Names of what the endpoint is known to refuse in a request (adapted-request.ts): it is left out. */
   readonly refuses?: readonly string[];
 }
@@ -127,11 +127,11 @@ async function postCall<Response>(
   const { body, changes } = withoutRefused(asked, where.refuses ?? []);
   const idempotency_key = [where.idempotency_key, ...changes].join(":");
   let answer: unknown = null;
-  const room = where.openRoom?.();
+  const reservation = where.openReservation?.();
   try {
     const reply = await post({ ...where, idempotency_key }, path, body);
     if (!reply.ok) throw refusalOf(reply, await refusalText(reply));
-    answer = await replyJson(reply, where, room);
+    answer = await replyJson(reply, where, reservation);
     const failed = errorIn(answer);
     if (failed !== null) throw failureInside(failed, reply.headers);
     const response = read(answer);
@@ -148,7 +148,7 @@ async function postCall<Response>(
     const refuses = refusedIn(body, thrown.status ?? 0, saidBy(thrown));
     return { ...failed, ...(refuses !== null && { refuses }), ...(changes.length > 0 && { changed: true }) };
   } finally {
-    room?.leave();
+    reservation?.leave();
   }
 }
 
@@ -274,15 +274,19 @@ function failure(error: RolloutError, retryable: boolean, retry_after_ms: number
 // key that the server repeats. So the errors here state facts about the reply and never quote it.
 
 /** The parsed reply, without the key of the call. Throws `InvalidModelResponseError` if it is not JSON. */
-async function replyJson(response: Response, { api_key, signal }: Destination, room?: ReplyRoom): Promise<unknown> {
+async function replyJson(
+  response: Response,
+  { api_key, signal }: Destination,
+  reservation?: ReplyReservation,
+): Promise<unknown> {
   const reader = new ReplyReader();
   let characters = 0;
   const take = (piece: string) => {
     characters += piece.length;
     reader.take(piece);
   };
-  await takeCompletion(response, take, room && ((length, most) => room.grow(length, most, signal)));
-  await room?.turn(characters);
+  await takeCompletion(response, take, reservation && ((length, most) => reservation.grow(length, most, signal)));
+  await reservation?.turn(characters);
   try {
     const reply = reader.end();
     return withoutKeyIn(reply, () => reader.plainText ?? JSON.stringify(reply), api_key);

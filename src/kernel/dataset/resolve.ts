@@ -7,7 +7,7 @@ import type { RunDataset } from "../../contract/uploaded-dataset.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import { buildTask, parseRow, RowError } from "../../core/rollout/task.ts";
 import type { DatasetTableRow } from "../db/schema.ts";
-import { PROCESS_TURNS, stepsOfJson } from "../kit/fair-turns.ts";
+import { PROCESS_SCHEDULER, stepsOfJson } from "../kit/fair-scheduler.ts";
 import { uploadKeys } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import type { Refusal, Result } from "../messages/refusal.ts";
@@ -65,7 +65,7 @@ async function tryFirstRows(
 ): Promise<Result<null>> {
   let characters = 0;
   for await (const { row, text } of rowsFrom(env, file, 0, new Subrequests())) {
-    await PROCESS_TURNS.spend(orgId, stepsOfJson(text));
+    await PROCESS_SCHEDULER.spend(orgId, stepsOfJson(text));
     const value: Json = JSON.parse(text);
     const refusal = refusedRow(environment, { text, value }, row, `row ${row + 1}`);
     if (refusal !== null) return { ok: false, error: refusal };

@@ -17,12 +17,12 @@ import { type Remembered, recall } from "../db/idempotency-keys.ts";
 import { chooseEnvironment } from "../environment/choose-environment.ts";
 import { pinOf } from "../environment/environments.ts";
 import { BrokenBodyError, receivedChunks } from "../kit/body-chunks.ts";
-import { type FairTurns, PROCESS_TURNS, stepsOfJson } from "../kit/fair-turns.ts";
+import { type FairScheduler, PROCESS_SCHEDULER, stepsOfJson } from "../kit/fair-scheduler.ts";
+import { FairSemaphore } from "../kit/fair-semaphore.ts";
 import { FileHash, FileUpload, type StoredFile } from "../kit/file-upload.ts";
 import { isSameRequest } from "../kit/idempotency.ts";
 import { uploadKeys } from "../kit/names.ts";
 import { outlive } from "../kit/outlive.ts";
-import { Places } from "../kit/places.ts";
 import { LineTooLong, type RowLine, RowLines } from "../kit/row-lines.ts";
 import { keyedHashes, minting } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
@@ -43,7 +43,7 @@ export interface UploadOptions {
   /** `LIMITS.datasetBytes` unless a test sets less. */
   readonly maxBytes?: number;
   /** The scheduling turns; those of the process unless a test has its own. */
-  readonly turns?: FairTurns;
+  readonly scheduler?: FairScheduler;
   /** Called for each piece that arrives. */
   readonly heard?: () => void;
   /** Called when all has arrived: whether the sender may still store it. */
@@ -57,7 +57,7 @@ const OPERATION = "createDataset";
 const TOO_MANY = `too many uploads at once (the limit is ${LIMITS.uploadsAtOnce}): try again later`;
 
 /** A sender that sends nothing for this long has already been given up. */
-const uploads = new Places(LIMITS.uploadsAtOnce, 2 * LIMITS.bodyPauseMs);
+const uploads = new FairSemaphore(LIMITS.uploadsAtOnce, 2 * LIMITS.bodyPauseMs);
 
 export async function createDataset(
   env: Env,
@@ -66,11 +66,11 @@ export async function createDataset(
   body: Body,
   options: UploadOptions,
 ): Promise<Uploaded> {
-  const place = uploads.take(scope.orgId, Date.now());
-  if (place === null) return refuse("rate_limited", TOO_MANY, null);
-  const watched = { ...options, heard: () => place.stay(Date.now()) };
+  const reservation = uploads.take(scope.orgId, Date.now());
+  if (reservation === null) return refuse("rate_limited", TOO_MANY, null);
+  const watched = { ...options, heard: () => reservation.stay(Date.now()) };
   // The runtime drops the work of a caller that disconnects, but what was begun here must still be cleaned up.
-  return await outlive(receive(env, scope, upload, body, watched).catch(refusalOfBody).finally(place.leave));
+  return await outlive(receive(env, scope, upload, body, watched).catch(refusalOfBody).finally(reservation.leave));
 }
 
 async function receive(
@@ -175,13 +175,13 @@ class Reception {
   }
 
   async #check(read: () => Iterable<RowLine>): Promise<Refusal | null> {
-    const { turns = PROCESS_TURNS } = this.#options;
+    const { scheduler = PROCESS_SCHEDULER } = this.#options;
     try {
       for (const line of read()) {
         const text = textOf(line.bytes);
         if (text === null) return invalidJson(line, "the file is not UTF-8 text");
         const counts = countJson(text);
-        await turns.spend(this.#scope.orgId, stepsOfJson(text, counts));
+        await scheduler.spend(this.#scope.orgId, stepsOfJson(text, counts));
         const refusal =
           counts.values > LIMITS.taskRowValues ? tooManyValues(line) : refusedLine(this.#against, line, text);
         if (refusal !== null) return refusal;

@@ -18,7 +18,7 @@ import type { RunReport } from "../../contract/report.ts";
 import type { RunCounts, RunKind, RunStatus } from "../../contract/run.ts";
 import type { RunSpec } from "../../contract/run-spec.ts";
 import type { DatasetView } from "../../contract/uploaded-dataset.ts";
-import type { VerdictValue } from "../../core/rubrics/verdict.ts";
+import type { JudgementValue } from "../../core/rubrics/judgement.ts";
 
 /** The columns that every table of a project has. */
 export const projectColumns = {
@@ -236,12 +236,14 @@ export const runs = sqliteTable(
 export type RunRow = typeof runs.$inferSelect;
 
 /** Judgements, by a hash of everything that decided them: one for each question in a project, which paid for it. */
-export const judgeVerdicts = sqliteTable(
+export const cachedJudgements = sqliteTable(
   "judge_verdicts",
   {
     ...projectColumns,
     key: text().notNull(),
-    verdict: text({ mode: "json" }).$type<{ readonly value: VerdictValue; readonly reason: string | null }>().notNull(),
+    verdict: text({ mode: "json" })
+      .$type<{ readonly value: JudgementValue; readonly reason: string | null }>()
+      .notNull(),
     created_at: integer().notNull(),
   },
   (table) => [
@@ -249,7 +251,7 @@ export const judgeVerdicts = sqliteTable(
     index("judge_verdicts_by_time").on(table.org_id, table.project_id, table.created_at),
   ],
 );
-export type JudgeVerdictRow = typeof judgeVerdicts.$inferSelect;
+export type CachedJudgementRow = typeof cachedJudgements.$inferSelect;
 
 /**
  * Totals over ended runs of all organisations. Triggers on `runs` update it in the transaction of the end, so that

@@ -17,7 +17,7 @@ import type { Scope } from "../../contract/scope.ts";
 import { advance, type Rollout } from "../../core/rollout/rollout.ts";
 import { type CallOutcome, callModel, type Destination } from "../clients/inference.ts";
 import type { Send } from "../clients/outgoing.ts";
-import type { ReplyRoom } from "../clients/reply-room.ts";
+import type { ReplyReservation } from "../clients/reply-reservation.ts";
 import { getEndpoint, keepRefused } from "../db/endpoints.ts";
 import type { EndpointRow } from "../db/schema.ts";
 import { allowedHosts, placeOf, wayOut } from "../kit/address.ts";
@@ -27,7 +27,7 @@ import { endpointObject } from "../kit/names.ts";
 import { openSealed } from "../kit/sealed-values.ts";
 import type { Refusal, TurnCall, TurnOutcome } from "../messages/endpoint-wire.ts";
 import type { RolloutSpec } from "../messages/wire.ts";
-import { replyRoom } from "./reply-room.ts";
+import { replyReservation } from "./reply-reservation.ts";
 
 /** Spreads the retries of calls that waited. */
 const SPREAD_MS = 1000;
@@ -46,7 +46,7 @@ interface Opened {
 export interface EndpointAccess extends Opened {
   readonly send: Send;
   /** Called for each reply. */
-  readonly openRoom?: () => ReplyRoom;
+  readonly openReservation?: () => ReplyReservation;
   /** Remembers a further parameter that it refuses. Absent: every call is sent unchanged. */
   readonly remember?: (name: string) => Promise<void>;
 }
@@ -201,8 +201,8 @@ export async function openEndpoint(env: Env, scope: Scope, endpointId: string, n
     return await unsealed(env, scope, row);
   });
   const remember = (name: string) => rememberRefused(env, scope, endpointId, access.base_url, name);
-  const openRoom = () => replyRoom(scope.orgId);
-  return { ...access, send: wayOut(env, await allowedHosts(env, scope)), openRoom, remember };
+  const openReservation = () => replyReservation(scope.orgId);
+  return { ...access, send: wayOut(env, await allowedHosts(env, scope)), openReservation, remember };
 }
 
 /**

@@ -2,9 +2,9 @@
 
 import { idsOf, type LogIds, logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
-import type { Grant, Need, Outcomes, PermitAsk } from "../messages/endpoint-wire.ts";
+import type { GrantedLease, LeaseAsk, Need, Outcomes } from "../messages/endpoint-wire.ts";
 import { NO_OUTCOMES } from "./health.ts";
-import { askAt, beginAsk, isDue, type LeaseState, paceAt, takeGrant, undoAsk } from "./run-lease.ts";
+import { askAt, beginAsk, isDue, type LeaseState, paceAt, takeLease, undoAsk } from "./run-lease.ts";
 
 /** Where the state of a lease is stored. */
 export interface LeaseSlot {
@@ -22,7 +22,7 @@ export interface Needed {
 export type Asked = Need & { readonly outcomes: Outcomes };
 
 /** The run and the endpoint of a request. */
-export type Asker = Pick<PermitAsk, "scope" | "endpoint_id" | "run_id" | "model">;
+export type Asker = Pick<LeaseAsk, "scope" | "endpoint_id" | "run_id" | "model">;
 
 /** The grantor would grant something else now. */
 export function noteChanged({ read, write }: LeaseSlot): void {
@@ -61,7 +61,7 @@ export class LeaseKeeper {
   async renew(
     leases: readonly Needed[],
     whom: LogIds,
-    ask: (asked: readonly Asked[]) => Promise<readonly Grant[]>,
+    ask: (asked: readonly Asked[]) => Promise<readonly GrantedLease[]>,
   ): Promise<void> {
     const now = this.#now();
     if (this.#asking || !leases.some(({ slot, need }) => isDue(slot.read(), need, now))) return;
@@ -69,10 +69,10 @@ export class LeaseKeeper {
     const told = leases.map(({ slot, need }) => ({ ...need, outcomes: slot.read().outcomes }));
     for (const { slot, need } of leases) slot.write(beginAsk(slot.read(), need, now));
     try {
-      const grants = await ask(told);
+      const grantedLeases = await ask(told);
       for (const [index, { slot }] of leases.entries()) {
-        const grant = grants[index];
-        if (grant !== undefined) slot.write(takeGrant(slot.read(), grant, this.#now()));
+        const grantedLease = grantedLeases[index];
+        if (grantedLease !== undefined) slot.write(takeLease(slot.read(), grantedLease, this.#now()));
       }
     } catch (thrown) {
       logError("no lease: there is no answer", whom, thrown);

@@ -8,8 +8,8 @@
  * without a request.
  */
 import type { RunView } from "../../contract/run.ts";
-import { fairShares, freeOf, type Holding, outOfShare } from "../kit/fair-shares.ts";
-import type { Grant, PermitAsk } from "../messages/endpoint-wire.ts";
+import { fairQuotas, freeOf, type Holding, offQuota } from "../kit/fair-quotas.ts";
+import type { GrantedLease, LeaseAsk } from "../messages/endpoint-wire.ts";
 import { flowOfHealth, HEALTHY, type Health, heard, nextStepAt, windowOf } from "./health.ts";
 
 /** The endpoint's own settings; null = no limit. */
@@ -58,7 +58,11 @@ export function isIdle({ runs }: EndpointState): boolean {
 }
 
 /** Stores what a run reports and grants the free part of its share. A run that leaves is granted nothing. */
-export function ask(before: EndpointState, asked: PermitAsk, now: number): { state: EndpointState; grant: Grant } {
+export function ask(
+  before: EndpointState,
+  asked: LeaseAsk,
+  now: number,
+): { state: EndpointState; grant: GrantedLease } {
   const { run_id, running, wants } = asked;
   const { [run_id]: _, ...others } = dropExpired(before, now).runs;
   const health = heardOf(before, asked, others, now);
@@ -66,20 +70,20 @@ export function ask(before: EndpointState, asked: PermitAsk, now: number): { sta
   const left = { ...before, health, runs: others };
   const entered = withRun(left, asked, { permits: 0, rate: null, lease_until });
   const limit = limitOf(left, now);
-  const share = fairShares(holdingsOf(entered), limit).get(run_id) ?? 0;
-  const permits = Math.min(share, freeOf(holdingsOf(left), limit));
-  const rate = grantedShare(ratesOf(entered)?.get(run_id), before.limits.rpm, left);
-  const grant = {
-    permits,
+  const fairQuota = fairQuotas(holdingsOf(entered), limit).get(run_id) ?? 0;
+  const quota = Math.min(fairQuota, freeOf(holdingsOf(left), limit));
+  const rate = rateQuota(ratesOf(entered)?.get(run_id), before.limits.rpm, left);
+  const grantedLease = {
+    permits: quota,
     rate,
     lease_until,
     shared: Object.keys(others).length > 0 && limit < Number.POSITIVE_INFINITY,
     watched: health.outage !== null,
     streak: health.streak,
-    flow: flowFor(left, permits, asked, now),
+    flow: flowFor(left, quota, asked, now),
   };
   const leaves = wants === 0 && running === 0;
-  return { state: leaves ? left : withRun(left, asked, grant), grant };
+  return { state: leaves ? left : withRun(left, asked, grantedLease), grant: grantedLease };
 }
 
 /** Removes runs whose lease has expired. */
@@ -93,7 +97,7 @@ export function toTell(state: EndpointState, now: number): string[] {
   return stale(state, now).filter((run_id) => tellAt(state.runs[run_id], now) <= now);
 }
 
-export function noteTold(state: EndpointState, run_ids: readonly string[], now: number): EndpointState {
+export function noteNotified(state: EndpointState, run_ids: readonly string[], now: number): EndpointState {
   const runs = Object.entries(state.runs).map(([run_id, run]): [string, Registered] => {
     return [run_id, run_ids.includes(run_id) ? { ...run, told_at: now } : run];
   });
@@ -117,7 +121,7 @@ export function nextEndpointAlarm(state: EndpointState, now: number): number | n
 
 /** Runs that hold more than their share, or less while some of it is free. */
 function stale(state: EndpointState, now: number): string[] {
-  const unfair = new Set(outOfShare(holdingsOf(state), limitOf(state, now)));
+  const unfair = new Set(offQuota(holdingsOf(state), limitOf(state, now)));
   const rates = ratesOf(state);
   const { rpm } = state.limits;
   const spareRate = rpm !== null && rpm > ratesHeld(state);
@@ -135,8 +139,8 @@ function tellAt(run: Registered | undefined, now: number): number {
 }
 
 function holdingsOf({ runs }: EndpointState): Holding[] {
-  return Object.entries(runs).map(([id, { org_id: group, running, wants, permits }]) => {
-    return { id, group, running, wants, permits };
+  return Object.entries(runs).map(([id, { org_id: group, running, wants, permits: quota }]) => {
+    return { id, group, running, wants, permits: quota };
   });
 }
 
@@ -144,7 +148,7 @@ function holdingsOf({ runs }: EndpointState): Holding[] {
 function ratesOf({ runs, limits: { rpm } }: EndpointState): Map<string, number> | null {
   if (rpm === null) return null;
   const claims = Object.entries(runs).map(([id, { org_id: group, more }]) => ({ id, group, wants: more ? rpm : 0 }));
-  return fairShares(claims, rpm);
+  return fairQuotas(claims, rpm);
 }
 
 /** How often a fleet is asked while no replica takes calls. The fleet reports itself when one does again. */
@@ -166,8 +170,8 @@ function hasNoReplica({ fleet }: EndpointLimits): boolean {
   return fleet !== undefined && fleet.down !== null;
 }
 
-function grantedShare(share: number | undefined, rpm: number | null, others: EndpointState): number | null {
-  return rpm === null ? null : Math.min(share ?? 0, Math.max(0, rpm - ratesHeld(others)));
+function rateQuota(fairQuota: number | undefined, rpm: number | null, others: EndpointState): number | null {
+  return rpm === null ? null : Math.min(fairQuota ?? 0, Math.max(0, rpm - ratesHeld(others)));
 }
 
 function ratesHeld({ runs }: EndpointState): number {
@@ -176,7 +180,7 @@ function ratesHeld({ runs }: EndpointState): number {
 
 function heardOf(
   { health, limits }: EndpointState,
-  { outcomes, model, running }: PermitAsk,
+  { outcomes, model, running }: LeaseAsk,
   others: EndpointState["runs"],
   now: number,
 ): Health {
@@ -188,22 +192,22 @@ function heardOf(
 
 function withRun(
   state: EndpointState,
-  { run_id, scope, running, wants, more }: PermitAsk,
-  { permits, rate, lease_until }: Pick<Grant, "permits" | "rate" | "lease_until">,
+  { run_id, scope, running, wants, more }: LeaseAsk,
+  { permits: quota, rate, lease_until }: Pick<GrantedLease, "permits" | "rate" | "lease_until">,
 ): EndpointState {
   const { orgId: org_id, projectId: project_id } = scope;
-  const standing = { org_id, project_id, running, wants, more, permits, rate, lease_until };
+  const standing = { org_id, project_id, running, wants, more, permits: quota, rate, lease_until };
   return { ...state, runs: { ...state.runs, [run_id]: { ...standing, told_at: null } } };
 }
 
 /** Why the run has no more than it was granted; null if it has all it needs. */
-function flowFor(state: EndpointState, permits: number, { wants }: PermitAsk, now: number): RunView["flow"] {
-  if (permits >= wants) return null;
+function flowFor(state: EndpointState, quota: number, { wants }: LeaseAsk, now: number): RunView["flow"] {
+  if (quota >= wants) return null;
   const down = state.limits.fleet?.down ?? null;
   if (down !== null) return { state: "endpoint_down", reason: down };
   const health = flowOfHealth(state.health, now);
   if (health !== null) return health;
   const what = state.limits.fleet === undefined ? "endpoint" : "fleet";
   const shared = `max_concurrent of its ${what} is ${state.limits.max_concurrent}, shared by ${Object.keys(state.runs).length + 1} runs`;
-  return { state: permits === 0 ? "rate_limited" : "active", reason: shared };
+  return { state: quota === 0 ? "rate_limited" : "active", reason: shared };
 }

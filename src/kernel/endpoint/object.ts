@@ -18,7 +18,7 @@ import { idsOf, logError } from "../kit/log.ts";
 import { isFleet, runObject } from "../kit/names.ts";
 import { fleets } from "../kit/slice-hooks.ts";
 import { Subrequests } from "../kit/subrequests.ts";
-import type { FailedTry, Grant, PermitAsk } from "../messages/endpoint-wire.ts";
+import type { FailedTry, GrantedLease, LeaseAsk } from "../messages/endpoint-wire.ts";
 import { addLatencies, type Latencies } from "../messages/latency.ts";
 import type { EndpointRpc, Serves } from "../messages/rpc.ts";
 import { EndpointUnusable, forgetEndpoint, openEndpoint } from "./call.ts";
@@ -32,7 +32,7 @@ import {
   isOutdated,
   newEndpoint,
   nextEndpointAlarm,
-  noteTold,
+  noteNotified,
   toTell,
 } from "./lease-state.ts";
 import { runOf } from "./run-lease.ts";
@@ -68,13 +68,13 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
   #kept: Kept | null | undefined;
   #suspicion = UNSUSPECTED;
 
-  async ask(asked: PermitAsk): Promise<Grant> {
+  async ask(asked: LeaseAsk): Promise<GrantedLease> {
     await this.#readLimits(asked);
     this.#suspicion = clear(this.#suspicion, asked.outcomes.ok_at ?? 0);
     this.#keepLatencies(asked.outcomes.latencies);
-    const { state, grant } = ask(this.#open(asked).state, asked, this.now());
+    const { state, grant: grantedLease } = ask(this.#open(asked).state, asked, this.now());
     await this.#save({ ...this.#open(asked), state });
-    return grant;
+    return grantedLease;
   }
 
   async failing(call: FailedTry): Promise<{ again_at: number | null }> {
@@ -177,7 +177,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     }
     const now = this.now();
     const run_ids = toTell(kept.state, now).slice(0, LIMITS.sliceObjects);
-    const state = noteTold(kept.state, run_ids, now);
+    const state = noteNotified(kept.state, run_ids, now);
     this.#kept = { ...kept, state };
     this.ctx.storage.kv.put(STATE, this.#kept);
     if (run_ids.length > 0) this.ctx.waitUntil(this.#tell(kept, run_ids));
@@ -225,13 +225,13 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     return this.#kept;
   }
 
-  #open({ scope, endpoint_id }: Pick<PermitAsk, "scope" | "endpoint_id">): Kept {
+  #open({ scope, endpoint_id }: Pick<LeaseAsk, "scope" | "endpoint_id">): Kept {
     const unlimited = { max_concurrent: null, rpm: null };
     return this.#load() ?? { scope, endpoint_id, state: newEndpoint(unlimited), limits_at: 0 };
   }
 
   /** If settings cannot be read again the known ones stay; without known ones nothing is granted. */
-  async #readLimits(asked: Pick<PermitAsk, "scope" | "endpoint_id">): Promise<void> {
+  async #readLimits(asked: Pick<LeaseAsk, "scope" | "endpoint_id">): Promise<void> {
     const known = this.#load();
     const now = this.now();
     if (known !== null && !isOutdated(known.state.limits, now - known.limits_at)) return;
@@ -250,7 +250,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
 /** `waits`: a run has rollouts to dispatch. */
 async function limitsOf(
   env: Env,
-  { scope, endpoint_id }: Pick<PermitAsk, "scope" | "endpoint_id">,
+  { scope, endpoint_id }: Pick<LeaseAsk, "scope" | "endpoint_id">,
   waits: boolean,
 ): Promise<EndpointLimits> {
   if (isFleet(endpoint_id)) {

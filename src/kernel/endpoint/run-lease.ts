@@ -9,7 +9,7 @@
  */
 import type { SerializedError } from "../../contract/errors.ts";
 import type { RunView } from "../../contract/run.ts";
-import type { Grant, Need, Outcomes } from "../messages/endpoint-wire.ts";
+import type { GrantedLease, Need, Outcomes } from "../messages/endpoint-wire.ts";
 import { addLatencies, type Latencies } from "../messages/latency.ts";
 import type { RolloutReport } from "../messages/wire.ts";
 import { FAILURES_TO_OPEN, isCrowded, NO_OUTCOMES, SQUEEZE_STEP_MS } from "./health.ts";
@@ -24,7 +24,7 @@ export interface Met extends Pick<RolloutReport, "failure" | "turns" | "calls" |
 }
 
 export interface LeaseState {
-  readonly grant: Grant | null;
+  readonly grant: GrantedLease | null;
   readonly told: Need;
   readonly asked_at: number;
   /** Requests without an answer in a row: failed ones, and one that is under way or was interrupted. */
@@ -70,24 +70,24 @@ const BURST_MS = 6000;
 const BLOCK_MS = 1000;
 
 /** How many rollouts the endpoint lets the run dispatch now. */
-export function leaseRoom(lease: LeaseState, running: number, now: number): number {
-  const { grant } = lease;
-  if (grant === null || grant.lease_until <= now) return 0;
+export function leaseRemaining(lease: LeaseState, running: number, now: number): number {
+  const { grant: grantedLease } = lease;
+  if (grantedLease === null || grantedLease.lease_until <= now) return 0;
   // The circuit is about to open: rollouts dispatched before the endpoint has the report would only fail.
-  if (streakOf(grant, lease.outcomes) >= FAILURES_TO_OPEN) return 0;
-  const paced = grant.rate === null ? grant.permits : Math.floor(refill(lease, now) / callsEach(lease));
-  return Math.max(0, Math.min(grant.permits - running, paced));
+  if (streakOf(grantedLease, lease.outcomes) >= FAILURES_TO_OPEN) return 0;
+  const paced = grantedLease.rate === null ? grantedLease.permits : Math.floor(refill(lease, now) / callsEach(lease));
+  return Math.max(0, Math.min(grantedLease.permits - running, paced));
 }
 
 /** When the endpoint is to be asked, in epoch milliseconds; null if the run has left and has reported that. */
 export function askAt(lease: LeaseState, need: Need, now: number): number | null {
-  const { grant, asked_at, misses } = lease;
+  const { grant: grantedLease, asked_at, misses } = lease;
   const over = isOver(need);
   if (over && heldUntil(lease) <= now) return null;
   // The clock was set back, so the time since the last request is unknown.
   if (asked_at > now) return now;
   const wait = Math.min(LONGEST_WAIT_MS, ASK_EVERY_MS * 2 ** misses);
-  if (over || misses > 0 || grant === null || isNews(lease, grant, need)) return asked_at + wait;
+  if (over || misses > 0 || grantedLease === null || isNews(lease, grantedLease, need)) return asked_at + wait;
   return asked_at + RENEW_MS;
 }
 
@@ -101,34 +101,43 @@ export function isDue(lease: LeaseState, need: Need, now: number): boolean {
 
 /** When paced dispatch continues; null if it does not wait for the bucket. */
 export function paceAt(lease: LeaseState, { running, more }: Need, now: number): number | null {
-  const { grant } = lease;
-  if (!more || !grant?.rate || grant.permits <= running || grant.lease_until <= now) {
+  const { grant: grantedLease } = lease;
+  if (!more || !grantedLease?.rate || grantedLease.permits <= running || grantedLease.lease_until <= now) {
     return null;
   }
   const tokens = refill(lease, now);
   if (tokens >= callsEach(lease)) return null;
-  const block = Math.max(callsEach(lease), (grant.rate * BLOCK_MS) / MINUTE_MS);
-  return now + Math.ceil(((block - tokens) * MINUTE_MS) / grant.rate);
+  const block = Math.max(callsEach(lease), (grantedLease.rate * BLOCK_MS) / MINUTE_MS);
+  return now + Math.ceil(((block - tokens) * MINUTE_MS) / grantedLease.rate);
 }
 
 /** Called before the request is sent. Until the grant arrives nothing beyond the report is dispatched. */
 export function beginAsk(lease: LeaseState, need: Need, now: number): LeaseState {
-  const grant = lease.grant && {
+  const grantedLease = lease.grant && {
     ...lease.grant,
     permits: Math.min(lease.grant.permits, need.running),
   };
   const held_until = isOver(need) ? heldUntil(lease) : now + LEASE_MS;
   const misses = lease.misses + 1;
-  return { ...lease, grant, told: need, asked_at: now, misses, held_until, changed: false, outcomes: NO_OUTCOMES };
+  return {
+    ...lease,
+    grant: grantedLease,
+    told: need,
+    asked_at: now,
+    misses,
+    held_until,
+    changed: false,
+    outcomes: NO_OUTCOMES,
+  };
 }
 
 /** A run that has left holds nothing. */
-export function takeGrant(lease: LeaseState, grant: Grant, now: number): LeaseState {
+export function takeLease(lease: LeaseState, grantedLease: GrantedLease, now: number): LeaseState {
   const left = isOver(lease.told);
   return {
     ...lease,
-    grant: left ? null : grant,
-    held_until: left ? 0 : grant.lease_until,
+    grant: left ? null : grantedLease,
+    held_until: left ? 0 : grantedLease.lease_until,
     misses: 0,
     tokens: refill(lease, now),
     tokens_at: now,
@@ -178,13 +187,13 @@ export function isOver({ running, wants, usual = 0 }: Need): boolean {
 
 /** Why a run with rollouts left to dispatch waits; null if it does not, or only for its own rollouts. */
 export function leaseFlow(lease: LeaseState, running: number, now: number): RunView["flow"] {
-  const { grant } = lease;
-  if (grant === null) return null;
-  const paced = grant.rate !== null && refill(lease, now) < callsEach(lease);
-  if (grant.flow !== null || !paced || grant.permits <= running) return grant.flow;
+  const { grant: grantedLease } = lease;
+  if (grantedLease === null) return null;
+  const paced = grantedLease.rate !== null && refill(lease, now) < callsEach(lease);
+  if (grantedLease.flow !== null || !paced || grantedLease.permits <= running) return grantedLease.flow;
   return {
     state: "rate_limited",
-    reason: `the endpoint's rpm limit gives this run ${grant.rate} requests a minute`,
+    reason: `the endpoint's rpm limit gives this run ${grantedLease.rate} requests a minute`,
   };
 }
 
@@ -204,29 +213,29 @@ function countMet(before: Outcomes, met: Met, now: number): Outcomes {
   return turns === 0 ? counted : { ...counted, ok_at: now, streak: 0, error: null };
 }
 
-function heldUntil({ grant, held_until = 0 }: LeaseState): number {
-  return Math.max(held_until, grant?.lease_until ?? 0);
+function heldUntil({ grant: grantedLease, held_until = 0 }: LeaseState): number {
+  return Math.max(held_until, grantedLease?.lease_until ?? 0);
 }
 
-function isNews({ told, changed, outcomes }: LeaseState, grant: Grant, need: Need): boolean {
+function isNews({ told, changed, outcomes }: LeaseState, grantedLease: GrantedLease, need: Need): boolean {
   const { running, wants, more } = need;
-  const { permits } = grant;
-  const holds = Math.max(told.running, permits);
-  const needs = Math.max(running, Math.min(permits, wants));
+  const { permits: quota } = grantedLease;
+  const holds = Math.max(told.running, quota);
+  const needs = Math.max(running, Math.min(quota, wants));
   return (
     changed ||
     wants > told.wants ||
     isCrowded(outcomes) ||
     outcomes.streak >= STREAK_TO_TELL ||
-    streakOf(grant, outcomes) >= FAILURES_TO_OPEN ||
-    (grant.watched && outcomes.ok_at !== null) ||
-    (grant.shared && needs < holds) ||
-    (grant.rate !== null && more !== told.more)
+    streakOf(grantedLease, outcomes) >= FAILURES_TO_OPEN ||
+    (grantedLease.watched && outcomes.ok_at !== null) ||
+    (grantedLease.shared && needs < holds) ||
+    (grantedLease.rate !== null && more !== told.more)
   );
 }
 
 /** Failures in a row: those that the endpoint has counted, and those since. */
-function streakOf({ streak }: Grant, { ok_at, streak: since }: Outcomes): number {
+function streakOf({ streak }: GrantedLease, { ok_at, streak: since }: Outcomes): number {
   return ok_at === null ? streak + since : since;
 }
 

@@ -5,7 +5,7 @@ import type { Scope } from "../../contract/scope.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import { formatPath, valueAt } from "../../core/field-path.ts";
 import { argumentsWork, checkWithin } from "../../core/rubrics/work.ts";
-import { PROCESS_TURNS, stepsOfJson } from "../kit/fair-turns.ts";
+import { PROCESS_SCHEDULER, stepsOfJson } from "../kit/fair-scheduler.ts";
 import { type Result, refuse } from "../messages/refusal.ts";
 import { behindRoute } from "./code-behind-route.ts";
 import { builtEnvironment, findEnvironment, type HeldEnvironment } from "./environments.ts";
@@ -46,7 +46,7 @@ export async function chooseEnvironment(
 /** Compiles all patterns and schemas in the arguments, so the work is counted and takes a scheduling turn. */
 async function parseInTurn(orgId: string, { args: schema }: HeldEnvironment, args: Readonly<Record<string, unknown>>) {
   const work = argumentsWork();
-  const giveBack = await PROCESS_TURNS.take(orgId);
+  const giveBack = await PROCESS_SCHEDULER.take(orgId);
   try {
     return checkWithin(() => schema.safeParse(args), work);
   } finally {

@@ -1,6 +1,6 @@
 /**
  * Runs environment code for a route: building an environment, counting its rows. If that ends the process, no run
- * records it. So it has its own kind of quarantine (suspects.ts), stored in R2.
+ * records it. So it has its own kind of quarantine (quarantine.ts), stored in R2.
  *
  * Invariants. The work waits until the boot is complete, and does not run while quarantined work computes. If nothing
  * died, nothing is written. Work that was recorded in two deaths is refused while deaths continue, or until its code
@@ -11,15 +11,15 @@ import { canonicalJson, type JsonObject } from "../../contract/json.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { HeldEnvironment } from "./environments.ts";
 import {
-  besideSuspects,
   deathsOf,
   GIVEN_UP,
   lastEnd,
   MOST_DEATHS,
   type NamedEntry,
   type Names,
-  Suspect,
-} from "./suspects.ts";
+  outsideQuarantine,
+  Quarantine,
+} from "./quarantine.ts";
 
 /** The result of `work`, or the error that it is not tried again. Rejects as `work` does. */
 export async function behindRoute<T>(
@@ -28,14 +28,14 @@ export async function behindRoute<T>(
   args: JsonObject,
   work: () => Promise<T>,
 ): Promise<T | EnvError> {
-  if ((await lastEnd(env)).deaths === 0) return await besideSuspects(work);
+  if ((await lastEnd(env)).deaths === 0) return await outsideQuarantine(work);
   const key = `org/platform/builds/${sha256Hex(`${id} ${digest} ${canonicalJson(args)}`)}`;
-  const suspect = new Suspect(env, () => new StoredNames(env.STORE), key);
+  const quarantine = new Quarantine(env, () => new StoredNames(env.STORE), key);
   try {
-    const done = await suspect.run(work);
+    const done = await quarantine.run(work);
     return done === GIVEN_UP ? new EnvError(stopsPlatform(id)) : done;
   } finally {
-    await suspect.end();
+    await quarantine.end();
   }
 }
 
@@ -51,7 +51,7 @@ export class StoredNames implements Names<string> {
     this.#store = store;
   }
 
-  async accuse(key: string, boot: string, died: boolean): Promise<{ deaths: number } | null> {
+  async admitToQuarantine(key: string, boot: string, died: boolean): Promise<{ deaths: number } | null> {
     const deaths = deathsOf(await this.#find(key), { boot, died });
     const isGivenUp = deaths >= MOST_DEATHS;
     await this.#name(key, { deaths, boot: isGivenUp ? null : boot });

@@ -7,7 +7,7 @@
  * one.
  */
 
-import { fairShares } from "../kit/fair-shares.ts";
+import { fairQuotas } from "../kit/fair-quotas.ts";
 import { isLocal } from "../kit/storage-faults.ts";
 import type { RunSpec } from "../messages/wire.ts";
 import { findEnvironment } from "./environments.ts";
@@ -25,22 +25,22 @@ export function objectsEach({ environment: { id, version } }: Pick<RunSpec, "env
 }
 
 /** How many rollouts this run may have running: at least one, because otherwise it would never continue. */
-export function liveShare(env: Env, run: Owned, running: number, each = 1): number {
-  const ceiling = Number(env.LIVE_OBJECT_CEILING);
-  if (ceiling === 0) return Number.POSITIVE_INFINITY;
+export function liveQuota(env: Env, run: Owned, running: number, each = 1): number {
+  const quota = Number(env.LIVE_OBJECT_CEILING);
+  if (quota === 0) return Number.POSITIVE_INFINITY;
   const own = running * each;
   note(run, own);
   const live = [...liveByRun];
   const all = live.reduce((sum, [, { objects }]) => sum + objects, 0);
   const claims = live.map(([id, { group }]) => ({ id, group, wants: Number.POSITIVE_INFINITY }));
-  const share = fairShares(claims, ceiling).get(run.run_id) ?? 0;
-  return Math.max(1, Math.floor(Math.min(share, ceiling - (all - own)) / each));
+  const fairQuota = fairQuotas(claims, quota).get(run.run_id) ?? 0;
+  return Math.max(1, Math.floor(Math.min(fairQuota, quota - (all - own)) / each));
 }
 
 /** Why a run cannot have more rollouts at once: the machine's limit, not the run's or its endpoint's. */
-export function ceilingReason(env: Env, rollouts: number): string {
-  const { LIVE_OBJECT_CEILING: ceiling } = env;
-  return `this machine's limit on open files allows ${ceiling} live objects, but this run needs ${rollouts}: raise the limit (ulimit -n) and restart the platform`;
+export function quotaReason(env: Env, rollouts: number): string {
+  const { LIVE_OBJECT_CEILING: quota } = env;
+  return `this machine's limit on open files allows ${quota} live objects, but this run needs ${rollouts}: raise the limit (ulimit -n) and restart the platform`;
 }
 
 /** Notes how many a run has now. A run that has ended no longer counts. */

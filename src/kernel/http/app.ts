@@ -42,7 +42,7 @@ import { turnOperations } from "./turns.ts";
 /** CPU of sending a cached page of a megabyte, in milliseconds. */
 const PAGE_COST_MS = 20;
 
-const doorOperations: readonly Operation[] = [
+const apiOperations: readonly Operation[] = [
   {
     id: "getHealth",
     route: "GET /healthz",
@@ -81,7 +81,7 @@ const doorOperations: readonly Operation[] = [
 
 /** The operations that belong to no slice. */
 export const KERNEL_OPERATIONS: readonly Operation[] = [
-  ...doorOperations,
+  ...apiOperations,
   ...runOperations,
   ...eventOperations,
   ...resultOperations,

@@ -11,8 +11,8 @@ import * as z from "zod";
 import { LIMITS } from "../../contract/limits.ts";
 import { wholeNumber } from "../../contract/primitives.ts";
 import { RunEvent } from "../../contract/run-events.ts";
-import { PROCESS_TURNS } from "../kit/fair-turns.ts";
-import { type Place, Places } from "../kit/places.ts";
+import { PROCESS_SCHEDULER } from "../kit/fair-scheduler.ts";
+import { FairSemaphore, type Reservation } from "../kit/fair-semaphore.ts";
 import { pulledStream } from "../kit/pulled-stream.ts";
 import type { StoredEvent } from "../messages/run-records.ts";
 import { readQuery } from "./answer.ts";
@@ -30,7 +30,7 @@ const STILL_HERE = ": still here\n\n";
 const TOO_MANY = "too many event streams are open: try again later";
 
 /** Shared between organisations. A quiet stream renews its place every `QUIET_MS`. */
-const streams = new Places(LIMITS.streamsAtOnce, 2 * LIMITS.bodyPauseMs);
+const streams = new FairSemaphore(LIMITS.streamsAtOnce, 2 * LIMITS.bodyPauseMs);
 
 export const EventId = wholeNumber(0);
 const EventQuery = z.strictObject({
@@ -123,7 +123,7 @@ async function streamEvents(context: ApiContext): Promise<Response> {
     read: async (seen, waitMs) => {
       const batch = unwrap(await services.readEvents(context.env, context.var.scope, id, seen, waitMs));
       // A busy run has a new batch every few milliseconds, for each of its streams.
-      if (batch.events.length > 0) await PROCESS_TURNS.spend(sharerOf(context), stepsOfBatch(batch.events));
+      if (batch.events.length > 0) await PROCESS_SCHEDULER.spend(sharerOf(context), stepsOfBatch(batch.events));
       return batch;
     },
     allowed: stillAllowed,
@@ -133,24 +133,28 @@ async function streamEvents(context: ApiContext): Promise<Response> {
   // Read once before answering: a missing run must give a 404, not a stream that breaks.
   const first = await feed.read(after, 0);
   if (first.ended && first.events.length === 0) return context.body(null, 204);
-  const place = streams.take(sharerOf(context), now());
-  if (place === null) throw new Refusal({ code: "rate_limited", message: TOO_MANY, param: null });
-  return context.body(streamOf(framesOf(feed, first, after), place, now), 200, {
+  const reservation = streams.take(sharerOf(context), now());
+  if (reservation === null) throw new Refusal({ code: "rate_limited", message: TOO_MANY, param: null });
+  return context.body(streamOf(framesOf(feed, first, after), reservation, now), 200, {
     "content-type": "text/event-stream",
     "cache-control": "no-store",
   });
 }
 
-function streamOf(frames: AsyncGenerator<string, void>, place: Place, now: () => number): ReadableStream<Uint8Array> {
+function streamOf(
+  frames: AsyncGenerator<string, void>,
+  reservation: Reservation,
+  now: () => number,
+): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   return pulledStream({
     next: async () => {
-      place.stay(now());
+      reservation.stay(now());
       const frame = await frames.next();
       return frame.done ? null : encoder.encode(frame.value);
     },
     end: async () => {
-      place.leave();
+      reservation.leave();
       await frames.return();
     },
   });

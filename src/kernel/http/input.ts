@@ -9,8 +9,8 @@ import { findLost } from "../../contract/lost-json.ts";
 import { mediaTypeOf } from "../../contract/media-type.ts";
 import { holdsMore } from "../../core/schema/bounded-lists.ts";
 import { BrokenBodyError, receivedChunks } from "../kit/body-chunks.ts";
-import { PROCESS_TURNS } from "../kit/fair-turns.ts";
-import { type Place, Places, waitFor } from "../kit/places.ts";
+import { PROCESS_SCHEDULER } from "../kit/fair-scheduler.ts";
+import { FairSemaphore, type Reservation, waitFor } from "../kit/fair-semaphore.ts";
 import { Refusal, refusalOfIssues } from "./errors.ts";
 import type { ApiContext } from "./operation.ts";
 import { sharerOf } from "./strangers.ts";
@@ -93,7 +93,8 @@ export async function readJson(context: ApiContext, parse?: (text: string) => Js
   const bytes = await readBytes(context.req.raw, sharerOf(context));
   await refuseWhoLostTheRight(context);
   // A small body is parsed at once.
-  if (bytes.byteLength > FIRST_BYTES) await PROCESS_TURNS.spend(sharerOf(context), bytes.byteLength * STEPS_PER_BYTE);
+  if (bytes.byteLength > FIRST_BYTES)
+    await PROCESS_SCHEDULER.spend(sharerOf(context), bytes.byteLength * STEPS_PER_BYTE);
   const { text, body } = parseJson(bytes, parse ?? JSON.parse);
   if (holdsMore(body, LIMITS.valuesPerRequest)) {
     const message = `the body holds more than ${LIMITS.valuesPerRequest} JSON values: upload rows as a dataset`;
@@ -197,8 +198,8 @@ const SILENCE_MS = 2 * LIMITS.bodyPauseMs;
  * Memory for bodies that are being received, shared between organisations. The first bytes of each body have separate
  * memory. So small bodies, such as those of sign-ins, never wait for large ones.
  */
-const beginnings = new Places(LIMITS.bodyBeginningsBytes, SILENCE_MS);
-const bodies = new Places(LIMITS.bodiesBytes, SILENCE_MS);
+const beginnings = new FairSemaphore(LIMITS.bodyBeginningsBytes, SILENCE_MS);
+const bodies = new FairSemaphore(LIMITS.bodiesBytes, SILENCE_MS);
 /** For parsing a body as JSON and checking it against its schema. */
 const STEPS_PER_BYTE = 1;
 /** Initial size of a body's buffer: most bodies are smaller. */
@@ -210,19 +211,19 @@ async function readBytes(request: Request, org: string): Promise<Uint8Array> {
   if (request.body === null) return new Uint8Array(0);
   const beginning = await waitFor((now) => beginnings.take(org, now, FIRST_BYTES), LIMITS.bodyWaitMs);
   if (beginning === null) throw tooManyBodies();
-  const place = withRest(beginning, org);
+  const reservation = withRest(beginning, org);
   try {
-    return await receive(request.body, place);
+    return await receive(request.body, reservation);
   } catch (thrown) {
     throw thrown instanceof BrokenBodyError ? brokenBody(thrown) : thrown;
   } finally {
-    place.leave();
+    reservation.leave();
   }
 }
 
 /** A place whose growth is taken from the memory for larger bodies. */
-function withRest(beginning: Place, org: string): Place {
-  let rest: Place | null = null;
+function withRest(beginning: Reservation, org: string): Reservation {
+  let rest: Reservation | null = null;
   return {
     stay: (now) => {
       beginning.stay(now);
@@ -240,24 +241,24 @@ function withRest(beginning: Place, org: string): Place {
   };
 }
 
-async function receive(body: ReadableStream<Uint8Array>, place: Place): Promise<Uint8Array> {
+async function receive(body: ReadableStream<Uint8Array>, reservation: Reservation): Promise<Uint8Array> {
   let bytes = new Uint8Array(FIRST_BYTES);
   let length = 0;
   for await (const chunk of receivedChunks(body)) {
     const after = length + chunk.byteLength;
     if (after > LIMITS.requestBodyBytes) throw tooLarge();
-    if (after > bytes.byteLength) bytes = await grown(bytes, after, place);
-    place.stay(Date.now());
+    if (after > bytes.byteLength) bytes = await grown(bytes, after, reservation);
+    reservation.stay(Date.now());
     bytes.set(chunk, length);
     length = after;
   }
   return bytes.subarray(0, length);
 }
 
-async function grown(bytes: Uint8Array, least: number, place: Place): Promise<Uint8Array<ArrayBuffer>> {
+async function grown(bytes: Uint8Array, least: number, reservation: Reservation): Promise<Uint8Array<ArrayBuffer>> {
   const larger = new Uint8Array(Math.min(LIMITS.requestBodyBytes, Math.max(2 * bytes.byteLength, least)));
   const by = larger.byteLength - bytes.byteLength;
-  if ((await waitFor((now) => place.grow(by, now) || null, LIMITS.bodyWaitMs)) === null) throw tooManyBodies();
+  if ((await waitFor((now) => reservation.grow(by, now) || null, LIMITS.bodyWaitMs)) === null) throw tooManyBodies();
   larger.set(bytes);
   return larger;
 }

@@ -3,11 +3,11 @@
  *
  * Invariants. A process makes only `LIMITS.pagesAtOnce` pages at once: further requests wait briefly and then get a
  * 429. A finished page waits for its reader in separate memory, so a slow reader does not block other requests.
- * Organisations share both (src/kernel/kit/places.ts).
+ * Organisations share both (src/kernel/kit/fair-semaphore.ts).
  */
 import { LIMITS } from "../../contract/limits.ts";
-import { type FairTurns, PROCESS_TURNS, stepsOfText } from "../kit/fair-turns.ts";
-import { Places, UnreadPages } from "../kit/places.ts";
+import { type FairScheduler, PROCESS_SCHEDULER, stepsOfText } from "../kit/fair-scheduler.ts";
+import { FairSemaphore, UnreadPages } from "../kit/fair-semaphore.ts";
 import { pulledStream } from "../kit/pulled-stream.ts";
 import { Refusal } from "./errors.ts";
 import type { ApiContext } from "./operation.ts";
@@ -21,7 +21,7 @@ export interface Lines {
   readonly next: number | string | null;
 }
 
-const making = new Places(LIMITS.pagesAtOnce, 2 * LIMITS.bodyPauseMs);
+const making = new FairSemaphore(LIMITS.pagesAtOnce, 2 * LIMITS.bodyPauseMs);
 const unread = new UnreadPages(LIMITS.unreadBytes, LIMITS.unreadMs);
 /** Size of the pieces that are sent. */
 const PIECE_BYTES = 64 * 1024;
@@ -30,8 +30,8 @@ const ENCODER = new TextEncoder();
 /** The reply with the result of `make`, and a `Link` if there is more. Throws Refusal if too many pages are open. */
 export async function linesReply(context: ApiContext, make: () => Promise<Lines>): Promise<Response> {
   const org = sharerOf(context);
-  const place = await making.wait(org, LIMITS.pageWaitMs);
-  if (place === null) throw tooMany();
+  const reservation = await making.wait(org, LIMITS.pageWaitMs);
+  if (reservation === null) throw tooMany();
   try {
     const { rows, next } = await make();
     const { now } = context.var;
@@ -42,7 +42,7 @@ export async function linesReply(context: ApiContext, make: () => Promise<Lines>
       "content-type": "application/jsonl",
     });
   } finally {
-    place.leave();
+    reservation.leave();
   }
 }
 
@@ -55,11 +55,11 @@ function tooMany(): Refusal {
 export async function piecesOf(
   org: string,
   rows: Lines["rows"],
-  turns: FairTurns = PROCESS_TURNS,
+  scheduler: FairScheduler = PROCESS_SCHEDULER,
 ): Promise<Uint8Array[]> {
   const pieces: Uint8Array[] = [];
   for (const text of textsOf(rows)) {
-    await turns.spend(org, stepsOfText(text.length));
+    await scheduler.spend(org, stepsOfText(text.length));
     const bytes = ENCODER.encode(text);
     for (let at = 0; at < bytes.length; at += PIECE_BYTES) pieces.push(bytes.slice(at, at + PIECE_BYTES));
   }

@@ -1,5 +1,5 @@
 /** Paces the requests of this process (src/kernel/kit/request-pace.ts). */
-import { PROCESS_TURNS } from "../kit/fair-turns.ts";
+import { PROCESS_SCHEDULER } from "../kit/fair-scheduler.ts";
 import { type Lane, PROCESS_PACE } from "../kit/request-pace.ts";
 import { Refusal } from "./errors.ts";
 
@@ -13,7 +13,7 @@ export const STRANGERS = "strangers";
  * request. Throws Refusal (429) if it would wait for more than ten seconds.
  */
 export async function keepPace(org: string, costMs: number, lane?: Lane): Promise<void> {
-  PROCESS_TURNS.notePresence(org);
+  PROCESS_SCHEDULER.notePresence(org);
   const waitMs = PROCESS_PACE.enter(org, costMs, Date.now(), lane);
   if (waitMs === null) {
     const whose = org === STRANGERS ? "without a key" : "of your organisation";

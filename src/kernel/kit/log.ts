@@ -27,7 +27,7 @@ export interface LogIds {
   /** What a deletion deletes. */
   readonly target_id?: string;
   /** Work that may have ended the process: `rollout/0/1/0`. */
-  readonly suspect?: string;
+  readonly quarantine?: string;
   readonly unit?: number;
   readonly segment?: number;
   readonly queue?: string;

@@ -2,7 +2,7 @@
  * Changes the tables inside an object that was created with an older schema. Each migration has a name and is applied
  * once, in order, when the object is next opened. A migration is never edited once it has landed.
  */
-import type { SqlDoor } from "./rows.ts";
+import type { SqlInterface } from "./rows.ts";
 
 export interface Migration {
   readonly name: string;
@@ -11,7 +11,7 @@ export interface Migration {
 
 /** The part of an object's storage that is used here: `DurableObjectStorage` has it. */
 export interface MigratedStorage {
-  readonly sql: SqlDoor;
+  readonly sql: SqlInterface;
   readonly kv: { get<Value>(key: string): Value | undefined; put<Value>(key: string, value: Value): void };
   transactionSync<T>(run: () => T): T;
 }

@@ -23,13 +23,13 @@ export function runObject(env: Env, scope: Scope, runId: string, near?: Near): R
 }
 
 /** The shard with the number `host`: an object that plays rollouts of the run. */
-export function rolloutHost(env: Env, scope: Scope, runId: string, host: number, near?: Near): RolloutRpc {
-  const stub: unknown = env.ROLLOUT.getByName(hostName(scope, runId, host), placed(near));
+export function rolloutShard(env: Env, scope: Scope, runId: string, shard: number, near?: Near): RolloutRpc {
+  const stub: unknown = env.ROLLOUT.getByName(shardName(scope, runId, shard), placed(near));
   return stub as RolloutRpc;
 }
 
-export function hostName(scope: Scope, runId: string, host: number): string {
-  return `${folderOf(scope)}${runId}/${host}`;
+export function shardName(scope: Scope, runId: string, shard: number): string {
+  return `${folderOf(scope)}${runId}/${shard}`;
 }
 
 export function endpointObject(env: Env, scope: Scope, endpointId: string): EndpointRpc {

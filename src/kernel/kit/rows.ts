@@ -5,7 +5,7 @@
 type Columns = Readonly<Record<string, SqlStorageValue>>;
 
 /** The part of a database that is used here: an object's `SqlStorage` has it. */
-export interface SqlDoor {
+export interface SqlInterface {
   exec<Row extends Record<string, SqlStorageValue>>(
     query: string,
     ...bindings: SqlStorageValue[]
@@ -13,9 +13,9 @@ export interface SqlDoor {
 }
 
 export class Rows {
-  readonly #sql: SqlDoor;
+  readonly #sql: SqlInterface;
 
-  constructor(sql: SqlDoor) {
+  constructor(sql: SqlInterface) {
     this.#sql = sql;
   }
 

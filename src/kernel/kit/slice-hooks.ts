@@ -73,9 +73,9 @@ export interface SliceHooks {
    * Called daily for each project: deletes what has expired at `now` (epoch milliseconds), at most `limit` rows.
    * Returns true if there may be more.
    */
-  readonly sweepProject?: (env: Env, scope: Scope, now: number, limit: number) => Promise<boolean>;
+  readonly expireProject?: (env: Env, scope: Scope, now: number, limit: number) => Promise<boolean>;
   /**
-   * Called daily after `sweepProject`: accounts for these days, each once. Returns true if it must be called tomorrow
+   * Called daily after `expireProject`: accounts for these days, each once. Returns true if it must be called tomorrow
    * too.
    */
   readonly onProjectDays?: (env: Env, scope: Scope, days: Days, subrequests: Subrequests) => Promise<boolean>;
@@ -202,15 +202,15 @@ export async function forgetOrganization(env: Env, orgId: string, subrequests: S
 }
 
 /** True if there may be more. Each slice deletes at most `limit` rows. */
-export async function sweepProject(
+export async function expireProject(
   env: Env,
   scope: Scope,
   { now, limit }: { readonly now: number; readonly limit: number },
   subrequests: Subrequests,
 ): Promise<boolean> {
   let more = false;
-  for (const { sweepProject: sweep } of registered) {
-    more = (await subrequests.fetch(async () => (await sweep?.(env, scope, now, limit)) ?? false)) || more;
+  for (const { expireProject: expire } of registered) {
+    more = (await subrequests.fetch(async () => (await expire?.(env, scope, now, limit)) ?? false)) || more;
   }
   return more;
 }

@@ -6,14 +6,14 @@
  * refused.
  */
 import { LIMITS } from "../../contract/limits.ts";
-import { Turns } from "./turns.ts";
+import { Semaphore } from "./semaphore.ts";
 
 /** Objects called at once. RPC uses none of the six connections, but many cold objects at once cost memory. */
 const PARALLEL_OBJECTS = 32;
 
 export class Subrequests {
   #count = 0;
-  readonly #connections = new Turns(() => LIMITS.parallelFetches);
+  readonly #connections = new Semaphore(() => LIMITS.parallelFetches);
   readonly #limit: number;
 
   constructor(limit: number = LIMITS.subrequests) {

@@ -1,8 +1,8 @@
 /** What runs request from the object of their organisation, and what it grants. */
 import type { Scope } from "../../contract/scope.ts";
-import type { Grant, Need } from "./endpoint-wire.ts";
+import type { GrantedLease, Need } from "./endpoint-wire.ts";
 
-export interface ShareAsk {
+export interface AccountLeaseAsk {
   readonly scope: Scope;
   readonly run_id: string;
   /** Rollouts at the same time. */
@@ -13,15 +13,15 @@ export interface ShareAsk {
   readonly judgements: Need;
 }
 
-export interface ShareGrants {
-  readonly rollouts: Grant;
-  readonly messages: Grant;
-  readonly judgements: Grant;
+export interface GrantedLeases {
+  readonly rollouts: GrantedLease;
+  readonly messages: GrantedLease;
+  readonly judgements: GrantedLease;
 }
 
 export interface AccountRpc {
   /** What the run may do until it asks again or its lease ends. */
-  ask(asked: ShareAsk): Promise<ShareGrants>;
+  ask(asked: AccountLeaseAsk): Promise<GrantedLeases>;
   /** The organisation's limits, billing or budgets have changed. */
   changed(): Promise<void>;
   /** Deletes everything about the organisation. False: a copy is still being written to the stores; call it again. */

@@ -119,7 +119,7 @@ export interface Need {
 }
 
 /** A run's request for a lease. */
-export interface PermitAsk extends Need {
+export interface LeaseAsk extends Need {
   readonly scope: Scope;
   readonly endpoint_id: string;
   readonly run_id: string;
@@ -127,7 +127,7 @@ export interface PermitAsk extends Need {
   readonly outcomes: Outcomes;
 }
 
-export interface Grant {
+export interface GrantedLease {
   /** Rollouts that may run at once. */
   readonly permits: number;
   /** Calls per minute; null = any number. */

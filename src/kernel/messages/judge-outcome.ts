@@ -1,14 +1,14 @@
 /** The outcome of one call of a judge, as plain values: the caller and the object that stores judgements differ. */
 import type { Usage } from "../../contract/messages.ts";
-import type { Spending } from "../../core/costs/allowance.ts";
+import type { Spending } from "../../core/costs/call-budget.ts";
+import type { JudgementValue } from "../../core/rubrics/judgement.ts";
 import type { JudgeAsk, JudgeResult } from "../../core/rubrics/judges.ts";
-import type { VerdictValue } from "../../core/rubrics/verdict.ts";
-import type { RunSpec, Unit } from "./wire.ts";
+import type { RunSpec, ScoringGroup } from "./wire.ts";
 
 export type AskOutcome =
   | {
       readonly kind: "given";
-      readonly value: VerdictValue;
+      readonly value: JudgementValue;
       readonly reason: string | null;
       readonly usage: Usage | null;
       /** No call was made: the judgement was stored already. */
@@ -58,7 +58,7 @@ export interface JudgedAsk extends Pick<JudgeAsk, "key" | "judge" | "pass" | "ro
 }
 
 /** A judgement by the key of its ask. */
-export type KnownResult = readonly [key: string, verdict: JudgeResult];
+export type KnownResult = readonly [key: string, judgement: JudgeResult];
 
 /** The state of the asks after their outcomes were recorded. */
 export interface JudgedReply {
@@ -73,9 +73,9 @@ export interface JudgedReply {
 }
 
 /** Everything that is needed to call the judges of a scoring group. */
-export interface JudgingUnit {
+export interface JudgingScoringGroup {
   readonly spec: RunSpec;
-  readonly unit: Unit;
+  readonly unit: ScoringGroup;
   readonly claim: number;
   /** The endpoint whose judges are called now. Judges of another endpoint follow later. */
   readonly endpoint_id: string;

@@ -9,8 +9,8 @@ import type { FilterTerm } from "../../contract/filter.ts";
 import type { StepMetrics } from "../../contract/training-view.ts";
 import type { SqlOutcome, SqlPlace, SqlValue } from "../../core/environments/rollout-sql.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
-import type { FailedTry, Grant, PermitAsk } from "./endpoint-wire.ts";
-import type { ClaimSpending, JudgedAsk, JudgedReply, JudgementRequest, JudgingUnit } from "./judge-outcome.ts";
+import type { FailedTry, GrantedLease, LeaseAsk } from "./endpoint-wire.ts";
+import type { ClaimSpending, JudgedAsk, JudgedReply, JudgementRequest, JudgingScoringGroup } from "./judge-outcome.ts";
 import type { Latencies } from "./latency.ts";
 import type {
   BinCounts,
@@ -40,11 +40,12 @@ import type {
 import type { GroupSamples, TrainerSnapshot } from "./training-wire.ts";
 import type { TrajectoryRest, TurnSlice, TurnsAsk } from "./turn-wire.ts";
 import type {
-  AllowanceAsk,
-  AllowanceReply,
+  BudgetReply,
   Delivery,
+  QuarantineKey,
   RetryOrder,
   RetryRefusal,
+  RolloutBudgetAsk,
   RolloutReport,
   RolloutSlot,
   RolloutSpec,
@@ -52,10 +53,9 @@ import type {
   RunMessage,
   RunSpec,
   ScoredMember,
+  ScoringGroup,
   SourceSlot,
   Starter,
-  SuspectKey,
-  Unit,
 } from "./wire.ts";
 
 /** The same methods on the class: a result that is available at once need not be a promise. */
@@ -141,7 +141,7 @@ export interface Closing {
 }
 
 /** The object that grants leases to a run. */
-export type Grantor = "endpoint" | "account";
+export type LeaseIssuer = "endpoint" | "account";
 
 export interface RunRpc {
   /** Creates the run; does nothing after the first call. */
@@ -153,28 +153,31 @@ export interface RunRpc {
   /**
    * Rollouts of a run with a cap request more budget, before calls that exceed what they have. Answers are in order.
    */
-  allow(asks: readonly AllowanceAsk[]): Promise<AllowanceReply[]>;
+  allow(asks: readonly RolloutBudgetAsk[]): Promise<BudgetReply[]>;
   /**
    * Members of the scoring groups that still wait for scores. `hold`: the caller works on them, so do not send them
    * again.
    */
-  unitsToScore(units: readonly number[], hold?: boolean): Promise<{ spec: RunSpec; units: Unit[] } | null>;
+  scoringGroupsToScore(
+    scoringGroups: readonly number[],
+    hold?: boolean,
+  ): Promise<{ spec: RunSpec; units: ScoringGroup[] } | null>;
   /** The first complete record of a rollout wins. `samples`: training samples from whole groups of a training run. */
   scored(members: readonly ScoredMember[], samples?: readonly GroupSamples[], of?: ClaimSpending): Promise<void>;
   /** These scoring groups need judgements before they can be scored; or they are given back for that. */
   requestJudgements(requests: readonly JudgementRequest[]): Promise<void>;
   /** Claims the scoring group for the caller, which then calls its judges; null if it cannot be claimed. */
-  takeJudging(unit: number, by: Delivery): Promise<JudgingUnit | null>;
+  takeJudging(scoringGroup: number, by: Delivery): Promise<JudgingScoringGroup | null>;
   /**
    * Records quarantined work before it starts, and returns in how many process deaths it was the recorded work
-   * (suspects.ts). `died`: the process before this `boot` did not end normally. Null: the work is given up and must not
+   * (quarantine.ts). `died`: the process before this `boot` did not end normally. Null: the work is given up and must not
    * start.
    */
-  accuse(key: SuspectKey, boot: string, died: boolean): Promise<{ readonly deaths: number } | null>;
+  admitToQuarantine(key: QuarantineKey, boot: string, died: boolean): Promise<{ readonly deaths: number } | null>;
   /** The work now waits for an outside call, or it has `ended`. */
-  clear(key: SuspectKey, ended: boolean): Promise<void>;
+  clear(key: QuarantineKey, ended: boolean): Promise<void>;
   /** Outcomes of judge calls. A settled judgement stays, and a call counts once. Null: the run does not exist. */
-  judged(unit: number, claim: number, asks: readonly JudgedAsk[]): Promise<JudgedReply | null>;
+  judged(scoringGroup: number, claim: number, asks: readonly JudgedAsk[]): Promise<JudgedReply | null>;
   /** Rows of a segment that is not compacted yet. */
   segmentRows(segment: number): Promise<RolloutLeft[] | null>;
   folded(segment: number, key: string): Promise<void>;
@@ -201,7 +204,7 @@ export interface RunRpc {
   /** Stops one rollout. False: there is none in this place. */
   cancelRollout(place: RolloutSlot): Promise<boolean>;
   /** The lease from the endpoint's object, or from another grantor, would now differ: the run asks again. */
-  endpointChanged(by?: Grantor): Promise<void>;
+  endpointChanged(by?: LeaseIssuer): Promise<void>;
   /** What the run's own records contain, all at one moment. */
   auditRecords(): Promise<RunRecords | null>;
   /** The current state of the run. Null: the run does not exist. */
@@ -229,7 +232,7 @@ export interface RunRpc {
 
 export interface EndpointRpc {
   /** What a run may do on the endpoint until it asks again or its lease ends. */
-  ask(asked: PermitAsk): Promise<Grant>;
+  ask(asked: LeaseAsk): Promise<GrantedLease>;
   /**
    * A call failed and is about to be retried. Returns when to retry instead if the endpoint is down; otherwise null.
    */
@@ -246,7 +249,7 @@ export interface StopOrder {
   readonly reason: CancelReason;
 }
 
-/** A shard: an object that plays up to `LIMITS.rolloutsPerHost` rollouts of a run at a time. It finds them by id. */
+/** A shard: an object that plays up to `LIMITS.rolloutsPerShard` rollouts of a run at a time. It finds them by id. */
 export interface RolloutRpc {
   /** Starts the rollouts, each once, and returns their states. A start that was sent too long ago does nothing. */
   start(specs: readonly RolloutSpec[], sentAt: number): Promise<RolloutStanding[]>;

@@ -11,7 +11,7 @@ import type { Usage } from "../../contract/messages.ts";
 import type { EnvironmentPin, RunFleet, RunSpec } from "../../contract/run-spec.ts";
 import type { Sampling } from "../../contract/sampling.ts";
 import type { Scope } from "../../contract/scope.ts";
-import type { CeilingAsk, CostPrices, Spending } from "../../core/costs/allowance.ts";
+import type { CostPrices, QuotaAsk, Spending } from "../../core/costs/call-budget.ts";
 import type { ForkPoint } from "../../core/rollout/fork.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
 import type { Latencies } from "./latency.ts";
@@ -73,7 +73,7 @@ export interface RolloutBudget {
 }
 
 /** A request for more budget by a rollout of a run with a cap. */
-export interface AllowanceAsk extends RolloutSlot, CeilingAsk {
+export interface RolloutBudgetAsk extends RolloutSlot, QuotaAsk {
   /** Number of this request. A later request replaces earlier ones. */
   readonly asks: number;
 }
@@ -81,7 +81,7 @@ export interface AllowanceAsk extends RolloutSlot, CeilingAsk {
 /**
  * `ceiling`: what it may spend in all; null: not enough for its next call, so it waits. `over`: it no longer runs.
  */
-export interface AllowanceReply {
+export interface BudgetReply {
   readonly ceiling: number | null;
   readonly over?: boolean;
 }
@@ -138,15 +138,15 @@ export interface RolloutReport extends RolloutSlot {
 /**
  * Work that may have ended the process: a rollout to be started, a running rollout, or a scoring group to be scored.
  */
-export type SuspectKey = `${"start" | "rollout"}/${number}/${number}/${number}` | `unit/${number}`;
+export type QuarantineKey = `${"start" | "rollout"}/${number}/${number}/${number}` | `unit/${number}`;
 
 /** One rollout to start. */
 export interface Starter extends RolloutSlot {
   readonly rollout_id: string;
   /** The number of the shard that plays it; null if it takes over the trajectory of another rollout. */
   readonly host: number | null;
-  /** It may have ended the process before, so it is started alone (suspects.ts). */
-  readonly suspect?: boolean;
+  /** It may have ended the process before, so it is started alone (quarantine.ts). */
+  readonly quarantine?: boolean;
   /** The attempt of this run whose trajectory it takes over instead of sampling one. */
   readonly carries?: RolloutSlot;
   /** In a training run: the row that its group plays; if absent, the group's number decides. */
@@ -173,10 +173,10 @@ export interface StoredTrajectory {
 /** One rollout whose trajectory must be scored. */
 export interface Member extends Starter, StoredTrajectory {}
 
-export interface Unit {
+export interface ScoringGroup {
   readonly unit: number;
-  /** It may have ended the process before, so it is scored alone (suspects.ts). */
-  readonly suspect?: boolean;
+  /** It may have ended the process before, so it is scored alone (quarantine.ts). */
+  readonly quarantine?: boolean;
   /** In a training run: weights with a later version cannot have sampled it. */
   readonly newest_version?: number;
   readonly members: readonly Member[];

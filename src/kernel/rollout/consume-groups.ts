@@ -15,10 +15,10 @@ import { charactersOf, sizeOf } from "../../core/size.ts";
 import { exampleOfGroup, type RowTexts, storedRows } from "../dataset/datasets.ts";
 import { RowsMissing } from "../dataset/rows.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
-import { besideSuspects, GIVEN_UP, Suspect } from "../environment/suspects.ts";
-import { PROCESS_TURNS, stepsOfTask } from "../kit/fair-turns.ts";
+import { GIVEN_UP, outsideQuarantine, Quarantine } from "../environment/quarantine.ts";
+import { PROCESS_SCHEDULER, stepsOfTask } from "../kit/fair-scheduler.ts";
 import { idsOf } from "../kit/log.ts";
-import { rolloutHost, runObject } from "../kit/names.ts";
+import { rolloutShard, runObject } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import {
@@ -55,17 +55,17 @@ export async function startGroups(
   const carried = admission.admitted.filter((member) => isCarried(spec, member));
   if (carried.length > 0) await carryOver(env, spec, carried, subrequests);
   const admitted = admission.admitted.filter((member) => !isCarried(spec, member));
-  const free = admitted.filter(({ suspect }) => suspect !== true);
+  const free = admitted.filter(({ quarantine }) => quarantine !== true);
   const begin = (members: readonly Starter[]) => beginRollouts(env, spec, members, message.sent_at, subrequests);
-  let steps = free.length > 0 ? await besideSuspects(() => begin(free)) : 0;
-  for (const member of admitted.filter(({ suspect }) => suspect === true)) {
+  let steps = free.length > 0 ? await outsideQuarantine(() => begin(free)) : 0;
+  for (const member of admitted.filter(({ quarantine }) => quarantine === true)) {
     const { group, slot, attempt } = member;
     const asked = () => runObject(env, message.scope, message.run_id);
-    const suspect = new Suspect(env, asked, `start/${group}/${slot}/${attempt}`, idsOf(message));
+    const quarantine = new Quarantine(env, asked, `start/${group}/${slot}/${attempt}`, idsOf(message));
     // All of it is watched: reading the row, and building its task.
-    const begun = await suspect.run(() => suspect.computing(() => begin([member])));
+    const begun = await quarantine.run(() => quarantine.computing(() => begin([member])));
     if (begun !== GIVEN_UP) steps += begun;
-    await suspect.end();
+    await quarantine.end();
   }
   return steps;
 }
@@ -94,23 +94,23 @@ async function beginRollouts(
     uncounted += made;
     // Small tasks share one scheduling turn.
     if (uncounted > STEPS_PER_TURN || member === admitted.at(-1)) {
-      await PROCESS_TURNS.spend(orgId, uncounted, true);
+      await PROCESS_SCHEDULER.spend(orgId, uncounted, true);
       uncounted = 0;
     }
-    PROCESS_TURNS.charge(orgId, STEPS_PER_ROLLOUT);
+    PROCESS_SCHEDULER.charge(orgId, STEPS_PER_ROLLOUT);
     if ("failure" in order) failures.push(order);
     else orders.push(order);
   }
   if (failures.length > 0) await subrequests.object(() => run.answered(failures));
-  await subrequests.objectAll(startsOf(orders), async ({ host, of }) => {
-    await rolloutHost(env, spec.scope, spec.run_id, host, spec.fleet).start(of, sentAt);
+  await subrequests.objectAll(startsOf(orders), async ({ host: shard, of }) => {
+    await rolloutShard(env, spec.scope, spec.run_id, shard, spec.fleet).start(of, sentAt);
   });
   return steps;
 }
 
 /** The calls that start these rollouts: for each object together, as many as fit into one call. */
 function startsOf(orders: readonly RolloutSpec[]): { readonly host: number; readonly of: readonly RolloutSpec[] }[] {
-  return [...Map.groupBy(orders, ({ host }) => host)].flatMap(([host, members]) => {
+  return [...Map.groupBy(orders, ({ host: shard }) => shard)].flatMap(([shard, members]) => {
     const starts: RolloutSpec[][] = [];
     let characters = Number.POSITIVE_INFINITY;
     for (const order of members) {
@@ -122,7 +122,7 @@ function startsOf(orders: readonly RolloutSpec[]): { readonly host: number; read
       }
       starts.at(-1)?.push(order);
     }
-    return starts.map((of) => ({ host, of }));
+    return starts.map((of) => ({ host: shard, of }));
   });
 }
 
@@ -165,9 +165,9 @@ async function orderOf(
   member: Starter,
   stored: Stored | RowsMissing,
 ): Promise<RolloutSpec | RolloutReport> {
-  const { group, slot, attempt, rollout_id, host } = member;
+  const { group, slot, attempt, rollout_id, host: shard } = member;
   const { id, version } = spec.environment;
-  if (host === null) throw new TypeError(`${rollout_id} has no object to run it`);
+  if (shard === null) throw new TypeError(`${rollout_id} has no object to run it`);
   if (environment === null) {
     const gone = new EnvError(`this deployment does not have ${id}@${version} with the run's pinned code`);
     return failedAtStart(member, "environment_changed", gone, "environment_changed");
@@ -180,7 +180,7 @@ async function orderOf(
     const { scope, run_id, environment_args, model, endpoint_id, sampling, limits, seed } = spec;
     const pinned = { environment: spec.environment, environment_args };
     const call = { model, endpoint_id, ...(spec.fleet && { fleet: spec.fleet }), sampling, limits, seed };
-    const place = { group, slot, attempt, rollout_id, host };
+    const place = { group, slot, attempt, rollout_id, host: shard };
     const { policy_version, policy_generation = 0 } = member;
     const dispatched = policy_version === undefined ? {} : { policy_version, policy_generation };
     const scored_in_place = isScoredInPlace(spec, environment);
@@ -193,9 +193,9 @@ async function orderOf(
   }
 }
 
-function budgetOf(spec: RunSpec, { ceiling }: Starter): Pick<RolloutSpec, "budget"> {
-  if (ceiling === undefined) return {};
-  return { budget: { ceiling, base: baseCost(spec, false), prices: policyCosts(spec) } };
+function budgetOf(spec: RunSpec, { ceiling: quota }: Starter): Pick<RolloutSpec, "budget"> {
+  if (quota === undefined) return {};
+  return { budget: { ceiling: quota, base: baseCost(spec, false), prices: policyCosts(spec) } };
 }
 
 function isAboutTheRow(thrown: unknown): thrown is Error {

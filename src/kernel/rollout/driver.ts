@@ -17,18 +17,18 @@ import {
   type SerializedError,
   serializeError,
 } from "../../contract/errors.ts";
-import { type CallSize, type CostPrices, wantedFor } from "../../core/costs/allowance.ts";
+import { type CallSize, type CostPrices, wantedFor } from "../../core/costs/call-budget.ts";
 import type { Harness } from "../../core/rollout/harness.ts";
 import { advance, type Effect, nextEffect, type Rollout } from "../../core/rollout/rollout.ts";
 import type { HoldCall } from "../endpoint/call.ts";
+import { GIVEN_UP, outsideQuarantine, type Quarantine, stoppedPlatform } from "../environment/quarantine.ts";
 import { type StageClock, settlesAtOnce } from "../environment/stage-clock.ts";
-import { besideSuspects, GIVEN_UP, type Suspect, stoppedPlatform } from "../environment/suspects.ts";
 import { idsOf, logError } from "../kit/log.ts";
-import type { AllowanceReply, RolloutSpec } from "../messages/wire.ts";
-import { Apart } from "../run/apart.ts";
+import type { BudgetReply, RolloutSpec } from "../messages/wire.ts";
+import { EventLoopYield } from "../run/event-loop-yield.ts";
+import { afterAsk, afterOutcome, asking, type BudgetAsk, mayCall, withCall } from "./call-budget.ts";
 import { afterCall } from "./call-outcome.ts";
 import type { CallModel, Departure } from "./model-call.ts";
-import { afterAsk, afterOutcome, asking, mayCall, type PurseAsk, withCall } from "./purse.ts";
 import type { RolloutStore } from "./store.ts";
 
 export interface DriverParts {
@@ -39,7 +39,7 @@ export interface DriverParts {
   /** Called before a failed call is retried. */
   readonly hold: HoldCall;
   /** Null unless the rollout's run has a cap. */
-  readonly allowance: Allowance | null;
+  readonly callBudgeting: CallBudgeting | null;
   readonly now: () => number;
   readonly clock: StageClock;
   /** When the rollout is stopped, in epoch milliseconds; infinity without a deadline. */
@@ -51,23 +51,23 @@ export interface DriverParts {
   /** Resolves when all writes are on disk. */
   readonly onDisk: () => Promise<void>;
   /** Set if the next step may have killed the process before. */
-  readonly suspect: Suspect | null;
+  readonly quarantine: Quarantine | null;
 }
 
 /** How calls are paid for in a run with a cap. */
-export interface Allowance {
+export interface CallBudgeting {
   readonly prices: CostPrices;
   /** Size of the outstanding call; null if no call will be sent. */
   readonly sizeOf: (rollout: Rollout) => CallSize | null;
   /** Requests a higher ceiling from the run. */
-  readonly ask: (ask: PurseAsk) => Promise<AllowanceReply>;
+  readonly ask: (ask: BudgetAsk) => Promise<BudgetReply>;
 }
 
 /** After a cancel with this reason no environment code runs any more. */
 const SHED: CancelReason = "overload";
 
 /** Spreads the ends of cancelled rollouts in this process. */
-const ENDS = new Apart();
+const ENDS = new EventLoopYield();
 
 /** How long the run may take to answer a request for money before reconciliation asks about the rollout. */
 const ASK_MS = 5000;
@@ -83,7 +83,7 @@ type Drive = { readonly done: Rollout } | { readonly wakeAt: number };
 export class RolloutDriver {
   readonly #parts: DriverParts;
   #cancel: CancelReason | null;
-  #suspect: Suspect | null;
+  #quarantine: Quarantine | null;
   /** Aborts the model call in flight. */
   #calling = new AbortController();
   #hookRan = false;
@@ -94,7 +94,7 @@ export class RolloutDriver {
   constructor(parts: DriverParts) {
     this.#parts = parts;
     this.#cancel = parts.store.cancelRequest();
-    this.#suspect = parts.suspect;
+    this.#quarantine = parts.quarantine;
   }
 
   /** Ends the rollout at its next step. Aborts the call in flight, and waits for no hook except closing ones. */
@@ -116,7 +116,7 @@ export class RolloutDriver {
         return { done: rollout };
       }
       const at = now();
-      const notBefore = effect.kind === "sample" ? Math.max(effect.not_before, store.purse().again_at) : 0;
+      const notBefore = effect.kind === "sample" ? Math.max(effect.not_before, store.callBudget().again_at) : 0;
       // However short its time is, an alarm makes one step; else a rollout might never make any.
       if (notBefore > at || !(first || this.#mayBegin(effect)) || !this.#fits(effect, rollout)) {
         store.save(rollout);
@@ -184,21 +184,21 @@ export class RolloutDriver {
 
   /** The maximum cost of the call, once it is paid for; null if it is not: the rollout waits, or was cancelled. */
   async #boundOf(rollout: Rollout): Promise<number | null> {
-    const { store, now, allowance } = this.#parts;
-    const size = allowance?.sizeOf(rollout) ?? null;
+    const { store, now, callBudgeting } = this.#parts;
+    const size = callBudgeting?.sizeOf(rollout) ?? null;
     // Without a cap nothing is paid for; a call that cannot be sent reports that itself.
-    if (allowance === null || size === null) return 0;
-    const { need, wish } = wantedFor(allowance.prices, size);
-    if (mayCall(store.purse(), need)) return need;
-    const asked = asking(store.purse());
-    store.setPurse(asked);
+    if (callBudgeting === null || size === null) return 0;
+    const { need, wish } = wantedFor(callBudgeting.prices, size);
+    if (mayCall(store.callBudget(), need)) return need;
+    const asked = asking(store.callBudget());
+    store.setCallBudget(asked);
     store.save(rollout);
     this.nextEventAt = now() + ASK_MS;
-    const reply = await allowance.ask({ asks: asked.asks, spent: asked.spent, need, wish });
+    const reply = await callBudgeting.ask({ asks: asked.asks, spent: asked.spent, need, wish });
     if (reply.over === true) this.#cancel ??= "budget";
     if (this.#cancel !== null) return null;
-    store.setPurse(afterAsk(asked, reply, now()));
-    return mayCall(store.purse(), need) ? need : null;
+    store.setCallBudget(afterAsk(asked, reply, now()));
+    return mayCall(store.callBudget(), need) ? need : null;
   }
 
   async #sample(before: Rollout, bound: number, began: number): Promise<Rollout> {
@@ -214,7 +214,7 @@ export class RolloutDriver {
         // In a training run the send time decides which weights the call met.
         const at = spec.policy_version === undefined ? {} : { at: now() };
         rollout = advance(before, { type: "sent", ...at });
-        store.setPurse(withCall(store.purse(), bound));
+        store.setCallBudget(withCall(store.callBudget(), bound));
         store.save(rollout);
         left.resolve();
       },
@@ -224,7 +224,7 @@ export class RolloutDriver {
     const outcome = await this.#depart(departure, () => rollout, left.promise);
     if (outcome.kind === "later") return rollout;
     if (outcome.kind === "held") return afterCall(rollout, outcome, { spec, at: now(), began });
-    store.setPurse(afterOutcome(store.purse(), outcome, spec.budget));
+    store.setCallBudget(afterOutcome(store.callBudget(), outcome, spec.budget));
     const at = now();
     // Aborted because of a cancel or the deadline: the next step handles that.
     if (outcome.kind === "aborted" && (this.#cancel !== null || at >= deadline)) return rollout;
@@ -283,13 +283,13 @@ export class RolloutDriver {
    * with the process), and for those that follow until something is written: else the next process would do the same
    * again.
    */
-  async #suspected(): Promise<Suspect | null> {
+  async #quarantined(): Promise<Quarantine | null> {
     const { store } = this.#parts;
-    if (this.#suspect === null || !(this.#hookRan && store.ranHere())) return this.#suspect;
+    if (this.#quarantine === null || !(this.#hookRan && store.ranHere())) return this.#quarantine;
     // Write first: else the next hook could lose what earlier ones left, and the next process would run them alone.
     await this.#parts.onDisk();
-    await this.#suspect.end();
-    this.#suspect = null;
+    await this.#quarantine.end();
+    this.#quarantine = null;
     return null;
   }
 
@@ -297,10 +297,10 @@ export class RolloutDriver {
   async #heard<T>(work: () => Promise<T>): Promise<T | typeof GIVEN_UP> {
     const { store } = this.#parts;
     // Other work in the process may kill it meanwhile.
-    if (this.#suspect !== null) store.keepAnswer();
-    const suspect = await this.#suspected();
+    if (this.#quarantine !== null) store.keepAnswer();
+    const quarantine = await this.#quarantined();
     this.#hookRan = true;
-    return suspect === null ? await keptMeanwhile(store, () => besideSuspects(work)) : await suspect.run(work);
+    return quarantine === null ? await keptMeanwhile(store, () => outsideQuarantine(work)) : await quarantine.run(work);
   }
 }
 

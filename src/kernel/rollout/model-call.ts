@@ -7,14 +7,14 @@
  */
 
 import { cacheSalt, mergeSampling, type Sampling, trainingSampling, withCallSeed } from "../../contract/sampling.ts";
-import type { CallSize } from "../../core/costs/allowance.ts";
+import type { CallSize } from "../../core/costs/call-budget.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import { offeredTools } from "../../core/rollout/harness.ts";
 import { outstandingPrompt, type Rollout } from "../../core/rollout/rollout.ts";
 import { sizeOfCall } from "../clients/call-size.ts";
 import { callEndpoint, type OpenEndpoint } from "../endpoint/call.ts";
+import { unlessAborted } from "../kit/semaphore.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
-import { unlessAborted } from "../kit/turns.ts";
 import type { CalledBy, Held, Reach, TurnCall, TurnOutcome, Unasked } from "../messages/endpoint-wire.ts";
 import type { RolloutSpec } from "../messages/wire.ts";
 import { askedTools } from "../run/training/asked-tools.ts";

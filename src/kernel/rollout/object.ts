@@ -1,5 +1,5 @@
 /**
- * The object that plays rollouts of one run, up to `LIMITS.rolloutsPerHost` at a time. They share its storage, its
+ * The object that plays rollouts of one run, up to `LIMITS.rolloutsPerShard` at a time. They share its storage, its
  * alarm, its connections, and the calls that start and report them. Each has its own rows, deadline, tries and end.
  *
  * Invariants. The constructor writes nothing. The first `start` creates the table; any other call about a rollout that
@@ -22,16 +22,16 @@ import { Subrequests } from "../kit/subrequests.ts";
 import type { Answered, RolloutRpc, RunRpc, Serves, StopOrder } from "../messages/rpc.ts";
 import type { TurnSlice, TurnsAsk } from "../messages/turn-wire.ts";
 import {
-  type AllowanceAsk,
-  type AllowanceReply,
+  type BudgetReply,
+  type RolloutBudgetAsk,
   type RolloutReport,
   type RolloutSpec,
   type RolloutStanding,
   START_MESSAGE_LIFE_MS,
 } from "../messages/wire.ts";
+import { Debounced } from "./debounced.ts";
 import { FactsTable } from "./facts.ts";
-import { Gathered } from "./gathered.ts";
-import { HostedRollout } from "./hosted.ts";
+import { ShardRollout } from "./shard-rollout.ts";
 import { restOf, turnSlice } from "./turn-slice.ts";
 
 /** The platform kills an alarm handler after 15 minutes. */
@@ -59,7 +59,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   /** Every rollout that was begun here; true if it is over. Read once. */
   #begun: Map<string, boolean> | null = null;
   /** Rollouts that are not over, once they were read. */
-  readonly #rollouts = new Map<string, HostedRollout>();
+  readonly #rollouts = new Map<string, ShardRollout>();
   readonly #playing = new Set<string>();
   /** When waiting rollouts continue, in epoch milliseconds. A rollout neither here nor in `#playing` is due. */
   readonly #wakeAt = new Map<string, number>();
@@ -68,8 +68,8 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   /** Rollouts whose storage could not be read at the last try. */
   readonly #unreadable = new Set<string>();
   #changed: () => void = () => undefined;
-  readonly #reports: Gathered<Sent<RolloutReport>, Answered>;
-  readonly #asks: Gathered<Sent<AllowanceAsk>, AllowanceReply>;
+  readonly #reports: Debounced<Sent<RolloutReport>, Answered>;
+  readonly #asks: Debounced<Sent<RolloutBudgetAsk>, BudgetReply>;
   #retireLater: ReturnType<typeof setTimeout> | undefined;
   /** The number of requests being served. */
   #attending = 0;
@@ -79,9 +79,9 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     this.#table = new FactsTable(ctx.storage.sql);
     const most = () => this.#playing.size;
     const unknown = { known: false };
-    this.#reports = new Gathered((sent) => this.#run(sent).answered(sent.map(({ what }) => what)), most, unknown);
+    this.#reports = new Debounced((sent) => this.#run(sent).answered(sent.map(({ what }) => what)), most, unknown);
     const over = { ceiling: null, over: true };
-    this.#asks = new Gathered((sent) => this.#run(sent).allow(sent.map(({ what }) => what)), most, over);
+    this.#asks = new Debounced((sent) => this.#run(sent).allow(sent.map(({ what }) => what)), most, over);
   }
 
   async start(specs: readonly RolloutSpec[], sentAt: number): Promise<RolloutStanding[]> {
@@ -171,7 +171,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   }
 
   /** Plays due rollouts. `again`: this alarm was started before, and its process died. */
-  #begin(again: boolean, may: (rollout: HostedRollout) => boolean): void {
+  #begin(again: boolean, may: (rollout: ShardRollout) => boolean): void {
     const now = this.now();
     for (const id of this.#underWay()) {
       if (this.#playing.has(id) || (this.#wakeAt.get(id) ?? 0) > now) continue;
@@ -180,7 +180,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     }
   }
 
-  #mayGoOn(rollout: HostedRollout): boolean {
+  #mayGoOn(rollout: ShardRollout): boolean {
     return rollout.cancelled || this.#mayBegin(rollout.longestMs);
   }
 
@@ -283,10 +283,10 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     return this.#all().get(id) === false;
   }
 
-  #rollout(id: string): HostedRollout {
+  #rollout(id: string): ShardRollout {
     const known = this.#rollouts.get(id);
     if (known !== undefined) return known;
-    const rollout = new HostedRollout(
+    const rollout = new ShardRollout(
       {
         ctx: this.ctx,
         env: this.env,

@@ -23,8 +23,8 @@ import {
 } from "../../core/environments/rollout-sql.ts";
 import type { SqlDatabase } from "../../core/sql/database.ts";
 import type { StageClock } from "../environment/stage-clock.ts";
-import { PROCESS_TURNS, stepsOfText } from "../kit/fair-turns.ts";
-import { Turns } from "../kit/turns.ts";
+import { PROCESS_SCHEDULER, stepsOfText } from "../kit/fair-scheduler.ts";
+import { Semaphore } from "../kit/semaphore.ts";
 import type { RolloutSqlRpc, Serves, SqlAnswer, SqlCaller } from "../messages/rpc.ts";
 import type { RolloutSlot, RolloutSpec } from "../messages/wire.ts";
 import type { RolloutStore } from "./store.ts";
@@ -36,7 +36,7 @@ const STEPS_PER_TURN_STEP = 5;
 
 export class RolloutSqlObject extends DurableObject<Env> implements Serves<RolloutSqlRpc> {
   #writes: number | null = null;
-  readonly #calls = new Turns(() => 1);
+  readonly #calls = new Semaphore(() => 1);
 
   async exec(
     { org, writes }: SqlCaller,
@@ -46,7 +46,7 @@ export class RolloutSqlObject extends DurableObject<Env> implements Serves<Rollo
   ): Promise<SqlAnswer> {
     return await this.#calls.run(async () => {
       const came = Date.now();
-      const giveBack = await PROCESS_TURNS.take(org);
+      const giveBack = await PROCESS_SCHEDULER.take(org);
       const waited_ms = Date.now() - came;
       let steps = stepsOfText(query.length);
       try {

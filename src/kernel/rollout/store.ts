@@ -12,11 +12,11 @@ import type { Turn } from "../../contract/trajectory.ts";
 import { migrateRollout } from "../../core/rollout/migrations.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
 import { lastIds } from "../../core/rollout/tokens.ts";
-import { bootId } from "../environment/suspects.ts";
+import { bootId } from "../environment/quarantine.ts";
 import type { RolloutSpec } from "../messages/wire.ts";
+import { openCallBudget, type RolloutCallBudget, resumedCallBudget } from "./call-budget.ts";
 import { FACT, type FactsTable } from "./facts.ts";
 import { type FailedTries, NO_TRIES } from "./fault.ts";
-import { openPurse, type RolloutPurse, resumedPurse } from "./purse.ts";
 
 /** Without ids, which are in the turns; the turns have rows of their own. */
 type Head = Omit<Rollout, "turns" | "last_ids"> & {
@@ -26,7 +26,7 @@ type Head = Omit<Rollout, "turns" | "last_ids"> & {
   /** Number of heads written, including this one. */
   readonly writes: number;
   /** Absent in a head written before this field existed. */
-  readonly purse?: RolloutPurse;
+  readonly purse?: RolloutCallBudget;
 };
 
 /** A tool that must not run twice. `turn`: the number of turns when it began, in the reply to the last of them. */
@@ -59,7 +59,7 @@ export class RolloutStore {
   /** The rollout with an answer that is not written yet. */
   #unwritten: Rollout | null = null;
   /** Written with the next head. */
-  #purse: RolloutPurse | null = null;
+  #callBudget: RolloutCallBudget | null = null;
 
   constructor(table: FactsTable, id: string) {
     this.#table = table;
@@ -124,7 +124,13 @@ export class RolloutStore {
     const { turns, last_ids: _, ...rest } = rollout;
     const [facts, body] = [this.#read(), this.#readBody()];
     const changed = turns.filter((turn) => body.turns[turn.index] !== turn);
-    const head = { ...rest, answered: turns.length, boot: bootId(), writes: this.writes() + 1, purse: this.purse() };
+    const head = {
+      ...rest,
+      answered: turns.length,
+      boot: bootId(),
+      writes: this.writes() + 1,
+      purse: this.callBudget(),
+    };
     this.#table.write(this.#id, [
       ...changed.map((turn) => [FACT.turns, turn.index, turn] as const),
       [FACT.head, 0, head],
@@ -137,22 +143,22 @@ export class RolloutStore {
     this.#askedSql = false;
   }
 
-  purse(): RolloutPurse {
-    this.#purse ??= this.#storedPurse();
-    return this.#purse;
+  callBudget(): RolloutCallBudget {
+    this.#callBudget ??= this.#storedCallBudget();
+    return this.#callBudget;
   }
 
   /** Written with the next head. */
-  setPurse(purse: RolloutPurse): void {
-    this.#purse = purse;
+  setCallBudget(callBudget: RolloutCallBudget): void {
+    this.#callBudget = callBudget;
   }
 
-  #storedPurse(): RolloutPurse {
+  #storedCallBudget(): RolloutCallBudget {
     const { spec, head, turns } = this.#readBody();
     const budget = spec?.budget;
-    const purse = head?.purse ?? openPurse(budget ?? { ceiling: 0, base: 0 });
+    const callBudget = head?.purse ?? openCallBudget(budget ?? { ceiling: 0, base: 0 });
     const behind = head !== null && turns.length > head.answered ? turns.at(-1) : undefined;
-    return resumedPurse(purse, behind ?? null, budget);
+    return resumedCallBudget(callBudget, behind ?? null, budget);
   }
 
   /** How many heads were written. */

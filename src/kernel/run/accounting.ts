@@ -15,7 +15,7 @@ import {
 } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Outcome, RolloutFinished } from "../../contract/run.ts";
-import { letOut } from "../../core/costs/allowance.ts";
+import { letOut } from "../../core/costs/call-budget.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
 import { afterDispatch, afterEnd } from "../endpoint/run-lease.ts";
 import { orRefusal } from "../kit/storage-faults.ts";
@@ -24,9 +24,9 @@ import type { Answered } from "../messages/rpc.ts";
 import type { Ending, RolloutEntry } from "../messages/run-records.ts";
 import type { GroupSamples } from "../messages/training-wire.ts";
 import type { RolloutReport, RolloutSlot, RunSpec, ScoredMember } from "../messages/wire.ts";
-import { ceilingAtStart, closeRollout, takeLate } from "./cap.ts";
+import { closeRollout, quotaAtStart, takeLate } from "./cap.ts";
 import { chargedBy } from "./charged.ts";
-import { nameOfRollout } from "./lost-holds.ts";
+import { nameOfRollout } from "./lost-reservations.ts";
 import { afterReport } from "./refusals.ts";
 import type { RunHead } from "./schema.ts";
 import { appendEvent, settle } from "./standing.ts";
@@ -60,24 +60,24 @@ export function dispatch(
       };
     });
     const askAt = now + FIRST_ASK_MS;
-    let { hosts } = head;
-    const hostOf = (carries: number | null) => {
+    let { hosts: shards } = head;
+    const shardOf = (carries: number | null) => {
       if (spec.rescore !== undefined || carries !== null) return null;
-      return store.hosts.take(() => {
-        hosts += 1;
-        return hosts;
+      return store.shards.take(() => {
+        shards += 1;
+        return shards;
       });
     };
     let out = 0;
     for (const { place, carries } of [...retries, ...firsts.map((place) => ({ place, carries: null }))]) {
-      const host = hostOf(carries);
-      const ceiling = ceilingAtStart(store, spec, host === null, count);
-      out += ceiling;
-      store.addRollout(place, { id: idOf(place), at: now, askAt, carries, host, ceiling });
+      const shard = shardOf(carries);
+      const quota = quotaAtStart(store, spec, shard === null, count);
+      out += quota;
+      store.addRollout(place, { id: idOf(place), at: now, askAt, carries, host: shard, ceiling: quota });
     }
     store.saveHead({
       ...head,
-      hosts,
+      hosts: shards,
       dispatched: head.dispatched + count,
       retries_dispatched: head.retries_dispatched + retries.length,
       in_flight: head.in_flight + count,
@@ -107,7 +107,7 @@ function dispatchRetries(
     store.setRollout(row.seq, { superseded_by: idOf(place) });
     store.retries.drop(row.seq);
     // An attempt has a new id, but a group keeps its number: deaths during its earlier scoring no longer count.
-    if (whole_groups) store.suspects.drop(`unit/${row.group_index}`);
+    if (whole_groups) store.quarantine.drop(`unit/${row.group_index}`);
   }
   return next;
 }
@@ -157,7 +157,7 @@ export function answer(
       takeLate(store, nameOfRollout(row.seq), report.spent);
       return { known: true, unit: null };
     }
-    store.hosts.leave(row.host);
+    store.shards.leave(row.host);
     const columns = { ...columnsOf(report), ...closeRollout(store, spec, row, report.spent) };
     const head = store.head();
     store.saveHead({
@@ -180,9 +180,9 @@ export function answer(
       end(store, row, columns, { ...ended, reward: null, record: null });
       store.hooks.onGroupEnded(store, spec, row.group_index, null);
     }
-    const unit = completedUnit(store, spec, row);
+    const scoringGroup = completedScoringGroup(store, spec, row);
     settle(store, spec, now);
-    return { known: true, unit };
+    return { known: true, unit: scoringGroup };
   });
 }
 
@@ -235,7 +235,7 @@ export function giveUp(
     if (current === null || current.status !== from) return null;
     const closed = from === "running" ? closeRollout(store, spec, current, undefined) : {};
     if (from === "running") {
-      store.hosts.drop(current.host);
+      store.shards.drop(current.host);
       const head = store.head();
       store.saveHead({ ...head, running: head.running - 1 });
     }
@@ -252,9 +252,9 @@ export function giveUp(
       store.setRollout(row.seq, { scoring_errors: JSON.stringify(scoring_errors) });
     }
     store.hooks.onGroupEnded(store, spec, current.group_index, null);
-    const unit = completedUnit(store, spec, current);
+    const scoringGroup = completedScoringGroup(store, spec, current);
     settle(store, spec, now);
-    return unit;
+    return scoringGroup;
   });
 }
 
@@ -306,7 +306,7 @@ function segmentOf(sizes: readonly number[]): { count: number; bytes: number } {
 }
 
 /** The rollout's scoring group (itself, or its group) if all of it has reported and waits for scores; else null. */
-export function completedUnit(store: RunStore, spec: RunSpec, row: RolloutEntry): number | null {
+export function completedScoringGroup(store: RunStore, spec: RunSpec, row: RolloutEntry): number | null {
   if (!spec.whole_groups) return store.bySeq(row.seq)?.status === "scoring" ? row.seq : null;
   const members = store.groupRewards(row.group_index);
   const whole = members.length === spec.rollouts_per_example && !store.retries.awaits(row.group_index);

@@ -17,7 +17,7 @@ export interface RunClock {
   /** When released reservations are to be written to the audit log; null if there are none. */
   readonly releaseAt: number | null;
   /** True if rollouts must still be notified to stop. */
-  readonly untold: boolean;
+  readonly unnotified: boolean;
   /** True when rollouts could be dispatched now and were not. */
   readonly canDispatch: boolean;
   /** When the storage of finished rollouts may be freed; null while the run is not settled, or once all is freed. */
@@ -41,7 +41,7 @@ export function nextRunAlarm(clock: RunClock): number | null {
   const { askAt, tellAt, releaseAt, freeAt, endpointAt, judgeAt, trainingAt, deadlineAt } = clock;
   const all = [askAt, tellAt, releaseAt, freeAt, endpointAt, judgeAt, trainingAt, deadlineAt, rowDueAt(clock)];
   const due = all.filter((at) => at !== null);
-  if (clock.untold || clock.canDispatch) due.push(clock.now);
+  if (clock.unnotified || clock.canDispatch) due.push(clock.now);
   return due.length === 0 ? null : Math.max(clock.now, Math.min(...due));
 }
 

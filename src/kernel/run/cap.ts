@@ -1,7 +1,7 @@
 /**
  * The cost cap of a run (`max_cost_micros`): reserves money for rollouts and for scoring groups whose judges are
  * called, takes back what is not spent, and ends the run if nothing more fits. Each change is part of the transaction
- * that causes it. The rules are in core/costs/allowance.ts.
+ * that causes it. The rules are in core/costs/call-budget.ts.
  *
  * Invariants. Σ spent + Σ reserved ≤ cap after every function, as long as no call costs more than its bound. A
  * rollout's ceiling is written before the rollout gets it, and is lowered only to the amount that a later request
@@ -9,14 +9,21 @@
  * waits for money reserves none, so something always continues or the run ends.
  */
 import { LIMITS } from "../../contract/limits.ts";
-import { capRoom, ceilingFor, closeAllowance, letOut, replaceHold, type Spending } from "../../core/costs/allowance.ts";
+import {
+  capRemaining,
+  closeBudget,
+  letOut,
+  quotaFor,
+  replaceReservation,
+  type Spending,
+} from "../../core/costs/call-budget.ts";
 import { baseCost, capOf, policyCosts } from "../../core/costs/run-costs.ts";
 import { idsOf, logError } from "../kit/log.ts";
-import { rolloutHost } from "../kit/names.ts";
+import { rolloutShard } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import type { RolloutEntry } from "../messages/run-records.ts";
-import type { AllowanceAsk, AllowanceReply, RunSpec } from "../messages/wire.ts";
-import { nameOfRollout } from "./lost-holds.ts";
+import type { BudgetReply, RolloutBudgetAsk, RunSpec } from "../messages/wire.ts";
+import { nameOfRollout } from "./lost-reservations.ts";
 import type { NeedyRollouts } from "./needy-rollouts.ts";
 import type { RunHead } from "./schema.ts";
 import { pendingOf, settle, trainsOn } from "./standing.ts";
@@ -29,38 +36,38 @@ const SHORT = "the rest of max_cost_micros is reserved for rollouts and judges i
 export function takeAsks(
   store: RunStore,
   spec: RunSpec | null,
-  asks: readonly AllowanceAsk[],
+  asks: readonly RolloutBudgetAsk[],
   onWait: (spec: RunSpec) => void = () => undefined,
-): AllowanceReply[] {
+): BudgetReply[] {
   if (spec === null || capOf(spec) === null) return asks.map(() => ({ ceiling: null, over: true }));
   const replies = store.transaction(() => asks.map((ask) => takeAsk(store, spec, ask)));
-  if (replies.some(({ ceiling }) => ceiling === null)) onWait(spec);
+  if (replies.some(({ ceiling: quota }) => quota === null)) onWait(spec);
   return replies;
 }
 
-function takeAsk(store: RunStore, spec: RunSpec, ask: AllowanceAsk): AllowanceReply {
+function takeAsk(store: RunStore, spec: RunSpec, ask: RolloutBudgetAsk): BudgetReply {
   const row = store.rollout(ask);
   if (row?.status !== "running") return { ceiling: null, over: true };
   // The rollout has sent a later request: this answer is not read.
   if (ask.asks < row.asked) return { ceiling: null };
   const head = store.head();
-  const room = roomForRollouts(store, spec);
-  const { ceiling, granted } = ceilingFor(room, row.ceiling, ask, head.running);
+  const remaining = remainingForRollouts(store, spec);
+  const { ceiling: quota, granted } = quotaFor(remaining, row.ceiling, ask, head.running);
   const first = ask.asks === 1 ? { need: ask.need, wish: ask.wish } : head.cap.first;
-  store.saveHead({ ...head, cap: { ...head.cap, ...letOut(head.cap, ceiling - row.ceiling), first } });
-  store.setRollout(row.seq, { ceiling, asked: ask.asks, needs: granted ? 0 : Math.max(1, ask.need) });
-  return { ceiling: granted ? ceiling : null };
+  store.saveHead({ ...head, cap: { ...head.cap, ...letOut(head.cap, quota - row.ceiling), first } });
+  store.setRollout(row.seq, { ceiling: quota, asked: ask.asks, needs: granted ? 0 : Math.max(1, ask.need) });
+  return { ceiling: granted ? quota : null };
 }
 
 /**
  * What each of `count` rollouts may spend before its first request: as much as earlier rollouts requested first, if
  * there is enough. A rollout that takes over a trajectory may spend only what its scoring costs.
  */
-export function ceilingAtStart(store: RunStore, spec: RunSpec, carried: boolean, count: number): number {
+export function quotaAtStart(store: RunStore, spec: RunSpec, carried: boolean, count: number): number {
   if (capOf(spec) === null) return 0;
   const base = baseCost(spec, carried);
   if (carried) return base;
-  const each = Math.floor(roomForRollouts(store, spec) / count) - base;
+  const each = Math.floor(remainingForRollouts(store, spec) / count) - base;
   return base + Math.max(0, Math.min(store.head().cap.first?.wish ?? 0, each));
 }
 
@@ -70,19 +77,19 @@ export function ceilingAtStart(store: RunStore, spec: RunSpec, carried: boolean,
  */
 export function startableWithin(store: RunStore, spec: RunSpec, count: number): number {
   if (capOf(spec) === null || count === 0) return count;
-  if (store.needy.sum().count > 0 || roomOf(store, spec) < 0) return 0;
+  if (store.needy.sum().count > 0 || remainingOf(store, spec) < 0) return 0;
   const { running, cap } = store.head();
   const { input, output, call } = policyCosts(spec);
   // If its calls cost nothing, no rollout ever requests money.
   const first = input + output + call === 0 ? { need: 0, wish: 0 } : cap.first;
   const carried = spec.rescore !== undefined;
   const base = baseCost(spec, carried);
-  const room = Math.max(0, roomForRollouts(store, spec));
-  const fitting = (more: number) => (base + more === 0 ? count : Math.floor(room / (base + more)));
+  const remaining = Math.max(0, remainingForRollouts(store, spec));
+  const fitting = (more: number) => (base + more === 0 ? count : Math.floor(remaining / (base + more)));
   if (carried) return Math.min(count, fitting(0));
-  const few = Math.max(0, Math.min(LIMITS.rolloutsPerHost - running, fitting(first?.need ?? 0)));
+  const few = Math.max(0, Math.min(LIMITS.rolloutsPerShard - running, fitting(first?.need ?? 0)));
   // The needs of earlier rollouts say little about the next one: if none is running, one is tried.
-  const tried = running === 0 && room >= base ? 1 : 0;
+  const tried = running === 0 && remaining >= base ? 1 : 0;
   return Math.min(count, Math.max(first === null ? 0 : fitting(first.wish), few, tried));
 }
 
@@ -90,41 +97,45 @@ export function startableWithin(store: RunStore, spec: RunSpec, count: number): 
 export function closeRollout(
   store: RunStore,
   spec: RunSpec,
-  { seq, ceiling }: RolloutEntry,
+  { seq, ceiling: quota }: RolloutEntry,
   spent: Spending | undefined,
 ): Partial<RolloutEntry> {
   if (capOf(spec) === null) return { lost_calls: spent?.lost.calls ?? 0 };
-  const taken = spent ?? holdAll(store, nameOfRollout(seq), ceiling);
+  const taken = spent ?? reserveAll(store, nameOfRollout(seq), quota);
   const { micros, lost } = taken;
   const head = store.head();
-  store.saveHead({ ...head, cap: { ...head.cap, ...closeAllowance(head.cap, ceiling, taken) } });
+  store.saveHead({ ...head, cap: { ...head.cap, ...closeBudget(head.cap, quota, taken) } });
   return { ceiling: 0, needs: 0, spent_micros: micros, lost_calls: lost.calls, lost_micros: lost.micros };
 }
 
 /** Reserves all that was granted under this name, if its spending is unknown, until a late report arrives. */
-export function holdAll(store: RunStore, name: string, micros: number): Spending {
+export function reserveAll(store: RunStore, name: string, micros: number): Spending {
   const lost = { calls: micros > 0 ? 1 : 0, micros };
-  if (micros > 0) store.lostHolds.add(name, lost);
+  if (micros > 0) store.lostReservations.add(name, lost);
   return { micros, lost };
 }
 
 /** Handles a late report of spending: it replaces the reservation. A second report changes nothing. */
 export function takeLate(store: RunStore, name: string, spent: Spending | undefined): void {
-  const hold = spent === undefined ? null : store.lostHolds.take(name);
-  if (spent === undefined || hold === null) return;
+  const reservation = spent === undefined ? null : store.lostReservations.take(name);
+  if (spent === undefined || reservation === null) return;
   const head = store.head();
-  store.saveHead({ ...head, cap: { ...head.cap, ...replaceHold(head.cap, hold, spent) }, row_current: false });
+  store.saveHead({
+    ...head,
+    cap: { ...head.cap, ...replaceReservation(head.cap, reservation, spent) },
+    row_current: false,
+  });
 }
 
 /** What is left to reserve; infinity in a run without a cap. */
-export function roomOf(store: RunStore, spec: RunSpec): number {
+export function remainingOf(store: RunStore, spec: RunSpec): number {
   const cap = capOf(spec);
-  return cap === null ? Number.POSITIVE_INFINITY : capRoom(cap, store.head().cap);
+  return cap === null ? Number.POSITIVE_INFINITY : capRemaining(cap, store.head().cap);
 }
 
 /** What is left after the needs of all scoring groups that wait for judges: finished rollouts are scored first. */
-function roomForRollouts(store: RunStore, spec: RunSpec): number {
-  return roomOf(store, spec) - store.judging.neededByUnclaimed();
+function remainingForRollouts(store: RunStore, spec: RunSpec): number {
+  return remainingOf(store, spec) - store.judging.neededByUnclaimed();
 }
 
 /**
@@ -145,11 +156,11 @@ export class Wakes {
   /** A rollout that cannot be reached asks again by itself. Never throws. */
   async send(spec: RunSpec): Promise<void> {
     if (capOf(spec) === null || this.#store.head().settled_at !== null) return;
-    const over = roomOf(this.#store, spec) < 0;
-    const rows = over ? this.#holding() : this.#due(roomForRollouts(this.#store, spec));
-    await new Subrequests().objectAll([...Map.groupBy(rows, ({ host }) => host ?? 0)], async ([host, of]) => {
+    const over = remainingOf(this.#store, spec) < 0;
+    const rows = over ? this.#holding() : this.#due(remainingForRollouts(this.#store, spec));
+    await new Subrequests().objectAll([...Map.groupBy(rows, ({ host: shard }) => shard ?? 0)], async ([shard, of]) => {
       try {
-        await rolloutHost(this.#env, spec.scope, spec.run_id, host).askAgain(
+        await rolloutShard(this.#env, spec.scope, spec.run_id, shard).askAgain(
           of.map(({ id }) => id),
           over,
         );
@@ -167,8 +178,8 @@ export class Wakes {
     return rows;
   }
 
-  #due(room: number): ReturnType<NeedyRollouts["first"]> {
-    let left = room;
+  #due(remaining: number): ReturnType<NeedyRollouts["first"]> {
+    let left = remaining;
     return this.#store.needy.first(LIMITS.sliceObjects).filter(({ seq, asked, needs }) => {
       if (needs > left) return false;
       left -= needs;
@@ -196,14 +207,14 @@ export function passCap(store: RunStore, spec: RunSpec, now: number): boolean {
   const cap = capOf(spec);
   const head = store.head();
   if (cap === null || head.settled_at !== null || isCancelled(head)) return false;
-  const room = capRoom(cap, head.cap);
+  const remaining = capRemaining(cap, head.cap);
   const rollouts = store.needy.sum();
-  const units = store.judging.waitingForMoney();
+  const scoringGroups = store.judging.waitingForMoney();
   // Something under way may still return money.
-  if (head.running > rollouts.count || units.under_way > 0) return false;
+  if (head.running > rollouts.count || scoringGroups.under_way > 0) return false;
   // Or the next step fits into the rest: scoring groups first, since rollouts leave them what they need.
-  const least = units.least ?? rollouts.least;
-  if (least !== null && least <= room) return false;
+  const least = scoringGroups.least ?? rollouts.least;
+  if (least !== null && least <= remaining) return false;
   const more = pendingOf(spec, head) > 0 || trainsOn(spec, head);
   const begins = head.stop === null && !head.paused && more;
   if (least === null && !(begins && startableWithin(store, spec, 1) === 0)) return false;
@@ -218,7 +229,7 @@ export function passCap(store: RunStore, spec: RunSpec, now: number): boolean {
     }
     settle(store, spec, now);
   });
-  return units.least !== null;
+  return scoringGroups.least !== null;
 }
 
 function isCancelled({ stop }: RunHead): boolean {

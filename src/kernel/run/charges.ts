@@ -38,7 +38,7 @@ export type JudgedTokens = TokensUsed & { readonly judge: string };
 /** One run's connection to the ledger of its organisation: it reports charges and gets reservations. */
 export interface RunAccount {
   /** How many rollouts may be dispatched with the money that is reserved. */
-  room(spec: RunSpec): number;
+  remaining(spec: RunSpec): number;
   /** Why nothing more is dispatched; null where more can be. */
   flow(spec: RunSpec): RunView["flow"];
   /** More money may be available than before. */
@@ -75,7 +75,7 @@ export interface ChargeHooks {
 }
 
 const NO_ACCOUNT: RunAccount = {
-  room: () => Number.POSITIVE_INFINITY,
+  remaining: () => Number.POSITIVE_INFINITY,
   flow: () => null,
   changed: () => undefined,
   isSettled: () => true,
@@ -106,7 +106,7 @@ export function charges(): ChargeHooks {
 }
 
 /** What the batches taken by the run's trainer are charged, in micro-dollars. */
-export function chargedForPushes({ money }: RunSpec, { books }: Pick<RunHead, "books">): number {
+export function chargedForPushes({ money }: RunSpec, { books: accounting }: Pick<RunHead, "books">): number {
   const prices = money?.prices ?? null;
-  return prices === null ? 0 : books.pushed * registered.pushMicros(prices);
+  return prices === null ? 0 : accounting.pushed * registered.pushMicros(prices);
 }

@@ -1,13 +1,13 @@
 /** Collects from the parts of a run what it needs (leases) and when its next alarm is due. */
 import type { RunSpec } from "../messages/wire.ts";
 import type { RunClock } from "./alarm.ts";
-import type { RunChores } from "./chores.ts";
 import type { RunClosing } from "./closing.ts";
 import type { Dispatcher } from "./dispatcher.ts";
+import type { RunHousekeeping } from "./housekeeping.ts";
 import type { Needs, RunLeases, Traffic } from "./leases.ts";
 
 export interface RunParts {
-  readonly chores: RunChores;
+  readonly housekeeping: RunHousekeeping;
   readonly dispatcher: Dispatcher;
   readonly leases: RunLeases;
   readonly judging: { traffic(spec: RunSpec): Traffic; nextAt(spec: RunSpec): number | null };
@@ -16,15 +16,15 @@ export interface RunParts {
 }
 
 export function needsOf({ dispatcher, judging }: RunParts, spec: RunSpec): Needs {
-  return { permits: dispatcher.need(spec), traffic: dispatcher.traffic(spec), judging: judging.traffic(spec) };
+  return { rollouts: dispatcher.need(spec), traffic: dispatcher.traffic(spec), judging: judging.traffic(spec) };
 }
 
 export function clockOf(parts: RunParts, spec: RunSpec): RunClock {
-  const { chores, dispatcher, leases, judging, training, closing } = parts;
+  const { housekeeping, dispatcher, leases, judging, training, closing } = parts;
   return {
-    ...chores.clock(spec),
-    untold: dispatcher.untold(),
-    canDispatch: dispatcher.room(spec) > 0,
+    ...housekeeping.clock(spec),
+    unnotified: dispatcher.unnotified(),
+    canDispatch: dispatcher.remaining(spec) > 0,
     endpointAt: leases.nextAt(spec, needsOf(parts, spec)),
     judgeAt: judging.nextAt(spec),
     trainingAt: closing.isClosed ? null : training.nextAt(spec),

@@ -50,12 +50,12 @@ export class RunClosing {
         this.#store.saveHead({ ...this.#store.head(), closed_at: now });
       });
     }
-    const { settled_at, closed_at, hosts, finished, segmented } = this.#store.head();
+    const { settled_at, closed_at, hosts: shards, finished, segmented } = this.#store.head();
     // Charges that are not in the ledger and events that are not delivered are only in its rows.
-    if (settled_at === null || !this.#isTold(spec)) return { quiet_at: null, hosts };
+    if (settled_at === null || !this.#isTold(spec)) return { quiet_at: null, hosts: shards };
     const folded = finished === segmented && this.#store.silentSegments(Number.MAX_SAFE_INTEGER, 1).length === 0;
     const last = folded ? settled_at : Math.max(settled_at, closed_at ?? now);
-    return { quiet_at: last + QUIET_AFTER_MS, hosts };
+    return { quiet_at: last + QUIET_AFTER_MS, hosts: shards };
   }
 
   /** Marks the object busy until `work` is done: meanwhile nothing is freed. */
@@ -81,8 +81,8 @@ export class RunClosing {
 
   /** True if the ledger has all of it, all events are sent to webhooks, and all releases are in the audit log. */
   #isTold(spec: RunSpec): boolean {
-    const { announcements, lostHolds } = this.#store;
-    return this.#settling.isSettled(spec) && !announcements.some && lostHolds.untold === null;
+    const { announcements, lostReservations } = this.#store;
+    return this.#settling.isSettled(spec) && !announcements.some && lostReservations.unnotified === null;
   }
 
   decay(now: number): Promise<boolean> {

@@ -148,7 +148,7 @@ function reopen(store: RunStore, head: RunHead, now: number): void {
     refusals: forgetRefused(head.refusals),
   });
   // The run's earlier objects may be freed already: new attempts get other objects.
-  store.hosts.forget();
+  store.shards.forget();
   store.dropEnd();
   announce(store, "run.resumed", { status: "running", reason: "retry" } satisfies RunPaused, now);
 }

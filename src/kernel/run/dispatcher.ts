@@ -7,9 +7,9 @@ import type { CancelReason } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { RunView } from "../../contract/run.ts";
 import { rolloutId } from "../../core/ids.ts";
-import { ceilingReason, liveShare, noteRunning, objectsEach } from "../environment/live-objects.ts";
+import { liveQuota, noteRunning, objectsEach, quotaReason } from "../environment/live-objects.ts";
 import { idsOf, logError } from "../kit/log.ts";
-import { rolloutHost } from "../kit/names.ts";
+import { rolloutShard } from "../kit/names.ts";
 import { macWithin } from "../kit/secrets.ts";
 import { isUnreadable, STORAGE_FULL, storageIsFull } from "../kit/storage-faults.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
@@ -22,10 +22,10 @@ import { capFlow, startableWithin, Wakes } from "./cap.ts";
 import { cancelReasonOf, maxConcurrentOf, stopsAll } from "./control.ts";
 import type { RunLeases, Traffic } from "./leases.ts";
 import { type JudgementOrder, Outbox } from "./outbox.ts";
-import { roomToBegin } from "./refusals.ts";
+import { type Heard, heardFrom, reconcileScoring, UNREADABLE } from "./reconcile.ts";
+import { remainingToBegin } from "./refusals.ts";
 import { pendingOf } from "./standing.ts";
 import type { RunStore } from "./store.ts";
-import { type Heard, heardFrom, sweepScoring, UNREADABLE } from "./sweep.ts";
 
 /** A rollout that has not started yet gets the cancel again after this time; a start under way arrives sooner. */
 const TELL_AGAIN_MS = 500;
@@ -66,16 +66,16 @@ export class Dispatcher {
     this.#wakes = new Wakes(env, store);
   }
 
-  toScore(unit: number | null): void {
-    if (unit !== null) this.#outbox.toScore([unit]);
+  toScore(scoringGroup: number | null): void {
+    if (scoringGroup !== null) this.#outbox.toScore([scoringGroup]);
   }
 
   toJudge(order: JudgementOrder): void {
     this.#outbox.toJudge(order);
   }
 
-  toFold(segment: number): void {
-    this.#outbox.toFold(segment);
+  toCompact(segment: number): void {
+    this.#outbox.toCompact(segment);
   }
 
   /** The message with these slots was taken out of its queue. Returns true if something waited for that. */
@@ -88,9 +88,9 @@ export class Dispatcher {
   }
 
   /** How many rollouts may be dispatched now. */
-  room(spec: RunSpec): number {
+  remaining(spec: RunSpec): number {
     const startable = this.#startable(spec);
-    return startable === 0 ? 0 : Math.min(startable, this.#outbox.roomToStart(this.#leases.messages()));
+    return startable === 0 ? 0 : Math.min(startable, this.#outbox.remainingToStart(this.#leases.messages()));
   }
 
   /** How many rollouts could be dispatched now if their queue had no limit. */
@@ -98,17 +98,17 @@ export class Dispatcher {
     const head = this.#store.head();
     if (head.stop !== null || head.settled_at !== null || head.paused) return 0;
     const asked = maxConcurrentOf(spec, head);
-    const funded = Math.min(this.#leases.settling.room(spec), LIMITS.sliceRows, roomToBegin(spec, head));
+    const funded = Math.min(this.#leases.settling.remaining(spec), LIMITS.sliceRows, remainingToBegin(spec, head));
     if (spec.rescore !== undefined) {
       // A rescored rollout calls no model and uses no object: the leases of endpoint and organisation do not apply.
       const more = Math.max(0, Math.min(asked - head.running, pendingOf(spec, head), funded));
       return startableWithin(this.#store, spec, more);
     }
-    const live = liveShare(this.#env, spec, head.running, objectsEach(spec));
+    const live = liveQuota(this.#env, spec, head.running, objectsEach(spec));
     const window = Math.min(asked, live);
-    const room = this.#leases.rolloutRoom();
+    const remaining = this.#leases.rolloutsRemaining();
     const more = pendingOf(spec, head) + this.#openings.openable(spec);
-    const count = Math.max(0, Math.min(window - head.running, room, more, funded));
+    const count = Math.max(0, Math.min(window - head.running, remaining, more, funded));
     return startableWithin(this.#store, spec, count);
   }
 
@@ -130,9 +130,9 @@ export class Dispatcher {
     if (pendingOf(spec, head) === 0 && !this.#openings.goOn(spec)) return null;
     const unfunded = this.#leases.settling.flow(spec);
     if (unfunded !== null || pendingOf(spec, head) === 0 || spec.rescore !== undefined) return unfunded;
-    const live = liveShare(this.#env, spec, head.running, objectsEach(spec));
+    const live = liveQuota(this.#env, spec, head.running, objectsEach(spec));
     if (head.running >= live && maxConcurrentOf(spec, head) > live) {
-      return { state: "over_limit", reason: ceilingReason(this.#env, live) };
+      return { state: "over_limit", reason: quotaReason(this.#env, live) };
     }
     return this.#leases.rolloutFlow() ?? this.#leases.messageFlow(this.#outbox.inQueue());
   }
@@ -143,7 +143,7 @@ export class Dispatcher {
     const { running } = head;
     if (spec.rescore !== undefined) return { running: 0, wants: 0, more: false };
     const closed = head.stop !== null || head.settled_at !== null || head.paused;
-    const pending = closed ? 0 : Math.min(this.#pending(spec), roomToBegin(spec, head));
+    const pending = closed ? 0 : Math.min(this.#pending(spec), remainingToBegin(spec, head));
     const wants = Math.max(running, Math.min(maxConcurrentOf(spec, head), running + pending));
     return { running, wants: pending === 0 ? running : wants, more: pending > 0 };
   }
@@ -156,7 +156,7 @@ export class Dispatcher {
   }
 
   dispatch(spec: RunSpec): void {
-    const count = this.room(spec);
+    const count = this.remaining(spec);
     if (count === 0) return;
     const mac = macWithin(this.#env, spec.run_id);
     const idOf = (place: RolloutSlot) => rolloutId(spec.run_id, place, mac);
@@ -172,7 +172,7 @@ export class Dispatcher {
     for (;;) {
       const segment = cutSegment(this.#store, this.#now());
       if (segment === null) break;
-      this.toFold(segment);
+      this.toCompact(segment);
     }
   }
 
@@ -194,25 +194,25 @@ export class Dispatcher {
   }
 
   /** True while rollouts must still be notified to stop. */
-  untold(): boolean {
-    return this.#store.untold(1, stopsAll(this.#store.head())).length > 0;
+  unnotified(): boolean {
+    return this.#store.unnotified(1, stopsAll(this.#store.head())).length > 0;
   }
 
   /** Notifies one slice of rollouts to stop: all of a run that ends early, or those that were cancelled one by one. */
   async tell(spec: RunSpec, subrequests: Subrequests): Promise<void> {
-    const rows = this.#store.untold(LIMITS.sliceObjects, stopsAll(this.#store.head()));
+    const rows = this.#store.unnotified(LIMITS.sliceObjects, stopsAll(this.#store.head()));
     const standings = new Standings(this.#env, spec, subrequests);
     const reasonOf = (row: RolloutEntry) => cancelReasonOf(this.#store.head(), row) ?? "user";
     // All at once: they are awake, and each stops its call before any of them has ended.
     const width = LIMITS.sliceObjects;
-    const tellThose = async ([host, of]: readonly [number | null, RolloutEntry[]]) => {
+    const tellThose = async ([shard, of]: readonly [number | null, RolloutEntry[]]) => {
       const orders = of.map((row) => ({ rollout_id: row.id, reason: reasonOf(row) }));
-      const heard = await standings.of(host, of, (rollouts) => rollouts.cancel(orders));
+      const heard = await standings.of(shard, of, (rollouts) => rollouts.cancel(orders));
       for (const [index, row] of of.entries()) {
         this.#told(spec, this.#store.bySeq(row.seq), reasonOf(row), heard[index] ?? UNKNOWN);
       }
     };
-    await subrequests.objectAll([...Map.groupBy(rows, ({ host }) => host)], tellThose, width);
+    await subrequests.objectAll([...Map.groupBy(rows, ({ host: shard }) => shard)], tellThose, width);
   }
 
   /** `row` is the current row: a rollout that reported in the meantime needs no notification. */
@@ -236,14 +236,14 @@ export class Dispatcher {
   }
 
   /** One slice of reconciliation: asks what is silent. */
-  async sweep(spec: RunSpec, subrequests: Subrequests): Promise<void> {
+  async reconcile(spec: RunSpec, subrequests: Subrequests): Promise<void> {
     const now = this.#now();
     const left = LIMITS.sliceObjects - subrequests.count;
     const silent = this.#store.silent(now, left);
     const scoring = silent.filter(({ status }) => status === "scoring");
-    const isUnsent = (unit: number) => this.#outbox.holds(unit);
-    this.#outbox.toScore(sweepScoring(this.#store, spec, scoring, now, isUnsent));
-    this.#sweepSegments(now);
+    const isUnsent = (scoringGroup: number) => this.#outbox.holds(scoringGroup);
+    this.#outbox.toScore(reconcileScoring(this.#store, spec, scoring, now, isUnsent));
+    this.#reconcileSegments(now);
     const running = silent.filter(({ status }) => status === "running");
     const head = this.#store.head();
     const stopping = running.filter((row) => cancelReasonOf(head, row) !== null);
@@ -254,9 +254,9 @@ export class Dispatcher {
 
   async #ask(spec: RunSpec, rows: readonly RolloutEntry[], subrequests: Subrequests): Promise<void> {
     const standings = new Standings(this.#env, spec, subrequests);
-    await subrequests.objectAll([...Map.groupBy(rows, ({ host }) => host)], async ([host, of]) => {
+    await subrequests.objectAll([...Map.groupBy(rows, ({ host: shard }) => shard)], async ([shard, of]) => {
       const ids = of.map(({ id }) => id);
-      const heard = await standings.of(host, of, (rollouts) => rollouts.ask(ids));
+      const heard = await standings.of(shard, of, (rollouts) => rollouts.ask(ids));
       for (const [index, row] of of.entries()) this.#heard(spec, row, heard[index] ?? UNKNOWN);
     });
   }
@@ -265,16 +265,16 @@ export class Dispatcher {
     if (heard.state === "unreadable") this.#unreadable.set(asked.seq, asked.id);
     else this.#unreadable.delete(asked.seq);
     const row = this.#store.bySeq(asked.seq);
-    const { unit, resend } = heardFrom(this.#store, spec, row, heard, this.#now());
-    this.toScore(unit);
+    const { unit: scoringGroup, resend } = heardFrom(this.#store, spec, row, heard, this.#now());
+    this.toScore(scoringGroup);
     if (resend && row !== null) this.#outbox.toStart([placeOf(row)]);
   }
 
-  #sweepSegments(now: number): void {
+  #reconcileSegments(now: number): void {
     for (const { segment, asks } of this.#store.silentSegments(now, LIMITS.sliceObjects)) {
       const ask_at = now + SCORING_DEADLINE_MS * 2 ** Math.min(asks, 6);
       this.#store.setSegment(segment, { asks: asks + 1, ask_at });
-      this.toFold(segment);
+      this.toCompact(segment);
     }
   }
 
@@ -313,14 +313,14 @@ class Standings {
 
   /** The states of the rollouts of one object, in the order of `rows`. */
   async of(
-    host: number | null,
+    shard: number | null,
     rows: readonly RolloutEntry[],
     ask: (rollouts: RolloutRpc) => Promise<RolloutStanding[]>,
   ): Promise<readonly Heard[]> {
     // Rollouts that take over a trajectory have no object: the consumer that starts them reports for them.
-    if (host === null) return rows.map(() => UNKNOWN);
+    if (shard === null) return rows.map(() => UNKNOWN);
     try {
-      return await ask(rolloutHost(this.#env, this.#spec.scope, this.#spec.run_id, host, this.#spec.fleet));
+      return await ask(rolloutShard(this.#env, this.#spec.scope, this.#spec.run_id, shard, this.#spec.fleet));
     } catch (thrown) {
       const first = rows[0] && { rollout_id: rows[0].id };
       logError("rollouts do not answer", { ...idsOf({ ...this.#spec, ...first }), count: rows.length }, thrown);
@@ -336,7 +336,7 @@ class Standings {
 
   async #open(): Promise<boolean> {
     try {
-      const nobody = rolloutHost(this.#env, this.#spec.scope, this.#spec.run_id, NOBODY.host);
+      const nobody = rolloutShard(this.#env, this.#spec.scope, this.#spec.run_id, NOBODY.host);
       await this.#subrequests.object(() => nobody.read(NOBODY.id));
       return true;
     } catch (thrown) {

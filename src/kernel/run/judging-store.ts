@@ -1,6 +1,6 @@
 /**
  * Scoring groups that wait for judgements, and the judgements, in a run's own SQLite: reads and single-row writes.
- * Writes that belong together are in judging/unit-state.ts. A scoring group's rows are deleted when it has its scores;
+ * Writes that belong together are in judging/scoring-group-state.ts. A scoring group's rows are deleted when it has its scores;
  * their costs are then in the rows of its rollouts.
  */
 import { Rows } from "../kit/rows.ts";
@@ -59,7 +59,7 @@ export type JudgingEntry = {
   lost_micros: number;
 };
 
-export type VerdictEntry = {
+export type JudgementEntry = {
   unit: number;
   key: string;
   /** The rollout that pays for it; null = the group. */
@@ -104,28 +104,32 @@ export class JudgingStore {
     this.#rows = new Rows(sql);
   }
 
-  unit(unit: number): JudgingEntry | null {
-    return this.#rows.one<JudgingEntry>("select * from judging where unit = ?", unit);
+  scoringGroup(scoringGroup: number): JudgingEntry | null {
+    return this.#rows.one<JudgingEntry>("select * from judging where unit = ?", scoringGroup);
   }
 
-  addUnit(unit: Pick<JudgingEntry, "unit" | "endpoint_id" | "calls" | "ask_at" | "needs">): void {
-    this.#rows.insert("judging", { ...unit, stage: "waiting" });
+  addScoringGroup(scoringGroup: Pick<JudgingEntry, "unit" | "endpoint_id" | "calls" | "ask_at" | "needs">): void {
+    this.#rows.insert("judging", { ...scoringGroup, stage: "waiting" });
   }
 
-  setUnit(unit: number, columns: Partial<JudgingEntry>): void {
-    this.#rows.set("judging", { unit }, columns);
+  setScoringGroup(scoringGroup: number, columns: Partial<JudgingEntry>): void {
+    this.#rows.set("judging", { unit: scoringGroup }, columns);
   }
 
   /** The scoring group no longer waits for a judge. */
-  dropUnit(unit: number): void {
-    this.#sql.exec("delete from judging where unit = ?", unit);
+  dropScoringGroup(scoringGroup: number): void {
+    this.#sql.exec("delete from judging where unit = ?", scoringGroup);
   }
 
   /** Removes and returns the judgements of this rollout, and those of its group if no other member took them yet. */
-  takeVerdicts(unit: number, rolloutId: string): VerdictEntry[] {
+  takeJudgements(scoringGroup: number, rolloutId: string): JudgementEntry[] {
     const mine = "unit = ? and (rollout_id is null or rollout_id = ?)";
-    const taken = this.#rows.all<VerdictEntry>(`select * from verdicts where ${mine} order by rowid`, unit, rolloutId);
-    this.#sql.exec(`delete from verdicts where ${mine}`, unit, rolloutId);
+    const taken = this.#rows.all<JudgementEntry>(
+      `select * from verdicts where ${mine} order by rowid`,
+      scoringGroup,
+      rolloutId,
+    );
+    this.#sql.exec(`delete from verdicts where ${mine}`, scoringGroup, rolloutId);
     return taken;
   }
 
@@ -216,15 +220,15 @@ export class JudgingStore {
     );
   }
 
-  verdicts(unit: number): VerdictEntry[] {
-    return this.#rows.all<VerdictEntry>("select * from verdicts where unit = ? order by rowid", unit);
+  judgements(scoringGroup: number): JudgementEntry[] {
+    return this.#rows.all<JudgementEntry>("select * from verdicts where unit = ? order by rowid", scoringGroup);
   }
 
-  verdict(unit: number, key: string): VerdictEntry | null {
-    return this.#rows.one<VerdictEntry>("select * from verdicts where unit = ? and key = ?", unit, key);
+  judgement(scoringGroup: number, key: string): JudgementEntry | null {
+    return this.#rows.one<JudgementEntry>("select * from verdicts where unit = ? and key = ?", scoringGroup, key);
   }
 
-  saveVerdict(entry: VerdictEntry): void {
+  saveJudgement(entry: JudgementEntry): void {
     this.#rows.insert("verdicts", entry, "replace");
   }
 }

@@ -10,11 +10,11 @@
  */
 import type { RunView } from "../../contract/run.ts";
 import { LeaseKeeper, type LeaseSlot, type Needed, noteChanged } from "../endpoint/lease-keeper.ts";
-import { leaseRoom } from "../endpoint/run-lease.ts";
+import { leaseRemaining } from "../endpoint/run-lease.ts";
 import { idsOf } from "../kit/log.ts";
 import { accountObject } from "../kit/names.ts";
 import type { Need } from "../messages/endpoint-wire.ts";
-import type { Grantor } from "../messages/rpc.ts";
+import type { LeaseIssuer } from "../messages/rpc.ts";
 import type { RunSpec } from "../messages/wire.ts";
 import { charges, type RunAccount } from "./charges.ts";
 import { maxConcurrentOf } from "./control.ts";
@@ -54,23 +54,23 @@ export class RunLeases {
   }
 
   /** How many rollouts may begin now. */
-  rolloutRoom(): number {
+  rolloutsRemaining(): number {
     const { running } = this.#store.head();
-    return Math.min(leaseRoom(this.#policy.read(), running, this.#now()), this.#share(running));
+    return Math.min(leaseRemaining(this.#policy.read(), running, this.#now()), this.#quota(running));
   }
 
-  #share(running: number): number {
-    return leaseRoom(this.#rollouts.read(), running, this.#now());
+  #quota(running: number): number {
+    return leaseRemaining(this.#rollouts.read(), running, this.#now());
   }
 
   /** How many messages of each kind may be in their queue at once. */
   messages(): number {
-    return leaseRoom(this.#messages.read(), 0, this.#now());
+    return leaseRemaining(this.#messages.read(), 0, this.#now());
   }
 
   /** How many scoring groups may be in the judgement queues or in work at once. */
   judgements(): number {
-    return leaseRoom(this.#judgements.read(), 0, this.#now());
+    return leaseRemaining(this.#judgements.read(), 0, this.#now());
   }
 
   /** Why no more scoring groups are judged; null if more can be. */
@@ -80,7 +80,7 @@ export class RunLeases {
 
   /** Why no more rollouts may run at once; null if this lease is not the reason. */
   rolloutFlow(): RunView["flow"] {
-    return this.#share(this.#store.head().running) > 0 ? null : (this.#rollouts.read().grant?.flow ?? null);
+    return this.#quota(this.#store.head().running) > 0 ? null : (this.#rollouts.read().grant?.flow ?? null);
   }
 
   /** Why nothing more is sent; null if more can be. */
@@ -88,29 +88,29 @@ export class RunLeases {
     return inQueue < this.messages() ? null : (this.#messages.read().grant?.flow ?? null);
   }
 
-  get #shares(): readonly LeaseSlot[] {
+  get #accountSlots(): readonly LeaseSlot[] {
     return [this.#rollouts, this.#messages, this.#judgements];
   }
 
   /** The grantor reports that it would grant the run something else now. */
-  changed(by: Grantor): void {
-    for (const slot of by === "endpoint" ? [this.#policy] : this.#shares) noteChanged(slot);
+  changed(by: LeaseIssuer): void {
+    for (const slot of by === "endpoint" ? [this.#policy] : this.#accountSlots) noteChanged(slot);
     if (by === "account") this.settling.changed();
   }
 
   nextAt(spec: RunSpec, needs: Needs): number | null {
-    const permits = this.#endpoint.nextAt([{ slot: this.#policy, need: needs.permits }]);
-    const shares = this.#account.nextAt(this.#sharesOf(spec, needs));
-    const due = [permits, shares, this.settling.nextAt(spec)].filter((at) => at !== null);
+    const rollouts = this.#endpoint.nextAt([{ slot: this.#policy, need: needs.rollouts }]);
+    const accountLeases = this.#account.nextAt(this.#accountNeeds(spec, needs));
+    const due = [rollouts, accountLeases, this.settling.nextAt(spec)].filter((at) => at !== null);
     return due.length === 0 ? null : Math.min(...due);
   }
 
   /** `needsNow` is called before each request: the needs change while a request is under way. */
   async renew(spec: RunSpec, needsNow: () => Needs): Promise<void> {
     const { scope, run_id } = spec;
-    await this.#endpoint.renewAt(this.#env, spec, { slot: this.#policy, need: needsNow().permits });
+    await this.#endpoint.renewAt(this.#env, spec, { slot: this.#policy, need: needsNow().rollouts });
     await this.#account.renew(
-      this.#sharesOf(spec, needsNow()),
+      this.#accountNeeds(spec, needsNow()),
       idsOf(spec),
       async ([rollouts, messages, judgements]) => {
         if (rollouts === undefined || messages === undefined || judgements === undefined) return [];
@@ -122,8 +122,8 @@ export class RunLeases {
     await this.settling.advance(spec);
   }
 
-  #sharesOf(spec: RunSpec, { permits, traffic, judging }: Needs): Needed[] {
-    const { running, wants, more } = permits;
+  #accountNeeds(spec: RunSpec, { rollouts, traffic, judging }: Needs): Needed[] {
+    const { running, wants, more } = rollouts;
     const head = this.#store.head();
     const permitted = Math.max(running, Math.min(wants, this.#policy.read().grant?.permits ?? 0));
     const window = isOpen(head) ? maxConcurrentOf(spec, head) : 0;
@@ -146,7 +146,7 @@ function needOf(slot: LeaseSlot, { inQueue, waiting }: Traffic, usual: number): 
 
 export interface Needs {
   /** What it needs from its endpoint. */
-  readonly permits: Need;
+  readonly rollouts: Need;
   readonly traffic: Traffic;
   /** Scoring groups that are being judged, and those that could be. */
   readonly judging: Traffic;

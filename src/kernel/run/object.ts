@@ -5,18 +5,19 @@
  * every fourth turn requests more money. A judgement consumer calls it once for each result, and once for each check
  * whether the scoring group is still wanted. Input is on disk before it is acknowledged. Messages are sent after that,
  * and reconciliation sends again what a kill lost. A fresh instance asks every rollout in flight once. A call that only
- * changes rows is answered at once; its consequences follow in a tick (`rounds.ts`).
+ * changes rows is answered at once; its consequences follow in a tick (`ticks.ts`).
  */
 import { DurableObject } from "cloudflare:workers";
 import type { ExportQuery } from "../../contract/export.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import type { ClaimSpending, JudgedAsk, JudgementRequest } from "../messages/judge-outcome.ts";
-import type { Answered, Grantor, ListAsk, ListQuestion, RunRpc, Serves } from "../messages/rpc.ts";
+import type { Answered, LeaseIssuer, ListAsk, ListQuestion, RunRpc, Serves } from "../messages/rpc.ts";
 import type { KeyRange } from "../messages/run-records.ts";
 import type { GroupSamples, TrainerSnapshot } from "../messages/training-wire.ts";
 import type {
   Delivery,
+  QuarantineKey,
   RetryOrder,
   RetryRefusal,
   RolloutReport,
@@ -25,36 +26,35 @@ import type {
   RunSpec,
   ScoredMember,
   SourceSlot,
-  SuspectKey,
 } from "../messages/wire.ts";
 import { answerAll, fold, requestCancel } from "./accounting.ts";
 import { takeAsks } from "./cap.ts";
-import { RunChores } from "./chores.ts";
 import { RunClosing } from "./closing.ts";
 import { cancelOne, noteDeadLetter, retry, setMaxConcurrent, setPaused } from "./control.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { exportPage } from "./export-page.ts";
+import { RunHousekeeping } from "./housekeeping.ts";
 import { chargeEnd } from "./judging/charge-end.ts";
 import { RunJudging } from "./judging/judging.ts";
-import { endClaim, requestJudgements, takeUnit, takeVerdicts } from "./judging/unit-state.ts";
+import { endClaim, requestJudgements, takeJudgements, takeScoringGroup } from "./judging/scoring-group-state.ts";
 import { RunLeases } from "./leases.ts";
 import { lookAt } from "./lists/look.ts";
-import { eventsAfter, finishedPage, rolloutRecord, unfoldedRows, WaitingReaders } from "./pages.ts";
+import { eventsAfter, finishedPage, rolloutRecord, uncompactedRows, WaitingReaders } from "./pages.ts";
+import { RunQuarantine } from "./quarantine.ts";
 import { recordsOf } from "./records.ts";
 import { releaseLostCalls } from "./releases.ts";
 import { LiveViews } from "./report.ts";
 import { taskMeans } from "./report-sums.ts";
-import { RunRounds } from "./rounds.ts";
+import { holdScoringGroups, scoringGroupsWaiting } from "./scoring-groups.ts";
 import { segmentOf, sourcesIn, startersIn, traceOf } from "./sources.ts";
 import { type AccountingHooks, RunStore } from "./store.ts";
-import { RunSuspects } from "./suspects.ts";
 import { takeScores } from "./take-scores.ts";
+import { RunTicks } from "./ticks.ts";
 import type { AcceptEval } from "./training/evals.ts";
 import { closeGroup } from "./training/groups.ts";
 import { TrainingLoop } from "./training/loop.ts";
 import { GroupOpenings } from "./training/plan.ts";
 import { stepsOf, trainingFlow, trainingRecords, trainingView } from "./training/view.ts";
-import { holdUnits, unitsWaiting } from "./units.ts";
 
 /** How judging, prices and training extend the accounting of ended rollouts. */
 export const ACCOUNTING_HOOKS: AccountingHooks = { onEnded: chargeEnd, onGroupEnded: closeGroup };
@@ -70,10 +70,10 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   readonly #judging: RunJudging;
   readonly #training: TrainingLoop;
   readonly #views: LiveViews;
-  readonly #chores: RunChores;
-  readonly #suspects: RunSuspects;
+  readonly #housekeeping: RunHousekeeping;
+  readonly #quarantine: RunQuarantine;
   readonly #closing: RunClosing;
-  readonly #rounds: RunRounds;
+  readonly #ticks: RunTicks;
   #asked = false;
   readonly #readers = new WaitingReaders();
 
@@ -85,7 +85,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     this.#dispatcher = new Dispatcher(env, this.#store, now, new GroupOpenings(this.#store), this.#leases);
     this.#judging = new RunJudging(env, this.#store, now, this.#leases);
     this.#training = new TrainingLoop(env, this.#store, now, {
-      toScore: (unit) => this.#dispatcher.toScore(unit),
+      toScore: (scoringGroup) => this.#dispatcher.toScore(scoringGroup),
       acceptEval: (...asked) => this.acceptEval(...asked),
     });
     this.#views = new LiveViews(this.#store, now, {
@@ -94,12 +94,17 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
       trainingFlow: (spec) => trainingFlow(this.#store, spec),
       training: (spec) => trainingView(this.#store, spec),
     });
-    this.#chores = new RunChores(env, this.#store, this.#views, now);
-    this.#suspects = new RunSuspects(env, this.#store);
+    this.#housekeeping = new RunHousekeeping(env, this.#store, this.#views, now);
+    this.#quarantine = new RunQuarantine(env, this.#store);
     this.#closing = new RunClosing(ctx.storage, this.#store, this.#leases.settling);
-    const [chores, dispatcher, leases, judging] = [this.#chores, this.#dispatcher, this.#leases, this.#judging];
-    const parts = { chores, dispatcher, leases, judging, training: this.#training, closing: this.#closing };
-    this.#rounds = new RunRounds(ctx, this.#store, now, {
+    const [housekeeping, dispatcher, leases, judging] = [
+      this.#housekeeping,
+      this.#dispatcher,
+      this.#leases,
+      this.#judging,
+    ];
+    const parts = { housekeeping, dispatcher, leases, judging, training: this.#training, closing: this.#closing };
+    this.#ticks = new RunTicks(ctx, this.#store, now, {
       ...parts,
       onDispatched: (spec) => {
         this.#views.noteProgress(spec);
@@ -113,37 +118,37 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     this.#store.create(spec);
     this.#asked = true;
     // In the same write: if the process dies while the endpoint is called, an alarm must exist.
-    await this.#rounds.arm(spec);
-    await this.#rounds.play(spec);
+    await this.#ticks.arm(spec);
+    await this.#ticks.play(spec);
   }
 
   async admit(places: readonly RolloutSlot[]) {
     const spec = this.#readable();
     if (spec === null) return null;
-    if (this.#dispatcher.started(places)) this.#rounds.soon(spec);
-    return { spec, admitted: startersIn(this.#store, spec, places, await this.#suspects.upTo()) };
+    if (this.#dispatcher.started(places)) this.#ticks.soon(spec);
+    return { spec, admitted: startersIn(this.#store, spec, places, await this.#quarantine.upTo()) };
   }
 
   answered(reports: readonly RolloutReport[]): Answered[] {
     const spec = this.#open();
     if (spec === null) return reports.map(() => ({ known: false }));
     const taken = answerAll(this.#store, spec, reports, this.now());
-    for (const { unit = null } of taken) this.#dispatcher.toScore(unit);
-    this.#rounds.soon(spec);
+    for (const { unit: scoringGroup = null } of taken) this.#dispatcher.toScore(scoringGroup);
+    this.#ticks.soon(spec);
     return taken.map(({ unit: _, ...answered }) => answered);
   }
 
   allow(asks: Parameters<RunRpc["allow"]>[0]) {
     // A rollout that waits may have been the last one that was making progress.
-    return takeAsks(this.#store, this.#open(), asks, (spec) => this.#rounds.soon(spec));
+    return takeAsks(this.#store, this.#open(), asks, (spec) => this.#ticks.soon(spec));
   }
 
-  async unitsToScore(asked: readonly number[], hold = false) {
+  async scoringGroupsToScore(asked: readonly number[], hold = false) {
     const spec = this.#open();
     if (spec === null) return null;
-    const units = unitsWaiting(this.#store, spec, asked, await this.#suspects.upTo());
-    if (hold) holdUnits(this.#store, units, this.now());
-    return { spec, units };
+    const scoringGroups = scoringGroupsWaiting(this.#store, spec, asked, await this.#quarantine.upTo());
+    if (hold) holdScoringGroups(this.#store, scoringGroups, this.now());
+    return { spec, units: scoringGroups };
   }
 
   scored(members: readonly ScoredMember[], samples?: readonly GroupSamples[], of?: ClaimSpending): void {
@@ -157,38 +162,44 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     this.#change((spec) => requestJudgements(this.#store, spec, requests, this.now()));
   }
 
-  async takeJudging(unit: number, by: Delivery) {
+  async takeJudging(scoringGroup: number, by: Delivery) {
     const spec = this.#open();
     if (spec === null) return null;
-    const taken = takeUnit(this.#store, spec, { unit, by }, this.now(), await this.#suspects.upTo());
+    const taken = takeScoringGroup(
+      this.#store,
+      spec,
+      { unit: scoringGroup, by },
+      this.now(),
+      await this.#quarantine.upTo(),
+    );
     // The scoring group may have to move to another queue.
-    if (taken === null) this.#rounds.soon(spec);
+    if (taken === null) this.#ticks.soon(spec);
     return taken;
   }
 
-  accuse(key: SuspectKey, boot: string, died: boolean) {
+  admitToQuarantine(key: QuarantineKey, boot: string, died: boolean) {
     const spec = this.#open();
     if (spec === null) return null;
-    const accused = this.#suspects.accuse(spec, key, { boot, died }, this.now());
-    if (accused === null) this.#rounds.soon(spec);
-    return accused;
+    const admission = this.#quarantine.admitToQuarantine(spec, key, { boot, died }, this.now());
+    if (admission === null) this.#ticks.soon(spec);
+    return admission;
   }
 
-  clear(key: SuspectKey, ended: boolean): void {
-    if (this.#open() !== null) this.#suspects.clear(key, ended);
+  clear(key: QuarantineKey, ended: boolean): void {
+    if (this.#open() !== null) this.#quarantine.clear(key, ended);
   }
 
-  judged(unit: number, claim: number, asks: readonly JudgedAsk[]) {
+  judged(scoringGroup: number, claim: number, asks: readonly JudgedAsk[]) {
     const spec = this.#open();
     if (spec === null) return null;
-    const reply = takeVerdicts(this.#store, spec, { unit, claim }, asks, this.now());
+    const reply = takeJudgements(this.#store, spec, { unit: scoringGroup, claim }, asks, this.now());
     // A check changes nothing that others wait for, unless it ended the scoring group.
-    if (asks.length > 0 || reply.over) this.#rounds.soon(spec);
+    if (asks.length > 0 || reply.over) this.#ticks.soon(spec);
     return reply;
   }
 
   segmentRows(segment: number) {
-    return this.#read(() => unfoldedRows(this.#store, segment));
+    return this.#read(() => uncompactedRows(this.#store, segment));
   }
 
   segmentTrace(segment: number) {
@@ -199,7 +210,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     const spec = this.#open();
     if (spec === null) return;
     fold(this.#store, segment, key);
-    if (this.#dispatcher.folded(segment)) this.#rounds.soon(spec);
+    if (this.#dispatcher.folded(segment)) this.#ticks.soon(spec);
   }
 
   async cancel(): Promise<boolean> {
@@ -208,9 +219,9 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
 
   async close() {
     const spec = this.#open();
-    if (spec !== null) await this.#chores.tell(spec, new Subrequests());
+    if (spec !== null) await this.#housekeeping.tell(spec, new Subrequests());
     const closing = await this.#closing.close(spec, this.now());
-    if (spec !== null) await this.#rounds.play(spec);
+    if (spec !== null) await this.#ticks.play(spec);
     return closing;
   }
 
@@ -228,7 +239,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
 
   async retry(order: RetryOrder): Promise<RetryRefusal | null> {
     // D1's row must be written at once: while it says that the run has ended, what the run refers to may be deleted.
-    this.#chores.writeRowSoon();
+    this.#housekeeping.writeRowSoon();
     if (this.#readable() === null) return "unknown";
     return await this.#control((spec) => retry(this.#store, spec, order, this.now()));
   }
@@ -236,7 +247,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
   async releaseLostCalls(entry: number): Promise<boolean> {
     if ((await this.#control(() => releaseLostCalls(this.#store, entry))) === null) return false;
     const spec = this.#store.spec();
-    if (spec !== null) await this.#chores.tell(spec, new Subrequests());
+    if (spec !== null) await this.#housekeeping.tell(spec, new Subrequests());
     return true;
   }
 
@@ -252,7 +263,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     return this.#read(() => stepsOf(this.#store, after, limit));
   }
 
-  endpointChanged(by: Grantor = "endpoint"): void {
+  endpointChanged(by: LeaseIssuer = "endpoint"): void {
     this.#change(() => [this.#leases.changed(by), this.#judging.changed(by)]);
   }
 
@@ -302,7 +313,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     const spec = this.#open();
     if (spec === null) return;
     noteDeadLetter(this.#store, queue, message, this.now());
-    await this.#rounds.arm(spec);
+    await this.#ticks.arm(spec);
   }
 
   override async alarm(): Promise<void> {
@@ -310,8 +321,8 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     if (await this.#closing.decay(this.now())) return;
     const spec = this.#open();
     if (spec === null) return;
-    await this.#rounds.sweep(spec);
-    await this.#rounds.play(spec);
+    await this.#ticks.reconcile(spec);
+    await this.#ticks.play(spec);
   }
 
   /** The spec. The first call of an instance also schedules a question to everything in flight. */
@@ -319,9 +330,9 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     const spec = this.#store.spec();
     if (spec === null || this.#asked || isAtRest(this.env)) return spec;
     this.#asked = true;
-    this.#suspects.resume();
+    this.#quarantine.resume();
     if (this.#store.head().in_flight > 0) this.#store.askAll(this.now());
-    this.#rounds.soon(spec);
+    this.#ticks.soon(spec);
     return spec;
   }
 
@@ -341,7 +352,7 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     const spec = this.#open();
     if (spec === null) return null;
     const result = change(spec);
-    this.#rounds.soon(spec);
+    this.#ticks.soon(spec);
     return result;
   }
 
@@ -350,8 +361,8 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     const spec = this.#readable();
     if (spec === null) return null;
     const result = change(spec);
-    await this.#rounds.arm(spec);
-    await this.#rounds.play(spec);
+    await this.#ticks.arm(spec);
+    await this.#ticks.play(spec);
     return result;
   }
 }

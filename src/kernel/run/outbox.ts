@@ -13,12 +13,12 @@ import {
   judgementMessages,
   PLACES_PER_MESSAGE,
   scoresMessages,
+  scoringGroupsPerMessage,
   sendAll,
   sendJudgements,
-  unitsPerMessage,
 } from "./queues.ts";
+import { waitingRows } from "./scoring-groups.ts";
 import type { RunStore } from "./store.ts";
-import { waitingRows } from "./units.ts";
 
 export type JudgementOrder = Pick<JudgementMessage, "unit" | "pace">;
 
@@ -27,14 +27,14 @@ export class Outbox {
   readonly #store: RunStore;
   readonly #now: () => number;
   #places: RolloutSlot[] = [];
-  readonly #units = new Set<number>();
+  readonly #scoringGroups = new Set<number>();
   readonly #segments = new Set<number>();
   #judging: JudgementOrder[] = [];
   readonly #starting = new InQueue<string>();
   readonly #scoring = new InQueue<number>();
   readonly #folding = new InQueue<number>();
   /** How many messages of each kind the lease allowed at the last send. */
-  #share = 0;
+  #quota = 0;
 
   constructor(env: Env, store: RunStore, now: () => number) {
     this.#env = env;
@@ -46,11 +46,11 @@ export class Outbox {
     this.#places.push(...places);
   }
 
-  toScore(units: readonly number[]): void {
-    for (const unit of units) this.#units.add(unit);
+  toScore(scoringGroups: readonly number[]): void {
+    for (const scoringGroup of scoringGroups) this.#scoringGroups.add(scoringGroup);
   }
 
-  toFold(segment: number): void {
+  toCompact(segment: number): void {
     this.#segments.add(segment);
   }
 
@@ -59,13 +59,13 @@ export class Outbox {
   }
 
   /** True if the scoring group still waits here to be sent: its silence means nothing then. */
-  holds(unit: number): boolean {
-    return this.#units.has(unit);
+  holds(scoringGroup: number): boolean {
+    return this.#scoringGroups.has(scoringGroup);
   }
 
   /** The message with these slots was taken. True if something waited for its place in the queue. */
   started(places: readonly RolloutSlot[]): boolean {
-    const full = this.#starting.count >= this.#share;
+    const full = this.#starting.count >= this.#quota;
     this.#starting.taken(places.map(keyOf));
     return full;
   }
@@ -77,9 +77,9 @@ export class Outbox {
   }
 
   /** Rollouts that may be dispatched: as many as can be sent at once. `share`: the lease, in messages. */
-  roomToStart(share: number): number {
-    if (this.#starting.count >= share) this.#forget();
-    return Math.max(0, (share - this.#starting.count) * PLACES_PER_MESSAGE - this.#places.length);
+  remainingToStart(quota: number): number {
+    if (this.#starting.count >= quota) this.#forget();
+    return Math.max(0, (quota - this.#starting.count) * PLACES_PER_MESSAGE - this.#places.length);
   }
 
   /** Messages in the fullest queue. With nothing in flight, a lost message is no longer awaited. */
@@ -91,21 +91,21 @@ export class Outbox {
   /** Messages that wait, of the kind with the most. `startable`: rollouts that could be dispatched. */
   waiting(spec: RunSpec, startable: number): number {
     const starts = Math.ceil(startable / PLACES_PER_MESSAGE);
-    return Math.max(starts, Math.ceil(this.#units.size / unitsPerMessage(spec)), this.#segments.size);
+    return Math.max(starts, Math.ceil(this.#scoringGroups.size / scoringGroupsPerMessage(spec)), this.#segments.size);
   }
 
   /** Sends what was collected, up to `share` messages of each kind. Judgements were limited before. */
-  async send(spec: RunSpec, share: number): Promise<void> {
-    this.#share = share;
-    if (this.#scoring.count >= share || this.#folding.count >= share) this.#forget();
+  async send(spec: RunSpec, quota: number): Promise<void> {
+    this.#quota = quota;
+    if (this.#scoring.count >= quota || this.#folding.count >= quota) this.#forget();
     const { scope, run_id } = spec;
     const groups = groupsMessages(spec, this.#places.splice(0), this.#now());
     for (const { rollouts } of groups) {
       this.#starting.sent(rollouts.map(([group, slot, attempt]) => keyOf({ group, slot, attempt })));
     }
-    const scores = scoresMessages(spec, take(this.#units, this.#scoring, share, unitsPerMessage(spec)));
-    for (const { units } of scores) this.#scoring.sent(units);
-    const segments = take(this.#segments, this.#folding, share, 1);
+    const scores = scoresMessages(spec, take(this.#scoringGroups, this.#scoring, quota, scoringGroupsPerMessage(spec)));
+    for (const { units: scoringGroups } of scores) this.#scoring.sent(scoringGroups);
+    const segments = take(this.#segments, this.#folding, quota, 1);
     for (const segment of segments) this.#folding.sent([segment]);
     const folds = segments.map((segment) => ({ kind: "segment" as const, scope, run_id, segment }));
     const judgements = judgementMessages(spec, this.#judging.splice(0));
@@ -123,18 +123,21 @@ export class Outbox {
     const spec = this.#store.spec();
     if (spec === null) return;
     this.#starting.prune((key) => this.#store.rollout(placeOf(key))?.status === "running");
-    this.#scoring.prune((unit) => {
-      return this.#store.judging.unit(unit) === null && waitingRows(this.#store, spec, unit).length > 0;
+    this.#scoring.prune((scoringGroup) => {
+      return (
+        this.#store.judging.scoringGroup(scoringGroup) === null &&
+        waitingRows(this.#store, spec, scoringGroup).length > 0
+      );
     });
     this.#folding.prune((segment) => this.#store.segment(segment)?.key === null);
   }
 }
 
 /** Takes out what is sent now. What is sent again does not count against the lease; what is new does. */
-function take(waiting: Set<number>, queue: InQueue<number>, share: number, perMessage: number): number[] {
+function take(waiting: Set<number>, queue: InQueue<number>, quota: number, perMessage: number): number[] {
   const again = [...waiting].filter((key) => queue.has(key));
-  const room = Math.max(0, share - queue.count) * perMessage;
-  const first = [...waiting].filter((key) => !queue.has(key)).slice(0, room);
+  const remaining = Math.max(0, quota - queue.count) * perMessage;
+  const first = [...waiting].filter((key) => !queue.has(key)).slice(0, remaining);
   for (const key of [...again, ...first]) waiting.delete(key);
   return [...again, ...first];
 }

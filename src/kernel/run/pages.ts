@@ -59,7 +59,7 @@ export function finishedPage(
 }
 
 /** The rows to compact into a segment; null if it is compacted already, or was never cut. */
-export function unfoldedRows(store: RunStore, segment: number): RolloutLeft[] | null {
+export function uncompactedRows(store: RunStore, segment: number): RolloutLeft[] | null {
   const entry = store.segment(segment);
   return entry === null || entry.key !== null ? null : store.leftIn(entry);
 }

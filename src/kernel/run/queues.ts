@@ -12,7 +12,7 @@ import type {
 
 /** Slots per message: about 12 bytes each. */
 export const PLACES_PER_MESSAGE = 25;
-const UNITS_PER_MESSAGE = 25;
+const SCORING_GROUPS_PER_MESSAGE = 25;
 /** The consumer reads each trajectory with a subrequest, and its subrequests are limited. */
 const TRAJECTORIES_PER_MESSAGE = 400;
 const MESSAGES_PER_BATCH = 100;
@@ -28,13 +28,13 @@ export function groupsMessages(spec: RunSpec, places: readonly RolloutSlot[], se
 }
 
 /** How many scoring groups one message names. */
-export function unitsPerMessage({ whole_groups, rollouts_per_example }: RunSpec): number {
+export function scoringGroupsPerMessage({ whole_groups, rollouts_per_example }: RunSpec): number {
   const members = whole_groups ? rollouts_per_example : 1;
-  return Math.max(1, Math.min(UNITS_PER_MESSAGE, Math.floor(TRAJECTORIES_PER_MESSAGE / members)));
+  return Math.max(1, Math.min(SCORING_GROUPS_PER_MESSAGE, Math.floor(TRAJECTORIES_PER_MESSAGE / members)));
 }
 
-export function scoresMessages(spec: RunSpec, units: readonly number[]): ScoresMessage[] {
-  return chunksOf([...new Set(units)], unitsPerMessage(spec)).map((chunk) => ({
+export function scoresMessages(spec: RunSpec, scoringGroups: readonly number[]): ScoresMessage[] {
+  return chunksOf([...new Set(scoringGroups)], scoringGroupsPerMessage(spec)).map((chunk) => ({
     kind: "scores",
     scope: spec.scope,
     run_id: spec.run_id,
@@ -44,11 +44,11 @@ export function scoresMessages(spec: RunSpec, units: readonly number[]): ScoresM
 
 export function judgementMessages(
   spec: RunSpec,
-  units: readonly Pick<JudgementMessage, "unit" | "pace">[],
+  scoringGroups: readonly Pick<JudgementMessage, "unit" | "pace">[],
 ): JudgementMessage[] {
   const { scope, run_id, whole_groups, rollouts_per_example } = spec;
   const members = whole_groups ? rollouts_per_example : 1;
-  return units.map((unit) => ({ kind: "judgement", scope, run_id, ...unit, members }));
+  return scoringGroups.map((scoringGroup) => ({ kind: "judgement", scope, run_id, ...scoringGroup, members }));
 }
 
 /**
@@ -58,11 +58,11 @@ export function judgementMessages(
  */
 export function judgementQueue(
   env: Env,
-  { run_id, unit, pace }: Pick<JudgementMessage, "run_id" | "unit" | "pace">,
+  { run_id, unit: scoringGroup, pace }: Pick<JudgementMessage, "run_id" | "unit" | "pace">,
 ): Queue {
   if (pace === "silent") return env.ROLLOUT_JUDGEMENTS_SILENT;
   // The last character of an id is random.
-  const at = (run_id.charCodeAt(run_id.length - 1) + unit) % 4;
+  const at = (run_id.charCodeAt(run_id.length - 1) + scoringGroup) % 4;
   if (pace === "slow") {
     const others = [env.ROLLOUT_JUDGEMENTS_SLOW_1, env.ROLLOUT_JUDGEMENTS_SLOW_2, env.ROLLOUT_JUDGEMENTS_SLOW_3];
     return others[at] ?? env.ROLLOUT_JUDGEMENTS_SLOW;

@@ -123,11 +123,11 @@ function countsOfRows(
 
 /** Digests of trajectories that are neither in a compacted segment nor in the object itself. */
 function largeTrajectories(sql: SqlStorage, { segmented }: RunHead, segments: RunRecords["segments"]): string[] {
-  const unfolded = segments.filter(({ key }) => key === null);
+  const uncompacted = segments.filter(({ key }) => key === null);
   const ranges = [
     "finish_seq is null",
     `finish_seq > ${segmented}`,
-    ...unfolded.map(({ first_seq, last_seq }) => `finish_seq between ${first_seq} and ${last_seq}`),
+    ...uncompacted.map(({ first_seq, last_seq }) => `finish_seq between ${first_seq} and ${last_seq}`),
   ];
   return ranges.flatMap((range) =>
     sql

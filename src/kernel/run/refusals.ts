@@ -60,7 +60,7 @@ export function refusedBy({ refusals }: Pick<RunHead, "refusals">): string | nul
 }
 
 /** How many rollouts may begin in a run that is about to end by 403: those that complete a group that has begun. */
-export function roomToBegin(spec: RunSpec, head: RunHead): number {
+export function remainingToBegin(spec: RunSpec, head: RunHead): number {
   if (refusedBy(head) === null) return Number.POSITIVE_INFINITY;
   if (!spec.whole_groups) return 0;
   const { dispatched, retried, retries_dispatched } = head;

@@ -4,13 +4,13 @@
  * Invariants. A release and its audit entry are one write, so a kill leaves both or neither. The entry is sent again
  * until the log has it. Work in flight keeps its reservation. A release with nothing reserved changes nothing.
  */
-import { releaseHolds } from "../../core/costs/allowance.ts";
+import { releaseReservations } from "../../core/costs/call-budget.ts";
 import { accounts } from "../kit/account-hooks.ts";
 import { idsOf } from "../kit/log.ts";
 import { SingleFlight } from "../kit/single-flight.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import type { RunSpec } from "../messages/wire.ts";
-import type { LostHolds } from "./lost-holds.ts";
+import type { LostReservations } from "./lost-reservations.ts";
 import type { RunStore } from "./store.ts";
 
 const OK = 200;
@@ -20,40 +20,44 @@ export function releaseLostCalls(store: RunStore, entry: number): void {
   store.transaction(() => {
     const head = store.head();
     if (head.cap.lost.calls === 0) return;
-    store.lostHolds.release(head.cap.lost, entry);
-    store.saveHead({ ...head, cap: { ...head.cap, ...releaseHolds(head.cap), reopens: true }, row_current: false });
+    store.lostReservations.release(head.cap.lost, entry);
+    store.saveHead({
+      ...head,
+      cap: { ...head.cap, ...releaseReservations(head.cap), reopens: true },
+      row_current: false,
+    });
   });
 }
 
 export class ReleaseTelling {
   readonly #env: Env;
-  readonly #holds: LostHolds;
+  readonly #reservations: LostReservations;
   readonly #now: () => number;
   readonly #calls: SingleFlight;
 
-  constructor(env: Env, holds: LostHolds, now: () => number) {
+  constructor(env: Env, reservations: LostReservations, now: () => number) {
     this.#env = env;
-    this.#holds = holds;
+    this.#reservations = reservations;
     this.#now = now;
     this.#calls = new SingleFlight("releases for the audit log", now);
   }
 
   /** Epoch milliseconds; null if there is nothing to report. */
   nextAt(): number | null {
-    return this.#calls.after(this.#holds.untold === null ? null : this.#now());
+    return this.#calls.after(this.#reservations.unnotified === null ? null : this.#now());
   }
 
   /** Never throws. */
   async tell(spec: RunSpec, subrequests: Subrequests): Promise<void> {
-    if (this.#holds.untold === null) return;
+    if (this.#reservations.unnotified === null) return;
     await this.#calls.run(idsOf(spec), async () => {
       const { orgId } = spec.scope;
-      for (let next = this.#holds.untold; next !== null; next = this.#holds.untold) {
+      for (let next = this.#reservations.unnotified; next !== null; next = this.#reservations.unnotified) {
         const { entry, ...released } = next;
         await subrequests.object(() =>
           accounts().endChange(this.#env, orgId, entry, { status: OK, made: null, released }),
         );
-        this.#holds.told(next);
+        this.#reservations.told(next);
       }
     });
   }

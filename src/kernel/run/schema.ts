@@ -1,7 +1,7 @@
 /** Tables of a run's own SQLite, and the types of their rows. Times are epoch milliseconds. */
 
 import type { RunStatus } from "../../contract/run.ts";
-import { type CapBook, NEW_CAP, type Wanted } from "../../core/costs/allowance.ts";
+import { type CapAccounting, NEW_CAP, type Wanted } from "../../core/costs/call-budget.ts";
 import { type LeaseState, NEW_LEASE } from "../endpoint/run-lease.ts";
 import type { Migration } from "../kit/migrate.ts";
 import type { Counted } from "../messages/latency.ts";
@@ -9,7 +9,7 @@ import type { RolloutEntry } from "../messages/run-records.ts";
 import type { JudgePace } from "../messages/wire.ts";
 import { ANNOUNCEMENTS_SCHEMA } from "./announcements.ts";
 import { JUDGING_SCHEMA } from "./judging-store.ts";
-import { LOST_HOLDS_SCHEMA, RELEASES_SCHEMA } from "./lost-holds.ts";
+import { LOST_RESERVATIONS_SCHEMA, RELEASES_SCHEMA } from "./lost-reservations.ts";
 import { TRAINING_SCHEMA, type TrainingState } from "./training-state.ts";
 
 export const RUN_SCHEMA = [
@@ -105,7 +105,7 @@ export const RUN_MIGRATIONS: readonly Migration[] = [
   { name: "task text", statements: ["alter table rollouts add column task_text text"] },
   // Turns whose reply did not report its usage.
   { name: "unmetered", statements: ["alter table rollouts add column unmetered integer not null default 0"] },
-  { name: "lost holds", statements: LOST_HOLDS_SCHEMA },
+  { name: "lost holds", statements: LOST_RESERVATIONS_SCHEMA },
   { name: "releases", statements: RELEASES_SCHEMA },
 ];
 
@@ -182,7 +182,7 @@ export interface RunHead {
   readonly refusals: EndpointRefusals;
   /** Null for a run that trains nothing. */
   readonly training: TrainingState | null;
-  readonly books: RunBooks;
+  readonly books: RunAccounting;
   readonly cap: CapState;
 }
 
@@ -199,7 +199,7 @@ export interface Refusals {
 export type EndpointRefusals = Readonly<Record<string, Refusals>>;
 
 /** State of a run's cost cap, in micro-dollars. */
-export interface CapState extends CapBook {
+export interface CapState extends CapAccounting {
   /** The first request of a rollout, the latest one received. Null: no rollout has requested money yet. */
   readonly first: Wanted | null;
   /** True if a reservation was released after the cap ended the run: the run may be retried. */
@@ -207,14 +207,14 @@ export interface CapState extends CapBook {
 }
 
 /** Money reserved for a run, until a time (epoch milliseconds). */
-export interface HoldGrant {
+export interface GrantedReservation {
   readonly micros: number;
   readonly until: number;
   /** Why it is less than the run requested; null if it is not less. */
-  readonly short: HoldShort | null;
+  readonly short: ReservationShortfall | null;
 }
 
-export interface HoldShort {
+export interface ReservationShortfall {
   readonly by: "balance" | "budget";
   /** The budget that is used up; null if it is the balance. */
   readonly budget_id: string | null;
@@ -223,7 +223,7 @@ export interface HoldShort {
 }
 
 /** What the organisation's ledger has of the run, and the reservation it holds. Money is in micro-dollars. */
-export interface RunBooks {
+export interface RunAccounting {
   /** The last end, and the last batch taken by the trainer, that are in the ledger. */
   readonly ends: number;
   readonly pushes: number;
@@ -233,10 +233,10 @@ export interface RunBooks {
   readonly charged: number;
   readonly settled: number;
   /** The current reservation; null if there is none. */
-  readonly hold: HoldGrant | null;
+  readonly hold: GrantedReservation | null;
 }
 
-export const NEW_BOOKS: RunBooks = { ends: 0, pushes: 0, pushed: 0, charged: 0, settled: 0, hold: null };
+export const NEW_ACCOUNTING: RunAccounting = { ends: 0, pushes: 0, pushed: 0, charged: 0, settled: 0, hold: null };
 
 export const NEW_HEAD: RunHead = {
   status: "running",
@@ -272,6 +272,6 @@ export const NEW_HEAD: RunHead = {
   judge_paces: {},
   refusals: {},
   training: null,
-  books: NEW_BOOKS,
+  books: NEW_ACCOUNTING,
   cap: { ...NEW_CAP, first: null },
 };

@@ -33,7 +33,12 @@ export function segmentOf(store: RunStore, finishSeq: number | null): SegmentEnt
 }
 
 /** The rollouts that must still be started: running, and not marked to be stopped. */
-export function startersIn(store: RunStore, spec: RunSpec, places: readonly RolloutSlot[], suspectUpTo = 0): Starter[] {
+export function startersIn(
+  store: RunStore,
+  spec: RunSpec,
+  places: readonly RolloutSlot[],
+  quarantineUpTo = 0,
+): Starter[] {
   const head = store.head();
   const capped = capOf(spec) !== null;
   return places.flatMap((place) => {
@@ -41,7 +46,7 @@ export function startersIn(store: RunStore, spec: RunSpec, places: readonly Roll
     if (row?.status !== "running" || cancelReasonOf(head, row) !== null) return [];
     const group = head.training === null ? null : store.training.group(row.group_index);
     const paid = capped ? { ceiling: row.ceiling } : {};
-    const starter = { ...starterOf(row), ...paid, ...(row.seq <= suspectUpTo && { suspect: true }) };
+    const starter = { ...starterOf(row), ...paid, ...(row.seq <= quarantineUpTo && { quarantine: true }) };
     if (group === null) return [starter];
     const { example_index, dispatch_version: policy_version } = group;
     const policy_generation = head.training?.trainer.generation ?? 0;
@@ -50,10 +55,15 @@ export function startersIn(store: RunStore, spec: RunSpec, places: readonly Roll
 }
 
 function starterOf(row: RolloutEntry): Starter {
-  const { group_index: group, slot, attempt, id: rollout_id, host, carries } = row;
+  const { group_index: group, slot, attempt, id: rollout_id, host: shard, carries } = row;
   const place = { group, slot, attempt };
   // Always the previous attempt: a retry creates the next attempt in the same slot.
-  return { ...place, rollout_id, host, ...(carries !== null && { carries: { ...place, attempt: attempt - 1 } }) };
+  return {
+    ...place,
+    rollout_id,
+    host: shard,
+    ...(carries !== null && { carries: { ...place, attempt: attempt - 1 } }),
+  };
 }
 
 /** A segment for a trace. The run's own end is in the segment of its last rollout. */

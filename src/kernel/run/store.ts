@@ -6,7 +6,7 @@ import type { CancelReason } from "../../contract/errors.ts";
 import type { EventName } from "../../contract/event-names.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { RolloutStatus } from "../../contract/run.ts";
-import { SuspectStore } from "../environment/suspects.ts";
+import { QuarantineStore } from "../environment/quarantine.ts";
 import { migrate } from "../kit/migrate.ts";
 import { Rows } from "../kit/rows.ts";
 import type { Ending, RolloutEntry, RolloutLeft, SegmentEntry, StoredEvent } from "../messages/run-records.ts";
@@ -14,14 +14,14 @@ import type { GroupSamples } from "../messages/training-wire.ts";
 import type { RolloutSlot, RunSpec } from "../messages/wire.ts";
 import { Announcements } from "./announcements.ts";
 import { EndedRows } from "./ended-rows.ts";
-import { Hosts } from "./hosts.ts";
 import { JudgingStore } from "./judging-store.ts";
-import { LostHolds } from "./lost-holds.ts";
+import { LostReservations } from "./lost-reservations.ts";
 import { NeedyRollouts } from "./needy-rollouts.ts";
 import type { ReportRow } from "./report-sums.ts";
 import { RetryStore } from "./retry-store.ts";
 import { RowsInFlight } from "./rows-in-flight.ts";
 import { NEW_HEAD, NEW_ROLLOUT, RUN_MIGRATIONS, RUN_SCHEMA, type RunHead } from "./schema.ts";
+import { Shards } from "./shards.ts";
 import { NEW_TRAINING } from "./training-state.ts";
 import { TrainingStore } from "./training-store.ts";
 
@@ -46,12 +46,12 @@ export class RunStore {
   readonly judging: JudgingStore;
   readonly retries: RetryStore;
   readonly needy: NeedyRollouts;
-  readonly lostHolds: LostHolds;
+  readonly lostReservations: LostReservations;
   readonly ended: EndedRows;
   readonly announcements: Announcements;
   readonly training: TrainingStore;
-  readonly suspects: SuspectStore;
-  readonly hosts = new Hosts();
+  readonly quarantine: QuarantineStore;
+  readonly shards = new Shards();
   readonly hooks: AccountingHooks;
   #spec: RunSpec | undefined;
   #head: RunHead | undefined;
@@ -69,11 +69,11 @@ export class RunStore {
     this.judging = new JudgingStore(storage.sql);
     this.retries = new RetryStore(storage.sql);
     this.needy = new NeedyRollouts(storage.sql);
-    this.lostHolds = new LostHolds(storage.sql);
+    this.lostReservations = new LostReservations(storage.sql);
     this.ended = new EndedRows(storage.sql);
     this.announcements = new Announcements(storage.sql);
     this.training = new TrainingStore(storage.sql);
-    this.suspects = new SuspectStore(storage.sql);
+    this.quarantine = new QuarantineStore(storage.sql);
   }
 
   /** Null for an object that was never created. */
@@ -112,8 +112,8 @@ export class RunStore {
     this.#seq = null;
     this.#inFlight.forget();
     this.announcements.forget();
-    this.lostHolds.forget();
-    this.hosts.forget();
+    this.lostReservations.forget();
+    this.shards.forget();
   }
 
   /** Inside a transaction the head is written once, at its end. */
@@ -137,9 +137,9 @@ export class RunStore {
       this.#head = before;
       this.#inFlight.forget();
       this.announcements.forget();
-      this.lostHolds.forget();
+      this.lostReservations.forget();
       this.#seq = null;
-      this.hosts.forget();
+      this.shards.forget();
       throw thrown;
     } finally {
       this.#inTransaction = false;
@@ -248,7 +248,7 @@ export class RunStore {
   }
 
   /** Running rollouts to be notified to stop: `all` of them, or those that were cancelled one by one. */
-  untold(limit: number, all: boolean): RolloutEntry[] {
+  unnotified(limit: number, all: boolean): RolloutEntry[] {
     const asked = all ? "" : "and cancel is not null";
     return this.#rows.all<RolloutEntry>(
       `select * from rollouts where status = 'running' and told = 0 ${asked} order by seq limit ?`,

@@ -17,10 +17,10 @@ export function takeScores(
   samples: readonly GroupSamples[] = [],
 ): void {
   if (refusedScores(store, spec, members, now, samples) === null) return;
-  for (const unit of unitsOf(spec, members)) {
-    const refused = refusedScores(store, spec, unit, now, samples);
+  for (const scoringGroup of scoringGroupsOf(spec, members)) {
+    const refused = refusedScores(store, spec, scoringGroup, now, samples);
     if (refused === null) continue;
-    const without = unit.map((member) => withoutScores(member, refused));
+    const without = scoringGroup.map((member) => withoutScores(member, refused));
     score(store, spec, without, now);
   }
 }
@@ -34,7 +34,7 @@ function refusedScores(...scores: Required<Parameters<typeof score>>): string | 
 }
 
 /** The members of each scoring group, which are stored or refused together. */
-function unitsOf({ whole_groups }: RunSpec, members: readonly ScoredMember[]): (readonly ScoredMember[])[] {
+function scoringGroupsOf({ whole_groups }: RunSpec, members: readonly ScoredMember[]): (readonly ScoredMember[])[] {
   if (!whole_groups) return members.map((member) => [member]);
   return [...Map.groupBy(members, ({ group }) => group).values()];
 }

@@ -8,14 +8,14 @@ import { AuthenticationError, PermissionDeniedError } from "../../contract/error
 import { textOf, type Usage } from "../../contract/messages.ts";
 import type { Sampling } from "../../contract/sampling.ts";
 import type { ModelResponse } from "../../contract/trajectory.ts";
-import { callBound } from "../../core/costs/allowance.ts";
+import { callBound } from "../../core/costs/call-budget.ts";
 import { judgeCosts } from "../../core/costs/run-costs.ts";
 import type { Embeddings } from "../../core/rubrics/embeddings.ts";
+import { type ReadJudgement, readCosine, readJudgement } from "../../core/rubrics/judgement.ts";
 import type { JudgeAsk } from "../../core/rubrics/judges.ts";
-import { type ReadVerdict, readCosine, readVerdict } from "../../core/rubrics/verdict.ts";
 import { sizeOfCall, sizeOfEmbeddings } from "../clients/call-size.ts";
 import { callEmbeddings, callModel } from "../clients/inference.ts";
-import { type CachedVerdict, findVerdicts, keepVerdict } from "../db/judge-verdicts.ts";
+import { type CachedJudgement, findJudgements, keepJudgement } from "../db/cached-judgements.ts";
 import { endpointOpener, openEndpoint, reachEndpoint } from "../endpoint/call.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { sha256Hex } from "../kit/secrets.ts";
@@ -131,11 +131,11 @@ function readVectors({ vectors, usage }: Embeddings): AskOutcome {
 
 function readReply({ menu }: JudgeAsk, { message, finish_reason, usage }: ModelResponse): AskOutcome {
   const cut = finish_reason === "length" ? "; it was cut at its token limit" : "";
-  return afterReading(readVerdict(menu, textOf(message)), usage, cut);
+  return afterReading(readJudgement(menu, textOf(message)), usage, cut);
 }
 
 /** A reply without a result costs money all the same. It may be tried again. */
-function afterReading(read: ReadVerdict, usage: Usage | null, cut = ""): AskOutcome {
+function afterReading(read: ReadJudgement, usage: Usage | null, cut = ""): AskOutcome {
   if (read.ok) return { kind: "given", value: read.value, reason: read.reason, usage };
   const error = `${read.error}${cut}`;
   return { kind: "failed", error, retryable: true, retry_after_ms: null, replied: true, usage };
@@ -158,8 +158,8 @@ export class JudgeCache {
   }
 
   /** The stored results, by the keys of their questions. */
-  async find(addressed: readonly Addressed[]): Promise<ReadonlyMap<string, CachedVerdict>> {
-    const found = new Map<string, CachedVerdict>();
+  async find(addressed: readonly Addressed[]): Promise<ReadonlyMap<string, CachedJudgement>> {
+    const found = new Map<string, CachedJudgement>();
     if (this.#spec.judge_cache === false) return found;
     try {
       const keyed = await Promise.all(
@@ -167,25 +167,25 @@ export class JudgeCache {
       );
       for (const slice of chunksOf(keyed, KEYS_PER_QUERY)) {
         const keys = slice.map(({ key }) => key);
-        const rows = await this.#subrequests.inTurn(() => findVerdicts(this.#env.DB, this.#spec.scope, keys));
+        const rows = await this.#subrequests.inTurn(() => findJudgements(this.#env.DB, this.#spec.scope, keys));
         for (const { ask, key } of slice) {
-          const verdict = rows.get(key);
-          if (verdict !== undefined) found.set(ask, verdict);
+          const judgement = rows.get(key);
+          if (judgement !== undefined) found.set(ask, judgement);
         }
       }
     } catch (thrown) {
-      logError("verdicts could not be looked up", idsOf(this.#spec), thrown);
+      logError("judgements could not be looked up", idsOf(this.#spec), thrown);
     }
     return found;
   }
 
-  async keep(addressed: Addressed, verdict: CachedVerdict): Promise<void> {
+  async keep(addressed: Addressed, judgement: CachedJudgement): Promise<void> {
     if (this.#spec.judge_cache === false) return;
     try {
-      const row = { key: await this.#keyOf(addressed), verdict, created_at: Date.now() };
-      await this.#subrequests.inTurn(() => keepVerdict(this.#env.DB, this.#spec.scope, row));
+      const row = { key: await this.#keyOf(addressed), verdict: judgement, created_at: Date.now() };
+      await this.#subrequests.inTurn(() => keepJudgement(this.#env.DB, this.#spec.scope, row));
     } catch (thrown) {
-      logError("a verdict could not be kept", idsOf(this.#spec), thrown);
+      logError("a judgement could not be kept", idsOf(this.#spec), thrown);
     }
   }
 

@@ -10,30 +10,30 @@
 import { InfraError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import {
+  type CallBudget,
   callCost,
   covers,
-  holdCall,
   loseCall,
   loseOpen,
-  newPurse,
-  type Purse,
+  newCallBudget,
+  reserveCall,
   type Spending,
   settleCall,
-} from "../../core/costs/allowance.ts";
+} from "../../core/costs/call-budget.ts";
 import { judgeCosts } from "../../core/costs/run-costs.ts";
 import type { JudgeAsk, JudgeResult } from "../../core/rubrics/judges.ts";
 import { scoreJudged } from "../../core/rubrics/score.ts";
-import { unitWork } from "../../core/rubrics/work.ts";
+import { scoringGroupWork } from "../../core/rubrics/work.ts";
 import { FIRST_LOOK_MS, hangUpOnceOver } from "../kit/hang-up.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
 import { retry } from "../kit/retry.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
-import type { AskOutcome, JudgedAsk, JudgingUnit, Recorded, ToldOutcome } from "../messages/judge-outcome.ts";
+import type { AskOutcome, JudgedAsk, JudgingScoringGroup, Recorded, ToldOutcome } from "../messages/judge-outcome.ts";
 import type { RunRpc } from "../messages/rpc.ts";
 import type { Delivery, JudgementMessage } from "../messages/wire.ts";
 import { type Addressed, askBound, askJudge, JudgeCache } from "./ask-judge.ts";
-import { AskRoom, PUT_OFF_MS } from "./ask-room.ts";
+import { AskReservation, PUT_OFF_MS } from "./ask-reservation.ts";
 import { pairUp } from "./consume-scores.ts";
 import { samplesOfGroup, weightsOf } from "./group-samples.ts";
 import {
@@ -51,76 +51,78 @@ const LAST_ASK_MS = 4 * 60_000;
 /** Subrequests that are kept for the time after the last call: for sending judgements and scores. */
 const SUBREQUESTS_KEPT = 150;
 
-export async function judgeUnit(
+export async function judgeScoringGroup(
   env: Env,
-  { scope, run_id, unit }: JudgementMessage,
+  { scope, run_id, unit: scoringGroup }: JudgementMessage,
   delivery: Delivery,
   subrequests: Subrequests,
   firstLookMs = FIRST_LOOK_MS,
 ): Promise<void> {
   // A new stub for each call: judges take minutes, and a stub stays broken if its object was evicted meanwhile.
   const run = () => runObject(env, scope, run_id);
-  const taken = await subrequests.object(() => run().takeJudging(unit, delivery));
+  const taken = await subrequests.object(() => run().takeJudging(scoringGroup, delivery));
   if (taken === null) return;
-  const judging = new UnitJudging(env, run, taken, { subrequests, firstLookMs });
+  const judging = new ScoringGroupJudging(env, run, taken, { subrequests, firstLookMs });
   const { claim, endpoint_id, calls } = taken;
   try {
     const limits = delivery.pace === undefined ? QUEUE_WORK.light : QUEUE_WORK.heavy;
-    await settleUnit(env, run, taken, { judging, limits }, subrequests);
+    await settleScoringGroup(env, run, taken, { judging, limits }, subrequests);
   } catch (thrown) {
-    if (thrown instanceof HeavyUnitError) {
-      const given = { unit, claim, endpoint_id, calls, heavy: true, spent: judging.giveUp() };
+    if (thrown instanceof HeavyScoringGroupError) {
+      const given = { unit: scoringGroup, claim, endpoint_id, calls, heavy: true, spent: judging.giveUp() };
       await subrequests.object(() => run().requestJudgements([given]));
       return;
     }
-    logError("judging failed", { ...idsOf({ scope, run_id }), unit }, thrown);
-    await run().requestJudgements([{ unit, claim, endpoint_id, calls, failed: true, spent: judging.giveUp() }]);
+    logError("judging failed", { ...idsOf({ scope, run_id }), unit: scoringGroup }, thrown);
+    await run().requestJudgements([
+      { unit: scoringGroup, claim, endpoint_id, calls, failed: true, spent: judging.giveUp() },
+    ]);
   }
 }
 
 /** Its scores take more work than the queue allows: the scoring group moves to another queue. */
-class HeavyUnitError extends Error {
-  override readonly name = "HeavyUnitError";
+class HeavyScoringGroupError extends Error {
+  override readonly name = "HeavyScoringGroupError";
 }
 
-async function settleUnit(
+async function settleScoringGroup(
   env: Env,
   run: () => RunRpc,
-  taken: JudgingUnit,
-  { judging, limits }: { readonly judging: UnitJudging; readonly limits: QueueWork },
+  taken: JudgingScoringGroup,
+  { judging, limits }: { readonly judging: ScoringGroupJudging; readonly limits: QueueWork },
   subrequests: Subrequests,
 ): Promise<void> {
-  const { spec, unit, claim, settled } = taken;
+  const { spec, unit: scoringGroup, claim, settled } = taken;
   const scoring = await openScoring(env, spec, subrequests);
   // The pinned code is not deployed any more; reconciliation ends these as unscored.
   if (scoring === null) return;
-  const trajectories = await trajectoriesOf(env, spec, unit, subrequests);
-  const room = new AskRoom(spec.scope.orgId);
+  const trajectories = await trajectoriesOf(env, spec, scoringGroup, subrequests);
+  const reservation = new AskReservation(spec.scope.orgId);
   const ask = async (pending: readonly JudgeAsk[], characters: number) => {
-    const held = room.hold(characters);
+    const held = reservation.hold(characters);
     if (held === "later") return null;
     if (held === "full") return judging.putOff(pending);
-    return await judging.ask(pending).finally(() => room.leave());
+    return await judging.ask(pending).finally(() => reservation.leave());
   };
   const settings = { known: new Map(settled), ...judgeSettingsOf(spec), ask };
   const judged = await scoreJudged(settings, trajectories.length, async (judges) => {
-    const work = unitWork(limits.unitSteps);
-    await room.enter();
-    const records = await (await scoreInTurn(env, spec, unit, scoring, trajectories, { judges, work })).result;
-    if (work.exceeded && limits === QUEUE_WORK.light) throw new HeavyUnitError("it takes more work");
-    if (records === null) throw new InfraError(`unit ${unit.unit} was given up: it waits for nothing`);
+    const work = scoringGroupWork(limits.scoringGroupSteps);
+    await reservation.enter();
+    const records = await (await scoreInTurn(env, spec, scoringGroup, scoring, trajectories, { judges, work })).result;
+    if (work.exceeded && limits === QUEUE_WORK.light) throw new HeavyScoringGroupError("it takes more work");
+    if (records === null) throw new InfraError(`scoring group ${scoringGroup.unit} was given up: it waits for nothing`);
     return records;
-  }).finally(() => room.leave());
+  }).finally(() => reservation.leave());
   if (judged.kind === "scored") {
-    const members = pairUp(unit, judged.records);
+    const members = pairUp(scoringGroup, judged.records);
     const weights = await weightsOf(env, spec, trajectories, subrequests);
-    const group = { members, trajectories, newest_version: unit.newest_version, weights };
+    const group = { members, trajectories, newest_version: scoringGroup.newest_version, weights };
     const parts = [env, spec, scoring.environment, group, subrequests] as const;
     const samples = await samplesOfGroup(...parts);
-    const of = { unit: unit.unit, claim, spent: judging.spent };
+    const of = { unit: scoringGroup.unit, claim, spent: judging.spent };
     await subrequests.object(() => run().scored(members, samples ? [samples] : [], of));
   } else if (judging.goesOn) {
-    const request = judgementRequestOf(spec, unit.unit, judged.pending, (key) => judging.notBefore(key));
+    const request = judgementRequestOf(spec, scoringGroup.unit, judged.pending, (key) => judging.notBefore(key));
     const given = { ...request, claim, spent: judging.spent, ...(judging.isSilent && { silent: true }) };
     await subrequests.object(() => run().requestJudgements([given]));
   }
@@ -133,10 +135,10 @@ interface Means {
 }
 
 /** The judge calls of one scoring group, while this consumer has the claim. */
-class UnitJudging {
+class ScoringGroupJudging {
   readonly #env: Env;
   readonly #run: () => RunRpc;
-  readonly #taken: JudgingUnit;
+  readonly #taken: JudgingScoringGroup;
   readonly #subrequests: Subrequests;
   readonly #firstLookMs: number;
   readonly #cache: JudgeCache;
@@ -144,19 +146,19 @@ class UnitJudging {
   readonly #notBefore: Map<string, number>;
   readonly #until: number;
   /** What the claim may spend; null in a run without a cap. */
-  #purse: Purse | null;
+  #callBudget: CallBudget | null;
   #goesOn = true;
   #silent = false;
   #asked = 0;
 
-  constructor(env: Env, run: () => RunRpc, taken: JudgingUnit, { subrequests, firstLookMs }: Means) {
+  constructor(env: Env, run: () => RunRpc, taken: JudgingScoringGroup, { subrequests, firstLookMs }: Means) {
     this.#env = env;
     this.#run = run;
     this.#taken = taken;
     this.#subrequests = subrequests;
     this.#firstLookMs = firstLookMs;
     this.#until = Date.now() + (taken.patience_ms ?? LAST_ASK_MS);
-    this.#purse = taken.allowance_micros === undefined ? null : newPurse(taken.allowance_micros);
+    this.#callBudget = taken.allowance_micros === undefined ? null : newCallBudget(taken.allowance_micros);
     this.#cache = new JudgeCache(env, taken.spec, subrequests);
     this.#recorded = new Map(taken.failed.map(({ key, calls, replies }) => [key, { calls, replies }]));
     this.#notBefore = new Map(taken.failed.map(({ key, next_at }) => [key, next_at]));
@@ -174,7 +176,7 @@ class UnitJudging {
 
   /** What the claim spent: calls without a result count as lost. */
   get spent(): Spending {
-    const { spent, lost } = loseOpen(this.#purse ?? newPurse(0));
+    const { spent, lost } = loseOpen(this.#callBudget ?? newCallBudget(0));
     return { micros: spent, lost };
   }
 
@@ -202,15 +204,15 @@ class UnitJudging {
     const due = pending.flatMap((ask) => this.#addressed(ask));
     const cached = await this.#cache.find(due);
     const found = due.flatMap(({ ask }) => {
-      const verdict = cached.get(ask.key);
-      return verdict === undefined ? [] : [judgedAsk(ask, foundVerdict(verdict))];
+      const judgement = cached.get(ask.key);
+      return judgement === undefined ? [] : [judgedAsk(ask, foundJudgement(judgement))];
     });
     if (found.length > 0) await this.#tell(found, given);
     const open = due.filter(({ ask }) => !cached.has(ask.key)).values();
     const lane = async (hangUp: AbortSignal) => {
       for (const addressed of open) {
         if (!this.#mayAsk()) return;
-        const bound = this.#hold(addressed.ask);
+        const bound = this.#reserve(addressed.ask);
         // A later claim asks it, with a sufficient reservation.
         if (bound === null) continue;
         this.#asked += 1;
@@ -228,13 +230,13 @@ class UnitJudging {
    * taken it over, calls in flight still count. A run that does not answer counts as false.
    */
   async #isOver(): Promise<boolean> {
-    const { unit, claim, spec } = this.#taken;
+    const { unit: scoringGroup, claim, spec } = this.#taken;
     try {
-      const reply = await this.#subrequests.object(() => this.#run().judged(unit.unit, claim, []));
+      const reply = await this.#subrequests.object(() => this.#run().judged(scoringGroup.unit, claim, []));
       this.#goesOn &&= reply?.go_on ?? false;
       return reply === null || reply.over;
     } catch (thrown) {
-      logError("run does not answer", { ...idsOf(spec), unit: unit.unit }, thrown);
+      logError("run does not answer", { ...idsOf(spec), unit: scoringGroup.unit }, thrown);
       return false;
     }
   }
@@ -246,10 +248,10 @@ class UnitJudging {
     bound: number,
   ): Promise<void> {
     const { ask, target } = addressed;
-    const { spec, unit } = this.#taken;
+    const { spec, unit: scoringGroup } = this.#taken;
     // The key is the same after a lost call, and another one after an answered call that is repeated.
     const recorded = this.#recorded.get(ask.key) ?? { calls: 0, replies: 0 };
-    const key = `${spec.run_id}:judge:${unit.unit}:${ask.key}:${recorded.replies}`;
+    const key = `${spec.run_id}:judge:${scoringGroup.unit}:${ask.key}:${recorded.replies}`;
     let left = false;
     const call = async (signal: AbortSignal) => {
       left = true;
@@ -258,7 +260,7 @@ class UnitJudging {
       return came;
     };
     const outcome = await this.#subrequests.inTurn(() => this.#inTime(call, hangUp));
-    if (!left) this.#purse &&= settleCall(this.#purse, bound, 0);
+    if (!left) this.#callBudget &&= settleCall(this.#callBudget, bound, 0);
     if (outcome === null) return;
     await this.#tell([judgedAsk(ask, { ...outcome, recorded })], given);
     if (outcome.kind !== "given") return;
@@ -267,11 +269,11 @@ class UnitJudging {
   }
 
   /** Reserves the maximum cost of the next call; null if the claim's reservation is too small. */
-  #hold(ask: JudgeAsk): number | null {
-    if (this.#purse === null) return 0;
+  #reserve(ask: JudgeAsk): number | null {
+    if (this.#callBudget === null) return 0;
     const bound = askBound(this.#taken.spec, ask);
-    if (!covers(this.#purse, bound)) return null;
-    this.#purse = holdCall(this.#purse, bound);
+    if (!covers(this.#callBudget, bound)) return null;
+    this.#callBudget = reserveCall(this.#callBudget, bound);
     return bound;
   }
 
@@ -280,7 +282,7 @@ class UnitJudging {
     const answered = outcome.kind === "given" || outcome.replied === true;
     const unknown = outcome.usage === null && (answered || outcome.lost === true);
     const cost = outcome.usage === null ? 0 : callCost(judgeCosts(this.#taken.spec, ask.judge), outcome.usage);
-    this.#purse &&= unknown ? loseCall(this.#purse, bound) : settleCall(this.#purse, bound, cost);
+    this.#callBudget &&= unknown ? loseCall(this.#callBudget, bound) : settleCall(this.#callBudget, bound, cost);
   }
 
   /** Null if it was aborted before a reply: then there is nothing to report. */
@@ -305,9 +307,9 @@ class UnitJudging {
   }
 
   async #tell(asks: readonly JudgedAsk[], given: Map<string, JudgeResult>): Promise<void> {
-    const { unit, claim } = this.#taken;
-    const reply = await retry(() => this.#subrequests.object(() => this.#run().judged(unit.unit, claim, asks)));
-    for (const [key, verdict] of reply?.settled ?? []) given.set(key, verdict);
+    const { unit: scoringGroup, claim } = this.#taken;
+    const reply = await retry(() => this.#subrequests.object(() => this.#run().judged(scoringGroup.unit, claim, asks)));
+    for (const [key, judgement] of reply?.settled ?? []) given.set(key, judgement);
     this.#goesOn &&= reply?.go_on ?? false;
     const [first] = asks;
     if (reply?.next_at != null && first !== undefined) {
@@ -334,6 +336,6 @@ function judgedAsk(ask: JudgeAsk, outcome: ToldOutcome): JudgedAsk {
   return { key, judge, pass, rollout_id, left_out, seed, outcome };
 }
 
-function foundVerdict({ value, reason }: Pick<AskOutcome & { kind: "given" }, "value" | "reason">): AskOutcome {
+function foundJudgement({ value, reason }: Pick<AskOutcome & { kind: "given" }, "value" | "reason">): AskOutcome {
   return { kind: "given", value, reason, usage: null, cached: true };
 }

@@ -11,19 +11,19 @@ import type { Trajectory } from "../../contract/trajectory.ts";
 import { addressesNeeded } from "../../core/environments/capabilities.ts";
 import type { AskCollector } from "../../core/rubrics/judges.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
-import { unitWork, type Work } from "../../core/rubrics/work.ts";
+import { scoringGroupWork, type Work } from "../../core/rubrics/work.ts";
 import { runObject } from "../kit/names.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import type { JudgementRequest } from "../messages/judge-outcome.ts";
 import type { GroupSamples } from "../messages/training-wire.ts";
-import type { Member, RunSpec, ScoredMember, ScoresMessage, Unit } from "../messages/wire.ts";
+import type { Member, RunSpec, ScoredMember, ScoresMessage, ScoringGroup } from "../messages/wire.ts";
 import { sendAll } from "../run/queues.ts";
 import { samplesOfGroup, weightsOf } from "./group-samples.ts";
 import {
   askCollectorOf,
-  hasHeavyUnits,
+  hasHeavyScoringGroups,
   judgementRequestOf,
-  noteHeavyUnit,
+  noteHeavyScoringGroup,
   openScoring,
   QUEUE_WORK,
   type QueueWork,
@@ -33,13 +33,13 @@ import {
 } from "./scoring-pass.ts";
 
 /** Returns the steps of counted work that it took. */
-export async function scoreUnits(env: Env, message: ScoresMessage, subrequests: Subrequests): Promise<number> {
-  if (!message.heavy && hasHeavyUnits(message.run_id, QUEUE_WORK.light.unitSteps)) {
+export async function scoreScoringGroups(env: Env, message: ScoresMessage, subrequests: Subrequests): Promise<number> {
+  if (!message.heavy && hasHeavyScoringGroups(message.run_id, QUEUE_WORK.light.scoringGroupSteps)) {
     await sendAll(env.ROLLOUT_SCORES_HEAVY, [{ ...message, heavy: true }], subrequests);
     return 0;
   }
   const run = runObject(env, message.scope, message.run_id);
-  const waiting = await subrequests.object(() => run.unitsToScore(message.units));
+  const waiting = await subrequests.object(() => run.scoringGroupsToScore(message.units));
   if (waiting === null || waiting.units.length === 0) return 0;
   const { spec } = waiting;
   const scoring = await openScoring(env, spec, subrequests);
@@ -48,17 +48,17 @@ export async function scoreUnits(env: Env, message: ScoresMessage, subrequests: 
   const failures: unknown[] = [];
   const limits = message.heavy ? QUEUE_WORK.heavy : QUEUE_WORK.light;
   let [left, steps] = [message.units, 0];
-  for (let { units } = waiting; units.length > 0; ) {
+  for (let { units: scoringGroups } = waiting; scoringGroups.length > 0; ) {
     const pass = { env, spec, scoring, subrequests, failures, limits };
-    const slice = await scoreSlice(pass, units.slice(0, atOnce(scoring)));
+    const slice = await scoreSlice(pass, scoringGroups.slice(0, atOnce(scoring)));
     await handOver(env, message, slice, subrequests);
     left = left.filter((number) => !slice.tried.has(number));
     steps += slice.steps;
     if (left.length === 0) break;
-    units = (await subrequests.object(() => run.unitsToScore(left, true)))?.units ?? [];
+    scoringGroups = (await subrequests.object(() => run.scoringGroupsToScore(left, true)))?.units ?? [];
     if (steps < limits.sliceSteps) continue;
     // Messages of other organisations in the queue come first.
-    if (units.length > 0) await sendAll(scoresQueue(env, message), [{ ...message, units: left }], subrequests);
+    if (scoringGroups.length > 0) await sendAll(scoresQueue(env, message), [{ ...message, units: left }], subrequests);
     break;
   }
   // The others are scored; when the message is delivered again, the run names only the unscored ones.
@@ -93,14 +93,14 @@ function atOnce({ environment: { needs } }: Scoring): number | undefined {
 }
 
 /** The result of a scoring group: its members' scores, and in a training run its samples. */
-interface ScoredUnit {
+interface ScoredScoringGroup {
   readonly members: readonly ScoredMember[];
   readonly samples: GroupSamples | null;
 }
 
 /** `steps`: counted work. Groups not in `tried` are left for another slice, `heavy` ones for the other queue. */
 interface ScoredSlice {
-  readonly scored: readonly ScoredUnit[];
+  readonly scored: readonly ScoredScoringGroup[];
   readonly heavy: readonly number[];
   readonly tried: ReadonlySet<number>;
   readonly steps: number;
@@ -108,7 +108,7 @@ interface ScoredSlice {
 
 /** A group's records; if they need judges first, the request for those. The questions themselves are dropped. */
 interface Pass {
-  readonly unit: Unit;
+  readonly unit: ScoringGroup;
   readonly trajectories: readonly Trajectory[];
   readonly records: readonly ScoreRecord[];
   readonly request: JudgementRequest | null;
@@ -126,24 +126,25 @@ interface Message {
 }
 
 /** Scoring groups that could not be read are left for the next delivery; the errors are in `failures`. */
-async function scoreSlice(message: Message, units: readonly Unit[]): Promise<ScoredSlice> {
+async function scoreSlice(message: Message, scoringGroups: readonly ScoringGroup[]): Promise<ScoredSlice> {
   const { env, spec, scoring, subrequests, failures, limits } = message;
   const tried = new Set<number>();
   const works: Work[] = [];
   const begun: Promise<Pass | null>[] = [];
   const steps = () => works.reduce((sum, work) => sum + work.steps, 0);
-  for (const unit of units) {
+  for (const scoringGroup of scoringGroups) {
     if (steps() >= limits.sliceSteps) break;
-    tried.add(unit.unit);
-    const work = unitWork(limits.unitSteps);
+    tried.add(scoringGroup.unit);
+    const work = scoringGroupWork(limits.scoringGroupSteps);
     works.push(work);
     try {
-      const trajectories = await trajectoriesOf(env, spec, unit, subrequests);
+      const trajectories = await trajectoriesOf(env, spec, scoringGroup, subrequests);
       const asks = askCollectorOf(spec, trajectories.length);
-      const turn = await scoreInTurn(env, spec, unit, scoring, trajectories, { judges: asks, work });
+      const turn = await scoreInTurn(env, spec, scoringGroup, scoring, trajectories, { judges: asks, work });
       begun.push(
         turn.result.then(
-          (records) => records && { unit, trajectories, records, request: requestOf(unit, asks), work },
+          (records) =>
+            records && { unit: scoringGroup, trajectories, records, request: requestOf(scoringGroup, asks), work },
           (thrown: unknown) => noted(failures, thrown),
         ),
       );
@@ -154,11 +155,11 @@ async function scoreSlice(message: Message, units: readonly Unit[]): Promise<Sco
   }
   const passes = (await Promise.all(begun)).filter((pass) => pass !== null);
   const [heavy, whole] = [passes.filter(isTooHeavy), passes.filter((pass) => !isTooHeavy(pass))];
-  for (const { work } of heavy) noteHeavyUnit(spec.run_id, work.steps);
+  for (const { work } of heavy) noteHeavyScoringGroup(spec.run_id, work.steps);
   const scored = await settlePasses(message, whole);
-  return { scored, heavy: heavy.map(({ unit }) => unit.unit), tried, steps: steps() };
+  return { scored, heavy: heavy.map(({ unit: scoringGroup }) => scoringGroup.unit), tried, steps: steps() };
 
-  function requestOf({ unit: number }: Unit, { pending }: AskCollector): JudgementRequest | null {
+  function requestOf({ unit: number }: ScoringGroup, { pending }: AskCollector): JudgementRequest | null {
     return pending.length > 0 ? judgementRequestOf(spec, number, pending) : null;
   }
 
@@ -173,25 +174,25 @@ function noted(failures: unknown[], thrown: unknown): null {
   return null;
 }
 
-async function settlePasses(message: Message, passes: readonly Pass[]): Promise<ScoredUnit[]> {
+async function settlePasses(message: Message, passes: readonly Pass[]): Promise<ScoredScoringGroup[]> {
   const { env, spec, scoring, subrequests, failures } = message;
   const requests = passes.flatMap(({ request, work }) => {
     if (request === null) return [];
-    return work.steps > QUEUE_WORK.light.unitSteps ? { ...request, heavy: true } : request;
+    return work.steps > QUEUE_WORK.light.scoringGroupSteps ? { ...request, heavy: true } : request;
   });
   // These have no scores before their judges have answered.
   if (requests.length > 0) {
     const run = runObject(env, spec.scope, spec.run_id);
     await subrequests.object(() => run.requestJudgements(requests));
   }
-  const scored: ScoredUnit[] = [];
+  const scored: ScoredScoringGroup[] = [];
   const settled = passes.filter(({ request }) => request === null);
   const rollouts = settled.flatMap(({ trajectories }) => trajectories);
   const weights = settled.length > 0 ? await weightsOf(env, spec, rollouts, subrequests) : undefined;
-  await subrequests.six(settled, async ({ unit, trajectories, records }) => {
-    const members = pairUp(unit, records);
+  await subrequests.six(settled, async ({ unit: scoringGroup, trajectories, records }) => {
+    const members = pairUp(scoringGroup, records);
     try {
-      const group = { members, trajectories, newest_version: unit.newest_version, weights };
+      const group = { members, trajectories, newest_version: scoringGroup.newest_version, weights };
       const parts = [env, spec, scoring.environment, group, subrequests] as const;
       scored.push({ members, samples: await samplesOfGroup(...parts) });
     } catch (thrown) {
@@ -202,7 +203,7 @@ async function settlePasses(message: Message, passes: readonly Pass[]): Promise<
 }
 
 /** Adds its rollout's slot to each record. */
-export function pairUp({ members }: Unit, records: readonly ScoreRecord[]): ScoredMember[] {
+export function pairUp({ members }: ScoringGroup, records: readonly ScoreRecord[]): ScoredMember[] {
   return records.flatMap((record, index) => {
     const member = members[index];
     return member === undefined ? [] : [{ ...placeOf(member), record }];

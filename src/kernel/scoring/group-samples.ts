@@ -13,7 +13,7 @@ import { creditGroup, type Lengths } from "../../core/training/advantage.ts";
 import type { ServedWeights } from "../../core/training/numbering.ts";
 import { encodeRows, formatOf, rowsOf, type SampleRow, sampleFault } from "../../core/training/sample-row.ts";
 import { samplesOf } from "../../core/training/samples.ts";
-import { PROCESS_TURNS, stepsOfTokens } from "../kit/fair-turns.ts";
+import { PROCESS_SCHEDULER, stepsOfTokens } from "../kit/fair-scheduler.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { sampleKey, trainerObject } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
@@ -121,7 +121,7 @@ export async function samplesOfGroup(
     if (member.record.reward === null || trajectory === undefined) continue;
     const one = readMember(spec, environment, { member, trajectory }, { newest_version, weights });
     read.push(one);
-    await PROCESS_TURNS.spend(spec.scope.orgId, stepsOfTokens(one.lengths.total), true);
+    await PROCESS_SCHEDULER.spend(spec.scope.orgId, stepsOfTokens(one.lengths.total), true);
   }
   const trained = trains(training, read) ? read : [];
   const rows = trained.flatMap((member) => member.rows);

@@ -21,7 +21,7 @@ import {
   storedRows,
 } from "../dataset/datasets.ts";
 import { LruCache } from "../kit/caches.ts";
-import { PROCESS_TURNS, stepsOfJson } from "../kit/fair-turns.ts";
+import { PROCESS_SCHEDULER, stepsOfJson } from "../kit/fair-scheduler.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import type { RunSpec } from "../messages/wire.ts";
@@ -172,7 +172,7 @@ function rowsRead(
       for (const place of places) {
         const example = orError(() => exampleOfGroup(of, environment, place, stored));
         examples.push(example);
-        await PROCESS_TURNS.spend(org, stepsOfJson(example instanceof Error ? "" : JSON.stringify(example.row)));
+        await PROCESS_SCHEDULER.spend(org, stepsOfJson(example instanceof Error ? "" : JSON.stringify(example.row)));
       }
       return examples;
     },

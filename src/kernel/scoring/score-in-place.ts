@@ -6,14 +6,14 @@ import type { Trajectory } from "../../contract/trajectory.ts";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import { addressesNeeded } from "../../core/environments/capabilities.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
-import { unitWork } from "../../core/rubrics/work.ts";
-import { besideSuspects, lastEnd } from "../environment/suspects.ts";
+import { scoringGroupWork } from "../../core/rubrics/work.ts";
+import { lastEnd, outsideQuarantine } from "../environment/quarantine.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import type { RolloutSpec, RunSpec } from "../messages/wire.ts";
-import { hasHeavyUnits, noteHeavyUnit, openScoring, scoreInTime } from "./scoring-pass.ts";
+import { hasHeavyScoringGroups, noteHeavyScoringGroup, openScoring, scoreInTime } from "./scoring-pass.ts";
 import { beginInTurn } from "./scoring-turns.ts";
 
-/** Work limit of the ready-made scorers, as they count it: about 50 ms, which is one pass (kit/fair-turns.ts). */
+/** Work limit of the ready-made scorers, as they count it: about 50 ms, which is one pass (kit/fair-scheduler.ts). */
 const STEPS = 1_000_000;
 
 /** True if it is scored alone, calls nothing, and trains nothing. */
@@ -29,7 +29,7 @@ export function isScoredInPlace(
 /**
  * The scores of a rollout that ended well, from its stored trajectory. Null: the consumer must score it, because it (or
  * another rollout of the run) needs too much work, or because a process died and scoring may be the reason
- * (suspects.ts).
+ * (quarantine.ts).
  */
 export async function scoreInPlace(
   env: Env,
@@ -37,18 +37,18 @@ export async function scoreInPlace(
   stored: string,
   subrequests: Subrequests,
 ): Promise<ScoreRecord | null> {
-  const isTooHeavy = () => hasHeavyUnits(spec.run_id, STEPS);
+  const isTooHeavy = () => hasHeavyScoringGroups(spec.run_id, STEPS);
   if (isTooHeavy() || (await lastEnd(env)).deaths > 0) return null;
   const scoring = await openScoring(env, spec, subrequests);
   if (scoring === null) return null;
-  const work = unitWork(STEPS);
+  const work = scoringGroupWork(STEPS);
   const trajectory = JSON.parse(stored) as Trajectory;
   const { result } = await beginInTurn(spec.scope.orgId, work, async (pause, waited) => {
     // Another rollout may have exceeded the limit while this one waited.
     if (isTooHeavy()) return [];
-    return await besideSuspects(() => scoreInTime(scoring, [trajectory], { work, pause, waited }));
+    return await outsideQuarantine(() => scoreInTime(scoring, [trajectory], { work, pause, waited }));
   });
   const [record] = await result;
-  if (work.exceeded) noteHeavyUnit(spec.run_id, work.steps);
+  if (work.exceeded) noteHeavyScoringGroup(spec.run_id, work.steps);
   return record === undefined || work.exceeded ? null : record;
 }

@@ -16,20 +16,20 @@ import {
   type ScoreRecord,
   type ScoringLimit,
   type ScoringOffer,
-  scoreUnit,
+  scoreScoringGroup,
 } from "../../core/rubrics/score.ts";
 import { WORK_LIMITS, type Work } from "../../core/rubrics/work.ts";
 import { openMeans, scoringCapabilities } from "../environment/capabilities.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
+import { GIVEN_UP, outsideQuarantine, Quarantine } from "../environment/quarantine.ts";
 import { settlesAtOnce } from "../environment/stage-clock.ts";
-import { besideSuspects, GIVEN_UP, Suspect } from "../environment/suspects.ts";
 import { LruCache } from "../kit/caches.ts";
 import { idsOf } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import type { JudgementRequest } from "../messages/judge-outcome.ts";
-import type { RunSpec, Unit } from "../messages/wire.ts";
+import type { RunSpec, ScoringGroup } from "../messages/wire.ts";
 import { readTrajectory } from "../trajectory/store.ts";
 import { askBound } from "./ask-judge.ts";
 import { type Begun, beginInTurn, type Pause } from "./scoring-turns.ts";
@@ -40,19 +40,19 @@ import { type Begun, beginInTurn, type Pause } from "./scoring-turns.ts";
  * where it delays only similar groups, since a group is not divided between invocations.
  */
 export const QUEUE_WORK = {
-  light: { unitSteps: 4_000_000, sliceSteps: 5_000_000 },
-  heavy: { unitSteps: WORK_LIMITS.unitSteps, sliceSteps: 20_000_000 },
+  light: { scoringGroupSteps: 4_000_000, sliceSteps: 5_000_000 },
+  heavy: { scoringGroupSteps: WORK_LIMITS.scoringGroupSteps, sliceSteps: 20_000_000 },
 } as const;
 /** By run, the most steps after which a scoring pass was stopped: other groups of the run need about as many. */
 const needed = new LruCache<number>(10_000);
 
 /** `steps`: what scoring took beyond its limit. */
-export function noteHeavyUnit(run_id: string, steps: number): void {
+export function noteHeavyScoringGroup(run_id: string, steps: number): void {
   needed.set(run_id, Math.max(steps, needed.get(run_id) ?? 0));
 }
 
 /** True if a scoring pass of this run was stopped after more than `steps` steps, in this process. */
-export function hasHeavyUnits(run_id: string, steps: number): boolean {
+export function hasHeavyScoringGroups(run_id: string, steps: number): boolean {
   return (needed.get(run_id) ?? 0) > steps;
 }
 
@@ -80,8 +80,13 @@ export async function openScoring(
 }
 
 /** The members' trajectories, in their order. Throws if one is missing: it may have been compacted meanwhile. */
-export function trajectoriesOf(env: Env, spec: RunSpec, unit: Unit, subrequests: Subrequests): Promise<Trajectory[]> {
-  return subrequests.six(unit.members, async (member) => {
+export function trajectoriesOf(
+  env: Env,
+  spec: RunSpec,
+  scoringGroup: ScoringGroup,
+  subrequests: Subrequests,
+): Promise<Trajectory[]> {
+  return subrequests.six(scoringGroup.members, async (member) => {
     const trajectory = await readTrajectory(env, spec, member, subrequests);
     if (trajectory === null) throw new Error(`trajectory of ${member.rollout_id} is missing`);
     return trajectory;
@@ -101,19 +106,24 @@ export async function scoreInTime(
 ): Promise<ScoreRecord[]> {
   const limit: ScoringLimit = (what, doing) => within(limitMs, what, doing, waited);
   const offer = { capabilities, limit, ...(judges && { judges }), ...(work && { work }), pause };
-  return redact(await scoreUnit(environment, trajectories, offer), secrets);
+  return redact(await scoreScoringGroup(environment, trajectories, offer), secrets);
 }
 
 /** A pass over one scoring group; alone in the process if it is quarantined. Null: its run has given it up. */
 export async function scoreAlone<T>(
   env: Env,
   { scope, run_id }: RunSpec,
-  { unit, suspect }: Unit,
+  { unit: scoringGroup, quarantine }: ScoringGroup,
   scoring: Scoring,
   pass: (scoring: Scoring) => Promise<T>,
 ): Promise<T | null> {
-  if (suspect !== true) return await besideSuspects(() => pass(scoring));
-  const watched = new Suspect(env, () => runObject(env, scope, run_id), `unit/${unit}`, idsOf({ scope, run_id }));
+  if (quarantine !== true) return await outsideQuarantine(() => pass(scoring));
+  const watched = new Quarantine(
+    env,
+    () => runObject(env, scope, run_id),
+    `unit/${scoringGroup}`,
+    idsOf({ scope, run_id }),
+  );
   const capabilities = watched.watchedCapabilities(scoring.capabilities);
   const passed = await watched.run(() => pass({ ...scoring, capabilities }));
   if (passed === GIVEN_UP) return null;
@@ -128,13 +138,13 @@ export async function scoreAlone<T>(
 export function scoreInTurn(
   env: Env,
   spec: RunSpec,
-  unit: Unit,
+  scoringGroup: ScoringGroup,
   scoring: Scoring,
   trajectories: readonly Trajectory[],
   { judges, work }: Pick<ScoringOffer, "judges"> & { readonly work: Work },
 ): Promise<Begun<ScoreRecord[] | null>> {
   const pass = (pause: Pause, waited: () => number) =>
-    scoreAlone(env, spec, unit, scoring, (watched) =>
+    scoreAlone(env, spec, scoringGroup, scoring, (watched) =>
       scoreInTime(watched, trajectories, { ...(judges && { judges }), work, pause, waited }),
     );
   // A consumer serves all organisations, so it goes before rollouts that objects of one organisation score in place.
@@ -172,7 +182,7 @@ export function judgeSettingsOf({ judges = {} }: RunSpec) {
 /** The request names the endpoint of the ask that may be made first: a scoring group has a lease of one at a time. */
 export function judgementRequestOf(
   spec: RunSpec,
-  unit: number,
+  scoringGroup: number,
   pending: readonly JudgeAsk[],
   notBefore: (key: string) => number = () => 0,
 ): JudgementRequest {
@@ -184,7 +194,7 @@ export function judgementRequestOf(
   const not_before = notBefore(first?.key ?? "");
   const calls = 1 + alike.length;
   const bound = first === undefined ? {} : boundOf(spec, [first, ...alike]);
-  return { unit, endpoint_id, calls, ...(not_before > 0 && { not_before }), ...bound };
+  return { unit: scoringGroup, endpoint_id, calls, ...(not_before > 0 && { not_before }), ...bound };
 }
 
 /** Each ask may be made this often during one claim of its scoring group. */

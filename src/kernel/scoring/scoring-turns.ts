@@ -1,5 +1,5 @@
 /**
- * Decides when a scoring group's scores are computed, by the process's scheduling turns (kit/fair-turns.ts).
+ * Decides when a scoring group's scores are computed, by the process's scheduling turns (kit/fair-scheduler.ts).
  *
  * Invariants. One scoring group computes at a time. After `PASS_STEPS` of counted work (core/rubrics/work.ts) it gives
  * its turn back: between two scores, and where a score calls `pauseWork`. A score without such a pause may take longer,
@@ -8,7 +8,7 @@
  */
 import type { Work } from "../../core/rubrics/work.ts";
 import { settlesAtOnce } from "../environment/stage-clock.ts";
-import { type FairTurns, type GiveBack, PASS_STEPS, PROCESS_TURNS } from "../kit/fair-turns.ts";
+import { type FairScheduler, type GiveBack, PASS_STEPS, PROCESS_SCHEDULER } from "../kit/fair-scheduler.ts";
 
 /** Called by a pass after each function that it has started. `doing`: the function's result. */
 export type Pause = (doing: Promise<unknown>) => Promise<void>;
@@ -21,28 +21,31 @@ export interface Begun<T> {
 
 /**
  * Resolves when the scoring group has its first scheduling turn and has started. `work` counts its steps. `pass` can
- * read how many milliseconds it has waited for further turns. `first`: see `FairTurns.take`.
+ * read how many milliseconds it has waited for further turns. `first`: see `FairScheduler.take`.
  */
 export async function beginInTurn<T>(
   org: string,
   work: Work,
   pass: (pause: Pause, waited: () => number) => Promise<T>,
-  { turns = PROCESS_TURNS, first = false }: { readonly turns?: FairTurns; readonly first?: boolean } = {},
+  {
+    scheduler = PROCESS_SCHEDULER,
+    first = false,
+  }: { readonly scheduler?: FairScheduler; readonly first?: boolean } = {},
 ): Promise<Begun<T>> {
-  const unit = new UnitTurn(org, work, turns, first);
-  await unit.take();
+  const scoringGroup = new ScoringGroupTurn(org, work, scheduler, first);
+  await scoringGroup.take();
   const result = pass(
-    (doing) => unit.pause(doing),
-    () => unit.waited,
+    (doing) => scoringGroup.pause(doing),
+    () => scoringGroup.waited,
   );
-  return { idle: unit.idle(result), result };
+  return { idle: scoringGroup.idle(result), result };
 }
 
 /** One scoring group, and whether it has the scheduling turn. */
-class UnitTurn {
+class ScoringGroupTurn {
   readonly #org: string;
   readonly #work: Work;
-  readonly #turns: FairTurns;
+  readonly #scheduler: FairScheduler;
   readonly #first: boolean;
   #giveBack: GiveBack | null = null;
   /** The number of steps when its turn began. */
@@ -50,21 +53,21 @@ class UnitTurn {
   #waitedMs = 0;
   #waitsSince: number | null = null;
 
-  constructor(org: string, work: Work, turns: FairTurns, first: boolean) {
+  constructor(org: string, work: Work, scheduler: FairScheduler, first: boolean) {
     this.#org = org;
     this.#work = work;
-    this.#turns = turns;
+    this.#scheduler = scheduler;
     this.#first = first;
     work.breathe = () => this.#breathe();
   }
 
   /** In milliseconds. */
   get waited(): number {
-    return this.#waitedMs + (this.#waitsSince === null ? 0 : this.#turns.waits.now() - this.#waitsSince);
+    return this.#waitedMs + (this.#waitsSince === null ? 0 : this.#scheduler.waits.now() - this.#waitsSince);
   }
 
   async take(): Promise<void> {
-    this.#giveBack = await this.#turns.take(this.#org, this.#first);
+    this.#giveBack = await this.#scheduler.take(this.#org, this.#first);
     this.#from = this.#work.steps;
   }
 
@@ -72,7 +75,7 @@ class UnitTurn {
     while (!(await this.#settlesSoon(doing))) {
       // It waits for something outside, unless it waits for its own next turn.
       if (this.#waitsSince === null) return this.#leave();
-      await this.#turns.waits.wait(1);
+      await this.#scheduler.waits.wait(1);
     }
     await this.#breathe();
   }
@@ -80,7 +83,7 @@ class UnitTurn {
   async #breathe(): Promise<void> {
     if (this.#work.steps - this.#from < PASS_STEPS || this.#waitsSince !== null) return;
     this.#leave();
-    this.#waitsSince = this.#turns.waits.now();
+    this.#waitsSince = this.#scheduler.waits.now();
     await this.take();
     this.#waitedMs = this.waited;
     this.#waitsSince = null;
@@ -96,7 +99,7 @@ class UnitTurn {
   async #settlesSoon(promise: Promise<unknown>): Promise<boolean> {
     if (await settlesAtOnce(promise)) return true;
     const still = Symbol("still open");
-    const timer = this.#turns.waits.wait(0).then(() => still);
+    const timer = this.#scheduler.waits.wait(0).then(() => still);
     return (await Promise.race([promise.catch(() => null), timer])) !== still;
   }
 

@@ -17,7 +17,7 @@ import {
 import type { RunReport } from "../../contract/report.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { getRun, type RunRecord, runViewOf } from "../db/runs.ts";
-import { PROCESS_TURNS } from "../kit/fair-turns.ts";
+import { PROCESS_SCHEDULER } from "../kit/fair-scheduler.ts";
 import { batchKeys, sampleKey, segmentKey, trajectoryKey } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import { damagedMessage, failedForStorage, goneMessage, isUnreadable } from "../kit/storage-faults.ts";
@@ -48,7 +48,7 @@ export async function auditRun(env: Env, scope: Scope, id: string, now: number):
   const known = await standingOf(env, id, object);
   if (typeof known === "string") return { ok: true, value: auditWithout(record, known, now) };
   const lookOnce = async () => {
-    await PROCESS_TURNS.spend(scope.orgId, known.counts.dispatched * STEPS_PER_ROW);
+    await PROCESS_SCHEDULER.spend(scope.orgId, known.counts.dispatched * STEPS_PER_ROW);
     return await look(env, scope, id, object, now);
   };
   const first = await lookOnce();

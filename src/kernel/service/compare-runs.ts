@@ -12,7 +12,7 @@ import { isSameScore } from "../../contract/same-score.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { PairedDifferences } from "../../core/statistics/paired.ts";
 import { PASS_THRESHOLD } from "../../core/statistics/pass-at-k.ts";
-import { PROCESS_TURNS } from "../kit/fair-turns.ts";
+import { PROCESS_SCHEDULER } from "../kit/fair-scheduler.ts";
 import { runObject } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { type Result, refuse } from "../messages/refusal.ts";
@@ -45,7 +45,7 @@ export async function compareRuns(
   const metric = query.metric === "reward" ? null : query.metric;
   const tasks = Math.max(run.value.num_examples, baseline.value.num_examples);
   for (const range of keyRanges(Math.ceil(tasks / TASKS_AT_ONCE))) {
-    await PROCESS_TURNS.spend(scope.orgId, RANGE_STEPS);
+    await PROCESS_SCHEDULER.spend(scope.orgId, RANGE_STEPS);
     const [ours, theirs] = await subrequests.objectAll([id, query.baseline], (of) =>
       runObject(env, scope, of).taskMeans(metric, range),
     );

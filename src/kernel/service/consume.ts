@@ -12,17 +12,17 @@
  */
 
 import { LIMITS } from "../../contract/limits.ts";
-import { PROCESS_TURNS } from "../kit/fair-turns.ts";
+import { PROCESS_SCHEDULER } from "../kit/fair-scheduler.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import type { RunMessage } from "../messages/wire.ts";
 import { startGroups } from "../rollout/consume-groups.ts";
 import { judgementQueue, sendAll } from "../run/queues.ts";
-import { judgeUnit } from "../scoring/consume-judgements.ts";
-import { scoresQueue, scoreUnits } from "../scoring/consume-scores.ts";
+import { judgeScoringGroup } from "../scoring/consume-judgements.ts";
+import { scoreScoringGroups, scoresQueue } from "../scoring/consume-scores.ts";
 import { QUEUE_WORK } from "../scoring/scoring-pass.ts";
-import { foldSegment } from "../trajectory/store.ts";
+import { compactSegment } from "../trajectory/store.ts";
 
 const DEAD_LETTERS = "-dead";
 const RETRY_AFTER_S = 1;
@@ -44,7 +44,7 @@ export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promis
   const { sliceSteps } = isHeavy(batch.messages) ? QUEUE_WORK.heavy : QUEUE_WORK.light;
   let [steps, restMs] = [0, REST_MS];
   const settle = async (message: Message<RunMessage>) => {
-    const rest = dead ? 0 : PROCESS_TURNS.restOf(message.body.scope.orgId);
+    const rest = dead ? 0 : PROCESS_SCHEDULER.restOf(message.body.scope.orgId);
     const wait = Math.min(rest, restMs);
     if (wait > 0) await scheduler.wait(wait);
     restMs -= wait;
@@ -72,7 +72,7 @@ export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promis
 /** Removes the first message of the organisation with the shortest rest; among equals, the one that computed least. */
 function takeNext(waiting: Message<RunMessage>[]): Message<RunMessage> {
   const places = waiting.map(({ body: { scope } }, index) => {
-    return { index, rest: PROCESS_TURNS.restOf(scope.orgId), level: PROCESS_TURNS.levelOf(scope.orgId) };
+    return { index, rest: PROCESS_SCHEDULER.restOf(scope.orgId), level: PROCESS_SCHEDULER.levelOf(scope.orgId) };
   });
   const [first] = places.sort((a, b) => a.rest - b.rest || a.level - b.level || a.index - b.index);
   const [next] = waiting.splice(first?.index ?? 0, 1);
@@ -128,12 +128,12 @@ async function work(
     case "groups":
       return await startGroups(env, body, Date.now(), subrequests);
     case "scores":
-      return await scoreUnits(env, body, subrequests);
+      return await scoreScoringGroups(env, body, subrequests);
     case "segment":
-      await foldSegment(env, body, subrequests);
+      await compactSegment(env, body, subrequests);
       return 0;
     case "judgement":
-      await judgeUnit(env, body, { id, attempt, ...(body.pace && { pace: body.pace }) }, subrequests);
+      await judgeScoringGroup(env, body, { id, attempt, ...(body.pace && { pace: body.pace }) }, subrequests);
       return 0;
   }
 }

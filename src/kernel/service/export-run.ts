@@ -15,7 +15,7 @@ import type { Scope } from "../../contract/scope.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
 import { verifiersRow } from "../../core/verifiers/row.ts";
 import type { RunRecord } from "../db/runs.ts";
-import { PROCESS_TURNS } from "../kit/fair-turns.ts";
+import { PROCESS_SCHEDULER } from "../kit/fair-scheduler.ts";
 import { type Result, refuse } from "../messages/refusal.ts";
 import type { RolloutRecord } from "../messages/run-records.ts";
 import { readPage, resultOf, stepsOfTurns } from "./read-rollouts.ts";
@@ -42,7 +42,7 @@ export async function exportRun(
   const { object, record } = found.value;
   // A segment may be written between the listing and the reads. Then the page is read again.
   for (let tries = 0; tries < 3; tries += 1) {
-    await PROCESS_TURNS.spend(scope.orgId, PAGE_STEPS);
+    await PROCESS_SCHEDULER.spend(scope.orgId, PAGE_STEPS);
     const page = await object.exportPage(query);
     if (page === null) return lostRun(runId);
     const { items, segments, next } = page;
@@ -53,7 +53,7 @@ export async function exportRun(
     const made: Made<object>[] = [];
     for (const item of items) {
       const steps = item.map(({ entry }) => stepsOfTurns(trajectories.get(entry.id) ?? null));
-      await PROCESS_TURNS.spend(scope.orgId, Math.max(...steps) * steps.length);
+      await PROCESS_SCHEDULER.spend(scope.orgId, Math.max(...steps) * steps.length);
       const row = rowOf(query.format, origin, item, trajectories);
       if (row !== null) made.push(row);
     }

@@ -16,7 +16,7 @@ import { dummyOf, encodeMicroBatch, listHeader, packed } from "../../core/traini
 import { packRows, packsOfRank } from "../../core/training/formats/packing.ts";
 import { decodeRowStream, RowTooLongError } from "../../core/training/row-stream.ts";
 import { formatOf, type SampleRow } from "../../core/training/sample-row.ts";
-import { PROCESS_TURNS, stepsOfTokens } from "../kit/fair-turns.ts";
+import { PROCESS_SCHEDULER, stepsOfTokens } from "../kit/fair-scheduler.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { batchKeys, sampleKey } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
@@ -104,7 +104,7 @@ async function* readRows(source: RowSource, needs: "advantage" | "reward"): Asyn
   for (const [group, object] of source.manifest.objects.entries()) {
     const members = new Map<string, number>();
     for await (const row of storedRows(source, object)) {
-      await PROCESS_TURNS.spend(source.scope.orgId, stepsOfTokens(row.token_ids.length));
+      await PROCESS_SCHEDULER.spend(source.scope.orgId, stepsOfTokens(row.token_ids.length));
       const member = members.get(row.rollout_id) ?? members.size;
       members.set(row.rollout_id, member);
       const credit = source.credits.get(row.sample_id);

@@ -15,7 +15,7 @@ import {
 } from "../../contract/rollout-list.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { decodeCursor, encodeCursor } from "../kit/cursor.ts";
-import { PROCESS_TURNS } from "../kit/fair-turns.ts";
+import { PROCESS_SCHEDULER } from "../kit/fair-scheduler.ts";
 import type { ListCursor, ListedGroup, ListedRollout } from "../messages/list-wire.ts";
 import { type Result, refuse } from "../messages/refusal.ts";
 import type { ListAsk, RunRpc } from "../messages/rpc.ts";
@@ -108,7 +108,7 @@ const NO_SIZES = { texts: 0, scores: 0 };
 
 /** Waits for the organisation's scheduling turn before a slice. */
 export function beforeSlice({ scope, size }: SlicedRun): Promise<void> {
-  return PROCESS_TURNS.spend(scope.orgId, size.steps);
+  return PROCESS_SCHEDULER.spend(scope.orgId, size.steps);
 }
 
 async function walk(run: SlicedRun, ask: ListAsk<"rollouts">): Promise<ListedRollout[] | null> {

@@ -1,7 +1,7 @@
 /** Finds the turns of one rollout and reads them: while it runs, after its end, and while they are being moved. */
 import type { Scope } from "../../contract/scope.ts";
 import type { RunRecord } from "../db/runs.ts";
-import { rolloutHost, trajectoryKey } from "../kit/names.ts";
+import { rolloutShard, trajectoryKey } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import type { Result } from "../messages/refusal.ts";
 import type { RunRpc } from "../messages/rpc.ts";
@@ -50,9 +50,9 @@ async function readerFor(
   run: Pick<RunRpc, "segmentOf">,
   subrequests: Subrequests,
 ): Promise<TurnReader | null> {
-  const { id, digest, finish_seq, host } = record.entry;
+  const { id, digest, finish_seq, host: shard } = record.entry;
   const { text } = record;
-  if (digest === null) return finish_seq !== null || host === null ? null : await liveReader(env, address, host, id);
+  if (digest === null) return finish_seq !== null || shard === null ? null : await liveReader(env, address, shard, id);
   if (text !== null) {
     const trajectory = await readTrajectory(env, address, { digest, text }, subrequests);
     return trajectory === null ? null : readerOf(trajectory);
@@ -64,9 +64,9 @@ async function readerFor(
 }
 
 /** Reads a running rollout: its object returns only what is requested. Null if it has not begun. */
-async function liveReader(env: Env, address: Address, host: number, id: string): Promise<TurnReader | null> {
+async function liveReader(env: Env, address: Address, shard: number, id: string): Promise<TurnReader | null> {
   const { scope, run_id } = address;
-  const object = () => rolloutHost(env, scope, run_id, host);
+  const object = () => rolloutShard(env, scope, run_id, shard);
   const none = { after: null, before: null, limit: 0, bytes: 0 };
   const begun = await object().turns(id, none);
   if (begun === null) return null;

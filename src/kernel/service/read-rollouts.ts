@@ -12,8 +12,8 @@ import { failuresIn } from "../../core/rollout/tool-failures.ts";
 import { creditOf, type ScoreRecord, type StepCredit } from "../../core/rubrics/score.ts";
 import { contextTokens } from "../../core/verifiers/metadata.ts";
 import type { RunRecord } from "../db/runs.ts";
-import { PROCESS_TURNS } from "../kit/fair-turns.ts";
-import { rolloutHost } from "../kit/names.ts";
+import { PROCESS_SCHEDULER } from "../kit/fair-scheduler.ts";
+import { rolloutShard } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { type Result, refuse } from "../messages/refusal.ts";
 import type { FinishedPage, RunRpc } from "../messages/rpc.ts";
@@ -63,7 +63,7 @@ export async function readResults(
     const prices = found.value.record.run.spec.money?.policy ?? null;
     const rows: ResultRow[] = [];
     for (const record of read) {
-      await PROCESS_TURNS.spend(scope.orgId, stepsOfTurns(record.trajectory));
+      await PROCESS_SCHEDULER.spend(scope.orgId, stepsOfTurns(record.trajectory));
       rows.push(resultOf(record, record.trajectory, prices));
     }
     return { ok: true, value: { rows, next } };
@@ -180,7 +180,7 @@ export async function liveTrajectory(
     return await readTrajectory(env, { scope, run_id }, { digest, text }, new Subrequests());
   }
   if (entry.host === null) return null;
-  const rollout = await rolloutHost(env, scope, run_id, entry.host).read(entry.id);
+  const rollout = await rolloutShard(env, scope, run_id, entry.host).read(entry.id);
   return rollout === null ? null : trajectoryOf(rollout);
 }
 

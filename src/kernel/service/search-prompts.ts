@@ -8,7 +8,7 @@ import { textOf } from "../../contract/messages.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { cutBefore } from "../../contract/shown-text.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
-import { Places } from "../kit/places.ts";
+import { FairSemaphore } from "../kit/fair-semaphore.ts";
 import type { RunRpc } from "../messages/rpc.ts";
 import { readPage } from "./read-rollouts.ts";
 
@@ -20,7 +20,7 @@ const SILENCE_MS = 60_000;
  * Bounds the searches that read prompts in this process, each with a slice of trajectories in memory: one for each
  * organisation.
  */
-const reading = new Places(2, SILENCE_MS);
+const reading = new FairSemaphore(2, SILENCE_MS);
 
 export interface Searched {
   readonly rollouts: number;
@@ -36,14 +36,14 @@ export async function searchPrompts(
   let state = await object.look("searched", null);
   for (let slice = 0; state !== null && slice < SLICES; slice += 1) {
     if (!state.open || state.upto >= state.of) break;
-    const place = reading.take(address.scope.orgId, Date.now());
-    if (place === null) break;
+    const reservation = reading.take(address.scope.orgId, Date.now());
+    if (reservation === null) break;
     try {
       const more = await readSlice(env, address, object, state.upto);
       if (more === null) break;
       state = await object.look("searched", more);
     } finally {
-      place.leave();
+      reservation.leave();
     }
   }
   return state && { rollouts: state.upto, of: state.of };

@@ -7,7 +7,7 @@ import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
 import { exceedsUtf8 } from "../../core/size.ts";
-import { PROCESS_TURNS, stepsOfText } from "../kit/fair-turns.ts";
+import { PROCESS_SCHEDULER, stepsOfText } from "../kit/fair-scheduler.ts";
 import { runObject, segmentKey, trajectoryKey } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import { tellOfSegment } from "../kit/slice-hooks.ts";
@@ -44,7 +44,7 @@ export async function readTrajectory(...from: Parameters<typeof trajectoryText>)
   const text = await trajectoryText(...from);
   if (text === null) return null;
   const [, { scope }] = from;
-  await PROCESS_TURNS.spend(scope.orgId, stepsOfText(text.length), true);
+  await PROCESS_SCHEDULER.spend(scope.orgId, stepsOfText(text.length), true);
   return JSON.parse(text) as Trajectory;
 }
 
@@ -55,7 +55,7 @@ export async function parseLines(
 ): Promise<Map<string, SegmentLine["trajectory"]>> {
   const trajectories = new Map<string, SegmentLine["trajectory"]>();
   for (const line of lines) {
-    await PROCESS_TURNS.spend(orgId, stepsOfText(line.length));
+    await PROCESS_SCHEDULER.spend(orgId, stepsOfText(line.length));
     const { rollout_id, trajectory } = JSON.parse(line) as SegmentLine;
     trajectories.set(rollout_id, trajectory);
   }
@@ -89,7 +89,7 @@ export async function dropTrajectories(
 }
 
 /** Consumer of `run-segments`: compacts a segment, then exports it to the trace. */
-export async function foldSegment(env: Env, message: SegmentMessage, subrequests: Subrequests): Promise<void> {
+export async function compactSegment(env: Env, message: SegmentMessage, subrequests: Subrequests): Promise<void> {
   await tellOfSegment(env, message, await fold(env, message, subrequests), subrequests);
 }
 

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { DEFAULT_PRICES } from "../../../src/billing/default-prices.ts";
 import { createPriceList } from "../../../src/billing/prices.ts";
-import { booksObject } from "../../../src/billing/rpc.ts";
+import { ledgerObject } from "../../../src/billing/rpc.ts";
 import type { Caller } from "../../../src/contract/identity.ts";
 import { openTenant, type Tenant } from "../../accounts/tenant.ts";
 
@@ -344,7 +344,7 @@ test("only owners manage budgets: each has one target and shows this month's spe
     const refused = await make(body);
     expect([refused.status, refused.body.error.param]).toEqual([status, param]);
   }
-  await booksObject(env, scope.orgId).post({
+  await ledgerObject(env, scope.orgId).post({
     ...{ orgId: scope.orgId, kind: "storage", source_id: scope.projectId, period: "2026-11-01", amount_micros: 0 },
     ...{ project_id: scope.projectId, lines: { storage: 85 }, price_version: "2026-11", against: "", note: null },
   });

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { createHmac } from "node:crypto";
 import { afterEach, expect, test, vi } from "vitest";
 import { openAuthentication } from "../../../src/accounts/authentication.ts";
-import { booksObject } from "../../../src/billing/rpc.ts";
+import { ledgerObject } from "../../../src/billing/rpc.ts";
 import { createApp } from "../../../src/kernel/http/app.ts";
 import { services } from "../../../src/kernel/service/services.ts";
 import { SLICE_SERVICES } from "../../../src/slice-services.ts";
@@ -65,10 +65,10 @@ async function deployment(answer: (url: URL, init: RequestInit) => unknown = () 
   };
   const ledger = async (): Promise<readonly (readonly unknown[])[]> => {
     const all = { before: null, limit: 100, kind: null, run_id: null, source_id: null };
-    const { entries } = await booksObject(env, orgId).entries(all);
+    const { entries } = await ledgerObject(env, orgId).entries(all);
     return entries.map(({ kind, source_id, amount_micros }) => [kind, source_id, amount_micros]).reverse();
   };
-  const balance = async () => (await booksObject(env, orgId).balance(orgId)).balance_micros;
+  const balance = async () => (await ledgerObject(env, orgId).balance(orgId)).balance_micros;
   return { tenant, ask, deliver, paid, ledger, balance, asked, orgId };
 }
 
@@ -93,7 +93,7 @@ test("a payment is posted once, whichever of its events arrive and however often
   expect(await ledger()).toEqual([["top_up", idsOf(payment).payment, 25_000_000]]);
   expect(await balance()).toBe(25_000_000);
   const newest = { before: null, limit: 1, kind: null, run_id: null, source_id: null };
-  const { entries } = await booksObject(env, orgId).entries(newest);
+  const { entries } = await ledgerObject(env, orgId).entries(newest);
   expect(entries[0]).toMatchObject({
     note: "evt_1",
     lines: expect.arrayContaining([{ account: "paid_in/stripe", micros: -25_000_000 }]),
@@ -223,7 +223,7 @@ test("an event about an organisation being deleted is accepted, logged, counted,
   const { deliver, paid, orgId } = await deployment();
   const unposted = async () => (await readTotals(env.DB)).find(({ kind }) => kind === "events_unposted")?.n ?? 0;
   const before = await unposted();
-  expect(await booksObject(env, orgId).forget()).toBe(true);
+  expect(await ledgerObject(env, orgId).forget()).toBe(true);
   const said = toldOfMoney();
   const payment = paid(500);
   const reply = await deliver(eventOf("payment_intent.succeeded", paymentOf(payment), { id: "evt_late" }));

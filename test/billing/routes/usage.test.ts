@@ -4,16 +4,16 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { type UsageHourRow, usageHours } from "../../../src/billing/tables.ts";
 import type { UsagePage } from "../../../src/billing/wire.ts";
 import { inOrganization } from "../../../src/kernel/db/scoped.ts";
-import { type Door, openDoor } from "../../kernel/http/door.ts";
+import { openTestApi, type TestApi } from "../../kernel/http/test-api.ts";
 
 const DAY = 86_400;
 /** A Monday, 0:00 UTC. */
 const MONDAY = 1_795_392_000;
 
-let door: Door;
+let api: TestApi;
 
 beforeAll(async () => {
-  door = await openDoor({});
+  api = await openTestApi({});
   await used({
     hour: MONDAY,
     counts: { rollouts: 2, turns: 5, input_tokens: 700 },
@@ -26,13 +26,13 @@ beforeAll(async () => {
 });
 
 async function used(row: Pick<UsageHourRow, "hour" | "counts" | "lines"> & Partial<UsageHourRow>): Promise<void> {
-  const { orgId, projectId } = door.scope;
+  const { orgId, projectId } = api.scope;
   const usual = { project_id: projectId, payer: "key_a", environment: "gsm8k", model: "m", kind: "eval" };
   await inOrganization(env.DB, orgId).insert(usageHours, { ...usual, ...row });
 }
 
 async function read(query: string): Promise<UsagePage> {
-  return await (await door.ask(`/v1/usage?${query}`)).json();
+  return await (await api.ask(`/v1/usage?${query}`)).json();
 }
 
 const sumsOf = ({ data }: UsagePage) =>
@@ -64,7 +64,7 @@ describe("usage", () => {
   });
 
   test("covers the last seven days by default", async () => {
-    door.clock.now = (MONDAY + 2 * DAY + 5) * 1000;
+    api.clock.now = (MONDAY + 2 * DAY + 5) * 1000;
     const { data, has_more } = await read("group_by=kind");
     expect([data.length, data.at(-1)?.start_time, has_more]).toEqual([7, MONDAY + 2 * DAY, false]);
   });
@@ -79,7 +79,7 @@ describe("usage", () => {
 
   test("is available as CSV, in which no name is a formula", async () => {
     const query = `start_time=${MONDAY + 3600}&end_time=${MONDAY + 7200}&bucket_width=1h&group_by=model`;
-    const reply = await door.ask(`/v1/usage/csv?${query}`);
+    const reply = await api.ask(`/v1/usage/csv?${query}`);
     expect(reply.headers.get("content-type")).toMatch(/^text\/csv/);
     const [header = "", ...rows] = (await reply.text()).trimEnd().split("\r\n");
     const columns = header.split(",");
@@ -96,7 +96,7 @@ describe("usage", () => {
     ["a group twice", `start_time=0&group_by=model,model`, "group_by"],
     ["too many days", `start_time=0&limit=63`, "limit"],
   ])("refuses %s, and names the field", async (_, query, param) => {
-    const reply = await door.ask(`/v1/usage?${query}`);
+    const reply = await api.ask(`/v1/usage?${query}`);
     expect([reply.status, await reply.json()]).toMatchObject([400, { error: { param } }]);
   });
 });

@@ -5,7 +5,7 @@ import * as z from "zod";
 import { canonicalJson } from "../../../src/contract/json.ts";
 import type { AnyEnvironment } from "../../../src/core/environments/any-environment.ts";
 import { buildTask, parseRow, rowAt } from "../../../src/core/rollout/task.ts";
-import { scoreUnit } from "../../../src/core/rubrics/score.ts";
+import { scoreScoringGroup } from "../../../src/core/rubrics/score.ts";
 
 const Sum = z.strictObject({ question: z.string(), answer: z.string() });
 const math = new SingleTurnEnv({
@@ -110,12 +110,12 @@ test("R-eg-3: a row without a route belongs to the only environment or is refuse
       return (await runRollout(both, { task, ...replies("2") })).trajectory;
     }),
   );
-  for (const record of await scoreUnit(both, trajectories)) {
+  for (const record of await scoreScoringGroup(both, trajectories)) {
     expect(record).toMatchObject({ reward: null, scores: [], unscored: "scorer" });
     expect(record.scoring_errors[0]?.error).toMatch(/rows of different environments/);
   }
   const renamed = new EnvGroup({ sums: math, code });
-  const [gone] = await scoreUnit(renamed, trajectories.slice(0, 1));
+  const [gone] = await scoreScoringGroup(renamed, trajectories.slice(0, 1));
   expect(gone).toMatchObject({ reward: null, unscored: "scorer" });
   expect(gone?.scoring_errors[0]?.error).toContain("no environment math: use one of sums, code");
   expect(() => new EnvGroup({})).toThrow(/at least one/);
@@ -144,12 +144,12 @@ test("a row whose info cannot be parsed is refused with the field, and other row
 test("R-eg-4: the group's own rubric gives 0 for the metrics of other environments, and 0 for a row of no member", async () => {
   const { rubric } = both;
   const sum = await runRollout(both, { task: rowAt(both.dataset, 0, 0), ...replies("2") });
-  const [padded] = await scoreUnit({ rubric }, [sum.trajectory]);
+  const [padded] = await scoreScoringGroup({ rubric }, [sum.trajectory]);
   const scores = Object.fromEntries((padded?.scores ?? []).map(({ name, score }) => [name, score]));
   const all = { right: 1, num_turns: 1, ran: 0, total_tool_calls: 0, run_calls: 0 };
   expect([padded?.reward, scores]).toEqual([1, all]);
   const stray = { ...sum.trajectory, info: { env_id: "chess" } };
-  const [nobody] = await scoreUnit({ rubric }, [stray]);
+  const [nobody] = await scoreScoringGroup({ rubric }, [stray]);
   expect(nobody?.reward).toBe(0);
   expect(nobody?.scores.map(({ score }) => score)).toEqual([0, 0, 0, 0, 0]);
 });
@@ -168,7 +168,7 @@ test("group rewards of a member see its rows as they are alone, and other rows g
   const task = rowAt(group.dataset, 0, 0);
   const { trajectory } = await runRollout(group, { task, ...replies("x") });
   for (const scorer of [group, { rubric: group.rubric }]) {
-    const records = await scoreUnit(scorer, [trajectory, trajectory]);
+    const records = await scoreScoringGroup(scorer, [trajectory, trajectory]);
     expect(records.map(({ reward }) => reward)).toEqual([0, 1]);
   }
 });

@@ -4,7 +4,7 @@ import { Parser } from "../../../src/core/parsers/parser.ts";
 import { GroupJudgeRubric } from "../../../src/core/rubrics/group-judge-rubric.ts";
 import { JudgeRubric } from "../../../src/core/rubrics/judge-rubric.ts";
 import { asRubric } from "../../../src/core/rubrics/rubric.ts";
-import { scoreUnit } from "../../../src/core/rubrics/score.ts";
+import { scoreScoringGroup } from "../../../src/core/rubrics/score.ts";
 import { finishedTrajectory } from "../../fixtures/finished-trajectory.ts";
 import { hearing, said } from "../../fixtures/judge-hearing.ts";
 import { scoringArgs } from "../../fixtures/scoring-args.ts";
@@ -108,7 +108,7 @@ test("R-judge-1: functions with the same question share one judgement", async ()
 
 test("R-judge-5: without a judgement the score is null with an error, never 0", async () => {
   const rubric = asRubric([{ rewards: { right: () => 1 } }, judging("{response}")]);
-  const [record] = await scoreUnit({ rubric }, [finishedTrajectory()]);
+  const [record] = await scoreScoringGroup({ rubric }, [finishedTrajectory()]);
   expect(record).toMatchObject({
     reward: null,
     unscored: "judge",

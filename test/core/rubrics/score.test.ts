@@ -6,7 +6,7 @@ import type { Trajectory } from "../../../src/contract/trajectory.ts";
 import type { ScoringArgs } from "../../../src/core/environments/contract.ts";
 import { Parser } from "../../../src/core/parsers/parser.ts";
 import { asRubric, Rubric, type RubricLike } from "../../../src/core/rubrics/rubric.ts";
-import { type ScoreRecord, scoreUnit } from "../../../src/core/rubrics/score.ts";
+import { type ScoreRecord, scoreScoringGroup } from "../../../src/core/rubrics/score.ts";
 import { finishedTrajectory } from "../../fixtures/finished-trajectory.ts";
 
 const failure = {
@@ -18,8 +18,8 @@ const failure = {
 };
 
 function score(like: RubricLike<unknown, unknown>, ...members: Trajectory[]): Promise<ScoreRecord[]> {
-  const unit = members.length === 0 ? [finishedTrajectory()] : members;
-  return scoreUnit({ rubric: asRubric(like) }, unit);
+  const scoringGroup = members.length === 0 ? [finishedTrajectory()] : members;
+  return scoreScoringGroup({ rubric: asRubric(like) }, scoringGroup);
 }
 
 function group(...ids: string[]): Trajectory[] {
@@ -208,7 +208,7 @@ test("R-rubric-3: with no member left, group functions are not called", async ()
   };
   const [record] = await score(rubric, finishedTrajectory({ error: failure }));
   expect(record?.scoring_errors).toEqual([]);
-  expect(await scoreUnit({ rubric: asRubric(rubric) }, [])).toEqual([]);
+  expect(await scoreScoringGroup({ rubric: asRubric(rubric) }, [])).toEqual([]);
 });
 
 test.each([
@@ -253,7 +253,7 @@ test("a rubric's own parser has precedence over the environment's", async () => 
   ]);
   const completion = [{ role: "assistant", content: "\\boxed{2}" }] as const;
   const environment = { rubric, parser: new Parser(extractBoxedAnswer) };
-  const [record] = await scoreUnit(environment, [finishedTrajectory({ completion })]);
+  const [record] = await scoreScoringGroup(environment, [finishedTrajectory({ completion })]);
   expect(record?.scores.map((entry) => entry.score)).toEqual([1, 2]);
 });
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { StoredTurn } from "../../../src/contract/trajectory.ts";
 import { Parser } from "../../../src/core/parsers/parser.ts";
 import { Rubric, RubricGroup } from "../../../src/core/rubrics/rubric.ts";
-import { scoreUnit } from "../../../src/core/rubrics/score.ts";
+import { scoreScoringGroup } from "../../../src/core/rubrics/score.ts";
 import { type StateToScore, scoreGroup, scoreState } from "../../../src/core/rubrics/score-states.ts";
 import { finishedTrajectory } from "../../fixtures/finished-trajectory.ts";
 
@@ -156,7 +156,7 @@ test("R-rubric-3: an empty group has no scores, and group functions are not call
 
 test("R-rubric-4: without scoring, a rollout that ended well has reward 0 and no metrics", async () => {
   const rubric = new RubricGroup([new Rubric({ rewards: { f: () => 1 } })]);
-  const [record] = await scoreUnit({ rubric, scoreRollouts: false }, [finishedTrajectory()]);
+  const [record] = await scoreScoringGroup({ rubric, scoreRollouts: false }, [finishedTrajectory()]);
   expect(record).toMatchObject({ reward: 0, scores: [], scoring_errors: [], unscored: null });
 });
 
@@ -195,7 +195,7 @@ test("cleanup runs by priority, then name, on the scored state, and an error in 
     }),
     new Rubric({ cleanup: { before_second: () => void ran.push("before_second") } }),
   ]);
-  const [record, failed] = await scoreUnit({ rubric: rubrics }, [
+  const [record, failed] = await scoreScoringGroup({ rubric: rubrics }, [
     finishedTrajectory(),
     finishedTrajectory({ cancelled: "user" }),
   ]);
@@ -214,7 +214,7 @@ test("a cleanup that does not finish in time is recorded as an error, and the sc
       cleanup: { hangs: () => Promise.withResolvers<void>().promise },
     }),
   ]);
-  const [record] = await scoreUnit({ rubric }, [finishedTrajectory()], {
+  const [record] = await scoreScoringGroup({ rubric }, [finishedTrajectory()], {
     limit: (what, work) => (what === "scoring" ? work : Promise.reject(new Error("too late"))),
   });
   expect(record).toMatchObject({
@@ -243,20 +243,20 @@ test("values that functions write on a turn are kept with its scores; otherwise 
       },
     }),
   ]);
-  const [record] = await scoreUnit({ rubric }, [finishedTrajectory({ turns })]);
+  const [record] = await scoreScoringGroup({ rubric }, [finishedTrajectory({ turns })]);
   expect(record?.steps).toEqual([
     { reward: 0.25, advantage: null },
     { reward: null, advantage: null },
   ]);
   const silent = new RubricGroup([new Rubric({ rewards: { f: () => 1 } })]);
-  expect((await scoreUnit({ rubric: silent }, [finishedTrajectory({ turns })]))[0]).not.toHaveProperty("steps");
+  expect((await scoreScoringGroup({ rubric: silent }, [finishedTrajectory({ turns })]))[0]).not.toHaveProperty("steps");
 });
 
 test("the needs of a rubric are those declared by its environment", async () => {
   const rubric = new RubricGroup([new Rubric({ rewards: { f: ({ can }) => can.secret("KEY").length } })]);
   const capabilities = { now: () => 0, secret: () => "12345" };
   const score = (needs: readonly "secret:KEY"[]) =>
-    scoreUnit({ rubric, needs }, [finishedTrajectory()], { capabilities });
+    scoreScoringGroup({ rubric, needs }, [finishedTrajectory()], { capabilities });
   expect((await score(["secret:KEY"]))[0]?.reward).toBe(5);
   expect((await score([]))[0]?.scoring_errors).toMatchObject([
     { error: 'EnvError: secret:KEY is used but not declared: add "secret:KEY" to needs' },
@@ -269,7 +269,7 @@ test("rows that no environment of a group plays have no score, and failed rollou
     throw new RangeError("no environment plays this row");
   };
   const cancelled = finishedTrajectory({ cancelled: "user" });
-  const records = await scoreUnit({ rubric, route }, [finishedTrajectory(), cancelled]);
+  const records = await scoreScoringGroup({ rubric, route }, [finishedTrajectory(), cancelled]);
   expect(records).toMatchObject([
     { reward: null, unscored: "scorer", scoring_errors: [{ function: "rubric" }] },
     { reward: null, unscored: null, scoring_errors: [] },

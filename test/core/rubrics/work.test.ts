@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/contract/json.ts";
 import { type SCORER_NAMES, scorers } from "../../../src/core/rubrics/scorers/scorers.ts";
-import { scoreWork, spendWork, unitWork, WORK, WORK_LIMITS } from "../../../src/core/rubrics/work.ts";
+import { scoreWork, scoringGroupWork, spendWork, WORK, WORK_LIMITS } from "../../../src/core/rubrics/work.ts";
 
 type Name = (typeof SCORER_NAMES)[number];
 type Options = Readonly<Record<string, unknown>>;
@@ -107,15 +107,15 @@ test("an option that no score could be computed with is refused", () => {
 });
 
 test("the work of texts parsed as mathematics is counted by their length", () => {
-  const work = unitWork();
+  const work = scoringGroupWork();
   expect(scorers.math.score("5", `1${"0".repeat(1000)}`, {}, { [WORK]: work })).toBe(0);
   expect(work.steps).toBeGreaterThan(20 * 1000);
 });
 
 test("the scores of a scoring group share one budget, and each has one of its own", () => {
-  const args = { [WORK]: unitWork() };
+  const args = { [WORK]: scoringGroupWork() };
   const score = () => spendWork(args, WORK_LIMITS.scoreSteps, "comparing");
-  for (let at = 0; at < Math.floor(WORK_LIMITS.unitSteps / WORK_LIMITS.scoreSteps); at += 1) score();
+  for (let at = 0; at < Math.floor(WORK_LIMITS.scoringGroupSteps / WORK_LIMITS.scoreSteps); at += 1) score();
   expect(score).toThrow("for the scores of one scoring group");
   expect(() => scoreWork().spend(WORK_LIMITS.scoreSteps + 1, "comparing")).toThrow("one score");
 });

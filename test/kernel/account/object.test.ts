@@ -5,7 +5,7 @@ import { afterEach, expect, test, vi } from "vitest";
 import { RunObject } from "../../../src/index.ts";
 import { AccountObject } from "../../../src/kernel/account/object.ts";
 import { accountObject } from "../../../src/kernel/kit/names.ts";
-import { type Door, expectLaw, inside, isOf, openPlatform } from "../platform.ts";
+import { expectLaw, inside, isOf, openPlatform, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
@@ -15,26 +15,26 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-async function allow(door: Door, concurrent_rollouts: number): Promise<void> {
+async function allow(api: TestApi, concurrent_rollouts: number): Promise<void> {
   const limits = JSON.stringify({ concurrent_rollouts });
-  await env.DB.prepare("update organizations set limits = ? where id = ?").bind(limits, door.scope.orgId).run();
-  await accountObject(env, door.scope.orgId).changed();
+  await env.DB.prepare("update organizations set limits = ? where id = ?").bind(limits, api.scope.orgId).run();
+  await accountObject(env, api.scope.orgId).changed();
 }
 
-function inAccount<T>({ scope }: Door, use: (object: AccountObject, state: DurableObjectState) => T): Promise<T> {
+function inAccount<T>({ scope }: TestApi, use: (object: AccountObject, state: DurableObjectState) => T): Promise<T> {
   const stub: DurableObjectStub = env.ACCOUNT.getByName(`org/${scope.orgId}`);
   return inside(stub, AccountObject, use);
 }
 
-function hanging(door: Door, max_concurrent = 10) {
-  return door.start({ environment: "gsm8k", dataset: questions(20), model: script(HANGS), max_concurrent });
+function hanging(api: TestApi, max_concurrent = 10) {
+  return api.start({ environment: "gsm8k", dataset: questions(20), model: script(HANGS), max_concurrent });
 }
 
-const running = async (door: Door, id: string) => (await door.run(id)).counts.in_flight;
+const running = async (api: TestApi, id: string) => (await api.run(id)).counts.in_flight;
 
-async function cancelled(door: Door, id: string): Promise<void> {
-  await door.post(`/v1/runs/${id}/cancel`, {});
-  const run = await door.ended(id);
+async function cancelled(api: TestApi, id: string): Promise<void> {
+  await api.post(`/v1/runs/${id}/cancel`, {});
+  const run = await api.ended(id);
   expectLaw(run.counts);
   expect(run.status).toBe("cancelled");
 }
@@ -58,49 +58,49 @@ test("runs of one organisation share its rollouts, a run of another has its own,
 });
 
 test("the limit holds even if every object is lost, and the runs continue within it", async () => {
-  const door = await openPlatform();
-  await allow(door, 3);
-  const runs = [await hanging(door), await hanging(door)] as const;
+  const api = await openPlatform();
+  await allow(api, 3);
+  const runs = [await hanging(api), await hanging(api)] as const;
   await abortAllDurableObjects();
-  const all = async () => (await Promise.all(runs.map(({ id }) => running(door, id)))).reduce((sum, n) => sum + n, 0);
+  const all = async () => (await Promise.all(runs.map(({ id }) => running(api, id)))).reduce((sum, n) => sum + n, 0);
   expect(await all()).toBe(3);
-  await cancelled(door, runs[0].id);
+  await cancelled(api, runs[0].id);
   await abortAllDurableObjects();
-  await vi.waitUntil(async () => (await running(door, runs[1].id)) === 3, { timeout: 30_000 });
-  await cancelled(door, runs[1].id);
+  await vi.waitUntil(async () => (await running(api, runs[1].id)) === 3, { timeout: 30_000 });
+  await cancelled(api, runs[1].id);
 });
 
 test("with two messages per queue at once runs still end, and never have more messages there", async () => {
-  const door = await openPlatform();
-  await inAccount(door, (object) => {
-    object.shares.messages = 2;
-    object.shares.judgements = 2;
+  const api = await openPlatform();
+  await inAccount(api, (object) => {
+    object.leases.messages = 2;
+    object.leases.judgements = 2;
   });
   const runs = await Promise.all(
     [1, 2, 3].map(() => {
-      return door.start({ environment: "gsm8k", dataset: questions(10), model: script(RIGHT), max_concurrent: 10 });
+      return api.start({ environment: "gsm8k", dataset: questions(10), model: script(RIGHT), max_concurrent: 10 });
     }),
   );
-  const granted = await inAccount(door, (_, { storage }) => {
+  const granted = await inAccount(api, (_, { storage }) => {
     type Row = { held: { messages: { permits: number; running: number } } };
     const rows = [...storage.kv.list<Row>({ prefix: "share/" })];
     return rows.reduce((sum, [, { held }]) => sum + Math.max(held.messages.permits, held.messages.running), 0);
   });
   expect(granted).toBeLessThanOrEqual(2);
-  const ended = await Promise.all(runs.map(({ id }) => door.ended(id)));
+  const ended = await Promise.all(runs.map(({ id }) => api.ended(id)));
   expect(ended.map(({ counts }) => counts.scored)).toEqual([10, 10, 10]);
 });
 
 /** Runs request a lease at most once a second. */
 const SECOND_MS = 1000;
 
-const empty = (door: Door) =>
-  inAccount(door, (_, { storage }) => [...storage.kv.list({ prefix: "share" })].length === 0);
+const empty = (api: TestApi) =>
+  inAccount(api, (_, { storage }) => [...storage.kv.list({ prefix: "share" })].length === 0);
 
 type Ask = AccountObject["ask"];
 
 /** Records the runs' requests to the organisation, and when it has forgotten all runs. `lose`: an answer is lost. */
-function listen({ scope }: Door, lose: (asks: number) => boolean = () => false) {
+function listen({ scope }: TestApi, lose: (asks: number) => boolean = () => false) {
   const asks: Parameters<Ask>[0][] = [];
   const left = Promise.withResolvers<void>();
   const ask = AccountObject.prototype.ask;
@@ -108,10 +108,10 @@ function listen({ scope }: Door, lose: (asks: number) => boolean = () => false) 
     if (asked.scope.orgId !== scope.orgId) return await ask.call(this, asked);
     asks.push(asked);
     const count = asks.length;
-    const grants = await ask.call(this, asked);
+    const grantedLeases = await ask.call(this, asked);
     if (lose(count)) throw new Error("lost by the test");
-    if (this.shares.nextAt() === null) left.resolve();
-    return grants;
+    if (this.leases.nextAt() === null) left.resolve();
+    return grantedLeases;
   });
   return { asks, left: left.promise };
 }
@@ -119,7 +119,7 @@ function listen({ scope }: Door, lose: (asks: number) => boolean = () => false) 
 type Folded = Parameters<RunObject["folded"]>;
 
 /** The first segment of the organisation that is compacted; `late`: its run has not been notified. */
-function folding({ scope }: Door, late = false): Promise<Folded> {
+function folding({ scope }: TestApi, late = false): Promise<Folded> {
   const folded = Promise.withResolvers<Folded>();
   const hear = RunObject.prototype.folded;
   vi.spyOn(RunObject.prototype, "folded").mockImplementation(function (this: RunObject, ...args) {
@@ -131,34 +131,34 @@ function folding({ scope }: Door, late = false): Promise<Folded> {
 }
 
 /** Runs its next tick with its clock this many seconds ahead, so that the test does not wait for due times. */
-function pass(door: Door, id: string, seconds: number): Promise<void> {
-  return door.inRun(id, async (run) => {
+function pass(api: TestApi, id: string, seconds: number): Promise<void> {
+  return api.inRun(id, async (run) => {
     run.now = () => Date.now() + seconds * SECOND_MS;
     await run.alarm();
   });
 }
 
 test("an organisation's object forgets everything with its last run, and needs few requests for many rollouts", async () => {
-  const door = await openPlatform();
-  const [{ asks, left }, folded] = [listen(door), folding(door)];
+  const api = await openPlatform();
+  const [{ asks, left }, folded] = [listen(api), folding(api)];
   const request = { environment: "gsm8k", dataset: questions(60), model: script(RIGHT) };
-  const { id } = await door.finish({ ...request, max_concurrent: 5 });
+  const { id } = await api.finish({ ...request, max_concurrent: 5 });
   await folded;
-  await pass(door, id, 2);
+  await pass(api, id, 2);
   await left;
-  expect(await empty(door)).toBe(true);
+  expect(await empty(api)).toBe(true);
   expect(asks.length).toBeLessThan(5);
 });
 
 test("a run whose last message is answered long after its end returns its place in the queue at once", async () => {
-  const door = await openPlatform();
-  const [{ left }, folded] = [listen(door), folding(door, true)];
-  const { id } = await door.finish({ environment: "gsm8k", dataset: questions(2), model: script(RIGHT) });
+  const api = await openPlatform();
+  const [{ left }, folded] = [listen(api), folding(api, true)];
+  const { id } = await api.finish({ environment: "gsm8k", dataset: questions(2), model: script(RIGHT) });
   const args = await folded;
-  await pass(door, id, 2);
-  expect(await empty(door)).toBe(false);
+  await pass(api, id, 2);
+  expect(await empty(api)).toBe(false);
   vi.mocked(RunObject.prototype.folded).mockRestore();
-  await door.inRun(id, (run) => {
+  await api.inRun(id, (run) => {
     run.now = () => Date.now() + 4 * SECOND_MS;
     run.folded(...args);
   });
@@ -166,10 +166,10 @@ test("a run whose last message is answered long after its end returns its place 
 });
 
 test("a run that ended before its first request was answered returns the grant that it never received", async () => {
-  const door = await openPlatform();
-  const { left } = listen(door, (asks) => asks === 1);
-  const { id } = await hanging(door);
-  await cancelled(door, id);
-  await pass(door, id, 5);
+  const api = await openPlatform();
+  const { left } = listen(api, (asks) => asks === 1);
+  const { id } = await hanging(api);
+  await cancelled(api, id);
+  await pass(api, id, 5);
   await left;
 });

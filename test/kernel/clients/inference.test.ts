@@ -88,7 +88,7 @@ test("a reply is parsed only when its turn comes, and the turn is requested with
   const asked = Promise.withResolvers<number>();
   const turn = Promise.withResolvers<void>();
   let left = 0;
-  const openRoom = () => ({
+  const openReservation = () => ({
     grow: () => null,
     turn: (characters: number) => {
       asked.resolve(characters);
@@ -100,7 +100,7 @@ test("a reply is parsed only when its turn comes, and the turn is requested with
   });
   try {
     let answered = false;
-    const calling = callModel({ ...call, base_url: model.url, openRoom }).finally(() => {
+    const calling = callModel({ ...call, base_url: model.url, openReservation }).finally(() => {
       answered = true;
     });
     expect(await asked.promise).toBeGreaterThan(100_000);

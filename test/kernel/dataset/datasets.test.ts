@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from "vitest";
 import { mintId } from "../../../src/core/ids.ts";
 import { uploadKeys } from "../../../src/kernel/kit/names.ts";
 import { minting } from "../../../src/kernel/kit/secrets.ts";
-import { type Door, openPlatform } from "../platform.ts";
+import { openPlatform, type TestApi } from "../platform.ts";
 import { questions } from "../rows.ts";
 import { jsonLines, kept, rowPages, textOf, uploaded } from "../upload.ts";
 
@@ -12,7 +12,7 @@ const good = '{"question":"q"}\n';
 const LARGE = { timeout: 30_000 };
 const NOTHING = { keys: [], ids: [] };
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   platform = await openPlatform();
 });
@@ -44,11 +44,11 @@ test("a page of long rows ends before the answer becomes too large", LARGE, asyn
 });
 
 test("lists are ordered by time, newest first, one page at a time", async () => {
-  const door = await openPlatform();
+  const api = await openPlatform();
   const ids: string[] = [];
-  for (const count of [1, 2, 3]) ids.push((await uploaded(door, jsonLines(questions(count)))).id);
+  for (const count of [1, 2, 3]) ids.push((await uploaded(api, jsonLines(questions(count)))).id);
   const read = async (query: string) => {
-    const response = await door.ask(`/v1/datasets?${query}`);
+    const response = await api.ask(`/v1/datasets?${query}`);
     return await response.json<{
       data: { id: string; rows: number }[];
       has_more: boolean;
@@ -94,10 +94,10 @@ test("rows that are deleted while they are read give not found, as the dataset w
 });
 
 test("a deleted dataset is gone from both stores", async () => {
-  const door = await openPlatform();
-  const { id } = await uploaded(door, good, "name=short-lived");
-  const response = await door.ask("/v1/datasets/short-lived", { method: "DELETE" });
+  const api = await openPlatform();
+  const { id } = await uploaded(api, good, "name=short-lived");
+  const response = await api.ask("/v1/datasets/short-lived", { method: "DELETE" });
   expect(await response.json()).toEqual({ object: "dataset", id, deleted: true });
-  expect(await kept(door)).toEqual(NOTHING);
-  expect((await door.ask(`/v1/datasets/${id}`, { method: "DELETE" })).status).toBe(404);
+  expect(await kept(api)).toEqual(NOTHING);
+  expect((await api.ask(`/v1/datasets/${id}`, { method: "DELETE" })).status).toBe(404);
 });

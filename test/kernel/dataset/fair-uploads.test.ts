@@ -4,17 +4,17 @@ import { expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import type { Scope } from "../../../src/contract/scope.ts";
 import { createDataset } from "../../../src/kernel/dataset/upload.ts";
-import { type FairTurns, PASS_STEPS } from "../../../src/kernel/kit/fair-turns.ts";
+import { type FairScheduler, PASS_STEPS } from "../../../src/kernel/kit/fair-scheduler.ts";
+import { countingScheduler, longestPass } from "../counting-scheduler.ts";
 import { openPlatform } from "../platform.ts";
-import { countingTurns, longestPass } from "../turns.ts";
 import { jsonLines } from "../upload.ts";
 
 const ROWS = 2000;
 const LARGEST = 10_000;
 
-function uploadTexts(scope: Scope, turns: FairTurns, characters: number) {
+function uploadTexts(scope: Scope, scheduler: FairScheduler, characters: number) {
   const row = { question: "q", answer: "x".repeat(characters) };
-  return upload(scope, turns, jsonLines(Array.from({ length: ROWS }, () => row)));
+  return upload(scope, scheduler, jsonLines(Array.from({ length: ROWS }, () => row)));
 }
 
 /** One row with this many names besides its question. */
@@ -23,7 +23,7 @@ function rowOfNames(names: number): string {
   return JSON.stringify({ question: "q", info });
 }
 
-function upload(scope: Scope, turns: FairTurns, lines: string) {
+function upload(scope: Scope, scheduler: FairScheduler, lines: string) {
   const file = new TextEncoder().encode(lines);
   const body = new ReadableStream({
     type: "bytes",
@@ -33,16 +33,16 @@ function upload(scope: Scope, turns: FairTurns, lines: string) {
     },
   });
   const given = { name: null, environment: null, environment_args: {} };
-  return createDataset(env, scope, given, body, { idempotencyKey: null, now: Date.now(), turns });
+  return createDataset(env, scope, given, body, { idempotencyKey: null, now: Date.now(), scheduler });
 }
 
 test("the rows of uploads are checked in bounded passes, and organisations take turns", {
   timeout: 60_000,
 }, async () => {
   const [greedy, fair] = await Promise.all([openPlatform(), openPlatform()]);
-  const { turns, seen } = countingTurns();
-  const larger = [1, 2, 3].map(() => uploadTexts(greedy.scope, turns, LARGEST));
-  const small = uploadTexts(fair.scope, turns, 100);
+  const { scheduler, seen } = countingScheduler();
+  const larger = [1, 2, 3].map(() => uploadTexts(greedy.scope, scheduler, LARGEST));
+  const small = uploadTexts(fair.scope, scheduler, 100);
   const all = await Promise.all([...larger, small]);
   expect(all.map((made) => made.ok && made.value.dataset.rows)).toEqual([ROWS, ROWS, ROWS, ROWS]);
   expect(longestPass(seen)).toBeLessThanOrEqual(PASS_STEPS + 3 * LARGEST);
@@ -55,20 +55,20 @@ test("the rows of uploads are checked in bounded passes, and organisations take 
 
 test("a row is counted by its names too, because a name takes longer than its characters", async () => {
   const { scope } = await openPlatform();
-  const { turns } = countingTurns();
+  const { scheduler } = countingScheduler();
   const lines = rowOfNames(20_000);
-  const before = turns.levelOf(scope.orgId);
-  expect((await upload(scope, turns, lines)).ok).toBe(true);
-  expect(turns.levelOf(scope.orgId) - before).toBeGreaterThan(2 * lines.length + 40 * 20_000);
+  const before = scheduler.levelOf(scope.orgId);
+  expect((await upload(scope, scheduler, lines)).ok).toBe(true);
+  expect(scheduler.levelOf(scope.orgId) - before).toBeGreaterThan(2 * lines.length + 40 * 20_000);
 });
 
 test("a row has a bounded number of values, and the refusal names its line", async () => {
   const { scope } = await openPlatform();
-  const { turns } = countingTurns();
+  const { scheduler } = countingScheduler();
   // The row itself, its question, its info, and the members of info.
   const most = rowOfNames(LIMITS.taskRowValues - 3);
-  expect((await upload(scope, turns, most)).ok).toBe(true);
-  expect(await upload(scope, turns, `{"question": "q"}\n${rowOfNames(LIMITS.taskRowValues - 2)}`)).toEqual({
+  expect((await upload(scope, scheduler, most)).ok).toBe(true);
+  expect(await upload(scope, scheduler, `{"question": "q"}\n${rowOfNames(LIMITS.taskRowValues - 2)}`)).toEqual({
     ok: false,
     error: {
       code: "too_large",

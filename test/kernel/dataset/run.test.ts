@@ -2,12 +2,12 @@ import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { exampleAt } from "../../../src/core/rollout/task.ts";
 import { uploadKeys } from "../../../src/kernel/kit/names.ts";
-import { type Door, expectLaw, openPlatform, requestsOf } from "../platform.ts";
+import { expectLaw, openPlatform, requestsOf, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 import { jsonLines, kept, uploaded } from "../upload.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   platform = await openPlatform();
 });
@@ -116,22 +116,22 @@ test("a bad row that was not checked ends only its own rollouts", async () => {
 });
 
 test("a dataset cannot be deleted while an unfinished run names it", async () => {
-  const door = await openPlatform();
-  const { id } = await uploaded(door, jsonLines(questions(1)), "name=in-use");
+  const api = await openPlatform();
+  const { id } = await uploaded(api, jsonLines(questions(1)), "name=in-use");
   const model = script([{ fault: { kind: "hang" } }]);
-  const run = await door.start({ environment: "gsm8k", dataset: "in-use", model });
+  const run = await api.start({ environment: "gsm8k", dataset: "in-use", model });
   await requestsOf(model, 1);
-  const refused = await door.ask(`/v1/datasets/${id}`, { method: "DELETE" });
+  const refused = await api.ask(`/v1/datasets/${id}`, { method: "DELETE" });
   expect(refused.status).toBe(409);
   expect(await refused.json()).toMatchObject({
     error: { code: "conflict", message: expect.stringContaining(run.id) },
   });
-  expect((await kept(door)).ids).toEqual([id]);
-  await door.ask(`/v1/runs/${run.id}/cancel`, { method: "POST" });
-  expect((await door.ended(run.id)).status).toBe("cancelled");
+  expect((await kept(api)).ids).toEqual([id]);
+  await api.ask(`/v1/runs/${run.id}/cancel`, { method: "POST" });
+  expect((await api.ended(run.id)).status).toBe("cancelled");
   // At once: the list of runs may be behind, but the run itself is not.
-  expect((await door.ask(`/v1/datasets/${id}`, { method: "DELETE" })).status).toBe(200);
-  expect((await door.run(run.id)).dataset).toBe(id);
+  expect((await api.ask(`/v1/datasets/${id}`, { method: "DELETE" })).status).toBe(200);
+  expect((await api.run(run.id)).dataset).toBe(id);
 });
 
 test("a run whose rows are missing ends with that reason instead of waiting for them", async () => {

@@ -4,7 +4,7 @@ import { LIMITS } from "../../../src/contract/limits.ts";
 import type { Scope } from "../../../src/contract/scope.ts";
 import { createDataset, type UploadOptions } from "../../../src/kernel/dataset/upload.ts";
 import { uploadKeys } from "../../../src/kernel/kit/names.ts";
-import { type Door, openPlatform } from "../platform.ts";
+import { openPlatform, type TestApi } from "../platform.ts";
 import { questions } from "../rows.ts";
 import { jsonLines, kept, rowPages, sha256, upload, uploaded } from "../upload.ts";
 
@@ -13,7 +13,7 @@ const encoder = new TextEncoder();
 const LARGE = { timeout: 30_000 };
 const NOTHING = { keys: [], ids: [] };
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   platform = await openPlatform();
 });
@@ -63,9 +63,9 @@ function largeFile(lastRow: string): Uint8Array {
 }
 
 test("an upload is stored byte for byte, and is described by its id and by its name", async () => {
-  const door = await openPlatform();
+  const api = await openPlatform();
   const file = encoder.encode(`\ufeff${jsonLines(questions(3))}\n`);
-  const response = await upload(door, file, "name=mine");
+  const response = await upload(api, file, "name=mine");
   expect(response.status).toBe(201);
   const dataset = await response.json<{ id: string; created_at: number }>();
   expect(dataset).toEqual({
@@ -80,12 +80,12 @@ test("an upload is stored byte for byte, and is described by its id and by its n
   });
   expect(response.headers.get("location")).toBe(`/v1/datasets/${dataset.id}`);
   for (const named of [dataset.id, "mine"]) {
-    expect(await (await door.ask(`/v1/datasets/${named}`)).json()).toEqual(dataset);
+    expect(await (await api.ask(`/v1/datasets/${named}`)).json()).toEqual(dataset);
   }
-  const keys = uploadKeys(door.scope, dataset.id);
+  const keys = uploadKeys(api.scope, dataset.id);
   const stored = await env.STORE.get(keys.key);
   expect(await stored?.bytes()).toEqual(file);
-  expect(await kept(door)).toEqual({ keys: [keys.index_key, keys.key], ids: [dataset.id] });
+  expect(await kept(api)).toEqual({ keys: [keys.index_key, keys.key], ids: [dataset.id] });
 });
 
 test("the dataset does not depend on how the bytes arrive", async () => {
@@ -165,26 +165,26 @@ test.for<[what: string, file: BodyInit, query: string, message: string, param: s
   ],
   ["a row its environment refuses", `${good}`, "environment=gsm8k", "line 1: answer is required", "rows[0].answer"],
 ])("%s is refused with its line, and nothing is stored", async ([what, file, query, message, param]) => {
-  const door = await openPlatform();
-  const response = await upload(door, file, query);
+  const api = await openPlatform();
+  const response = await upload(api, file, query);
   expect(response.status).toBe(400);
   const { error } = await response.json<{ error: Record<string, string | null> }>();
   expect(error["message"]).toContain(message);
   if (what === "endless nesting") expect(error["param"]).toMatch(/^rows\[0\]\.info\[0\]/);
   else expect(error["param"]).toBe(param);
   expect(error["code"]).toBe(what === "no rows" ? "invalid_request" : "invalid_row");
-  expect(await kept(door)).toEqual(NOTHING);
+  expect(await kept(api)).toEqual(NOTHING);
 });
 
 test("a row over the limit is refused with its line and place", async () => {
-  const door = await openPlatform();
+  const api = await openPlatform();
   const long = `${good}\n{"question":"${"x".repeat(LIMITS.taskRowBytes)}"}`;
-  const response = await upload(door, long);
+  const response = await upload(api, long);
   expect(response.status).toBe(413);
   expect(await response.json()).toMatchObject({
     error: { code: "too_large", message: expect.stringContaining("line 3: "), param: "rows[1]" },
   });
-  expect(await kept(door)).toEqual(NOTHING);
+  expect(await kept(api)).toEqual(NOTHING);
 });
 
 test("rows are checked against an environment's schema and arguments, and the dataset says which", async () => {
@@ -239,40 +239,40 @@ function receive(scope: Scope, bucket: R2Bucket, body: ReadableStream<Uint8Array
 }
 
 test("a file of exactly the limit is accepted, and one byte more is too large and leaves nothing", LARGE, async () => {
-  const door = await openPlatform();
+  const api = await openPlatform();
   const file = largeFile(good);
   const { bucket, begun } = watchedBucket();
   const maxBytes = file.length;
   const more = streamOf(file.slice(), encoder.encode("\n"));
-  const refused = await receive(door.scope, bucket, more, { maxBytes });
+  const refused = await receive(api.scope, bucket, more, { maxBytes });
   expect(refused).toMatchObject({ ok: false, error: { code: "too_large", param: null } });
   await expectAborted(begun);
-  expect(await kept(door)).toEqual(NOTHING);
-  expect(await receive(door.scope, env.STORE, streamOf(file), { maxBytes })).toMatchObject({
+  expect(await kept(api)).toEqual(NOTHING);
+  expect(await receive(api.scope, env.STORE, streamOf(file), { maxBytes })).toMatchObject({
     ok: true,
   });
 });
 
 test("a bad row after the first part ends the multipart upload, and nothing of it is stored", LARGE, async () => {
-  const door = await openPlatform();
+  const api = await openPlatform();
   const { bucket, begun } = watchedBucket();
-  const refused = await receive(door.scope, bucket, streamOf(largeFile("{}")));
+  const refused = await receive(api.scope, bucket, streamOf(largeFile("{}")));
   expect(refused).toMatchObject({ ok: false, error: { code: "invalid_row" } });
   await expectAborted(begun);
-  expect(await kept(door)).toEqual(NOTHING);
+  expect(await kept(api)).toEqual(NOTHING);
 });
 
 test("a caller that disconnects leaves nothing, before the first part and after it", LARGE, async () => {
-  const door = await openPlatform();
+  const api = await openPlatform();
   const { bucket, begun } = watchedBucket();
   const brokenOff = { ok: false, error: { code: "invalid_request", param: null } };
-  const early = await receive(door.scope, bucket, broken(encoder.encode(good)));
+  const early = await receive(api.scope, bucket, broken(encoder.encode(good)));
   expect(early).toMatchObject(brokenOff);
   expect(begun).toEqual([]);
-  const late = await receive(door.scope, bucket, broken(largeFile(good)));
+  const late = await receive(api.scope, bucket, broken(largeFile(good)));
   expect(late).toMatchObject(brokenOff);
   await expectAborted(begun);
-  expect(await kept(door)).toEqual(NOTHING);
+  expect(await kept(api)).toEqual(NOTHING);
 });
 
 test("one organisation's uploads leave places for another's, and its next upload is refused with a retry time", async () => {
@@ -293,7 +293,7 @@ test("one organisation's uploads leave places for another's, and its next upload
 });
 
 test("a file whose last step fails after it was carried out is deleted too", LARGE, async () => {
-  const door = await openPlatform();
+  const api = await openPlatform();
   const { bucket } = watchedBucket((upload) => ({
     ...upload,
     uploadPart: (...args) => upload.uploadPart(...args),
@@ -303,18 +303,18 @@ test("a file whose last step fails after it was carried out is deleted too", LAR
       throw new Error("the answer was lost");
     },
   }));
-  await expect(receive(door.scope, bucket, streamOf(largeFile(good)))).rejects.toThrow();
-  expect(await kept(door)).toEqual(NOTHING);
+  await expect(receive(api.scope, bucket, streamOf(largeFile(good)))).rejects.toThrow();
+  expect(await kept(api)).toEqual(NOTHING);
 });
 
 test("a repeat of a key is read only up to the maximum length of a file", async () => {
-  const door = await openPlatform();
+  const api = await openPlatform();
   const file = encoder.encode(good);
   const given = { idempotencyKey: "k", maxBytes: file.length };
-  expect(await receive(door.scope, env.STORE, streamOf(file.slice()), given)).toMatchObject({
+  expect(await receive(api.scope, env.STORE, streamOf(file.slice()), given)).toMatchObject({
     ok: true,
   });
-  const more = await receive(door.scope, env.STORE, streamOf(file, file.slice()), given);
+  const more = await receive(api.scope, env.STORE, streamOf(file, file.slice()), given);
   expect(more).toMatchObject({ ok: false, error: { code: "too_large" } });
 });
 
@@ -326,11 +326,11 @@ async function expectAborted(begun: readonly R2MultipartUpload[]): Promise<void>
 }
 
 test("the same key and file give the same dataset again, and another file is refused", async () => {
-  const door = await openPlatform();
+  const api = await openPlatform();
   const headers = { "idempotency-key": "k" };
   const file = jsonLines(questions(2));
-  const first = await upload(door, file, "name=once", headers);
-  const again = await upload(door, file, "name=once", headers);
+  const first = await upload(api, file, "name=once", headers);
+  const again = await upload(api, file, "name=once", headers);
   expect(again.status).toBe(201);
   expect(again.headers.get("idempotent-replayed")).toBe("true");
   const dataset = await first.json<{ id: string }>();
@@ -339,25 +339,25 @@ test("the same key and file give the same dataset again, and another file is ref
     [jsonLines(questions(3)), "name=once"],
     [file, "name=other"],
   ] as const) {
-    const other = await upload(door, body, query, headers);
+    const other = await upload(api, body, query, headers);
     expect(other.status).toBe(422);
     expect(await other.json()).toMatchObject({ error: { code: "idempotency_conflict" } });
   }
-  expect((await kept(door)).ids).toEqual([dataset.id]);
-  await door.ask(`/v1/datasets/${dataset.id}`, { method: "DELETE" });
-  const gone = await upload(door, file, "name=once", headers);
+  expect((await kept(api)).ids).toEqual([dataset.id]);
+  await api.ask(`/v1/datasets/${dataset.id}`, { method: "DELETE" });
+  const gone = await upload(api, file, "name=once", headers);
   expect(gone.status).toBe(409);
 });
 
 test("of two simultaneous uploads with one key or one name, only one creates a dataset", async () => {
-  const door = await openPlatform();
+  const api = await openPlatform();
   const file = jsonLines(questions(2));
-  const keyed = await Promise.all([1, 2, 3].map(() => upload(door, file, "", { "idempotency-key": "k" })));
+  const keyed = await Promise.all([1, 2, 3].map(() => upload(api, file, "", { "idempotency-key": "k" })));
   const ids = await Promise.all(keyed.map(async (reply) => (await reply.json<{ id: string }>()).id));
   expect(new Set(ids).size).toBe(1);
-  const named = await Promise.all([1, 2, 3].map(() => upload(door, file, "name=one")));
+  const named = await Promise.all([1, 2, 3].map(() => upload(api, file, "name=one")));
   expect(named.map(({ status }) => status).toSorted()).toEqual([201, 409, 409]);
-  const { keys, ids: left } = await kept(door);
+  const { keys, ids: left } = await kept(api);
   expect(left).toHaveLength(2);
   expect(keys).toHaveLength(4);
 });

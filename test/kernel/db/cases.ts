@@ -1,13 +1,13 @@
 /** Calls each function of src/kernel/db for a project or an organisation, for the rows of the tenant with the mark. */
 import { eq, sql } from "drizzle-orm";
-import * as books from "../../../src/billing/queries/books.ts";
 import * as budgets from "../../../src/billing/queries/budgets.ts";
+import * as books from "../../../src/billing/queries/ledger.ts";
 import * as usage from "../../../src/billing/queries/usage-hours.ts";
 import type { Scope } from "../../../src/contract/scope.ts";
+import * as judgements from "../../../src/kernel/db/cached-judgements.ts";
 import * as datasets from "../../../src/kernel/db/datasets.ts";
 import * as endpoints from "../../../src/kernel/db/endpoints.ts";
 import * as idempotency from "../../../src/kernel/db/idempotency-keys.ts";
-import * as verdicts from "../../../src/kernel/db/judge-verdicts.ts";
 import * as past from "../../../src/kernel/db/past-runs.ts";
 import * as runs from "../../../src/kernel/db/runs.ts";
 import * as tables from "../../../src/kernel/db/schema.ts";
@@ -76,8 +76,9 @@ export const CASES: Readonly<Record<string, Case>> = {
     return idempotency.insertOnce(d1, scope, tables.secrets, newSecret(), made);
   },
   insertWithin: (d1, scope) => idempotency.insertWithin(d1, scope, tables.secrets, newSecret(), null, { atMost: 9 }),
-  findVerdicts: async (d1, scope) => [...(await verdicts.findVerdicts(d1, scope, ["k"]))],
-  keepVerdict: (d1, scope) => verdicts.keepVerdict(d1, scope, { key: "k2", verdict: { value: 1, reason: "" }, ...at }),
+  findJudgements: async (d1, scope) => [...(await judgements.findJudgements(d1, scope, ["k"]))],
+  keepJudgement: (d1, scope) =>
+    judgements.keepJudgement(d1, scope, { key: "k2", verdict: { value: 1, reason: "" }, ...at }),
   replaceTrainerToken: (d1, scope, mark) =>
     trainerTokens.replaceTrainerToken(d1, scope, { hash: crypto.randomUUID(), run_id: `run_${mark}`, ...at }, 9000),
   insertRun: (d1, scope) => {

@@ -3,8 +3,8 @@ import type { Retention } from "../../../src/contract/identity.ts";
 import * as deletedRows from "../../../src/kernel/db/deleted-rows.ts";
 import * as stored from "../../../src/kernel/db/stored-bytes.ts";
 import * as deletions from "../../../src/retention/deletion-queries.ts";
+import * as retention from "../../../src/retention/expiry-queries.ts";
 import * as owners from "../../../src/retention/owner-queries.ts";
-import * as retention from "../../../src/retention/sweep-queries.ts";
 import type { Case, OrganizationCase } from "./cases.ts";
 
 const NOW = 5000;
@@ -26,10 +26,10 @@ export const DELETION_CASES: Readonly<Record<string, Case>> = {
   retentionOf: (d1, scope) => retention.retentionOf(d1, scope),
   endedRunsBefore: (d1, scope) => retention.endedRunsBefore(d1, scope, NOW, 10),
   datasetsBefore: (d1, scope) => retention.datasetsBefore(d1, scope, NOW, 10),
-  dropVerdicts: (d1, scope) => retention.dropVerdicts(d1, scope, NOW, 10),
+  dropJudgements: (d1, scope) => retention.dropJudgements(d1, scope, NOW, 10),
   dropIdempotencyKeys: (d1, scope) => retention.dropIdempotencyKeys(d1, scope, NOW, 10),
   storedIn: (d1, scope) => stored.storedIn(d1, scope),
-  hasToSweep: (d1, scope) => retention.hasToSweep(d1, scope, KEPT),
+  hasToExpire: (d1, scope) => retention.hasToExpire(d1, scope, KEPT),
   runsOf: (d1, scope) => owners.runsOf(d1, scope, 10),
   countRowsOfProject: (d1, scope) => owners.countRowsOfProject(d1, scope),
   deleteRowsOfProject: (d1, scope) => owners.deleteRowsOfProject(d1, scope, 10),

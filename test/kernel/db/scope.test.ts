@@ -16,17 +16,17 @@ import * as standing from "../../../src/accounts/queries/standing.ts";
 import * as sessions from "../../../src/accounts/queries/web-sessions.ts";
 import * as workingKeys from "../../../src/accounts/queries/working-keys.ts";
 import * as ofAccounts from "../../../src/accounts/tables.ts";
-import * as books from "../../../src/billing/queries/books.ts";
 import * as budgets from "../../../src/billing/queries/budgets.ts";
+import * as books from "../../../src/billing/queries/ledger.ts";
 import * as priceLists from "../../../src/billing/queries/price-lists.ts";
 import * as usage from "../../../src/billing/queries/usage-hours.ts";
 import * as ofBilling from "../../../src/billing/tables.ts";
 import * as fleets from "../../../src/fleets/queries.ts";
+import * as judgements from "../../../src/kernel/db/cached-judgements.ts";
 import * as datasets from "../../../src/kernel/db/datasets.ts";
 import * as deletedRows from "../../../src/kernel/db/deleted-rows.ts";
 import * as endpoints from "../../../src/kernel/db/endpoints.ts";
 import * as idempotency from "../../../src/kernel/db/idempotency-keys.ts";
-import * as verdicts from "../../../src/kernel/db/judge-verdicts.ts";
 import * as page from "../../../src/kernel/db/page.ts";
 import * as past from "../../../src/kernel/db/past-runs.ts";
 import * as runs from "../../../src/kernel/db/runs.ts";
@@ -38,8 +38,8 @@ import * as stored from "../../../src/kernel/db/stored-bytes.ts";
 import * as totals from "../../../src/kernel/db/totals.ts";
 import * as trainerTokens from "../../../src/kernel/db/trainer-tokens.ts";
 import * as deletions from "../../../src/retention/deletion-queries.ts";
+import * as retention from "../../../src/retention/expiry-queries.ts";
 import * as owners from "../../../src/retention/owner-queries.ts";
-import * as retention from "../../../src/retention/sweep-queries.ts";
 import * as reportLinks from "../../../src/sharing/queries.ts";
 import * as ofSharing from "../../../src/sharing/tables.ts";
 import "../../../src/slices.ts";
@@ -54,7 +54,7 @@ import { DELETION_CASES, DELETIONS_IN_REACH, DELETIONS_OF_ORGANIZATION } from ".
 import { type NotedStatement, notingDatabase, ownedRows, type Tenant, threeTenants } from "./tenants.ts";
 
 const FUNCTIONS: Readonly<Record<string, unknown>> = {
-  ...{ ...datasets, ...endpoints, ...fleets, ...idempotency, ...verdicts, ...keys, ...page, ...runs, ...secrets },
+  ...{ ...datasets, ...endpoints, ...fleets, ...idempotency, ...judgements, ...keys, ...page, ...runs, ...secrets },
   ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects, ...standing, ...triggers },
   ...{ ...trainerTokens, ...budgets, ...books, ...metrics, ...totals, ...past, ...priceLists, ...seals, ...usage },
   ...{ ...deletedRows, ...deletions, ...stored, ...owners, ...retention, ...webhooks },
@@ -150,7 +150,7 @@ function unlimited({ text, values }: NotedStatement, { scope }: Tenant, limit: R
 
 const IN_PROJECT = [
   ...[ofAccounts.apiKeys, tables.datasets, tables.deletions, tables.endpoints, tables.idempotencyKeys],
-  ...[tables.judgeVerdicts, tables.runs, tables.secrets, tables.trainerTokens, ofTriggers.triggers],
+  ...[tables.cachedJudgements, tables.runs, tables.secrets, tables.trainerTokens, ofTriggers.triggers],
   ...[ofAccounts.webSessions, ofAccounts.signInCodes, ofSharing.reportLinks],
 ];
 const IN_ORGANIZATION = [

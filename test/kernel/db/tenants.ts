@@ -7,11 +7,11 @@ import { budgets, usageHours } from "../../../src/billing/tables.ts";
 import type { Scope } from "../../../src/contract/scope.ts";
 import { fleets, replicas } from "../../../src/fleets/tables.ts";
 import {
+  cachedJudgements,
   datasets,
   deletions,
   endpoints,
   idempotencyKeys,
-  judgeVerdicts,
   organizations,
   projects,
   runs,
@@ -33,7 +33,7 @@ export interface Tenant {
 }
 
 export const TENANT_TABLES = {
-  ...{ apiKeys, datasets, deletions, endpoints, idempotencyKeys, invitations, judgeVerdicts, members },
+  ...{ apiKeys, datasets, deletions, endpoints, idempotencyKeys, invitations, cachedJudgements, members },
   ...{ fleets, replicas },
   ...{ organizations, projects, runs, secrets, trainerTokens, webhookEndpoints, webhookSecrets, triggers },
   ...{ budgets, usageHours },
@@ -84,7 +84,7 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
     ...{ status: "completed", finished_at: 1500 },
   });
   const asked = { operation: "createSecret", key: "k", request_hash: "h", resource_id: `sec_${mark}` };
-  const verdict = { value: 1, reason: mark };
+  const judgement = { value: 1, reason: mark };
   await d1.batch([
     d1.insert(organizations).values(organization).onConflictDoNothing(),
     d1
@@ -108,7 +108,7 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
     d1.insert(runs).values({ ...run, ...owner }),
     d1.insert(runs).values({ ...ended, ...owner }),
     d1.insert(deletions).values({ ...gone, ...owner, requested_by: "key_1", ...at, finished_at: 1500 }),
-    d1.insert(judgeVerdicts).values({ ...owner, key: "k", verdict, ...at }),
+    d1.insert(cachedJudgements).values({ ...owner, key: "k", verdict: judgement, ...at }),
     d1.insert(fleets).values({ ...fleetRow({ id: `fl_${mark}`, name: "name" }), ...owner }),
     d1.insert(replicas).values({
       ...replicaRow(`fl_${mark}`, { id: `rp_${mark}`, sealed_key: mark, sealed_control_key: mark }),

@@ -5,14 +5,14 @@ import { EvalRequest } from "../../../src/contract/eval-request.ts";
 import { getRun, updateRun } from "../../../src/kernel/db/runs.ts";
 import { acceptRun } from "../../../src/kernel/service/accept-run.ts";
 import { acceptedOnly } from "../hand-made.ts";
-import { type Door, openPlatform, requestsOf } from "../platform.ts";
+import { openPlatform, requestsOf, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 import { everythingStored } from "../stored.ts";
 
-let door: Door;
+let api: TestApi;
 beforeAll(async () => {
-  door = await openPlatform();
+  api = await openPlatform();
 });
 afterEach(() => {
   vi.restoreAllMocks();
@@ -22,13 +22,13 @@ const one = { environment: "gsm8k", dataset: questions(1) };
 
 async function create(request: object): Promise<EndpointView> {
   const defaults = { base_url: env.MODEL_URL, probe: false };
-  const reply = await door.post("/v1/endpoints", { ...defaults, ...request });
+  const reply = await api.post("/v1/endpoints", { ...defaults, ...request });
   expect(reply.status).toBe(201);
   return EndpointView.parse(await reply.json());
 }
 
 const change = (nameOrId: string, patch: object) =>
-  door.ask(`/v1/endpoints/${nameOrId}`, {
+  api.ask(`/v1/endpoints/${nameOrId}`, {
     method: "PATCH",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(patch),
@@ -39,7 +39,7 @@ test("a run names its endpoint, by name or id, and shows it without its key", as
   const { id } = await create({ name: "named", api_key });
   for (const endpoint of ["named", id]) {
     const model = script(RIGHT);
-    const run = await door.finish({ ...one, model, endpoint });
+    const run = await api.finish({ ...one, model, endpoint });
     const shown = { id, name: "named", base_url: env.MODEL_URL, api_key_last4: "6789" };
     expect(run).toMatchObject({ status: "completed", endpoint: shown });
     expect((await requestsOf(model))[0]?.authorization).toBe(`Bearer ${api_key}`);
@@ -49,36 +49,36 @@ test("a run names its endpoint, by name or id, and shows it without its key", as
 test("an endpoint's max_concurrent caps that of a run, which shows the resulting number", async () => {
   await create({ name: "narrow", max_concurrent: 3 });
   const started = (max_concurrent: number) =>
-    door.start({ ...one, model: script(RIGHT), endpoint: "narrow", max_concurrent });
+    api.start({ ...one, model: script(RIGHT), endpoint: "narrow", max_concurrent });
   expect((await started(10)).max_concurrent).toBe(3);
   expect((await started(2)).max_concurrent).toBe(2);
 });
 
 test("a changed key is used by later runs", async () => {
   await create({ name: "rotated", api_key: "sk-old-0123456789" });
-  await door.finish({ ...one, model: script(RIGHT), endpoint: "rotated" });
+  await api.finish({ ...one, model: script(RIGHT), endpoint: "rotated" });
   expect((await change("rotated", { api_key: "sk-new-0123456789" })).status).toBe(200);
   const model = script(RIGHT);
-  await door.finish({ ...one, model, endpoint: "rotated" });
+  await api.finish({ ...one, model, endpoint: "rotated" });
   expect((await requestsOf(model))[0]?.authorization).toBe("Bearer sk-new-0123456789");
 });
 
 test("an endpoint that an unfinished run uses cannot be deleted; afterwards it can", async () => {
   const { id } = await create({ name: "used", api_key: "sk-used-0123456789" });
-  const { id: template } = await door.finish({ ...one, model: script(RIGHT) });
-  const run = await acceptedOnly(door, template, { endpoint_id: id });
-  const refused = await door.ask("/v1/endpoints/used", { method: "DELETE" });
+  const { id: template } = await api.finish({ ...one, model: script(RIGHT) });
+  const run = await acceptedOnly(api, template, { endpoint_id: id });
+  const refused = await api.ask("/v1/endpoints/used", { method: "DELETE" });
   expect(refused.status).toBe(409);
   const { error } = await refused.json<{ error: { code: string; message: string } }>();
   expect(error).toMatchObject({ code: "conflict", message: expect.stringContaining(run.id) });
-  await updateRun(env.DB, door.scope, run.id, { status: "cancelled" });
-  const deleted = await door.ask("/v1/endpoints/used", { method: "DELETE" });
+  await updateRun(env.DB, api.scope, run.id, { status: "cancelled" });
+  const deleted = await api.ask("/v1/endpoints/used", { method: "DELETE" });
   expect(await deleted.json()).toEqual({ object: "endpoint", id, deleted: true });
   const row = await env.DB.prepare("select name, sealed_key from endpoints where id = ?").bind(id);
   expect(await row.first()).toEqual({ name: null, sealed_key: null });
-  expect((await door.run(run.id)).endpoint).toMatchObject({ id, name: null });
+  expect((await api.run(run.id)).endpoint).toMatchObject({ id, name: null });
   for (const endpoint of ["used", id]) {
-    const reply = await door.post("/v1/runs", { ...one, model: "m", endpoint });
+    const reply = await api.post("/v1/runs", { ...one, model: "m", endpoint });
     expect(reply.status).toBe(404);
     expect(await reply.json()).toMatchObject({ error: { code: "not_found", param: "endpoint" } });
   }
@@ -86,12 +86,12 @@ test("an endpoint that an unfinished run uses cannot be deleted; afterwards it c
 
 test("an endpoint may be deleted as soon as its runs have ended, even if the list of runs is not updated yet", async () => {
   const { id } = await create({ name: "brief" });
-  const { id: run } = await door.finish({ ...one, model: script(RIGHT), endpoint: "brief" });
+  const { id: run } = await api.finish({ ...one, model: script(RIGHT), endpoint: "brief" });
   // The state before the run's end is written to D1.
-  await updateRun(env.DB, door.scope, run, { status: "running", finished_at: null });
-  const deleted = await door.ask("/v1/endpoints/brief", { method: "DELETE" });
+  await updateRun(env.DB, api.scope, run, { status: "running", finished_at: null });
+  const deleted = await api.ask("/v1/endpoints/brief", { method: "DELETE" });
   expect(await deleted.json()).toEqual({ object: "endpoint", id, deleted: true });
-  const stored = await getRun(env.DB, door.scope, run);
+  const stored = await getRun(env.DB, api.scope, run);
   expect(stored?.run).toMatchObject({ status: "completed", counts: { scored: 1 } });
 });
 
@@ -99,9 +99,9 @@ test("an endpoint of another project, and one given with a run, cannot be named"
   const theirs = await openPlatform();
   const made = { name: "theirs", base_url: env.MODEL_URL, probe: false };
   const { id } = await (await theirs.post("/v1/endpoints", made)).json<{ id: string }>();
-  const inline = await door.finish({ ...one, model: script(RIGHT) });
+  const inline = await api.finish({ ...one, model: script(RIGHT) });
   for (const endpoint of ["theirs", id, inline.endpoint?.id]) {
-    const reply = await door.post("/v1/runs", { ...one, model: "m", endpoint });
+    const reply = await api.post("/v1/runs", { ...one, model: "m", endpoint });
     expect(await reply.json()).toMatchObject({ error: { code: "not_found", param: "endpoint" } });
   }
 });
@@ -111,7 +111,7 @@ test("a deployment refuses a run whose own endpoint is in its network", async ()
   const endpoint = { base_url: "http://[::ffff:127.0.0.1]:8000/v1" };
   const request = EvalRequest.parse({ ...one, model: "m", endpoint });
   const options = { idempotencyKey: null, requestHash: "", now: Date.now() };
-  expect(await acceptRun(deployed, door.scope, request, options)).toMatchObject({
+  expect(await acceptRun(deployed, api.scope, request, options)).toMatchObject({
     ok: false,
     error: { code: "url_not_allowed", param: "endpoint.base_url" },
   });
@@ -127,20 +127,20 @@ test("a key is never stored in plain text: not after a run, a refused key, or a 
   const refusing = script([{ fault: { kind: "status", status: 401, body } }]);
   const request = { base_url: env.MODEL_URL, api_key: key, model: refusing };
   const key1 = { "idempotency-key": crypto.randomUUID() };
-  const created = await door.post("/v1/endpoints", { name: "leaky", ...request }, key1);
+  const created = await api.post("/v1/endpoints", { name: "leaky", ...request }, key1);
   const replies = [await created.text()];
   expect(JSON.parse(replies[0] ?? "")).toMatchObject({
     capabilities: { error: "401: the API key was rejected: Incorrect API key provided: Bearer [key]" },
   });
-  const right = await door.finish({ ...one, model: script(RIGHT), endpoint: "leaky" });
-  const wrong = await door.finish({ ...one, model: refusing, endpoint: "leaky" });
+  const right = await api.finish({ ...one, model: script(RIGHT), endpoint: "leaky" });
+  const wrong = await api.finish({ ...one, model: refusing, endpoint: "leaky" });
   const inline = { base_url: env.MODEL_URL, api_key: key };
-  const given = await door.finish({ ...one, model: refusing, endpoint: inline });
+  const given = await api.finish({ ...one, model: refusing, endpoint: inline });
   expect(wrong).toMatchObject({ status: "failed", error: { code: "endpoint_unauthorized" } });
   for (const path of ["endpoints", "endpoints/leaky", "runs", `runs/${wrong.id}/results`]) {
-    replies.push(await text(await door.ask(`/v1/${path}`)));
+    replies.push(await text(await api.ask(`/v1/${path}`)));
   }
-  const stored = await everythingStored(door, [right, wrong, given]);
+  const stored = await everythingStored(api, [right, wrong, given]);
   for (const found of [...stored, ...replies, JSON.stringify(printed)]) {
     expect(found).not.toContain(key);
   }

@@ -5,7 +5,7 @@ import { EndpointView } from "../../../src/contract/endpoint.ts";
 import type { RunView } from "../../../src/contract/run.ts";
 import { NO_OUTCOMES } from "../../../src/kernel/endpoint/health.ts";
 import { EndpointObject } from "../../../src/kernel/endpoint/object.ts";
-import { type Door, expectLaw, type Inside, inside, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { expectLaw, type Inside, inside, openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { down, questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
@@ -14,16 +14,16 @@ const HOUR = 3600_000;
 const NOBODY = "http://127.0.0.1:1/v1";
 const HANGS = [{ fault: { kind: "hang" } }] as const;
 
-let door: Door;
+let api: TestApi;
 beforeAll(async () => {
-  door = await openPlatform();
+  api = await openPlatform();
 });
 afterEach(() => {
   vi.restoreAllMocks();
 });
 
 async function create(request: object): Promise<EndpointView> {
-  const reply = await door.post("/v1/endpoints", {
+  const reply = await api.post("/v1/endpoints", {
     base_url: env.MODEL_URL,
     probe: false,
     ...request,
@@ -33,7 +33,7 @@ async function create(request: object): Promise<EndpointView> {
 }
 
 function inEndpoint<T>(id: string, use: Inside<EndpointObject, T>): Promise<T> {
-  const { orgId, projectId } = door.scope;
+  const { orgId, projectId } = api.scope;
   const stub: DurableObjectStub = env.ENDPOINT.getByName(`org/${orgId}/${projectId}/${id}`);
   return inside(stub, EndpointObject, use);
 }
@@ -41,20 +41,20 @@ function inEndpoint<T>(id: string, use: Inside<EndpointObject, T>): Promise<T> {
 /** Reads the run at each event until it is in the wanted state. */
 async function until(id: string, stands: (run: RunView) => boolean): Promise<RunView> {
   for (let after = 0; ; ) {
-    const run = await door.run(id);
+    const run = await api.run(id);
     if (stands(run)) return run;
-    const read = await door.inRun(id, (object) => object.events(after, 1000));
+    const read = await api.inRun(id, (object) => object.events(after, 1000));
     after = read?.events.at(-1)?.id ?? after;
   }
 }
 
 function running(id: string): Promise<number> {
-  return door.inRun(id, (object) => object.view()?.counts.in_flight ?? -1);
+  return api.inRun(id, (object) => object.view()?.counts.in_flight ?? -1);
 }
 
 function hanging(endpoint: string, max_concurrent = 10) {
   const dataset = questions(20);
-  return door.start({
+  return api.start({
     environment: "gsm8k",
     dataset,
     model: script(HANGS),
@@ -69,36 +69,36 @@ test("runs of one endpoint together never exceed its limit of concurrent rollout
   expect(await running(first.id)).toBe(3);
   const second = await hanging("narrow", 2);
   expect(await running(second.id)).toBe(0);
-  expect((await door.run(second.id)).flow).toEqual({
+  expect((await api.run(second.id)).flow).toEqual({
     state: "rate_limited",
     reason: "max_concurrent of its endpoint is 3, shared by 2 runs",
   });
-  await door.post(`/v1/runs/${first.id}/cancel`, {});
-  expect((await door.ended(first.id)).status).toBe("cancelled");
+  await api.post(`/v1/runs/${first.id}/cancel`, {});
+  expect((await api.ended(first.id)).status).toBe("cancelled");
   await vi.waitUntil(async () => (await running(second.id)) === 2, { timeout: 30_000 });
-  await door.post(`/v1/runs/${second.id}/cancel`, {});
-  await door.ended(second.id);
+  await api.post(`/v1/runs/${second.id}/cancel`, {});
+  await api.ended(second.id);
 });
 
 test("a raised limit applies to runs under way", async () => {
   await create({ name: "raised", max_concurrent: 2 });
   const [first, second] = [await hanging("raised"), await hanging("raised")];
   expect([await running(first.id), await running(second.id)]).toEqual([2, 0]);
-  const patched = await door.ask("/v1/endpoints/raised", {
+  const patched = await api.ask("/v1/endpoints/raised", {
     method: "PATCH",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ max_concurrent: 4 }),
   });
   expect(patched.status).toBe(200);
   await vi.waitUntil(async () => (await running(second.id)) === 2, { timeout: 30_000 });
-  for (const { id } of [first, second]) await door.post(`/v1/runs/${id}/cancel`, {});
+  for (const { id } of [first, second]) await api.post(`/v1/runs/${id}/cancel`, {});
 });
 
 test("the endpoint's object forgets its last run, an hour later its latencies, and was called a few times", async () => {
   const { id } = await create({ name: "left" });
   const asks = vi.spyOn(EndpointObject.prototype, "ask");
   const request = { environment: "gsm8k", dataset: questions(60), model: script(RIGHT) };
-  await door.finish({ ...request, endpoint: "left", max_concurrent: 5 });
+  await api.finish({ ...request, endpoint: "left", max_concurrent: 5 });
   const kept = () => inEndpoint(id, (_, { storage }) => [...storage.kv.list()].map(([key]) => key));
   await vi.waitUntil(async () => String(await kept()) === "latencies", { timeout: 30_000 });
   await inEndpoint(id, async (object) => {
@@ -119,7 +119,7 @@ async function stopped(name: string, failing: number, probe: "answers" | "fails"
   });
   const dead = [{ fault: down }];
   const model = script(RIGHT, { dead, ...(probe === "fails" && { Hi: dead }) });
-  const { id } = await door.start({
+  const { id } = await api.start({
     environment: "gsm8k",
     dataset: questions(50, Array<string>(failing).fill("dead")),
     ...{ model, endpoint: name },
@@ -140,7 +140,7 @@ test("an endpoint that fails ten rollouts in a row gets no more; the run shows w
     object.now = () => base + 5000;
     await object.alarm();
   });
-  const ended = await door.ended(id);
+  const ended = await api.ended(id);
   expect(ended).toMatchObject({ status: "completed", counts: { dispatched: 50, scored: 31 } });
   const probes = (await requestsOf(model)).filter(({ idempotency_key }) => idempotency_key.startsWith("probe:"));
   expect(probes.length).toBe(1);
@@ -164,7 +164,7 @@ test("a down endpoint is finally probed every 20 s, and the waiting run only ren
   expect((await requestsOf(model)).filter(({ idempotency_key }) => idempotency_key.startsWith("probe:")).length).toBe(
     6,
   );
-  const alarms = await door.inRun(id, async (run, { storage }) => {
+  const alarms = await api.inRun(id, async (run, { storage }) => {
     let clock = Date.now();
     run.now = () => clock;
     const fired: number[] = [];
@@ -184,12 +184,12 @@ test("a down endpoint is finally probed every 20 s, and the waiting run only ren
   });
   expect(Math.min(...alarms)).toBeGreaterThanOrEqual(60_000);
   expect(alarms.length).toBeLessThanOrEqual(13);
-  expect((await door.run(id)).flow?.state).toBe("endpoint_down");
+  expect((await api.run(id)).flow?.state).toBe("endpoint_down");
 });
 
 test("calls in flight wait while their endpoint is down, use none of their tries, and are made when it is back", async () => {
   const { id: endpoint } = await create({ name: "away", base_url: NOBODY });
-  const { id } = await door.start({
+  const { id } = await api.start({
     environment: "gsm8k",
     dataset: questions(12),
     ...{ model: script(RIGHT), endpoint: "away", max_concurrent: 12 },
@@ -198,19 +198,19 @@ test("calls in flight wait while their endpoint is down, use none of their tries
   const waiting = await until(id, ({ flow }) => flow?.state === "endpoint_down");
   expect(waiting.flow?.reason).toMatch(/^it does not answer: /);
   const rollouts = Array.from({ length: 12 }, (_, group) => rolloutAt(id, group));
-  const hold = (rollout: string) => door.inRollout(rollout, (object) => object.read()?.intent);
+  const hold = (rollout: string) => api.inRollout(rollout, (object) => object.read()?.intent);
   await vi.waitUntil(async () => (await Promise.all(rollouts.map(hold))).every((intent) => intent?.held_until), {
     timeout: 30_000,
   });
   const now = Date.now();
   // At any time: woken during the outage, they ask and keep waiting.
-  for (const rollout of rollouts) await door.inRollout(rollout, (object) => object.alarm());
+  for (const rollout of rollouts) await api.inRollout(rollout, (object) => object.alarm());
   const held = await Promise.all(rollouts.map(hold));
   for (const intent of held) {
     expect(intent?.failures).toBeLessThanOrEqual(2);
     expect(intent?.not_before).toBeLessThanOrEqual(now + 30_000);
   }
-  expect((await door.run(id)).counts).toMatchObject({ in_flight: 12, failed: {} });
+  expect((await api.run(id)).counts).toMatchObject({ in_flight: 12, failed: {} });
   // Now a server answers: the same as when the API changes the endpoint's row.
   await env.DB.prepare("update endpoints set base_url = ? where id = ?").bind(env.MODEL_URL, endpoint).run();
   await inEndpoint(endpoint, (object) => object.changed());
@@ -219,45 +219,45 @@ test("calls in flight wait while their endpoint is down, use none of their tries
   // Some may ask before the recovery is noted, and wait once more.
   const all = async () => {
     for (const rollout of rollouts) {
-      await door.inRollout(rollout, async (object) => {
+      await api.inRollout(rollout, async (object) => {
         object.now = () => Date.now() + 60_000;
         await object.alarm();
       });
     }
-    return (await door.run(id)).counts.scored === 12;
+    return (await api.run(id)).counts.scored === 12;
   };
   await vi.waitUntil(all, { timeout: 30_000 });
-  expect((await door.ended(id)).counts).toMatchObject({ scored: 12, failed: {} });
+  expect((await api.ended(id)).counts).toMatchObject({ scored: 12, failed: {} });
 });
 
 test("a rollout whose clock is ahead of its endpoint's asks once each time it is woken, and waits", async () => {
   await create({ name: "ahead", base_url: NOBODY });
-  const { id } = await door.start({
+  const { id } = await api.start({
     environment: "gsm8k",
     dataset: questions(12),
     ...{ model: script(RIGHT), endpoint: "ahead", max_concurrent: 12 },
   });
   await until(id, ({ flow }) => flow?.state === "endpoint_down");
   const rollout = rolloutAt(id, 0);
-  await vi.waitUntil(() => door.inRollout(rollout, (object) => object.read()?.intent?.held_until), { timeout: 30_000 });
+  await vi.waitUntil(() => api.inRollout(rollout, (object) => object.read()?.intent?.held_until), { timeout: 30_000 });
   const asks = vi.spyOn(EndpointObject.prototype, "failing");
   const ahead = Date.now() + 60_000;
-  await door.inRollout(rollout, async (object) => {
+  await api.inRollout(rollout, async (object) => {
     object.now = () => ahead;
     await object.alarm();
   });
   const asked = asks.mock.calls.filter(([call]) => call.rollout_id === rollout).length;
   expect(asked).toBe(1);
-  await door.inRollout(rollout, (object) => {
+  await api.inRollout(rollout, (object) => {
     object.now = () => Date.now();
   });
-  await door.post(`/v1/runs/${id}/cancel`, {});
-  await door.ended(id);
+  await api.post(`/v1/runs/${id}/cancel`, {});
+  await api.ended(id);
 });
 
 test("a call that has waited for its endpoint as long as allowed uses the tries it has left, and fails with the reason", async () => {
   await create({ name: "gone", base_url: NOBODY });
-  const { id } = await door.start({
+  const { id } = await api.start({
     environment: "gsm8k",
     dataset: questions(12),
     ...{ model: script(RIGHT), endpoint: "gone", max_concurrent: 12 },
@@ -265,12 +265,12 @@ test("a call that has waited for its endpoint as long as allowed uses the tries 
     min_scored: 0,
   });
   const rollout = rolloutAt(id, 0);
-  const held = () => door.inRollout(rollout, (object) => object.read()?.intent?.held_until ?? 0);
+  const held = () => api.inRollout(rollout, (object) => object.read()?.intent?.held_until ?? 0);
   await until(id, ({ flow }) => flow?.state === "endpoint_down");
   const heldUntil = await vi.waitUntil(held, { timeout: 30_000 });
   let now = heldUntil;
   const done = () =>
-    door.inRollout(rollout, async (object) => {
+    api.inRollout(rollout, async (object) => {
       object.now = () => now;
       now += 60_000;
       await object.alarm();
@@ -278,19 +278,19 @@ test("a call that has waited for its endpoint as long as allowed uses the tries 
     });
   await expect.poll(done).toBe(true);
   // The same object plays other rollouts of the run.
-  await door.inRollout(rollout, (object) => {
+  await api.inRollout(rollout, (object) => {
     object.now = () => Date.now();
   });
-  const ended = await door.rollout(rollout);
+  const ended = await api.rollout(rollout);
   expect(ended).toMatchObject({ status: "done", outcome: "failed", reason: "provider" });
   expect(ended.failed_calls.length).toBe(3);
-  await door.post(`/v1/runs/${id}/cancel`, {});
-  await door.ended(id);
+  await api.post(`/v1/runs/${id}/cancel`, {});
+  await api.ended(id);
 });
 
 test("a change that is read while the last run leaves does not bring the run back", async () => {
   const { id } = await create({ name: "abandoned" });
-  const said = { scope: door.scope, endpoint_id: id, run_id: "run_leaving", model: "m" };
+  const said = { scope: api.scope, endpoint_id: id, run_id: "run_leaving", model: "m" };
   const kept = await inEndpoint(id, async (object, { storage }) => {
     await object.ask({ ...said, running: 0, wants: 5, more: true, outcomes: NO_OUTCOMES });
     const changing = object.changed();

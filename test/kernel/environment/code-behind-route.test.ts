@@ -8,23 +8,23 @@ const unused = () => `org/platform/builds/${crypto.randomUUID()}`;
 
 test("a build that was recorded in two deaths is given up, however often it is requested", async () => {
   const key = unused();
-  expect(await names.accuse(key, "first", true)).toEqual({ deaths: 0 });
-  expect(await names.accuse(key, "first", true)).toEqual({ deaths: 0 });
-  expect(await names.accuse(key, "second", false)).toEqual({ deaths: 0 });
-  expect(await names.accuse(key, "third", true)).toEqual({ deaths: 1 });
-  expect(await names.accuse(key, "fourth", true)).toBeNull();
-  expect(await names.accuse(key, "fifth", true)).toBeNull();
+  expect(await names.admitToQuarantine(key, "first", true)).toEqual({ deaths: 0 });
+  expect(await names.admitToQuarantine(key, "first", true)).toEqual({ deaths: 0 });
+  expect(await names.admitToQuarantine(key, "second", false)).toEqual({ deaths: 0 });
+  expect(await names.admitToQuarantine(key, "third", true)).toEqual({ deaths: 1 });
+  expect(await names.admitToQuarantine(key, "fourth", true)).toBeNull();
+  expect(await names.admitToQuarantine(key, "fifth", true)).toBeNull();
 });
 
 test("a death after the build, or while it waited, does not count; one before it counts until it is built", async () => {
   const key = unused();
-  await names.accuse(key, "first", true);
+  await names.admitToQuarantine(key, "first", true);
   await names.clear(key, false);
   expect(await env.STORE.head(key)).toBeNull();
-  await names.accuse(key, "first", true);
-  expect(await names.accuse(key, "second", true)).toEqual({ deaths: 1 });
+  await names.admitToQuarantine(key, "first", true);
+  expect(await names.admitToQuarantine(key, "second", true)).toEqual({ deaths: 1 });
   await names.clear(key, false);
-  expect(await names.accuse(key, "third", true)).toEqual({ deaths: 1 });
+  expect(await names.admitToQuarantine(key, "third", true)).toEqual({ deaths: 1 });
   await names.clear(key, true);
   expect(await env.STORE.head(key)).toBeNull();
 });

@@ -4,10 +4,10 @@ import { dataset, SingleTurnEnv } from "../../../src/core/entry.ts";
 import { scoreInTime } from "../../../src/kernel/scoring/scoring-pass.ts";
 import { finishedTrajectory } from "../../fixtures/finished-trajectory.ts";
 import { registerFaulty } from "../faulty.ts";
-import { type Door, openPlatform, requestsOf } from "../platform.ts";
+import { openPlatform, requestsOf, type TestApi } from "../platform.ts";
 import { script } from "../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   registerFaulty();
   platform = await openPlatform();

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import type { EnvironmentView } from "../../../src/contract/run.ts";
 import { openSecrets } from "../../../src/kernel/kit/secret-values.ts";
-import { type Door, openPlatform, rolloutAt } from "../platform.ts";
+import { openPlatform, rolloutAt, type TestApi } from "../platform.ts";
 import { registerTestEnvironments } from "../registered.ts";
 import { script } from "../script.ts";
 
@@ -12,64 +12,64 @@ beforeAll(registerTestEnvironments);
 
 const keyed = () => ({ environment: "keyed", model: script(["fine"]) });
 
-async function refusal(door: Door, request: object): Promise<unknown> {
+async function refusal(api: TestApi, request: object): Promise<unknown> {
   const endpoint = { base_url: env.MODEL_URL };
-  const reply = await door.post("/v1/runs", { endpoint, model: "m", ...request });
+  const reply = await api.post("/v1/runs", { endpoint, model: "m", ...request });
   return { status: reply.status, ...(await reply.json<{ error: object }>()).error };
 }
 
-const setSecret = (door: Door, value: string) => door.post("/v1/secrets", { name: "SEARCH_KEY", value });
+const setSecret = (api: TestApi, value: string) => api.post("/v1/secrets", { name: "SEARCH_KEY", value });
 
 test("a run whose environment needs a secret is refused until the secret is set, with what to do", async () => {
-  const door = await openPlatform();
-  expect(await refusal(door, keyed())).toMatchObject({
+  const api = await openPlatform();
+  expect(await refusal(api, keyed())).toMatchObject({
     status: 400,
     code: "unmet_need",
     param: "environment",
     message: 'keyed needs secret:SEARCH_KEY, which is not set: POST /v1/secrets {"name": "SEARCH_KEY", "value": …}',
   });
   await setSecret(await openPlatform(), VALUE);
-  expect(await refusal(door, keyed())).toMatchObject({ code: "unmet_need" });
-  await setSecret(door, VALUE);
-  const run = await door.finish(keyed());
+  expect(await refusal(api, keyed())).toMatchObject({ code: "unmet_need" });
+  await setSecret(api, VALUE);
+  const run = await api.finish(keyed());
   expect(run).toMatchObject({ status: "completed", report: { reward: { mean: VALUE.length } } });
 });
 
 test("a secret that an environment writes out is removed before anything is stored", async () => {
-  const door = await openPlatform();
-  await setSecret(door, VALUE);
-  const run = await door.finish(keyed());
-  const rollout = await door.rollout(rolloutAt(run.id));
+  const api = await openPlatform();
+  await setSecret(api, VALUE);
+  const run = await api.finish(keyed());
+  const rollout = await api.rollout(rolloutAt(run.id));
   expect(rollout.state).toEqual({ length: VALUE.length, heard: "Bearer [secret]" });
-  const failed = await door.finish({ ...keyed(), environment_args: { fail: true } });
-  const [row] = await door.results(failed.id);
+  const failed = await api.finish({ ...keyed(), environment_args: { fail: true } });
+  const [row] = await api.results(failed.id);
   expect(row?.error?.message).toBe("setupState: the service refused [secret]");
   expect(JSON.stringify(row)).not.toContain(VALUE);
 });
 
 test("a secret that is deleted before a rollout begins ends it as a failure of the environment", async () => {
-  const door = await openPlatform();
-  expect(await openSecrets(env, door.scope, ["fetch", "secret:SEARCH_KEY"], 0)).toEqual(new Map());
-  await setSecret(door, VALUE);
+  const api = await openPlatform();
+  expect(await openSecrets(env, api.scope, ["fetch", "secret:SEARCH_KEY"], 0)).toEqual(new Map());
+  await setSecret(api, VALUE);
   const needs = ["secret:SEARCH_KEY"];
   const at = 1_000_000;
-  expect(await openSecrets(env, door.scope, needs, at)).toEqual(new Map([["SEARCH_KEY", VALUE]]));
-  await door.ask("/v1/secrets/SEARCH_KEY", { method: "DELETE" });
-  expect((await openSecrets(env, door.scope, needs, at + 3999)).size).toBe(1);
-  expect((await openSecrets(env, door.scope, needs, at + 5000)).size).toBe(0);
+  expect(await openSecrets(env, api.scope, needs, at)).toEqual(new Map([["SEARCH_KEY", VALUE]]));
+  await api.ask("/v1/secrets/SEARCH_KEY", { method: "DELETE" });
+  expect((await openSecrets(env, api.scope, needs, at + 3999)).size).toBe(1);
+  expect((await openSecrets(env, api.scope, needs, at + 5000)).size).toBe(0);
 });
 
 test("a secret that is set again is available at once to rollouts that missed it", async () => {
-  const door = await openPlatform();
+  const api = await openPlatform();
   const needs = ["secret:SEARCH_KEY"];
-  expect((await openSecrets(env, door.scope, needs, 0)).size).toBe(0);
-  await setSecret(door, VALUE);
-  expect(await openSecrets(env, door.scope, needs, 0)).toEqual(new Map([["SEARCH_KEY", VALUE]]));
+  expect((await openSecrets(env, api.scope, needs, 0)).size).toBe(0);
+  await setSecret(api, VALUE);
+  expect(await openSecrets(env, api.scope, needs, 0)).toEqual(new Map([["SEARCH_KEY", VALUE]]));
 });
 
 test("a need this platform does not offer is refused by name", async () => {
-  const door = await openPlatform();
-  expect(await refusal(door, { environment: "needs-gpu" })).toMatchObject({
+  const api = await openPlatform();
+  expect(await refusal(api, { environment: "needs-gpu" })).toMatchObject({
     code: "unmet_need",
     param: "environment",
     message: "needs-gpu needs gpu, which this platform does not offer",
@@ -77,8 +77,8 @@ test("a need this platform does not offer is refused by name", async () => {
 });
 
 test("an environment that needs arguments is listed with the others, and can be played with arguments", async () => {
-  const door = await openPlatform();
-  const { data } = await (await door.ask("/v1/environments")).json<{ data: EnvironmentView[] }>();
+  const api = await openPlatform();
+  const { data } = await (await api.ask("/v1/environments")).json<{ data: EnvironmentView[] }>();
   expect(data.length).toBeGreaterThan(1);
   expect(data.find(({ id }) => id === "asking")).toMatchObject({
     args: { required: ["word"] },
@@ -87,12 +87,12 @@ test("an environment that needs arguments is listed with the others, and can be 
     judges: [],
   });
   const run = { environment: "asking", model: script(["fine"]) };
-  expect(await refusal(door, { ...run, environment_args: { word: "" } })).toMatchObject({
+  expect(await refusal(api, { ...run, environment_args: { word: "" } })).toMatchObject({
     code: "invalid_request",
     param: "environment_args",
     message: "asking cannot be built from these arguments: the word is empty",
   });
-  expect(await refusal(door, { ...run, environment_args: { word: "yes" } })).toMatchObject({
+  expect(await refusal(api, { ...run, environment_args: { word: "yes" } })).toMatchObject({
     status: 202,
   });
 });

@@ -6,12 +6,12 @@ import { dataset, defineEnvironment, ToolEnv, tool } from "../../../src/core/ent
 import { forgetEndpoint } from "../../../src/kernel/endpoint/call.ts";
 import { FactsTable } from "../../../src/kernel/rollout/facts.ts";
 import { RolloutStore } from "../../../src/kernel/rollout/store.ts";
-import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { registerOnce } from "../registered.ts";
 import { script } from "../script.ts";
 
 const DB = env.DB;
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   platform = await openPlatform();
   const { args, needs, load } = bell;

@@ -5,12 +5,12 @@ import * as z from "zod";
 import { dataset, defineEnvironment, MultiTurnEnv, type ToolDefinition } from "../../../src/core/entry.ts";
 import { MOST_FAULTS } from "../../../src/kernel/rollout/fault.ts";
 import { RolloutStore } from "../../../src/kernel/rollout/store.ts";
-import { type Door, expectLaw, openPlatform, rolloutAt } from "../platform.ts";
+import { expectLaw, openPlatform, rolloutAt, type TestApi } from "../platform.ts";
 import { registerOnce } from "../registered.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   platform = await openPlatform();
   const { args, needs, load } = unreadable;

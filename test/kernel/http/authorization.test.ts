@@ -25,7 +25,7 @@ import {
   TAKES_TOO,
 } from "./authorization/permissions.ts";
 import { type Asked, NAMED_INSIDE, REQUESTS, type Request } from "./authorization/requests.ts";
-import { furnish, type Project } from "./authorization/things.ts";
+import { furnish, type Project } from "./authorization/resources.ts";
 import { checked } from "./validate-responses.ts";
 
 let own: Project;
@@ -90,7 +90,7 @@ test.each(NAMED_INSIDE)("%s finds nothing of another owner that a body or a quer
     const reply = await send(operation, askFor(own.things, other.things), admin, undefined);
     const text = await reply.text();
     expect([400, 404], text).toContain(reply.status);
-    const runs = await (await own.door.ask("/v1/runs?limit=100")).text();
+    const runs = await (await own.api.ask("/v1/runs?limit=100")).text();
     for (const one of idsOutOfReach(admin, undefined)) expect(runs).not.toContain(one);
   }
   // The same request succeeds for one's own things.

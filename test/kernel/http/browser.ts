@@ -1,6 +1,6 @@
 /** A browser in tests: it keeps its cookie, and sends what browsers send with each request. */
 import { env } from "cloudflare:workers";
-import type { Door } from "./door.ts";
+import type { TestApi } from "./test-api.ts";
 
 export interface Browser {
   /** The last cookie that the platform set; empty without one. */
@@ -11,7 +11,7 @@ export interface Browser {
 }
 
 /** `origin`: the platform's; `changes`: to its bindings. */
-export function openBrowser({ app }: Pick<Door, "app">, origin: string, changes: Partial<Env> = {}): Browser {
+export function openBrowser({ app }: Pick<TestApi, "app">, origin: string, changes: Partial<Env> = {}): Browser {
   let kept = "";
   const ask: Browser["ask"] = async (route, body, given = {}) => {
     const [method = "GET", path = ""] = route.split(" ");

@@ -1,24 +1,24 @@
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import type { Services } from "../../../src/kernel/service/services.ts";
-import { openDoor } from "./door.ts";
 import { RUN, RUN_REQUEST } from "./examples.ts";
+import { openTestApi } from "./test-api.ts";
 
 type Accepted = Parameters<Services["acceptRun"]>;
 
-async function doorThatAccepts(replayed = false) {
+async function apiThatAccepts(replayed = false) {
   const calls: Accepted[] = [];
-  const door = await openDoor({
+  const api = await openTestApi({
     acceptRun: async (...call) => {
       calls.push(call);
       return { ok: true, value: { run: RUN, replayed } };
     },
   });
-  return { ...door, calls };
+  return { ...api, calls };
 }
 
 test("a run is accepted with 202, its location and its defaults filled in", async () => {
-  const { post, calls, clock } = await doorThatAccepts();
+  const { post, calls, clock } = await apiThatAccepts();
   const reply = await post("/v1/runs", RUN_REQUEST);
   expect(reply.status).toBe(202);
   expect(reply.headers.get("location")).toBe(`/v1/runs/${RUN.id}`);
@@ -30,13 +30,13 @@ test("a run is accepted with 202, its location and its defaults filled in", asyn
 });
 
 test("a replay is marked as one", async () => {
-  const { post } = await doorThatAccepts(true);
+  const { post } = await apiThatAccepts(true);
   const reply = await post("/v1/runs", RUN_REQUEST, { "idempotency-key": "k" });
   expect(reply.headers.get("idempotent-replayed")).toBe("true");
 });
 
 test("the hash of a request does not depend on the order of its fields, but on their values", async () => {
-  const { post, calls } = await doorThatAccepts();
+  const { post, calls } = await apiThatAccepts();
   const reversed = Object.fromEntries(Object.entries(RUN_REQUEST).reverse());
   for (const body of [RUN_REQUEST, reversed, { ...RUN_REQUEST, seed: 8 }]) {
     await post("/v1/runs", body, { "idempotency-key": "k" });
@@ -49,7 +49,7 @@ test("the hash of a request does not depend on the order of its fields, but on t
 });
 
 test("an idempotency key of 255 characters is accepted, and the error for a longer one names its header", async () => {
-  const { post } = await doorThatAccepts();
+  const { post } = await apiThatAccepts();
   const key = (length: number) => ({ "idempotency-key": "k".repeat(length) });
   expect((await post("/v1/runs", RUN_REQUEST, key(255))).status).toBe(202);
   const reply = await post("/v1/runs", RUN_REQUEST, key(256));
@@ -96,7 +96,7 @@ test.each([
   ["metadata that is not text", { ...RUN_REQUEST, metadata: { sha: 1 } }, "invalid_request", "metadata.sha"],
   ["a body that is a list", [], "invalid_request", null],
 ])("%s is refused by name and nothing is accepted", async (_what, body, code, param) => {
-  const { post, calls, reported } = await doorThatAccepts();
+  const { post, calls, reported } = await apiThatAccepts();
   const reply = await post("/v1/runs", body);
   expect(reply.status).toBe(400);
   expect(await reply.json()).toMatchObject({ error: { code, param } });
@@ -105,7 +105,7 @@ test.each([
 });
 
 test("the error for a value that fits no branch of a field says what the field accepts", async () => {
-  const { post } = await doorThatAccepts();
+  const { post } = await apiThatAccepts();
   const reply = await post("/v1/runs", { ...RUN_REQUEST, endpoint: 5 });
   expect(await reply.json()).toMatchObject({
     error: { message: "endpoint: must be one of: string, object" },
@@ -113,13 +113,13 @@ test("the error for a value that fits no branch of a field says what the field a
 });
 
 test("the error for a missing field says that it is required", async () => {
-  const { post } = await doorThatAccepts();
+  const { post } = await apiThatAccepts();
   const reply = await post("/v1/runs", without("model"));
   expect(await reply.json()).toMatchObject({ error: { message: "model: is required" } });
 });
 
 test("malformed JSON is refused with the position of the fault", async () => {
-  const { post } = await doorThatAccepts();
+  const { post } = await apiThatAccepts();
   const reply = await post("/v1/runs", '{\n  "model": "m"\n  "seed": 1\n}');
   expect(reply.status).toBe(400);
   expect(await reply.json()).toMatchObject({
@@ -132,7 +132,7 @@ test("malformed JSON is refused with the position of the fault", async () => {
 });
 
 test("bytes that are not UTF-8 are refused instead of being read as something else", async () => {
-  const { ask, calls } = await doorThatAccepts();
+  const { ask, calls } = await apiThatAccepts();
   const reply = await ask("/v1/runs", {
     method: "POST",
     headers: { "content-type": "application/json" },
@@ -143,7 +143,7 @@ test("bytes that are not UTF-8 are refused instead of being read as something el
 });
 
 test("a body with another content type, or none, is 415", async () => {
-  const { post, ask } = await doorThatAccepts();
+  const { post, ask } = await apiThatAccepts();
   const form = await post("/v1/runs", RUN_REQUEST, { "content-type": "text/plain" });
   expect(form.status).toBe(415);
   expect((await ask("/v1/runs", { method: "POST" })).status).toBe(415);
@@ -152,7 +152,7 @@ test("a body with another content type, or none, is 415", async () => {
 });
 
 test("a body over the limit is 413, with or without a stated length", async () => {
-  const { post, ask, calls } = await doorThatAccepts();
+  const { post, ask, calls } = await apiThatAccepts();
   const big = JSON.stringify({ ...RUN_REQUEST, name: "x".repeat(LIMITS.requestBodyBytes) });
   expect((await post("/v1/runs", big)).status).toBe(413);
   const chunk = new TextEncoder().encode(" ".repeat(64 * 1024));
@@ -177,14 +177,14 @@ test("a body over the limit is 413, with or without a stated length", async () =
 });
 
 test("a body of exactly the limit is read", async () => {
-  const { post } = await doorThatAccepts();
+  const { post } = await apiThatAccepts();
   const text = JSON.stringify(RUN_REQUEST);
   const padding = LIMITS.requestBodyBytes - new TextEncoder().encode(text).byteLength;
   expect((await post("/v1/runs", text + " ".repeat(padding))).status).toBe(202);
 });
 
 test("cancelling needs no body and returns the run", async () => {
-  const { ask } = await openDoor({ cancelRun: async () => ({ ok: true, value: RUN }) });
+  const { ask } = await openTestApi({ cancelRun: async () => ({ ok: true, value: RUN }) });
   const reply = await ask(`/v1/runs/${RUN.id}/cancel`, { method: "POST" });
   expect(reply.status).toBe(200);
   expect(await reply.json()).toEqual(RUN);

@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import { BrokenBodyError } from "../../../src/kernel/kit/body-chunks.ts";
-import { openDoor } from "./door.ts";
 import { DATASET } from "./examples.ts";
+import { openTestApi } from "./test-api.ts";
 
 type Call = readonly unknown[];
 
 /** An API whose uploads are accepted without being read. */
-async function takingDoor() {
+async function takingApi() {
   const calls: Call[] = [];
-  const door = await openDoor({
+  const api = await openTestApi({
     createDataset: async (_env, _scope, upload, body, options) => {
       calls.push([upload, options]);
       await body?.cancel();
@@ -18,17 +18,17 @@ async function takingDoor() {
   });
   const send = (query: string, headers: Record<string, string> = {}, body: BodyInit = "{}") => {
     const type = { "content-type": "application/jsonl" };
-    return door.ask(`/v1/datasets${query}`, {
+    return api.ask(`/v1/datasets${query}`, {
       method: "POST",
       body,
       headers: { ...type, ...headers },
     });
   };
-  return { ...door, calls, send };
+  return { ...api, calls, send };
 }
 
 test("an upload passes its query on and returns 201 with the location of the dataset", async () => {
-  const { send, calls, clock } = await takingDoor();
+  const { send, calls, clock } = await takingApi();
   const args = encodeURIComponent('{"system_prompt":"s"}');
   const reply = await send(`?name=mine&environment=gsm8k@1&environment_args=${args}`);
   expect(reply.status).toBe(201);
@@ -43,7 +43,7 @@ test("an upload passes its query on and returns 201 with the location of the dat
 });
 
 test("JSON lines are accepted under either content type, and any other one is 415 with both named", async () => {
-  const { send, calls } = await takingDoor();
+  const { send, calls } = await takingApi();
   for (const type of ["application/x-ndjson", "Application/JSONL; charset=utf-8"]) {
     expect((await send("", { "content-type": type })).status).toBe(201);
   }
@@ -57,7 +57,7 @@ test("JSON lines are accepted under either content type, and any other one is 41
 });
 
 test("a compressed file is 415 with the reason, and content-encoding identity is accepted", async () => {
-  const { send, calls } = await takingDoor();
+  const { send, calls } = await takingApi();
   const reply = await send("", { "content-encoding": "gzip" });
   expect(reply.status).toBe(415);
   const message = expect.stringContaining("uncompressed");
@@ -76,7 +76,7 @@ test.each([
   ["?environment=gsm8k&environment_args=[]", "invalid_request", "environment_args"],
   ["?environment=gsm8k&environment_args={%22__proto__%22:1}", "unknown_field", "environment_args.__proto__"],
 ])("the query %s is refused by name", async (query, code, param) => {
-  const { send, calls } = await takingDoor();
+  const { send, calls } = await takingApi();
   const reply = await send(query);
   expect(reply.status).toBe(400);
   expect(await reply.json()).toMatchObject({ error: { code, param } });
@@ -84,7 +84,7 @@ test.each([
 });
 
 test("a refusal comes after the body was read, because its sender reads no answer before", async () => {
-  const { send } = await takingDoor();
+  const { send } = await takingApi();
   let left = 40;
   const body = new ReadableStream({
     type: "bytes",
@@ -99,7 +99,7 @@ test("a refusal comes after the body was read, because its sender reads no answe
 });
 
 test("a body whose content-length is over the limit is 413 before any of it is read", async () => {
-  const { send, calls } = await takingDoor();
+  const { send, calls } = await takingApi();
   const length = String(LIMITS.datasetBytes + 1);
   const reply = await send("", { "content-length": length });
   expect(reply.status).toBe(413);
@@ -109,7 +109,7 @@ test("a body whose content-length is over the limit is 413 before any of it is r
 
 test("an upload that makes no progress is 408 with the reason", async () => {
   const slow = new BrokenBodyError("the body brought too little", true, null);
-  const { ask } = await openDoor({ createDataset: () => Promise.reject(slow) });
+  const { ask } = await openTestApi({ createDataset: () => Promise.reject(slow) });
   const headers = { "content-type": "application/jsonl" };
   const reply = await ask("/v1/datasets", { method: "POST", body: "{}", headers });
   expect(reply.status).toBe(408);
@@ -118,7 +118,7 @@ test("an upload that makes no progress is 408 with the reason", async () => {
 
 test("rows come as lines with a link to the next rows, which keeps the rest of the query", async () => {
   const pages: Call[] = [];
-  const { ask } = await openDoor({
+  const { ask } = await openTestApi({
     readDatasetRows: async (_env, _scope, id, page) => {
       pages.push([id, page]);
       const next = page.after === null ? 1 : null;

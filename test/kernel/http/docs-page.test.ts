@@ -4,10 +4,10 @@ import { openApiOf } from "../../../src/kernel/http/openapi/openapi.ts";
 import { referencePage } from "../../../src/kernel/http/openapi/reference-page.ts";
 import { placeOf } from "../../../src/kernel/http/operation.ts";
 import { OPERATIONS } from "../../../src/slices.ts";
-import { openDoor } from "./door.ts";
+import { openTestApi } from "./test-api.ts";
 
 async function pageServed(): Promise<{ text: string; headers: Headers }> {
-  const { app } = await openDoor();
+  const { app } = await openTestApi();
   const reply = await app.request("/docs");
   return { text: await reply.text(), headers: reply.headers };
 }

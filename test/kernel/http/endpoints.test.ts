@@ -11,17 +11,17 @@ import {
   probeEndpoint,
 } from "../../../src/kernel/service/endpoints.ts";
 import { script } from "../script.ts";
-import { type Door, openDoor } from "./door.ts";
 import { overtaken } from "./overtaken.ts";
+import { openTestApi, type TestApi } from "./test-api.ts";
 
 const KEY = "sk-ab12cd34ef56";
 /** No server listens there, and the address needs no resolver. */
 const NOBODY = "http://127.0.0.1:9/v1";
 const REQUEST = { name: "qwen", base_url: NOBODY, api_key: KEY, probe: false };
 
-const open = () => openDoor({ createEndpoint, changeEndpoint, probeEndpoint, deleteEndpoint });
+const open = () => openTestApi({ createEndpoint, changeEndpoint, probeEndpoint, deleteEndpoint });
 
-function patch({ ask }: Door, nameOrId: string, body: object): Promise<Response> {
+function patch({ ask }: TestApi, nameOrId: string, body: object): Promise<Response> {
   return ask(`/v1/endpoints/${nameOrId}`, {
     method: "PATCH",
     headers: { "content-type": "application/json" },
@@ -29,8 +29,8 @@ function patch({ ask }: Door, nameOrId: string, body: object): Promise<Response>
   });
 }
 
-async function created(door: Door, request: object = {}): Promise<EndpointView> {
-  const reply = await door.post("/v1/endpoints", { ...REQUEST, ...request });
+async function created(api: TestApi, request: object = {}): Promise<EndpointView> {
+  const reply = await api.post("/v1/endpoints", { ...REQUEST, ...request });
   if (reply.status !== 201) throw new Error(await reply.text());
   return reply.json();
 }
@@ -50,13 +50,13 @@ const sealedKey = (id: string) =>
   env.DB.prepare("select sealed_key from endpoints where id = ?").bind(id).first<string>("sealed_key");
 
 test("an endpoint is created with 201, its location, and only the last characters of its key", async () => {
-  const door = await open();
+  const api = await open();
   const prices = { input_per_mtok_micros: 150_000, output_per_mtok_micros: 600_000 };
   const request = { ...REQUEST, max_concurrent: 256, rpm: 90, prices };
-  const reply = await door.post("/v1/endpoints", request);
+  const reply = await api.post("/v1/endpoints", request);
   expect(reply.status).toBe(201);
   const endpoint = await reply.json<EndpointView>();
-  const now = door.clock.now / 1000;
+  const now = api.clock.now / 1000;
   expect(endpoint).toEqual({
     object: "endpoint",
     id: expect.stringMatching(/^ep_/),
@@ -73,21 +73,21 @@ test("an endpoint is created with 201, its location, and only the last character
   });
   expect(reply.headers.get("location")).toBe(`/v1/endpoints/${endpoint.id}`);
   for (const path of ["qwen", endpoint.id]) {
-    expect(await (await door.ask(`/v1/endpoints/${path}`)).json()).toEqual(endpoint);
+    expect(await (await api.ask(`/v1/endpoints/${path}`)).json()).toEqual(endpoint);
   }
   const sealed = (await sealedKey(endpoint.id)) ?? "";
   const opened = (scope: Scope, id: string) => unseal(env, sealed, sealContext(scope, id));
-  expect(await opened(door.scope, endpoint.id)).toBe(KEY);
-  await expect(opened({ ...door.scope, orgId: "org_other" }, endpoint.id)).rejects.toThrow();
-  await expect(opened({ ...door.scope, projectId: "pj_other" }, endpoint.id)).rejects.toThrow();
-  await expect(opened(door.scope, "ep_other")).rejects.toThrow();
+  expect(await opened(api.scope, endpoint.id)).toBe(KEY);
+  await expect(opened({ ...api.scope, orgId: "org_other" }, endpoint.id)).rejects.toThrow();
+  await expect(opened({ ...api.scope, projectId: "pj_other" }, endpoint.id)).rejects.toThrow();
+  await expect(opened(api.scope, "ep_other")).rejects.toThrow();
 });
 
 test("creation probes the server once", async () => {
-  const door = await open();
+  const api = await open();
   const model = script([{ content: "Hi", token_ids: [1, 2], logprobs: [-1, -2] }]);
   const request = { base_url: env.MODEL_URL, probe: true, model };
-  const { capabilities } = await created(door, request);
+  const { capabilities } = await created(api, request);
   expect(capabilities).toMatchObject({
     probed_model: model,
     chat: true,
@@ -95,52 +95,52 @@ test("creation probes the server once", async () => {
     logprobs: true,
     tools: true,
     error: null,
-    checked_at: door.clock.now / 1000,
+    checked_at: api.clock.now / 1000,
   });
 });
 
 test("an endpoint is created even if its server is off; a later probe finds it on", async () => {
-  const door = await open();
-  const { id, capabilities } = await created(door, { probe: true });
+  const api = await open();
+  const { id, capabilities } = await created(api, { probe: true });
   expect(capabilities).toMatchObject({
     chat: false,
     error: expect.stringMatching(/^not reachable/),
   });
-  const moved = await patch(door, id, { base_url: env.MODEL_URL, api_key: null });
+  const moved = await patch(api, id, { base_url: env.MODEL_URL, api_key: null });
   const after = await moved.json<EndpointView>();
   expect(after.capabilities?.error).not.toMatch(/not reachable/);
-  door.clock.now += 60_000;
-  const probed = await door.ask(`/v1/endpoints/${id}/probe`, { method: "POST" });
+  api.clock.now += 60_000;
+  const probed = await api.ask(`/v1/endpoints/${id}/probe`, { method: "POST" });
   expect(probed.status).toBe(200);
   const { capabilities: again, updated_at } = await probed.json<EndpointView>();
-  expect(again?.checked_at).toBe(door.clock.now / 1000);
+  expect(again?.checked_at).toBe(api.clock.now / 1000);
   expect(updated_at).toBe(after.updated_at);
 });
 
 test("a taken name is a conflict, also for two simultaneous requests, and in a patch", async () => {
-  const door = await open();
-  const replies = await Promise.all([1, 2, 3].map(() => door.post("/v1/endpoints", REQUEST)));
+  const api = await open();
+  const replies = await Promise.all([1, 2, 3].map(() => api.post("/v1/endpoints", REQUEST)));
   expect(replies.map(({ status }) => status).sort()).toEqual([201, 409, 409]);
   const taken = { status: 409, code: "conflict", param: "name" };
-  expect(await errorOf(await door.post("/v1/endpoints", REQUEST))).toMatchObject(taken);
-  await created(door, { name: "other" });
-  expect(await errorOf(await patch(door, "other", { name: "qwen" }))).toMatchObject(taken);
-  expect((await patch(door, "other", { name: "other" })).status).toBe(200);
+  expect(await errorOf(await api.post("/v1/endpoints", REQUEST))).toMatchObject(taken);
+  await created(api, { name: "other" });
+  expect(await errorOf(await patch(api, "other", { name: "qwen" }))).toMatchObject(taken);
+  expect((await patch(api, "other", { name: "other" })).status).toBe(200);
   await created(await open());
 });
 
 test("a repeat of an Idempotency-Key returns the same endpoint, and another body is refused", async () => {
-  const door = await open();
+  const api = await open();
   const key = { "idempotency-key": "k" };
-  const [one, two] = await Promise.all([1, 2].map(() => door.post("/v1/endpoints", REQUEST, key)));
+  const [one, two] = await Promise.all([1, 2].map(() => api.post("/v1/endpoints", REQUEST, key)));
   const ids = [await one?.json<EndpointView>(), await two?.json<EndpointView>()];
   expect(ids[0]?.id).toBe(ids[1]?.id);
-  const again = await door.post("/v1/endpoints", REQUEST, key);
+  const again = await api.post("/v1/endpoints", REQUEST, key);
   expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([201, "true"]);
-  const other = await door.post("/v1/endpoints", { ...REQUEST, api_key: "sk-another" }, key);
+  const other = await api.post("/v1/endpoints", { ...REQUEST, api_key: "sk-another" }, key);
   expect(await errorOf(other)).toMatchObject({ status: 422, code: "idempotency_conflict" });
-  await door.ask("/v1/endpoints/qwen", { method: "DELETE" });
-  const gone = await door.post("/v1/endpoints", REQUEST, key);
+  await api.ask("/v1/endpoints/qwen", { method: "DELETE" });
+  const gone = await api.post("/v1/endpoints", REQUEST, key);
   expect(await errorOf(gone)).toMatchObject({ status: 409, code: "conflict", param: null });
 });
 
@@ -155,85 +155,85 @@ test("a repeat that arrives while the first request is running returns the same 
 });
 
 test("two simultaneous changes cannot combine a key with an address that it was not given for", async () => {
-  const door = await open();
-  const { scope, clock } = door;
-  const { id } = await created(door);
+  const api = await open();
+  const { scope, clock } = api;
+  const { id } = await created(api);
   const moved = { base_url: "http://127.0.0.2:9/v1", api_key: null };
-  const DB = overtaken(env.DB, /^update/, () => patch(door, id, moved));
+  const DB = overtaken(env.DB, /^update/, () => patch(api, id, moved));
   const late = await changeEndpoint({ ...env, DB }, scope, await stored(scope, id), { rpm: 5 }, clock.now);
   expect(late).toMatchObject({ ok: false, error: { code: "conflict", param: null } });
   expect(await sealedKey(id)).toBeNull();
-  const keyed = overtaken(env.DB, /^update/, () => patch(door, id, { api_key: KEY }));
+  const keyed = overtaken(env.DB, /^update/, () => patch(api, id, { api_key: KEY }));
   const elsewhere = { base_url: "http://127.0.0.3:9/v1" };
   const move = await changeEndpoint({ ...env, DB: keyed }, scope, await stored(scope, id), elsewhere, clock.now);
   expect(move).toMatchObject({ ok: false, error: { code: "conflict" } });
-  const endpoint = await (await door.ask(`/v1/endpoints/${id}`)).json();
+  const endpoint = await (await api.ask(`/v1/endpoints/${id}`)).json();
   expect(endpoint).toMatchObject({ base_url: moved.base_url, api_key_last4: "ef56", rpm: null });
 });
 
 test("a probe that is overtaken by a change keeps the result of the change", async () => {
-  const door = await open();
-  const { id } = await created(door);
-  const DB = overtaken(env.DB, /^update/, () => patch(door, id, { api_key: null }));
-  const probed = await probeEndpoint({ ...env, DB }, door.scope, id, door.clock.now + 60_000);
+  const api = await open();
+  const { id } = await created(api);
+  const DB = overtaken(env.DB, /^update/, () => patch(api, id, { api_key: null }));
+  const probed = await probeEndpoint({ ...env, DB }, api.scope, id, api.clock.now + 60_000);
   expect(probed).toMatchObject({ ok: false, error: { code: "conflict" } });
-  const { capabilities } = await (await door.ask(`/v1/endpoints/${id}`)).json<EndpointView>();
-  expect(capabilities?.checked_at).toBe(door.clock.now / 1000);
-  const gone = overtaken(env.DB, /^update/, () => door.ask(`/v1/endpoints/${id}`, { method: "DELETE" }));
-  const before = await stored(door.scope, id);
-  const late = await changeEndpoint({ ...env, DB: gone }, door.scope, before, { rpm: 5 }, 0);
+  const { capabilities } = await (await api.ask(`/v1/endpoints/${id}`)).json<EndpointView>();
+  expect(capabilities?.checked_at).toBe(api.clock.now / 1000);
+  const gone = overtaken(env.DB, /^update/, () => api.ask(`/v1/endpoints/${id}`, { method: "DELETE" }));
+  const before = await stored(api.scope, id);
+  const late = await changeEndpoint({ ...env, DB: gone }, api.scope, before, { rpm: 5 }, 0);
   expect(late).toMatchObject({ ok: false, error: { code: "not_found" } });
 });
 
 test("a patch changes only the fields it has, and null removes the key", async () => {
-  const door = await open();
-  const before = await created(door, { max_concurrent: 8, rpm: 60 });
-  door.clock.now += 5000;
-  const changed = await (await patch(door, "qwen", { max_concurrent: null })).json();
+  const api = await open();
+  const before = await created(api, { max_concurrent: 8, rpm: 60 });
+  api.clock.now += 5000;
+  const changed = await (await patch(api, "qwen", { max_concurrent: null })).json();
   const updated_at = before.updated_at + 5;
   expect(changed).toEqual({ ...before, max_concurrent: null, updated_at });
   expect(await sealedKey(before.id)).not.toBeNull();
-  const bare = await (await patch(door, before.id, { api_key: null, name: "bare" })).json();
+  const bare = await (await patch(api, before.id, { api_key: null, name: "bare" })).json();
   expect(bare).toMatchObject({ name: "bare", api_key_last4: null, rpm: 60 });
   expect(await sealedKey(before.id)).toBeNull();
   expect(bare).toMatchObject({ capabilities: { error: expect.any(String) } });
-  expect((await door.ask("/v1/endpoints/qwen")).status).toBe(404);
+  expect((await api.ask("/v1/endpoints/qwen")).status).toBe(404);
 });
 
 test("a stored key is not sent to another server when the endpoint moves", async () => {
-  const door = await open();
-  await created(door);
-  const moved = await patch(door, "qwen", { base_url: "http://127.0.0.2:9/v1" });
+  const api = await open();
+  await created(api);
+  const moved = await patch(api, "qwen", { base_url: "http://127.0.0.2:9/v1" });
   expect(await errorOf(moved)).toMatchObject({ status: 400, param: "api_key" });
-  const path = await patch(door, "qwen", { base_url: "http://127.0.0.1:9/openai/v1" });
+  const path = await patch(api, "qwen", { base_url: "http://127.0.0.1:9/openai/v1" });
   expect(path.status).toBe(200);
 });
 
 test("endpoints are listed in pages, newest first, without inline ones and those of others", async () => {
-  const door = await open();
+  const api = await open();
   await created(await open());
   const made: string[] = [];
   for (const name of ["a", "b", "c"]) {
-    door.clock.now += 1;
-    made.push((await created(door, { name })).id);
+    api.clock.now += 1;
+    made.push((await created(api, { name })).id);
   }
-  const page = await (await door.ask("/v1/endpoints?limit=2")).json<{ data: EndpointView[] }>();
+  const page = await (await api.ask("/v1/endpoints?limit=2")).json<{ data: EndpointView[] }>();
   expect(page).toMatchObject({
     object: "list",
     first_id: made[2],
     last_id: made[1],
     has_more: true,
   });
-  const next = await (await door.ask(`/v1/endpoints?after=${made[1]}&order=desc`)).json();
+  const next = await (await api.ask(`/v1/endpoints?after=${made[1]}&order=desc`)).json();
   expect(next).toMatchObject({ first_id: made[0], last_id: made[0], has_more: false });
-  const bad = await door.ask("/v1/endpoints?after=ep_nobody");
+  const bad = await api.ask("/v1/endpoints?after=ep_nobody");
   expect(await errorOf(bad)).toMatchObject({ status: 400, param: "after" });
 });
 
 test("a deleted endpoint is gone, and its name can be used again", async () => {
-  const door = await open();
-  const { id } = await created(door);
-  const reply = await door.ask("/v1/endpoints/qwen", { method: "DELETE" });
+  const api = await open();
+  const { id } = await created(api);
+  const reply = await api.ask("/v1/endpoints/qwen", { method: "DELETE" });
   expect(await reply.json()).toEqual({ object: "endpoint", id, deleted: true });
   for (const [method, path] of [
     ["GET", id],
@@ -241,14 +241,14 @@ test("a deleted endpoint is gone, and its name can be used again", async () => {
     ["DELETE", "qwen"],
     ["POST", `${id}/probe`],
   ] as const) {
-    expect(await errorOf(await door.ask(`/v1/endpoints/${path}`, { method }))).toMatchObject({
+    expect(await errorOf(await api.ask(`/v1/endpoints/${path}`, { method }))).toMatchObject({
       status: 404,
       code: "not_found",
       param: "id",
     });
   }
-  expect((await patch(door, id, { rpm: 1 })).status).toBe(404);
-  expect((await created(door)).id).not.toBe(id);
+  expect((await patch(api, id, { rpm: 1 })).status).toBe(404);
+  expect((await created(api)).id).not.toBe(id);
 });
 
 test("an endpoint of another project is not found", async () => {

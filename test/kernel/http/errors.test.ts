@@ -2,11 +2,11 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { ERROR_CODES, STATUS_OF } from "../../../src/contract/api-error.ts";
 import { formatPath } from "../../../src/core/field-path.ts";
-import { openDoor } from "./door.ts";
+import { openTestApi } from "./test-api.ts";
 
 test("an exception is a 500 that tells the caller nothing about it, and is reported", async () => {
   const secret = new Error("D1_ERROR: near password");
-  const { ask, reported } = await openDoor({
+  const { ask, reported } = await openTestApi({
     readRun: async () => {
       throw secret;
     },
@@ -21,7 +21,7 @@ test("an exception is a 500 that tells the caller nothing about it, and is repor
 
 test("every code that a service may return is sent with its status and all four members", async () => {
   for (const code of ERROR_CODES) {
-    const { app, token } = await openDoor({
+    const { app, token } = await openTestApi({
       readRun: async () => ({ ok: false, error: { code, message: "why", param: "field" } }),
     });
     // Without the check of replies, because no single route is documented with every code.
@@ -36,14 +36,14 @@ test("every code that a service may return is sent with its status and all four 
 });
 
 test("an unknown path is 404", async () => {
-  const { ask } = await openDoor();
+  const { ask } = await openTestApi();
   const reply = await ask("/v1/nothing");
   expect(reply.status).toBe(404);
   expect(await reply.json()).toMatchObject({ error: { code: "not_found", param: null } });
 });
 
 test("a known path with another method is 405 and names the allowed methods", async () => {
-  const { ask } = await openDoor();
+  const { ask } = await openTestApi();
   const run = await ask("/v1/runs/run_x", { method: "PUT" });
   expect(run.status).toBe(405);
   expect(run.headers.get("allow")).toBe("GET, PATCH, DELETE");
@@ -52,7 +52,7 @@ test("a known path with another method is 405 and names the allowed methods", as
 });
 
 test("every reply has an x-request-id: the caller's own if it is valid", async () => {
-  const { ask } = await openDoor();
+  const { ask } = await openTestApi();
   const own = await ask("/healthz", { headers: { "x-request-id": "ci-42:a.b" } });
   expect(own.headers.get("x-request-id")).toBe("ci-42:a.b");
   for (const path of ["/healthz", "/v1/nothing", "/v1/runs/run_x"]) {

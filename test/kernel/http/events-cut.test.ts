@@ -2,14 +2,14 @@
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
 import { RollcallClient, type RunEvent } from "../../../src/sdk/client.ts";
-import { type Door, openPlatform, type StreamedEvent } from "../platform.ts";
+import { openPlatform, type StreamedEvent, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
 const ROLLOUTS = 150;
 const SEED = 20_261_121;
 
-let platform: Door;
+let platform: TestApi;
 let runId = "";
 /** The events that the client gave while the run was active, with connections cut after a number of bytes each. */
 const live: RunEvent[] = [];

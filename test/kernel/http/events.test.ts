@@ -3,8 +3,8 @@ import { LIMITS } from "../../../src/contract/limits.ts";
 import { Refusal } from "../../../src/kernel/http/errors.ts";
 import { type EventFeed, framesOf } from "../../../src/kernel/http/events.ts";
 import type { StoredEvent as RunEvent } from "../../../src/kernel/messages/run-records.ts";
-import { openDoor } from "./door.ts";
 import { RUN } from "./examples.ts";
+import { openTestApi } from "./test-api.ts";
 
 interface Batch {
   events: RunEvent[];
@@ -106,26 +106,26 @@ test("deleting a run ends its streams, and is not reported as a failure", async 
   expect(reported).toEqual([]);
 });
 
-async function doorWith(batch: Batch) {
+async function apiWith(batch: Batch) {
   const starts: number[] = [];
-  const door = await openDoor({
+  const api = await openTestApi({
     readEvents: async (_env, _scope, _id, after) => {
       starts.push(after);
       return { ok: true, value: batch };
     },
   });
-  return { ...door, starts };
+  return { ...api, starts };
 }
 
 test("the stream is an event stream over HTTP", async () => {
-  const { ask } = await doorWith({ events: [completed(6)], ended: true });
+  const { ask } = await apiWith({ events: [completed(6)], ended: true });
   const reply = await ask("/v1/runs/run_x/events");
   expect(reply.headers.get("content-type")).toBe("text/event-stream");
   expect(await reply.text()).toBe('id: 6\nevent: run.completed\ndata: {"status":"completed","error":null}\n\n');
 });
 
 test("a client continues after the id it names, and the header takes precedence over the query", async () => {
-  const { ask, starts } = await doorWith({ events: [completed(6)], ended: true });
+  const { ask, starts } = await apiWith({ events: [completed(6)], ended: true });
   await ask("/v1/runs/run_x/events");
   await ask("/v1/runs/run_x/events?after=4");
   await ask("/v1/runs/run_x/events?after=4", { headers: { "last-event-id": "5" } });
@@ -136,7 +136,7 @@ test("a client continues after the id it names, and the header takes precedence 
 });
 
 test("one organisation's open streams leave some for another, and each that ends frees its place", async () => {
-  const [greedy, fair] = [await doorWith(quiet), await doorWith(quiet)];
+  const [greedy, fair] = [await apiWith(quiet), await apiWith(quiet)];
   const open = ({ ask }: typeof greedy) => ask("/v1/runs/run_x/events");
   const streams: Response[] = [];
   for (let reply = await open(greedy); reply.status === 200; reply = await open(greedy)) streams.push(reply);
@@ -151,12 +151,12 @@ test("one organisation's open streams leave some for another, and each that ends
 });
 
 test("a client that has seen the end gets 204, which stops it from reconnecting", async () => {
-  const { ask } = await doorWith({ events: [], ended: true });
+  const { ask } = await apiWith({ events: [], ended: true });
   expect((await ask("/v1/runs/run_x/events?after=6")).status).toBe(204);
 });
 
 test("the events of a run that does not exist are 404, not a stream that breaks", async () => {
-  const { ask } = await openDoor({
+  const { ask } = await openTestApi({
     readEvents: async () => ({
       ok: false,
       error: { code: "not_found", message: "no such run", param: null },
@@ -167,7 +167,7 @@ test("the events of a run that does not exist are 404, not a stream that breaks"
 
 test("a client that disconnects stops the reading", async () => {
   let reads = 0;
-  const { ask } = await openDoor({
+  const { ask } = await openTestApi({
     readEvents: async () => {
       reads += 1;
       return { ok: true, value: { events: [progress(reads)], ended: false } };

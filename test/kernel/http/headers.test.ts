@@ -1,8 +1,8 @@
 /** The security headers of every reply, for browsers and pages of other origins. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { openDoor } from "./door.ts";
 import { RUN } from "./examples.ts";
+import { openTestApi } from "./test-api.ts";
 
 const readRun = async () => ({ ok: true, value: RUN }) as const;
 
@@ -14,7 +14,7 @@ test.each([
   ["GET", "/join", 200, null],
   ["GET", "/healthz", 200, null],
 ])("%s %s is not sniffed, framed, or given a referrer", async (method, path, status, cache) => {
-  const { ask } = await openDoor({ readRun });
+  const { ask } = await openTestApi({ readRun });
   const { headers, status: got } = await ask(path, { method });
   const names = ["x-content-type-options", "referrer-policy", "cache-control", "strict-transport-security"];
   expect(names.map((name) => headers.get(name))).toEqual(["nosniff", "no-referrer", cache, null]);
@@ -23,7 +23,7 @@ test.each([
 });
 
 test("over https, every reply tells a browser to use https from then on, refusals too", async () => {
-  const { app } = await openDoor();
+  const { app } = await openTestApi();
   for (const path of ["/healthz", "/v1/runs"]) {
     const reply = await app.request(`https://platform.test${path}`, {}, env);
     expect(reply.headers.get("strict-transport-security")).toBe("max-age=31536000");
@@ -31,7 +31,7 @@ test("over https, every reply tells a browser to use https from then on, refusal
 });
 
 test("no page of another origin is admitted: a preflight is refused, and no reply has a CORS header", async () => {
-  const { ask } = await openDoor({ readRun });
+  const { ask } = await openTestApi({ readRun });
   const headers = { origin: "https://other.example", "access-control-request-method": "GET" };
   const replies = [
     await ask("/v1/runs", { method: "OPTIONS", headers }),

@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import type { RunView } from "../../../src/contract/run.ts";
 import type { Scope } from "../../../src/contract/scope.ts";
 import { insertRun, type NewRun } from "../../../src/kernel/db/runs.ts";
-import { openDoor } from "./door.ts";
 import { endpointRow, runRow } from "./run-rows.ts";
+import { openTestApi } from "./test-api.ts";
 
 interface Page {
   data: RunView[];
@@ -23,7 +23,7 @@ async function addRun(scope: Scope, changes: Partial<NewRun>): Promise<string> {
 const idsOf = async (reply: Response) => (await reply.json<Page>()).data.map(({ id }) => id);
 
 test("an empty list is a page with null as first and last id", async () => {
-  const { ask } = await openDoor();
+  const { ask } = await openTestApi();
   expect(await (await ask("/v1/runs")).json()).toEqual({
     object: "list",
     data: [],
@@ -34,7 +34,7 @@ test("an empty list is a page with null as first and last id", async () => {
 });
 
 test("pages go from the newest run to the oldest, each run once", async () => {
-  const { ask, scope } = await openDoor();
+  const { ask, scope } = await openTestApi();
   const made: string[] = [];
   // Two share a millisecond, so the id decides their order.
   for (const created_at of [1000, 2000, 2000, 3000, 4000]) {
@@ -55,7 +55,7 @@ test("pages go from the newest run to the oldest, each run once", async () => {
 });
 
 test("runs are found by status, by environment and version, and by every metadata pair", async () => {
-  const { ask, scope } = await openDoor();
+  const { ask, scope } = await openTestApi();
   const main = await addRun(scope, { metadata: { branch: "main", 'a.b"c': "x" } });
   const other = await addRun(scope, {
     status: "completed",
@@ -77,7 +77,7 @@ test("runs are found by status, by environment and version, and by every metadat
 });
 
 test("a tenant sees no run of another, and cannot start a page from one", async () => {
-  const [mine, theirs] = [await openDoor(), await openDoor()];
+  const [mine, theirs] = [await openTestApi(), await openTestApi()];
   const id = await addRun(theirs.scope, {});
   expect(await idsOf(await mine.ask("/v1/runs"))).toEqual([]);
   const reply = await mine.ask(`/v1/runs?after=${id}`);
@@ -86,7 +86,7 @@ test("a tenant sees no run of another, and cannot start a page from one", async 
 });
 
 test("a listed run has the shape of a run that is read, and nothing of the sealed key", async () => {
-  const { ask, scope } = await openDoor();
+  const { ask, scope } = await openTestApi();
   await addRun(scope, { created_at: 1_792_000_000_999 });
   const text = await (await ask("/v1/runs")).text();
   expect(text).not.toContain("sealed");
@@ -111,7 +111,7 @@ test.each([
   ["environment=a%25", "invalid_request", "environment"],
   ["statsu=queued", "unknown_field", "statsu"],
 ])("the query %s is refused by name", async (query, code, param) => {
-  const { ask } = await openDoor();
+  const { ask } = await openTestApi();
   const reply = await ask(`/v1/runs?${query}`);
   expect(reply.status).toBe(400);
   expect(await reply.json()).toMatchObject({ error: { code, param } });

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { openDoor } from "./door.ts";
 import { RUN, RUN_REQUEST } from "./examples.ts";
+import { openTestApi } from "./test-api.ts";
 
 async function refusalOf(body: unknown): Promise<unknown> {
   const calls: unknown[] = [];
-  const { post, reported } = await openDoor({
+  const { post, reported } = await openTestApi({
     acceptRun: async (_env, _scope, request) => {
       calls.push(request);
       return { ok: true, value: { run: RUN, replayed: false } };
@@ -74,7 +74,7 @@ test.each([
   ["/v1/secrets", "application/json", "the body broke off before its end: send it again"],
   ["/v1/datasets?odd=1", "application/jsonl", "odd is not a known field"],
 ])("a body to %s that breaks off is the sender's fault", async (path, type, message) => {
-  const { ask, reported } = await openDoor();
+  const { ask, reported } = await openTestApi();
   const init = { method: "POST", headers: { "content-type": type }, body: brokenBody() };
   const reply = await ask(path, init);
   expect(reply.status).toBe(400);
@@ -122,7 +122,7 @@ test.each(["", "sk\nX: y", "schlüssel"])(
 );
 
 test("an unknown query parameter is refused on every route, a known one is accepted", async () => {
-  const { ask } = await openDoor({ readRun: async () => ({ ok: true, value: RUN }) });
+  const { ask } = await openTestApi({ readRun: async () => ({ ok: true, value: RUN }) });
   expect((await ask(`/v1/runs/${RUN.id}?verbose=1`)).status).toBe(400);
   expect((await ask(`/v1/environments?x=1`)).status).toBe(400);
   expect((await ask(`/v1/runs?metadata[__proto__]=x`)).status).toBe(400);
@@ -153,7 +153,7 @@ test.each(HIDDEN)("a name that contains %j is refused, naming its field, whereve
       },
     });
   }
-  const { post, ask } = await openDoor();
+  const { post, ask } = await openTestApi();
   const patch = { method: "PATCH", headers: { "content-type": "application/json" } };
   const others = [
     await post("/v1/endpoints", { name, base_url: "http://127.0.0.1/v1" }),
@@ -168,7 +168,7 @@ test.each(HIDDEN)("a name that contains %j is refused, naming its field, whereve
 
 test("a name in any language, with emoji, is accepted unchanged", async () => {
   const accepted: string[] = [];
-  const { post } = await openDoor({
+  const { post } = await openTestApi({
     acceptRun: async (_env, _scope, { name }) => {
       accepted.push(name ?? "");
       return { ok: true, value: { run: RUN, replayed: false } };
@@ -182,7 +182,7 @@ test("a name in any language, with emoji, is accepted unchanged", async () => {
 });
 
 test("a query parameter that is given twice is refused by name, because it is unclear which was meant", async () => {
-  const { ask } = await openDoor({ readRun: async () => ({ ok: true, value: RUN }) });
+  const { ask } = await openTestApi({ readRun: async () => ({ ok: true, value: RUN }) });
   for (const [query, param] of [
     ["limit=1&limit=2", "limit"],
     ["limit=1&limit=1", "limit"],
@@ -198,7 +198,7 @@ test("a query parameter that is given twice is refused by name, because it is un
 test("a compressed body is refused as compressed, not as bad JSON", async () => {
   const stream = new Blob([JSON.stringify(RUN_REQUEST)]).stream();
   const zipped = await new Response(stream.pipeThrough(new CompressionStream("gzip"))).arrayBuffer();
-  const { ask, post } = await openDoor({
+  const { ask, post } = await openTestApi({
     acceptRun: async () => ({ ok: true, value: { run: RUN, replayed: false } }),
   });
   for (const [path, type] of [
@@ -218,7 +218,7 @@ test("a compressed body is refused as compressed, not as bad JSON", async () => 
 
 test("input that a refusal repeats is short and on one line", async () => {
   const long = "x".repeat(100_000);
-  const { ask } = await openDoor({
+  const { ask } = await openTestApi({
     readEnvironment: async (_env, id) => ({
       ok: false,
       error: { code: "not_found", message: `no environment ${id}`, param: "id" },
@@ -244,7 +244,7 @@ test("input that a refusal repeats is short and on one line", async () => {
 });
 
 test("a request id that is not a valid header is replaced, not repeated", async () => {
-  const { ask } = await openDoor();
+  const { ask } = await openTestApi();
   const asked = async (id: string) =>
     (await ask("/healthz", { headers: { "x-request-id": id } })).headers.get("x-request-id");
   expect(await asked("mine-1")).toBe("mine-1");

@@ -11,10 +11,10 @@ import {
   openApiOf,
 } from "../../../src/kernel/http/openapi/openapi.ts";
 import { OPERATIONS } from "../../../src/slices.ts";
-import { openDoor } from "./door.ts";
+import { openTestApi } from "./test-api.ts";
 
 async function documentServed(): Promise<OpenApiDocument> {
-  const { ask } = await openDoor();
+  const { ask } = await openTestApi();
   return (await ask("/openapi.json")).json<OpenApiDocument>();
 }
 
@@ -29,7 +29,7 @@ async function everyOperation(): Promise<DocumentedOperation[]> {
 
 test("every route is documented and every documented route exists", async () => {
   const { paths } = await documentServed();
-  const { app } = await openDoor();
+  const { app } = await openTestApi();
   const routed = app.routes
     .filter(({ method }) => method !== "ALL")
     .filter(({ path }) => !PAGES.some((page) => page === path))

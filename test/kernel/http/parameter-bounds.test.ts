@@ -10,7 +10,7 @@ import type { Services } from "../../../src/kernel/service/services.ts";
 import { SLICE_SERVICES } from "../../../src/slice-services.ts";
 import { OPERATIONS } from "../../../src/slices.ts";
 import { admit } from "../../accounts/admit.ts";
-import { type Door, openDoor, SERVICE_NAMES } from "./door.ts";
+import { openTestApi, SERVICE_NAMES, type TestApi } from "./test-api.ts";
 
 /** Texts of which a pattern allows some. */
 const CANDIDATES = ["", "%", "é", "\u0000", "a b", "x".repeat(255), "x".repeat(256)];
@@ -27,13 +27,13 @@ const bounded = routes.flatMap((route) =>
   route.parameters.flatMap((parameter) => boundsOf(parameter).map((bound) => ({ route, parameter, ...bound }))),
 );
 
-let door: Door;
+let api: TestApi;
 /** The token of a caller that may do everything, operators' operations too. */
 let token: string;
 beforeAll(async () => {
   const billing = Object.fromEntries(Object.keys(SLICE_SERVICES.billing).map((name) => [name, nothing]));
-  door = await openDoor(everyOne(nothing), { billing });
-  token = await admit(door.scope, { project_id: null, scopes: ["admin", "operator"] });
+  api = await openTestApi(everyOne(nothing), { billing });
+  token = await admit(api.scope, { project_id: null, scopes: ["admin", "operator"] });
 });
 
 const NOTHING = { code: "not_found", message: "nothing is there", param: null };
@@ -112,13 +112,13 @@ async function asked(route: Route, parameter: Parameter, value: string) {
   );
   const query = new URLSearchParams(Object.fromEntries(values("query")));
   const [[type, media] = []] = Object.entries(route.requestBody?.content ?? {});
-  const reply = await door.app.request(
+  const reply = await api.app.request(
     `http://platform.test${path}?${query}`,
     {
       method: route.method.toUpperCase(),
       headers: {
         authorization: `Bearer ${token}`,
-        "rollcall-project": door.scope.projectId,
+        "rollcall-project": api.scope.projectId,
         ...(type !== undefined && { "content-type": type }),
         ...Object.fromEntries(values("header")),
       },

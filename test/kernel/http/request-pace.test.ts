@@ -5,7 +5,7 @@ import { rolloutListOperations } from "../../../src/kernel/http/rollout-lists.ts
 import { runOperations } from "../../../src/kernel/http/runs.ts";
 import { PROCESS_PACE } from "../../../src/kernel/kit/request-pace.ts";
 import { refuse } from "../../../src/kernel/messages/refusal.ts";
-import { openDoor } from "./door.ts";
+import { openTestApi } from "./test-api.ts";
 
 beforeAll(() => {
   // The real function, instead of the one from apply-migrations.ts.
@@ -14,8 +14,8 @@ beforeAll(() => {
 
 test("one organisation's requests that start runs wait while another organisation sends requests", async () => {
   const acceptRun = async () => refuse("conflict", "there is one", null);
-  const greedy = await openDoor({ acceptRun });
-  const other = await openDoor();
+  const greedy = await openTestApi({ acceptRun });
+  const other = await openTestApi();
   await other.ask("/v1/organization");
   const body = {
     environment: "calculator",

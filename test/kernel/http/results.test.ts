@@ -2,8 +2,8 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import type { Services } from "../../../src/kernel/service/services.ts";
-import { openDoor } from "./door.ts";
 import { RESULT_ROW } from "./examples.ts";
+import { openTestApi } from "./test-api.ts";
 
 type Page = Parameters<Services["readResults"]>[3];
 
@@ -13,19 +13,19 @@ async function linesOf(reply: Response): Promise<unknown[]> {
   return lines.map((line): unknown => JSON.parse(line));
 }
 
-async function doorWithRows(next: number | null) {
+async function apiWithRows(next: number | null) {
   const pages: Page[] = [];
-  const door = await openDoor({
+  const api = await openTestApi({
     readResults: async (_env, _scope, _id, page) => {
       pages.push(page);
       return { ok: true, value: { rows: [RESULT_ROW, RESULT_ROW], next } };
     },
   });
-  return { ...door, pages };
+  return { ...api, pages };
 }
 
 test("results are one JSON object on each line, and a page before the last links to the next", async () => {
-  const { ask, pages } = await doorWithRows(7);
+  const { ask, pages } = await apiWithRows(7);
   const reply = await ask("/v1/runs/run_x/results?outcome=scored&after=5&limit=2");
   expect(reply.headers.get("content-type")).toBe("application/jsonl");
   expect(reply.headers.get("link")).toBe(
@@ -40,10 +40,10 @@ const OTHERS = JSON.stringify({ ...RESULT_ROW, answer: "" }).length + 1;
 const LARGE_ROW = { ...RESULT_ROW, answer: "x".repeat(LIMITS.pageBytes - OTHERS) };
 
 /** Pages of the run whose id says how long they are. The replies are not read. */
-async function doorWithPages() {
+async function apiWithPages() {
   const made: string[] = [];
   const held = Promise.withResolvers<void>();
-  const { app, token, clock } = await openDoor({
+  const { app, token, clock } = await openTestApi({
     readResults: async (_env, _scope, id) => {
       made.push(id);
       if (id === "run_held") await held.promise;
@@ -59,8 +59,8 @@ async function doorWithPages() {
 const times = <T>(count: number, make: () => Promise<T>) => Promise.all(Array.from({ length: count }, make));
 
 test("an organisation's pages take half of the places, its next page waits for one of them, and another organisation's do not wait", async () => {
-  const { ask, made, letGo } = await doorWithPages();
-  const other = await doorWithPages();
+  const { ask, made, letGo } = await apiWithPages();
+  const other = await apiWithPages();
   const mine = LIMITS.pagesAtOnce / 2;
   const held = times(mine, () => ask("run_held"));
   await expect.poll(() => made.length).toBe(mine);
@@ -77,11 +77,11 @@ test("an organisation's pages take half of the places, its next page waits for o
 });
 
 test("readers that take nothing block no other page: the first one's memory is given to others, and its page ends cut", async () => {
-  const doors = await times(3, doorWithPages);
-  const [first, second, third] = doors;
+  const apis = await times(3, apiWithPages);
+  const [first, second, third] = apis;
   const unread = [await first?.ask("run_large"), await second?.ask("run_large")];
   const small = third?.ask("run_small");
-  for (const { clock } of doors) clock.now += LIMITS.unreadMs;
+  for (const { clock } of apis) clock.now += LIMITS.unreadMs;
   expect(await linesOf((await small) ?? new Response())).toHaveLength(1);
   const lengths = unread.map(async (reply) => (await reply?.arrayBuffer())?.byteLength);
   await expect(lengths[0]).rejects.toThrow("request it again");
@@ -89,14 +89,14 @@ test("readers that take nothing block no other page: the first one's memory is g
 });
 
 test("the last page has no link, and a request without a query starts at the beginning", async () => {
-  const { ask, pages } = await doorWithRows(null);
+  const { ask, pages } = await apiWithRows(null);
   const reply = await ask("/v1/runs/run_x/results");
   expect(reply.headers.get("link")).toBeNull();
   expect(pages).toEqual([{ after: 0, limit: 100, outcome: null }]);
 });
 
 test.each(["outcome=good", "after=-1", "limit=1001"])("the query %s is refused", async (query) => {
-  const { ask, pages } = await doorWithRows(null);
+  const { ask, pages } = await apiWithRows(null);
   const reply = await ask(`/v1/runs/run_x/results?${query}`);
   expect(reply.status).toBe(400);
   expect(await reply.json()).toMatchObject({ error: { param: query.split("=")[0] } });

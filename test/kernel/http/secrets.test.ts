@@ -4,13 +4,13 @@ import type { SecretView } from "../../../src/contract/endpoint.ts";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import { sealContext, unseal } from "../../../src/kernel/kit/secrets.ts";
 import { changeSecret, createSecret } from "../../../src/kernel/service/store-secret.ts";
-import { type Door, openDoor } from "./door.ts";
+import { openTestApi, type TestApi } from "./test-api.ts";
 
 const REQUEST = { name: "SEARCH_KEY", value: "s3arch-value-0123" };
 
-const open = () => openDoor({ createSecret, changeSecret });
+const open = () => openTestApi({ createSecret, changeSecret });
 
-function patch({ ask }: Door, nameOrId: string, body: object): Promise<Response> {
+function patch({ ask }: TestApi, nameOrId: string, body: object): Promise<Response> {
   return ask(`/v1/secrets/${nameOrId}`, {
     method: "PATCH",
     headers: { "content-type": "application/json" },
@@ -23,7 +23,7 @@ async function errorOf(reply: Response): Promise<object> {
   return { status: reply.status, ...error };
 }
 
-async function storedValue({ scope }: Door, id: string): Promise<string> {
+async function storedValue({ scope }: TestApi, id: string): Promise<string> {
   const sealed = await env.DB.prepare("select sealed_value from secrets where id = ?")
     .bind(id)
     .first<string>("sealed_value");
@@ -31,11 +31,11 @@ async function storedValue({ scope }: Door, id: string): Promise<string> {
 }
 
 test("a secret is created with 201 and shown without its value, by name and by id", async () => {
-  const door = await open();
-  const reply = await door.post("/v1/secrets", REQUEST);
+  const api = await open();
+  const reply = await api.post("/v1/secrets", REQUEST);
   expect(reply.status).toBe(201);
   const secret = await reply.json<SecretView>();
-  const now = door.clock.now / 1000;
+  const now = api.clock.now / 1000;
   expect(secret).toEqual({
     object: "secret",
     id: expect.stringMatching(/^sec_/),
@@ -45,61 +45,61 @@ test("a secret is created with 201 and shown without its value, by name and by i
   });
   expect(reply.headers.get("location")).toBe(`/v1/secrets/${secret.id}`);
   for (const path of [secret.id, REQUEST.name]) {
-    expect(await (await door.ask(`/v1/secrets/${path}`)).json()).toEqual(secret);
+    expect(await (await api.ask(`/v1/secrets/${path}`)).json()).toEqual(secret);
   }
-  expect(await storedValue(door, secret.id)).toBe(REQUEST.value);
+  expect(await storedValue(api, secret.id)).toBe(REQUEST.value);
 });
 
 test("a taken name is a conflict that says how to change the value, and a patch changes it", async () => {
-  const door = await open();
-  const { id, created_at } = await (await door.post("/v1/secrets", REQUEST)).json<SecretView>();
-  expect(await errorOf(await door.post("/v1/secrets", REQUEST))).toMatchObject({
+  const api = await open();
+  const { id, created_at } = await (await api.post("/v1/secrets", REQUEST)).json<SecretView>();
+  expect(await errorOf(await api.post("/v1/secrets", REQUEST))).toMatchObject({
     status: 409,
     code: "conflict",
     param: "name",
     message: expect.stringContaining("PATCH /v1/secrets/SEARCH_KEY"),
   });
-  door.clock.now += 2000;
-  const changed = await patch(door, REQUEST.name, { value: "another" });
+  api.clock.now += 2000;
+  const changed = await patch(api, REQUEST.name, { value: "another" });
   expect(await changed.json()).toMatchObject({ id, created_at, updated_at: created_at + 2 });
-  expect(await storedValue(door, id)).toBe("another");
+  expect(await storedValue(api, id)).toBe("another");
 });
 
 test("a repeat of an Idempotency-Key returns the same secret, and another value is refused", async () => {
-  const door = await open();
+  const api = await open();
   const key = { "idempotency-key": "k" };
-  const first = await (await door.post("/v1/secrets", REQUEST, key)).json();
-  const again = await door.post("/v1/secrets", REQUEST, key);
+  const first = await (await api.post("/v1/secrets", REQUEST, key)).json();
+  const again = await api.post("/v1/secrets", REQUEST, key);
   expect(again.headers.get("idempotent-replayed")).toBe("true");
   expect(await again.json()).toEqual(first);
-  const other = await door.post("/v1/secrets", { ...REQUEST, value: "x" }, key);
+  const other = await api.post("/v1/secrets", { ...REQUEST, value: "x" }, key);
   expect(await errorOf(other)).toMatchObject({ status: 422, code: "idempotency_conflict" });
 });
 
 test("secrets are listed, and a deleted one is gone and its name can be used again", async () => {
-  const door = await open();
-  const { id } = await (await door.post("/v1/secrets", REQUEST)).json<SecretView>();
-  expect(await (await door.ask("/v1/secrets")).json()).toMatchObject({
+  const api = await open();
+  const { id } = await (await api.post("/v1/secrets", REQUEST)).json<SecretView>();
+  expect(await (await api.ask("/v1/secrets")).json()).toMatchObject({
     object: "list",
     data: [{ id, name: REQUEST.name }],
     has_more: false,
   });
-  const deleted = await door.ask(`/v1/secrets/${REQUEST.name}`, { method: "DELETE" });
+  const deleted = await api.ask(`/v1/secrets/${REQUEST.name}`, { method: "DELETE" });
   expect(await deleted.json()).toEqual({ object: "secret", id, deleted: true });
   for (const method of ["GET", "DELETE"]) {
-    expect((await door.ask(`/v1/secrets/${id}`, { method })).status).toBe(404);
+    expect((await api.ask(`/v1/secrets/${id}`, { method })).status).toBe(404);
   }
-  expect((await patch(door, id, { value: "x" })).status).toBe(404);
-  expect((await door.post("/v1/secrets", REQUEST)).status).toBe(201);
+  expect((await patch(api, id, { value: "x" })).status).toBe(404);
+  expect((await api.post("/v1/secrets", REQUEST)).status).toBe(201);
 });
 
 test("an id means the secret with that id, even if another one has it as its name", async () => {
-  const door = await open();
-  const { id } = await (await door.post("/v1/secrets", REQUEST)).json<SecretView>();
-  await door.post("/v1/secrets", { name: id, value: "another" });
-  expect(await (await door.ask(`/v1/secrets/${id}`)).json()).toMatchObject({ id });
-  await door.ask(`/v1/secrets/${id}`, { method: "DELETE" });
-  expect((await door.ask(`/v1/secrets/${REQUEST.name}`)).status).toBe(404);
+  const api = await open();
+  const { id } = await (await api.post("/v1/secrets", REQUEST)).json<SecretView>();
+  await api.post("/v1/secrets", { name: id, value: "another" });
+  expect(await (await api.ask(`/v1/secrets/${id}`)).json()).toMatchObject({ id });
+  await api.ask(`/v1/secrets/${id}`, { method: "DELETE" });
+  expect((await api.ask(`/v1/secrets/${REQUEST.name}`)).status).toBe(404);
 });
 
 test("a body that is not JSON is refused without a part of it, because a value may be in it", async () => {

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import { refuse } from "../../../src/kernel/messages/refusal.ts";
-import { openDoor } from "./door.ts";
+import { openTestApi } from "./test-api.ts";
 
 /** A body that stops in the middle until it is ended. */
 function stalled(bytes: number) {
@@ -28,7 +28,7 @@ function stalled(bytes: number) {
 }
 
 test("a small body does not wait for large ones from the same address that have stopped", async () => {
-  const { app } = await openDoor(
+  const { app } = await openTestApi(
     {},
     { accounts: { acceptInvitation: async () => refuse("not_found", "there is none", "token") } },
   );

@@ -4,7 +4,7 @@ import { afterEach, expect, test } from "vitest";
 import { mintToken } from "../../../src/core/ids.ts";
 import { minting } from "../../../src/kernel/kit/secrets.ts";
 import { storageTakes } from "../../../src/kernel/kit/storage-faults.ts";
-import { openDoor } from "./door.ts";
+import { openTestApi } from "./test-api.ts";
 
 /** A noted full disk is shared by the whole process. */
 afterEach(async () => {
@@ -34,7 +34,7 @@ function refusing(message: string): () => never {
 
 test("a failure of a full disk is 507 with its own code, and /healthz is 503 until there is space", async () => {
   const { bindings, makeRoom } = localStore();
-  const { app, token } = await openDoor({ readRun: refusing("disk is full: SQLITE_FULL") });
+  const { app, token } = await openTestApi({ readRun: refusing("disk is full: SQLITE_FULL") });
   const ask = (path: string) => app.request(path, { headers: { authorization: `Bearer ${token}` } }, bindings);
   expect((await ask("/healthz")).status).toBe(200);
   const refused = await ask("/v1/runs/run_1");
@@ -48,7 +48,7 @@ test("a failure of a full disk is 507 with its own code, and /healthz is 503 unt
 
 test("an object that does not open counts as damaged only if there is space to write", async () => {
   const { bindings, makeRoom } = localStore();
-  const { app, token } = await openDoor({ readRun: refusing("internal error; reference = abc") });
+  const { app, token } = await openTestApi({ readRun: refusing("internal error; reference = abc") });
   const code = async () => {
     const headers = { authorization: `Bearer ${token}` };
     const reply = await app.request("/v1/runs/run_1", { headers }, bindings);
@@ -61,7 +61,7 @@ test("an object that does not open counts as damaged only if there is space to w
 
 test("on a full disk, if the database does not answer, a key that was accepted before is accepted", async () => {
   const { bindings } = localStore();
-  const { app, token, clock } = await openDoor({ listEnvironments: async () => [] });
+  const { app, token, clock } = await openTestApi({ listEnvironments: async () => [] });
   const DB = new Proxy(env.DB, { get: refusing("disk is full: SQLITE_FULL") });
   const ask = (key: string) =>
     app.request("/v1/environments", { headers: { authorization: `Bearer ${key}` } }, { ...bindings, DB });
@@ -75,7 +75,7 @@ test("on a full disk, if the database does not answer, a key that was accepted b
 
 test("on a full disk, a key that was accepted once and refused since is not accepted", async () => {
   const { bindings } = localStore();
-  const { app, token, clock, scope } = await openDoor({ listEnvironments: async () => [] });
+  const { app, token, clock, scope } = await openTestApi({ listEnvironments: async () => [] });
   const DB = new Proxy(env.DB, { get: refusing("disk is full: SQLITE_FULL") });
   const headers = { authorization: `Bearer ${token}` };
   const statusOf = async (database: D1Database) => {

@@ -8,8 +8,8 @@ import { minting } from "../../../src/kernel/kit/secrets.ts";
 import { rotateTrainerToken } from "../../../src/kernel/service/ask-trainer.ts";
 import { issueToken } from "../../../src/kernel/service/issue-token.ts";
 import { admit } from "../../accounts/admit.ts";
-import { openDoor } from "./door.ts";
 import { endpointRow, runRow } from "./run-rows.ts";
+import { openTestApi } from "./test-api.ts";
 
 const MINUTE = 60_000;
 const WEIGHTS = {
@@ -18,11 +18,11 @@ const WEIGHTS = {
 };
 
 test("a replaced token works for an hour more, the new one from the start", async () => {
-  const door = await openDoor({
+  const api = await openTestApi({
     rotateTrainerToken,
     readWeightVersions: async () => ({ ok: true, value: WEIGHTS }),
   });
-  const { scope, clock } = door;
+  const { scope, clock } = api;
   const id = mintRunId(minting(env, clock.now));
   const endpoint = endpointRow();
   const run = runRow(endpoint, { id, kind: "training", status: "running" });
@@ -30,10 +30,10 @@ test("a replaced token works for an hour more, the new one from the start", asyn
   const first = await issueToken(env, scope, id, clock.now, clock.now);
   const statusOf = async (token: string) => {
     const headers = { authorization: `Bearer ${token}` };
-    return (await door.ask(`/v1/runs/${id}/weight-versions`, { headers })).status;
+    return (await api.ask(`/v1/runs/${id}/weight-versions`, { headers })).status;
   };
   expect(await statusOf(first)).toBe(200);
-  const reply = await door.post(`/v1/runs/${id}/trainer/token`, {});
+  const reply = await api.post(`/v1/runs/${id}/trainer/token`, {});
   const { token, push_secret } = TrainerSecrets.parse(await reply.json());
   expect([token === first, push_secret]).toEqual([false, null]);
   clock.now += 59 * MINUTE;
@@ -41,7 +41,7 @@ test("a replaced token works for an hour more, the new one from the start", asyn
   clock.now += MINUTE;
   expect([await statusOf(first), await statusOf(token)]).toEqual([401, 200]);
   // A leaked token can be ended at once, and of the earlier ones nothing stays.
-  const again = await door.post(`/v1/runs/${id}/trainer/token?overlap_s=0`, {});
+  const again = await api.post(`/v1/runs/${id}/trainer/token?overlap_s=0`, {});
   const last = TrainerSecrets.parse(await again.json()).token;
   clock.now += 5000;
   expect([await statusOf(token), await statusOf(last)]).toEqual([401, 200]);
@@ -53,16 +53,16 @@ test("a replaced token works for an hour more, the new one from the start", asyn
 
 test("an engine may report what it serves, but not that new weights are published", async () => {
   const reported: unknown[] = [];
-  const door = await openDoor({
+  const api = await openTestApi({
     readWeightVersions: async () => ({ ok: true, value: { ...WEIGHTS, published: 3 } }),
     askTrainer: async (...args: readonly unknown[]) => {
       reported.push(args);
       return { ok: false, error: { code: "conflict", message: "said before", param: null } };
     },
   });
-  const headers = { authorization: `Bearer ${await admit(door.scope, { scopes: ["engine"] })}` };
+  const headers = { authorization: `Bearer ${await admit(api.scope, { scopes: ["engine"] })}` };
   const report = async (body: object) => {
-    const reply = await door.post("/v1/runs/run_x/weight-versions", { epoch: 1, ...body }, headers);
+    const reply = await api.post("/v1/runs/run_x/weight-versions", { epoch: 1, ...body }, headers);
     return (await reply.json<{ error: { code: string; param: string | null } }>()).error;
   };
   expect(await report({ version: 3, state: "published" })).toMatchObject({ code: "forbidden", param: "state" });

@@ -2,12 +2,12 @@
 import { env, exports } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { EnvironmentView } from "../../../src/contract/run.ts";
-import { openDoor } from "./door.ts";
 import { RUN, RUN_REQUEST } from "./examples.ts";
+import { openTestApi } from "./test-api.ts";
 import { checked } from "./validate-responses.ts";
 
 async function openWorker() {
-  const { token, scope } = await openDoor();
+  const { token, scope } = await openTestApi();
   const ask = checked((path, init = {}) =>
     exports.default.fetch(`http://platform.test${path}`, {
       ...init,

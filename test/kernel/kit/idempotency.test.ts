@@ -3,15 +3,15 @@ import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { EndpointView } from "../../../src/contract/endpoint.ts";
 import type { ReplyParts } from "../../fakes/completion-body.ts";
-import { registerEssays, topics, verdict } from "../essays.ts";
-import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { judgement, registerEssays, topics } from "../essays.ts";
+import { openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { script } from "../script.ts";
 import { everythingStored } from "../stored.ts";
 
-let door: Door;
+let api: TestApi;
 beforeAll(async () => {
   registerEssays();
-  door = await openPlatform();
+  api = await openPlatform();
 });
 
 const newKey = () => `rk-${crypto.randomUUID()}`;
@@ -46,18 +46,18 @@ test("nothing stored of a policy's replies has its key: texts, names, ids, argum
   const judges = { default: { endpoint: { base_url: env.MODEL_URL }, model: script(["no"]) } };
   const played = await Promise.all(
     [[ECHO], [CALLS], garbage("{authorization}"), garbage('{"a": {authorization}}'), refused].map((turns) =>
-      door.finish({ ...one, environment: "essays", endpoint, judges, model: script(turns) }),
+      api.finish({ ...one, environment: "essays", endpoint, judges, model: script(turns) }),
     ),
   );
   // An environment with tools.
   const environment = "calculator";
   const tools = { environment, num_examples: 1, min_scored: 0, endpoint };
-  played.push(await door.finish({ ...tools, model: script([CALLS, SAID]) }));
+  played.push(await api.finish({ ...tools, model: script([CALLS, SAID]) }));
   const [echo, , cut] = played.map(({ id }) => rolloutAt(id));
-  const said = (await door.rollout(echo ?? "")).completion[0]?.["content"];
+  const said = (await api.rollout(echo ?? "")).completion[0]?.["content"];
   expect(said).toMatch(/^You sent Bearer \[key\], which is \S+\[key\]/);
-  expect((await door.rollout(cut ?? "")).error?.message).toMatch(/^the reply is not JSON: status 200/);
-  const stored = await everythingStored(door, played);
+  expect((await api.rollout(cut ?? "")).error?.message).toMatch(/^the reply is not JSON: status 200/);
+  const stored = await everythingStored(api, played);
   for (const text of stored) expect(text).not.toMatch(tracesOf(api_key));
   expect(stored.filter((text) => text.includes(played[0]?.id ?? "?")).length).toBeGreaterThan(2);
 });
@@ -66,9 +66,9 @@ test("nothing stored of replies of judges, embedding models and probes has their
   const api_key = newKey();
   const endpoint = { base_url: env.MODEL_URL, api_key };
   const told = [
-    script([verdict("good", SAID)]),
+    script([judgement("good", SAID)]),
     script([SAID]),
-    script([verdict(SAID)]),
+    script([judgement(SAID)]),
     script([{ content: "", reasoning_content: SAID }]),
     script(garbage("{authorization}")),
     script(refused),
@@ -77,13 +77,13 @@ test("nothing stored of replies of judges, embedding models and probes has their
   const model = script(["An essay."]);
   const runs = await Promise.all(
     told.map((judge) =>
-      door.finish({
+      api.finish({
         ...{ ...one, environment: "essays", model, endpoint: policy },
         judges: { default: { endpoint, model: judge } },
       }),
     ),
   );
-  expect((await door.rollout(rolloutAt(runs[0]?.id ?? ""))).judgements).toMatchObject([
+  expect((await api.rollout(rolloutAt(runs[0]?.id ?? ""))).judgements).toMatchObject([
     { verdict: "good", reason: expect.stringContaining("Bearer [key]") },
   ]);
   const alike = {
@@ -92,7 +92,7 @@ test("nothing stored of replies of judges, embedding models and probes has their
   };
   for (const turns of [[SAID], garbage("{authorization}")]) {
     const environment_args = { template: "{{item.question}}", graders: [alike] };
-    const run = await door.finish({
+    const run = await api.finish({
       ...{ ...one, environment: "graded-dataset", environment_args, model, endpoint: policy },
       dataset: [{ item: { question: "2 + 2", answer: "4" } }],
       judges: { embedding: { endpoint, model: script(turns) } },
@@ -101,21 +101,21 @@ test("nothing stored of replies of judges, embedding models and probes has their
   }
   const probes = [[ECHO], [CALLS], garbage("{authorization}"), refused].map(async (turns, at) => {
     const request = { ...endpoint, name: `repeats-${at}`, model: script(turns) };
-    return await (await door.post("/v1/endpoints", request)).text();
+    return await (await api.post("/v1/endpoints", request)).text();
   });
   const replies = await Promise.all(probes);
   for (const reply of replies) EndpointView.parse(JSON.parse(reply));
-  const stored = await everythingStored(door, runs);
+  const stored = await everythingStored(api, runs);
   for (const text of [...stored, ...replies]) expect(text).not.toMatch(tracesOf(api_key));
 });
 
 test("a placeholder key, for servers that check none, changes no reply", async () => {
   const model = script(["The list is EMPTY."]);
   const endpoint = { base_url: env.MODEL_URL, api_key: "EMPTY" };
-  const judges = { default: { endpoint, model: script([verdict("good", "not EMPTY")]) } };
-  const run = await door.finish({ ...one, environment: "essays", endpoint, judges, model });
+  const judges = { default: { endpoint, model: script([judgement("good", "not EMPTY")]) } };
+  const run = await api.finish({ ...one, environment: "essays", endpoint, judges, model });
   expect((await requestsOf(model))[0]?.authorization).toBe("Bearer EMPTY");
-  expect(await door.rollout(rolloutAt(run.id))).toMatchObject({
+  expect(await api.rollout(rolloutAt(run.id))).toMatchObject({
     completion: [{ content: "The list is EMPTY." }],
     judgements: [{ reason: "not EMPTY" }],
   });

@@ -3,8 +3,8 @@ import { setImmediate } from "node:timers/promises";
 import { afterEach, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import { StageClock } from "../../../src/kernel/environment/stage-clock.ts";
+import { Semaphore } from "../../../src/kernel/kit/semaphore.ts";
 import { Subrequests } from "../../../src/kernel/kit/subrequests.ts";
-import { Turns } from "../../../src/kernel/kit/turns.ts";
 
 afterEach(() => {
   vi.useRealTimers();
@@ -50,7 +50,7 @@ test("a call that is given up while it waits is never made, and takes no other c
 });
 
 test("a call that is given up at the moment of its turn passes the turn on", async () => {
-  const turns = new Turns(() => 1);
+  const turns = new Semaphore(() => 1);
   const begun = Promise.withResolvers<void>();
   const first = turns.run(() => begun.promise);
   const up = turns.run(

@@ -5,11 +5,11 @@ import { beforeAll, expect, test } from "vitest";
 import type { EndpointView } from "../../../src/contract/endpoint.ts";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import type { Fault } from "../../fakes/scripted-model.ts";
-import { registerEssays, topics, verdict } from "../essays.ts";
-import { type Door, openPlatform, release, requestsOf, rolloutAt } from "../platform.ts";
+import { judgement, registerEssays, topics } from "../essays.ts";
+import { openPlatform, release, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { questionScript, script, type Turns } from "../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   registerEssays();
   platform = await openPlatform();
@@ -110,7 +110,7 @@ test("a kill between a refused call and the adapted one makes both again, under 
 test("a judge's endpoint that only answers streams is asked for one, without a retry", async () => {
   const at = await endpoint();
   const fault = refuses("This model only supports streaming.");
-  const judge = script([{ fault, lacks: '"stream":true', reply: verdict("good") }]);
+  const judge = script([{ fault, lacks: '"stream":true', reply: judgement("good") }]);
   const run = await platform.finish({
     environment: "essays",
     dataset: topics(1),

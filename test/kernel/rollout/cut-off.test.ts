@@ -1,10 +1,10 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { beforeAll, expect, test } from "vitest";
 import { registerDesk } from "../desk.ts";
-import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { script, type Turns } from "../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   registerDesk();
   platform = await openPlatform();

@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { dataset, defineEnvironment, SingleTurnEnv } from "../../../src/core/entry.ts";
 import { verifiersRow } from "../../../src/core/verifiers/row.ts";
-import { type Door, openPlatform, requestsOf } from "../platform.ts";
+import { openPlatform, requestsOf, type TestApi } from "../platform.ts";
 import { registerOnce } from "../registered.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
@@ -19,7 +19,7 @@ const together = defineEnvironment({
     }),
 });
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   const { args, needs, load } = together;
   const known = { id: "together", version: "1.0.0", digest: "sha256:together" };

@@ -1,11 +1,11 @@
 /** Every way a model call fails, in a table: how it is classified, and that it is classified once. */
 import { beforeAll, expect, test } from "vitest";
 import type { Fault } from "../../fakes/scripted-model.ts";
-import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { down, RIGHT } from "../rows.ts";
 import { questionScript, script } from "../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   platform = await openPlatform();
 });

@@ -2,11 +2,11 @@
 import { beforeAll, expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import type { Fault } from "../../fakes/scripted-model.ts";
-import { type Door, expectLaw, openPlatform, rolloutAt } from "../platform.ts";
+import { expectLaw, openPlatform, rolloutAt, type TestApi } from "../platform.ts";
 import { questions } from "../rows.ts";
 import { script } from "../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   platform = await openPlatform();
 });

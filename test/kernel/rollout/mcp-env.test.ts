@@ -4,7 +4,7 @@ import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { dataset, defineEnvironment, MCPEnv } from "../../../src/core/entry.ts";
-import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { registerOnce } from "../registered.ts";
 import { script, type Turns } from "../script.ts";
 
@@ -23,7 +23,7 @@ const shopping = defineEnvironment({
     }),
 });
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   const { args, needs, load } = shopping;
   registerOnce({ id: "shopping", version: "1.0.0", digest: "sha256:shop", args, needs, load });

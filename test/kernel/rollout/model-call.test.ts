@@ -1,11 +1,11 @@
 /** How model calls change a rollout: answers, faults, refusals, deadlines, a death and a cancel. */
 import { abortAllDurableObjects } from "cloudflare:test";
 import { beforeAll, expect, test } from "vitest";
-import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { down, GUESSES, questions } from "../rows.ts";
 import { script } from "../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   platform = await openPlatform();
 });

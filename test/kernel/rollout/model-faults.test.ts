@@ -3,12 +3,12 @@ import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { openEndpoint } from "../../../src/kernel/endpoint/call.ts";
 import type { Fault } from "../../fakes/scripted-model.ts";
-import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { expectLaw, openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { registerTestEnvironments } from "../registered.ts";
 import { down, GUESSES, questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   registerTestEnvironments();
   platform = await openPlatform();

@@ -2,14 +2,14 @@
 import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import type { SqlOutcome, SqlPlace, SqlValue } from "../../../src/core/environments/rollout-sql.ts";
-import { PASS_STEPS, PROCESS_TURNS } from "../../../src/kernel/kit/fair-turns.ts";
+import { PASS_STEPS, PROCESS_SCHEDULER } from "../../../src/kernel/kit/fair-scheduler.ts";
 import type { RolloutSqlRpc } from "../../../src/kernel/messages/rpc.ts";
 import { HOSTILE } from "../../core/sql/hostile.ts";
 import { registerDesk } from "../desk.ts";
-import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { script } from "../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 let run: string;
 let id: string;
 beforeAll(async () => {
@@ -155,8 +155,8 @@ test("a repeated call gets its answer; once its hook's outcome is stored the ans
 });
 
 test("calls of a rollout run in their order, however long the first one waits for its scheduling turn", async () => {
-  const take = PROCESS_TURNS.take.bind(PROCESS_TURNS);
-  const held = vi.spyOn(PROCESS_TURNS, "take").mockImplementationOnce(async (org) => {
+  const take = PROCESS_SCHEDULER.take.bind(PROCESS_SCHEDULER);
+  const held = vi.spyOn(PROCESS_SCHEDULER, "take").mockImplementationOnce(async (org) => {
     await scheduler.wait(50);
     return await take(org);
   });
@@ -170,7 +170,7 @@ test("calls of two organisations take turns", async () => {
   const heavy =
     "with recursive c(x) as (select 1 union all select x + 1 from c limit 300000) select count(*) as n from c";
   const order: string[] = [];
-  const before = PROCESS_TURNS.levelOf("turns-fair");
+  const before = PROCESS_SCHEDULER.levelOf("turns-fair");
   const call = async (org: string, facet: number, at = 0) => {
     const place = { effect: "turns", call: at };
     const outcome = await execAt(1, place, heavy, [], `turns-${org}-${facet}`, `turns-${org}`);
@@ -180,13 +180,13 @@ test("calls of two organisations take turns", async () => {
   const greedy = [0, 1, 2, 3, 4, 5].map((facet) => call("greedy", facet));
   const fair = [0, 1, 2].map((at) => call("fair", 0, at));
   for (const outcome of await Promise.all([...greedy, ...fair])) expect(outcome).toEqual({ rows: [{ n: 300_000 }] });
-  expect(PROCESS_TURNS.levelOf("turns-fair") - before).toBeGreaterThan(3 * PASS_STEPS);
+  expect(PROCESS_SCHEDULER.levelOf("turns-fair") - before).toBeGreaterThan(3 * PASS_STEPS);
   // Earlier calls of the other organisation wait for it.
   expect(order.slice(0, order.indexOf("fair 0 1")).filter((one) => one.startsWith("greedy")).length).toBeLessThan(5);
 });
 
 test("a hook's calls wait for the scheduling turn of its run's organisation", async () => {
-  const take = vi.spyOn(PROCESS_TURNS, "take");
+  const take = vi.spyOn(PROCESS_SCHEDULER, "take");
   onTestFinished(() => take.mockRestore());
   const other = await openPlatform();
   await other.finish({ environment: "desk", model: script(["Done."]), num_examples: 1 });

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { dataset, defineEnvironment, MultiTurnEnv } from "../../../src/core/entry.ts";
 import { FactsTable } from "../../../src/kernel/rollout/facts.ts";
 import { RolloutObject } from "../../../src/kernel/rollout/object.ts";
-import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { expectLaw, openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { registerOnce } from "../registered.ts";
 import { down, questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
@@ -34,7 +34,7 @@ const steps = defineEnvironment({
     }),
 });
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   platform = await openPlatform();
   const { args, needs, load } = steps;
@@ -46,12 +46,12 @@ afterEach(() => {
 });
 
 /** The numbers of the objects that play the run's rollouts, in the order of dispatch. */
-function hostsOf(run: string): Promise<number[]> {
+function shardsOf(run: string): Promise<number[]> {
   return platform.inRun(run, (_, { storage }) =>
     storage.sql
       .exec<{ host: number }>("select host from rollouts order by seq")
       .toArray()
-      .map(({ host }) => host),
+      .map(({ host: shard }) => shard),
   );
 }
 
@@ -59,8 +59,8 @@ test("six rollouts of a run share an object, and a free shard slot gets the next
   const wide = { environment: "gsm8k", dataset: questions(8), model: script(RIGHT) };
   const [together, one] = await Promise.all([platform.finish(wide), platform.finish({ ...wide, max_concurrent: 1 })]);
   expect([together.counts.scored, one.counts.scored]).toEqual([8, 8]);
-  expect(await hostsOf(together.id)).toEqual([1, 1, 1, 1, 1, 1, 2, 2]);
-  expect(await hostsOf(one.id)).toEqual([1, 1, 1, 1, 1, 1, 1, 1]);
+  expect(await shardsOf(together.id)).toEqual([1, 1, 1, 1, 1, 1, 2, 2]);
+  expect(await shardsOf(one.id)).toEqual([1, 1, 1, 1, 1, 1, 1, 1]);
 });
 
 test("a rollout that waits for its next try continues in time while another still waits for its model", async () => {
@@ -69,7 +69,7 @@ test("a rollout that waits for its next try continues in time while another stil
   const dataset = questions(3, ["slow", "again", "plain"]);
   const run = await platform.start({ environment: "gsm8k", dataset, model });
   await vi.waitFor(async () => expect((await platform.run(run.id)).counts.scored).toBe(2), WAIT);
-  expect(await hostsOf(run.id)).toEqual([1, 1, 1]);
+  expect(await shardsOf(run.id)).toEqual([1, 1, 1]);
   await platform.post(`/v1/rollouts/${rolloutAt(run.id, 0)}/cancel`, {});
   const ended = await platform.ended(run.id);
   expectLaw(ended.counts);

@@ -1,9 +1,9 @@
 /** environments/tool-sql on the whole platform, with a hostile model. */
 import { beforeAll, expect, test } from "vitest";
-import { type Door, openPlatform, rolloutAt } from "../platform.ts";
+import { openPlatform, rolloutAt, type TestApi } from "../platform.ts";
 import { questionScript, script } from "../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   platform = await openPlatform();
 });

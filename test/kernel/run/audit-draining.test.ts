@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { dataset, defineEnvironment, ToolEnv } from "../../../src/core/entry.ts";
 import { auditRun } from "../../../src/kernel/service/audit-run.ts";
-import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { registerOnce } from "../registered.ts";
 import { script } from "../script.ts";
 
@@ -20,7 +20,7 @@ const clinging = defineEnvironment({
     }),
 });
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   platform = await openPlatform();
   const { args, needs, load } = clinging;

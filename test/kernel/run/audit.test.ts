@@ -5,17 +5,17 @@ import { env } from "cloudflare:workers";
 import { beforeAll, expect, test, vi } from "vitest";
 import type { AuditViolation, RunAudit } from "../../../src/contract/audit.ts";
 import type { RunView } from "../../../src/contract/run.ts";
-import { PROCESS_TURNS } from "../../../src/kernel/kit/fair-turns.ts";
+import { PROCESS_SCHEDULER } from "../../../src/kernel/kit/fair-scheduler.ts";
 import { segmentKey, trajectoryKey } from "../../../src/kernel/kit/names.ts";
 import type { RunMessage } from "../../../src/kernel/messages/wire.ts";
 import { ACCOUNTING_HOOKS } from "../../../src/kernel/run/object.ts";
 import { RunStore } from "../../../src/kernel/run/store.ts";
 import { deliver, segmentLines } from "../hand-made.ts";
-import { type Door, openPlatform, requestsOf } from "../platform.ts";
+import { openPlatform, requestsOf, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   platform = await openPlatform();
 });
@@ -71,7 +71,7 @@ test("all records of an intact run agree, and nothing is violated", async () => 
 
 test("an audit waits for its scheduling turn before each look, and counts every row of the run", async () => {
   const run = await settled();
-  const spend = vi.spyOn(PROCESS_TURNS, "spend");
+  const spend = vi.spyOn(PROCESS_SCHEDULER, "spend");
   const stepsOf = async (dispatched: number) => {
     await platform.inRun(run.id, (_, { storage }) => {
       const store = new RunStore(storage, ACCOUNTING_HOOKS);

@@ -3,11 +3,11 @@ import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import { RolloutObject } from "../../../src/kernel/rollout/object.ts";
 import { acceptedOnly, createLossy } from "../hand-made.ts";
-import { type Door, isOf, openPlatform, requestsOf } from "../platform.ts";
+import { isOf, openPlatform, requestsOf, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   platform = await openPlatform();
 });

@@ -5,11 +5,11 @@ import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import type { RunAudit } from "../../../src/contract/audit.ts";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import { RunObject } from "../../../src/kernel/run/object.ts";
-import { type Door, expectLaw, isOf, openPlatform, requestsOf } from "../platform.ts";
+import { expectLaw, isOf, openPlatform, requestsOf, type TestApi } from "../platform.ts";
 import { GUESSES, questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   platform = await openPlatform();
 });

@@ -1,7 +1,7 @@
 import { createExecutionContext, createMessageBatch, getQueueResult, runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
-import { PASS_STEPS, PROCESS_TURNS } from "../../../src/kernel/kit/fair-turns.ts";
+import { PASS_STEPS, PROCESS_SCHEDULER } from "../../../src/kernel/kit/fair-scheduler.ts";
 import { trajectoryKey } from "../../../src/kernel/kit/names.ts";
 import { sha256Hex } from "../../../src/kernel/kit/secrets.ts";
 import type { RolloutReport, RolloutSpec, RunMessage, RunSpec } from "../../../src/kernel/messages/wire.ts";
@@ -9,11 +9,11 @@ import { FactsTable } from "../../../src/kernel/rollout/facts.ts";
 import { RolloutStore } from "../../../src/kernel/rollout/store.ts";
 import { consume } from "../../../src/kernel/service/consume.ts";
 import { acceptedOnly, createLossy, deliver, interposed, LossyQueue, segmentLines } from "../hand-made.ts";
-import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { expectLaw, openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   platform = await openPlatform();
 });
@@ -21,8 +21,8 @@ beforeAll(async () => {
 const HOUR = 3600_000;
 const DAY = 24 * HOUR;
 
-function finishOne(model: string, count = 1, door = platform) {
-  return door.finish({ environment: "gsm8k", dataset: questions(count), model });
+function finishOne(model: string, count = 1, api = platform) {
+  return api.finish({ environment: "gsm8k", dataset: questions(count), model });
 }
 
 function startOf(run_id: string, sent_at = Date.now()): RunMessage {
@@ -328,8 +328,8 @@ test("if the pinned code is gone rollouts end as environment_changed, free of ch
 
 test("what an invocation cannot finish goes to the end of its queue, and does not count as a try", async () => {
   const { id } = await finishOne(script(RIGHT));
-  const bodies = Array.from({ length: 90 }, (_, unit): RunMessage => {
-    return { kind: "scores", scope: platform.scope, run_id: id, units: [unit] };
+  const bodies = Array.from({ length: 90 }, (_, scoringGroup): RunMessage => {
+    return { kind: "scores", scope: platform.scope, run_id: id, units: [scoringGroup] };
   });
   const queue = new LossyQueue(env.ROLLOUT_SCORES);
   const acked = await deliver("rollout-scores", bodies, { bindings: { ROLLOUT_SCORES: queue } });
@@ -341,12 +341,12 @@ test("what an invocation cannot finish goes to the end of its queue, and does no
 test("in a batch the messages of the organisation that computed least come first, whatever came before them", async () => {
   const other = await openPlatform();
   const [greedy, fair] = [await finishOne(script(RIGHT)), await finishOne(script(RIGHT), 1, other)];
-  await PROCESS_TURNS.spend(other.scope.orgId, 1);
-  await PROCESS_TURNS.spend(platform.scope.orgId, PASS_STEPS);
-  const message = (run_id: string, { scope }: Door, unit: number): RunMessage => {
-    return { kind: "scores", scope, run_id, units: [unit] };
+  await PROCESS_SCHEDULER.spend(other.scope.orgId, 1);
+  await PROCESS_SCHEDULER.spend(platform.scope.orgId, PASS_STEPS);
+  const message = (run_id: string, { scope }: TestApi, scoringGroup: number): RunMessage => {
+    return { kind: "scores", scope, run_id, units: [scoringGroup] };
   };
-  const bodies = Array.from({ length: 90 }, (_, unit) => message(greedy.id, platform, unit));
+  const bodies = Array.from({ length: 90 }, (_, scoringGroup) => message(greedy.id, platform, scoringGroup));
   const queue = new LossyQueue(env.ROLLOUT_SCORES);
   const last = message(fair.id, other, 1);
   await deliver("rollout-scores", [...bodies, last], { bindings: { ROLLOUT_SCORES: queue } });
@@ -357,23 +357,23 @@ test("in a batch the messages of the organisation that computed least come first
 test("messages of an organisation that has used up its share go to the end of the queue, unless their turn comes soon", async () => {
   const other = await openPlatform();
   const [greedy, fair] = [await finishOne(script(RIGHT)), await finishOne(script(RIGHT), 1, other)];
-  const start = (run_id: string, { scope }: Door): RunMessage => ({ ...startOf(run_id), scope }) as RunMessage;
+  const start = (run_id: string, { scope }: TestApi): RunMessage => ({ ...startOf(run_id), scope }) as RunMessage;
   const bodies = [start(greedy.id, platform), start(fair.id, other), start(greedy.id, platform)];
   const queue = new LossyQueue(env.ROLLOUT_GROUPS);
   const deliverAll = () => deliver("rollout-groups", bodies, { bindings: { ROLLOUT_GROUPS: queue } });
-  PROCESS_TURNS.notePresence(other.scope.orgId);
-  (await PROCESS_TURNS.take(platform.scope.orgId))(40 * PASS_STEPS);
+  PROCESS_SCHEDULER.notePresence(other.scope.orgId);
+  (await PROCESS_SCHEDULER.take(platform.scope.orgId))(40 * PASS_STEPS);
   expect(await deliverAll()).toHaveLength(3);
   expect(queue.given).toEqual([bodies[0], bodies[2]]);
-  while (PROCESS_TURNS.restOf(platform.scope.orgId) > 100) await scheduler.wait(10);
+  while (PROCESS_SCHEDULER.restOf(platform.scope.orgId) > 100) await scheduler.wait(10);
   expect(await deliverAll()).toHaveLength(3);
   expect(queue.given).toHaveLength(2);
 });
 
 test("what an invocation cannot forward is left for its queue to deliver again", async () => {
   const { id } = await finishOne(script(RIGHT));
-  const bodies = Array.from({ length: 90 }, (_, unit): RunMessage => {
-    return { kind: "scores", scope: platform.scope, run_id: id, units: [unit] };
+  const bodies = Array.from({ length: 90 }, (_, scoringGroup): RunMessage => {
+    return { kind: "scores", scope: platform.scope, run_id: id, units: [scoringGroup] };
   });
   const messages = bodies.map((body, at) => ({ id: String(at), timestamp: new Date(), attempts: 1, body }));
   const batch = createMessageBatch<RunMessage>("rollout-scores", messages);

@@ -26,11 +26,11 @@ function full(): Env {
 }
 
 async function endedRun() {
-  const door = await openPlatform();
+  const api = await openPlatform();
   const dataset = questions(2);
-  const { id } = await door.start({ environment: "gsm8k", dataset, model: script(RIGHT) });
-  await door.ended(id);
-  return { scope: door.scope, id };
+  const { id } = await api.start({ environment: "gsm8k", dataset, model: script(RIGHT) });
+  await api.ended(id);
+  return { scope: api.scope, id };
 }
 
 test("on a full disk a run that was read before is answered by its object", async () => {

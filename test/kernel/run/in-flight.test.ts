@@ -2,22 +2,22 @@
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { RolloutSummaryList } from "../../../src/contract/rollout-list.ts";
 import { RolloutObject } from "../../../src/kernel/rollout/object.ts";
-import { type Door, isOf, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { isOf, openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
 const HANGS = [{ fault: { kind: "hang" } }] as const;
 
-let door: Door;
+let api: TestApi;
 beforeAll(async () => {
-  door = await openPlatform();
+  api = await openPlatform();
 });
 afterEach(() => {
   vi.restoreAllMocks();
 });
 
 async function list(id: string, query = ""): Promise<RolloutSummaryList> {
-  const reply = await door.ask(`/v1/runs/${id}/rollouts${query}`);
+  const reply = await api.ask(`/v1/runs/${id}/rollouts${query}`);
   expect(reply.status).toBe(200);
   return RolloutSummaryList.parse(await reply.json());
 }
@@ -25,9 +25,9 @@ async function list(id: string, query = ""): Promise<RolloutSummaryList> {
 test("rollouts in flight are listed page by page with id and slot, none of their objects is called, and one is cancelled by its id", async () => {
   const model = script(RIGHT, { stuck: HANGS });
   const words = ["plain", "stuck", "plain", "stuck", "stuck"];
-  const run = await door.start({ environment: "gsm8k", dataset: questions(5, words), model });
+  const run = await api.start({ environment: "gsm8k", dataset: questions(5, words), model });
   await requestsOf(model, 5);
-  await expect.poll(async () => (await door.run(run.id)).counts.scored).toBe(2);
+  await expect.poll(async () => (await api.run(run.id)).counts.scored).toBe(2);
   const asked = vi.spyOn(RolloutObject.prototype, "ask");
   const read = vi.spyOn(RolloutObject.prototype, "read");
   const first = await list(run.id, "?filter=status:running&limit=2");
@@ -42,21 +42,21 @@ test("rollouts in flight are listed page by page with id and slot, none of their
     expect(started_at).toBeGreaterThan(0);
   }
   const [one] = listed;
-  await door.post(`/v1/rollouts/${one?.id}/cancel`, {});
+  await api.post(`/v1/rollouts/${one?.id}/cancel`, {});
   await expect.poll(async () => (await list(run.id, "?filter=-status:done")).data.length).toBe(2);
-  expect((await door.run(run.id)).counts.cancelled).toEqual({ user: 1 });
-  await door.post(`/v1/runs/${run.id}/cancel`, {});
-  await door.ended(run.id);
+  expect((await api.run(run.id)).counts.cancelled).toEqual({ user: 1 });
+  await api.post(`/v1/runs/${run.id}/cancel`, {});
+  await api.ended(run.id);
   expect((await list(run.id, "?filter=-status:done")).data).toEqual([]);
 });
 
 test("a cursor of another run, or without meaning, is refused by name", async () => {
   const [one, other] = await Promise.all(
-    [1, 2].map(() => door.finish({ environment: "gsm8k", dataset: questions(1), model: script(RIGHT) })),
+    [1, 2].map(() => api.finish({ environment: "gsm8k", dataset: questions(1), model: script(RIGHT) })),
   );
   const { last_id } = await list(other?.id ?? "");
   for (const after of [last_id, rolloutAt(one?.id ?? ""), "ro_1", "e30", "W10", ""]) {
-    const reply = await door.ask(`/v1/runs/${one?.id}/rollouts?after=${after}`);
+    const reply = await api.ask(`/v1/runs/${one?.id}/rollouts?after=${after}`);
     expect(reply.status).toBe(400);
     expect(await reply.json()).toMatchObject({
       error: { code: "invalid_request", param: "after" },

@@ -4,12 +4,17 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import { Subrequests } from "../../../src/kernel/kit/subrequests.ts";
-import { writeRow } from "../../../src/kernel/run/chores.ts";
-import { endCancelled, requestJudgements, sweepJudging, takeUnit } from "../../../src/kernel/run/judging/unit-state.ts";
-import type { VerdictEntry } from "../../../src/kernel/run/judging-store.ts";
+import { writeRow } from "../../../src/kernel/run/housekeeping.ts";
+import {
+  endCancelled,
+  reconcileJudging,
+  requestJudgements,
+  takeScoringGroup,
+} from "../../../src/kernel/run/judging/scoring-group-state.ts";
+import type { JudgementEntry } from "../../../src/kernel/run/judging-store.ts";
+import { reconcileScoring } from "../../../src/kernel/run/reconcile.ts";
 import { LiveViews } from "../../../src/kernel/run/report.ts";
-import { sweepScoring } from "../../../src/kernel/run/sweep.ts";
-import { waitingRows } from "../../../src/kernel/run/units.ts";
+import { waitingRows } from "../../../src/kernel/run/scoring-groups.ts";
 import { byHand, type Hand } from "../run-by-hand.ts";
 
 const GROUP = { whole_groups: true, rollouts_per_example: 4 } as const;
@@ -62,8 +67,8 @@ test("a group that was scored in part by an early end is scored whole when the r
     run.score();
     run.retry();
     run.dispatch();
-    const units = run.answer();
-    expect(units.at(-1)).toBe(0);
+    const scoringGroups = run.answer();
+    expect(scoringGroups.at(-1)).toBe(0);
     return waitingRows(run.store, run.spec, 0).length;
   });
   expect(members).toBe(4);
@@ -90,18 +95,18 @@ test("a group whose retry was only partly dispatched before an early end is scor
 test("scoring interrupted by any number of restarts is sent again, and given up only for its own silence", async () => {
   const tried = await byHand({}, (run) => {
     const { store, spec } = run;
-    const sweep = () => sweepScoring(store, spec, store.silent(run.now, 10), run.now);
+    const reconcile = () => reconcileScoring(store, spec, store.silent(run.now, 10), run.now);
     run.dispatch();
     run.answer();
     const restarts = Array.from({ length: 9 }, () => {
       run.now += 1000;
       store.askAll(run.now);
-      return sweep();
+      return reconcile();
     });
     const silences = Array.from({ length: 6 }, () => {
       run.now += 60_000;
       store.askAll(run.now);
-      return sweep();
+      return reconcile();
     });
     return { restarts, silences, unscored: store.head().unscored };
   });
@@ -119,7 +124,7 @@ const JUDGED = {
 /** Group 0 has reported, waits for a judgement, and is in a queue. */
 function send({ store, spec, now }: Hand): void {
   requestJudgements(store, spec, [{ unit: 0, endpoint_id: "ep_judge", calls: 1 }], now);
-  store.judging.setUnit(0, { stage: "sent", lanes: 1, ask_at: now + 60_000 });
+  store.judging.setScoringGroup(0, { stage: "sent", lanes: 1, ask_at: now + 60_000 });
 }
 
 test("a claim of a group from before its retry is not valid for the group after it", async () => {
@@ -129,12 +134,12 @@ test("a claim of a group from before its retry is not valid for the group after 
       run.dispatch();
       run.answer();
       send(run);
-      return takeUnit(store, spec, BY_HAND, run.now)?.claim;
+      return takeScoringGroup(store, spec, BY_HAND, run.now)?.claim;
     };
     const first = claim();
     run.stop();
     run.now += 3_600_000;
-    sweepJudging(store, spec, run.now, 10);
+    reconcileJudging(store, spec, run.now, 10);
     endCancelled(store, spec, run.now, 10);
     run.retry();
     return [first, claim()];
@@ -150,19 +155,19 @@ test("judging interrupted by restarts does not count as lost, and after failures
     run.answer();
     send(run);
     for (let restarts = 0; restarts < 9; restarts += 1) {
-      takeUnit(store, spec, BY_HAND, run.now);
+      takeScoringGroup(store, spec, BY_HAND, run.now);
       store.askAll(run.now);
       run.now += 6000;
-      sweepJudging(store, spec, run.now, 10);
-      store.judging.setUnit(0, { stage: "sent", ask_at: run.now + 60_000 });
+      reconcileJudging(store, spec, run.now, 10);
+      store.judging.setScoringGroup(0, { stage: "sent", ask_at: run.now + 60_000 });
     }
-    const losses = store.judging.unit(0)?.losses;
+    const losses = store.judging.scoringGroup(0)?.losses;
     const waits = Array.from({ length: 5 }, () => {
-      const claim = takeUnit(store, spec, BY_HAND, run.now)?.claim;
+      const claim = takeScoringGroup(store, spec, BY_HAND, run.now)?.claim;
       const broken = { unit: 0, endpoint_id: "ep_judge", calls: 1, failed: true };
       requestJudgements(store, spec, [{ ...broken, ...(claim && { claim }) }], run.now);
-      const wait = (store.judging.unit(0)?.ask_at ?? 0) - run.now;
-      store.judging.setUnit(0, { stage: "sent" });
+      const wait = (store.judging.scoringGroup(0)?.ask_at ?? 0) - run.now;
+      store.judging.setScoringGroup(0, { stage: "sent" });
       return wait / 1000;
     });
     return { losses, waits };
@@ -176,7 +181,7 @@ test("judgements of a rollout fit its row, however long they are, and all of the
     run.dispatch();
     run.answer();
     send(run);
-    for (let key = 0; key < 2000; key += 1) store.judging.saveVerdict(verdictOf(String(key)));
+    for (let key = 0; key < 2000; key += 1) store.judging.saveJudgement(verdictOf(String(key)));
     run.score();
     return store.bySeq(1);
   });
@@ -186,11 +191,11 @@ test("judgements of a rollout fit its row, however long they are, and all of the
   expect(row).toMatchObject({ status: "done", judge_calls: 2000, judge_prompt_tokens: 4000 });
 });
 
-function verdictOf(key: string): VerdictEntry {
-  const verdict = JSON.stringify({ value: "good", reason: "因".repeat(2000) });
+function verdictOf(key: string): JudgementEntry {
+  const judgement = JSON.stringify({ value: "good", reason: "因".repeat(2000) });
   return {
     ...{ unit: 0, key, rollout_id: null, judge: "default", pass: 0, seed: null, left_out: 0 },
-    ...{ cached: 0, tries: 0, replies: 0, next_at: 0, verdict },
+    ...{ cached: 0, tries: 0, replies: 0, next_at: 0, verdict: judgement },
     ...{ calls: 1, prompt_tokens: 2, completion_tokens: 3, cached_tokens: 0, unmetered: 0 },
   };
 }

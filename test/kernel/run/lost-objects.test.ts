@@ -3,34 +3,34 @@ import { beforeAll, expect, test } from "vitest";
 import { ApiError } from "../../../src/contract/api-error.ts";
 import { RunAudit } from "../../../src/contract/audit.ts";
 import { isUnreadable } from "../../../src/kernel/kit/storage-faults.ts";
-import { type Door, openPlatform, rolloutAt } from "../platform.ts";
+import { openPlatform, rolloutAt, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
-let door: Door;
+let api: TestApi;
 beforeAll(async () => {
-  door = await openPlatform();
+  api = await openPlatform();
 });
 
 /** The same as if the file of the object's storage was deleted while the platform was stopped. */
 async function deleteStorage(id: string): Promise<void> {
-  await door.inRun(id, async (_, { storage }) => {
+  await api.inRun(id, async (_, { storage }) => {
     await storage.deleteAlarm();
     await storage.deleteAll();
   });
-  const aborted = door.inRun(id, (_, state) => state.abort("its storage is gone"));
+  const aborted = api.inRun(id, (_, state) => state.abort("its storage is gone"));
   await expect(aborted).rejects.toThrow();
 }
 
 async function codeOf(path: string): Promise<string> {
-  const reply = await door.ask(path);
+  const reply = await api.ask(path);
   expect(reply.status, path).toBe(500);
   return ApiError.parse(await reply.json()).error.code;
 }
 
 /** Changes are written to D1 within a second: here at once. */
 async function tellDatabase(id: string): Promise<void> {
-  await door.inRun(id, async (run) => {
+  await api.inRun(id, async (run) => {
     run.now = () => Date.now() + 5000;
     await run.alarm();
   });
@@ -38,7 +38,7 @@ async function tellDatabase(id: string): Promise<void> {
 
 async function lostRun(): Promise<string> {
   const request = { environment: "gsm8k", dataset: questions(2), model: script(RIGHT) };
-  const { id } = await door.finish(request);
+  const { id } = await api.finish(request);
   await tellDatabase(id);
   await deleteStorage(id);
   return id;
@@ -51,13 +51,13 @@ test("if the storage of a run's object is gone, reads of it fail with a code of 
     expect(await codeOf(path)).toBe("run_unreadable");
   }
   // D1 has the whole report of an ended run.
-  expect(await door.run(id)).toMatchObject({ status: "completed", counts: { scored: 2 } });
-  expect(await door.inRun(id, (run) => run.view())).toBeNull();
+  expect(await api.run(id)).toMatchObject({ status: "completed", counts: { scored: 2 } });
+  expect(await api.inRun(id, (run) => run.view())).toBeNull();
 });
 
 test("the audit of a run without its object breaks the rule object_missing", async () => {
   const id = await lostRun();
-  const audit = RunAudit.parse(await (await door.ask(`/v1/runs/${id}/audit`)).json());
+  const audit = RunAudit.parse(await (await api.ask(`/v1/runs/${id}/audit`)).json());
   expect(audit).toMatchObject({ holds: false, counts: { scored: 2 } });
   expect(audit.violations.map(({ rule }) => rule)).toEqual(["object_missing"]);
 });
@@ -65,20 +65,20 @@ test("the audit of a run without its object breaks the rule object_missing", asy
 test("a run that had not ended when its object's storage was lost fails with that code", async () => {
   const hangs = [{ fault: { kind: "hang" } }] as const;
   const request = { environment: "gsm8k", dataset: questions(1), model: script(hangs) };
-  const { id } = await door.start(request);
+  const { id } = await api.start(request);
   await tellDatabase(id);
   await deleteStorage(id);
-  const lost = await door.run(id);
+  const lost = await api.run(id);
   expect(lost).toMatchObject({ status: "failed", error: { code: "run_unreadable" }, flow: null });
-  const list = await (await door.ask("/v1/runs?status=failed")).json<{ data: { id: string }[] }>();
+  const list = await (await api.ask("/v1/runs?status=failed")).json<{ data: { id: string }[] }>();
   expect(list.data.map((run) => run.id)).toContain(id);
-  expect(await door.run(id)).toEqual(lost);
+  expect(await api.run(id)).toEqual(lost);
 });
 
 test("commands to a run whose object's storage is lost are refused", async () => {
   const id = await lostRun();
   for (const what of ["cancel", "pause", "resume", "retry"]) {
-    const reply = await door.post(`/v1/runs/${id}/${what}`, {});
+    const reply = await api.post(`/v1/runs/${id}/${what}`, {});
     const { error } = ApiError.parse(await reply.json());
     expect([what, reply.status, error.code]).toEqual([what, 500, "run_unreadable"]);
   }
@@ -86,12 +86,12 @@ test("commands to a run whose object's storage is lost are refused", async () =>
 
 test("a run whose object's storage is lost cannot be compared, and is named by its parameter", async () => {
   const request = { environment: "gsm8k", dataset: questions(2), model: script(RIGHT) };
-  const [lost, { id: whole }] = [await lostRun(), await door.finish(request)];
+  const [lost, { id: whole }] = [await lostRun(), await api.finish(request)];
   for (const [run, baseline, param] of [
     [lost, whole, "id"],
     [whole, lost, "baseline"],
   ] as const) {
-    const reply = await door.ask(`/v1/runs/${run}/compare?baseline=${baseline}`);
+    const reply = await api.ask(`/v1/runs/${run}/compare?baseline=${baseline}`);
     expect(reply.status).toBe(500);
     const { error } = ApiError.parse(await reply.json());
     expect(error).toMatchObject({ code: "run_unreadable", param });

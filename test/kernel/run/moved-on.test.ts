@@ -3,14 +3,14 @@ import { beforeAll, expect, test } from "vitest";
 import type { RunSpec } from "../../../src/kernel/messages/wire.ts";
 import { giveUp } from "../../../src/kernel/run/accounting.ts";
 import { ACCOUNTING_HOOKS } from "../../../src/kernel/run/object.ts";
+import { heardFrom } from "../../../src/kernel/run/reconcile.ts";
 import { RunStore } from "../../../src/kernel/run/store.ts";
-import { heardFrom } from "../../../src/kernel/run/sweep.ts";
 import { acceptedOnly } from "../hand-made.ts";
-import { type Door, openPlatform, requestsOf } from "../platform.ts";
+import { openPlatform, requestsOf, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   platform = await openPlatform();
 });

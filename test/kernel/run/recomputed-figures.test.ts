@@ -8,7 +8,7 @@ import * as z from "zod";
 import type { ResultRow } from "../../../src/contract/run.ts";
 import { dataset, defineEnvironment, EnvGroup, SingleTurnEnv, textOf } from "../../../src/core/entry.ts";
 import { untilBatchReady } from "../batch-ready.ts";
-import { type Door, openPlatform } from "../platform.ts";
+import { openPlatform, type TestApi } from "../platform.ts";
 import { registerOnce } from "../registered.ts";
 import { type Script, script } from "../script.ts";
 
@@ -41,9 +41,9 @@ registerOnce({ id: "figures", version: "1.0.0", digest: "sha256:figures", args, 
 
 const MEMBERS = ["math", "tools/shell", "tools/sql"];
 
-let door: Door;
+let api: TestApi;
 beforeAll(async () => {
-  door = await openPlatform();
+  api = await openPlatform();
 });
 
 /** The label that verifiers gives a row. */
@@ -83,8 +83,8 @@ const WHEN: Script["when"] = {
 test("each member's mean, standard error, counts and metrics are those of its own rows, nested or not", async () => {
   const model = script(["xx"], WHEN);
   const asked = { environment: "figures", model, rollouts_per_example: 2, min_scored: 0 };
-  const { id, report } = await door.finish(asked);
-  const rows = await door.results(id, "limit=1000");
+  const { id, report } = await api.finish(asked);
+  const rows = await api.results(id, "limit=1000");
   expect(rows).toHaveLength(18);
   expect(Object.keys(report.members ?? {})).toEqual(MEMBERS);
   for (const name of MEMBERS) {
@@ -112,10 +112,10 @@ test("each member's mean, standard error, counts and metrics are those of its ow
 
 test("an attempt that replaced another counts in its member's figures, and the earlier one does not", async () => {
   const model = script(["xx"], { ...WHEN, "sql 1": [{ ...FAILS, attempts: 1, reply: "abcd" }] });
-  const { id, report } = await door.finish({ environment: "figures", model, min_scored: 0 });
+  const { id, report } = await api.finish({ environment: "figures", model, min_scored: 0 });
   expect(report.members?.["tools/sql"]?.reward).toMatchObject({ n_error: 1, n_rollouts: 2 });
-  expect((await door.post(`/v1/runs/${id}/retry`, { classes: ["provider"] })).status).toBe(200);
-  const again = await door.ended(id);
+  expect((await api.post(`/v1/runs/${id}/retry`, { classes: ["provider"] })).status).toBe(200);
+  const again = await api.ended(id);
   expect(again.report.members?.["tools/sql"]?.reward).toMatchObject({ n_error: 0, n_rollouts: 3 });
   expect(again.report.members?.["tools/sql"]?.reward.mean).toBeCloseTo((6 + 4 + 1) / 8 / 3, 12);
 });
@@ -139,25 +139,25 @@ test("samples have their member's name, and the member's series of a step is com
   const slots = ["a", "abc"];
   const model = script(["xx"], undefined, { slots, tokens: true });
   const size = { group_size: 2, batch_size: { rollouts: 18 }, max_steps: 1, lead: 0 };
-  const response = await door.post("/v1/runs", {
+  const response = await api.post("/v1/runs", {
     ...{ kind: "training", environment: "figures", model, endpoint: { base_url: env.MODEL_URL } },
     ...{ ...size, trainer: { encoding: "jsonl" } },
   });
   expect(response.status).toBe(202);
   const { id } = await response.json<{ id: string }>();
-  await untilBatchReady(door, id);
+  await untilBatchReady(api, id);
   const at = `/v1/runs/${id}/batches/1`;
-  const { objects } = Manifest.parse(await (await door.ask(at)).json());
+  const { objects } = Manifest.parse(await (await api.ask(at)).json());
   const texts = await Promise.all(
-    objects.map(async ({ sha256 }) => unzipped(await door.ask(`${at}/objects/${sha256}`))),
+    objects.map(async ({ sha256 }) => unzipped(await api.ask(`${at}/objects/${sha256}`))),
   );
   const samples = texts.flatMap((text) => linesOf(text, Sample));
-  const credits = linesOf(new TextDecoder().decode(await (await door.ask(`${at}/credits`)).arrayBuffer()), Credit);
-  const rows = await door.results(id, "limit=1000");
+  const credits = linesOf(new TextDecoder().decode(await (await api.ask(`${at}/credits`)).arrayBuffer()), Credit);
+  const rows = await api.results(id, "limit=1000");
   const label = new Map(rows.map((row) => [row.rollout_id, labelOf(row)]));
   expect(samples).toHaveLength(18);
   expect(samples.map((sample) => sample.env)).toEqual(samples.map(({ rollout_id }) => label.get(rollout_id)));
-  const reply = await door.ask(`/v1/runs/${id}/metrics?after_step=0`);
+  const reply = await api.ask(`/v1/runs/${id}/metrics?after_step=0`);
   const { data } = await reply.json<{ data: { values: Record<string, number> }[] }>();
   const series = data[0]?.values ?? {};
   for (const name of MEMBERS) {
@@ -175,5 +175,5 @@ test("samples have their member's name, and the member's series of a step is com
     );
   }
   expect(series["train/agg/effective/reward/mean"]).toBeCloseTo(mean(credits.map(({ reward }) => reward)), 12);
-  await door.post(`/v1/runs/${id}/cancel`, {});
+  await api.post(`/v1/runs/${id}/cancel`, {});
 });

@@ -1,10 +1,10 @@
 import { abortAllDurableObjects, evictDurableObject } from "cloudflare:test";
 import { beforeAll, expect, test } from "vitest";
-import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { expectLaw, openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { down, GUESSES, questions, RIGHT } from "../rows.ts";
 import { script, type Turns } from "../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   platform = await openPlatform();
 });

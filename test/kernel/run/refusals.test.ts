@@ -7,18 +7,18 @@ import type { RunView } from "../../../src/contract/run.ts";
 import type { ToldOutcome } from "../../../src/kernel/messages/judge-outcome.ts";
 import type { RolloutEntry } from "../../../src/kernel/messages/run-records.ts";
 import { answer } from "../../../src/kernel/run/accounting.ts";
-import { takeResults } from "../../../src/kernel/run/judging/unit-state.ts";
-import { roomToBegin } from "../../../src/kernel/run/refusals.ts";
+import { takeResults } from "../../../src/kernel/run/judging/scoring-group-state.ts";
+import { remainingToBegin } from "../../../src/kernel/run/refusals.ts";
 import type { Fault } from "../../fakes/scripted-model.ts";
 import { insertFleet } from "../../fleets/rows.ts";
-import { registerEssays, topics, verdict } from "../essays.ts";
-import { type Door, expectLaw, openPlatform, release, requestsOf, rolloutAt } from "../platform.ts";
+import { judgement, registerEssays, topics } from "../essays.ts";
+import { expectLaw, openPlatform, release, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { byHand, type Hand } from "../run-by-hand.ts";
 import { reportOf } from "../run-rows.ts";
 import { script } from "../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   registerEssays();
   platform = await openPlatform();
@@ -170,7 +170,7 @@ function judged(judge: string, count: number, more: object = {}) {
   };
 }
 
-const GOOD = verdict("good");
+const GOOD = judgement("good");
 
 test.each<[server: string, fault: Fault]>([
   ["a moderator", refusal({ error: { message: "the input was flagged" } })],
@@ -223,9 +223,9 @@ test("a refusal that is reported twice, or whose write was interrupted, counts o
       });
     expect(cut).toThrow("the process ends here");
     expect(hand.store.head()).toEqual(before);
-    expect(roomToBegin(hand.spec, hand.store.head())).toBe(Number.POSITIVE_INFINITY);
+    expect(remainingToBegin(hand.spec, hand.store.head())).toBe(Number.POSITIVE_INFINITY);
     refuse(hand, third);
-    expect(roomToBegin(hand.spec, hand.store.head())).toBe(0);
+    expect(remainingToBegin(hand.spec, hand.store.head())).toBe(0);
     expect(hand.store.head()).toMatchObject({ stop: null, in_flight: 1 });
     refuse(hand, last);
     expect(hand.store.head()).toMatchObject({ status: "failed", error: { code: "endpoint_unauthorized" } });
@@ -247,9 +247,9 @@ test("a run in this state completes the group that has begun, and begins no othe
     hand.dispatch(14);
     for (const row of hand.rows("running").slice(0, 12)) refuse(hand, row);
     expect(hand.store.head().stop).toBeNull();
-    expect(roomToBegin(hand.spec, hand.store.head())).toBe(2);
+    expect(remainingToBegin(hand.spec, hand.store.head())).toBe(2);
     hand.dispatch(2);
-    expect(roomToBegin(hand.spec, hand.store.head())).toBe(0);
+    expect(remainingToBegin(hand.spec, hand.store.head())).toBe(0);
     for (const row of hand.rows("running")) refuse(hand, row);
     expect(hand.store.head()).toMatchObject({ status: "failed", in_flight: 0 });
   });
@@ -298,7 +298,7 @@ async function judgedByHand(use: (hand: Hand, last: RolloutEntry) => void): Prom
 
 test("after three refusals of a judge the run waits for what is in flight, and ends if nothing is answered", async () => {
   await judgedByHand((hand, last) => {
-    expect(roomToBegin(hand.spec, hand.store.head())).toBe(0);
+    expect(remainingToBegin(hand.spec, hand.store.head())).toBe(0);
     tellJudged(hand, last, { ...NO_RIGHTS, forbidden: true });
     expect(hand.store.head().stop).toBeNull();
     hand.score();
@@ -312,7 +312,7 @@ test.each<[what: string, outcome: ToldOutcome]>([
 ])("%s of the same judge ends the wait", async (_what, outcome) => {
   await judgedByHand((hand, last) => {
     tellJudged(hand, last, outcome);
-    expect(roomToBegin(hand.spec, hand.store.head())).toBe(Number.POSITIVE_INFINITY);
+    expect(remainingToBegin(hand.spec, hand.store.head())).toBe(Number.POSITIVE_INFINITY);
     hand.score();
     expect(hand.store.head()).toMatchObject({ status: "running", stop: null });
   });
@@ -325,6 +325,6 @@ test.each<[what: string, outcome: ToldOutcome]>([
 ])("%s says nothing about the judge's key", async (_what, outcome) => {
   await judgedByHand((hand, last) => {
     tellJudged(hand, last, outcome);
-    expect(roomToBegin(hand.spec, hand.store.head())).toBe(0);
+    expect(remainingToBegin(hand.spec, hand.store.head())).toBe(0);
   });
 });

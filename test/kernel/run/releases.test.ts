@@ -13,13 +13,13 @@ import { ReleaseTelling, releaseLostCalls } from "../../../src/kernel/run/releas
 import { RunStore } from "../../../src/kernel/run/store.ts";
 import { admit } from "../../accounts/admit.ts";
 import { Life } from "../life.ts";
-import { type Door, openPlatform, requestsOf } from "../platform.ts";
+import { openPlatform, requestsOf, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { byHand, type Hand } from "../run-by-hand.ts";
 import { reportOf } from "../run-rows.ts";
 import { script } from "../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 /** Headers of an owner, whose key is valid for the whole organisation. */
 let headers: Record<string, string>;
 beforeAll(async () => {
@@ -37,13 +37,13 @@ const GONE = { from: "running", outcome: "failed", reason: "platform", message: 
 const WELL = { failure: null, cancelled: null } as const;
 const NONE = { calls: 0, micros: 0 };
 
-async function release(door: Door, id: string): Promise<RunView> {
-  const reply = await door.post(`/v1/runs/${id}/release-lost-calls`, {}, headers);
+async function release(api: TestApi, id: string): Promise<RunView> {
+  const reply = await api.post(`/v1/runs/${id}/release-lost-calls`, {}, headers);
   expect(reply.status).toBe(200);
   return RunView.parse(await reply.json());
 }
 
-async function logged({ ask }: Door, target: string) {
+async function logged({ ask }: TestApi, target: string) {
   const query = `action=releaseLostCalls&target=${target}`;
   return AuditList.parse(await (await ask(`/v1/audit-log?${query}`)).json()).data;
 }
@@ -77,7 +77,7 @@ test("a release frees reservations of what has ended, not of calls in flight, an
     expect(after.cap).toMatchObject({ spent: 0, out, lost: NONE, released: held });
     releaseLostCalls(run.store, 2);
     expect(run.store.head()).toBe(after);
-    expect(run.store.lostHolds.untold).toEqual({ entry: 1, ...held });
+    expect(run.store.lostReservations.unnotified).toEqual({ entry: 1, ...held });
   });
 });
 
@@ -164,7 +164,7 @@ async function dies(id: string, writes: number, held: { calls: number; micros: n
     if (spec === null || entry === null) throw new Error("no run, or no log");
     try {
       releaseLostCalls(store, entry);
-      await new ReleaseTelling(env, store.lostHolds, () => Date.now()).tell(spec, new Subrequests());
+      await new ReleaseTelling(env, store.lostReservations, () => Date.now()).tell(spec, new Subrequests());
     } catch (thrown) {
       if (!life.over) throw thrown;
     }

@@ -5,11 +5,11 @@ import type { RunReport } from "../../../src/contract/report.ts";
 import { ACCOUNTING_HOOKS } from "../../../src/kernel/run/object.ts";
 import { reportOfRows } from "../../../src/kernel/run/report-sums.ts";
 import { RunStore } from "../../../src/kernel/run/store.ts";
-import { type Door, openPlatform } from "../platform.ts";
+import { openPlatform, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
-function walked(platform: Door, id: string): Promise<unknown> {
+function walked(platform: TestApi, id: string): Promise<unknown> {
   return platform.inRun(id, (_, { storage }) => {
     const store = new RunStore(storage, ACCOUNTING_HOOKS);
     const spec = store.spec();

@@ -8,9 +8,13 @@ import { RunObject } from "../../../src/index.ts";
 import type { JudgedAsk } from "../../../src/kernel/messages/judge-outcome.ts";
 import type { RolloutEntry } from "../../../src/kernel/messages/run-records.ts";
 import { giveUp } from "../../../src/kernel/run/accounting.ts";
-import { requestJudgements, takeResults, takeUnit } from "../../../src/kernel/run/judging/unit-state.ts";
-import { RunSuspects } from "../../../src/kernel/run/suspects.ts";
-import { unitsWaiting } from "../../../src/kernel/run/units.ts";
+import {
+  requestJudgements,
+  takeResults,
+  takeScoringGroup,
+} from "../../../src/kernel/run/judging/scoring-group-state.ts";
+import { RunQuarantine } from "../../../src/kernel/run/quarantine.ts";
+import { scoringGroupsWaiting } from "../../../src/kernel/run/scoring-groups.ts";
 import { inside } from "../platform.ts";
 import { Hand } from "../run-by-hand.ts";
 
@@ -35,7 +39,7 @@ function givenUpAndRetried(run: Hand): readonly RolloutEntry[] {
 }
 
 function waiting(run: Hand): number[] {
-  return unitsWaiting(run.store, run.spec, [0], 0).map(({ members }) => members.length);
+  return scoringGroupsWaiting(run.store, run.spec, [0], 0).map(({ members }) => members.length);
 }
 
 test("a late message about a group's first scores finds nothing while members of its retry still run", async () => {
@@ -65,10 +69,10 @@ test("a late request for judgements of a group is ignored until its retry is com
     if (first === undefined) throw new Error("nothing runs");
     run.answerOne(first);
     requestJudgements(run.store, run.spec, [OWED], run.now);
-    expect(run.store.judging.unit(0)).toBeNull();
+    expect(run.store.judging.scoringGroup(0)).toBeNull();
     run.answer();
     requestJudgements(run.store, run.spec, [OWED], run.now);
-    expect(run.store.judging.unit(0)).toMatchObject({ stage: "waiting" });
+    expect(run.store.judging.scoringGroup(0)).toMatchObject({ stage: "waiting" });
   });
 });
 
@@ -79,8 +83,8 @@ test("a judgement of a superseded attempt is not used for its retry, and one of 
     run.answer();
     const take = () => {
       requestJudgements(store, spec, [OWED], run.now);
-      store.judging.setUnit(0, { stage: "sent" });
-      const taken = takeUnit(store, spec, { unit: 0, by: { id: "message", attempt: 1 } }, run.now);
+      store.judging.setScoringGroup(0, { stage: "sent" });
+      const taken = takeScoringGroup(store, spec, { unit: 0, by: { id: "message", attempt: 1 } }, run.now);
       if (taken === null) throw new Error("not to be taken");
       return taken.claim;
     };
@@ -101,7 +105,7 @@ test("a judgement of a superseded attempt is not used for its retry, and one of 
     takeResults(store, spec, { unit: 0, claim: next }, [said("on one", mine?.id ?? "")], run.now);
     run.score();
     const charged = run.rows("done").map(({ judge_prompt_tokens }) => judge_prompt_tokens);
-    expect([charged, store.judging.verdicts(0)]).toEqual([[0, 0, 80, 0], []]);
+    expect([charged, store.judging.judgements(0)]).toEqual([[0, 0, 80, 0], []]);
   });
 });
 
@@ -109,15 +113,16 @@ test("a group that was given up for the deaths it caused is tried again when it 
   await withHand({}, (run) => {
     run.dispatch();
     run.answer();
-    const suspects = new RunSuspects(env, run.store);
-    const accuse = (boot: string) => suspects.accuse(run.spec, "unit/0", { boot, died: true }, run.now);
-    expect(["a", "b", "c"].map(accuse)).toEqual([{ deaths: 0 }, { deaths: 1 }, null]);
+    const quarantine = new RunQuarantine(env, run.store);
+    const admitToQuarantine = (boot: string) =>
+      quarantine.admitToQuarantine(run.spec, "unit/0", { boot, died: true }, run.now);
+    expect(["a", "b", "c"].map(admitToQuarantine)).toEqual([{ deaths: 0 }, { deaths: 1 }, null]);
     expect(run.rows("done").map(({ outcome }) => outcome)).toEqual(["unscored", "unscored"]);
     // An earlier consumer may still ask.
-    expect(accuse("c")).toBeNull();
+    expect(admitToQuarantine("c")).toBeNull();
     run.retry();
     run.dispatch();
     run.answer();
-    expect(accuse("d")).toEqual({ deaths: 0 });
+    expect(admitToQuarantine("d")).toEqual({ deaths: 0 });
   });
 });

@@ -8,11 +8,11 @@ import { idMac } from "../../../src/kernel/kit/secrets.ts";
 import { ACCOUNTING_HOOKS } from "../../../src/kernel/run/object.ts";
 import { RunStore } from "../../../src/kernel/run/store.ts";
 import { registerMarking, setups, unscorable } from "../marking.ts";
-import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { expectLaw, openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   platform = await openPlatform();
   registerMarking();

@@ -3,20 +3,20 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { Subrequests } from "../../../src/kernel/kit/subrequests.ts";
-import { writeRow } from "../../../src/kernel/run/chores.ts";
 import { noteDeadLetter } from "../../../src/kernel/run/control.ts";
+import { writeRow } from "../../../src/kernel/run/housekeeping.ts";
 import { ACCOUNTING_HOOKS } from "../../../src/kernel/run/object.ts";
 import { LiveViews } from "../../../src/kernel/run/report.ts";
 import { RunStore } from "../../../src/kernel/run/store.ts";
 import { segmentLines } from "../hand-made.ts";
-import { type Door, openPlatform } from "../platform.ts";
+import { openPlatform, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
 const HOUR = 3600_000;
 
 /** Fires the run's alarm, as if `wait` ms had passed. */
-function alarmAfter(platform: Door, id: string, wait: number): Promise<void> {
+function alarmAfter(platform: TestApi, id: string, wait: number): Promise<void> {
   return platform.inRun(id, async (run) => {
     run.now = () => Date.now() + wait;
     await run.alarm();

@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from "vitest";
-import { type Door, expectLaw, openPlatform, requestsOf } from "../platform.ts";
+import { expectLaw, openPlatform, requestsOf, type TestApi } from "../platform.ts";
 import { GUESSES, questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   platform = await openPlatform();
 });

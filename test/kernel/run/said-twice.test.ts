@@ -1,7 +1,7 @@
 /** Messages that reach a run twice, late, or after a change have an effect once. Driven by hand, on real storage. */
 import { expect, test } from "vitest";
 import { cutSegment, fold, giveUp, requestCancel, score } from "../../../src/kernel/run/accounting.ts";
-import { requestJudgements } from "../../../src/kernel/run/judging/unit-state.ts";
+import { requestJudgements } from "../../../src/kernel/run/judging/scoring-group-state.ts";
 import { byHand, type Hand } from "../run-by-hand.ts";
 import { scoreOf } from "../run-rows.ts";
 
@@ -15,8 +15,8 @@ test("a report that arrives again while its scoring group waits for scores is co
   const seen = await byHand({}, (run) => {
     run.dispatch();
     const row = firstRow(run);
-    const units = [run.answerOne(row), run.answerOne(row)];
-    return { units, head: run.store.head() };
+    const scoringGroups = [run.answerOne(row), run.answerOne(row)];
+    return { units: scoringGroups, head: run.store.head() };
   });
   expect(seen.units).toEqual([1, null]);
   expect(seen.head).toMatchObject({ running: 0, in_flight: 1, finished: 0, gate: { ended: 1, calls: 1 } });
@@ -42,8 +42,8 @@ test("a rollout that reported before it could be given up is scored", async () =
     const row = firstRow(run);
     run.answerOne(row);
     const given = { from: "running", outcome: "failed", reason: "platform", message: "it is silent" } as const;
-    const unit = giveUp(store, spec, row, given, run.now);
-    return { unit, status: store.bySeq(1)?.status, head: store.head() };
+    const scoringGroup = giveUp(store, spec, row, given, run.now);
+    return { unit: scoringGroup, status: store.bySeq(1)?.status, head: store.head() };
   });
   expect(seen).toMatchObject({ unit: null, status: "scoring", head: { running: 0, in_flight: 1, failed: {} } });
 });
@@ -74,7 +74,7 @@ test("a segment is cut once and keeps its first object", async () => {
 test("a group waits for its judges until the last member has scores, and their cost is charged to the first", async () => {
   const judges = { default: { endpoint_id: "ep_judge", model: "m", sampling: {} } };
   const given = { whole_groups: true, rollouts_per_example: 2, judges };
-  const verdict = {
+  const judgement = {
     ...{ unit: 0, key: "k", rollout_id: null, judge: "default", pass: 0, seed: null, left_out: 0, cached: 0 },
     ...{ tries: 0, replies: 0, next_at: 0, verdict: `{"value":1}`, calls: 1, prompt_tokens: 2 },
     ...{ completion_tokens: 3, cached_tokens: 0, unmetered: 0 },
@@ -84,10 +84,10 @@ test("a group waits for its judges until the last member has scores, and their c
     run.dispatch();
     run.answer();
     requestJudgements(store, spec, [{ unit: 0, endpoint_id: "ep_judge", calls: 1 }], now);
-    store.judging.saveVerdict(verdict);
+    store.judging.saveJudgement(judgement);
     return run.rows("scoring").map((row) => {
       score(store, spec, [scoreOf(row, 1)], now);
-      return [store.bySeq(row.seq)?.judge_calls, store.judging.unit(0)?.stage ?? null];
+      return [store.bySeq(row.seq)?.judge_calls, store.judging.scoringGroup(0)?.stage ?? null];
     });
   });
   expect(seen).toEqual([

@@ -99,7 +99,7 @@ const SETTLED: RunClock = {
   rowStale: false,
   rowTriedAt: NOW - 200,
   rowFailures: 0,
-  untold: false,
+  unnotified: false,
   canDispatch: false,
   freeAt: null,
   deadlineAt: null,
@@ -115,7 +115,7 @@ const ALARMS: [what: string, clock: Partial<RunClock>, at: number | null][] = [
   ["what is overdue is now, never the past", { askAt: 0 }, NOW],
   ["the endpoint is asked when its lease wants it", { endpointAt: NOW + 7 }, NOW + 7],
   ["rollouts that fit are dispatched now", { canDispatch: true, askAt: NOW + 9 }, NOW],
-  ["rollouts to tell of a cancel are told now", { untold: true, askAt: NOW + 9 }, NOW],
+  ["rollouts to tell of a cancel are told now", { unnotified: true, askAt: NOW + 9 }, NOW],
   ["a row that is behind is written a second after the last", { rowStale: true }, NOW + 800],
   ["a row that could not be written waits twice as long", { rowStale: true, rowFailures: 1 }, NOW + 1800],
   ["one that fails and fails waits a minute at most", { rowStale: true, rowFailures: 40 }, NOW + 59_800],
@@ -131,9 +131,9 @@ test("a current row is not written, however often a write failed before", () => 
 
 test("a message to score whole groups needs no more trajectories than an invocation may read", () => {
   const spec = { whole_groups: true, rollouts_per_example: 64, run_id: "run_1" } as RunSpec;
-  const units = Array.from({ length: 20 }, (_, index) => index);
-  const messages = scoresMessages(spec, units);
-  expect(messages.flatMap((message) => message.units)).toEqual(units);
+  const scoringGroups = Array.from({ length: 20 }, (_, index) => index);
+  const messages = scoresMessages(spec, scoringGroups);
+  expect(messages.flatMap((message) => message.units)).toEqual(scoringGroups);
   for (const message of messages) {
     expect(message.units.length * 64).toBeLessThan(LIMITS.subrequests);
   }

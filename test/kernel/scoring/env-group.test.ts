@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { EnvironmentView } from "../../../src/contract/run.ts";
 import { dataset, defineEnvironment, EnvGroup, SingleTurnEnv, ToolEnv, textOf, tool } from "../../../src/core/entry.ts";
-import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { expectLaw, openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { registerOnce } from "../registered.ts";
 import { script } from "../script.ts";
 
@@ -43,7 +43,7 @@ const mixed = defineEnvironment({
   },
 });
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   const { args, needs, load } = mixed;
   registerOnce({ id: "mixed", version: "1.0.0", digest: "sha256:mixed", args, needs, load });

@@ -3,10 +3,10 @@ import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { EvalRequest } from "../../../src/contract/eval-request.ts";
 import { resolveRun, wantedBy } from "../../../src/kernel/service/resolve/resolve-run.ts";
-import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { script } from "../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   platform = await openPlatform();
 });

@@ -5,17 +5,17 @@ import * as z from "zod";
 import { dataset, defineEnvironment, SingleTurnEnv } from "../../../src/core/entry.ts";
 import { spendWork } from "../../../src/core/rubrics/work.ts";
 import { Subrequests } from "../../../src/kernel/kit/subrequests.ts";
-import { scoreUnits } from "../../../src/kernel/scoring/consume-scores.ts";
+import { scoreScoringGroups } from "../../../src/kernel/scoring/consume-scores.ts";
 import { LossyQueue } from "../hand-made.ts";
-import { type Door, expectLaw, openPlatform, requestsOf } from "../platform.ts";
+import { expectLaw, openPlatform, requestsOf, type TestApi } from "../platform.ts";
 import { registerOnce } from "../registered.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
 const SCORES = env.ROLLOUT_SCORES;
 const HEAVY = env.ROLLOUT_SCORES_HEAVY;
-const ScoresUnits = z.object({ units: z.array(z.int()) });
-let platform: Door;
+const ScoresScoringGroups = z.object({ units: z.array(z.int()) });
+let platform: TestApi;
 let passes = 0;
 
 /** Its one function takes `steps` of counted work, in three parts. */
@@ -97,10 +97,10 @@ test("heavy scoring groups that are too much for one pass go to the end of the h
   heavy.losing = false;
   const request = { environment: "heavy", environment_args: { steps: 5_500_000 }, rollouts_per_example: 5 };
   const { id: run_id } = await platform.start({ ...request, model: script(["one"]) });
-  const sent = () => light.given.flatMap((message) => ScoresUnits.parse(message).units).toSorted();
+  const sent = () => light.given.flatMap((message) => ScoresScoringGroups.parse(message).units).toSorted();
   await expect.poll(sent).toEqual([1, 2, 3, 4, 5]);
   const message = { kind: "scores", scope: platform.scope, run_id, units: sent(), heavy: true } as const;
-  await scoreUnits(env, message, new Subrequests());
+  await scoreScoringGroups(env, message, new Subrequests());
   expect((await platform.ended(run_id)).counts.scored).toBe(5);
   expect(heavy.given).toEqual([{ ...message, units: [5] }]);
   expect(sent()).toEqual(message.units);

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { pauseWork, unitWork, WORK } from "../../../src/core/rubrics/work.ts";
-import { FairTurns, PASS_STEPS } from "../../../src/kernel/kit/fair-turns.ts";
+import { pauseWork, scoringGroupWork, WORK } from "../../../src/core/rubrics/work.ts";
+import { FairScheduler, PASS_STEPS } from "../../../src/kernel/kit/fair-scheduler.ts";
 import { beginInTurn, type Pause } from "../../../src/kernel/scoring/scoring-turns.ts";
 
 /** Events in order: a scoring group computed this many steps, or the process polled its sockets. */
-type Seen = readonly [unit: string, steps: number] | "loop";
+type Seen = readonly [scoringGroup: string, steps: number] | "loop";
 
 function bench() {
   const seen: Seen[] = [];
@@ -14,10 +14,10 @@ function bench() {
     now += ms;
     seen.push("loop");
   };
-  const turns = new FairTurns({ now: () => now, wait });
+  const scheduler = new FairScheduler({ now: () => now, wait });
   /** A scoring group whose scores take this many steps each. */
-  const unit = async (org: string, name: string, scores: readonly number[]) => {
-    const work = unitWork();
+  const scoringGroup = async (org: string, name: string, scores: readonly number[]) => {
+    const work = scoringGroupWork();
     const pass = async (pause: Pause) => {
       for (const steps of scores) {
         const score = (async () => {
@@ -28,11 +28,11 @@ function bench() {
       }
       return name;
     };
-    const begun = await beginInTurn(org, work, pass, { turns });
+    const begun = await beginInTurn(org, work, pass, { scheduler });
     await begun.idle;
     return await begun.result;
   };
-  return { seen, turns, unit };
+  return { seen, scheduler, unit: scoringGroup };
 }
 
 /** The most steps that were computed without polling the sockets. */
@@ -48,24 +48,24 @@ function longestPass(seen: readonly Seen[]): number {
 const HEAVY = 9_000_000;
 
 test("no pass exceeds its steps by more than one score, however large a scoring group or a message is", async () => {
-  const { seen, unit } = bench();
-  for (let at = 0; at < 6; at += 1) await unit("greedy", `g${at}`, Array(9).fill(HEAVY));
+  const { seen, unit: scoringGroup } = bench();
+  for (let at = 0; at < 6; at += 1) await scoringGroup("greedy", `g${at}`, Array(9).fill(HEAVY));
   expect(longestPass(seen)).toBe(HEAVY);
 });
 
 test("many light scoring groups are computed in one pass, up to its steps", async () => {
-  const { seen, unit } = bench();
+  const { seen, unit: scoringGroup } = bench();
   const light = PASS_STEPS / 10;
-  for (let at = 0; at < 40; at += 1) await unit("org", `u${at}`, [light]);
+  for (let at = 0; at < 40; at += 1) await scoringGroup("org", `u${at}`, [light]);
   expect(longestPass(seen)).toBeLessThanOrEqual(PASS_STEPS + light);
   expect(seen.filter((one) => one === "loop").length).toBeLessThan(12);
 });
 
 test("organisations alternate: a light scoring group waits for one score of another's heavy groups, not for all of them", async () => {
-  const { seen, unit } = bench();
-  const greedy = Array.from({ length: 5 }, (_, at) => unit("greedy", `g${at}`, Array(9).fill(HEAVY)));
+  const { seen, unit: scoringGroup } = bench();
+  const greedy = Array.from({ length: 5 }, (_, at) => scoringGroup("greedy", `g${at}`, Array(9).fill(HEAVY)));
   await Promise.resolve();
-  const fair = Array.from({ length: 3 }, (_, at) => unit("fair", `f${at}`, [1000]));
+  const fair = Array.from({ length: 3 }, (_, at) => scoringGroup("fair", `f${at}`, [1000]));
   await Promise.all([...greedy, ...fair]);
   const order = seen.filter((one) => one !== "loop").map(([name]) => name[0]);
   const last = order.lastIndexOf("f");
@@ -75,33 +75,33 @@ test("organisations alternate: a light scoring group waits for one score of anot
 });
 
 test("a scoring group that waits for something outside delays no other", async () => {
-  const { turns, unit } = bench();
+  const { scheduler, unit: scoringGroup } = bench();
   const outside = Promise.withResolvers<void>();
   const late = async (pause: Pause) => {
     await pause(outside.promise);
     return "late";
   };
-  const waiting = await beginInTurn("a", unitWork(), late, { turns });
+  const waiting = await beginInTurn("a", scoringGroupWork(), late, { scheduler });
   await waiting.idle;
-  expect(await unit("b", "light", [10])).toBe("light");
+  expect(await scoringGroup("b", "light", [10])).toBe("light");
   outside.resolve();
   expect(await waiting.result).toBe("late");
 });
 
 test("a scoring group that throws returns its turn", async () => {
-  const { turns, unit } = bench();
+  const { scheduler, unit: scoringGroup } = bench();
   const broken = async () => {
     throw new Error("broken");
   };
-  const begun = await beginInTurn("a", unitWork(), broken, { turns });
+  const begun = await beginInTurn("a", scoringGroupWork(), broken, { scheduler });
   await expect(begun.result).rejects.toThrow("broken");
   await begun.idle;
-  expect(await unit("b", "light", [10])).toBe("light");
+  expect(await scoringGroup("b", "light", [10])).toBe("light");
 });
 
 test("a score that is computed in pieces, with a pause between them, delays others by one piece at most", async () => {
-  const { seen, turns, unit } = bench();
-  const work = unitWork();
+  const { seen, scheduler, unit: scoringGroup } = bench();
+  const work = scoringGroupWork();
   const pieces = async () => {
     for (let piece = 0; piece < 20; piece += 1) {
       work.spend(PASS_STEPS, "scoring");
@@ -109,10 +109,10 @@ test("a score that is computed in pieces, with a pause between them, delays othe
       await pauseWork({ [WORK]: work });
     }
   };
-  const heavy = beginInTurn("greedy", work, (pause) => pause(pieces()), { turns });
+  const heavy = beginInTurn("greedy", work, (pause) => pause(pieces()), { scheduler });
   const light = (async () => {
     await heavy;
-    return await unit("fair", "fair", [1000]);
+    return await scoringGroup("fair", "fair", [1000]);
   })();
   const { idle, result } = await heavy;
   await Promise.all([idle, result, light]);

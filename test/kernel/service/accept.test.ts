@@ -2,15 +2,15 @@ import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { RunView } from "../../../src/contract/run.ts";
 import { mintRunId, rolloutId } from "../../../src/core/ids.ts";
-import { hostName } from "../../../src/kernel/kit/names.ts";
+import { shardName } from "../../../src/kernel/kit/names.ts";
 import { idMac } from "../../../src/kernel/kit/secrets.ts";
 import { RolloutObject } from "../../../src/kernel/rollout/object.ts";
-import { type Door, inside, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { inside, openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 import { everythingStored } from "../stored.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   platform = await openPlatform();
 });
@@ -18,14 +18,14 @@ beforeAll(async () => {
 const one = { environment: "gsm8k", dataset: questions(1) };
 
 /** Tables and keys of the run's object, and of the first shard that would play its rollouts. */
-async function keptBy(door: Door, run: string): Promise<string[]> {
+async function keptBy(api: TestApi, run: string): Promise<string[]> {
   const kept = (_object: unknown, { storage }: DurableObjectState) => {
     const tables = storage.sql.exec<{ name: string }>("select name from sqlite_master").toArray();
     const names = tables.map(({ name }) => name).filter((name) => !name.startsWith("_cf_"));
     return [...names, ...Array.from(storage.kv.list(), ([key]) => key)];
   };
-  const host: DurableObjectStub = env.ROLLOUT.getByName(hostName(door.scope, run, 1));
-  return (await Promise.all([door.inRun(run, kept), inside(host, RolloutObject, kept)])).flat();
+  const host: DurableObjectStub = env.ROLLOUT.getByName(shardName(api.scope, run, 1));
+  return (await Promise.all([api.inRun(run, kept), inside(host, RolloutObject, kept)])).flat();
 }
 
 function pathsOf(run: string, rollout: string): [method: string, path: string][] {
@@ -38,15 +38,15 @@ function pathsOf(run: string, rollout: string): [method: string, path: string][]
   ];
 }
 
-async function expectNothingThere(door: Door, run: string, rollout: string): Promise<void> {
+async function expectNothingThere(api: TestApi, run: string, rollout: string): Promise<void> {
   for (const [method, path] of pathsOf(run, rollout)) {
     const headers = { "content-type": "application/json" };
     const body = method === "POST" ? "{}" : null;
-    const response = await door.ask(path, { method, headers, body });
+    const response = await api.ask(path, { method, headers, body });
     expect({ path, status: response.status }).toEqual({ path, status: 404 });
     expect(await response.json()).toMatchObject({ error: { code: "not_found" } });
   }
-  expect(await keptBy(door, run)).toEqual([]);
+  expect(await keptBy(api, run)).toEqual([]);
 }
 
 test("an id that was never minted is a 404 and leaves nothing behind", async () => {

@@ -3,20 +3,20 @@ import { env } from "cloudflare:workers";
 import { beforeEach, expect, test, vi } from "vitest";
 import { allowedHosts, wayOut } from "../../../src/kernel/kit/address.ts";
 import { guardedFetch } from "../../../src/kernel/kit/guarded-fetch.ts";
-import { type Door, openPlatform, requestsOf } from "../platform.ts";
+import { openPlatform, requestsOf, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
 const { hostname } = new URL(env.MODEL_URL);
 
-let door: Door;
+let api: TestApi;
 beforeEach(async () => {
-  door = await openPlatform();
+  api = await openPlatform();
 });
 
 async function allow(hosts: readonly string[] | null): Promise<void> {
   const update = env.DB.prepare("update organizations set allowed_hosts = ? where id = ?");
-  await update.bind(hosts && JSON.stringify(hosts), door.scope.orgId).run();
+  await update.bind(hosts && JSON.stringify(hosts), api.scope.orgId).run();
 }
 
 const answered = async (reply: Response) => ({
@@ -35,19 +35,19 @@ test("an endpoint at another host is refused when it is created, moved, or given
     ["/v1/runs", { ...eval_, endpoint: "kept" }, "endpoint"],
   ] as const;
   const kept = { name: "kept", base_url: "https://models.example/v1", probe: false };
-  expect((await door.post("/v1/endpoints", kept)).status).toBe(201);
+  expect((await api.post("/v1/endpoints", kept)).status).toBe(201);
   const move = () =>
-    door.ask("/v1/endpoints/kept", {
+    api.ask("/v1/endpoints/kept", {
       method: "PATCH",
       headers: { "content-type": "application/json" },
       body: JSON.stringify(endpoint),
     });
   expect(await answered(await move())).toMatchObject({ ...refused, param: "base_url" });
   await env.DB.prepare("update endpoints set base_url = ? where name = 'kept' and org_id = ?")
-    .bind(env.MODEL_URL, door.scope.orgId)
+    .bind(env.MODEL_URL, api.scope.orgId)
     .run();
   for (const [path, body, param] of asked) {
-    expect(await answered(await door.post(path, body))).toMatchObject({ ...refused, param });
+    expect(await answered(await api.post(path, body))).toMatchObject({ ...refused, param });
   }
 });
 
@@ -58,7 +58,7 @@ test("a changed list applies to the calls of active runs, and is read once in fo
     const prepare = vi.fn((text: string) => env.DB.prepare(text));
     const reads = () => prepare.mock.calls.filter(([text]) => text.includes('"allowed_hosts"')).length;
     const counted = { ...env, DB: Object.assign(Object.create(env.DB), { prepare }) };
-    const means = { hosts: () => allowedHosts(counted, door.scope), now: () => 0, secret: () => "" };
+    const means = { hosts: () => allowedHosts(counted, api.scope), now: () => 0, secret: () => "" };
     const model = script(RIGHT);
     const call = () =>
       guardedFetch(env, means)(`${env.MODEL_URL}/chat/completions`, {
@@ -72,7 +72,7 @@ test("a changed list applies to the calls of active runs, and is read once in fo
     vi.setSystemTime(Date.now() + 4000);
     await expect(call()).rejects.toThrow(`url_not_allowed: ${hostname} is not one of the organisation's allowed hosts`);
     expect(await requestsOf(model)).toHaveLength(3);
-    const send = wayOut(env, await allowedHosts(env, door.scope));
+    const send = wayOut(env, await allowedHosts(env, api.scope));
     const { signal } = new AbortController();
     await expect(send(new URL(env.MODEL_URL), { signal })).rejects.toThrow(
       "is not one of the organisation's allowed hosts",

@@ -3,11 +3,11 @@ import { RunComparison } from "../../../src/contract/comparison.ts";
 import type { RunView } from "../../../src/contract/run.ts";
 import type { KeyRange } from "../../../src/kernel/messages/run-records.ts";
 import { keyRanges } from "../../../src/kernel/run/report-sums.ts";
-import { type Door, openPlatform } from "../platform.ts";
+import { openPlatform, type TestApi } from "../platform.ts";
 import { RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   platform = await openPlatform();
 });

@@ -6,7 +6,7 @@ import type { ResultRow } from "../../../src/contract/run.ts";
 import { dataset, defineEnvironment, MultiTurnEnv } from "../../../src/core/entry.ts";
 import { verifiersRow } from "../../../src/core/verifiers/row.ts";
 import { segmentLines } from "../hand-made.ts";
-import { type Door, openPlatform } from "../platform.ts";
+import { openPlatform, type TestApi } from "../platform.ts";
 import { registerOnce } from "../registered.ts";
 import { questions } from "../rows.ts";
 import { script } from "../script.ts";
@@ -31,7 +31,7 @@ const drawing = defineEnvironment({
     }),
 });
 
-let platform: Door;
+let platform: TestApi;
 /** Four tasks with six rollouts each, all of them scored. */
 let rich: { readonly id: string; readonly results: readonly ResultRow[] };
 beforeAll(async () => {

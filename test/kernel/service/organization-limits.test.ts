@@ -6,17 +6,17 @@ import type { OrganizationLimits } from "../../../src/contract/identity.ts";
 import { insertRun } from "../../../src/kernel/db/runs.ts";
 import { folderOf } from "../../../src/kernel/kit/names.ts";
 import { endpointRow, runRow } from "../http/run-rows.ts";
-import { type Door, openPlatform } from "../platform.ts";
+import { openPlatform, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
 /** Limits are cached for a minute, so they are set before the first request. */
-async function limited(limits: Partial<OrganizationLimits>): Promise<Door> {
-  const door = await openPlatform();
+async function limited(limits: Partial<OrganizationLimits>): Promise<TestApi> {
+  const api = await openPlatform();
   await env.DB.prepare("update organizations set limits = ? where id = ?")
-    .bind(JSON.stringify(limits), door.scope.orgId)
+    .bind(JSON.stringify(limits), api.scope.orgId)
     .run();
-  return door;
+  return api;
 }
 
 const request = () => ({ environment: "gsm8k", dataset: questions(1), endpoint: { base_url: env.MODEL_URL } });
@@ -30,15 +30,15 @@ async function refused(reply: Response): Promise<ApiError["error"]> {
 }
 
 test("an organisation has no more unfinished runs than its limit, and an ended run frees its place", async () => {
-  const door = await limited({ runs_in_flight: 1 });
-  const first = await door.start(hanging());
-  const { message } = await refused(await door.post("/v1/runs", hanging()));
+  const api = await limited({ runs_in_flight: 1 });
+  const first = await api.start(hanging());
+  const { message } = await refused(await api.post("/v1/runs", hanging()));
   expect(message).toContain("runs_in_flight");
-  const beside = await openPlatform(door.scope.orgId);
+  const beside = await openPlatform(api.scope.orgId);
   await refused(await beside.post("/v1/runs", hanging()));
-  await door.post(`/v1/runs/${first.id}/cancel`, {});
-  await door.ended(first.id);
-  await expect.poll(async () => (await door.post("/v1/runs", hanging())).status, { timeout: 30_000 }).toBe(202);
+  await api.post(`/v1/runs/${first.id}/cancel`, {});
+  await api.ended(first.id);
+  await expect.poll(async () => (await api.post("/v1/runs", hanging())).status, { timeout: 30_000 }).toBe(202);
 });
 
 test("of two simultaneous runs for one place only one is written, and the other leaves no endpoint", async () => {
@@ -62,12 +62,12 @@ test("a project that is being deleted accepts no run", async () => {
 });
 
 test("results of runs and uploads count towards the storage of an organisation, and beyond its limit nothing starts", async () => {
-  const door = await limited({ storage_bytes: 10_000 });
-  const { id } = await door.finish({ ...request(), dataset: questions(20), model: script(RIGHT) });
+  const api = await limited({ storage_bytes: 10_000 });
+  const { id } = await api.finish({ ...request(), dataset: questions(20), model: script(RIGHT) });
   const stored = () => env.DB.prepare("select stored_bytes as n from runs where id = ?").bind(id).first<number>("n");
   await expect.poll(stored, { timeout: 30_000 }).toBeGreaterThan(10_000);
-  const beside = await openPlatform(door.scope.orgId);
-  const upload = (to: Door) =>
+  const beside = await openPlatform(api.scope.orgId);
+  const upload = (to: TestApi) =>
     to.ask("/v1/datasets", {
       method: "POST",
       body: '{"question":"a"}\n',
@@ -84,13 +84,13 @@ test("results of runs and uploads count towards the storage of an organisation, 
   });
   const { message } = await refused(await upload(beside));
   expect(message).toContain("10000");
-  await refused(await door.post("/v1/runs", { ...request(), model: script(RIGHT) }));
+  await refused(await api.post("/v1/runs", { ...request(), model: script(RIGHT) }));
 });
 
 test("an organisation whose limit is no uploads is refused with that reason", async () => {
-  const door = await limited({ uploads_at_once: 0 });
+  const api = await limited({ uploads_at_once: 0 });
   const body = '{"question":"a"}\n';
-  const reply = await door.ask("/v1/datasets", {
+  const reply = await api.ask("/v1/datasets", {
     method: "POST",
     body,
     headers: { "content-type": "application/jsonl" },
@@ -99,7 +99,7 @@ test("an organisation whose limit is no uploads is refused with that reason", as
 });
 
 test("a refused run leaves no rows in the store, and no token for its trainer", async () => {
-  const kept = async ({ scope }: Door) => {
+  const kept = async ({ scope }: TestApi) => {
     const { objects } = await env.STORE.list({ prefix: folderOf(scope) });
     const tokens = "select count(*) as n from trainer_tokens where org_id = ?";
     return [objects.length, await env.DB.prepare(tokens).bind(scope.orgId).first("n")];
@@ -107,10 +107,10 @@ test("a refused run leaves no rows in the store, and no token for its trainer", 
   const steps = { group_size: 2, batch_size: { rollouts: 2 }, max_steps: 1 };
   const training = { kind: "training", ...steps, trainer: { delivery: "pull" } };
   for (const limits of [{ storage_bytes: 0 }, { runs_in_flight: 0 }]) {
-    const door = await limited(limits);
-    await refused(await door.post("/v1/runs", hanging()));
+    const api = await limited(limits);
+    await refused(await api.post("/v1/runs", hanging()));
     const model = script(["no"], undefined, { tokens: true });
-    await refused(await door.post("/v1/runs", { ...request(), ...training, model }));
-    expect(await kept(door)).toEqual([0, 0]);
+    await refused(await api.post("/v1/runs", { ...request(), ...training, model }));
+    expect(await kept(api)).toEqual([0, 0]);
   }
 });

@@ -10,11 +10,11 @@ import { RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
 test("a trajectory that is moved into a segment between the lookup and the read of its own file is read from the segment", async () => {
-  const door = await openPlatform();
+  const api = await openPlatform();
   const dataset = [{ question: "long ".repeat(LIMITS.inlineTrajectoryBytes / 4), answer: "#### 4" }];
-  const { id } = await door.finish({ environment: "gsm8k", dataset, model: script(RIGHT) });
-  const run = runObject(env, door.scope, id);
-  await segmentLines(door, id);
+  const { id } = await api.finish({ environment: "gsm8k", dataset, model: script(RIGHT) });
+  const run = runObject(env, api.scope, id);
+  await segmentLines(api, id);
   const page = await run.finished(0, 1, null);
   const [record] = page?.rows ?? [];
   if (record === undefined) throw new Error("no rollout has ended");
@@ -26,6 +26,6 @@ test("a trajectory that is moved into a segment between the lookup and the read 
       return looks === 1 ? null : await run.segmentOf(seq);
     },
   };
-  const found = await finishedTrajectory(env, { scope: door.scope, run_id: id }, record, late);
+  const found = await finishedTrajectory(env, { scope: api.scope, run_id: id }, record, late);
   expect(found?.turns).toHaveLength(1);
 });

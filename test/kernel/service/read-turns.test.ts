@@ -11,11 +11,11 @@ import { rangeOf } from "../../../src/kernel/messages/turn-wire.ts";
 import { lookForCause } from "../../../src/kernel/service/read-tokens.ts";
 import { readerOf, type TurnReader } from "../../../src/kernel/trajectory/read-turns.ts";
 import { segmentLines } from "../hand-made.ts";
-import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { registerTestEnvironments } from "../registered.ts";
 import { questionScript, script, type Turns } from "../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   platform = await openPlatform();
   registerTestEnvironments();

@@ -13,7 +13,7 @@ import {
   tool,
 } from "../../../src/core/entry.ts";
 import { segmentLines } from "../hand-made.ts";
-import { type Door, openPlatform } from "../platform.ts";
+import { openPlatform, type TestApi } from "../platform.ts";
 import { registerOnce } from "../registered.ts";
 import { type Asked, type Exported, rowsByHand } from "../rows-by-hand.ts";
 import { questionScript, type Script, script } from "../script.ts";
@@ -109,11 +109,11 @@ const SLOTS = [
   '{"text":"9007199254740993"}',
 ].map((text) => ({ tool_calls: [call(text, "c")] }));
 
-let door: Door;
+let api: TestApi;
 const runs = new Map<"mixed" | "alone", string>();
 
 beforeAll(async () => {
-  door = await openPlatform();
+  api = await openPlatform();
   for (const [id, { args, needs, load }] of Object.entries({ mixed, alone })) {
     const name = `exported-${id}`;
     registerOnce({ id: name, version: "2.1.0", digest: `sha256:${name}`, args, needs, load });
@@ -123,16 +123,16 @@ beforeAll(async () => {
 async function mixedRun(): Promise<string> {
   const model = script(["Draw.", "I see.", "Thanks."], FLAKY);
   const asked = { environment: "exported-mixed", model, rollouts_per_example: 6, min_scored: 0 };
-  const { id } = await door.finish(asked);
-  await door.post(`/v1/runs/${id}/retry`, { classes: ["provider"] });
-  await door.ended(id);
+  const { id } = await api.finish(asked);
+  await api.post(`/v1/runs/${id}/retry`, { classes: ["provider"] });
+  await api.ended(id);
   return id;
 }
 
 async function aloneRun(): Promise<string> {
   const model = script([], undefined, { slots: SLOTS });
   const asked = { environment: "exported-alone", model, rollouts_per_example: 6 };
-  return (await door.finish(asked)).id;
+  return (await api.finish(asked)).id;
 }
 
 /** Played once, by the first test that needs it: its id. */
@@ -158,7 +158,7 @@ async function answered(id: string, asked: Asked, limit: number) {
   const notes: z.infer<typeof Note>[] = [];
   let path: string | undefined = `/v1/runs/${id}/export?${query}`;
   while (path !== undefined) {
-    const reply: Response = await door.ask(path);
+    const reply: Response = await api.ask(path);
     expect(reply.status).toBe(200);
     const text = new TextDecoder().decode(await reply.arrayBuffer());
     rows.push(...text.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line)])));
@@ -189,7 +189,7 @@ async function expectRecomputed(stored: StoredRun, asked: Asked, limit: number):
 }
 
 async function expectAllRecomputed(id: string, limit: number): Promise<void> {
-  const stored = await storedRun(door, id);
+  const stored = await storedRun(api, id);
   for (const asked of QUERIES) await expectRecomputed(stored, asked, limit);
 }
 
@@ -198,15 +198,15 @@ test.each(["mixed", "alone"] as const)(
   async (name) => {
     const id = await idOf(name);
     await expectAllRecomputed(id, 5);
-    await segmentLines(door, id);
-    const { rollouts } = await storedRun(door, id);
+    await segmentLines(api, id);
+    const { rollouts } = await storedRun(api, id);
     expect(rollouts.map(({ place }) => place)).toContain("segment");
     await expectAllRecomputed(id, 1000);
   },
 );
 
 test("the data covers members of groups, several turns, pairs with calls, and rows left out for each reason", async () => {
-  const stored = await storedRun(door, await idOf("mixed"));
+  const stored = await storedRun(api, await idOf("mixed"));
   const of = (format: Asked["format"]) => expectRecomputed(stored, { format }, 1000);
   const [sft, dpo, verifiers] = [await of("sft"), await of("dpo"), await of("verifiers")];
   // Six tasks of six rollouts: one is played twice, one has no score, one cannot be a row.
@@ -220,7 +220,7 @@ test("the data covers members of groups, several turns, pairs with calls, and ro
   const called = '"arguments":{"city":"Zürich \u{1f600}"';
   expect(texts.some((text) => text.split(called).length === 3)).toBe(true);
   expect(dpo.left_out.length).toBeGreaterThan(0);
-  const slots = await storedRun(door, await idOf("alone"));
+  const slots = await storedRun(api, await idOf("alone"));
   const { left_out } = await expectRecomputed(slots, { format: "sft" }, 1000);
   expect(Map.groupBy(left_out, ({ reason }) => reason).size).toBe(4);
 });

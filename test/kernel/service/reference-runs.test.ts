@@ -7,11 +7,11 @@ import type { RunView } from "../../../src/contract/run.ts";
 import { rolloutId } from "../../../src/core/ids.ts";
 import { idMac } from "../../../src/kernel/kit/secrets.ts";
 import { registerMarking } from "../marking.ts";
-import { type Door, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { down, questions } from "../rows.ts";
 import { script, type Turns } from "../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   platform = await openPlatform();
   registerMarking();

@@ -9,12 +9,12 @@ import { Subrequests } from "../../../src/kernel/kit/subrequests.ts";
 import { readSources } from "../../../src/kernel/trajectory/carry-over.ts";
 import { acceptedOnly, interposed, segmentLines } from "../hand-made.ts";
 import { registerMarking } from "../marking.ts";
-import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "../platform.ts";
+import { expectLaw, openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { registerTestEnvironments } from "../registered.ts";
 import { GUESSES } from "../rows.ts";
 import { script, type Turns } from "../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   platform = await openPlatform();
   registerMarking();

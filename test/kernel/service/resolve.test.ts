@@ -7,7 +7,7 @@ import { dataset, defineEnvironment, SingleTurnEnv } from "../../../src/core/ent
 import type { Refusal } from "../../../src/kernel/messages/refusal.ts";
 import { acceptRun } from "../../../src/kernel/service/accept-run.ts";
 import { registerMarking } from "../marking.ts";
-import { type Door, openPlatform, rolloutAt } from "../platform.ts";
+import { openPlatform, rolloutAt, type TestApi } from "../platform.ts";
 import { registerOnce, registerTestEnvironments } from "../registered.ts";
 import { GUESSES } from "../rows.ts";
 import { script } from "../script.ts";
@@ -22,22 +22,22 @@ const choosy = defineEnvironment({
   },
 });
 
-let door: Door;
+let api: TestApi;
 let ended: { readonly run: string; readonly rollout: string };
 beforeAll(async () => {
-  door = await openPlatform();
+  api = await openPlatform();
   registerMarking();
   registerTestEnvironments();
   registerOnce({ id: "choosy", version: "1.0.0", digest: "sha256:choosy", ...choosy });
   const request = { environment: "guess-number", num_examples: 1, seed: 5, model: script([...GUESSES]) };
-  const { id } = await door.finish(request);
+  const { id } = await api.finish(request);
   ended = { run: id, rollout: rolloutAt(id) };
 });
 
 type Said = Pick<Refusal, "code" | "message" | "param">;
 
 async function refused(path: string, body: object): Promise<Said> {
-  const reply = await door.post(path, body);
+  const reply = await api.post(path, body);
   const { error } = await reply.json<{ error?: Said }>();
   if (error === undefined) throw new Error(`${path} was accepted`);
   const { code, message, param } = error;
@@ -50,7 +50,7 @@ const ways = {
   preview: (body: object) => refused("/v1/runs/preview", asked(body)),
   "begun eval": async (body: object) => {
     const begun = { byRun: true, weights: { weights_of: ended.run }, idempotencyKey: null, requestHash: "" } as const;
-    const made = await acceptRun(env, door.scope, RunRequest.parse(asked(body)), { ...begun, now: Date.now() });
+    const made = await acceptRun(env, api.scope, RunRequest.parse(asked(body)), { ...begun, now: Date.now() });
     if (made.ok) throw new Error("it was accepted");
     const { code, message, param } = made.error;
     return { code, message, param };
@@ -170,7 +170,7 @@ test("a group too large to be scored as one is refused, naming the field that ea
   expect(run).toEqual({ code: "too_large", message, param: "rollouts_per_example" });
   expect(await ways.preview({ ...request, environment: "ranked" })).toEqual(run);
   expect(await ways["begun eval"]({ ...request, environment: "ranked" })).toEqual(run);
-  const { id } = await door.finish({ ...request, environment: "ranked", rollouts_per_example: 1 });
+  const { id } = await api.finish({ ...request, environment: "ranked", rollouts_per_example: 1 });
   const fork = await refused(`/v1/rollouts/${rolloutAt(id)}/fork`, { turn: 0, rollouts: 401 });
   expect(fork).toEqual({ ...run, param: "rollouts" });
 });

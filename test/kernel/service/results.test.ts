@@ -4,11 +4,11 @@ import { RunCounts } from "../../../src/contract/run.ts";
 import { unpackTokens } from "../../../src/core/rollout/tokens.ts";
 import { trajectoryKey } from "../../../src/kernel/kit/names.ts";
 import { segmentLines } from "../hand-made.ts";
-import { type Door, expectLaw, openPlatform, requestsOf } from "../platform.ts";
+import { expectLaw, openPlatform, requestsOf, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   platform = await openPlatform();
 });

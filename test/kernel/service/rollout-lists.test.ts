@@ -2,22 +2,22 @@
 import { beforeAll, expect, test, vi } from "vitest";
 import { GroupView, Histogram, RolloutSummaryList } from "../../../src/contract/rollout-list.ts";
 import { encodeCursor } from "../../../src/kernel/kit/cursor.ts";
-import { PROCESS_TURNS } from "../../../src/kernel/kit/fair-turns.ts";
-import { type Door, openPlatform } from "../platform.ts";
+import { PROCESS_SCHEDULER } from "../../../src/kernel/kit/fair-scheduler.ts";
+import { openPlatform, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { makeUpRows } from "../run/lists/made-up-rows.ts";
 import { script } from "../script.ts";
 
-let door: Door;
+let api: TestApi;
 let run: string;
 beforeAll(async () => {
-  door = await openPlatform();
+  api = await openPlatform();
   const words = ["apples", "pears", "apples"];
-  run = (await door.finish({ environment: "gsm8k", dataset: questions(3, words), model: script(RIGHT) })).id;
+  run = (await api.finish({ environment: "gsm8k", dataset: questions(3, words), model: script(RIGHT) })).id;
 });
 
 async function asked(path: string, query: Readonly<Record<string, string>>): Promise<Response> {
-  return await door.ask(`/v1/runs/${run}/${path}?${new URLSearchParams(query)}`);
+  return await api.ask(`/v1/runs/${run}/${path}?${new URLSearchParams(query)}`);
 }
 
 test("a text is found in first prompts, which are read once a search is made", async () => {
@@ -30,22 +30,22 @@ test("a text is found in first prompts, which are read once a search is made", a
 });
 
 test("a filter of many texts is counted by its cost, in slices that each cost no more than one of a plain list", async () => {
-  const { id } = await door.finish({
+  const { id } = await api.finish({
     environment: "gsm8k",
     dataset: questions(1, []),
     model: script(RIGHT),
     rollouts_per_example: 4,
   });
-  await door.inRun(id, (_, { storage }) => {
+  await api.inRun(id, (_, { storage }) => {
     storage.sql.exec("delete from rollouts");
     makeUpRows(storage.sql, 4000, true);
   });
-  const spend = vi.spyOn(PROCESS_TURNS, "spend");
+  const spend = vi.spyOn(PROCESS_SCHEDULER, "spend");
   const slices = async (path: string, filter: string) => {
     spend.mockClear();
-    const reply = await door.ask(`/v1/runs/${id}/${path}&${new URLSearchParams({ filter })}`);
+    const reply = await api.ask(`/v1/runs/${id}/${path}&${new URLSearchParams({ filter })}`);
     expect(reply.status).toBe(200);
-    return spend.mock.calls.flatMap(([org, steps]) => (org === door.scope.orgId && steps >= 250_000 ? [steps] : []));
+    return spend.mock.calls.flatMap(([org, steps]) => (org === api.scope.orgId && steps >= 250_000 ? [steps] : []));
   };
   const texts = Array.from({ length: 20 }, (_, at) => `-"zq${at}"`).join(" ");
   for (const path of ["rollouts?limit=10&matched=true", "groups?sort=-reward", "histogram?of=reward"]) {

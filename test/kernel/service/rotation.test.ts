@@ -13,7 +13,7 @@ import { sealKeyIds } from "../../../src/kernel/kit/secrets.ts";
 import { reseal } from "../../../src/kernel/service/reseal.ts";
 import { findTrigger } from "../../../src/triggers/queries.ts";
 import { secretsOfWebhook } from "../../../src/webhooks/queries.ts";
-import { type Door, expectLaw, openPlatform, release, requestsOf, rolloutAt } from "../platform.ts";
+import { expectLaw, openPlatform, release, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
@@ -22,7 +22,7 @@ const OLD = env.ROLLCALL_SECRET;
 const NEW = env.ROLLCALL_SECRETS_BEFORE ?? "";
 const KEY = "sk-of-before-the-rotation";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   platform = await openPlatform();
 });

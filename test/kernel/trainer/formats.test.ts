@@ -6,26 +6,26 @@ import { beforeAll, expect, test } from "vitest";
 import { encodeRows } from "../../../src/core/training/sample-row.ts";
 import { batchKeys, sampleKey } from "../../../src/kernel/kit/names.ts";
 import { TrainerClient } from "../../../src/sdk/trainer-client.ts";
-import { type Door, openPlatform } from "../platform.ts";
+import { openPlatform, type TestApi } from "../platform.ts";
 import { type Delivery, GOING, openDelivery, row, storeBatch, zipped } from "../trainer-batch.ts";
 
-let door: Door;
+let api: TestApi;
 beforeAll(async () => {
-  door = await openPlatform();
+  api = await openPlatform();
 });
 
 type Stored = Awaited<ReturnType<typeof storeBatch>>;
 
 async function delivered(groups: readonly number[], change?: (stored: Stored) => Promise<void>) {
-  const delivery = await openDelivery(door.scope);
-  const stored = await storeBatch(door.scope, delivery.run_id, 1, groups);
+  const delivery = await openDelivery(api.scope);
+  const stored = await storeBatch(api.scope, delivery.run_id, 1, groups);
   await change?.(stored);
   await delivery.trainer.ready([stored.ready], GOING);
   return { ...stored, delivery, get: (query: string) => read(delivery, query) };
 }
 
 function read({ run_id, token }: Delivery, query: string): Promise<Response> {
-  return door.ask(`/v1/runs/${run_id}/batches/1?${query}`, { headers: { authorization: `Bearer ${token}` } });
+  return api.ask(`/v1/runs/${run_id}/batches/1?${query}`, { headers: { authorization: `Bearer ${token}` } });
 }
 
 /** The same batch with another manifest. */
@@ -78,7 +78,7 @@ test("a row without a credit, or without the value it needs, is in no format", a
       { sample_id: "s3", reward: 1, advantage: null, outcome: "scored" },
       { sample_id: "s4", reward: 2, advantage: 1, outcome: "scored" },
     ];
-    const { credits_key } = batchKeys(door.scope, run_id, batch_id);
+    const { credits_key } = batchKeys(api.scope, run_id, batch_id);
     await env.STORE.put(credits_key, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
   });
   const lengths = async (format: string, name: string) => {
@@ -94,7 +94,7 @@ test("rows of one rollout have the same name, its last row in the batch is marke
   const { get } = await delivered([3, 5], async (stored) => {
     const [first, second] = stored.manifest.objects;
     const sha256 = "a".repeat(64);
-    const key = sampleKey(door.scope, stored.manifest.run_id, sha256);
+    const key = sampleKey(api.scope, stored.manifest.run_id, sha256);
     await env.STORE.put(key, await zipped(encodeRows([...branches, row(5)], "jsonl")));
     await rewrite(stored, { objects: [first, { ...second, sha256 }] });
     // The last row has no credit, so it is not trained on.
@@ -102,7 +102,7 @@ test("rows of one rollout have the same name, its last row in the batch is marke
       return `${JSON.stringify({ sample_id, reward: at, advantage: at - 0.25, outcome: "scored" })}\n`;
     });
     await env.STORE.put(
-      batchKeys(door.scope, stored.manifest.run_id, stored.manifest.batch_id).credits_key,
+      batchKeys(api.scope, stored.manifest.run_id, stored.manifest.batch_id).credits_key,
       credits.join(""),
     );
   });
@@ -176,7 +176,7 @@ test("the client requests a batch in a format and passes its stream on", async (
   const options = { baseUrl: "http://x", runId: delivery.run_id, apiKey: delivery.token };
   const fetch = (url: string | URL | Request, init?: RequestInit) => {
     const { pathname, search } = new URL(String(url));
-    return door.ask(`${pathname}${search}`, init);
+    return api.ask(`${pathname}${search}`, init);
   };
   const client = new TrainerClient({ ...options, fetch });
   const { body, sha256, cut_rows } = await client.batchAs(1, { format: "slime" });

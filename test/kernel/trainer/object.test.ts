@@ -6,15 +6,15 @@ import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { BatchOffer } from "../../../src/contract/trainer-wire.ts";
 import { RunObject } from "../../../src/index.ts";
 import { TrainerObject } from "../../../src/kernel/trainer/object.ts";
-import { type Door, type Inside, inside, isOf, openPlatform } from "../platform.ts";
+import { type Inside, inside, isOf, openPlatform, type TestApi } from "../platform.ts";
 import { type Delivery, GOING, openDelivery, storeBatch } from "../trainer-batch.ts";
 
 const HOUR = 3_600_000;
 const PUSH = { delivery: "push", url: "https://gpu.example/batches" };
 
-let door: Door;
+let api: TestApi;
 beforeAll(async () => {
-  door = await openPlatform();
+  api = await openPlatform();
 });
 afterEach(() => {
   vi.restoreAllMocks();
@@ -29,7 +29,7 @@ function listenOnly(run_id: string, answer: RunObject["trainerChanged"]): void {
 }
 
 function inTrainer<T>(run_id: string, use: Inside<TrainerObject, T>): Promise<T> {
-  const { orgId, projectId } = door.scope;
+  const { orgId, projectId } = api.scope;
   return inside(env.TRAINER.getByName(`org/${orgId}/${projectId}/${run_id}`), TrainerObject, use);
 }
 
@@ -70,10 +70,10 @@ function reply(status: number, body: unknown = {}, headers = {}): () => Response
 }
 
 test("a batch is pushed signed, with its manifest; after a 202 the trainer can heartbeat and acknowledge it", async () => {
-  const delivery = await openDelivery(door.scope, { target: PUSH });
+  const delivery = await openDelivery(api.scope, { target: PUSH });
   const { run_id, trainer, push_secret } = delivery;
   const { sent, fire } = await listening(delivery, [reply(202)]);
-  const { ready, manifest } = await storeBatch(door.scope, run_id, 1);
+  const { ready, manifest } = await storeBatch(api.scope, run_id, 1);
   await trainer.ready([ready], GOING);
   await fire();
   const [{ url = "", headers = new Headers(), body = "" } = {}] = sent;
@@ -96,10 +96,10 @@ test("a batch is pushed signed, with its manifest; after a 202 the trainer can h
 });
 
 test("a push trainer that is down for an hour loses nothing: the same lease is offered until it is back", async () => {
-  const delivery = await openDelivery(door.scope, { target: PUSH });
+  const delivery = await openDelivery(api.scope, { target: PUSH });
   const away = Array.from({ length: 3 }, () => reply(502));
   const { sent, fire } = await listening(delivery, [...away, reply(302), reply(202)]);
-  const { ready } = await storeBatch(door.scope, delivery.run_id, 1);
+  const { ready } = await storeBatch(api.scope, delivery.run_id, 1);
   await delivery.trainer.ready([ready], GOING);
   const start = await fire();
   for (const at of [10_000, 60_000, HOUR / 2, HOUR]) await fire(start + at);
@@ -109,9 +109,9 @@ test("a push trainer that is down for an hour loses nothing: the same lease is o
 });
 
 test("a long manifest is linked, and an answer that says the batch is trained acknowledges it and publishes its weights", async () => {
-  const delivery = await openDelivery(door.scope, { target: PUSH });
+  const delivery = await openDelivery(api.scope, { target: PUSH });
   const many = Array.from({ length: 150 }, () => 3);
-  const { ready, manifest } = await storeBatch(door.scope, delivery.run_id, 1, many);
+  const { ready, manifest } = await storeBatch(api.scope, delivery.run_id, 1, many);
   const trained = { acked: true, sha256: manifest.sha256, produced_version: 1 };
   const acked = { ...trained, metrics: { loss: 2 }, published: { label: "step_1" } };
   const { sent, fire } = await listening(delivery, [reply(200, acked)]);
@@ -131,7 +131,7 @@ test("a long manifest is linked, and an answer that says the batch is trained ac
 });
 
 test("changes are reported to the run's object until it acknowledges them, by the alarm if needed, including later ones", async () => {
-  const { run_id, trainer } = await openDelivery(door.scope);
+  const { run_id, trainer } = await openDelivery(api.scope);
   const now = Date.now() + HOUR;
   await inTrainer(run_id, (object) => {
     object.now = () => now;
@@ -154,14 +154,14 @@ test("changes are reported to the run's object until it acknowledges them, by th
 });
 
 test("a grant or a change stores an alarm, for the lease's end and for a lost report", async () => {
-  const { run_id, trainer } = await openDelivery(door.scope);
+  const { run_id, trainer } = await openDelivery(api.scope);
   const now = Date.now() + HOUR;
   const alarmAt = () => inTrainer(run_id, (_, { storage }) => storage.getAlarm());
   await inTrainer(run_id, (object) => {
     object.now = () => now;
   });
   listenOnly(run_id, ({ acked_step }) => ({ acked_step }));
-  const { ready } = await storeBatch(door.scope, run_id, 1);
+  const { ready } = await storeBatch(api.scope, run_id, 1);
   await trainer.ready([ready], GOING);
   await trainer.register({ trainer_id: "t", kind: "test", last_acked: null });
   expect(await alarmAt()).toBe(now + 5000);
@@ -179,14 +179,14 @@ test("a grant or a change stores an alarm, for the lease's end and for a lost re
 });
 
 test("grants and acknowledgements are still there after the object was evicted from memory", async () => {
-  const { run_id, trainer } = await openDelivery(door.scope);
-  const { ready, manifest } = await storeBatch(door.scope, run_id, 1);
+  const { run_id, trainer } = await openDelivery(api.scope);
+  const { ready, manifest } = await storeBatch(api.scope, run_id, 1);
   await trainer.ready([ready], GOING);
   await trainer.register({ trainer_id: "t", kind: "test", last_acked: null });
   const asked = { trainer_id: "t", epoch: 1, want_step: 1, max_wait_s: 0 };
   const first = await trainer.lease(asked);
   await inTrainer(run_id, (_, state) => state.abort("dropped")).catch(() => null);
-  const again = env.TRAINER.getByName(`org/${door.scope.orgId}/${door.scope.projectId}/${run_id}`);
+  const again = env.TRAINER.getByName(`org/${api.scope.orgId}/${api.scope.projectId}/${run_id}`);
   const second: unknown = await inside(again, TrainerObject, (object) => object.lease(asked));
   expect(second).toEqual(first);
   expect(await inside(again, TrainerObject, (object) => object.batch(1))).toMatchObject({
@@ -195,7 +195,7 @@ test("grants and acknowledgements are still there after the object was evicted f
 });
 
 test("an object that was never created answers unknown and stores nothing", async () => {
-  const { run_id } = await openDelivery(door.scope);
+  const { run_id } = await openDelivery(api.scope);
   const nobody = `${run_id.slice(0, -1)}${run_id.endsWith("x") ? "y" : "x"}`;
   const kept = await inTrainer(nobody, async (object, { storage }) => {
     const lease = { trainer_id: "t", epoch: 1, want_step: 1, max_wait_s: 0 };

@@ -1,19 +1,19 @@
 /** A trainer over HTTP: every route of the Worker, with the token of its run. */
 import { beforeAll, expect, test } from "vitest";
 import { Acked, Leased, Registered } from "../../../src/contract/trainer-wire.ts";
-import { type Door, openPlatform } from "../platform.ts";
+import { openPlatform, type TestApi } from "../platform.ts";
 import { type Delivery, digest, GOING, openDelivery, storeBatch, unzipped } from "../trainer-batch.ts";
 
-let door: Door;
+let api: TestApi;
 beforeAll(async () => {
-  door = await openPlatform();
+  api = await openPlatform();
 });
 
 /** Requests of a trainer with a token of its own. */
 function asTrainer({ run_id, token }: Delivery) {
   const headers = { authorization: `Bearer ${token}` };
-  const get = (path: string, more = {}) => door.ask(`/v1/runs/${run_id}/${path}`, { headers: { ...headers, ...more } });
-  const post = (path: string, body: object) => door.post(path, body, headers);
+  const get = (path: string, more = {}) => api.ask(`/v1/runs/${run_id}/${path}`, { headers: { ...headers, ...more } });
+  const post = (path: string, body: object) => api.post(path, body, headers);
   const run = (path: string, body: object) => post(`/v1/runs/${run_id}/${path}`, body);
   return { get, post, run };
 }
@@ -26,14 +26,14 @@ async function bodyOf(reply: Response): Promise<{ error: Record<string, unknown>
 }
 
 test("a trainer registers, waits for a batch, keeps its lease, trains, and reports its weights", async () => {
-  const delivery = await openDelivery(door.scope);
+  const delivery = await openDelivery(api.scope);
   const { run, post } = asTrainer(delivery);
   const registered = Registered.parse(await (await run("trainer/register", ME)).json());
   expect(registered).toEqual({
     ...{ epoch: 1, next_step: 1, published: 0, delivery: "pull", max_steps: 9 },
   });
   const waiting = run("trainer/lease", { ...LEASE, max_wait_s: 20 });
-  const { ready, manifest } = await storeBatch(door.scope, delivery.run_id, 1);
+  const { ready, manifest } = await storeBatch(api.scope, delivery.run_id, 1);
   await delivery.trainer.ready([ready], GOING);
   const { lease, manifest: leased } = Leased.parse(await (await waiting).json());
   expect(leased).toEqual(manifest);
@@ -60,7 +60,7 @@ test("a trainer registers, waits for a batch, keeps its lease, trains, and repor
 });
 
 test("without a batch a lease request is answered 204 with what the run waits for, and after its end 410", async () => {
-  const delivery = await openDelivery(door.scope);
+  const delivery = await openDelivery(api.scope);
   const { run } = asTrainer(delivery);
   await run("trainer/register", ME);
   const none = await run("trainer/lease", LEASE);
@@ -76,9 +76,9 @@ test("without a batch a lease request is answered 204 with what the run waits fo
 });
 
 test("refusals say how to continue: the next step, the epoch, the published version", async () => {
-  const delivery = await openDelivery(door.scope);
+  const delivery = await openDelivery(api.scope);
   const { run, post } = asTrainer(delivery);
-  const { ready, manifest } = await storeBatch(door.scope, delivery.run_id, 1);
+  const { ready, manifest } = await storeBatch(api.scope, delivery.run_id, 1);
   await delivery.trainer.ready([ready], GOING);
   await run("trainer/register", ME);
   const errorOf = async (reply: Response) => ({
@@ -124,15 +124,15 @@ test("refusals say how to continue: the next step, the epoch, the published vers
 });
 
 test("a loss that became NaN is null, named in the reply and reported to the run; NaN anywhere else is invalid JSON", async () => {
-  const delivery = await openDelivery(door.scope);
+  const delivery = await openDelivery(api.scope);
   const { run } = asTrainer(delivery);
-  const { ready, manifest } = await storeBatch(door.scope, delivery.run_id, 1);
+  const { ready, manifest } = await storeBatch(api.scope, delivery.run_id, 1);
   await delivery.trainer.ready([ready], GOING);
   await run("trainer/register", ME);
   const { lease } = Leased.parse(await (await run("trainer/lease", LEASE)).json());
   const { batch_id, sha256 } = manifest;
   const ack = (metrics: string, version = "1") =>
-    door.ask(`/v1/leases/${lease.id}/ack`, {
+    api.ask(`/v1/leases/${lease.id}/ack`, {
       method: "POST",
       headers: {
         authorization: `Bearer ${delivery.token}`,
@@ -156,9 +156,9 @@ test("a loss that became NaN is null, named in the reply and reported to the run
 });
 
 test("a batch is read as it is stored: its manifest, objects by digest, credits, and all rows as one stream", async () => {
-  const delivery = await openDelivery(door.scope);
+  const delivery = await openDelivery(api.scope);
   const { get } = asTrainer(delivery);
-  const { ready, manifest, objects } = await storeBatch(door.scope, delivery.run_id, 1, [3, 5, 4]);
+  const { ready, manifest, objects } = await storeBatch(api.scope, delivery.run_id, 1, [3, 5, 4]);
   expect((await get("batches/1")).status).toBe(404);
   await delivery.trainer.ready([ready], GOING);
   expect(await (await get("batches/1")).json()).toEqual(manifest);
@@ -176,11 +176,11 @@ test("a batch is read as it is stored: its manifest, objects by digest, credits,
 });
 
 test("a batch can be read before its lease, waited for until it is built, and is void after a reset to before it", async () => {
-  const delivery = await openDelivery(door.scope);
+  const delivery = await openDelivery(api.scope);
   const { get, run, post } = asTrainer(delivery);
   const [first, second] = [
-    await storeBatch(door.scope, delivery.run_id, 1),
-    await storeBatch(door.scope, delivery.run_id, 2),
+    await storeBatch(api.scope, delivery.run_id, 1),
+    await storeBatch(api.scope, delivery.run_id, 2),
   ];
   await delivery.trainer.ready([first.ready], GOING);
   await run("trainer/register", ME);
@@ -211,9 +211,9 @@ test("a batch can be read before its lease, waited for until it is built, and is
 });
 
 test("an ack with its weights publishes them in the same write; with weights older than the published ones it is refused", async () => {
-  const delivery = await openDelivery(door.scope);
+  const delivery = await openDelivery(api.scope);
   const { get, run, post } = asTrainer(delivery);
-  const made = await Promise.all([1, 2].map((step) => storeBatch(door.scope, delivery.run_id, step)));
+  const made = await Promise.all([1, 2].map((step) => storeBatch(api.scope, delivery.run_id, step)));
   await delivery.trainer.ready(
     made.map(({ ready }) => ready),
     GOING,
@@ -242,9 +242,9 @@ test("an ack with its weights publishes them in the same write; with weights old
 });
 
 test("an interrupted download continues with Range, and a known object is not sent again", async () => {
-  const delivery = await openDelivery(door.scope);
+  const delivery = await openDelivery(api.scope);
   const { get } = asTrainer(delivery);
-  const { ready, manifest, objects } = await storeBatch(door.scope, delivery.run_id, 1, [6]);
+  const { ready, manifest, objects } = await storeBatch(api.scope, delivery.run_id, 1, [6]);
   await delivery.trainer.ready([ready], GOING);
   const [{ sha256 = "", bytes = 0 } = {}] = manifest.objects;
   const path = `batches/1/objects/${sha256}`;
@@ -264,25 +264,25 @@ test("an interrupted download continues with Range, and a known object is not se
 });
 
 test("a trainer's token is valid only for the trainer of its own run; a key of the project works too", async () => {
-  const [mine, other] = [await openDelivery(door.scope), await openDelivery(door.scope)];
+  const [mine, other] = [await openDelivery(api.scope), await openDelivery(api.scope)];
   const { get } = asTrainer(mine);
   const headers = { authorization: `Bearer ${mine.token}` };
   const status = async (reply: Promise<Response>) => (await reply).status;
   expect(await status(get("weight-versions"))).toBe(200);
-  expect(await status(door.ask(`/v1/runs/${other.run_id}/weight-versions`, { headers }))).toBe(404);
-  expect(await status(door.ask(`/v1/runs/${mine.run_id}`, { headers }))).toBe(403);
-  expect(await status(door.post(`/v1/runs/${mine.run_id}/trainer/token`, {}, headers))).toBe(403);
-  expect(await status(door.ask(`/v1/runs/${mine.run_id}/weight-versions`))).toBe(200);
+  expect(await status(api.ask(`/v1/runs/${other.run_id}/weight-versions`, { headers }))).toBe(404);
+  expect(await status(api.ask(`/v1/runs/${mine.run_id}`, { headers }))).toBe(403);
+  expect(await status(api.post(`/v1/runs/${mine.run_id}/trainer/token`, {}, headers))).toBe(403);
+  expect(await status(api.ask(`/v1/runs/${mine.run_id}/weight-versions`))).toBe(200);
   const guessed = { authorization: "Bearer rct_guessed" };
-  expect(await status(door.ask("/v1/runs", { headers: guessed }))).toBe(401);
+  expect(await status(api.ask("/v1/runs", { headers: guessed }))).toBe(401);
   const stranger = await openPlatform();
   expect(await status(stranger.ask(`/v1/runs/${mine.run_id}/weight-versions`))).toBe(404);
   expect(await status(stranger.ask(`/v1/runs/${mine.run_id}/batches/1`))).toBe(404);
-  expect(await status(door.ask("/v1/runs/run_nobody/weight-versions"))).toBe(404);
+  expect(await status(api.ask("/v1/runs/run_nobody/weight-versions"))).toBe(404);
 });
 
 test("errors name the wrong field", async () => {
-  const { run } = asTrainer(await openDelivery(door.scope));
+  const { run } = asTrainer(await openDelivery(api.scope));
   const paramOf = async (path: string, body: object) => (await bodyOf(await run(path, body))).error["param"];
   expect(await paramOf("trainer/register", { ...ME, protocol: "rl.batch/2" })).toBe("protocol");
   expect(await paramOf("trainer/lease", { ...LEASE, max_wait_s: 61 })).toBe("max_wait_s");

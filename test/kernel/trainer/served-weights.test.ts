@@ -11,7 +11,7 @@ import { dataset, defineEnvironment, MultiTurnEnv } from "../../../src/core/entr
 import { runObject, sampleKey, trainerObject } from "../../../src/kernel/kit/names.ts";
 import type { TrainerRpc } from "../../../src/kernel/messages/training-wire.ts";
 import { TrainerObject } from "../../../src/kernel/trainer/object.ts";
-import { type Door, inside, openPlatform, release, requestsOf, rolloutAt } from "../platform.ts";
+import { inside, openPlatform, release, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { registerOnce } from "../registered.ts";
 import { script } from "../script.ts";
 import { GOING, openDelivery, storeBatch } from "../trainer-batch.ts";
@@ -32,9 +32,9 @@ const twoTurns = defineEnvironment({
 const { args, needs, load } = twoTurns;
 registerOnce({ id: "two-turns", version: "1.0.0", digest: "sha256:two-turns", args, needs, load });
 
-let door: Door;
+let api: TestApi;
 beforeAll(async () => {
-  door = await openPlatform();
+  api = await openPlatform();
 });
 
 /** Resolves when the model has got this many requests for the turn. */
@@ -81,7 +81,7 @@ async function spansOf(run: string, trainer: TrainerRpc, step: number): Promise<
   const { objects } = Object(await manifest?.json());
   const lines: string[] = [];
   for (const { sha256 } of objects) {
-    const object = await env.STORE.get(sampleKey(door.scope, run, sha256));
+    const object = await env.STORE.get(sampleKey(api.scope, run, sha256));
     const plain = object?.body.pipeThrough(new DecompressionStream("gzip"));
     lines.push(...(await new Response(plain).text()).trimEnd().split("\n"));
   }
@@ -96,14 +96,14 @@ async function spansOf(run: string, trainer: TrainerRpc, step: number): Promise<
 
 test("turns after new weights count to them, one that met both counts to the older, and a reset before them voids their group", async () => {
   const model = script(["no"], undefined, { slots: ["yes", "no", "no"], tokens: true, held: true });
-  const response = await door.post("/v1/runs", {
+  const response = await api.post("/v1/runs", {
     ...{ kind: "training", environment: "two-turns", model, group_size: 3, max_concurrent: 6 },
     ...{ batch_size: { rollouts: 2 }, max_steps: 3, trainer: { encoding: "jsonl" } },
     ...{ endpoint: { base_url: env.MODEL_URL }, limits: { call_timeout_s: 60 } },
   });
   if (response.status !== 202) throw new Error(await response.text());
   const { id } = RunView.parse(await response.json());
-  const trainer = trainerObject(env, door.scope, id);
+  const trainer = trainerObject(env, api.scope, id);
   const epoch = await registered(trainer);
   expect(await trainer.report(applied(0, epoch))).toMatchObject({ ok: true });
   const [old, later] = [0, 1].map((group) => [0, 1, 2].map((slot) => rolloutAt(id, group, slot)));
@@ -132,15 +132,15 @@ test("turns after new weights count to them, one that met both counts to the old
     [again, [0, 1], 1],
   ]);
   // The version of a turn depends on when its call was sent, and that time is stored.
-  const left = await door.inRollout(across, (rollout) => rollout.read()?.turns[1]?.sent_at);
+  const left = await api.inRollout(across, (rollout) => rollout.read()?.turns[1]?.sent_at);
   expect(left).toBeLessThan(changed);
   expect(await trainer.register({ ...REGISTER, version: 0, reset_to: 0 })).toMatchObject({
     ok: true,
   });
   const snapshot = await trainer.snapshot({ acked_step: 0 });
   if (snapshot === null) throw new Error("no trainer");
-  await runObject(env, door.scope, id).trainerChanged(snapshot);
-  const groups = await door.inRun(id, (_, { storage }) =>
+  await runObject(env, api.scope, id).trainerChanged(snapshot);
+  const groups = await api.inRun(id, (_, { storage }) =>
     storage.sql
       .exec("select reason, max_version from train_groups where group_index < 2 order by group_index")
       .toArray(),
@@ -149,18 +149,18 @@ test("turns after new weights count to them, one that met both counts to the old
     { reason: null, max_version: 0 },
     { reason: "version_reset", max_version: 1 },
   ]);
-  await door.post(`/v1/runs/${id}/cancel`, {});
+  await api.post(`/v1/runs/${id}/cancel`, {});
 });
 
 /** A trainer's object whose clock is set by hand, and what it reports as served. */
 async function reporting() {
-  const { run_id, trainer } = await openDelivery(door.scope);
-  const batches = await Promise.all([1, 2].map((step) => storeBatch(door.scope, run_id, step)));
+  const { run_id, trainer } = await openDelivery(api.scope);
+  const batches = await Promise.all([1, 2].map((step) => storeBatch(api.scope, run_id, step)));
   await trainer.ready(
     batches.map(({ ready }) => ready),
     GOING,
   );
-  const name = `org/${door.scope.orgId}/${door.scope.projectId}/${run_id}`;
+  const name = `org/${api.scope.orgId}/${api.scope.projectId}/${run_id}`;
   const at = (now: number) =>
     inside(env.TRAINER.getByName(name), TrainerObject, (object) => {
       object.now = () => now;
@@ -237,5 +237,5 @@ test("if no replica ever reports, the published version counts as served, and of
 });
 
 test("an object that was never created answers null for what was served", async () => {
-  expect(await trainerObject(env, door.scope, "run_nobody").served()).toBeNull();
+  expect(await trainerObject(env, api.scope, "run_nobody").served()).toBeNull();
 });

@@ -1,6 +1,6 @@
 /** Pages that wait for their readers. */
 import { expect, test } from "vitest";
-import { type UnreadPage, UnreadPages } from "../../../src/kernel/kit/places.ts";
+import { type UnreadPage, UnreadPages } from "../../../src/kernel/kit/fair-semaphore.ts";
 
 const page = (...lengths: number[]) => lengths.map((length) => new Uint8Array(length));
 

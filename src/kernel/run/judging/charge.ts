@@ -6,9 +6,9 @@ import type { JudgeResult } from "../../../core/rubrics/judges.ts";
 import type { RolloutEntry } from "../../messages/run-records.ts";
 import type { RunSpec } from "../../messages/wire.ts";
 import type { JudgedTokens } from "../charges.ts";
-import type { VerdictEntry } from "../judging-store.ts";
+import type { JudgementEntry } from "../judging-store.ts";
 import type { RunStore } from "../store.ts";
-import { dropUnit, withUnitSpending } from "./cap.ts";
+import { dropScoringGroup, withScoringGroupSpending } from "./cap.ts";
 
 /**
  * The columns of an ending rollout: its own judgements, and those about its whole group if it is the first to end.
@@ -21,13 +21,13 @@ export function chargeJudges(
   const spec = store.spec();
   const none = { columns: {}, judged: [] };
   if (spec?.judges === undefined) return none;
-  const unit = spec.whole_groups ? row.group_index : row.seq;
-  const others = spec.whole_groups ? store.group(unit) : [];
+  const scoringGroup = spec.whole_groups ? row.group_index : row.seq;
+  const others = spec.whole_groups ? store.group(scoringGroup) : [];
   const last = !others.some(({ seq, status }) => seq !== row.seq && status === "scoring");
-  const spending = last ? withUnitSpending(row, dropUnit(store, unit)) : {};
-  const entries = store.judging.takeVerdicts(unit, row.id);
+  const spending = last ? withScoringGroupSpending(row, dropScoringGroup(store, scoringGroup)) : {};
+  const entries = store.judging.takeJudgements(scoringGroup, row.id);
   if (entries.length === 0) return { columns: spending, judged: [] };
-  const sum = (of: (entry: VerdictEntry) => number) => entries.reduce((total, entry) => total + of(entry), 0);
+  const sum = (of: (entry: JudgementEntry) => number) => entries.reduce((total, entry) => total + of(entry), 0);
   const columns = {
     ...spending,
     judge_calls: sum(({ calls }) => calls),
@@ -40,7 +40,7 @@ export function chargeJudges(
 }
 
 /** 0 if the judge was not called or the call was never answered. */
-function costOf({ judges }: RunSpec, entry: VerdictEntry): number | null {
+function costOf({ judges }: RunSpec, entry: JudgementEntry): number | null {
   if (entry.calls === 0) return 0;
   return entry.unmetered > 0 ? null : tokenCost(judges?.[entry.judge]?.prices, entry);
 }
@@ -59,7 +59,7 @@ function listText(judgements: readonly Judgement[]): string {
   return `[${fitting.join(",")}]`;
 }
 
-function judgementOf(spec: RunSpec, entry: VerdictEntry): Judgement {
+function judgementOf(spec: RunSpec, entry: JudgementEntry): Judgement {
   const { judge, pass, seed, left_out, cached, calls, prompt_tokens, completion_tokens, cached_tokens } = entry;
   const { value, ...said }: JudgeResult =
     entry.verdict === null

@@ -9,8 +9,8 @@
 import { LIMITS } from "../../../contract/limits.ts";
 import type { RunView } from "../../../contract/run.ts";
 import { type Asker, LeaseKeeper, type Needed, noteChanged } from "../../endpoint/lease-keeper.ts";
-import { afterDispatch, judgesOf, leaseRoom } from "../../endpoint/run-lease.ts";
-import type { Grantor } from "../../messages/rpc.ts";
+import { afterDispatch, judgesOf, leaseRemaining } from "../../endpoint/run-lease.ts";
+import type { LeaseIssuer } from "../../messages/rpc.ts";
 import type { RunSpec } from "../../messages/wire.ts";
 import { passCap } from "../cap.ts";
 import { maxConcurrentOf, stopsJudging } from "../control.ts";
@@ -18,17 +18,17 @@ import type { EndpointLoad } from "../judging-store.ts";
 import type { RunLeases, Traffic } from "../leases.ts";
 import type { JudgementOrder } from "../outbox.ts";
 import type { RunStore } from "../store.ts";
-import { coversUnit } from "./cap.ts";
+import { coversScoringGroup } from "./cap.ts";
 import { isUnproven, paceOf } from "./pace.ts";
 import {
   endCancelled,
   endUnpaid,
   judgeFlow,
   judgeLeaseOf,
+  reconcileJudging,
   SENT_MS,
   setJudgeLease,
-  sweepJudging,
-} from "./unit-state.ts";
+} from "./scoring-group-state.ts";
 
 /** The part of the run's lease that silent judges may use. */
 const SILENT_SHARE = 1 / 4;
@@ -39,17 +39,17 @@ export class RunJudging {
   readonly #now: () => number;
   readonly #keepers = new Map<string, LeaseKeeper>();
 
-  readonly #shares: RunLeases;
+  readonly #leases: RunLeases;
 
-  constructor(env: Env, store: RunStore, now: () => number, shares: RunLeases) {
+  constructor(env: Env, store: RunStore, now: () => number, leases: RunLeases) {
     this.#env = env;
     this.#store = store;
     this.#now = now;
-    this.#shares = shares;
+    this.#leases = leases;
   }
 
   /** One of its endpoints would grant something else now: all leases are renewed. */
-  changed(by: Grantor): void {
+  changed(by: LeaseIssuer): void {
     if (by !== "endpoint") return;
     for (const endpoint of Object.keys(this.#store.head().judge_gates)) {
       noteChanged(this.#slotOf(endpoint));
@@ -83,20 +83,20 @@ export class RunJudging {
     const most = maxConcurrentOf(spec, this.#store.head());
     let { running } = judging.load(endpoint_id, now);
     const places = this.#places(spec, endpoint_id);
-    const units: number[] = [];
+    const scoringGroups: number[] = [];
     for (const entry of judging.waiting(endpoint_id, now, LIMITS.sliceObjects)) {
-      const { unit, calls } = entry;
-      if (!coversUnit(this.#store, spec, entry)) continue;
+      const { unit: scoringGroup, calls } = entry;
+      if (!coversScoringGroup(this.#store, spec, entry)) continue;
       const lease = judgeLeaseOf(this.#store, endpoint_id);
-      const room = Math.min(most - running, leaseRoom(lease, running, now));
-      if (room <= 0 || units.length >= places) break;
-      const lanes = Math.min(room, calls, LIMITS.parallelFetches);
-      judging.setUnit(unit, { stage: "sent", lanes, unheard: 0, ask_at: now + SENT_MS });
+      const remaining = Math.min(most - running, leaseRemaining(lease, running, now));
+      if (remaining <= 0 || scoringGroups.length >= places) break;
+      const lanes = Math.min(remaining, calls, LIMITS.parallelFetches);
+      judging.setScoringGroup(scoringGroup, { stage: "sent", lanes, unheard: 0, ask_at: now + SENT_MS });
       setJudgeLease(this.#store, endpoint_id, afterDispatch(lease, calls, now));
       running += lanes;
-      units.push(unit);
+      scoringGroups.push(scoringGroup);
     }
-    return units.map((unit) => ({ unit, ...paceOf(this.#store.head(), endpoint_id) }));
+    return scoringGroups.map((scoringGroup) => ({ unit: scoringGroup, ...paceOf(this.#store.head(), endpoint_id) }));
   }
 
   /**
@@ -105,19 +105,19 @@ export class RunJudging {
    */
   #places(spec: RunSpec, endpointId: string): number {
     const head = this.#store.head();
-    const share = this.#shares.judgements();
-    const free = share - this.traffic(spec).inQueue;
+    const quota = this.#leases.judgements();
+    const free = quota - this.traffic(spec).inQueue;
     const here = this.#store.judging.load(endpointId, this.#now()).under_way;
     if (isUnproven(head, endpointId)) return Math.min(free, 1 - here);
     const silent = paceOf(head, endpointId).pace === "silent";
-    return silent ? Math.min(free, Math.ceil(share * SILENT_SHARE) - here) : free;
+    return silent ? Math.min(free, Math.ceil(quota * SILENT_SHARE) - here) : free;
   }
 
   /** Why judgements wait; null if none does. */
   flow(spec: RunSpec): RunView["flow"] {
     const { inQueue, waiting } = this.traffic(spec);
     const endpoint = judgeFlow(this.#store, spec, this.#now());
-    return endpoint ?? (waiting > 0 ? this.#shares.judgementFlow(inQueue) : null);
+    return endpoint ?? (waiting > 0 ? this.#leases.judgementFlow(inQueue) : null);
   }
 
   /** Scoring groups that are queued or claimed, and those that could be sent. */
@@ -130,11 +130,13 @@ export class RunJudging {
   }
 
   /** Scoring groups to send again. */
-  sweep(spec: RunSpec): JudgementOrder[] {
+  reconcile(spec: RunSpec): JudgementOrder[] {
     if (spec.judges === undefined) return [];
-    return sweepJudging(this.#store, spec, this.#now(), LIMITS.sliceObjects).map(({ unit, endpoint_id }) => {
-      return { unit, ...paceOf(this.#store.head(), endpoint_id) };
-    });
+    return reconcileJudging(this.#store, spec, this.#now(), LIMITS.sliceObjects).map(
+      ({ unit: scoringGroup, endpoint_id }) => {
+        return { unit: scoringGroup, ...paceOf(this.#store.head(), endpoint_id) };
+      },
+    );
   }
 
   /** When the next step is due, in epoch milliseconds; null if there is none. */
@@ -142,11 +144,11 @@ export class RunJudging {
     if (spec.judges === undefined) return null;
     const now = this.#now();
     const cancelled = stopsJudging(this.#store.head());
-    const untold = cancelled && this.#store.judging.unclaimed(1).length > 0;
+    const unnotified = cancelled && this.#store.judging.unclaimed(1).length > 0;
     const due = this.#askers(spec).map(({ endpoint_id }) =>
       this.#keeperOf(endpoint_id).nextAt([this.#needed(spec, endpoint_id)]),
     );
-    const all = [untold ? now : null, this.#store.judging.nextAt(now), ...due];
+    const all = [unnotified ? now : null, this.#store.judging.nextAt(now), ...due];
     const known = all.filter((at) => at !== null);
     return known.length === 0 ? null : Math.min(...known);
   }

@@ -10,7 +10,7 @@ import type { Listed } from "./listed.ts";
 export const SCANNED = 20_000;
 /** At least this many, or a long list would need more calls than one request may make. */
 const FEWEST = 250;
-/** Steps in the process's scheduling turns (kit/fair-turns.ts) for one slice: about 25 ms. */
+/** Steps in the process's scheduling turns (kit/fair-scheduler.ts) for one slice: about 25 ms. */
 const SLICE_STEPS = 500_000;
 const STEPS_PER_ROW = 25;
 const STEPS_PER_VALUE = 2;

@@ -24,8 +24,8 @@ export function searchedTexts({ store, sql }: Listed, more: ListAsk<"searched">)
   const known = stateOf(sql);
   const of = store.head().finished;
   if (more === null || more.after !== known.upto) return { upto: known.upto, of, open: isOpen(known.groups) };
-  const room = LIMITS.searchedGroups - known.groups;
-  const added = more.texts.slice(0, room);
+  const remaining = LIMITS.searchedGroups - known.groups;
+  const added = more.texts.slice(0, remaining);
   for (const { group, text } of added) sql.exec("insert or ignore into first_prompts values (?, ?)", group, text);
   const groups = sql.exec<{ n: number }>("select count(*) as n from first_prompts").one().n;
   // If some did not fit, neither they nor later ones are covered.

@@ -52,12 +52,12 @@ function cutOne(store: RunStore, spec: RunSpec, now: number): boolean {
   }
   addBatch(store, spec, trained, now);
   noteStep(store, { step: training.step, stale: training.stale, cut: groups.length, now });
-  sweepBuffer(store, asked);
+  reconcileBuffer(store, asked);
   return true;
 }
 
 /** Drops groups that are too old for the batch being collected: they would take the place of usable ones. */
-function sweepBuffer(store: RunStore, asked: TrainingSpec): void {
+function reconcileBuffer(store: RunStore, asked: TrainingSpec): void {
   const step = store.head().training?.step ?? 1;
   const stale = store.training
     .buffered()

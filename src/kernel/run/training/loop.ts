@@ -36,7 +36,7 @@ const LONGEST_LOOK_MS = 10 * 60_000;
 
 /** What the loop needs from the run. */
 interface Above {
-  readonly toScore: (unit: number) => void;
+  readonly toScore: (scoringGroup: number) => void;
   readonly acceptEval: AcceptEval;
 }
 
@@ -44,7 +44,7 @@ export class TrainingLoop {
   readonly #env: Env;
   readonly #store: RunStore;
   readonly #now: () => number;
-  readonly #toScore: (unit: number) => void;
+  readonly #toScore: (scoringGroup: number) => void;
   readonly #evals: TrainingEvals;
   readonly #shipping: SingleFlight;
   readonly #evaluating: SingleFlight;
@@ -65,8 +65,8 @@ export class TrainingLoop {
   /** The trainer's object reports its state. */
   changed(spec: RunSpec, snapshot: TrainerSnapshot): { acked_step: number } {
     const before = this.#store.head().training?.trainer.seq ?? 0;
-    const units = takeNews(this.#store, spec, snapshot, this.#ending(spec));
-    for (const unit of units) this.#toScore(unit);
+    const scoringGroups = takeNews(this.#store, spec, snapshot, this.#ending(spec));
+    for (const scoringGroup of scoringGroups) this.#toScore(scoringGroup);
     const after = this.#store.head().training?.trainer;
     if (after !== undefined && after.seq > before) this.#heard();
     return { acked_step: after?.acked_step ?? 0 };
@@ -97,8 +97,8 @@ export class TrainingLoop {
 
   async #ship(spec: RunSpec, training: TrainingSpec): Promise<void> {
     if (cutBatches(this.#store, spec, this.#now()) > 0) {
-      const units = voidStale(this.#store, spec, this.#ending(spec));
-      for (const unit of units) this.#toScore(unit);
+      const scoringGroups = voidStale(this.#store, spec, this.#ending(spec));
+      for (const scoringGroup of scoringGroups) this.#toScore(scoringGroup);
     }
     const subrequests = new Subrequests();
     await this.#write(spec, training, subrequests);
@@ -116,7 +116,7 @@ export class TrainingLoop {
       canCut(spec, this.#store.head()) ||
       training.batchesIn("building").length > 0 ||
       training.batchesIn("built").length > 0 ||
-      this.#untold() ||
+      this.#unnotified() ||
       this.#toRevive() !== null
     );
   }
@@ -143,7 +143,7 @@ export class TrainingLoop {
     const look = this.#lookAfter(spec) ?? Number.POSITIVE_INFINITY;
     const revive = this.#toRevive();
     const due = look <= this.#now();
-    if (built.length === 0 && !this.#untold() && revive === null && !due) return;
+    if (built.length === 0 && !this.#unnotified() && revive === null && !due) return;
     const trainer = trainerObject(this.#env, spec.scope, spec.run_id, spec.fleet);
     if (revive !== null) await subrequests.object(() => trainer.revive(revive));
     const standing = this.#standing();
@@ -195,7 +195,7 @@ export class TrainingLoop {
     return { paused, ended: stop !== null || settled_at !== null };
   }
 
-  #untold(): boolean {
+  #unnotified(): boolean {
     const told = this.#store.head().training?.told;
     const { paused, ended } = this.#standing();
     return told !== undefined && (told.paused !== paused || told.ended !== ended);

@@ -31,16 +31,16 @@ export function takeNews(store: RunStore, spec: RunSpec, snapshot: TrainerSnapsh
     const reset = snapshot.generation > before.generation;
     // A run that has ended keeps its result.
     if (reset && store.head().settled_at !== null) return [];
-    const units = reset ? resetTo(store, spec, snapshot, ending) : [];
+    const scoringGroups = reset ? resetTo(store, spec, snapshot, ending) : [];
     const acked = reset ? Math.min(before.acked_step, snapshot.reset_to) : before.acked_step;
     takeAcks(store, snapshot, acked, ending.now);
     const { acks: _taken, ...trainer } = snapshot;
     setTrainer(store, trainer);
     tellVersions(store, before, trainer, ending.now);
     takeDead(store, before, trainer, ending.now);
-    units.push(...voidUnused(store, spec, ending), ...voidStale(store, spec, ending));
+    scoringGroups.push(...voidUnused(store, spec, ending), ...voidStale(store, spec, ending));
     settle(store, spec, ending.now);
-    return units;
+    return scoringGroups;
   });
 }
 
@@ -139,7 +139,7 @@ function resetTo(store: RunStore, spec: RunSpec, { reset_to: version }: TrainerS
     if (newest > version) dropBuffered(store, group, "version_reset");
   }
   for (const group of store.training.shippedAfter(version)) takeBack(store, spec, group, version);
-  const units = store.training
+  const scoringGroups = store.training
     .openOutside(0, version)
     .flatMap((group) => voidGroup(store, spec, group, "version_reset", ending));
   store.training.voidAbove(version);
@@ -150,7 +150,7 @@ function resetTo(store: RunStore, spec: RunSpec, { reset_to: version }: TrainerS
     const training = { ...head.training, step: version + 1, evaluated, empty: 0 };
     store.saveHead({ ...head, training });
   }
-  return units;
+  return scoringGroups;
 }
 
 function voidBatches(store: RunStore, version: number): void {

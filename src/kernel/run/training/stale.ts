@@ -74,7 +74,7 @@ function endUnstarted(store: RunStore, spec: RunSpec, reason: CancelReason, { id
   const given = { from: "running", outcome: "cancelled", reason, message: VOID } as const;
   return dispatch(store, spec, missing, idOf, now).flatMap((place) => {
     const row = store.rollout(place);
-    const unit = row === null ? null : giveUp(store, spec, row, given, now);
-    return unit === null ? [] : [unit];
+    const scoringGroup = row === null ? null : giveUp(store, spec, row, given, now);
+    return scoringGroup === null ? [] : [scoringGroup];
   });
 }

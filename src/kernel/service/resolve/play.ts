@@ -15,7 +15,7 @@ import { type ResolvedDataset, resolveDataset } from "../../dataset/resolve.ts";
 import { refuseNeeds } from "../../environment/capabilities.ts";
 import { chooseEnvironment } from "../../environment/choose-environment.ts";
 import { pinOf } from "../../environment/environments.ts";
-import { PROCESS_TURNS, stepsOfTask } from "../../kit/fair-turns.ts";
+import { PROCESS_SCHEDULER, stepsOfTask } from "../../kit/fair-scheduler.ts";
 import { type Result, refuse } from "../../messages/refusal.ts";
 import type { EnvironmentPin } from "../../messages/wire.ts";
 
@@ -176,7 +176,7 @@ async function firstBadRow(
     try {
       const { task, prompt } = buildTask(environment, parseRow(source, row, index), index);
       const text = JSON.stringify(task);
-      await PROCESS_TURNS.spend(orgId, stepsOfTask(text, charactersOf(prompt)));
+      await PROCESS_SCHEDULER.spend(orgId, stepsOfTask(text, charactersOf(prompt)));
       if (text.length > LIMITS.taskRowBytes) {
         return refuse("too_large", `row ${index} is over ${LIMITS.taskRowBytes} bytes`, `rows[${index}]`);
       }

@@ -7,8 +7,8 @@ import { ErrorNote } from "../../components/error-note.tsx";
 import { Fact, Facts } from "../../components/facts.tsx";
 import { bytesText, countText, timeText } from "../../components/format.ts";
 import { Loading } from "../../components/loading.tsx";
+import { DeleteResource, ResourcePage } from "../../components/resource.tsx";
 import { ShownBlock } from "../../components/shown.tsx";
-import { DeleteThing, ThingPage } from "../../components/thing.tsx";
 import { useMay } from "../../layout/session.tsx";
 
 /** How many rows are shown at once. */
@@ -18,7 +18,7 @@ export function Page() {
   const id = useParam("id");
   const mayWrite = useMay("datasets:write");
   return (
-    <ThingPage
+    <ResourcePage
       noun="dataset"
       id={id}
       load={(options) => api.datasets.get(id, options)}
@@ -40,16 +40,16 @@ export function Page() {
           </Facts>
           {mayWrite && (
             <p>
-              <DeleteThing noun="dataset" path="/datasets" act={() => api.datasets.delete(dataset.id)}>
+              <DeleteResource noun="dataset" path="/datasets" act={() => api.datasets.delete(dataset.id)}>
                 Ended runs keep their results. It cannot be deleted while a run uses it.
-              </DeleteThing>
+              </DeleteResource>
             </p>
           )}
           <h2>Rows</h2>
           <Rows id={dataset.id} rows={dataset.rows} />
         </>
       )}
-    </ThingPage>
+    </ResourcePage>
   );
 }
 

@@ -4,8 +4,8 @@ import { api } from "../../client.ts";
 import type { Column } from "../../components/data-table.tsx";
 import { Field, TextField, textOf } from "../../components/form.tsx";
 import { bytesText, countText } from "../../components/format.ts";
+import { CreateResource, ResourcesPage } from "../../components/resource.tsx";
 import { Shown } from "../../components/shown.tsx";
-import { MakeThing, ThingsPage } from "../../components/thing.tsx";
 import { Ago } from "../../components/time.tsx";
 
 const COLUMNS: readonly Column<DatasetView>[] = [
@@ -18,9 +18,9 @@ const COLUMNS: readonly Column<DatasetView>[] = [
 
 export function Page() {
   return (
-    <ThingsPage
+    <ResourcesPage
       action={
-        <MakeThing
+        <CreateResource
           noun="dataset"
           name="Upload a dataset"
           submit="Upload"
@@ -33,7 +33,7 @@ export function Page() {
           </Field>
           <TextField name="name" label="Name" />
           <TextField name="environment" label="Environment" help="Every row is checked against its row schema." />
-        </MakeThing>
+        </CreateResource>
       }
       title="Datasets"
       noun="dataset"

@@ -6,14 +6,14 @@ import { ActionButton } from "../../components/action-button.tsx";
 import { Capabilities } from "../../components/capabilities.tsx";
 import { Fact, Facts } from "../../components/facts.tsx";
 import { countText, dollarsText, timeText } from "../../components/format.ts";
+import { DeleteResource, ResourcePage } from "../../components/resource.tsx";
 import { Shown } from "../../components/shown.tsx";
-import { DeleteThing, ThingPage } from "../../components/thing.tsx";
 import { useMay } from "../../layout/session.tsx";
 
 export function Page() {
   const id = useParam("id");
   return (
-    <ThingPage
+    <ResourcePage
       noun="endpoint"
       id={id}
       load={(options) => api.endpoints.get(id, options)}
@@ -27,7 +27,7 @@ export function Page() {
           <Capabilities seen={endpoint.capabilities} />
         </>
       )}
-    </ThingPage>
+    </ResourcePage>
   );
 }
 
@@ -64,9 +64,9 @@ function EndpointActions({ endpoint }: { readonly endpoint: EndpointView }) {
       <ActionButton act={() => api.endpoints.probe(endpoint.id)} changes={["endpoint"]} said={() => "It was probed."}>
         Probe it
       </ActionButton>
-      <DeleteThing noun="endpoint" path="/endpoints" act={() => api.endpoints.delete(endpoint.id)}>
+      <DeleteResource noun="endpoint" path="/endpoints" act={() => api.endpoints.delete(endpoint.id)}>
         It cannot be deleted while a run uses it.
-      </DeleteThing>
+      </DeleteResource>
     </p>
   );
 }

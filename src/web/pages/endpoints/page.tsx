@@ -5,8 +5,8 @@ import { Badge } from "../../components/badge.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { numberOf, TextField, textOf } from "../../components/form.tsx";
 import { countText, NOTHING } from "../../components/format.ts";
+import { CreateResource, ResourcesPage } from "../../components/resource.tsx";
 import { Shown } from "../../components/shown.tsx";
-import { MakeThing, ThingsPage } from "../../components/thing.tsx";
 import { Ago } from "../../components/time.tsx";
 
 const COLUMNS: readonly Column<EndpointView>[] = [
@@ -31,9 +31,9 @@ function Probed({ error }: { readonly error: string | null | undefined }) {
 
 export function Page() {
   return (
-    <ThingsPage
+    <ResourcesPage
       action={
-        <MakeThing
+        <CreateResource
           noun="endpoint"
           name="Add an endpoint"
           submit="Add"
@@ -51,7 +51,7 @@ export function Page() {
             help="Of all runs on it. Empty: each run's own limit."
           />
           <TextField name="model" label="Model to probe" help="Empty: the first that it lists." />
-        </MakeThing>
+        </CreateResource>
       }
       title="Endpoints"
       noun="endpoint"

@@ -4,12 +4,12 @@ import { useParam } from "../../address.ts";
 import { api } from "../../client.ts";
 import { Fact, Facts } from "../../components/facts.tsx";
 import { JsonView } from "../../components/json-view.tsx";
-import { ThingPage } from "../../components/thing.tsx";
+import { ResourcePage } from "../../components/resource.tsx";
 
 export function Page() {
   const id = useParam("id");
   return (
-    <ThingPage
+    <ResourcePage
       noun="environment"
       id={id}
       load={(options) => api.environments.get(id, options)}
@@ -44,6 +44,6 @@ export function Page() {
           )}
         </>
       )}
-    </ThingPage>
+    </ResourcePage>
   );
 }

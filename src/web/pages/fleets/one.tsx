@@ -10,8 +10,8 @@ import { ConfirmButton } from "../../components/confirm-button.tsx";
 import { Fact, Facts } from "../../components/facts.tsx";
 import { Form, numberOf, TextField, textOf } from "../../components/form.tsx";
 import { countText } from "../../components/format.ts";
+import { DeleteResource, ResourcePage } from "../../components/resource.tsx";
 import { Shown } from "../../components/shown.tsx";
-import { DeleteThing, ThingPage } from "../../components/thing.tsx";
 import { Ago } from "../../components/time.tsx";
 import { useMay } from "../../layout/session.tsx";
 
@@ -28,7 +28,7 @@ const REFETCH_MS = 5000;
 export function Page() {
   const id = useParam("id");
   return (
-    <ThingPage
+    <ResourcePage
       noun="fleet"
       id={id}
       refetchMs={REFETCH_MS}
@@ -36,7 +36,7 @@ export function Page() {
       nameOf={(fleet) => fleet.name}
     >
       {(fleet) => <Fleet fleet={fleet} />}
-    </ThingPage>
+    </ResourcePage>
   );
 }
 
@@ -67,9 +67,9 @@ function Fleet({ fleet }: { readonly fleet: FleetView }) {
       </Facts>
       {mayWrite && (
         <p>
-          <DeleteThing noun="fleet" path="/fleets" act={() => api.fleets.delete(fleet.id)}>
+          <DeleteResource noun="fleet" path="/fleets" act={() => api.fleets.delete(fleet.id)}>
             It cannot be deleted while a run uses it. Its engines keep running.
-          </DeleteThing>
+          </DeleteResource>
         </p>
       )}
       <h2>Replicas</h2>

@@ -5,8 +5,8 @@ import { api } from "../../client.ts";
 import type { Column } from "../../components/data-table.tsx";
 import { Field, TextField, textOf } from "../../components/form.tsx";
 import { countText } from "../../components/format.ts";
+import { CreateResource, ResourcesPage } from "../../components/resource.tsx";
 import { Shown } from "../../components/shown.tsx";
-import { MakeThing, ThingsPage } from "../../components/thing.tsx";
 import { Ago } from "../../components/time.tsx";
 
 const COLUMNS: readonly Column<FleetView>[] = [
@@ -30,9 +30,9 @@ const COLUMNS: readonly Column<FleetView>[] = [
 
 export function Page() {
   return (
-    <ThingsPage
+    <ResourcesPage
       action={
-        <MakeThing
+        <CreateResource
           noun="fleet"
           name="Create a fleet"
           submit="Create"
@@ -50,7 +50,7 @@ export function Page() {
               </select>
             )}
           </Field>
-        </MakeThing>
+        </CreateResource>
       }
       title="Fleets"
       noun="fleet"

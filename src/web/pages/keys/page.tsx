@@ -8,9 +8,9 @@ import { ConfirmButton } from "../../components/confirm-button.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { TextField, textOf } from "../../components/form.tsx";
 import { NOTHING, timeText } from "../../components/format.ts";
+import { CreateResource, ResourcesPage } from "../../components/resource.tsx";
 import { SaidOnce } from "../../components/said-once.tsx";
 import { Shown } from "../../components/shown.tsx";
-import { MakeThing, ThingsPage } from "../../components/thing.tsx";
 import { Ago } from "../../components/time.tsx";
 import { useMay, useSession } from "../../layout/session.tsx";
 
@@ -18,9 +18,9 @@ export function Page() {
   const [made, setMade] = useState<CreatedKey | null>(null);
   const mayAdmin = useMay("admin");
   return (
-    <ThingsPage
+    <ResourcesPage
       action={
-        <MakeThing
+        <CreateResource
           noun="key"
           name="Create a key"
           submit="Create"
@@ -30,7 +30,7 @@ export function Page() {
           fields={["name", "project"]}
         >
           <KeyFields />
-        </MakeThing>
+        </CreateResource>
       }
       title="Keys"
       noun="key"
@@ -40,7 +40,7 @@ export function Page() {
       empty={<p>No keys.</p>}
     >
       {made !== null && <SaidOnce what="key" value={made.key} onClose={() => setMade(null)} />}
-    </ThingsPage>
+    </ResourcesPage>
   );
 }
 

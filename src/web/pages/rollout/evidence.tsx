@@ -85,7 +85,7 @@ function Judgements({ judgements }: Pick<RolloutHead, "judgements">) {
           )}
           <Facts>
             <Fact name="Verdict">
-              <Shown text={verdictText(verdict)} /> <span className="soft">read from its answer</span>
+              <Shown text={judgementText(verdict)} /> <span className="soft">read from its answer</span>
             </Fact>
             {reason !== null && (
               <Fact name="Reason">
@@ -107,7 +107,7 @@ function Judgements({ judgements }: Pick<RolloutHead, "judgements">) {
   );
 }
 
-function verdictText(verdict: Judgement["verdict"]): string {
+function judgementText(verdict: Judgement["verdict"]): string {
   if (verdict === null) return "none";
   return typeof verdict === "object" ? JSON.stringify(verdict) : String(verdict);
 }

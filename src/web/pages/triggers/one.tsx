@@ -14,17 +14,17 @@ import { ErrorNote } from "../../components/error-note.tsx";
 import { Fact, Facts } from "../../components/facts.tsx";
 import { NOTHING } from "../../components/format.ts";
 import { JsonView } from "../../components/json-view.tsx";
+import { DeleteResource, ResourcePage } from "../../components/resource.tsx";
 import { Shown } from "../../components/shown.tsx";
-import { DeleteThing, ThingPage } from "../../components/thing.tsx";
 import { Ago } from "../../components/time.tsx";
 import { useMay } from "../../layout/session.tsx";
 
 export function Page() {
   const id = useParam("id");
   return (
-    <ThingPage noun="trigger" id={id} load={(options) => api.triggers.get(id, options)} nameOf={({ name }) => name}>
+    <ResourcePage noun="trigger" id={id} load={(options) => api.triggers.get(id, options)} nameOf={({ name }) => name}>
       {(trigger) => <Trigger trigger={trigger} />}
-    </ThingPage>
+    </ResourcePage>
   );
 }
 
@@ -66,9 +66,9 @@ function TriggerActions({ trigger }: { readonly trigger: TriggerView }) {
       <ActionButton act={() => api.triggers.update(trigger.id, { disabled: !trigger.disabled })} changes={["trigger"]}>
         {trigger.disabled ? "Enable it" : "Disable it"}
       </ActionButton>
-      <DeleteThing noun="trigger" path="/triggers" act={() => api.triggers.delete(trigger.id)}>
+      <DeleteResource noun="trigger" path="/triggers" act={() => api.triggers.delete(trigger.id)}>
         Deliveries to its address get 404 from then on. Runs that it started continue.
-      </DeleteThing>
+      </DeleteResource>
     </p>
   );
 }

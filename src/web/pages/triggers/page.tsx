@@ -6,9 +6,9 @@ import { api } from "../../client.ts";
 import { Badge } from "../../components/badge.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { Field, TextField, textOf } from "../../components/form.tsx";
+import { CreateResource, ResourcesPage } from "../../components/resource.tsx";
 import { SaidOnce } from "../../components/said-once.tsx";
 import { Shown } from "../../components/shown.tsx";
-import { MakeThing, ThingsPage } from "../../components/thing.tsx";
 import { Ago } from "../../components/time.tsx";
 
 const COLUMNS: readonly Column<TriggerView>[] = [
@@ -32,9 +32,9 @@ const COLUMNS: readonly Column<TriggerView>[] = [
 export function Page() {
   const [made, setMade] = useState<CreatedTrigger | null>(null);
   return (
-    <ThingsPage
+    <ResourcesPage
       action={
-        <MakeThing
+        <CreateResource
           noun="trigger"
           name="Create a trigger"
           submit="Create"
@@ -44,7 +44,7 @@ export function Page() {
           fields={["name", "verify", "run", "map", "when"]}
         >
           <TriggerFields />
-        </MakeThing>
+        </CreateResource>
       }
       title="Triggers"
       noun="trigger"
@@ -55,7 +55,7 @@ export function Page() {
       empty={<p>No triggers yet.</p>}
     >
       {made?.secret != null && <SaidOnce what="secret" value={made.secret} onClose={() => setMade(null)} />}
-    </ThingsPage>
+    </ResourcesPage>
   );
 }
 

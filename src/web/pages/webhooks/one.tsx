@@ -10,23 +10,23 @@ import type { Column } from "../../components/data-table.tsx";
 import { DeliveryLog } from "../../components/delivery-log.tsx";
 import { Fact, Facts } from "../../components/facts.tsx";
 import { countText, NOTHING, timeText } from "../../components/format.ts";
+import { DeleteResource, ResourcePage } from "../../components/resource.tsx";
 import { SaidOnce } from "../../components/said-once.tsx";
 import { Shown } from "../../components/shown.tsx";
-import { DeleteThing, ThingPage } from "../../components/thing.tsx";
 import { Ago } from "../../components/time.tsx";
 import { useMay } from "../../layout/session.tsx";
 
 export function Page() {
   const id = useParam("id");
   return (
-    <ThingPage
+    <ResourcePage
       noun="webhook"
       id={id}
       load={(options) => api.webhookEndpoints.get(id, options)}
       nameOf={({ url }) => url}
     >
       {(webhook) => <Webhook webhook={webhook} />}
-    </ThingPage>
+    </ResourcePage>
   );
 }
 
@@ -92,9 +92,14 @@ function WebhookActions({ webhook }: { readonly webhook: WebhookView }) {
         <ConfirmButton name="Rotate secret" act={rotate}>
           Deliveries are signed with both secrets for a day.
         </ConfirmButton>
-        <DeleteThing noun="webhook" path="/webhooks" name="Delete address" act={() => api.webhookEndpoints.delete(id)}>
+        <DeleteResource
+          noun="webhook"
+          path="/webhooks"
+          name="Delete address"
+          act={() => api.webhookEndpoints.delete(id)}
+        >
           Pending deliveries are not sent.
-        </DeleteThing>
+        </DeleteResource>
       </p>
       {secret !== undefined && <SaidOnce what="signing secret" value={secret} onClose={() => setSecret(undefined)} />}
     </>

@@ -6,9 +6,9 @@ import { Badge } from "../../components/badge.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { TextField, textOf } from "../../components/form.tsx";
 import { countText, NOTHING } from "../../components/format.ts";
+import { CreateResource, ResourcesPage } from "../../components/resource.tsx";
 import { SaidOnce } from "../../components/said-once.tsx";
 import { Shown } from "../../components/shown.tsx";
-import { MakeThing, ThingsPage } from "../../components/thing.tsx";
 import { Ago } from "../../components/time.tsx";
 
 const COLUMNS: readonly Column<WebhookView>[] = [
@@ -30,9 +30,9 @@ const COLUMNS: readonly Column<WebhookView>[] = [
 export function Page() {
   const [made, setMade] = useState<CreatedWebhook | null>(null);
   return (
-    <ThingsPage
+    <ResourcesPage
       action={
-        <MakeThing
+        <CreateResource
           noun="webhook"
           name="Add a webhook"
           submit="Add"
@@ -48,7 +48,7 @@ export function Page() {
             label="Events"
             help="Names separated by commas; run.* for all run events. Empty: all."
           />
-        </MakeThing>
+        </CreateResource>
       }
       title="Webhooks"
       noun="webhook"
@@ -59,7 +59,7 @@ export function Page() {
       empty={<p>No webhooks yet.</p>}
     >
       {made !== null && <SaidOnce what="signing secret" value={made.secret} onClose={() => setMade(null)} />}
-    </ThingsPage>
+    </ResourcesPage>
   );
 }
 

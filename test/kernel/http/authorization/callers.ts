@@ -6,7 +6,7 @@ import { minting } from "../../../../src/kernel/kit/secrets.ts";
 import { admit } from "../../../accounts/admit.ts";
 import { cookieOf } from "./page-things.ts";
 import { MAY } from "./permissions.ts";
-import { joined, type Project } from "./things.ts";
+import { joined, type Project } from "./resources.ts";
 
 export interface Asker {
   readonly name: string;

@@ -6,13 +6,13 @@ import { apiKeys, signInCodes, type WebSessionRow, webSessions } from "../../../
 import { mintToken } from "../../../../src/core/ids.ts";
 import { minting, sha256Hex } from "../../../../src/kernel/kit/secrets.ts";
 import { CreatedReportLink } from "../../../../src/sharing/wire.ts";
-import type { Door } from "../../platform.ts";
+import type { TestApi } from "../../platform.ts";
 
 const LONG = { created_at: 1, expires_at: 4_000_000_000_000 };
 const minted = (kind: "rks" | "rkc") => mintToken(kind, minting(env, 0));
 
 /** A code of the key. */
-export async function newCode({ scope }: Door, key_id: string): Promise<string> {
+export async function newCode({ scope }: TestApi, key_id: string): Promise<string> {
   const code = minted("rkc");
   const of = { org_id: scope.orgId, project_id: scope.projectId, key_id };
   await drizzle(env.DB)
@@ -22,7 +22,7 @@ export async function newCode({ scope }: Door, key_id: string): Promise<string> 
 }
 
 /** A session of the key; its id. */
-export async function newSession({ scope }: Door, key_id: string): Promise<string> {
+export async function newSession({ scope }: TestApi, key_id: string): Promise<string> {
   const id = `ses_${crypto.randomUUID()}`;
   const of = { org_id: scope.orgId, project_id: scope.projectId, key_id };
   await drizzle(env.DB)
@@ -46,8 +46,8 @@ export async function cookieOf(key: string, changes: Partial<WebSessionRow> = {}
   return `__Host-rollcall=${token}`;
 }
 
-export async function newReportLink(door: Door, run: string) {
-  const reply = await door.post(`/v1/runs/${run}/report-links`, {});
+export async function newReportLink(api: TestApi, run: string) {
+  const reply = await api.post(`/v1/runs/${run}/report-links`, {});
   const { id, url } = CreatedReportLink.parse(await reply.json());
   return { report_link: id, report_token: url?.split("#").at(-1) ?? "" };
 }

@@ -21,11 +21,11 @@ import {
   newWebhook,
   PLAYED,
   type Project,
+  type Resources,
   ROWS,
   startGoing,
-  type Things,
   TRAINER,
-} from "./things.ts";
+} from "./resources.ts";
 
 export interface Asked {
   readonly path: string;
@@ -38,9 +38,9 @@ export interface Asked {
 }
 
 export interface Request {
-  readonly ask: (things: Things) => Asked;
+  readonly ask: (things: Resources) => Asked;
   /** For operations that work only once: a new thing for each caller that may use them. */
-  readonly anew?: (project: Project) => Promise<Partial<Things>>;
+  readonly anew?: (project: Project) => Promise<Partial<Resources>>;
   /** True: the thing that it names is in its body and not in its path. */
   readonly inBody?: true;
   /** The status for a caller that may use it, if that is not the operation's first documented one. */
@@ -55,11 +55,11 @@ const thisMonth = () => new Date().toISOString().slice(0, 7);
 const unique = () => `n-${crypto.randomUUID()}`;
 /** Far in the future, so that no run of another test gets these prices. Each is a second after the previous one. */
 let farAway = Math.floor(Date.now() / 1000) + 250_000_000;
-const anotherKey = async ({ door }: Project) => ({ key: await newKey(door) });
-const going = async ({ door }: Project) => ({ going: await startGoing(door) });
-const leaseOf = ({ lease_token }: Things) => ({ token: lease_token, epoch: 1 });
-const replicaOf = ({ fleet }: Things) => `/v1/fleets/${fleet}/replicas/${NAME}`;
-const batchOf = ({ training }: Things) => `/v1/runs/${training}/batches/1`;
+const anotherKey = async ({ api }: Project) => ({ key: await newKey(api) });
+const going = async ({ api }: Project) => ({ going: await startGoing(api) });
+const leaseOf = ({ lease_token }: Resources) => ({ token: lease_token, epoch: 1 });
+const replicaOf = ({ fleet }: Resources) => `/v1/fleets/${fleet}/replicas/${NAME}`;
+const batchOf = ({ training }: Resources) => `/v1/runs/${training}/batches/1`;
 
 const READS: Readonly<Record<string, Request>> = {
   getHealth: { ask: () => ({ path: "/healthz" }) },
@@ -132,7 +132,7 @@ const CHANGES: Readonly<Record<string, Request>> = {
   cancelRun: { ask: ({ going: run }) => ({ path: `/v1/runs/${run}/cancel` }), anew: going },
   deleteRun: {
     ask: ({ run }) => ({ path: `/v1/runs/${run}` }),
-    anew: async ({ door }) => ({ run: (await door.finish(PLAYED)).id }),
+    anew: async ({ api }) => ({ run: (await api.finish(PLAYED)).id }),
   },
   retryRun: { ask: ({ run }) => ({ path: `/v1/runs/${run}/retry`, body: {} }) },
   releaseLostCalls: { ask: ({ run }) => ({ path: `/v1/runs/${run}/release-lost-calls` }) },
@@ -147,7 +147,7 @@ const CHANGES: Readonly<Record<string, Request>> = {
   },
   deleteEndpoint: {
     ask: ({ endpoint }) => ({ path: `/v1/endpoints/${endpoint}` }),
-    anew: async ({ door }) => ({ endpoint: await newEndpoint(door, unique()) }),
+    anew: async ({ api }) => ({ endpoint: await newEndpoint(api, unique()) }),
   },
   createFleet: { ask: () => ({ path: "/v1/fleets", body: { name: unique() } }) },
   updateFleet: { ask: ({ fleet }) => ({ path: `/v1/fleets/${fleet}`, body: { location_hint: "weur" } }) },
@@ -161,11 +161,11 @@ const CHANGES: Readonly<Record<string, Request>> = {
   probeReplica: { ask: (things) => ({ path: `${replicaOf(things)}/probe` }) },
   removeReplica: {
     ask: (things) => ({ path: replicaOf(things) }),
-    anew: async ({ door }) => ({ fleet: await newFleet(door, unique()) }),
+    anew: async ({ api }) => ({ fleet: await newFleet(api, unique()) }),
   },
   deleteFleet: {
     ask: ({ fleet }) => ({ path: `/v1/fleets/${fleet}` }),
-    anew: async ({ door }) => ({ fleet: await newFleet(door, unique()) }),
+    anew: async ({ api }) => ({ fleet: await newFleet(api, unique()) }),
   },
   createSecret: {
     ask: () => ({
@@ -176,7 +176,7 @@ const CHANGES: Readonly<Record<string, Request>> = {
   updateSecret: { ask: ({ secret }) => ({ path: `/v1/secrets/${secret}`, body: { value: "another value" } }) },
   deleteSecret: {
     ask: ({ secret }) => ({ path: `/v1/secrets/${secret}` }),
-    anew: async ({ door }) => ({ secret: await newSecret(door, `N${crypto.randomUUID().replaceAll("-", "")}`) }),
+    anew: async ({ api }) => ({ secret: await newSecret(api, `N${crypto.randomUUID().replaceAll("-", "")}`) }),
   },
   createWebhookEndpoint: { ask: () => ({ path: "/v1/webhook-endpoints", body: { url: `${env.MODEL_URL}/hook` } }) },
   updateWebhookEndpoint: {
@@ -184,7 +184,7 @@ const CHANGES: Readonly<Record<string, Request>> = {
   },
   deleteWebhookEndpoint: {
     ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}` }),
-    anew: async ({ door }) => await newWebhook(door),
+    anew: async ({ api }) => await newWebhook(api),
   },
   rotateWebhookSecret: {
     ask: ({ webhook }) => ({ path: `/v1/webhook-endpoints/${webhook}/rotate-secret`, body: { overlap_s: 0 } }),
@@ -208,12 +208,12 @@ const CHANGES: Readonly<Record<string, Request>> = {
   receiveDelivery: { ask: ({ trigger }) => ({ path: `/hooks/${trigger}`, body: {} }), status: 401 },
   deleteTrigger: {
     ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}` }),
-    anew: async ({ door }) => ({ trigger: await newTrigger(door, unique()) }),
+    anew: async ({ api }) => ({ trigger: await newTrigger(api, unique()) }),
   },
   createDataset: { ask: () => ({ path: `/v1/datasets?name=${unique()}`, body: ROWS }) },
   deleteDataset: {
     ask: ({ dataset }) => ({ path: `/v1/datasets/${dataset}` }),
-    anew: async ({ door }) => ({ dataset: (await uploaded(door, ROWS)).id }),
+    anew: async ({ api }) => ({ dataset: (await uploaded(api, ROWS)).id }),
   },
 };
 
@@ -246,45 +246,46 @@ const TRAINING: Readonly<Record<string, Request>> = {
       return { path: `/v1/runs/${training}/weight-versions`, body };
     },
     // An engine reports that it serves versions which the trainer published.
-    anew: async ({ door, things }) => {
-      await door.post(`/v1/runs/${things.training}/weight-versions`, { version: 1, state: "published", epoch: 1 });
+    anew: async ({ api, things }) => {
+      await api.post(`/v1/runs/${things.training}/weight-versions`, { version: 1, state: "published", epoch: 1 });
       return {};
     },
   },
   // Two rotations would end the token of the run's trainer.
   rotateTrainerToken: {
     ask: ({ training }) => ({ path: `/v1/runs/${training}/trainer/token` }),
-    anew: async ({ door }) => ({ training: (await beginTraining(door)).id }),
+    anew: async ({ api }) => ({ training: (await beginTraining(api)).id }),
   },
   // Each registration ends the previous ones.
   registerTrainer: { ask: ({ training }) => ({ path: `/v1/runs/${training}/trainer/register`, body: TRAINER }) },
 };
 
 /** Bodies and queries that name another owner's things, by operation. */
-export const NAMED_INSIDE: readonly (readonly [operation: string, ask: (own: Things, other: Things) => Asked])[] = [
-  ["createRun", (_own, { endpoint }) => ({ path: "/v1/runs", body: { ...PLAYED, endpoint } })],
-  ["previewRun", (_own, { endpoint }) => ({ path: "/v1/runs/preview", body: { ...PLAYED, endpoint } })],
-  ["createRun", (_own, { dataset }) => ({ path: "/v1/runs", body: { ...EXAM, dataset } })],
+export const NAMED_INSIDE: readonly (readonly [operation: string, ask: (own: Resources, other: Resources) => Asked])[] =
   [
-    "createRun",
-    (_own, { endpoint }) => ({
-      path: "/v1/runs",
-      body: { ...JUDGED, judges: { default: { endpoint, model: PLAYED.model } } },
-    }),
-  ],
-  [
-    "forkRollout",
-    ({ rollout }, { endpoint }) => ({ path: `/v1/rollouts/${rollout}/fork`, body: { turn: 0, endpoint } }),
-  ],
-  ["compareRuns", ({ run }, { rival }) => ({ path: `/v1/runs/${run}/compare?baseline=${rival}` })],
-  ["listRuns", (_own, { run }) => ({ path: `/v1/runs?after=${run}` })],
-  ["listFleets", (_own, { fleet }) => ({ path: `/v1/fleets?after=${fleet}` })],
-  ["listEndpoints", (_own, { endpoint }) => ({ path: `/v1/endpoints?after=${endpoint}` })],
-  ["listSecrets", (_own, { secret }) => ({ path: `/v1/secrets?after=${secret}` })],
-  ["listWebhookEndpoints", (_own, { webhook }) => ({ path: `/v1/webhook-endpoints?after=${webhook}` })],
-  ["listTriggers", (_own, { trigger }) => ({ path: `/v1/triggers?after=${trigger}` })],
-  ["listDatasets", (_own, { dataset }) => ({ path: `/v1/datasets?after=${dataset}` })],
-];
+    ["createRun", (_own, { endpoint }) => ({ path: "/v1/runs", body: { ...PLAYED, endpoint } })],
+    ["previewRun", (_own, { endpoint }) => ({ path: "/v1/runs/preview", body: { ...PLAYED, endpoint } })],
+    ["createRun", (_own, { dataset }) => ({ path: "/v1/runs", body: { ...EXAM, dataset } })],
+    [
+      "createRun",
+      (_own, { endpoint }) => ({
+        path: "/v1/runs",
+        body: { ...JUDGED, judges: { default: { endpoint, model: PLAYED.model } } },
+      }),
+    ],
+    [
+      "forkRollout",
+      ({ rollout }, { endpoint }) => ({ path: `/v1/rollouts/${rollout}/fork`, body: { turn: 0, endpoint } }),
+    ],
+    ["compareRuns", ({ run }, { rival }) => ({ path: `/v1/runs/${run}/compare?baseline=${rival}` })],
+    ["listRuns", (_own, { run }) => ({ path: `/v1/runs?after=${run}` })],
+    ["listFleets", (_own, { fleet }) => ({ path: `/v1/fleets?after=${fleet}` })],
+    ["listEndpoints", (_own, { endpoint }) => ({ path: `/v1/endpoints?after=${endpoint}` })],
+    ["listSecrets", (_own, { secret }) => ({ path: `/v1/secrets?after=${secret}` })],
+    ["listWebhookEndpoints", (_own, { webhook }) => ({ path: `/v1/webhook-endpoints?after=${webhook}` })],
+    ["listTriggers", (_own, { trigger }) => ({ path: `/v1/triggers?after=${trigger}` })],
+    ["listDatasets", (_own, { dataset }) => ({ path: `/v1/datasets?after=${dataset}` })],
+  ];
 
 const ACCOUNTS: Readonly<Record<string, Request>> = {
   // This deployment has no token for it.
@@ -317,7 +318,7 @@ const ACCOUNTS: Readonly<Record<string, Request>> = {
   revokeApiKey: { ask: ({ key }) => ({ path: `/v1/keys/${key}` }), anew: anotherKey },
   deleteProject: {
     ask: ({ project }) => ({ path: `/v1/projects/${project}` }),
-    anew: async ({ door }) => ({ project: await newProject(door) }),
+    anew: async ({ api }) => ({ project: await newProject(api) }),
   },
   // With a name that is not its own.
   deleteOrganization: { ask: () => ({ path: "/v1/organization", body: { confirm: "another" } }), status: 400 },
@@ -327,7 +328,7 @@ const ACCOUNTS: Readonly<Record<string, Request>> = {
   updatePerson: { ask: ({ person }) => ({ path: `/v1/people/${person}`, body: { role: "viewer" } }) },
   deletePerson: {
     ask: ({ person }) => ({ path: `/v1/people/${person}` }),
-    anew: async ({ door }) => ({ person: await newPerson(door) }),
+    anew: async ({ api }) => ({ person: await newPerson(api) }),
   },
   createInvitation: {
     ask: () => ({ path: "/v1/invitations", body: { email: `${unique()}@example.com`, role: "viewer" } }),
@@ -335,16 +336,16 @@ const ACCOUNTS: Readonly<Record<string, Request>> = {
   listInvitations: { ask: () => ({ path: "/v1/invitations" }) },
   acceptInvitation: {
     ask: ({ invitation_token: token }) => ({ path: "/v1/invitations/accept", body: { token } }),
-    anew: ({ door }) => newInvitation(door),
+    anew: ({ api }) => newInvitation(api),
   },
   deleteInvitation: {
     ask: ({ invitation }) => ({ path: `/v1/invitations/${invitation}` }),
-    anew: ({ door }) => newInvitation(door),
+    anew: ({ api }) => newInvitation(api),
   },
 };
 
 const FEES = { rollout_micros: 1, thousand_turns_micros: 1, scoring_micros: 1, push_micros: 1, gb_day_micros: 1 };
-const anotherBudget = async ({ door }: Project) => ({ budget: await newBudget(door, await newPerson(door)) });
+const anotherBudget = async ({ api }: Project) => ({ budget: await newBudget(api, await newPerson(api)) });
 
 const MONEY: Readonly<Record<string, Request>> = {
   listPrices: { ask: () => ({ path: "/v1/prices" }) },
@@ -373,7 +374,7 @@ const MONEY: Readonly<Record<string, Request>> = {
   },
   createBudget: {
     ask: ({ person }) => ({ path: "/v1/budgets", body: { target_kind: "key", target_id: person, limit_micros: 1 } }),
-    anew: async ({ door }) => ({ person: await newPerson(door) }),
+    anew: async ({ api }) => ({ person: await newPerson(api) }),
     inBody: true,
   },
   listBudgets: { ask: () => ({ path: "/v1/budgets" }) },

@@ -2,20 +2,24 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { LIMITS } from "../../../../src/contract/limits.ts";
-import { NO_CALLS } from "../../../../src/core/costs/allowance.ts";
+import { NO_CALLS } from "../../../../src/core/costs/call-budget.ts";
 import { Subrequests } from "../../../../src/kernel/kit/subrequests.ts";
 import { takeAsks } from "../../../../src/kernel/run/cap.ts";
-import { requestJudgements, sweepJudging, takeUnit } from "../../../../src/kernel/run/judging/unit-state.ts";
+import {
+  reconcileJudging,
+  requestJudgements,
+  takeScoringGroup,
+} from "../../../../src/kernel/run/judging/scoring-group-state.ts";
 import { ACCOUNTING_HOOKS } from "../../../../src/kernel/run/object.ts";
 import { RunStore } from "../../../../src/kernel/run/store.ts";
-import { judgeUnit } from "../../../../src/kernel/scoring/consume-judgements.ts";
-import { registerEssays, topics, verdict } from "../../essays.ts";
-import { owing } from "../../owing-unit.ts";
-import { type Door, expectLaw, openPlatform, requestsOf } from "../../platform.ts";
+import { judgeScoringGroup } from "../../../../src/kernel/scoring/consume-judgements.ts";
+import { judgement, registerEssays, topics } from "../../essays.ts";
+import { owing } from "../../owing-scoring-group.ts";
+import { expectLaw, openPlatform, requestsOf, type TestApi } from "../../platform.ts";
 import { byHand, type Hand } from "../../run-by-hand.ts";
 import { script } from "../../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   registerEssays();
   platform = await openPlatform();
@@ -24,7 +28,7 @@ beforeAll(async () => {
 const FREE = { input_per_mtok_micros: 0, output_per_mtok_micros: 0 };
 const PRICED = { input_per_mtok_micros: 1_000_000, output_per_mtok_micros: 1_000_000 };
 const usage = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
-const GOOD = { content: verdict("good"), usage };
+const GOOD = { content: judgement("good"), usage };
 
 function essays(judge: string, more: object = {}) {
   const target = { endpoint: { base_url: env.MODEL_URL, prices: PRICED }, model: judge, sampling: { max_tokens: 50 } };
@@ -98,15 +102,15 @@ function sent(run: Hand): void {
   run.dispatch(1);
   run.answer();
   requestJudgements(run.store, run.spec, [NEEDS], run.now);
-  run.store.judging.setUnit(1, { stage: "sent", lanes: 1 });
+  run.store.judging.setScoringGroup(1, { stage: "sent", lanes: 1 });
 }
 
 test("a claim taken over by a later delivery of its message counts as having spent its whole reservation", async () => {
   await byHand({ money: MONEY, judges: JUDGES, num_examples: 1, rollouts_per_example: 1 }, (run) => {
     sent(run);
-    expect(takeUnit(run.store, run.spec, { unit: 1, by: BY }, run.now)?.allowance_micros).toBe(3000);
+    expect(takeScoringGroup(run.store, run.spec, { unit: 1, by: BY }, run.now)?.allowance_micros).toBe(3000);
     expect(run.store.head().cap).toMatchObject({ spent: 0, out: 3000 });
-    const again = takeUnit(run.store, run.spec, { unit: 1, by: { ...BY, attempt: 2 } }, run.now + 1);
+    const again = takeScoringGroup(run.store, run.spec, { unit: 1, by: { ...BY, attempt: 2 } }, run.now + 1);
     expect(again?.allowance_micros).toBe(3000);
     expect(run.store.head().cap).toMatchObject({ spent: 3000, out: 3000 });
   });
@@ -115,14 +119,14 @@ test("a claim taken over by a later delivery of its message counts as having spe
 test("a silent claim counts as having spent its whole reservation, a returned one what it reports", async () => {
   await byHand({ money: MONEY, judges: JUDGES, num_examples: 1, rollouts_per_example: 1 }, (run) => {
     sent(run);
-    const taken = takeUnit(run.store, run.spec, { unit: 1, by: BY }, run.now);
+    const taken = takeScoringGroup(run.store, run.spec, { unit: 1, by: BY }, run.now);
     const spent = { micros: 700, lost: { calls: 1, micros: 500 } };
     const given = { ...NEEDS, claim: taken?.claim ?? 0, spent };
     requestJudgements(run.store, run.spec, [given, given], run.now);
     expect(run.store.head().cap).toMatchObject({ spent: 700, out: 0 });
-    run.store.judging.setUnit(1, { stage: "sent", lanes: 1 });
-    takeUnit(run.store, run.spec, { unit: 1, by: BY }, run.now);
-    sweepJudging(run.store, run.spec, run.now + 1_000_000_000, 10);
+    run.store.judging.setScoringGroup(1, { stage: "sent", lanes: 1 });
+    takeScoringGroup(run.store, run.spec, { unit: 1, by: BY }, run.now);
+    reconcileJudging(run.store, run.spec, run.now + 1_000_000_000, 10);
     expect(run.store.head().cap).toMatchObject({ spent: 3700, out: 0 });
   });
 });
@@ -130,13 +134,13 @@ test("a silent claim counts as having spent its whole reservation, a returned on
 test("a claim that exceeded its queue's work limit returns its money, and the next one gets the same reservation", async () => {
   await byHand({ money: MONEY, judges: JUDGES, num_examples: 1, rollouts_per_example: 1 }, (run) => {
     sent(run);
-    const taken = takeUnit(run.store, run.spec, { unit: 1, by: BY }, run.now);
-    const { bound_micros: _, ...unit } = NEEDS;
-    const given = { ...unit, claim: taken?.claim ?? 0, heavy: true, spent: { micros: 0, lost: NO_CALLS } };
+    const taken = takeScoringGroup(run.store, run.spec, { unit: 1, by: BY }, run.now);
+    const { bound_micros: _, ...scoringGroup } = NEEDS;
+    const given = { ...scoringGroup, claim: taken?.claim ?? 0, heavy: true, spent: { micros: 0, lost: NO_CALLS } };
     requestJudgements(run.store, run.spec, [given], run.now);
     expect(run.store.head().cap).toMatchObject({ spent: 0, out: 0 });
-    run.store.judging.setUnit(1, { stage: "sent", lanes: 1 });
-    const next = takeUnit(run.store, run.spec, { unit: 1, by: { ...BY, pace: "slow" } }, run.now);
+    run.store.judging.setScoringGroup(1, { stage: "sent", lanes: 1 });
+    const next = takeScoringGroup(run.store, run.spec, { unit: 1, by: { ...BY, pace: "slow" } }, run.now);
     expect(next?.allowance_micros).toBe(3000);
     expect(run.store.head().cap).toMatchObject({ spent: 0, out: 3000 });
   });
@@ -151,13 +155,13 @@ test("a claim that fails before its first call returns its whole reservation", a
   // After the scoring group is taken no subrequest is left to read the trajectory.
   while (subrequests.count < LIMITS.subrequests - 1) await subrequests.object(() => Promise.resolve());
   const message = { kind: "judgement", scope: platform.scope, run_id: id, unit: 1, members: 1 } as const;
-  await judgeUnit(env, message, BY, subrequests);
-  const [units, { cap }] = await platform.inRun(id, (_, { storage }) => [
+  await judgeScoringGroup(env, message, BY, subrequests);
+  const [scoringGroups, { cap }] = await platform.inRun(id, (_, { storage }) => [
     storage.sql.exec("select stage, losses, allowance, spent_micros, lost_calls from judging").toArray(),
     new RunStore(storage, ACCOUNTING_HOOKS).head(),
   ]);
-  const unit = { stage: "waiting", losses: 1, allowance: 0, spent_micros: 0, lost_calls: 0 };
-  expect(units).toEqual([unit]);
+  const scoringGroup = { stage: "waiting", losses: 1, allowance: 0, spent_micros: 0, lost_calls: 0 };
+  expect(scoringGroups).toEqual([scoringGroup]);
   expect(cap).toMatchObject({ spent: 0, out: 0 });
   expect(await requestsOf(judge)).toHaveLength(asked);
 });
@@ -167,8 +171,8 @@ test("a scoring group that the rest of the cap does not cover is not taken, and 
     { money: { ...MONEY, max_cost_micros: 2999 }, judges: JUDGES, num_examples: 1, rollouts_per_example: 1 },
     (run) => {
       sent(run);
-      expect(takeUnit(run.store, run.spec, { unit: 1, by: BY }, run.now)).toBeNull();
-      expect(run.store.judging.unit(1)).toMatchObject({ stage: "waiting", allowance: 0 });
+      expect(takeScoringGroup(run.store, run.spec, { unit: 1, by: BY }, run.now)).toBeNull();
+      expect(run.store.judging.scoringGroup(1)).toMatchObject({ stage: "waiting", allowance: 0 });
       expect(run.store.head().cap).toMatchObject({ spent: 0, out: 0 });
     },
   );

@@ -3,16 +3,16 @@ import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { Subrequests } from "../../../../src/kernel/kit/subrequests.ts";
-import { MOST_LOSSES, MOST_UNHEARD, SENT_MS } from "../../../../src/kernel/run/judging/unit-state.ts";
+import { MOST_LOSSES, MOST_UNHEARD, SENT_MS } from "../../../../src/kernel/run/judging/scoring-group-state.ts";
 import { judgementQueue } from "../../../../src/kernel/run/queues.ts";
-import { judgeUnit } from "../../../../src/kernel/scoring/consume-judgements.ts";
-import { registerEssays, verdict } from "../../essays.ts";
+import { judgeScoringGroup } from "../../../../src/kernel/scoring/consume-judgements.ts";
+import { judgement, registerEssays } from "../../essays.ts";
 import { deliver, interposed } from "../../hand-made.ts";
-import { essayRun, owing, takenTwice } from "../../owing-unit.ts";
-import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "../../platform.ts";
+import { essayRun, owing, takenTwice } from "../../owing-scoring-group.ts";
+import { expectLaw, openPlatform, requestsOf, rolloutAt, type TestApi } from "../../platform.ts";
 import { script } from "../../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   registerEssays();
   platform = await openPlatform();
@@ -22,7 +22,7 @@ beforeAll(async () => {
   expect((await platform.post("/v1/endpoints", narrow)).status).toBe(201);
 });
 
-const GOOD = verdict("good");
+const GOOD = judgement("good");
 const HANGING = { fault: { kind: "hang" }, times: 1, reply: GOOD } as const;
 const MINUTE = 60_000;
 const FIRST = { id: "message", attempt: 1 };
@@ -44,7 +44,9 @@ test("a lost judgement message is sent again, and the judge is called once", asy
 });
 
 test("the scoring groups of a run are distributed over the queues, each always to the same one", () => {
-  const queues = Array.from({ length: 8 }, (_, unit) => judgementQueue(env, { run_id: "r", unit }));
+  const queues = Array.from({ length: 8 }, (_, scoringGroup) =>
+    judgementQueue(env, { run_id: "r", unit: scoringGroup }),
+  );
   expect(new Set(queues.slice(0, 4)).size).toBe(4);
   expect(queues.slice(4)).toEqual(queues.slice(0, 4));
 });
@@ -92,7 +94,7 @@ test("a judgement whose acknowledgement was lost is sent again, and charged once
     return reply;
   });
   const message = { kind: "judgement", scope: platform.scope, run_id: id, unit: 1 } as const;
-  await judgeUnit({ ...env, RUN }, { ...message, members: 1 }, FIRST, new Subrequests());
+  await judgeScoringGroup({ ...env, RUN }, { ...message, members: 1 }, FIRST, new Subrequests());
   expect(told).toBe(2);
   const ended = await platform.ended(id);
   expect(ended.counts).toMatchObject({ scored: 1 });
@@ -105,12 +107,12 @@ test("a scoring group whose consumer fails is returned, counted as lost once, an
   const RUN = interposed(env.RUN, "judged", () => Promise.reject(new Error("the run is away")));
   const message = { kind: "judgement", scope: platform.scope, run_id: id, unit: 1, members: 1 } as const;
   const began = Date.now();
-  await judgeUnit({ ...env, RUN }, message, FIRST, new Subrequests());
-  const [unit] = await platform.inRun(id, (_, { storage }) =>
+  await judgeScoringGroup({ ...env, RUN }, message, FIRST, new Subrequests());
+  const [scoringGroup] = await platform.inRun(id, (_, { storage }) =>
     storage.sql.exec<{ ask_at: number }>("select stage, losses, ask_at from judging").toArray(),
   );
-  expect(unit).toMatchObject({ stage: "waiting", losses: 1 });
-  expect(unit?.ask_at).toBeGreaterThanOrEqual(began + 5000);
+  expect(scoringGroup).toMatchObject({ stage: "waiting", losses: 1 });
+  expect(scoringGroup?.ask_at).toBeGreaterThanOrEqual(began + 5000);
 });
 
 test("a lost answer after a claim costs one more delivery of the message, not the time of the claim", async () => {
@@ -122,13 +124,13 @@ test("a lost answer after a claim costs one more delivery of the message, not th
   });
   const { scope } = platform;
   const message = { kind: "judgement", scope, run_id: id, unit: 1, members: 1 } as const;
-  const lost = judgeUnit({ ...env, RUN }, message, FIRST, new Subrequests());
+  const lost = judgeScoringGroup({ ...env, RUN }, message, FIRST, new Subrequests());
   await expect(lost).rejects.toThrow("the answer was lost");
   // A copy of the message, or the same delivery again, gets nothing; the next delivery takes the claim over.
-  await judgeUnit(env, message, { id: "copy", attempt: 2 }, new Subrequests());
-  await judgeUnit(env, message, FIRST, new Subrequests());
+  await judgeScoringGroup(env, message, { id: "copy", attempt: 2 }, new Subrequests());
+  await judgeScoringGroup(env, message, FIRST, new Subrequests());
   expect(await requestsOf(judge)).toHaveLength(asked);
-  await judgeUnit(env, message, { ...FIRST, attempt: 2 }, new Subrequests());
+  await judgeScoringGroup(env, message, { ...FIRST, attempt: 2 }, new Subrequests());
   expect((await platform.ended(id)).counts).toMatchObject({ scored: 1 });
   expect(await requestsOf(judge)).toHaveLength(asked + 1);
 });
@@ -237,7 +239,7 @@ test("a scoring group that needs all subrequests for reading still gets judged, 
   for (let read = 0; read < 400; read += 1) await subrequests.object(() => Promise.resolve());
   const { scope } = platform;
   const message = { kind: "judgement", scope, run_id: id, unit: 1, members: 1 } as const;
-  await judgeUnit(env, message, FIRST, subrequests);
+  await judgeScoringGroup(env, message, FIRST, subrequests);
   expect(await requestsOf(judge)).toHaveLength(asked + 1);
   expect((await platform.ended(id)).counts).toMatchObject({ scored: 1 });
 });
@@ -294,7 +296,7 @@ test("a call to a hanging judge is aborted when its run is cancelled, and frees 
   const { id, asked } = await owing(platform, script([GOOD]), judge);
   const message = { kind: "judgement", scope: platform.scope, run_id: id, unit: 1, members: 1 } as const;
   const subrequests = new Subrequests();
-  const judging = judgeUnit(env, message, FIRST, subrequests, 1);
+  const judging = judgeScoringGroup(env, message, FIRST, subrequests, 1);
   await requestsOf(judge, asked + 1);
   // The scoring group, its trajectories, the call, and some checks that it is still wanted.
   await expect.poll(() => subrequests.count).toBeGreaterThan(6);
@@ -320,5 +322,5 @@ test("a judgement that the run's store refuses for its content leaves no score, 
   expect(run.counts).toMatchObject({ scored: 0, unscored: { judge: 1 } });
   expect((await requestsOf(judge)).length).toBe(2);
   const { scoring_errors } = await platform.rollout(rolloutAt(id));
-  expect(JSON.stringify(scoring_errors)).toContain("its verdict could not be stored: too large");
+  expect(JSON.stringify(scoring_errors)).toContain("its judgement could not be stored: too large");
 });

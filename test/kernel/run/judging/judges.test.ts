@@ -1,25 +1,25 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { EnvironmentView } from "../../../../src/contract/run.ts";
-import { type Door, openPlatform } from "../../platform.ts";
+import { openPlatform, type TestApi } from "../../platform.ts";
 import { registerTestEnvironments } from "../../registered.ts";
 
-let door: Door;
+let api: TestApi;
 beforeAll(async () => {
   registerTestEnvironments();
-  door = await openPlatform();
+  api = await openPlatform();
   const made = { name: "openai", base_url: env.MODEL_URL, probe: false };
-  expect((await door.post("/v1/endpoints", made)).status).toBe(201);
+  expect((await api.post("/v1/endpoints", made)).status).toBe(201);
 });
 
 async function refusal(request: object): Promise<unknown> {
   const endpoint = { base_url: env.MODEL_URL };
-  const reply = await door.post("/v1/runs", { endpoint, model: "m", ...request });
+  const reply = await api.post("/v1/runs", { endpoint, model: "m", ...request });
   return { status: reply.status, ...(await reply.json<{ error: object }>()).error };
 }
 
 test("an environment shows which judges a run must name", async () => {
-  const reply = await door.ask("/v1/environments/judged");
+  const reply = await api.ask("/v1/environments/judged");
   expect(EnvironmentView.parse(await reply.json()).judges).toEqual(["default"]);
 });
 

@@ -2,11 +2,11 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import type { RunView } from "../../../../src/contract/run.ts";
-import { registerEssays, topics, verdict } from "../../essays.ts";
-import { type Door, expectLaw, openPlatform, requestsOf, rolloutAt } from "../../platform.ts";
+import { judgement, registerEssays, topics } from "../../essays.ts";
+import { expectLaw, openPlatform, requestsOf, rolloutAt, type TestApi } from "../../platform.ts";
 import { script } from "../../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   registerEssays();
   platform = await openPlatform();
@@ -29,7 +29,7 @@ function judgedRun(judge: string, more: object = {}): Promise<RunView> {
   return platform.finish(essayRun(judge, more));
 }
 
-const GOOD = verdict("good");
+const GOOD = judgement("good");
 
 test("a judge's judgement is the score, and its cost is separate from the policy's", async () => {
   const judge = script([GOOD]);
@@ -174,7 +174,7 @@ test("a judge that is busy, down or broken is called again under the same key, a
 });
 
 test("a judge that never gives an allowed answer leaves its rollout without a score, not with 0, and is charged", async () => {
-  const judge = script([GOOD], { "Topic 1": [verdict("splendid")] });
+  const judge = script([GOOD], { "Topic 1": [judgement("splendid")] });
   const run = await judgedRun(judge, { limits: { max_retries: 1 }, min_scored: 0.5 });
   expectLaw(run.counts);
   expect(run.counts).toMatchObject({ scored: 1, unscored: { judge: 1 } });
@@ -242,7 +242,7 @@ test("a retry scores unscored rollouts from stored judgements, and requests only
 });
 
 test("a finished run can be judged again by another judge, without calling the policy", async () => {
-  const [harsh, kind] = [script([verdict("bad")]), script([GOOD])];
+  const [harsh, kind] = [script([judgement("bad")]), script([GOOD])];
   const model = script(["An essay."]);
   const run = await judgedRun(harsh, { model, dataset: topics(1) });
   expect(run.report.reward.mean).toBe(0);

@@ -2,17 +2,17 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { Subrequests } from "../../../../src/kernel/kit/subrequests.ts";
-import type { JudgingUnit } from "../../../../src/kernel/messages/judge-outcome.ts";
+import type { JudgingScoringGroup } from "../../../../src/kernel/messages/judge-outcome.ts";
 import { PATIENCE_MS } from "../../../../src/kernel/run/judging/pace.ts";
 import { judgementQueue } from "../../../../src/kernel/run/queues.ts";
-import { judgeUnit } from "../../../../src/kernel/scoring/consume-judgements.ts";
-import { registerEssays, verdict } from "../../essays.ts";
+import { judgeScoringGroup } from "../../../../src/kernel/scoring/consume-judgements.ts";
+import { judgement, registerEssays } from "../../essays.ts";
 import { interposed } from "../../hand-made.ts";
-import { essayRun, owing } from "../../owing-unit.ts";
-import { type Door, expectLaw, openPlatform, requestsOf } from "../../platform.ts";
+import { essayRun, owing } from "../../owing-scoring-group.ts";
+import { expectLaw, openPlatform, requestsOf, type TestApi } from "../../platform.ts";
 import { script } from "../../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   registerEssays();
   platform = await openPlatform();
@@ -20,13 +20,13 @@ beforeAll(async () => {
   expect((await platform.post("/v1/endpoints", bench)).status).toBe(201);
 });
 
-const GOOD = verdict("good");
+const GOOD = judgement("good");
 const HANGS = { fault: { kind: "hang" } } as const;
 const FIRST = { id: "message", attempt: 1 };
 
 /** The scoring group as its consumer gets it, but with a shorter patience. */
 async function impatient(call: () => Promise<unknown>): Promise<unknown> {
-  const taken = (await call()) as JudgingUnit | null;
+  const taken = (await call()) as JudgingScoringGroup | null;
   return taken?.patience_ms === PATIENCE_MS ? { ...taken, patience_ms: 50 } : taken;
 }
 
@@ -35,7 +35,7 @@ test("a call to a judge that does not answer in time is aborted, does not count 
   const { id } = await owing(platform, script([GOOD]), judge);
   const RUN = interposed(env.RUN, "takeJudging", impatient);
   const message = { kind: "judgement", scope: platform.scope, run_id: id, unit: 1, members: 1 } as const;
-  await judgeUnit({ ...env, RUN }, message, FIRST, new Subrequests());
+  await judgeScoringGroup({ ...env, RUN }, message, FIRST, new Subrequests());
   const run = await platform.ended(id);
   expectLaw(run.counts);
   expect(run.counts).toMatchObject({ scored: 1, unscored: {} });
@@ -82,11 +82,13 @@ test.each([
 });
 
 test("slow judges have four queues and silent ones have one, and no scoring group of a quick judge is sent there", () => {
-  const queueOf = (unit: number, pace?: "slow" | "silent") =>
-    judgementQueue(env, { run_id: "r", unit, ...(pace && { pace }) });
-  const soon = new Set([0, 1, 2, 3].map((unit) => queueOf(unit)));
+  const queueOf = (scoringGroup: number, pace?: "slow" | "silent") =>
+    judgementQueue(env, { run_id: "r", unit: scoringGroup, ...(pace && { pace }) });
+  const soon = new Set([0, 1, 2, 3].map((scoringGroup) => queueOf(scoringGroup)));
   expect(soon.size).toBe(4);
-  const late = new Set([0, 1, 2, 3].flatMap((unit) => [queueOf(unit, "slow"), queueOf(unit, "silent")]));
+  const late = new Set(
+    [0, 1, 2, 3].flatMap((scoringGroup) => [queueOf(scoringGroup, "slow"), queueOf(scoringGroup, "silent")]),
+  );
   expect(late.size).toBe(5);
   expect([...late].filter((queue) => soon.has(queue))).toEqual([]);
 });

@@ -3,15 +3,15 @@ import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { Subrequests } from "../../../../src/kernel/kit/subrequests.ts";
 import type { AskOutcome } from "../../../../src/kernel/messages/judge-outcome.ts";
-import type { VerdictEntry } from "../../../../src/kernel/run/judging-store.ts";
-import { judgeUnit } from "../../../../src/kernel/scoring/consume-judgements.ts";
-import { registerEssays, verdict } from "../../essays.ts";
+import type { JudgementEntry } from "../../../../src/kernel/run/judging-store.ts";
+import { judgeScoringGroup } from "../../../../src/kernel/scoring/consume-judgements.ts";
+import { judgement, registerEssays } from "../../essays.ts";
 import { interposed } from "../../hand-made.ts";
-import { owing, takenTwice } from "../../owing-unit.ts";
-import { type Door, openPlatform, requestsOf } from "../../platform.ts";
+import { owing, takenTwice } from "../../owing-scoring-group.ts";
+import { openPlatform, requestsOf, type TestApi } from "../../platform.ts";
 import { script } from "../../script.ts";
 
-let platform: Door;
+let platform: TestApi;
 beforeAll(async () => {
   registerEssays();
   platform = await openPlatform();
@@ -19,7 +19,7 @@ beforeAll(async () => {
   expect((await platform.post("/v1/endpoints", bench)).status).toBe(201);
 });
 
-const GOOD = verdict("good");
+const GOOD = judgement("good");
 
 test("a reply that is not a judgement, whose acknowledgement was lost, counts its tokens and one try once", async () => {
   const usage = { prompt_tokens: 40, completion_tokens: 2, total_tokens: 42 };
@@ -34,10 +34,15 @@ test("a reply that is not a judgement, whose acknowledgement was lost, counts it
     return reply;
   });
   const message = { kind: "judgement", scope: platform.scope, run_id: id, unit: 1 } as const;
-  await judgeUnit({ ...env, RUN }, { ...message, members: 1 }, { id: "message", attempt: 1 }, new Subrequests());
+  await judgeScoringGroup(
+    { ...env, RUN },
+    { ...message, members: 1 },
+    { id: "message", attempt: 1 },
+    new Subrequests(),
+  );
   expect(told).toBe(2);
   expect(await requestsOf(judge)).toHaveLength(asked + 1);
-  expect(await verdictsOf(id)).toMatchObject([
+  expect(await judgementsOf(id)).toMatchObject([
     { calls: 1, tries: 1, replies: 1, prompt_tokens: 40, completion_tokens: 2, verdict: null },
   ]);
 });
@@ -56,7 +61,7 @@ test("the outcome of a call is counted once: if reported again, late, or after a
     await within((run) =>
       run.judged(1, claim ?? 0, [{ ...ask, outcome: { ...outcome, recorded: { calls, replies } } }]),
     );
-    const [row] = await verdictsOf(id);
+    const [row] = await judgementsOf(id);
     return [row?.calls, row?.tries, row?.replies, row?.prompt_tokens, row?.verdict != null];
   };
   // Its key was replaced meanwhile.
@@ -84,8 +89,8 @@ test("the outcome of a call is counted once: if reported again, late, or after a
 });
 
 /** The stored judgements of the scoring group. */
-function verdictsOf(id: string): Promise<VerdictEntry[]> {
+function judgementsOf(id: string): Promise<JudgementEntry[]> {
   return platform.inRun(id, (_, { storage }) =>
-    storage.sql.exec<VerdictEntry>("select * from verdicts where unit = 1").toArray(),
+    storage.sql.exec<JudgementEntry>("select * from verdicts where unit = 1").toArray(),
   );
 }

@@ -6,7 +6,7 @@ import { RunView } from "../../../../src/contract/run.ts";
 import { dataset, defineEnvironment, ToolEnv, tool } from "../../../../src/core/entry.ts";
 import { trainerObject } from "../../../../src/kernel/kit/names.ts";
 import type { TrainerRpc } from "../../../../src/kernel/messages/training-wire.ts";
-import { type Door, openPlatform, requestsOf, rolloutAt } from "../../platform.ts";
+import { openPlatform, requestsOf, rolloutAt, type TestApi } from "../../platform.ts";
 import { registerOnce } from "../../registered.ts";
 import { script } from "../../script.ts";
 
@@ -34,9 +34,9 @@ const tooled = defineEnvironment({
 const { args, needs, load } = tooled;
 registerOnce({ id: "calls-tooled", version: "1.0.0", digest: "sha256:tooled", args, needs, load });
 
-let door: Door;
+let api: TestApi;
 beforeAll(async () => {
-  door = await openPlatform();
+  api = await openPlatform();
 });
 
 const held = { tool_calls: [{ id: "c", name: "hold", arguments: { strict: true } }] };
@@ -65,10 +65,10 @@ async function begin(model: string, request: object = {}): Promise<Begun> {
     },
     filters: { zero_variance: "keep" },
   };
-  const response = await door.post("/v1/runs", { ...asked, ...request });
+  const response = await api.post("/v1/runs", { ...asked, ...request });
   if (response.status !== 202) throw new Error(await response.text());
   const { id } = RunView.parse(await response.json());
-  const trainer = trainerObject(env, door.scope, id);
+  const trainer = trainerObject(env, api.scope, id);
   return { id, trainer, epoch: await registered(trainer, {}) };
 }
 
@@ -114,7 +114,7 @@ test("no tool is strict, wherever it comes from, and the distribution is that of
     const model = modelOf();
     const run = await begin(model, { environment_args: { brought }, max_steps: 1 });
     await trainStep(run.trainer, run.epoch, 1);
-    await door.ended(run.id);
+    await api.ended(run.id);
     const calls = await callsOf(model);
     expect(calls.length).toBeGreaterThanOrEqual(4);
     for (const { tools, sampling } of calls) {
@@ -136,7 +136,7 @@ test("no tool is strict, wherever it comes from, and the distribution is that of
 
 test("an eval requests strict tools", async () => {
   const model = modelOf();
-  await door.finish({ environment: "calls-tooled", model, num_examples: 1 });
+  await api.finish({ environment: "calls-tooled", model, num_examples: 1 });
   const calls = await callsOf(model);
   expect(calls.map(({ tools }) => tools[0]?.function.strict)).toEqual([true, true]);
 });
@@ -152,7 +152,7 @@ test("every turn has the salt of its rollout's version, each version has its own
   await run.trainer.report({ version: 0, state: "applied", epoch, replica: "r" });
   await trainStep(run.trainer, epoch, 1);
   await trainStep(run.trainer, epoch, 2);
-  expect((await door.ended(run.id)).status).toBe("completed");
+  expect((await api.ended(run.id)).status).toBe("completed");
   const calls = await callsOf(model);
   const after = new Set(calls.map(({ sampling }) => sampling["cache_salt"]));
   expect(after).toEqual(new Set([...before, `${run.id}.1.1`]));
@@ -170,14 +170,14 @@ test("another run of the same environment and version shares no salt, and an eva
   const other = await begin(model, { max_steps: 1 });
   const run = await begin(model, { max_steps: 1, eval: { every: 1, num_examples: 1 } });
   for (const { trainer, epoch } of [other, run]) await trainStep(trainer, epoch, 1);
-  for (const { id } of [other, run]) await door.ended(id);
-  let { training } = await door.run(run.id);
+  for (const { id } of [other, run]) await api.ended(id);
+  let { training } = await api.run(run.id);
   while (training?.evals.length !== 2) {
-    await door.inRun(run.id, (object) => object.alarm());
-    training = (await door.run(run.id)).training;
+    await api.inRun(run.id, (object) => object.alarm());
+    training = (await api.run(run.id)).training;
   }
   const evals = training.evals.map(({ run_id }) => run_id);
-  for (const id of evals) await door.ended(id);
+  for (const id of evals) await api.ended(id);
   const salts = async (id: string) => {
     const own = rolloutAt(id).split("_")[1] ?? "";
     const calls = (await callsOf(model)).filter(({ idempotency_key: key }) => key.includes(own));

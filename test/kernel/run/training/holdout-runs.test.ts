@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { dataset, defineEnvironment, SingleTurnEnv } from "../../../../src/core/entry.ts";
 import { untilBatchReady } from "../../batch-ready.ts";
-import { type Door, openPlatform } from "../../platform.ts";
+import { openPlatform, type TestApi } from "../../platform.ts";
 import { registerOnce } from "../../registered.ts";
 import { script } from "../../script.ts";
 import { jsonLines, uploaded } from "../../upload.ts";
@@ -56,27 +56,27 @@ for (const [id, { args, needs, load }] of Object.entries({ own, apart, noting, b
   });
 }
 
-let door: Door;
+let api: TestApi;
 beforeAll(async () => {
-  door = await openPlatform();
+  api = await openPlatform();
 });
 
 /** The questions of a run's finished rollouts, by task key. */
 async function tasksOf(run: string): Promise<Map<string, string>> {
-  const results = await door.results(run, "limit=1000");
+  const results = await api.results(run, "limit=1000");
   return new Map(results.map(({ task_key, prompt }) => [task_key, String(prompt.at(-1)?.["content"])]));
 }
 
 /** Waits for the eval of the initial weights. */
 async function evalOf(id: string): Promise<string> {
-  const begun = async () => (await door.run(id)).training?.evals[0]?.run_id;
+  const begun = async () => (await api.run(id)).training?.evals[0]?.run_id;
   let evals = await begun();
   for (let tries = 0; evals == null && tries < 100; tries += 1) {
-    await door.inRun(id, (run) => run.alarm());
+    await api.inRun(id, (run) => run.alarm());
     evals = await begun();
   }
   if (evals == null) throw new Error(`${id} began no eval`);
-  await door.ended(evals);
+  await api.ended(evals);
   return evals;
 }
 
@@ -84,7 +84,7 @@ async function evalOf(id: string): Promise<string> {
 async function trained(asked: object): Promise<{ evals: string; training: string }> {
   const size = { group_size: 2, batch_size: { rollouts: 2 * ROWS.length }, max_steps: 1 };
   const kept = { filters: { zero_variance: "keep" }, lead: 0, holdout: HELD };
-  const response = await door.post("/v1/runs", {
+  const response = await api.post("/v1/runs", {
     ...{ kind: "training", endpoint: { base_url: env.MODEL_URL }, ...size, ...kept },
     eval: { every: 1, num_examples: HELD },
     ...asked,
@@ -92,15 +92,15 @@ async function trained(asked: object): Promise<{ evals: string; training: string
   if (response.status !== 202) throw new Error(await response.text());
   const { id } = await response.json<{ id: string }>();
   const evals = await evalOf(id);
-  await untilBatchReady(door, id);
-  await door.post(`/v1/runs/${id}/cancel`, {});
-  await door.ended(id);
+  await untilBatchReady(api, id);
+  await api.post(`/v1/runs/${id}/cancel`, {});
+  await api.ended(id);
   return { evals, training: id };
 }
 
 const model = () => script(["no"], undefined, { slots: ["no", "no"], tokens: true });
 const given = () => Promise.resolve(ROWS);
-const byName = async () => (await uploaded(door, jsonLines(ROWS))).id;
+const byName = async () => (await uploaded(api, jsonLines(ROWS))).id;
 const none = () => Promise.resolve(undefined);
 
 test.each([
@@ -119,7 +119,7 @@ test.each([
       model: model(),
       ...(brought !== undefined && { dataset: brought }),
     };
-    const before = await door.finish({ ...asked, num_examples: HELD });
+    const before = await api.finish({ ...asked, num_examples: HELD });
     const runs = await trained(asked);
     const [played, evaluated, drawn] = await Promise.all([before.id, runs.evals, runs.training].map(tasksOf));
     expect(evaluated).toEqual(played);

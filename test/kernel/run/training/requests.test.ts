@@ -5,7 +5,7 @@ import * as z from "zod";
 import { CreatedRun } from "../../../../src/contract/run.ts";
 import { dataset, defineEnvironment, EnvGroup, SingleTurnEnv } from "../../../../src/core/entry.ts";
 import type { EngineKind } from "../../../fakes/probe-reply.ts";
-import { type Door, openPlatform } from "../../platform.ts";
+import { openPlatform, type TestApi } from "../../platform.ts";
 import { registerOnce, registerTestEnvironments } from "../../registered.ts";
 import { script } from "../../script.ts";
 import { jsonLines, uploaded } from "../../upload.ts";
@@ -76,13 +76,13 @@ const HARD_ABOVE_NORMAL = { name: "difficulty", hard: { up_to: 0.9, weight: 1 } 
 const BARE = { environment: "asked-bare", dataset: [{ question: "a" }, { question: "b" }] };
 const SMALL = { max_concurrent: 1, group_size: 2, batch_size: { rollouts: 2 } };
 
-let door: Door;
+let api: TestApi;
 beforeAll(async () => {
-  door = await openPlatform();
+  api = await openPlatform();
 });
 
 const post = (request: object, headers: Record<string, string> = {}) =>
-  door.post("/v1/runs", { endpoint: { base_url: env.MODEL_URL }, ...ASKED, ...request }, headers);
+  api.post("/v1/runs", { endpoint: { base_url: env.MODEL_URL }, ...ASKED, ...request }, headers);
 
 test.each([
   ["a kind that is none", { kind: "train" }, "kind"],
@@ -161,7 +161,7 @@ test.each(ENGINES)("an engine that is %s is refused, with a text that says what 
 
 test("shuffled rows spread over a large dataset are held out as far as they can be read", async () => {
   const rows = Array.from({ length: 66_000 }, (_, at) => ({ question: `${at}` }));
-  const { id } = await uploaded(door, jsonLines(rows));
+  const { id } = await uploaded(api, jsonLines(rows));
   const asked = { ...SMALL, environment: "asked-bare", dataset: id, shuffle: true };
   const reply = await post({ ...asked, holdout: 3000 });
   expect(reply.status).toBe(400);
@@ -186,18 +186,18 @@ test("token and push secret are shown once: a replay and a read do not have them
   const again = await post(request, key);
   expect(again.headers.get("idempotent-replayed")).toBe("true");
   expect(await again.json()).toMatchObject({ id: created.id, trainer: null });
-  expect(JSON.stringify(await door.run(created.id))).not.toContain(created.trainer?.token);
-  const listed = await (await door.ask("/v1/runs?kind=training")).json();
+  expect(JSON.stringify(await api.run(created.id))).not.toContain(created.trainer?.token);
+  const listed = await (await api.ask("/v1/runs?kind=training")).json();
   expect(listed).toMatchObject({ data: [{ id: created.id, kind: "training", training: null }] });
-  const series = await (await door.ask(`/v1/runs/${created.id}/metrics?after_step=0`)).json();
+  const series = await (await api.ask(`/v1/runs/${created.id}/metrics?after_step=0`)).json();
   expect(series).toMatchObject({ object: "list", data: [], has_more: false });
-  await door.post(`/v1/runs/${created.id}/cancel`, {});
+  await api.post(`/v1/runs/${created.id}/cancel`, {});
 });
 
 test("an endpoint is probed again for each run, and the last result is used while it is away", async () => {
   const named = async (name: string, model: string, more: object = {}) => {
     const endpoint = { name, base_url: env.MODEL_URL, model, ...more };
-    expect((await door.post("/v1/endpoints", endpoint)).status).toBe(201);
+    expect((await api.post("/v1/endpoints", endpoint)).status).toBe(201);
   };
   await named("was-exact", engine("exact"));
   // Restarted with other flags: the earlier result does not count.
@@ -205,7 +205,7 @@ test("an endpoint is probed again for each run, and the last result is used whil
   // The scripted model fails if its name has no script.
   const away = await post({ endpoint: "was-exact", ...SMALL });
   expect(away.status).toBe(202);
-  await door.post(`/v1/runs/${CreatedRun.parse(await away.json()).id}/cancel`, {});
+  await api.post(`/v1/runs/${CreatedRun.parse(await away.json()).id}/cancel`, {});
   await named("never-seen", engine("exact"), { probe: false });
   const unseen = await post({ endpoint: "never-seen" });
   expect(unseen.status).toBe(400);

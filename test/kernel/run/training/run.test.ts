@@ -14,7 +14,7 @@ import { TrainingLoop } from "../../../../src/kernel/run/training/loop.ts";
 import { acceptRun } from "../../../../src/kernel/service/accept-run.ts";
 import { auditRun } from "../../../../src/kernel/service/audit-run.ts";
 import type { Reply } from "../../../fakes/completion-body.ts";
-import { type Door, expectLaw, inside, openPlatform } from "../../platform.ts";
+import { expectLaw, inside, openPlatform, type TestApi } from "../../platform.ts";
 import { registerOnce } from "../../registered.ts";
 import { script } from "../../script.ts";
 import { TrainingByHand } from "../../training-rows.ts";
@@ -41,9 +41,9 @@ const REQUEST = {
   ...{ max_steps: 3, batch_size: { rollouts: 8 }, trainer: { encoding: "jsonl" } },
 };
 
-let door: Door;
+let api: TestApi;
 beforeAll(async () => {
-  door = await openPlatform();
+  api = await openPlatform();
 });
 
 /** With a version label, so that what is under way during an update can be trained on, too. */
@@ -55,10 +55,10 @@ const NAMED = ["yes", "no", "no", "yes"].map((content) => ({
 async function begin(request: object, slots: readonly Reply[] = NAMED) {
   const model = script(["no"], undefined, { slots, tokens: true });
   const endpoint = { base_url: env.MODEL_URL };
-  const response = await door.post("/v1/runs", { ...REQUEST, model, endpoint, ...request });
+  const response = await api.post("/v1/runs", { ...REQUEST, model, endpoint, ...request });
   if (response.status !== 202) throw new Error(await response.text());
   const run = RunView.parse(await response.json());
-  return { id: run.id, trainer: trainerObject(env, door.scope, run.id) };
+  return { id: run.id, trainer: trainerObject(env, api.scope, run.id) };
 }
 
 async function registered(trainer: TrainerRpc, version?: number): Promise<number> {
@@ -96,7 +96,7 @@ test("groups are scored, cut into batches and trained, step by step, until the l
   const epoch = await registered(trainer);
   const manifests: BatchManifest[] = [];
   for (const step of [1, 2, 3]) manifests.push(await trainStep(trainer, epoch, step));
-  const run = await door.ended(id);
+  const run = await api.ended(id);
   expect([run.status, run.error]).toEqual(["completed", null]);
   expectLaw(run.counts);
   expect(run.training).toMatchObject({
@@ -108,17 +108,17 @@ test("groups are scored, cut into batches and trained, step by step, until the l
     [2, 8, 2],
     [3, 8, 2],
   ]);
-  const steps = await runObject(env, door.scope, id).stepMetrics(0, 10);
+  const steps = await runObject(env, api.scope, id).stepMetrics(0, 10);
   expect(steps?.map(({ step, values }) => [step, values["trainer/loss"]])).toEqual([
     [1, 0.5],
     [2, 1],
     [3, 1.5],
   ]);
   await expectStored(id, manifests[0]);
-  expect(await auditRun(env, door.scope, id, 0)).toMatchObject({ value: { violations: [] } });
-  const gone = sampleKey(door.scope, id, manifests[1]?.objects[0]?.sha256 ?? "");
+  expect(await auditRun(env, api.scope, id, 0)).toMatchObject({ value: { violations: [] } });
+  const gone = sampleKey(api.scope, id, manifests[1]?.objects[0]?.sha256 ?? "");
   await env.STORE.delete(gone);
-  const audit = await auditRun(env, door.scope, id, 0);
+  const audit = await auditRun(env, api.scope, id, 0);
   expect(audit).toMatchObject({
     value: { violations: [{ rule: "r2_has_every_object", detail: `${gone} is missing` }] },
   });
@@ -127,7 +127,7 @@ test("groups are scored, cut into batches and trained, step by step, until the l
 /** The manifest and the objects it names are in R2, and the credits of a group add up to zero. */
 async function expectStored(id: string, manifest: BatchManifest | undefined): Promise<void> {
   if (manifest === undefined) throw new Error("there is no batch");
-  const { manifest_key, credits_key } = batchKeys(door.scope, id, manifest.batch_id);
+  const { manifest_key, credits_key } = batchKeys(api.scope, id, manifest.batch_id);
   const stored = await env.STORE.get(manifest_key);
   expect(BatchManifest.parse(await stored?.json())).toEqual(manifest);
   const credits = (await (await env.STORE.get(credits_key))?.text()) ?? "";
@@ -137,7 +137,7 @@ async function expectStored(id: string, manifest: BatchManifest | undefined): Pr
     .map((line) => JSON.parse(line));
   expect(lines.map(({ advantage }) => advantage)).toEqual([...[0.5, -0.5, -0.5, 0.5], ...[0.5, -0.5, -0.5, 0.5]]);
   for (const { sha256, bytes } of manifest.objects) {
-    const object = await env.STORE.head(sampleKey(door.scope, id, sha256));
+    const object = await env.STORE.head(sampleKey(api.scope, id, sha256));
     expect(object?.size).toBe(bytes);
   }
 }
@@ -152,7 +152,7 @@ test("samples of a version that cannot have been published are not trained on bu
   const { id, trainer } = await begin(asked, slots);
   const epoch = await registered(trainer);
   for (const step of [1, 2]) await trainStep(trainer, epoch, step);
-  const { training } = await door.ended(id);
+  const { training } = await api.ended(id);
   const stored = await storedRows(id);
   const rollouts = new Set(stored.map(({ rollout_id }) => rollout_id)).size;
   expect(training?.samples).toEqual({
@@ -162,7 +162,7 @@ test("samples of a version that cannot have been published are not trained on bu
   expect(stored.length).toBeGreaterThanOrEqual(8);
   const versions = stored.flatMap(({ weight_versions }) => weight_versions);
   expect(Math.max(...versions.map(({ version }) => version))).toBeLessThanOrEqual(2);
-  const [first] = (await runObject(env, door.scope, id).stepMetrics(0, 1)) ?? [];
+  const [first] = (await runObject(env, api.scope, id).stepMetrics(0, 1)) ?? [];
   expect(first?.values["rollout/untrainable/unpublished_version"]).toBeGreaterThanOrEqual(4);
 });
 
@@ -173,7 +173,7 @@ interface StoredRow {
 
 /** Every row of the run in R2, read directly. */
 async function storedRows(id: string): Promise<StoredRow[]> {
-  const { objects } = await env.STORE.list({ prefix: sampleKey(door.scope, id, "") });
+  const { objects } = await env.STORE.list({ prefix: sampleKey(api.scope, id, "") });
   const read = objects.map(async ({ key }) => {
     const object = await env.STORE.get(key);
     const plain = object?.body.pipeThrough(new DecompressionStream("gzip"));
@@ -190,22 +190,22 @@ test("a batch that the trainer gives up pauses the run with the reason, also ove
   const gone = { token: lease.token, epoch, reason: "oom", retryable: false };
   await trainer.nack(lease.id, gone);
   await untilEvent(id, "run.paused");
-  const run = await door.run(id);
+  const run = await api.run(id);
   expect([run.status, run.flow]).toEqual(["paused", { state: "paused", reason: "batch 1 was given up: oom" }]);
   await abortAllDurableObjects();
-  expect((await door.run(id)).training).toMatchObject({ batches: { dead: 1, ready: 0 } });
-  expect((await door.post(`/v1/runs/${id}/resume`, {})).status).toBe(200);
-  const again = trainerObject(env, door.scope, id);
+  expect((await api.run(id)).training).toMatchObject({ batches: { dead: 1, ready: 0 } });
+  expect((await api.post(`/v1/runs/${id}/resume`, {})).status).toBe(200);
+  const again = trainerObject(env, api.scope, id);
   await trainStep(again, epoch, 1);
-  expect((await door.ended(id)).training).toMatchObject({ steps_trained: 1, batches: { dead: 0 } });
-  const told = (await door.events(id)).map(({ event }) => event);
+  expect((await api.ended(id)).training).toMatchObject({ steps_trained: 1, batches: { dead: 0 } });
+  const told = (await api.events(id)).map(({ event }) => event);
   expect(told.filter((event) => /^(batch|run\.[pr]a?[ue]s)/.test(event))).toEqual([
     ...["batch.ready", "batch.dead", "run.paused", "run.resumed", "batch.acked"],
   ]);
 });
 
 async function untilEvent(id: string, name: string): Promise<void> {
-  const run = runObject(env, door.scope, id);
+  const run = runObject(env, api.scope, id);
   for (let after = 0; ; ) {
     const { events = [], ended = true } = (await run.events(after, 10_000)) ?? {};
     if (events.some(({ event }) => event === name)) return;
@@ -219,26 +219,26 @@ test("weights are evaluated at the start and every few steps, and the means are 
   const epoch = await registered(trainer);
   await trainStep(trainer, epoch, 1);
   await trainStep(trainer, epoch, 2);
-  await door.ended(id);
+  await api.ended(id);
   // The last weights are published once their batch is acknowledged: their eval outlives the run.
-  let { training } = await door.run(id);
+  let { training } = await api.run(id);
   while (training?.evals.length !== 2) {
-    await door.inRun(id, (run) => run.alarm());
-    training = (await door.run(id)).training;
+    await api.inRun(id, (run) => run.alarm());
+    training = (await api.run(id)).training;
   }
   expect(training.evals.map(({ step, policy_version }) => [step, policy_version])).toEqual([
     [0, 0],
     [2, 2],
   ]);
   for (const { run_id } of training.evals) {
-    const { metadata, report, kind } = await door.ended(run_id);
+    const { metadata, report, kind } = await api.ended(run_id);
     expect([kind, metadata, report.reward.mean]).toMatchObject(["eval", { training_run: id }, 1]);
   }
-  await door.inRun(id, async (run) => {
+  await api.inRun(id, async (run) => {
     run.now = () => Date.now() + 3600_000;
     await run.alarm();
   });
-  const steps = (await runObject(env, door.scope, id).stepMetrics(-1, 10)) ?? [];
+  const steps = (await runObject(env, api.scope, id).stepMetrics(-1, 10)) ?? [];
   expect(steps.map(({ step, values }) => [step, values["eval/training-yes/reward"]])).toEqual([
     [0, 1],
     [1, undefined],
@@ -250,8 +250,8 @@ test("a cancelled run notifies its trainer that it is over", async () => {
   const { id, trainer } = await begin({});
   const epoch = await registered(trainer);
   await leased(trainer, epoch, 1);
-  await door.post(`/v1/runs/${id}/cancel`, {});
-  expect((await door.ended(id)).status).toBe("cancelled");
+  await api.post(`/v1/runs/${id}/cancel`, {});
+  expect((await api.ended(id)).status).toBe("cancelled");
   const asked = { trainer_id: "t", epoch, want_step: 1, max_wait_s: 0 };
   expect(await trainer.lease(asked)).toMatchObject({ refusal: { code: "run_finished" } });
 });
@@ -260,7 +260,7 @@ test("whatever fails between the cut and the trainer, the batch is written again
   const stub = env.RUN.getByName(crypto.randomUUID());
   await inside(stub, RunObject, async (_, { storage }) => {
     const run_id = `run_${crypto.randomUUID()}`;
-    const run = new TrainingByHand(storage, { max_steps: 1 }, { scope: door.scope, run_id });
+    const run = new TrainingByHand(storage, { max_steps: 1 }, { scope: api.scope, run_id });
     run.dispatch();
     run.settleGroups();
     const written: string[] = [];
@@ -278,7 +278,7 @@ test("whatever fails between the cut and the trainer, the batch is written again
     const [credits, again, manifest] = [written[0], written[1], written[2]];
     expect([credits, written.length]).toEqual([again, 3]);
     expect(JSON.parse(manifest ?? "")).toMatchObject({ sha256: batch?.sha256, rollouts: 4 });
-    const trainer = trainerObject(env, door.scope, run_id);
+    const trainer = trainerObject(env, api.scope, run_id);
     expect(await trainer.batch(1)).toMatchObject({ batch_id: batch?.batch_id, state: "ready" });
   });
 });

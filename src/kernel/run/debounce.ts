@@ -1,0 +1,15 @@
+/** Debounce: the consequences of a burst of answers are handled once, a few milliseconds after the first. */
+const DEBOUNCE_MS = 10;
+
+export class Debounce {
+  #waits = false;
+
+  soon(work: () => void): void {
+    if (this.#waits) return;
+    this.#waits = true;
+    setTimeout(() => {
+      this.#waits = false;
+      work();
+    }, DEBOUNCE_MS);
+  }
+}
