@@ -8,7 +8,7 @@ export const KERNEL_EDITS: readonly Edit[] = [
     [["policy_version === undefined", "policy_version !== undefined"]],
   ),
   ...editsOf(
-    "src/kernel/service/resolve/training.ts",
+    "src/kernel/clients/probe.ts",
     ["kernel/run/training/requests"],
     [["error !== null && (!chat", "error === null && (!chat"]],
   ),
