@@ -38,6 +38,7 @@ export class LossyQueue implements Queue {
   losing = true;
   refusing = false;
   readonly given: unknown[] = [];
+  readonly delays: number[] = [];
   readonly #queue: Queue;
 
   constructor(queue: Queue) {
@@ -55,6 +56,7 @@ export class LossyQueue implements Queue {
   async sendBatch(messages: Iterable<MessageSendRequest>): Promise<QueueSendBatchResponse> {
     const batch = [...messages];
     this.given.push(...batch.map(({ body }) => body));
+    this.delays.push(...batch.map(({ delaySeconds = 0 }) => delaySeconds));
     if (this.refusing) throw new Error("the queue is away");
     if (!this.losing) return await this.#queue.sendBatch(batch);
     return { metadata: { metrics: { backlogCount: 0, backlogBytes: 0 } } };

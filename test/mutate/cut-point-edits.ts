@@ -212,8 +212,8 @@ const RUN: readonly Edit[] = [
     [
       ["await handle(message);\n      message.ack();", "message.ack();\n      await handle(message);"],
       [
-        "await sendAll(queueOf(env, first), bodies, subrequests);\n  for (const message of untried) message.ack();",
-        "for (const message of untried) message.ack();\n  await sendAll(queueOf(env, first), bodies, subrequests);",
+        "await sendAll(queueOf(env, first), bodies, subrequests, restOf);\n  for (const message of untried) message.ack();",
+        "for (const message of untried) message.ack();\n  await sendAll(queueOf(env, first), bodies, subrequests, restOf);",
       ],
       ["subrequests.count > SUBREQUESTS_BEFORE_LAST ||", "subrequests.count > Infinity ||"],
     ],

@@ -84,9 +84,11 @@ export async function sendAll<Message extends RunMessage>(
   queue: Queue,
   messages: readonly Message[],
   subrequests: Subrequests,
+  delayOf: (message: Message) => number = () => 0,
 ): Promise<void> {
   for (const batch of chunksOf(messages, MESSAGES_PER_BATCH)) {
-    await subrequests.fetch(() => queue.sendBatch(batch.map((body) => ({ body }))));
+    const requests = batch.map((body) => ({ body, delaySeconds: delayOf(body) }));
+    await subrequests.fetch(() => queue.sendBatch(requests));
   }
 }
 

@@ -28,6 +28,8 @@ const DEAD_LETTERS = "-dead";
 const RETRY_AFTER_S = 1;
 /** Milliseconds that an invocation waits in total for organisations that have used up their share of the process. */
 const REST_MS = 200;
+/** Reconciliation sends a start message again if it does not arrive for minutes. */
+const LONGEST_DELAY_S = 60;
 /**
  * A message needs at most 420: 400 trajectories or 26 objects, and the run's answers. Sending on the rest needs one
  * more.
@@ -85,12 +87,17 @@ function isHeavy([first]: readonly Message<RunMessage>[]): boolean {
   return first?.body.kind === "scores" && first.body.heavy === true;
 }
 
+/** Whole seconds for which the organisation of a message must not compute: until then no invocation needs to see it. */
+function restOf({ scope }: RunMessage): number {
+  return Math.min(LONGEST_DELAY_S, Math.floor(PROCESS_SCHEDULER.restOf(scope.orgId) / 1000));
+}
+
 async function sendOn(env: Env, untried: readonly Message<RunMessage>[], subrequests: Subrequests): Promise<void> {
   const bodies = untried.map(({ body }) => body);
   const [first] = bodies;
   if (first === undefined) return;
   // All messages of a batch come from one queue, so they go back to one queue.
-  await sendAll(queueOf(env, first), bodies, subrequests);
+  await sendAll(queueOf(env, first), bodies, subrequests, restOf);
   for (const message of untried) message.ack();
 }
 

@@ -362,9 +362,10 @@ test("messages of an organisation that has used up its share go to the end of th
   const queue = new LossyQueue(env.ROLLOUT_GROUPS);
   const deliverAll = () => deliver("rollout-groups", bodies, { bindings: { ROLLOUT_GROUPS: queue } });
   PROCESS_SCHEDULER.notePresence(other.scope.orgId);
-  (await PROCESS_SCHEDULER.take(platform.scope.orgId))(40 * PASS_STEPS);
+  (await PROCESS_SCHEDULER.take(platform.scope.orgId))(60 * PASS_STEPS);
   expect(await deliverAll()).toHaveLength(3);
   expect(queue.given).toEqual([bodies[0], bodies[2]]);
+  for (const delay of queue.delays) expect(delay).toBeGreaterThan(0);
   while (PROCESS_SCHEDULER.restOf(platform.scope.orgId) > 100) await scheduler.wait(10);
   expect(await deliverAll()).toHaveLength(3);
   expect(queue.given).toHaveLength(2);
