@@ -12,7 +12,7 @@ import {
   type Term,
 } from "./ring.ts";
 
-/** |u| for real u, computed from |u|² = u². A product of variables gets bars around each variable. */
+/** |u|; if u is real, computed from |u|² = u². In a product, each variable has its own bars: |xy| is |x|·|y|. */
 export function absoluteOf(ring: Ring, sum: Sum): Sum {
   const mirrored = conjugateOf(ring, sum);
   if (mirrored === undefined || ring.subtract(sum, mirrored).size > 0) return ring.atom(`|${keyOf(sum)}|`);
@@ -22,16 +22,20 @@ export function absoluteOf(ring: Ring, sum: Sum): Sum {
   return ring.scale(ofPrimitive(ring, ring.scale(sum, invert(ring.budget, scale))), content);
 }
 
-/** The complex conjugate; undefined if an atom may not be real, or is a power of e with an imaginary exponent. */
+/**
+ * The complex conjugate. Each atom must be i, real, or a power of e with an imaginary exponent; if one may be another
+ * complex number, the result is undefined.
+ */
 export function conjugateOf(ring: Ring, sum: Sum): Sum | undefined {
   let conjugate: Sum = new Map();
   for (const { coefficient, powers } of sum.values()) {
     let term = ring.constant(powers.has("i") ? negate(coefficient) : coefficient);
     for (const [name, exponent] of powers) {
-      const isTurned = /^exp\(1\*i\^1(?:·[^+()]*)?\)$|^exp\(iπ\)$/.test(name);
+      // Its conjugate is its inverse.
+      const isImaginaryPower = /^exp\(1\*i\^1(?:·[^+()]*)?\)$|^exp\(iπ\)$/.test(name);
       const isImaginary = name !== "i" && /i\^|iπ/.test(name);
-      if (isComplexName(name) || (isImaginary && !isTurned)) return undefined;
-      term = ring.multiply(term, ring.atom(name, isTurned ? negate(exponent) : exponent));
+      if (isComplexName(name) || (isImaginary && !isImaginaryPower)) return undefined;
+      term = ring.multiply(term, ring.atom(name, isImaginaryPower ? negate(exponent) : exponent));
     }
     conjugate = ring.add(conjugate, term);
   }
@@ -64,7 +68,7 @@ export function leadsNegative(sum: Sum): boolean {
   return first !== undefined && first[1].coefficient.over < 0n;
 }
 
-/** The most terms of a root that is searched for. */
+/** A root with more terms is not found. */
 const MOST_TERMS = 12;
 
 /** √(u²) = |u| for a polynomial u of several terms; undefined if the sum is not such a square. */
@@ -94,7 +98,7 @@ function powersTimes(ring: Ring, { powers }: Term, factor: Rational): Sum {
   return scaled.reduce((a, b) => ring.multiply(a, b), ring.constant(ONE));
 }
 
-/** The largest term by the exponents of the names, in their order. */
+/** The largest term. Terms are compared by their exponent of the first name, then of the second, and so on. */
 function leadingTerm(sum: Sum, names: readonly string[]): Term | undefined {
   const exponents = ({ powers }: Term) => names.map((name) => powers.get(name)?.over ?? 0n);
   const isGreater = (a: readonly bigint[], b: readonly bigint[]) => {

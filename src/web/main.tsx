@@ -12,7 +12,7 @@ import "./styles/components.css";
 
 showTheme();
 const root = document.getElementById("root");
-if (root === null) throw new Error("the page has no place for its program");
+if (root === null) throw new Error("the page has no element with the id root");
 createRoot(root).render(
   <StrictMode>
     <QueryClientProvider client={queryClient}>

@@ -1,6 +1,6 @@
 /**
- * The entry point of a report file: the overview of a run, with the same components as the page, from the data in the
- * file. It sends no requests, and its content security policy would block them.
+ * The entry point of a report file. It shows the overview of a run, from the data in the file and with the same
+ * components as the page. It sends no requests, and its content security policy would block them.
  */
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { createMemoryHistory, createRootRoute, createRouter, RouterProvider } from "@tanstack/react-router";
@@ -34,7 +34,8 @@ function Report() {
       <h2>Rollouts</h2>
       {left_out > 0 && (
         <p>
-          The first {countText(rollouts.length)} dispatched rollouts; {countText(left_out)} more are not in this file.
+          This file has only the {countText(rollouts.length)} rollouts that were dispatched first, and leaves out{" "}
+          {countText(left_out)} more.
         </p>
       )}
       <FrozenRollouts rollouts={rollouts} />
@@ -53,7 +54,7 @@ const router = createRouter({
 });
 document.title = `${file.run.name ?? file.run.id} · Rollcall`;
 const root = document.getElementById("root");
-if (root === null) throw new Error("the file has no place for its program");
+if (root === null) throw new Error("the file has no element with the id root");
 createRoot(root).render(
   <StrictMode>
     <Frozen value={true}>

@@ -25,7 +25,10 @@ pre { padding: 0.75rem 1rem; background: var(--soft); border-radius: 6px; white-
 #problem { color: var(--bad); font-weight: 600; }
 `;
 
-/** Runs in the person's browser. Must not contain `</script>`, or use what the page's policy forbids. */
+/**
+ * Runs in the person's browser. It must not contain `</script>`, or do what the page's content security policy forbids
+ * (html-reply.ts).
+ */
 const SCRIPT = `
 const at = (id) => document.getElementById(id);
 const token = location.hash.slice(1);
@@ -36,9 +39,9 @@ function show(problem) {
   at("problem").textContent = problem;
 }
 
-/** What the person can do about a refusal, after what the platform says of it. */
+/** What the person can do about a refusal. Shown after the platform's error message. */
 function adviceFor(status) {
-  if (status === 404) return "It was revoked, or the link is incomplete.";
+  if (status === 404) return "The invitation was revoked, or the link is incomplete.";
   if (status === 409) return "Ask the person who invited you for a new link.";
   return status === 429 || status >= 500 ? "Try again in a minute." : "";
 }
@@ -105,7 +108,7 @@ const PAGE = String(html`<!doctype html>
 <h1 id="title" tabindex="-1">Join on Rollcall</h1>
 <noscript><p>This page needs JavaScript. Without it, run <code>rollcall invitation accept</code> with this link.</p></noscript>
 <form id="form" hidden>
-<p>Accept the invitation to get your own key. It can be used once.</p>
+<p>Accept the invitation to get your own key. The invitation can be used only once.</p>
 <label for="name">Your name, as others see it (optional)</label>
 <input id="name" autocomplete="name" maxlength="200">
 <button id="accept">Accept the invitation</button>

@@ -6,9 +6,11 @@ import type { Rows } from "../../kernel/kit/rows.ts";
 export type LedgerStorage = MigratedStorage;
 
 /**
- * `entries`: the newest journal entries. `archive`: the files with older entries, kept for ever. `sources`: everything
- * that is posted once, other than the numbered ends and batches of runs; kept for ever, and without an entry number if
- * it cost nothing. `months`: kept for ever. `holds`, `spent`, `usage` and `notices` are deleted when they are over.
+ * `entries`: the newest journal entries. `archive`: the files with older entries, kept for ever. `cursors`: for each
+ * run, the number of its last charged end and of its last charged batch. `sources`: everything else that is posted
+ * once, kept for ever; `number` is null if it cost nothing. `months`: kept for ever. A row of `holds` is deleted when
+ * the reservation ends, a row of `spent` after its month, a row of `notices` after its month if it was delivered, and a
+ * row of `usage` after its hour if it was copied.
  */
 export const LEDGER_MIGRATIONS: readonly Migration[] = [
   {
@@ -48,7 +50,8 @@ export const LEDGER_MIGRATIONS: readonly Migration[] = [
     ],
   },
   {
-    // Entries of closed months had been moved to files, or were about to be: the archive starts with these files.
+    // Earlier releases moved the entries of a closed month to files. The archive starts with the files of the months
+    // that have a `sha256`, even if their entries were not deleted yet.
     name: "0002_archive",
     statements: [
       "create table archive (first_entry integer primary key, last_entry integer not null, month text not null)",
@@ -65,6 +68,7 @@ export const LEDGER_MIGRATIONS: readonly Migration[] = [
   },
 ];
 
+/** True if the tables exist. */
 export function areKept(rows: Rows): boolean {
   return rows.one("select 1 from sqlite_master where name = 'entries' and type = 'table'") !== null;
 }

@@ -1,12 +1,13 @@
 /**
  * Decides what the runs of an organisation may have at once: rollouts, messages in each kind of shared queue, and
- * scoring groups whose judges are called (each occupies a consumer for as long as a judge takes). Pure; `object.ts`
+ * scoring groups whose judges are called (each occupies a consumer for as long as a judge takes). Pure; `leases.ts`
  * stores the state and notifies runs.
  *
- * Invariants. The leases of all runs never exceed the organisation's limits, except for what ran before one was
- * lowered. A run holds what it was granted, or what it reports if that is more; no other run gets it until the run
- * reports otherwise or its lease ends. Shares are equal between runs. While the usual needs of all runs fit, each run
- * keeps its own and returns nothing; else each requests what it needs at the moment.
+ * Invariants. The leases of all runs never exceed the organisation's limits, except for work that was already running
+ * when a limit was lowered. A run holds as many as it was granted, or as many as it reports if that is more. No other
+ * run gets these until the run reports fewer or its lease ends. Shares are equal between runs. As long as the limit
+ * covers the usual needs of all runs, each run keeps its usual need and returns nothing. Otherwise each run requests
+ * only what it needs at the moment.
  */
 
 import { LEASE_MS } from "../endpoint/lease-state.ts";
@@ -26,7 +27,7 @@ interface Held {
   readonly wants: number;
   readonly usual: number;
   readonly permits: number;
-  /** True if it was notified that others lack what it does not need. */
+  /** True if its last grant said that other runs need what this run does not need. */
   readonly shared: boolean;
 }
 
@@ -35,7 +36,7 @@ export interface Leaseholder {
   readonly project_id: string;
   readonly held: Readonly<Record<Pool, Held>>;
   readonly lease_until: number;
-  /** When it was last notified to ask again; null once it has. */
+  /** When it was last notified to ask again; null if it has asked since. */
   readonly told_at: number | null;
 }
 
@@ -47,7 +48,7 @@ export interface AccountLeaseState {
 /** A run that was notified and has not asked is notified again after this time. */
 const TELL_AGAIN_MS = 10_000;
 
-/** Stores what a run reports and grants the free part of its shares. A run that needs nothing more is removed. */
+/** Stores what a run reports, and grants its shares as far as they are free. Removes a run that needs nothing more. */
 export function askLeases(
   before: AccountLeaseState,
   asked: AccountLeaseAsk,
@@ -78,7 +79,7 @@ export function dropExpiredRuns(state: AccountLeaseState, now: number): AccountL
   return { ...state, runs: Object.fromEntries(runs) };
 }
 
-/** Runs that would get another grant if they asked now, and were not notified just before. */
+/** Runs that would get another grant if they asked now, and were not notified in the last `TELL_AGAIN_MS`. */
 export function runsToTell(state: AccountLeaseState, now: number): string[] {
   return unfair(state).filter((run_id) => tellAt(state.runs[run_id], now) <= now);
 }
@@ -120,7 +121,7 @@ function grantedLeaseOf(
   };
 }
 
-/** Why a run has no more than it was granted. The text says that other runs exist, but not which. */
+/** Why a run was granted less than it wants. The text says that other runs exist, but not which. */
 function flowOf(pool: Pool, limit: number, quota: number): GrantedLease["flow"] {
   const state = "over_limit";
   if (pool === "messages") {
@@ -133,7 +134,10 @@ function flowOf(pool: Pool, limit: number, quota: number): GrantedLease["flow"] 
   return { state, reason: `the organisation's limit is ${limit} rollouts at once${others}` };
 }
 
-/** Runs that hold more than their share, or less while some is free, or were not notified that others lack it. */
+/**
+ * Runs that hold more than their share, or hold less although some is free. If the usual needs exceed the limit: also
+ * runs whose last grant did not say so.
+ */
 function unfair(state: AccountLeaseState): string[] {
   const found = POOLS.flatMap((pool) => {
     const out = offQuota(holdingsIn(state, pool), state.limits[pool]);

@@ -3,9 +3,9 @@
  * the state, probes, and notifies runs.
  *
  * Invariants. The leases of all runs never exceed the endpoint's `max_concurrent`, except for rollouts that ran before
- * it was lowered. A run holds what it was granted, or what it reports as running if that is more; no other run gets it
- * until the run reports otherwise or its lease ends. Grants are blocks: if a rollout ends, the run's next one can start
- * without a request.
+ * it was lowered. A run holds as many as it was granted, or as many as it reports as running if that is more. No other
+ * run gets these until the run reports fewer or its lease ends. Grants are blocks: if a rollout ends, the run's next
+ * one can start without a request.
  */
 import type { RunView } from "../../contract/run.ts";
 import { fairQuotas, freeOf, type Holding, offQuota } from "../kit/fair-quotas.ts";
@@ -29,7 +29,7 @@ interface Registered {
   readonly permits: number;
   readonly rate: number | null;
   readonly lease_until: number;
-  /** When it was last notified to ask again; null once it has. */
+  /** When it was last notified to ask again; null if it has asked since. */
   readonly told_at: number | null;
 }
 
@@ -57,7 +57,7 @@ export function isIdle({ runs }: EndpointState): boolean {
   return Object.keys(runs).length === 0;
 }
 
-/** Stores what a run reports and grants the free part of its share. A run that leaves is granted nothing. */
+/** Stores what a run reports, and grants its share as far as it is free. A run that leaves is granted nothing. */
 export function ask(
   before: EndpointState,
   asked: LeaseAsk,
@@ -92,7 +92,7 @@ export function dropExpired(state: EndpointState, now: number): EndpointState {
   return { ...state, runs: Object.fromEntries(runs) };
 }
 
-/** Runs that would get another grant if they asked now, and were not notified just before. */
+/** Runs that would get another grant if they asked now, and were not notified in the last `TELL_AGAIN_MS`. */
 export function toTell(state: EndpointState, now: number): string[] {
   return stale(state, now).filter((run_id) => tellAt(state.runs[run_id], now) <= now);
 }
@@ -119,7 +119,7 @@ export function nextEndpointAlarm(state: EndpointState, now: number): number | n
   return Math.max(now, Math.min(...due));
 }
 
-/** Runs that hold more than their share, or less while some of it is free. */
+/** Runs that hold more than their share, or hold less although some is free. */
 function stale(state: EndpointState, now: number): string[] {
   const unfair = new Set(offQuota(holdingsOf(state), limitOf(state, now)));
   const rates = ratesOf(state);
@@ -200,7 +200,7 @@ function withRun(
   return { ...state, runs: { ...state.runs, [run_id]: { ...standing, told_at: null } } };
 }
 
-/** Why the run has no more than it was granted; null if it has all it needs. */
+/** Why the run was granted less than it wants; null if it has all it needs. */
 function flowFor(state: EndpointState, quota: number, { wants }: LeaseAsk, now: number): RunView["flow"] {
   if (quota >= wants) return null;
   const down = state.limits.fleet?.down ?? null;

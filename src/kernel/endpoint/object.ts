@@ -1,11 +1,12 @@
 /**
  * The object of one endpoint: leases for the runs that use it, and its health. The decisions are in lease-state.ts. A
- * fleet has such an object too: its limits, and whether it is down, are what the fleet reports about its replicas.
+ * fleet has such an object too. The fleet reports the limits, and whether it is down, from the state of its replicas.
  *
- * Invariants. It is called once per block of rollouts, never per rollout, except before a failed call is retried. A
- * grant is on disk before the run gets it. Other runs are notified that they would get something else now, and ask when
- * they are ready, so no message can arrive in the wrong order. When the last run leaves, everything is deleted except
- * the latencies of its calls, and those an hour later. The alarm never throws.
+ * Invariants. A run asks for a block of rollouts at a time, never per rollout. A rollout calls this object only before
+ * a failed call is retried. A grant is on disk before the run gets it. If other runs would now get another grant, they
+ * are notified only of that, and ask when they are ready. So no message can arrive in the wrong order. When the last
+ * run leaves, everything is deleted except the latencies of its calls, which are deleted an hour later. The alarm never
+ * throws.
  */
 import { DurableObject } from "cloudflare:workers";
 import { InvalidModelResponseError } from "../../contract/errors.ts";
@@ -38,7 +39,7 @@ import {
 import { runOf } from "./run-lease.ts";
 import { clear, type ProbeFault, settleProbe, suspect, UNSUSPECTED } from "./suspicion.ts";
 
-/** What is stored: the endpoint's identity, the decisions, and when its settings were last read. */
+/** What is stored: the endpoint's identity, its leases, limits and health, and when its settings were last read. */
 interface Kept {
   readonly scope: Scope;
   readonly endpoint_id: string;
@@ -46,7 +47,7 @@ interface Kept {
   readonly limits_at: number;
 }
 
-/** How long the calls of its runs took, and until when that is kept for monitoring. */
+/** How long the calls of its runs took, for monitoring. `until`: when these data are deleted. */
 interface KeptLatencies {
   readonly latencies: Latencies;
   readonly until: number;
@@ -57,9 +58,9 @@ const LATENCIES = "latencies";
 /** Counted from the last report of calls. */
 const LATENCIES_KEPT_MS = 3600_000;
 const PROBE_DEADLINE_MS = 10_000;
-/** While a probe is under way, rollouts that wait for its result ask again after this time. */
+/** A rollout that waits for the result of a probe asks again after at least this time. */
 const PROBED_SOON_MS = 500;
-const UNASKED: ProbeFault = { error: "it could not be asked", kind: "unasked" };
+const UNASKED: ProbeFault = { error: "the probe could not be sent", kind: "unasked" };
 const TOO_MANY_REQUESTS = 429;
 
 export class EndpointObject extends DurableObject<Env> implements Serves<EndpointRpc> {
@@ -85,7 +86,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     if (outage === null) this.#suspicion = suspect(this.#suspicion, call, now);
     const probe_at = outage?.probe_at ?? this.#suspicion.probe_at;
     if (probe_at === null) return { again_at: null };
-    // A waiting call needs a probe even if no run has rollouts left to dispatch.
+    // The waiting call needs the result of a probe, so the alarm is set even if no run has rollouts left to dispatch.
     if (((await this.ctx.storage.getAlarm()) ?? Number.POSITIVE_INFINITY) > probe_at) {
       await this.ctx.storage.setAlarm(probe_at);
     }
@@ -100,7 +101,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     const limits = await limitsOf(this.env, kept, false);
     const now = this.now();
     const latest = this.#load();
-    // The last run has left meanwhile.
+    // The last run left while the limits were read.
     if (latest === null) return;
     const health = renew(latest.state.health, now);
     await this.#save({ ...latest, limits_at: now, state: { ...latest.state, limits, health } });
@@ -120,14 +121,14 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     const { health } = kept.state;
     const { probe_at, model } = health.outage ?? this.#suspicion;
     if (probe_at !== null && probe_at <= this.now()) this.#probed(await this.#probe(kept, model));
-    // A fleet is asked for its state here; an endpoint's settings are read when a run asks.
+    // Here only the state of a fleet is read again. The settings of an endpoint are read when a run asks for a lease.
     if (isFleet(kept.endpoint_id)) await this.#readLimits(kept);
     const latest = this.#load();
     if (latest === null) return;
     await this.#save({ ...latest, state: dropExpired(latest.state, this.now()) });
   }
 
-  /** Null if it was answered. Never throws. */
+  /** Null if the probe was answered. Never throws. */
   async #probe({ scope, endpoint_id }: Kept, model: string): Promise<ProbeFault | null> {
     const now = this.now();
     try {
@@ -143,7 +144,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
       });
       return faultOf(outcome);
     } catch (thrown) {
-      // Its rollouts will report what is wrong; the endpoint is not down.
+      // No retry can fix this: the endpoint is deleted, for example. Its rollouts will report it. It is not down.
       if (thrown instanceof EndpointUnusable) return null;
       logError("endpoint probe", idsOf({ scope, endpoint_id }), thrown);
       return UNASKED;
@@ -186,7 +187,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     if (at < Number.POSITIVE_INFINITY) await this.ctx.storage.setAlarm(at);
   }
 
-  /** No run uses it: keeps only the latencies, for their time. */
+  /** No run uses the endpoint. Deletes everything except the latencies; deletes them too if their time is over. */
   async #rest(): Promise<void> {
     this.#kept = null;
     const until = this.#latencies()?.until ?? 0;
@@ -230,7 +231,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     return this.#load() ?? { scope, endpoint_id, state: newEndpoint(unlimited), limits_at: 0 };
   }
 
-  /** If settings cannot be read again the known ones stay; without known ones nothing is granted. */
+  /** If the settings cannot be read again, the known ones stay. If none are known, it throws: nothing is granted. */
   async #readLimits(asked: Pick<LeaseAsk, "scope" | "endpoint_id">): Promise<void> {
     const known = this.#load();
     const now = this.now();
@@ -261,7 +262,7 @@ async function limitsOf(
   return { max_concurrent: row?.max_concurrent ?? null, rpm: row?.rpm ?? null };
 }
 
-/** A fault that rollouts would meet again; null if the probe was answered, with whatever. */
+/** A fault that rollouts would have too. Null if the probe was answered: an error that no retry fixes is an answer. */
 function faultOf(outcome: CallOutcome): ProbeFault | null {
   if (outcome.kind === "aborted") {
     return { error: `no answer within ${PROBE_DEADLINE_MS / 1000} s`, kind: "silent" };

@@ -4,11 +4,13 @@ import { EnvError } from "../../contract/errors.ts";
 import { type AnyEnvironment, holdsSomething } from "../../core/environments/any-environment.ts";
 
 export interface ShelfLife {
+  /** How many environments stay in the cache. */
   readonly kept: number;
+  /** How long an invocation may use an environment after it got it. */
   readonly leaseMs: number;
   /** How long a build may take. */
   readonly buildMs: number;
-  /** Called with each environment that is dropped from the cache. */
+  /** Called with each environment that is dropped from the cache and has something to tear down. */
   readonly retire: (environment: AnyEnvironment) => void;
 }
 
@@ -23,11 +25,12 @@ interface Built {
 /**
  * Environments built in this isolate, each with its arguments.
  *
- * Invariants. An environment is under lease for as long as an invocation may hold it. If there are more than `kept`,
- * the least recently used one is dropped; one that has something to tear down is dropped only after its lease. A build
- * that failed or timed out is not kept: the next caller builds again. Each waiting caller has its own timer, because
- * the invocation that started a build may be gone. An isolate that is discarded tears nothing down: what must be freed
- * for certain belongs in a rollout's cleanup.
+ * Invariants. Each use of an environment begins a lease of `leaseMs`, in which an invocation may still use it. If there
+ * are more than `kept`, the least recently used one is dropped; one that has something to tear down is dropped only
+ * after its lease. A build that failed or timed out is not kept: the next caller builds again. Each caller that waits
+ * for a build has its own timer: a timer of the invocation that started the build would be lost if that invocation
+ * ends. An isolate that is discarded tears nothing down, so whatever must be freed in any case must be freed in a
+ * rollout's cleanup.
  */
 export class BuiltEnvironments {
   readonly #life: ShelfLife;
@@ -38,7 +41,10 @@ export class BuiltEnvironments {
     this.#life = life;
   }
 
-  /** The environment with this name, built if needed. Rejects with the error of `build`, or if that takes too long. */
+  /**
+   * The environment with this name, built if needed. Rejects with the error of `build`, or if the build takes longer
+   * than `buildMs`.
+   */
   async get(name: string, build: () => Promise<AnyEnvironment>, now: number): Promise<AnyEnvironment> {
     const built = this.#built.get(name) ?? { made: build(), environment: null, used: now };
     built.used = now;

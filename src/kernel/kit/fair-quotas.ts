@@ -4,7 +4,7 @@
  * Invariants. Shares are max-min fair between groups first, then between the claimants of one group: no claimant gets
  * more than it wants, and what it leaves goes to those that want more. Nothing is left over while a claimant wants
  * more, and the sum never exceeds the limit. The remainder of a division goes to the oldest claimants; ids are in order
- * of time. A claimant holds what it was granted, or what it reports as used if that is more.
+ * of time. A claimant holds as much as it was granted, or as much as it reports as used if that is more.
  */
 export interface Claim {
   readonly id: string;
@@ -41,7 +41,7 @@ export function freeOf(holdings: readonly Holding[], limit: number): number {
   return Math.max(0, limit - held);
 }
 
-/** Ids of claimants that hold more than their share, or hold less while some of the resource is free. */
+/** Ids of claimants that hold more than their share, or hold less although some of the resource is free. */
 export function offQuota(holdings: readonly Holding[], limit: number): string[] {
   const quotas = fairQuotas(holdings, limit);
   const spare = freeOf(holdings, limit) > 0;

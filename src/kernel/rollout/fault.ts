@@ -1,25 +1,26 @@
 /**
- * Decides what happens to a rollout if something throws outside of its hooks. Other rollouts in the object continue.
- * Pure.
+ * Decides what happens to a rollout if something throws outside of its environment's hooks. The other rollouts of the
+ * shard continue. Pure.
  *
- * Invariants. An error of environment code ends its rollout, wherever the code was called. A value that is refused for
- * its content would always be refused, so it ends the rollout too. A fault of the platform's code stays until the code
- * changes; but in a call to another object it may disappear once both run the same release, so there are some tries.
- * Any other error is an unavailable store: it is retried for as long as it takes.
+ * Invariants. An error of environment code ends its rollout, wherever the code was called. If a store or a call between
+ * objects refuses a value because of its content, each retry would fail too, so this ends the rollout as well. A fault
+ * of the platform's code stays until the code changes. But if two objects run different releases, a call between them
+ * may work after both run the same one, so there are up to `MOST_FAULTS` tries. Any other error is taken as a store
+ * that is unavailable: it is retried until the store is back.
  */
 import { EnvError, isError, messageOf, type SerializedError, serializeError } from "../../contract/errors.ts";
 import { RowError } from "../../core/rollout/task.ts";
 import { refusalOf } from "../kit/storage-faults.ts";
 
-/** Wait between tries of the platform's own work (storing, reporting): the failure is not the rollout's. */
+/** The first wait between tries of the platform's own work (storing, reporting). The rollout is not at fault. */
 const RETRY_MS = 500;
 const LONGEST_RETRY_MS = 30_000;
-/** About six minutes with the waits between them. */
+/** The tries of a fault of the platform's code. Together with the waits between them they take about six minutes. */
 export const MOST_FAULTS = 20;
 
 const FAULTS_OF_CODE = ["TypeError", "ReferenceError", "SyntaxError"];
 
-/** Failed tries in a row: all of them, and how many of the latest were faults of the code. */
+/** `failed`: how many tries in a row failed. `faults`: how many in a row, up to the latest, were faults of the code. */
 export interface FailedTries {
   readonly failed: number;
   readonly faults: number;
@@ -34,7 +35,7 @@ export function withFailed({ failed, faults }: FailedTries, thrown: unknown): Fa
 
 export type RolloutFault =
   | { readonly kind: "environment"; readonly error: SerializedError }
-  /** Only the end of the rollout can be reported, and nothing else of it. */
+  /** The report says only that the rollout ended, and why. Nothing else of the rollout can be reported. */
   | { readonly kind: "platform"; readonly why: string }
   | { readonly kind: "waits" };
 
@@ -56,7 +57,7 @@ function isOfCode(thrown: unknown): boolean {
   return isError(thrown, Error) && FAULTS_OF_CODE.includes(thrown.name);
 }
 
-/** The wait grows with the outage: a store that is back is used again after at most half of its outage. */
+/** The wait grows with the outage. So once a store is back, it is used again after at most half of its outage. */
 export function platformWaitMs(failures: number): number {
   const grown = RETRY_MS * 1.5 ** (Math.min(failures, 20) - 1);
   return Math.min(LONGEST_RETRY_MS, Math.round(grown));

@@ -2,8 +2,8 @@
  * Starts a run that scores the trajectories of another run again, with another version of its environment, other
  * arguments or other judges.
  *
- * All checks are made here, before anything is stored. Nothing is sampled: its rollouts take over the trajectories of
- * the source, one by one as they are dispatched. So the source must have ended.
+ * All checks are made here, before anything is stored. Nothing is sampled. Each rollout of the new run takes over one
+ * trajectory of the source, and reads it only when the rollout is dispatched. So the source must have ended.
  */
 
 import type { RescoreRequest } from "../../contract/run-control.ts";
@@ -16,7 +16,7 @@ import { type Begun, beginRun, replayedRun } from "./begin-run.ts";
 import { openRun } from "./read-run.ts";
 import { type RunWanted, resolveRun } from "./resolve/resolve-run.ts";
 
-/** Rollouts in flight. Each is only a message and a report, so the source's `max_concurrent` does not apply. */
+/** The maximum of rollouts in flight. The source's does not apply: here a rollout costs only a message and a report. */
 const WINDOW = 1000;
 
 export async function rescoreRun(
@@ -26,7 +26,8 @@ export async function rescoreRun(
   request: RescoreRequest,
   asked: CreateOptions,
 ): Promise<Begun> {
-  // Idempotency keys of runs share one namespace, and the same body may rescore another run.
+  // All runs share one namespace of idempotency keys. A request to rescore another run may have the same body, so the
+  // hash includes the run's id.
   const options = hashedWith(`rescore ${id}`, asked);
   const repeated = await replayedRun(env, scope, options);
   if (repeated !== null) return repeated;
@@ -40,7 +41,7 @@ export async function rescoreRun(
   return await beginRun(env, scope, resolved.value, naming, options);
 }
 
-/** The ended run with its final number of tasks: a training run is accepted before that number is known. */
+/** The ended run, with its final number of tasks. A training run is accepted before it is known. */
 async function endedRun(env: Env, scope: Scope, id: string): Promise<Result<RunRecord>> {
   const found = await openRun(env, scope, id);
   if (!found.ok) return found;
@@ -81,7 +82,7 @@ function wantedOf(record: RunRecord, request: RescoreRequest): RunWanted {
   };
 }
 
-/** The code that played the run; if this deployment no longer has that version, the version that it has. */
+/** The version of the environment that the source used; if this deployment no longer has it, the version it has. */
 function codeThereIs({ spec: { environment } }: RunRecord["run"]): string {
   const { id, version } = environment;
   const pinned = `${id}@${version}`;

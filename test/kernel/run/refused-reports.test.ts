@@ -14,7 +14,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** A run of one rollout, whose object refuses the rollout's trajectory for its content, like one that is too large. */
+/** A run of one rollout, whose object refuses the rollout's trajectory because of its content: it is too large. */
 async function refusing(): Promise<string> {
   const model = script([{ fault: { kind: "hang" }, times: 1, reply: "\\boxed{4}" }]);
   const limits = { call_timeout_s: 1, max_retries: 1 };
@@ -47,7 +47,7 @@ async function acknowledged(id: string): Promise<void> {
   while ((await ask())?.state !== "answered") await platform.inRollout(id, (rollout) => rollout.alarm());
 }
 
-test("a rollout whose report is refused for its content ends as a platform failure, and its run ends", async () => {
+test("if a report's content is refused, its rollout ends as a platform failure, and the run ends", async () => {
   await expectEndedOnce(await refusing());
 });
 

@@ -22,7 +22,7 @@ test("a report that arrives again while its scoring group waits for scores is co
   expect(seen.head).toMatchObject({ running: 0, in_flight: 1, finished: 0, gate: { ended: 1, calls: 1 } });
 });
 
-test("scores that arrive again, with whatever reward, change nothing", async () => {
+test("scores that arrive again change nothing, whatever their reward", async () => {
   const seen = await byHand({ num_examples: 2, min_scored: 0 }, (run) => {
     const { store, spec } = run;
     run.dispatch();

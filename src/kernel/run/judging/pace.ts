@@ -41,7 +41,7 @@ export function noteSilent(store: RunStore, endpointId: string): void {
   setPace(store, endpointId, "silent");
 }
 
-/** A judge replied, with whatever result, after `took_ms`; absent: quickly. */
+/** A judge replied, whatever the result, after `took_ms`; absent: quickly. */
 export function noteAnswer(store: RunStore, endpointId: string, took_ms = 0): void {
   const known = store.head().judge_paces[endpointId];
   const slow = took_ms > (known === "slow" || known === "silent" ? SOON_MS : SLOW_MS);

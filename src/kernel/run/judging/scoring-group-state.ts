@@ -195,7 +195,10 @@ export function takeResults(
   });
 }
 
-/** `takeResults`. If the store refuses a judgement (for its content), the ask ends without one, with a short reason. */
+/**
+ * `takeResults`. If the store refuses a judgement because of its content, the ask ends without a judgement, with a
+ * short reason.
+ */
 export function takeJudgements(
   store: RunStore,
   spec: RunSpec,

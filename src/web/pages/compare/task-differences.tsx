@@ -111,11 +111,11 @@ function TaskRow({ task, open, onOpen }: TaskRowProps) {
       </td>
       <td>
         <Link to="/rollouts/$id" params={{ id: task.baseline_rollout_id }} search={{}}>
-          baseline's
+          baseline's rollout
         </Link>
         ,{" "}
         <Link to="/rollouts/$id" params={{ id: task.rollout_id }} search={{}}>
-          run's
+          run's rollout
         </Link>
       </td>
       <td>

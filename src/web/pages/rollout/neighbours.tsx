@@ -9,7 +9,7 @@ import { countText } from "../../components/format.ts";
 import { useKeys } from "../../layout/keys.tsx";
 
 const PER_PAGE = 500;
-/** The most pages of a list that are searched for the rollout. */
+/** The maximum number of pages of a list that are read to find the rollout. */
 const MOST_PAGES = 40;
 const KEPT_MS = 60_000;
 

@@ -308,7 +308,7 @@ test("a call to a hanging judge is aborted when its run is cancelled, and frees 
   expect(await requestsOf(judge)).toHaveLength(asked + 1);
 });
 
-test("a judgement that the run's store refuses for its content leaves no score, and is not requested again", async () => {
+test("a judgement whose content the run's store refuses leaves no score, and is not requested again", async () => {
   const judge = script([HANGING]);
   const limits = { call_timeout_s: 1, max_retries: 1 };
   const { id } = await platform.start(essayRun(judge, 1, { limits, min_scored: 0 }));
