@@ -105,7 +105,7 @@ export async function changeApiKey(
     (rate === undefined ? null : refuseRate(caller, rate));
   if (refused !== null) return refused;
   if (patch.scopes !== undefined && before.person_id !== null) {
-    const message = `${id} is a person's key and has the scopes of the person's role: PATCH /v1/people/${before.person_id}`;
+    const message = `${id} is a person's key and has the scopes of the person's role: to change the role, use PATCH /v1/people/${before.person_id}`;
     return refuse("conflict", message, "scopes");
   }
   // The person who sets the scopes is responsible for the key from then on.
@@ -217,7 +217,11 @@ async function whyNoRoom(
   }
   const maker = maker_id === null ? null : await findMember(env.DB, caller.orgId, maker_id);
   if (maker_id !== null && !rolesWith(scopes).some((role) => role === maker?.role)) {
-    return refuse("forbidden", `${maker_id} no longer has the permissions of this key`, "scopes");
+    return refuse(
+      "forbidden",
+      `the person ${maker_id} no longer has all permissions of the new key: ask an owner for a role that has them`,
+      "scopes",
+    );
   }
   const message = `the organisation already has ${LIMITS.keys} active keys, the maximum: revoke some first`;
   return refuse("conflict", message, null);

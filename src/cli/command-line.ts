@@ -57,7 +57,10 @@ export function command<const Name extends string, const Own extends Flags>(
 export const PLATFORM_FLAGS = {
   json: { says: "exactly one JSON object on stdout" },
   platform: { value: "URL", says: "URL of the platform; default ROLLCALL_URL, else the local platform" },
-  profile: { value: "NAME", says: "a profile from rollcall login; local: the platform of the state directory" },
+  profile: {
+    value: "NAME",
+    says: "a profile saved by rollcall login, or local for the platform of the state directory",
+  },
   project: { value: "NAME", says: "project to use, if the key is for a whole organisation" },
   timeout: { value: "S", says: "give up after this many seconds, exit 1" },
 } as const satisfies Flags;

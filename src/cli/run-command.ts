@@ -6,8 +6,6 @@ import { asCommandError, type CommandError, EXIT, type ExitCode, usageError } fr
 import { printJson } from "./terminal/terminal.ts";
 import { safeText } from "./terminal/text.ts";
 
-const NAME_COLUMN = 18;
-
 /**
  * Runs the command that `words` name (`["run", "list", "--json"]`). Never throws: an error is printed to stderr, with
  * --json also to stdout, and sets the exit code.
@@ -26,9 +24,9 @@ export async function runCommand(words: readonly string[]): Promise<ExitCode> {
 /** The commands that begin with these words, one per line. */
 function overview(words: readonly string[]): string {
   const group = words.map((word) => `${word} `).join("");
-  const lines = COMMANDS.filter(({ name }) => name.startsWith(group)).map(({ name, says }) => {
-    return `  ${name.padEnd(NAME_COLUMN)}${says}`;
-  });
+  const named = COMMANDS.filter(({ name }) => name.startsWith(group));
+  const width = Math.max(...named.map(({ name }) => name.length)) + 2;
+  const lines = named.map(({ name, says }) => `  ${name.padEnd(width)}${says}`);
   return `Usage: rollcall ${group}<command> [flags]\n\n${lines.join("\n")}\n\nrollcall <command> --help shows details, rollcall --version the version.\n`;
 }
 

@@ -59,7 +59,7 @@ export const EXPORT_FLAGS = {
   format: {
     value: "FORMAT",
     choices: EXPORT_FORMATS,
-    says: "sft: conversations, the default; dpo: pairs; verifiers: rows of results",
+    says: "default sft; sft has conversations, dpo has pairs, verifiers has rows of results",
   },
   "min-reward": { value: "X", says: "minimum reward of a rollout, or of the chosen one of a pair" },
   "best-of-group": { says: "only the best rollout of each task, or its best and worst" },

@@ -93,7 +93,10 @@ export const RolloutSummary = named("RolloutSummary", {
   ended_at: Seconds.nullable().meta({ example: 1_792_000_002 }),
   duration: z.number().nullable().describe("seconds, from its start to its end").meta({ example: 0.84 }),
   error: z
-    .object({ error: z.string(), message: z.string().describe("its first line, cut at 200 characters") })
+    .object({
+      error: z.string(),
+      message: z.string().describe("the first line of the error message, cut at 200 characters"),
+    })
     .nullable(),
   cost: Cost,
   step: Step.nullable().describe("training runs: step of the batch that its group was shipped in"),

@@ -17,7 +17,7 @@ export const RunPatch = z.strictObject({
     .meta({ example: { branch: "main" } }),
   max_concurrent: Positive.max(LIMITS.maxConcurrent)
     .optional()
-    .describe("from now on; rollouts in flight finish")
+    .describe("the maximum of concurrent rollouts from now on; rollouts in flight finish")
     .meta({ example: 64 }),
 });
 export type RunPatch = z.infer<typeof RunPatch>;

@@ -236,7 +236,7 @@ function stateOf(state: FleetState, replica: Replica): ReplicaState {
 
 const UNKNOWN = "its weights are unknown";
 /** How to bring a replica to version 0 of a run. */
-const BEGIN_ANEW = "restart it, or remove it and add it again with the initial weights of a run";
+const BEGIN_ANEW = "restart the engine, or remove the replica and add it again with the initial weights of a run";
 
 /** Version 0 is what a server was started with, and no location to load it from is given. */
 export function isOfStart({ version, location }: WeightOrder): boolean {

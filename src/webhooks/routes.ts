@@ -37,7 +37,7 @@ export const webhookOperations: readonly Operation[] = [
     show: (context, webhooks) =>
       service(context).showWebhooks(context.env, context.var.scope, webhooks, context.var.now()),
     create: {
-      summary: "Create a webhook endpoint, signed by Standard Webhooks",
+      summary: "Create a webhook endpoint; its requests are signed as Standard Webhooks specifies",
       description:
         "It receives events from then on, within 5 seconds. An endpoint with `budget.*` also receives the organisation's budget events, which needs `billing:write` and a key of the whole organisation.",
       body: { schema: WebhookRequest },

@@ -122,7 +122,7 @@ export const WebhookDelivery = named("WebhookDelivery", {
 export type WebhookDelivery = z.infer<typeof WebhookDelivery>;
 export const DeliveryList = listOf(WebhookDelivery, "WebhookDeliveryList", EXAMPLE.delivery);
 
-/** The body of a delivery, signed by Standard Webhooks. */
+/** The body of a delivery, signed as Standard Webhooks specifies. */
 export const WebhookEvent = named("WebhookEvent", {
   id: z.string().describe("of the event; the header webhook-id is the delivery's").meta({
     example: "evt_01ks2h9q4e7mxw3f0tbn8vc5za2k7p4mxq_41",

@@ -13,7 +13,7 @@ import { type Cut, LoopEngine, networkOf } from "./loop-engine.ts";
 
 const HOUR = 3_600_000;
 const SOON = { interval: 5 };
-const ANEW = "restart it, or remove it and add it again with the initial weights of a run";
+const ANEW = "restart the engine, or remove the replica and add it again with the initial weights of a run";
 
 let api: TestApi;
 beforeAll(async () => {

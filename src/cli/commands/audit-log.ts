@@ -16,9 +16,9 @@ export const AUDIT_LOG = command({
   says: "list who changed what in the organisation, newest first",
   more: "A status of – means that the change is in progress or was interrupted.",
   flags: {
-    who: { value: "ID", says: "only changes by this key, person or run's trainer" },
+    who: { value: "ID", says: "only changes by this key, this person or the trainer of this run" },
     action: { value: "NAME", says: "only this operation, such as cancelRun" },
-    target: { value: "ID", says: "only changes of this object" },
+    target: { value: "ID", says: "only changes to this object" },
     limit: { value: "N", says: "entries to show; default 20" },
     ...PLATFORM_FLAGS,
   },

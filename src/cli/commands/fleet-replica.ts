@@ -16,7 +16,7 @@ export const REPLICA_HEADER = ["replica", "state", "version", "in flight", "base
 const SETTING_FLAGS = {
   "base-url": { short: "b", value: "URL", says: "base URL, up to and including /v1" },
   "api-key-var": { short: "k", value: "VAR", says: "environment variable with its key" },
-  "control-url": { value: "URL", says: "URL for changing its weights, without /v1; default the server of -b" },
+  "control-url": { value: "URL", says: "URL for changing its weights, without /v1; default the base URL without /v1" },
   "control-key-var": { value: "VAR", says: "environment variable with the key for that URL; default that of -k" },
   "max-concurrent": { value: "N", says: "concurrent calls" },
 } as const satisfies Flags;
@@ -74,7 +74,7 @@ const UPDATE = command({
     ...SETTING_FLAGS,
     "no-api-key": { says: "remove its key" },
     "no-control-url": { says: "change its weights at its base URL" },
-    "no-control-key": { says: "use its own key for that, too" },
+    "no-control-key": { says: "change its weights with the key of its base URL" },
     ...PLATFORM_FLAGS,
   },
   run(line) {

@@ -23,7 +23,7 @@ const LOGIN = command({
 saved in ~/.config/rollcall/config.json, which only you can read.`,
   flags: {
     ...PROFILE_FLAG,
-    platform: { value: "URL", says: "default: that of the profile, else ROLLCALL_URL" },
+    platform: { value: "URL", says: "URL of the platform; default that of the profile, else ROLLCALL_URL" },
     project: { value: "NAME", says: "the project to use, if the key is for a whole organisation" },
     "key-stdin": { says: "read the key from stdin" },
     ...{ json, timeout },

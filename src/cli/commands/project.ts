@@ -12,9 +12,9 @@ import { deletionText } from "./deletion.ts";
 const HEADER = ["project", "id", "keeps runs", "keeps datasets", "created"];
 
 const RETENTION_FLAGS = {
-  "runs-days": { value: "N|ever", says: "days to keep runs" },
-  "datasets-days": { value: "N|ever", says: "days to keep datasets" },
-  "verdicts-days": { value: "N|ever", says: "days to keep judgements" },
+  "runs-days": { value: "N|ever", says: "days to keep runs, or ever to keep them forever" },
+  "datasets-days": { value: "N|ever", says: "days to keep datasets, or ever to keep them forever" },
+  "verdicts-days": { value: "N|ever", says: "days to keep judgements, or ever to keep them forever" },
   "idempotency-keys-days": { value: "N", says: "days to keep idempotency keys" },
 } as const satisfies Flags;
 

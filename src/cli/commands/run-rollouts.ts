@@ -15,12 +15,12 @@ const ROLLOUTS = command({
   takes: "<run>",
   reads: true,
   says: "list the rollouts of a run, filtered and sorted",
-  more: "A filter is a list of terms: 'reward<0.5 error:provider -truncated:true \"text\"'; docs/filter.md.",
+  more: "A filter is a list of terms: 'reward<0.5 error:provider -truncated:true \"text\"'. See docs/filter.md.",
   flags: {
     filter: { short: "f", value: "FILTER", says: "only rollouts that match" },
     sort: {
       short: "s",
-      value: "NUMBER",
+      value: "FIELD",
       says: "sort by reward, turns, tokens, duration, a score, …; -reward: largest first",
     },
     limit: { value: "N", says: `maximum number; default ${SHOWN}` },

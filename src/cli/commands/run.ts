@@ -204,7 +204,11 @@ const UPDATE = command({
   takes: "<run>",
   says: "change the concurrent rollouts, name or metadata of a run",
   flags: {
-    "max-concurrent": { short: "c", value: "N", says: "from now on; rollouts in flight finish" },
+    "max-concurrent": {
+      short: "c",
+      value: "N",
+      says: "maximum of concurrent rollouts from now on; rollouts in flight finish",
+    },
     name: { value: "TEXT", says: "a name of the run" },
     metadata: { value: "k=v", repeatable: true, says: "replace its metadata" },
     ...PLATFORM_FLAGS,

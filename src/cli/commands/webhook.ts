@@ -26,7 +26,7 @@ const CREATE = command({
   name: "webhook create",
   takes: "<url>",
   says: "create a webhook endpoint; its secret is shown once",
-  more: "Without --event it receives all events of the project. Requests are signed by Standard Webhooks.",
+  more: "Without --event it receives all events of the project. Requests are signed as Standard Webhooks specifies.",
   flags: { ...SETTING_FLAGS, ...PLATFORM_FLAGS },
   run(line) {
     const url = urlOf("url", line.one("the address")) ?? "";

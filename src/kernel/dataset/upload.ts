@@ -191,7 +191,7 @@ class Reception {
       return null;
     } catch (thrown) {
       if (!(thrown instanceof LineTooLong)) throw thrown;
-      const message = `line ${thrown.line}: a row is at most ${LIMITS.taskRowBytes} bytes`;
+      const message = `line ${thrown.line}: the row is larger than ${LIMITS.taskRowBytes} bytes, the maximum`;
       return { code: "too_large", message, param: `rows[${thrown.row}]` };
     }
   }

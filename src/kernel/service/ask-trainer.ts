@@ -63,7 +63,7 @@ function wordsOf(refusal: TrainerRefusal, runId: string): Refusal {
       return { code: "lease_lost", message, param: null };
     }
     case "wrong_token": {
-      const message = "this is not the token of the lease: send the one that came with the lease";
+      const message = "token: is not that of the current lease: send the token of the reply that gave you the lease";
       return { code: "wrong_lease_token", message, param: "token" };
     }
     case "wrong_batch":

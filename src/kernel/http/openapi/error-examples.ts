@@ -90,7 +90,7 @@ const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
   lease_lost: { when: "the lease has expired", message: "this lease has expired" },
   wrong_lease_token: {
     when: "the token is not that of the lease",
-    message: "this is not the token of the lease",
+    message: "token: is not that of the current lease",
     param: "token",
   },
   wrong_batch: {

@@ -10,7 +10,8 @@ export const NOUNS: Readonly<Record<string, string>> = {
   hooks: "Addresses that webhook senders post to: they need no key, and sign what they send.",
   fleets: "Engines that serve one policy, and how each gets new weights.",
   secrets: "Values that environments use by name. They can be written but never read.",
-  "webhook-endpoints": "Addresses that receive events, signed by Standard Webhooks, and the log of deliveries.",
+  "webhook-endpoints":
+    "Addresses that receive events, signed as Standard Webhooks specifies, and the log of deliveries.",
   leases: "Batches that a trainer is working on.",
   organization: "Your organisation: its name, its limits, the hosts it calls.",
   organizations: "Every organisation of the deployment, for its operators.",

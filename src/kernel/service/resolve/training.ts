@@ -168,14 +168,14 @@ async function refuseHoldout(
       : rowsGiven(orgId, spec, environment, inline);
   const { length } = rows;
   if (rows.shared && length !== null && length <= holdout) {
-    return refused(`${holdout} of ${length} rows leave none to train on: use at most ${length - 1}`);
+    return refused(`holding out ${holdout} of ${length} rows leaves no row to train on: use at most ${length - 1}`);
   }
   const wanted = Array.from({ length: Math.min(ROWS_TRIED, length ?? ROWS_TRIED) }, (_, at) => at);
   const keys = await keysHeldOut(rows, holdout);
   const tasks = await tasksToTrain(rows, keys, holdout, wanted);
   if (![...tasks.values()].some((task) => task instanceof HeldOut)) return null;
   return refused(
-    `${holdout} leave nothing to train on: every task that was tried is among the first ${holdout} of an eval`,
+    `holding out ${holdout} rows leaves nothing to train on: every task that was tried is among the first ${holdout} of an eval`,
   );
 }
 
