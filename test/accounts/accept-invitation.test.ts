@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { callerOfAccess } from "../../src/accounts/access-identity.ts";
 import type { Role } from "../../src/contract/identity.ts";
 import { openBrowser } from "../kernel/http/browser.ts";
+import { overtaken } from "../kernel/http/overtaken.ts";
 import { openTenant, type Tenant } from "./tenant.ts";
 
 const HTTPS = "https://platform.test";
@@ -93,6 +94,24 @@ test("with another person's key or an expired one, the person who accepts is new
   expect((await peopleOf(other)).length).toBe(2);
 });
 
+test("a session that is over makes nobody a member as its person", async () => {
+  const [home, other] = [await openTenant(), await openTenant()];
+  const email = emailOf("bob");
+  const bob = await accepted(home, await tokenFor(home, email));
+  const browser = openBrowser(home, HTTPS);
+  const { code } = (await home.call(bob.key, "POST /v1/sign-in-codes")).body;
+  expect((await browser.ask("POST /v1/session", { code })).status).toBe(201);
+  const join = async () => {
+    const reply = await browser.ask("POST /v1/invitations/accept", { token: await tokenFor(other, email) });
+    expect(reply.status).toBe(201);
+    return (await reply.json<{ person: { id: string } }>()).person.id;
+  };
+  home.clock.now += 12 * 3600_000 - 1;
+  expect(await join()).toBe(bob.id);
+  home.clock.now += 1;
+  expect(await join()).not.toBe(bob.id);
+});
+
 test("a person who accepts behind Access with their own address is the same person in every organisation", async () => {
   const [one, other] = [await openTenant(), await openTenant()];
   const email = emailOf("bob");
@@ -140,6 +159,31 @@ test("two people who accept at once behind Access, with invitations to one addre
   expect(both).toContain(201);
   const rows = env.DB.prepare("select count(*) n from people where email = ? and proven_at is not null").bind(email);
   expect(await rows.first("n")).toBe(1);
+});
+
+test("a person who accepts while the address is proved for somebody else is asked to try again, and is then the same person", async () => {
+  const [one, other] = [await openTenant(), await openTenant()];
+  const email = emailOf("bob");
+  const { changes, header } = await behindAccess(one);
+  const accept = async (tenant: Tenant, token: string, DB = env.DB) => {
+    const browser = openBrowser(tenant, HTTPS, { ...changes, DB });
+    return await browser.ask("POST /v1/invitations/accept", { token }, await header(email));
+  };
+  const tokens = [await tokenFor(one, email), await tokenFor(other, email)] as const;
+  const first: Response[] = [];
+  const race = async () => void first.push(await accept(one, tokens[0]));
+  // It overtakes the second request once that one has found that nobody has proved the address.
+  const late = await accept(
+    other,
+    tokens[1],
+    overtaken(env.DB, /from "people".*"proven_at" is not null/, race, "after"),
+  );
+  expect([first[0]?.status, late.status]).toEqual([201, 409]);
+  expect(await late.json()).toMatchObject({ error: { message: expect.stringContaining("try again") } });
+  expect((await peopleOf(other)).length).toBe(0);
+  const again = await accept(other, tokens[1]);
+  const [bob, same] = [await first[0]?.json<{ person: object }>(), await again.json<{ person: { id: string } }>()];
+  expect([again.status, bob?.person]).toMatchObject([201, { id: same.person.id }]);
 });
 
 test("addresses are ASCII and case-insensitive", async () => {

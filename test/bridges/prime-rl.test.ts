@@ -320,6 +320,18 @@ test("a trainer that lost its steps goes back once, whatever the flags of the ne
     await training.startBridge(python, flags);
     release();
     const run = await training.created.ended(served);
+    // One engine serves the last version. The bridge still asks about the other one.
+    const isServed = ({ bridge, replica, version }: Record<string, unknown>) =>
+      bridge === "applied" && replica === "gpu-0" && version === 2;
+    await until(() => training.words.some(isServed), WITHIN_MS);
+    let looks = 0;
+    const asked = ({ method }: Exchange) => {
+      looks += method === "GET" ? 1 : 0;
+      return true;
+    };
+    training.proxy.watcher = { asked };
+    await until(() => looks > 2 || training.said("finished"), WITHIN_MS);
+    expect(training.said("finished")).toBe(false);
     applied(2);
     expect([run.status, run.training?.steps_trained]).toEqual(["completed", 2]);
     await until(() => training.said("finished"), WITHIN_MS);

@@ -83,6 +83,22 @@ test("a call whose end is not reported counts as ended when its time is over", (
   expect([calls.of("a"), calls.end(1), calls.end(2)?.until, calls.of("a")]).toEqual([1, null, 20, 0]);
 });
 
+test("every call ends in its time, whatever the order in which calls with different times were given out", () => {
+  const calls = new InFlight();
+  const call = { replica_id: "a", rollout_id: "ro", model: "m", weights: null };
+  for (const [number, until] of [10, 20, 40, 30].entries()) calls.add(number, { ...call, until });
+  const left = [10, 20, 30, 40].map((now) => {
+    calls.expire(now);
+    return [calls.of("a"), calls.nextAt];
+  });
+  expect(left).toEqual([
+    [3, 20],
+    [2, 30],
+    [1, 40],
+    [0, null],
+  ]);
+});
+
 test("trainers are notified of what each replica serves, and that one that is away must not be waited for", () => {
   const ordered = takeOrder(takeOrder(fleet(), order(2), 0), order(1), 0);
   expect(ordered.orders.map(({ version }) => version)).toEqual([2]);
@@ -279,6 +295,17 @@ test("a replica that was not brought to version 0 serves no later version with i
     2,
   );
   expect(standingOf(late, () => 0).replicas[0]).toMatchObject({ state: "stale", version: null });
+});
+
+test("a report for another run counts, whatever version the previous run had; an older report of the same run does not", () => {
+  const report = (run_id: string, version: number, generation = 0) =>
+    ({ run_id, generation, version, replica: "a", state: "pending" }) as const;
+  const take = (before: FleetState, ...reports: readonly ReturnType<typeof report>[]) =>
+    reports.reduce((state, one, at) => reported(state, one, { now: 1 + at, number: 9 + at }), before).replicas["a"];
+  const begun = fleet("reported");
+  expect(take(begun, report("run_a", 3), report("run_b", 1))?.claimed).toMatchObject({ run_id: "run_b", version: 1 });
+  expect(take(begun, report("run_a", 3), report("run_a", 2))?.claimed).toMatchObject({ run_id: "run_a", version: 3 });
+  expect(take(begun, report("run_a", 3), report("run_a", 2, 1))?.claimed).toMatchObject({ generation: 1, version: 2 });
 });
 
 test("an engine that another party updates has its initial weights once it is restarted for another run", () => {

@@ -11,6 +11,7 @@ import { endpointRow, runRow } from "../kernel/http/run-rows.ts";
 
 const SHARED = "/v1/shared-report";
 const DAY = 24 * 3600_000;
+const JUDGED = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2, calls: 1 };
 
 /** A run of the tenant that has ended, on an endpoint with a key. */
 async function endedRun({ scope, clock }: Tenant): Promise<string> {
@@ -21,7 +22,11 @@ async function endedRun({ scope, clock }: Tenant): Promise<string> {
     ...RUN.report,
     counted_micros: 7,
     lost_holds: { calls: 1, micros: 3 },
-    usage: { ...RUN.report.usage, charged_micros: 8, cost_micros: 9 },
+    usage: {
+      ...RUN.report.usage,
+      ...{ charged_micros: 8, cost_micros: 9, lost: { calls: 1, micros: 10 } },
+      judge: { ...JUDGED, cost_micros: 11 },
+    },
   };
   const run = runRow(endpoint, {
     ...{ id, name: "shown", status: "completed", report, counts: RUN.counts, metadata: { hidden: "pair" } },
@@ -65,9 +70,11 @@ test("a link shows anybody the report, but no prompts, addresses, keys or metada
     "report",
     "status",
   ]);
-  expect(text).not.toMatch(
-    /9f2c|hidden|base_url|https?:|charged_micros|counted_micros|lost_holds|"cost_micros":\d|ep_|key_/,
-  );
+  expect(text).not.toMatch(/9f2c|hidden|base_url|https?:|charged_micros|counted_micros|lost_holds|micros":\d|ep_|key_/);
+  expect(report.report.usage).toMatchObject({
+    judge: { ...JUDGED, cost_micros: null },
+    lost: { calls: 1, micros: null },
+  });
   const [stored] = (await env.DB.prepare("select * from report_links where run_id = ?").bind(id).all()).results;
   expect(stored).toMatchObject({ hash: sha256Hex(tokenOf(body.url)) });
   const listed = (await call(token, `GET /v1/runs/${id}/report-links`)).body.data;
@@ -102,7 +109,10 @@ test("a link ends at its expiry, when it is revoked, and with its run", async ()
   expect([await read(short), await read(taken), await read(last)]).toEqual([200, 200, 200]);
   expect((await call(token, `DELETE /v1/report-links/${taken.id}`)).status).toBe(200);
   expect((await call(token, `DELETE /v1/report-links/${taken.id}`)).status).toBe(404);
-  clock.now += 60_000;
+  clock.now += 59_999;
+  expect([await read(short), await read(taken), await read(last)]).toEqual([200, 401, 200]);
+  // What was just read ends with the link all the same.
+  clock.now += 1;
   expect([await read(short), await read(taken), await read(last)]).toEqual([401, 401, 200]);
   await drizzle(env.DB).update(runs).set({ deleted_at: clock.now });
   clock.now += 60_000;

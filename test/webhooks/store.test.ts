@@ -74,6 +74,24 @@ test("a failed delivery is the endpoint's fault if nothing was delivered since i
   expect([await given(null), await given(6), await given(7), await given(8)]).toEqual([false, false, true, true]);
 });
 
+test("a failure that asks for no wait does not end the wait that another answer asked for", () =>
+  standing({}, (store) => {
+    store.add(OF, [eventOf("a", 1), eventOf("b", 1)], 1);
+    const [one, other] = store.due(1, 2);
+    if (one === undefined || other === undefined) throw new Error("too few are due");
+    // Both were sent at once.
+    for (const row of [one, other]) store.begin(row, 10, 20);
+    store.failed(one.id, TRIED, 10, 3_600_000);
+    store.failed(other.id, TRIED, 11, null);
+    expect([store.standing().resting_until, store.nextAt(), store.due(3_600_009, 2)]).toEqual([
+      3_600_010,
+      3_600_010,
+      [],
+    ]);
+    store.failed(other.id, TRIED, 12, 1000);
+    expect(store.standing().resting_until).toBe(1012);
+  }));
+
 test("a server that asks to wait gets nothing before the time is over, even if the next attempt is due", () =>
   standing({}, (store) => {
     store.add(OF, [eventOf("a", 1)], 1);

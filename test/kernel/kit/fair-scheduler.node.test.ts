@@ -62,6 +62,19 @@ test("work that is computed later is paid for by the share of its organisation, 
   expect(scheduler.restOf("greedy")).toBe(9500);
 });
 
+test("neither work that is computed later nor the turn of another organisation ends an organisation's rest early", async () => {
+  const { scheduler, clock } = clockedScheduler();
+  await scheduler.spend("greedy", 6 * PASS_STEPS);
+  const rest = scheduler.restOf("greedy");
+  expect(rest).toBeGreaterThanOrEqual(300 + 250);
+  scheduler.charge("greedy", 1);
+  expect(scheduler.restOf("greedy")).toBe(rest);
+  // Another organisation's turn ends the rest of the process, and nobody else's.
+  clock.now += 20;
+  await scheduler.spend("other", 1);
+  expect(scheduler.restOf("greedy")).toBe(rest - clock.now);
+});
+
 /** Milliseconds until an organisation has computed so many passes of 50 ms. */
 async function timeOf(passes: number, { scheduler, clock }: ReturnType<typeof clockedScheduler>): Promise<number> {
   const from = clock.now;

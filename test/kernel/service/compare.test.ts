@@ -1,14 +1,32 @@
 import { beforeAll, expect, test } from "vitest";
+import * as z from "zod";
 import { RunComparison } from "../../../src/contract/comparison.ts";
 import type { RunView } from "../../../src/contract/run.ts";
+import { dataset, defineEnvironment, SingleTurnEnv, textOf } from "../../../src/core/entry.ts";
 import type { KeyRange } from "../../../src/kernel/messages/run-records.ts";
 import { keyRanges } from "../../../src/kernel/run/report-sums.ts";
 import { openPlatform, type TestApi } from "../platform.ts";
+import { registerOnce } from "../registered.ts";
 import { RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
+/** The reward is the number in the reply. */
+const valued = defineEnvironment({
+  args: z.strictObject({}),
+  build: () =>
+    new SingleTurnEnv({
+      dataset: dataset(
+        z.object({ question: z.string() }),
+        [0, 1, 2, 3].map((at) => ({ question: `Question (${at})` })),
+      ),
+      rubric: { rewards: { value: ({ completion }) => Number(textOf(completion[0])) } },
+    }),
+});
+
 let platform: TestApi;
 beforeAll(async () => {
+  const { args, needs, load } = valued;
+  registerOnce({ id: "valued", version: "1.0.0", digest: "sha256:valued", args, needs, load });
   platform = await openPlatform();
 });
 
@@ -124,6 +142,28 @@ test("tasks that differ, got worse or better, or all that match are listed on re
   expect(await listed("worse")).toEqual([3, 4, 5, 6]);
   expect(await listed("better")).toEqual([8]);
   expect(await listed("all")).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+});
+
+test("equal sums of the same parts are no difference, and a task passes from a mean of exactly one half on", async () => {
+  const means = (given: readonly number[]) => {
+    const replies = Object.fromEntries(given.map((mean, at) => [`(${at})`, [String(mean)]]));
+    return platform.finish({ environment: "valued", model: script(["0"], replies) });
+  };
+  const [run, baseline] = await Promise.all([
+    means([0.1 + 0.2, 0.3, 0.5, 0.5 - 1e-9]),
+    means([0.3, 0.1 + 0.2, 0.4, 0.4]),
+  ]);
+  const listed = async (of: RunView, to: RunView, tasks: string) => {
+    const rows = (await compare(of, to, `&tasks=${tasks}`)).tasks;
+    return rows.map(({ task_text }) => task_text).sort();
+  };
+  const [half, below] = ["Question (2)", "Question (3)"];
+  expect(await compare(run, baseline)).toMatchObject({ wins: 2, losses: 0, ties: 2, n_flipped: 1 });
+  expect(await listed(run, baseline, "better")).toEqual([half, below]);
+  expect(await listed(run, baseline, "worse")).toEqual([]);
+  expect(await listed(baseline, run, "worse")).toEqual([half, below]);
+  expect(await listed(baseline, run, "different")).toEqual([half, below]);
+  expect(await listed(baseline, run, "flipped")).toEqual([half]);
 });
 
 test("a task counts once, by the mean of the attempts that count; equal rows are one task", async () => {

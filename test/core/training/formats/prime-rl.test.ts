@@ -97,6 +97,16 @@ test("a row goes into the first pack with room", () => {
   expect(packRows([5, 6, 3, 2, 8], { seq_len: 8, openTokens: 64 })).toEqual([[0, 2], [1, 3], [4]]);
 });
 
+test("full packs take none of the space for open ones, and the fullest open pack is closed for more", () => {
+  expect(packRows([8, 8, 8, 5, 3], { seq_len: 8, openTokens: 16 })).toEqual([[0], [1], [2], [3, 4]]);
+  expect(packRows([5, 3, 5, 3], { seq_len: 8, openTokens: 8 })).toEqual([
+    [0, 1],
+    [2, 3],
+  ]);
+  // 6 and 4 tokens are open, and 5 more are too many: the pack of 6 is closed, so the last row goes to the other one.
+  expect(packRows([6, 4, 5, 2], { seq_len: 8, openTokens: 12 })).toEqual([[0], [2], [1, 3]]);
+});
+
 test("packing is fast both if all packs stay open and if each is full at once", () => {
   const packed = (length: number, seq_len: number) =>
     packRows(Array<number>(100_000).fill(length), { seq_len, openTokens: 1_048_576 }).length;
