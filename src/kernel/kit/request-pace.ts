@@ -47,8 +47,7 @@ export class RequestPace {
     if (this.#other === null || now - this.#other.at > HERE_MS) return 0;
     const key = `${lane} ${org}`;
     const behind = (this.#paidAt.get(key) ?? this.#clock) - this.#clock;
-    const shares = this.#shares + (this.#paidAt.has(key) ? 0 : 1);
-    const wait = Math.max(0, behind * shares - AHEAD_MS);
+    const wait = Math.max(0, behind * this.#shares - AHEAD_MS);
     if (wait > LONGEST_WAIT_MS) return null;
     this.#paidAt.set(key, this.#clock + behind + costMs);
     return wait;
