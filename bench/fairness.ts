@@ -297,8 +297,8 @@ async function measure(settings: Settings): Promise<Row[]> {
         rows.push(rowOf(run, beside, before, await measured(run)));
       }
       for (const id of ids) {
-        const { counts, flow } = await neighbour.runs.get(id);
-        process.stderr.write(`${id}: ${JSON.stringify({ counts, flow })}\n`);
+        const { counts, status_reason } = await neighbour.runs.get(id);
+        process.stderr.write(`${id}: ${JSON.stringify({ counts, status_reason })}\n`);
         await neighbour.runs.cancel(id);
       }
     }

@@ -77,7 +77,7 @@ export class RunSettling implements RunAccount {
   }
 
   /** Why nothing more is dispatched; null if more can be dispatched. */
-  flow(spec: RunSpec): RunView["flow"] {
+  statusReason(spec: RunSpec): RunView["status_reason"] {
     const short = this.#store.head().books.hold?.short ?? null;
     if (short === null || this.#asking || this.remaining(spec) > 0) return null;
     return { state: "over_budget", reason: short.reason };

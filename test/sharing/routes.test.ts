@@ -20,7 +20,7 @@ async function endedRun({ scope, clock }: Tenant): Promise<string> {
   const report = {
     ...RUN.report,
     counted_micros: 7,
-    lost_holds: { calls: 1, micros: 3 },
+    lost_reservations: { calls: 1, micros: 3 },
     usage: { ...RUN.report.usage, charged_micros: 8, cost_micros: 9 },
   };
   const run = runRow(endpoint, {
@@ -66,7 +66,7 @@ test("a link shows anybody the report, but no prompts, addresses, keys or metada
     "status",
   ]);
   expect(text).not.toMatch(
-    /9f2c|hidden|base_url|https?:|charged_micros|counted_micros|lost_holds|"cost_micros":\d|ep_|key_/,
+    /9f2c|hidden|base_url|https?:|charged_micros|counted_micros|lost_reservations|"cost_micros":\d|ep_|key_/,
   );
   const [stored] = (await env.DB.prepare("select * from report_links where run_id = ?").bind(id).all()).results;
   expect(stored).toMatchObject({ hash: sha256Hex(tokenOf(body.url)) });

@@ -86,7 +86,10 @@ function runText(run: RunView, room: number): string {
     run: run.id,
     name: run.name,
     status: run.error === null ? run.status : `${run.status}: ${run.error.message}`,
-    flow: run.flow === null ? null : [run.flow.state, run.flow.reason].filter(Boolean).join(": "),
+    status_reason:
+      run.status_reason === null
+        ? null
+        : [run.status_reason.state, run.status_reason.reason].filter(Boolean).join(": "),
     environment: `${environment.id}@${environment.version} ${jsonOrNothing(run.environment_args)}`,
     dataset: run.dataset,
     model: `${run.model} ${placeText(run)}`,

@@ -114,14 +114,14 @@ function grantedLeaseOf(
   return {
     permits: quota,
     shared: isContended(others, pool, usualOf(need)),
-    flow: quota < need.wants ? flowOf(pool, limit, quota) : null,
+    flow: quota < need.wants ? statusReasonOf(pool, limit, quota) : null,
     lease_until,
     ...{ rate: null, watched: false, streak: 0 },
   };
 }
 
 /** Why a run has no more than it was granted. The text says that other runs exist, but not which. */
-function flowOf(pool: Pool, limit: number, quota: number): GrantedLease["flow"] {
+function statusReasonOf(pool: Pool, limit: number, quota: number): GrantedLease["flow"] {
   const state = "over_limit";
   if (pool === "messages") {
     return { state, reason: `waiting for a part of the organisation's ${limit} queued messages` };

@@ -10,7 +10,7 @@
 import type { RunView } from "../../contract/run.ts";
 import { fairQuotas, freeOf, type Holding, offQuota } from "../kit/fair-quotas.ts";
 import type { GrantedLease, LeaseAsk } from "../messages/endpoint-wire.ts";
-import { flowOfHealth, HEALTHY, type Health, heard, nextStepAt, windowOf } from "./health.ts";
+import { HEALTHY, type Health, heard, nextStepAt, statusReasonOfHealth, windowOf } from "./health.ts";
 
 /** The endpoint's own settings; null = no limit. */
 export interface EndpointLimits {
@@ -80,7 +80,7 @@ export function ask(
     shared: Object.keys(others).length > 0 && limit < Number.POSITIVE_INFINITY,
     watched: health.outage !== null,
     streak: health.streak,
-    flow: flowFor(left, quota, asked, now),
+    flow: statusReasonFor(left, quota, asked, now),
   };
   const leaves = wants === 0 && running === 0;
   return { state: leaves ? left : withRun(left, asked, grantedLease), grant: grantedLease };
@@ -201,11 +201,16 @@ function withRun(
 }
 
 /** Why the run has no more than it was granted; null if it has all it needs. */
-function flowFor(state: EndpointState, quota: number, { wants }: LeaseAsk, now: number): RunView["flow"] {
+function statusReasonFor(
+  state: EndpointState,
+  quota: number,
+  { wants }: LeaseAsk,
+  now: number,
+): RunView["status_reason"] {
   if (quota >= wants) return null;
   const down = state.limits.fleet?.down ?? null;
   if (down !== null) return { state: "endpoint_down", reason: down };
-  const health = flowOfHealth(state.health, now);
+  const health = statusReasonOfHealth(state.health, now);
   if (health !== null) return health;
   const what = state.limits.fleet === undefined ? "endpoint" : "fleet";
   const shared = `max_concurrent of its ${what} is ${state.limits.max_concurrent}, shared by ${Object.keys(state.runs).length + 1} runs`;

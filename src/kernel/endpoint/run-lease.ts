@@ -186,7 +186,7 @@ export function isOver({ running, wants, usual = 0 }: Need): boolean {
 }
 
 /** Why a run with rollouts left to dispatch waits; null if it does not, or only for its own rollouts. */
-export function leaseFlow(lease: LeaseState, running: number, now: number): RunView["flow"] {
+export function leaseStatusReason(lease: LeaseState, running: number, now: number): RunView["status_reason"] {
   const { grant: grantedLease } = lease;
   if (grantedLease === null) return null;
   const paced = grantedLease.rate !== null && refill(lease, now) < callsEach(lease);

@@ -191,7 +191,7 @@ export class Wakes {
 }
 
 /** Why rollouts wait for money; null if none does. */
-export function capFlow(
+export function capStatusReason(
   store: RunStore,
   spec: RunSpec,
 ): { readonly state: "over_budget"; readonly reason: string } | null {

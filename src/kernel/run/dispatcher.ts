@@ -18,7 +18,7 @@ import type { RolloutRpc } from "../messages/rpc.ts";
 import type { RolloutEntry } from "../messages/run-records.ts";
 import type { RolloutSlot, RolloutStanding, RunSpec } from "../messages/wire.ts";
 import { cutSegment, dispatch, FIRST_ASK_MS, giveUp, SCORING_DEADLINE_MS } from "./accounting.ts";
-import { capFlow, startableWithin, Wakes } from "./cap.ts";
+import { capStatusReason, startableWithin, Wakes } from "./cap.ts";
 import { cancelReasonOf, maxConcurrentOf, stopsAll } from "./control.ts";
 import type { RunLeases, Traffic } from "./leases.ts";
 import { type JudgementOrder, Outbox } from "./outbox.ts";
@@ -118,23 +118,23 @@ export class Dispatcher {
   }
 
   /** Why the run waits, if neither its owner nor its endpoint is the reason; else null. */
-  hindrance(spec: RunSpec): RunView["flow"] {
+  hindrance(spec: RunSpec): RunView["status_reason"] {
     if (storageIsFull()) return { state: "storage_full", reason: STORAGE_FULL };
     const head = this.#store.head();
     const [id] = [...this.#unreadable].flatMap(([seq, rollout]) =>
       this.#store.bySeq(seq)?.status === "running" ? [rollout] : [],
     );
     if (id !== undefined) return { state: "object_unreadable", reason: `${UNREADABLE}: ${id}` };
-    const capped = capFlow(this.#store, spec);
+    const capped = capStatusReason(this.#store, spec);
     if (capped !== null) return capped;
     if (pendingOf(spec, head) === 0 && !this.#openings.goOn(spec)) return null;
-    const unfunded = this.#leases.settling.flow(spec);
+    const unfunded = this.#leases.settling.statusReason(spec);
     if (unfunded !== null || pendingOf(spec, head) === 0 || spec.rescore !== undefined) return unfunded;
     const live = liveQuota(this.#env, spec, head.running, objectsEach(spec));
     if (head.running >= live && maxConcurrentOf(spec, head) > live) {
       return { state: "over_limit", reason: quotaReason(this.#env, live) };
     }
-    return this.#leases.rolloutFlow() ?? this.#leases.messageFlow(this.#outbox.inQueue());
+    return this.#leases.rolloutStatusReason() ?? this.#leases.messageStatusReason(this.#outbox.inQueue());
   }
 
   /** What it needs from its endpoint: a run that dispatches nothing more returns what it no longer uses. */

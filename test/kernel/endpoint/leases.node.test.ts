@@ -19,8 +19,8 @@ import {
   askAt,
   beginAsk,
   type LeaseState,
-  leaseFlow,
   leaseRemaining,
+  leaseStatusReason,
   NEW_LEASE,
   paceAt,
   takeLease,
@@ -316,7 +316,7 @@ test("a run that waits for its rate limit shows that, and wakes once a block of 
   run.dispatch(world.now);
   const at = paceAt(run.gate, run.need, world.now) ?? 0;
   expect(at).toBeGreaterThanOrEqual(world.now + 900);
-  expect(leaseFlow(run.gate, run.running, world.now)).toMatchObject({ state: "rate_limited" });
+  expect(leaseStatusReason(run.gate, run.running, world.now)).toMatchObject({ state: "rate_limited" });
   expect(leaseRemaining(run.gate, run.running, at)).toBe(1);
 });
 
@@ -339,7 +339,7 @@ test("in an hour a waiting run has no alarm except the renewals of its lease", (
   }
   const waits = alarms.map((at, index) => at - (alarms[index - 1] ?? 0)).slice(1);
   expect(Math.min(...waits)).toBeGreaterThanOrEqual(60_000);
-  expect(leaseFlow(waiter.gate, 0, world.now)).toMatchObject({ state: "rate_limited" });
+  expect(leaseStatusReason(waiter.gate, 0, world.now)).toMatchObject({ state: "rate_limited" });
 });
 
 test("a run that holds more than its share is notified, and again after 10 s until it asks", () => {
@@ -391,7 +391,7 @@ test("a fleet without a replica that takes calls grants nothing, shows why, and 
   const world = new World(down, [run]);
   world.ask(run);
   expect(run.dispatch(world.now)).toBe(0);
-  expect(leaseFlow(run.gate, 0, world.now)).toEqual({ state: "endpoint_down", reason: down.fleet.down });
+  expect(leaseStatusReason(run.gate, 0, world.now)).toEqual({ state: "endpoint_down", reason: down.fleet.down });
   expect(nextEndpointAlarm(world.state, world.now)).toBe(world.now + 20_000);
   world.state = { ...world.state, limits: { max_concurrent: 2, rpm: null, fleet: { down: null } } };
   world.tell();

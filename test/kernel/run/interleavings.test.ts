@@ -20,7 +20,12 @@ import { byHand, type Hand } from "../run-by-hand.ts";
 const GROUP = { whole_groups: true, rollouts_per_example: 4 } as const;
 
 const nothing = () => null;
-const NOTHING_TOLD = { hindrance: nothing, judgeFlow: nothing, trainingFlow: nothing, training: nothing };
+const NOTHING_TOLD = {
+  hindrance: nothing,
+  judgeStatusReason: nothing,
+  trainingStatusReason: nothing,
+  training: nothing,
+};
 
 test("a slot that was scored twice counts once for min_scored", async () => {
   const given = { ...GROUP, min_scored: 1 };

@@ -69,7 +69,7 @@ test("a run that had not ended when its object's storage was lost fails with tha
   await tellDatabase(id);
   await deleteStorage(id);
   const lost = await api.run(id);
-  expect(lost).toMatchObject({ status: "failed", error: { code: "run_unreadable" }, flow: null });
+  expect(lost).toMatchObject({ status: "failed", error: { code: "run_unreadable" }, status_reason: null });
   const list = await (await api.ask("/v1/runs?status=failed")).json<{ data: { id: string }[] }>();
   expect(list.data.map((run) => run.id)).toContain(id);
   expect(await api.run(id)).toEqual(lost);

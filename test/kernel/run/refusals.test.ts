@@ -102,10 +102,10 @@ test("after three early refusals the run waits for calls in flight, and continue
   for (const group of [2, 0, 1]) await release(askedOf(run, group), PLAIN);
   await failedOf(run, 3);
   const waiting = await platform.run(run.id);
-  expect(waiting).toMatchObject({ status: "running", flow: { state: "draining" } });
+  expect(waiting).toMatchObject({ status: "running", status_reason: { state: "draining" } });
   // The first two that ended made room for others.
   expect(waiting.counts.pending).toBeGreaterThanOrEqual(6);
-  expect(waiting.flow?.reason).toContain("no rights");
+  expect(waiting.status_reason?.reason).toContain("no rights");
   for (let group = 3; group < 12; group += 1) await release(askedOf(run, group));
   const ended = await platform.ended(run.id);
   expect(ended).toMatchObject({ status: "completed", counts: { scored: 9, failed: { provider: 3 } } });

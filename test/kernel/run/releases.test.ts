@@ -106,10 +106,10 @@ test("usage reported after a release counts as spent, once and even above the ca
 test("an owner releases what a run reserves, and the audit log records who did so, when, and how much it was", async () => {
   const request = { ...capped, dataset: questions(1), model: script(LOSES_ONE), max_cost_micros: 1_000_000 };
   const run = await platform.finish(request);
-  const held = run.report.lost_holds;
+  const held = run.report.lost_reservations;
   expect(held).toMatchObject({ calls: 1 });
   const { report } = await release(platform, run.id);
-  expect(report.lost_holds).toEqual({ ...NONE, released: held });
+  expect(report.lost_reservations).toEqual({ ...NONE, released: held });
   expect(report.counted_micros).toBe((run.report.counted_micros ?? 0) - (held?.micros ?? 0));
   expect(report.usage.lost).toEqual(run.report.usage.lost);
   expect((await release(platform, run.id)).report).toEqual(report);
@@ -177,7 +177,7 @@ async function dies(id: string, writes: number, held: { calls: number; micros: n
 test("a release that is killed between any two writes frees the reservations once, and is in the audit log once", async () => {
   const request = { ...capped, dataset: questions(1), model: script(LOSES_ONE), max_cost_micros: 1_000_000 };
   const { id, report } = await platform.finish(request);
-  const { calls = 0, micros = 0 } = report.lost_holds ?? {};
+  const { calls = 0, micros = 0 } = report.lost_reservations ?? {};
   const held = { calls, micros };
   const after = await release(platform, id);
   const count = async () => (await logged(platform, id)).filter(({ released }) => released !== undefined);

@@ -29,7 +29,12 @@ async function rowOf(id: string) {
 }
 
 const nothing = () => null;
-const NOTHING_TOLD = { hindrance: nothing, judgeFlow: nothing, trainingFlow: nothing, training: nothing };
+const NOTHING_TOLD = {
+  hindrance: nothing,
+  judgeStatusReason: nothing,
+  trainingStatusReason: nothing,
+  training: nothing,
+};
 
 test("the run's row is written once the database accepts writes again, and agrees with its object", async () => {
   const platform = await openPlatform();

@@ -14,7 +14,7 @@ import type { Judgement } from "../../../contract/judgement.ts";
 import { LIMITS } from "../../../contract/limits.ts";
 import type { RunView } from "../../../contract/run.ts";
 import { capOf } from "../../../core/costs/run-costs.ts";
-import { afterEnd, type LeaseState, leaseFlow, type Met, NEW_LEASE } from "../../endpoint/run-lease.ts";
+import { afterEnd, type LeaseState, leaseStatusReason, type Met, NEW_LEASE } from "../../endpoint/run-lease.ts";
 import { orRefusal } from "../../kit/storage-faults.ts";
 import type {
   ClaimSpending,
@@ -291,12 +291,12 @@ export function setJudgeLease(store: RunStore, endpointId: string, gate: LeaseSt
 }
 
 /** Why judgements wait for an endpoint; null if none does. */
-export function judgeFlow(store: RunStore, spec: RunSpec, now: number): RunView["flow"] {
+export function judgeStatusReason(store: RunStore, spec: RunSpec, now: number): RunView["status_reason"] {
   if (spec.judges === undefined) return null;
   for (const endpoint of store.judging.endpoints()) {
     const { running, waiting } = store.judging.load(endpoint, now);
-    const flow = waiting > 0 ? leaseFlow(judgeLeaseOf(store, endpoint), running, now) : null;
-    if (flow !== null) return { ...flow, reason: `judges wait: ${flow.reason}` };
+    const reason = waiting > 0 ? leaseStatusReason(judgeLeaseOf(store, endpoint), running, now) : null;
+    if (reason !== null) return { ...reason, reason: `judges wait: ${reason.reason}` };
   }
   return null;
 }
