@@ -83,7 +83,7 @@ function rowsOf(count: number) {
  * the database open.
  */
 async function bootShared(directory: string): Promise<{ platform: Platform; other: string }> {
-  const options = { directory, store: "disk", say: (line: string) => process.stderr.write(`${line}\n`) } as const;
+  const options = { directory, store: "disk", log: (line: string) => process.stderr.write(`${line}\n`) } as const;
   await (await bootPlatform(options)).stop();
   const beside = join(directory, "other");
   mkdirSync(beside);

@@ -26,8 +26,8 @@ export async function runCommand(words: readonly string[]): Promise<ExitCode> {
 /** The commands that begin with these words, one per line. */
 function overview(words: readonly string[]): string {
   const group = words.map((word) => `${word} `).join("");
-  const lines = COMMANDS.filter(({ name }) => name.startsWith(group)).map(({ name, says }) => {
-    return `  ${name.padEnd(NAME_COLUMN)}${says}`;
+  const lines = COMMANDS.filter(({ name }) => name.startsWith(group)).map(({ name, help }) => {
+    return `  ${name.padEnd(NAME_COLUMN)}${help}`;
   });
   return `Usage: rollcall ${group}<command> [flags]\n\n${lines.join("\n")}\n\nrollcall <command> --help shows details, rollcall --version the version.\n`;
 }

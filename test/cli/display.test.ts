@@ -49,7 +49,7 @@ test("messages go above the drawing", () => {
   stderr.columns = 30;
   display.show(aRun({ pending: 10 }));
   stderr.taken();
-  term.say("hello");
+  term.log("hello");
   expect(stderr.taken()).toBe(`${UP_ONE}hello\ncalculat…  ············  0/10\n`);
 });
 

@@ -112,7 +112,7 @@ export class Reservations {
   }
 
   /** Runs that would get another grant now and were not notified recently. */
-  toTell(means: Means): ReservationRow[] {
+  toNotify(means: Means): ReservationRow[] {
     return this.#unsettled(means).filter(({ told_at }) => told_at === null || told_at + TELL_AGAIN_MS <= means.now);
   }
 
@@ -125,8 +125,8 @@ export class Reservations {
     const leases = this.#rows.one<{ at: number | null }>("select min(until) as at from holds")?.at ?? null;
     if (leases === null) return null;
     const unsettled = means === null ? [] : this.#unsettled(means);
-    const tells = unsettled.map(({ told_at }) => (told_at === null ? now : told_at + TELL_AGAIN_MS));
-    return Math.max(now, Math.min(leases, ...tells));
+    const notifyTimes = unsettled.map(({ told_at }) => (told_at === null ? now : told_at + TELL_AGAIN_MS));
+    return Math.max(now, Math.min(leases, ...notifyTimes));
   }
 
   /** Whether some run got less than it asked for. If a budget is the reason, it may get more next month. */

@@ -85,7 +85,7 @@ export class Display {
     }
     this.#printStatusReason(tracked);
     const step = Math.floor((doneOf(run) / Math.max(1, run.counts.planned)) * PLAIN_STEPS);
-    if (step > tracked.step) this.#terminal.say(plainLine(tracked, this.#now()));
+    if (step > tracked.step) this.#terminal.log(plainLine(tracked, this.#now()));
     tracked.step = Math.max(tracked.step, step);
   }
 
@@ -96,7 +96,7 @@ export class Display {
     if (state === tracked.statusReason) return;
     tracked.statusReason = state;
     if (status_reason !== null && state !== "active") {
-      this.#terminal.say(
+      this.#terminal.log(
         `${environment.id}  ${state}${status_reason.reason === null ? "" : `: ${status_reason.reason}`}`,
       );
     }

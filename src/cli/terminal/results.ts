@@ -75,7 +75,7 @@ function memberRows({ report }: RunView): string[][] {
   });
 }
 
-function whereItSaysWhy({ id, counts }: RunView): string {
+function whereTheReasonIs({ id, counts }: RunView): string {
   const bad = (["failed", "unscored"] as const).find((outcome) => sum(counts[outcome]) > 0);
   return bad === undefined ? "" : `; why: rollcall run results ${id} --outcome ${bad}`;
 }
@@ -145,7 +145,7 @@ function notesOf(run: RunView): string[] {
     .map((note) => `  ${run.environment.id}: ${note}`);
   const causes = { ...run.counts.unscored, ...run.counts.failed, ...run.counts.cancelled };
   if (sum(causes) > 0) {
-    notes.push(`  ${run.environment.id}: not scored: ${namedCounts(causes)}${whereItSaysWhy(run)}`);
+    notes.push(`  ${run.environment.id}: not scored: ${namedCounts(causes)}${whereTheReasonIs(run)}`);
   }
   if (run.error !== null) notes.push(`  ${run.environment.id}: ${run.status}: ${run.error.message}`);
   // They may contain text from an endpoint.

@@ -228,7 +228,7 @@ export class TrainingDisplay {
     this.#terminal.redraw((size) => trainingPicture(picture, size));
     if (this.#terminal.live) return;
     const line = Math.floor((training.steps_trained / training.max_steps) * PLAIN_LINES);
-    if (line > this.#lines) this.#terminal.say(trainingLine(picture));
+    if (line > this.#lines) this.#terminal.log(trainingLine(picture));
     this.#lines = Math.max(this.#lines, line);
   }
 

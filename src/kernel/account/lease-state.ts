@@ -79,14 +79,14 @@ export function dropExpiredRuns(state: AccountLeaseState, now: number): AccountL
 }
 
 /** Runs that would get another grant if they asked now, and were not notified just before. */
-export function runsToTell(state: AccountLeaseState, now: number): string[] {
-  return unfair(state).filter((run_id) => tellAt(state.runs[run_id], now) <= now);
+export function runsToNotify(state: AccountLeaseState, now: number): string[] {
+  return unfair(state).filter((run_id) => notifyAt(state.runs[run_id], now) <= now);
 }
 
 export function noteRunsNotified(state: AccountLeaseState, run_ids: readonly string[], now: number): AccountLeaseState {
-  const told = new Set(run_ids);
+  const notified = new Set(run_ids);
   const runs = Object.entries(state.runs).map(([run_id, run]): [string, Leaseholder] => {
-    return [run_id, told.has(run_id) ? { ...run, told_at: now } : run];
+    return [run_id, notified.has(run_id) ? { ...run, told_at: now } : run];
   });
   return { ...state, runs: Object.fromEntries(runs) };
 }
@@ -95,8 +95,8 @@ export function noteRunsNotified(state: AccountLeaseState, run_ids: readonly str
 export function nextLeaseAlarm(state: AccountLeaseState, now: number): number | null {
   const leases = Object.values(state.runs).map(({ lease_until }) => lease_until);
   if (leases.length === 0) return null;
-  const tells = unfair(state).map((run_id) => tellAt(state.runs[run_id], now));
-  return Math.max(now, Math.min(...leases, ...tells));
+  const notifyTimes = unfair(state).map((run_id) => notifyAt(state.runs[run_id], now));
+  return Math.max(now, Math.min(...leases, ...notifyTimes));
 }
 
 function grantedLeaseOf(
@@ -163,7 +163,7 @@ function usualOf({ wants, usual = wants }: Need): number {
   return usual;
 }
 
-function tellAt(run: Leaseholder | undefined, now: number): number {
+function notifyAt(run: Leaseholder | undefined, now: number): number {
   const told_at = run?.told_at ?? null;
   return told_at === null ? now : told_at + TELL_AGAIN_MS;
 }

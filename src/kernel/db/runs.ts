@@ -111,12 +111,12 @@ export async function listRuns(database: D1Database, scope: Scope, filter: RunFi
   return await pageOf(runs, filter, (beyond) => selectRuns(database, scope, ...conditionsOf(filter), beyond));
 }
 
-/** The result of deleting something that runs use. `usedBy`: ids of unfinished runs, at most `RUNS_TOLD`. */
+/** The result of deleting something that runs use. `usedBy`: ids of unfinished runs, at most `RUNS_LISTED`. */
 export interface Deleted {
   readonly deleted: boolean;
   readonly usedBy: string[];
 }
-export const RUNS_TOLD = 32;
+export const RUNS_LISTED = 32;
 
 /** The ids of unfinished runs that meet the condition. */
 export function unfinishedRuns(database: D1Database, scope: Scope, condition: Condition): Rows<{ id: string }> {

@@ -64,7 +64,7 @@ const LEAST_WINDOW_SHARE = 1 / 8;
 /** The number of steps from half to full. */
 const SQUEEZE_STEPS = 10;
 
-export function heard(
+export function afterOutcomes(
   health: Health,
   outcomes: Outcomes,
   { model, running, now }: { model: string; running: number; now: number },

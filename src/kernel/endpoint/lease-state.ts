@@ -10,7 +10,7 @@
 import type { RunView } from "../../contract/run.ts";
 import { fairQuotas, freeOf, type Holding, offQuota } from "../kit/fair-quotas.ts";
 import type { GrantedLease, LeaseAsk } from "../messages/endpoint-wire.ts";
-import { HEALTHY, type Health, heard, nextStepAt, statusReasonOfHealth, windowOf } from "./health.ts";
+import { afterOutcomes, HEALTHY, type Health, nextStepAt, statusReasonOfHealth, windowOf } from "./health.ts";
 
 /** The endpoint's own settings; null = no limit. */
 export interface EndpointLimits {
@@ -65,7 +65,7 @@ export function ask(
 ): { state: EndpointState; grant: GrantedLease } {
   const { run_id, running, wants } = asked;
   const { [run_id]: _, ...others } = dropExpired(before, now).runs;
-  const health = heardOf(before, asked, others, now);
+  const health = healthAfter(before, asked, others, now);
   const lease_until = now + LEASE_MS;
   const left = { ...before, health, runs: others };
   const entered = withRun(left, asked, { permits: 0, rate: null, lease_until });
@@ -93,8 +93,8 @@ export function dropExpired(state: EndpointState, now: number): EndpointState {
 }
 
 /** Runs that would get another grant if they asked now, and were not notified just before. */
-export function toTell(state: EndpointState, now: number): string[] {
-  return stale(state, now).filter((run_id) => tellAt(state.runs[run_id], now) <= now);
+export function toNotify(state: EndpointState, now: number): string[] {
+  return stale(state, now).filter((run_id) => notifyAt(state.runs[run_id], now) <= now);
 }
 
 export function noteNotified(state: EndpointState, run_ids: readonly string[], now: number): EndpointState {
@@ -115,7 +115,7 @@ export function nextEndpointAlarm(state: EndpointState, now: number): number | n
     due.push(nextStepAt(state.health, now) ?? Number.POSITIVE_INFINITY);
     if (hasNoReplica(state.limits)) due.push(now + LOOK_AGAIN_MS);
   }
-  for (const run_id of stale(state, now)) due.push(tellAt(state.runs[run_id], now));
+  for (const run_id of stale(state, now)) due.push(notifyAt(state.runs[run_id], now));
   return Math.max(now, Math.min(...due));
 }
 
@@ -133,7 +133,7 @@ function stale(state: EndpointState, now: number): string[] {
   });
 }
 
-function tellAt(run: Registered | undefined, now: number): number {
+function notifyAt(run: Registered | undefined, now: number): number {
   const told_at = run?.told_at ?? null;
   return told_at === null ? now : told_at + TELL_AGAIN_MS;
 }
@@ -178,16 +178,16 @@ function ratesHeld({ runs }: EndpointState): number {
   return Object.values(runs).reduce((sum, { rate }) => sum + (rate ?? 0), 0);
 }
 
-function heardOf(
+function healthAfter(
   { health, limits }: EndpointState,
   { outcomes, model, running }: LeaseAsk,
   others: EndpointState["runs"],
   now: number,
 ): Health {
   // The fleet itself handles the failures of a single replica.
-  const told = limits.fleet === undefined ? outcomes : { ...outcomes, streak: 0, ok_at: now };
+  const reported = limits.fleet === undefined ? outcomes : { ...outcomes, streak: 0, ok_at: now };
   const elsewhere = Object.values(others).reduce((sum, run) => sum + run.running, 0);
-  return heard(health, told, { model, running: running + elsewhere, now });
+  return afterOutcomes(health, reported, { model, running: running + elsewhere, now });
 }
 
 function withRun(

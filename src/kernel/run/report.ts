@@ -28,20 +28,20 @@ export function countsOf(spec: RunSpec, head: RunHead): RunCounts {
 }
 
 /** Why dispatch continues or waits: first the owner's actions, then the endpoint's lease. */
-function statusReasonOf(spec: RunSpec, head: RunHead, now: number, told: Told): RunView["status_reason"] {
+function statusReasonOf(spec: RunSpec, head: RunHead, now: number, parts: ViewParts): RunView["status_reason"] {
   const { stop, settled_at, paused, gate, running } = head;
   if (settled_at !== null) return null;
   if (stop?.kind === "fail") return { state: "draining", reason: stop.message };
   if (stop !== null) return { state: "draining", reason: STOPPED[stop.reason] };
   const refused = refusedBy(head);
   if (refused !== null) return { state: "draining", reason: refused };
-  const trainer = told.trainingStatusReason(spec);
+  const trainer = parts.trainingStatusReason(spec);
   if (trainer !== null) return trainer;
   if (paused) return { state: "paused", reason: "user" };
   const gated = leaseStatusReason(gate, running, now);
   // With nothing left to dispatch only an outage matters: calls in flight wait until it ends.
   const waits = pendingOf(spec, head) > 0 || gated?.state === "endpoint_down" ? gated : null;
-  return waits ?? told.hindrance(spec) ?? told.judgeStatusReason(spec) ?? { state: "active", reason: null };
+  return waits ?? parts.hindrance(spec) ?? parts.judgeStatusReason(spec) ?? { state: "active", reason: null };
 }
 
 function countedOf({ spent, lost, released }: RunHead["cap"]): Pick<RunReport, "counted_micros" | "lost_reservations"> {
@@ -69,7 +69,7 @@ const PROGRESS_EVERY_MS = 1000;
 /**
  * Parts of the view that other modules compute. A `status_reason` is why the run waits; null if that is not the reason.
  */
-export interface Told {
+export interface ViewParts {
   /** Reasons other than its owner and its endpoint. */
   readonly hindrance: (spec: RunSpec) => RunView["status_reason"];
   readonly judgeStatusReason: (spec: RunSpec) => RunView["status_reason"];
@@ -81,7 +81,7 @@ export interface Told {
 export class LiveViews {
   readonly #store: RunStore;
   readonly #now: () => number;
-  readonly #told: Told;
+  readonly #parts: ViewParts;
   #made: { readonly of: string; readonly report: RunReport } | null = null;
   #sums: { readonly sums: ReportSums; readonly retries: number; readonly at: number } | null = null;
   #summed = 0;
@@ -90,10 +90,10 @@ export class LiveViews {
   #state: string | null = null;
   #lastProgressAt = 0;
 
-  constructor(store: RunStore, now: () => number, told: Told) {
+  constructor(store: RunStore, now: () => number, parts: ViewParts) {
     this.#store = store;
     this.#now = now;
-    this.#told = told;
+    this.#parts = parts;
   }
 
   of(spec: RunSpec): LiveView {
@@ -102,13 +102,13 @@ export class LiveViews {
       status: statusOf(head),
       error: head.error,
       settled_at: head.settled_at,
-      status_reason: statusReasonOf(spec, head, this.#now(), this.#told),
+      status_reason: statusReasonOf(spec, head, this.#now(), this.#parts),
       counts: countsOf(spec, head),
       max_concurrent: maxConcurrentOf(spec, head),
       dead_letters: head.dead_letters,
       last_event: head.last_event,
       report: this.#report(spec, head),
-      training: this.#told.training(spec),
+      training: this.#parts.training(spec),
     };
   }
 
@@ -120,16 +120,16 @@ export class LiveViews {
     const now = this.#now();
     const head = this.#store.head();
     if (head.settled_at !== null) return;
-    const state = statusReasonOf(spec, head, now, this.#told)?.state ?? null;
+    const state = statusReasonOf(spec, head, now, this.#parts)?.state ?? null;
     const waitsAnew = head.in_flight === 0 && state !== this.#state;
     if (!waitsAnew && now - this.#lastProgressAt < PROGRESS_EVERY_MS) return;
     this.#lastProgressAt = now;
     this.#state = state;
     const { counts, report } = this.of(spec);
     const data = { counts, reward: report.reward, turns: report.turns, usage: report.usage };
-    const told = JSON.stringify([state, data]);
-    if (told === this.#progress) return;
-    this.#progress = told;
+    const parts = JSON.stringify([state, data]);
+    if (parts === this.#progress) return;
+    this.#progress = parts;
     this.#store.transaction(() => appendEvent(this.#store, "run.progress", data));
   }
 

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
+  afterOutcomes,
   FAILURES_TO_OPEN,
   HEALTHY,
   type Health,
-  heard,
   NO_OUTCOMES,
   nextStepAt,
   renew,
@@ -18,7 +18,7 @@ const NOW = 1_000_000;
 const MINUTE = 60_000;
 
 function after(health: Health, outcomes: Partial<Outcomes>, now = NOW, running = 0): Health {
-  return heard(health, { ...NO_OUTCOMES, ...outcomes }, { model: "m", running, now });
+  return afterOutcomes(health, { ...NO_OUTCOMES, ...outcomes }, { model: "m", running, now });
 }
 
 function down(now = NOW): Health {

@@ -11,7 +11,7 @@ import {
   nextEndpointAlarm,
   noteNotified,
   RENEW_MS,
-  toTell,
+  toNotify,
 } from "../../../src/kernel/endpoint/lease-state.ts";
 import {
   afterDispatch,
@@ -129,7 +129,7 @@ class World {
 
   /** The endpoint's object does this after every change. */
   tell(): void {
-    const ids = toTell(this.state, this.now);
+    const ids = toNotify(this.state, this.now);
     this.state = noteNotified(this.state, ids, this.now);
     for (const run of this.runs) {
       if (ids.includes(run.id)) run.gate = { ...run.gate, changed: true };
@@ -350,12 +350,12 @@ test("a run that holds more than its share is notified, and again after 10 s unt
   const first = ask(newEndpoint({ max_concurrent: 4, rpm: null }), asked("run_a", 0), 1000);
   expect(first.grant.permits).toBe(4);
   const { state } = ask(first.state, asked("run_b", 0), 2000);
-  expect(toTell(state, 2000)).toEqual(["run_a"]);
+  expect(toNotify(state, 2000)).toEqual(["run_a"]);
   const told = noteNotified(state, ["run_a"], 2000);
-  expect(toTell(told, 11_999)).toEqual([]);
+  expect(toNotify(told, 11_999)).toEqual([]);
   expect(nextEndpointAlarm(told, 2000)).toBe(12_000);
-  expect(toTell(told, 12_000)).toEqual(["run_a"]);
-  expect(toTell(ask(told, asked("run_a", 2), 12_000).state, 12_000)).not.toContain("run_a");
+  expect(toNotify(told, 12_000)).toEqual(["run_a"]);
+  expect(toNotify(ask(told, asked("run_a", 2), 12_000).state, 12_000)).not.toContain("run_a");
 });
 
 test("a report that was lost is sent again, with the outcomes since", () => {

@@ -9,7 +9,7 @@ import { Subrequests } from "../../../src/kernel/kit/subrequests.ts";
 import { answer, giveUp } from "../../../src/kernel/run/accounting.ts";
 import { takeAsks, Wakes } from "../../../src/kernel/run/cap.ts";
 import { ACCOUNTING_HOOKS } from "../../../src/kernel/run/object.ts";
-import { ReleaseTelling, releaseLostCalls } from "../../../src/kernel/run/releases.ts";
+import { ReleaseNotifier, releaseLostCalls } from "../../../src/kernel/run/releases.ts";
 import { RunStore } from "../../../src/kernel/run/store.ts";
 import { admit } from "../../accounts/admit.ts";
 import { Life } from "../life.ts";
@@ -164,7 +164,7 @@ async function dies(id: string, writes: number, held: { calls: number; micros: n
     if (spec === null || entry === null) throw new Error("no run, or no log");
     try {
       releaseLostCalls(store, entry);
-      await new ReleaseTelling(env, store.lostReservations, () => Date.now()).tell(spec, new Subrequests());
+      await new ReleaseNotifier(env, store.lostReservations, () => Date.now()).tell(spec, new Subrequests());
     } catch (thrown) {
       if (!life.over) throw thrown;
     }

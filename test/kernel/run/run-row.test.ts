@@ -29,7 +29,7 @@ async function rowOf(id: string) {
 }
 
 const nothing = () => null;
-const NOTHING_TOLD = {
+const NO_PARTS = {
   hindrance: nothing,
   judgeStatusReason: nothing,
   trainingStatusReason: nothing,
@@ -72,7 +72,7 @@ test("the run's row does not count as current if the run changed while it was wr
     const store = new RunStore(storage, ACCOUNTING_HOOKS);
     const spec = store.spec();
     if (spec === null) throw new Error("no such run");
-    const views = new LiveViews(store, () => Date.now(), NOTHING_TOLD);
+    const views = new LiveViews(store, () => Date.now(), NO_PARTS);
     const write = async (meanwhile: () => void) => {
       const written = new Subrequests();
       const fetch = written.fetch.bind(written);

@@ -23,7 +23,7 @@ import type {
   JudgementRequest,
   JudgingScoringGroup,
   KnownResult,
-  ToldOutcome,
+  ReportedOutcome,
 } from "../../messages/judge-outcome.ts";
 import { latenciesOf } from "../../messages/latency.ts";
 import type { Delivery, RunSpec } from "../../messages/wire.ts";
@@ -209,7 +209,7 @@ export function takeJudgements(
   return takeResults(store, spec, of, without, now);
 }
 
-function withoutJudgement({ outcome }: JudgedAsk, why: string): ToldOutcome {
+function withoutJudgement({ outcome }: JudgedAsk, why: string): ReportedOutcome {
   const error = reasonOf("its judgement", why);
   const none = { kind: "failed", retryable: false, retry_after_ms: null, replied: true } as const;
   return { ...none, error, usage: outcome.usage, recorded: outcome.recorded };
@@ -249,7 +249,7 @@ function noteRefusal(
   store: RunStore,
   { judges }: RunSpec,
   judge: string,
-  { outcome, task }: { readonly outcome: ToldOutcome; readonly task: string },
+  { outcome, task }: { readonly outcome: ReportedOutcome; readonly task: string },
 ): void {
   const head = store.head();
   const endpoint_id = judges?.[judge]?.endpoint_id;
@@ -269,7 +269,7 @@ function meet(
   store: RunStore,
   { judges }: RunSpec,
   judge: string,
-  { met, outcome }: { readonly met: Met; readonly outcome: ToldOutcome },
+  { met, outcome }: { readonly met: Met; readonly outcome: ReportedOutcome },
   now: number,
 ): void {
   const endpoint_id = judges?.[judge]?.endpoint_id;

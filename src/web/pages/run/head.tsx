@@ -9,7 +9,7 @@ import { RunActions } from "./actions.tsx";
 import { hasEnded } from "./progress.ts";
 import type { Live } from "./use-run.ts";
 
-const SAID: Readonly<Record<Live, string>> = {
+const LIVE_TEXTS: Readonly<Record<Live, string>> = {
   no: "",
   live: "live",
   lost: "the event stream was lost; refreshing every few seconds",
@@ -29,7 +29,7 @@ export function RunHead({ run, live }: { readonly run: RunView; readonly live: L
         <Badge state={status} />
         <span>{kind}</span>
         <code>{id}</code>
-        {live !== "no" && <span className="soft">{SAID[live]}</span>}
+        {live !== "no" && <span className="soft">{LIVE_TEXTS[live]}</span>}
         <Links run={run} />
       </p>
       <Why run={run} />
