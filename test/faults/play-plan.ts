@@ -51,8 +51,8 @@ export interface Stage {
  * progress of that one, and only its owner makes requests meanwhile. The others play the same run with other seeds.
  */
 export async function playPlan(plan: FaultPlan, stage: Stage, tenants = 1): Promise<Account[]> {
-  const { queues, sweep, lost_replies: lose_reply } = plan;
-  const knobs = { ...CALM, ...queues, sweep, lose_reply };
+  const { queues, reconcile, lost_replies: lose_reply } = plan;
+  const knobs = { ...CALM, ...queues, reconcile, lose_reply };
   const owners: Owner[] = [];
   for (const one of sharedBy(plan, tenants)) {
     const [model, judge] = [await startFaultModel(one), await startFaultModel(one)];

@@ -36,7 +36,7 @@ function show(problem) {
   at("problem").textContent = problem;
 }
 
-/** What the person can do about a refusal, after what the platform says of it. */
+/** What the person can do about a refusal, after the platform's message about it. */
 function adviceFor(status) {
   if (status === 404) return "It was revoked, or the link is incomplete.";
   if (status === 409) return "Ask the person who invited you for a new link.";

@@ -25,7 +25,7 @@ const TRAIN = command({
   argument: "environment",
   help: "train a policy on an environment, and evaluate it before and after",
   more: `Rollouts are scored in groups and sent in batches to a trainer, which returns new weights. By default everything runs
-here: the policy beside the platform, and the trainer of this package in its own process. The tasks of the evals are
+here: the policy next to the platform, and the trainer of this package in its own process. The tasks of the evals are
 never trained on. If interrupted, the training is paused; continue it with --resume.`,
   flags: TRAIN_FLAGS,
   run: async (line) => (await import("../train/train.ts")).trainCommand(line),
@@ -84,7 +84,7 @@ Failed rollouts do not prevent the export; a run that does not complete exits 1.
 export const START = command({
   name: "start",
   help: "the same as serve, with a demo: what npm start runs",
-  more: `The demo trains the policy beside the platform and shows its rising reward. The policy is weak on purpose:
+  more: `The demo trains the policy next to the platform and shows its rising reward. The policy is weak on purpose:
 format and habits, not skill. All data is in memory if there is enough, and lost when the machine restarts;
 with --keep, or if .rollcall already exists, it is on disk.`,
   flags: START_FLAGS,

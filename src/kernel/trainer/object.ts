@@ -362,7 +362,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     const { serial, attempt, expires_at } = lease;
     const manifest = await this.#manifest(batch);
     const spec = this.#store.spec();
-    if (spec === null) throw new Error("a lease of an object nobody created");
+    if (spec === null) throw new Error("a lease of an object that was never created");
     return { lease: this.#leaseView(spec, serial, attempt, expires_at), manifest };
   }
 

@@ -55,7 +55,7 @@ test.each<[string, readonly string[]]>([
   ["after an event of another kind", [`event: heartbeat\ndata: 12:00\n\n${event(ANSWER)}`]],
   ["after a message that cannot be read", [`data: hello\n\n${event({ jsonrpc: "1.0" })}${event(ANSWER)}`]],
   ["with its id as a text", [event({ ...ANSWER, id: "1" })]],
-  ["with an error that is null beside it", [event({ ...ANSWER, error: null })]],
+  ["with an error that is null as well", [event({ ...ANSWER, error: null })]],
 ])("an answer is read from a stream that stays open: %s", async (_how, pieces) => {
   expect(await received({ pieces, open: true })).toEqual([ANSWER]);
 });

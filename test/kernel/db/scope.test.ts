@@ -75,7 +75,7 @@ const ORGANIZATION_CASES = { ...OF_ORGANIZATION, ...DELETIONS_OF_ORGANIZATION };
 /** For these, another project of the same organisation is a stranger too. */
 const REACH_CASES = { ...IN_REACH, ...DELETIONS_IN_REACH };
 /** These count, so tenants with equally many rows get the same answer. */
-const ALIKE = ["countRowsOfProject", "hasToSweep", "pastRuns", "storedIn"];
+const ALIKE = ["countRowsOfProject", "hasToExpire", "pastRuns", "storedIn"];
 /** These read the row of the project, or count the runs of its organisation. */
 const OF_ORGANIZATION_TOO = [
   ...["insertRun", "insertDataset", "insertEndpoint", "insertSecret", "insertTrigger", "insertWebhook", "insertOnce"],
