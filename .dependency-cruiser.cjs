@@ -22,21 +22,21 @@ const LAYERS = {
 /** The ground of the kernel: each knows nothing else of it. */
 const GROUND = ["src/kernel/db", "src/kernel/clients"];
 
-/** The rooms of the kernel, from the ground up: each imports the ground, itself and those before it. */
-const ROOMS = [
+/** The modules of the kernel, from the ground up: each imports the ground, itself and those before it. */
+const MODULES = [
   ...["messages", "kit", "environment", "dataset", "endpoint", "account", "run"],
   ...["trajectory", "trainer", "scoring", "rollout", "service"],
-].map((room) => `src/kernel/${room}`);
-/** The API: it imports the rooms and the database. */
+].map((folder) => `src/kernel/${folder}`);
+/** The API: it imports the modules and the database. */
 const HTTP = "src/kernel/http";
 
 /**
- * Rooms inside the room of the run: each may import the run and is imported by those above it. The run itself knows none of
+ * Modules inside the module of the run: each may import the run and is imported by those above it. The run itself imports none of
  * them but in `object.ts`, which puts all together: they register with its accounting.
  */
-const INSIDE_RUN = ["judging", "training", "lists"].map((room) => `src/kernel/run/${room}`);
+const INSIDE_RUN = ["judging", "training", "lists"].map((folder) => `src/kernel/run/${folder}`);
 
-/** Programs of their own beside the platform; each ships, and runs in Node. packages/math-equivalence runs in the Worker as well. */
+/** Programs of their own next to the platform; each ships, and runs in Node. packages/math-equivalence runs in the Worker as well. */
 const PROGRAMS = ["packages/policy", "packages/trainer"];
 
 /**
@@ -90,13 +90,13 @@ const OWNERS = {
 };
 
 const PRODUCT = "^(src|packages|environments)/";
-/** Tests beside what they test may use Node and the test runner; they are never bundled. */
+/** Tests in the folder of what they test may use Node and the test runner; they are never bundled. */
 const TESTS_OF_PACKAGES = "^packages/[^/]+/test/";
 const TESTS = ["[.]test[.]ts$", TESTS_OF_PACKAGES];
 /** Not by the name of a package. */
 const BY_PATH = { dependencyTypes: ["local"], dependencyTypesNot: ["aliased"] };
 /** The files that package.json opens to importers. */
-const DOORS = Object.values(require("./package.json").exports).map((file) => `^${file.slice(2)}$`);
+const INTERFACES = Object.values(require("./package.json").exports).map((file) => `^${file.slice(2)}$`);
 
 const folders = (paths) => paths.map((path) => `^${path}/`);
 
@@ -124,8 +124,8 @@ const slices = SLICES.map((slice) => ({
 /** What a folder of the kernel imports of the kernel. */
 const KERNEL = [
   ...GROUND.map((folder) => [folder, [folder]]),
-  ...ROOMS.map((room, floor) => [room, [...GROUND, ...ROOMS.slice(0, floor + 1)]]),
-  [HTTP, [HTTP, "src/kernel/db", ...ROOMS]],
+  ...MODULES.map((folder, floor) => [folder, [...GROUND, ...MODULES.slice(0, floor + 1)]]),
+  [HTTP, [HTTP, "src/kernel/db", ...MODULES]],
 ];
 const kernel = KERNEL.map(([folder, imports]) => ({
   name: `${folder} imports`,
@@ -150,7 +150,7 @@ module.exports = {
       name: "the list of slices imports",
       severity: "error",
       from: { path: "^src/slices?(-services)?[.]ts$" },
-      to: { path: PRODUCT, pathNot: [...folders([...ROOMS, HTTP, ...SLICES]), "^src/kernel/db/slice-tables[.]ts$"] },
+      to: { path: PRODUCT, pathNot: [...folders([...MODULES, HTTP, ...SLICES]), "^src/kernel/db/slice-tables[.]ts$"] },
     },
     {
       name: "the entry of the wire imports",
@@ -167,16 +167,16 @@ module.exports = {
     },
     ...owners,
     {
-      name: "the run knows no room inside it",
+      name: "the run imports no module inside it",
       severity: "error",
       from: { path: "^src/kernel/run/", pathNot: [...folders(INSIDE_RUN), "^src/kernel/run/object[.]ts$"] },
       to: { path: folders(INSIDE_RUN) },
     },
-    ...INSIDE_RUN.map((room) => ({
-      name: `${room} imports`,
+    ...INSIDE_RUN.map((folder) => ({
+      name: `${folder} imports`,
       severity: "error",
-      from: { path: `^${room}/` },
-      to: { path: folders(INSIDE_RUN), pathNot: `^${room}/` },
+      from: { path: `^${folder}/` },
+      to: { path: folders(INSIDE_RUN), pathNot: `^${folder}/` },
     })),
     {
       name: "queries are scoped",
@@ -199,13 +199,13 @@ module.exports = {
       from: { path: "^src/index[.]ts$" },
       to: {
         path: PRODUCT,
-        pathNot: [...folders([...ROOMS, HTTP, ...SLICES]), "^src/slices?(-services)?[.]ts$"],
+        pathNot: [...folders([...MODULES, HTTP, ...SLICES]), "^src/slices?(-services)?[.]ts$"],
       },
     },
     {
       name: "cloudflare: owner",
       severity: "error",
-      from: { path: PRODUCT, pathNot: ["^src/index[.]ts$", ...folders([...ROOMS, ...SLICES])] },
+      from: { path: PRODUCT, pathNot: ["^src/index[.]ts$", ...folders([...MODULES, ...SLICES])] },
       to: { path: "^cloudflare:" },
     },
     {
@@ -246,15 +246,15 @@ module.exports = {
       to: { ...BY_PATH, path: "^packages/" },
     },
     {
-      name: "packages use the product's doors",
+      name: "packages use the public interfaces of the product",
       comment: "What package.json exports, and nothing behind it.",
       severity: "error",
       from: { path: "^packages/" },
-      to: { path: "^src/", pathNot: DOORS },
+      to: { path: "^src/", pathNot: INTERFACES },
     },
     {
       name: "every folder has a row",
-      comment: "A new folder under src is added to LAYERS, one of the kernel to ROOMS, before it imports anything.",
+      comment: "A new folder under src is added to LAYERS, one of the kernel to MODULES, before it imports anything.",
       severity: "error",
       from: {
         path: "^(src|packages)/",

@@ -82,11 +82,11 @@ function played(size: Size, maxConcurrent: number, lengths: string, seed: number
   return { ...shared, ...choresOf(shared, size === "over 32 KiB") };
 }
 
-function choresOf({ ends, dispatches, sweeps, runS }: Shared, large: boolean): Chores {
+function choresOf({ ends, dispatches, reconciliations, runS }: Shared, large: boolean): Chores {
   const taken = ends.map(({ at }) => at);
   const scored = large ? taken.map((at) => at + QUEUE_S) : [];
   const rows = spaced([...taken, ...scored], ROW_EVERY_S);
-  const flushes = [...taken, ...scored, ...sweeps, ...rows];
+  const flushes = [...taken, ...scored, ...reconciliations, ...rows];
   const messages = (counts: readonly number[]) => counts.reduce((sum, n) => sum + Math.ceil(n / PER_MESSAGE), 0);
   return {
     groupsMessages: messages(dispatches),
@@ -95,7 +95,7 @@ function choresOf({ ends, dispatches, sweeps, runS }: Shared, large: boolean): C
     rowWrites: rows.length,
     progressEvents: spaced([...taken, ...scored], PROGRESS_EVERY_S).length,
     leaseAsks: 2 + Math.floor(runS / LEASE_EVERY_S),
-    runAlarms: sweeps.length + rows.length + 1,
+    runAlarms: reconciliations.length + rows.length + 1,
     flushes: flushes.length,
     large: large ? 1 : 0,
   };

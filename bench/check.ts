@@ -25,7 +25,7 @@ export interface Verdict {
   readonly ratio: number;
   /** Null if nothing comparable is recorded. */
   readonly recorded: number | null;
-  readonly says: string;
+  readonly summary: string;
 }
 
 export function readRecorded(): Recorded {
@@ -38,17 +38,17 @@ export function compare(row: Row, recorded: Recorded, cpu: string): Verdict {
   const what = `${measure.replace("_", " ")} of workerd ÷ of the bare loop: ${ratio}`;
   const before = recorded[measure];
   if (before === null) {
-    return { exit: EXIT.inconclusive, measure, ratio, recorded: null, says: `${what}; none is recorded (--record)` };
+    return { exit: EXIT.inconclusive, measure, ratio, recorded: null, summary: `${what}; none is recorded (--record)` };
   }
   if (measure === "cpu_time" && before.cpu !== cpu) {
-    const says = `${what}; the recorded one is of another processor (${before.cpu})`;
-    return { exit: EXIT.inconclusive, measure, ratio, recorded: null, says };
+    const summary = `${what}; the recorded one is of another processor (${before.cpu})`;
+    return { exit: EXIT.inconclusive, measure, ratio, recorded: null, summary };
   }
   const worse = ratio / before.ratio - 1;
   const exit = worse > TOLERANCE ? EXIT.bad : EXIT.good;
   const change = `${(100 * Math.abs(worse)).toFixed(1)} % ${worse > 0 ? "worse" : "better"}`;
-  const says = `${what}, recorded ${before.ratio} (${before.date}): ${change}, where ${100 * TOLERANCE} % worse is allowed`;
-  return { exit, measure, ratio, recorded: before.ratio, says };
+  const summary = `${what}, recorded ${before.ratio} (${before.date}): ${change}, where ${100 * TOLERANCE} % worse is allowed`;
+  return { exit, measure, ratio, recorded: before.ratio, summary };
 }
 
 /** Records the row's ratio for later checks, next to the record of the other measure. */

@@ -83,7 +83,7 @@ function rowsOf(count: number) {
  * the database open.
  */
 async function bootShared(directory: string): Promise<{ platform: Platform; other: string }> {
-  const options = { directory, store: "disk", say: (line: string) => process.stderr.write(`${line}\n`) } as const;
+  const options = { directory, store: "disk", log: (line: string) => process.stderr.write(`${line}\n`) } as const;
   await (await bootPlatform(options)).stop();
   const beside = join(directory, "other");
   mkdirSync(beside);
@@ -297,8 +297,8 @@ async function measure(settings: Settings): Promise<Row[]> {
         rows.push(rowOf(run, beside, before, await measured(run)));
       }
       for (const id of ids) {
-        const { counts, flow } = await neighbour.runs.get(id);
-        process.stderr.write(`${id}: ${JSON.stringify({ counts, flow })}\n`);
+        const { counts, status_reason } = await neighbour.runs.get(id);
+        process.stderr.write(`${id}: ${JSON.stringify({ counts, status_reason })}\n`);
         await neighbour.runs.cancel(id);
       }
     }

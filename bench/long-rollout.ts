@@ -12,7 +12,7 @@ const TURNS = 1168;
 
 const platform = await bootPlatform({
   directory: null,
-  say: (line) => process.stderr.write(`${line}\n`),
+  log: (line) => process.stderr.write(`${line}\n`),
   worker: PLANTING,
 });
 const model = await startScriptedModel({ reply: () => "It is 48." });

@@ -80,7 +80,7 @@ async function bench(argv: readonly string[]): Promise<ExitCode> {
   endAfter(values.timeout, values.json);
   const machine = describeMachine();
   const counters = findCounters();
-  if (counters.lacking !== null) say(counters.lacking);
+  if (counters.lacking !== null) log(counters.lacking);
   const rows: Row[] = [];
   for (const plan of plans) rows.push(await runPlan(plan, counters));
   const [first] = rows;
@@ -88,7 +88,7 @@ async function bench(argv: readonly string[]): Promise<ExitCode> {
   if (values.record && first !== undefined) record(first, machine.cpu, new Date());
   if (values.json) printJson({ machine, versions: describeVersions(), rows, ...(check !== null && { check }) });
   else process.stdout.write(`${benchTable(machine, rows, new Date())}\n`);
-  if (check !== null) say(check.says);
+  if (check !== null) log(check.summary);
   return check?.exit ?? EXIT.good;
 }
 
@@ -174,7 +174,7 @@ async function runPlan({ work, pairs }: Plan, counters: Counters): Promise<Row> 
     done.push(pair);
     const { rollouts, turns, kind, state, way_out } = work;
     const rate = ({ seconds }: { seconds: number }) => (rollouts / seconds).toFixed(1);
-    say(
+    log(
       `${rollouts} × ${turns} (${kind}, ${state}, ${way_out}) at ${latencyOf(work)}, pair ${index + 1} of ${pairs}: ` +
         `platform ${rate(pair.platform)}/s, baseline ${rate(pair.baseline)}/s, ` +
         `ratio ${(pair.baseline.seconds / pair.platform.seconds).toFixed(3)}`,
@@ -195,14 +195,14 @@ function endAfter(timeout: string | undefined, json: boolean): void {
   setTimeout(() => void fail(late, json), seconds * 1000).unref();
 }
 
-function say(line: string): void {
+function log(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
 async function fail(thrown: unknown, json: boolean): Promise<void> {
   const error = asCommandError(thrown);
   await end(error.exit, () => {
-    say(`bench: ${error.message}`);
+    log(`bench: ${error.message}`);
     if (json) printJson({ error: error.failure });
   });
 }
@@ -219,7 +219,7 @@ async function end(exit: ExitCode, report: () => void): Promise<void> {
 }
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  process.once(signal, () => void end(EXIT.interrupted, () => say("bench: interrupted")));
+  process.once(signal, () => void end(EXIT.interrupted, () => log("bench: interrupted")));
 }
 const argv = process.argv.slice(2);
 try {

@@ -39,9 +39,9 @@ interface Taken {
 
 const { values } = parseArgs({ options: { times: { type: "string", default: "5" } } });
 const times = Math.max(1, Number(values.times));
-const say = (line: string) => process.stderr.write(`${line}\n`);
+const log = (line: string) => process.stderr.write(`${line}\n`);
 
-const platform = await bootPlatform({ directory: null, say, worker: PLANTING });
+const platform = await bootPlatform({ directory: null, log, worker: PLANTING });
 try {
   const looks = await plantAll(platform);
   const browser = await launchBrowser();
@@ -49,7 +49,7 @@ try {
     const pages: Record<string, unknown>[] = [];
     const before = loadavg()[0];
     for (const look of looks) {
-      say(look.name);
+      log(look.name);
       pages.push(await takeAll(browser, await sessionOf(browser), look));
     }
     const held = { events: eventsIn(TURNS), rollouts: GROUPS * PER_GROUP };

@@ -33,7 +33,7 @@ export interface Shared {
   readonly asks: number;
   readonly rolloutsAsked: number;
   /** The seconds at which the run checks its rollouts. */
-  readonly sweeps: readonly number[];
+  readonly reconciliations: readonly number[];
   /** Ends that arrive together count as one: the second at which the run handles them, and how many there are. */
   readonly ends: readonly { readonly at: number; readonly count: number }[];
   /** Dispatches that are sent together: how many rollouts each has. */
@@ -165,7 +165,7 @@ class SharingRun {
   readonly #dispatches: number[] = [];
   readonly #ends: { at: number; count: number }[] = [];
   readonly #asked = new Set<string>();
-  readonly #sweeps = new Set<number>();
+  readonly #reconciliations = new Set<number>();
   #pending: number;
   #running = 0;
   #rolloutS = 0;
@@ -195,7 +195,7 @@ class SharingRun {
       starts: this.#starts,
       asks: this.#asked.size,
       rolloutsAsked: this.#rolloutsAsked,
-      sweeps: [...this.#sweeps],
+      reconciliations: [...this.#reconciliations],
       ends: this.#ends,
       dispatches: this.#dispatches,
     };
@@ -236,7 +236,7 @@ class SharingRun {
     this.#agenda.in(seconds, () => {
       if (rollout.left === 0) return;
       const { now } = this.#agenda;
-      this.#sweeps.add(now);
+      this.#reconciliations.add(now);
       this.#asked.add(`${now}/${rollout.host}`);
       this.#rolloutsAsked += 1;
       const again = FIRST_ASK_S * 2 ** asks;

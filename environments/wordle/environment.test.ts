@@ -7,7 +7,7 @@ import { feedbackOn, lettersIn } from "./feedback.ts";
 import { WORDS } from "./words.ts";
 
 const task = { question: "Find it.", answer: "crane" };
-const say = (word: string) => `Let me think.\n<guess>\n${word}\n</guess>`;
+const log = (word: string) => `Let me think.\n<guess>\n${word}\n</guess>`;
 
 async function play(model: TestModel, args = {}, restartAfterEachTurn = false) {
   return runRollout(await loadEnvironment(args), { task, model, restartAfterEachTurn });
@@ -41,7 +41,7 @@ test("the right word ends the game at once with the full score", async () => {
 });
 
 test("each guess is answered, and the bonus decreases with their number; restarts change nothing", async () => {
-  const words = ["SLATE", "nacre", "crane"].map(say);
+  const words = ["SLATE", "nacre", "crane"].map(log);
   const report = await play(scripted(words));
   expect(report.completion.filter(({ role }) => role !== "assistant").map(textOf)).toEqual([
     "S L A T E\nX X G X G\n\nYou have 5 guesses left.",
@@ -53,7 +53,7 @@ test("each guess is answered, and the bonus decreases with their number; restart
 });
 
 test("a lost game keeps the credit for its last guess, and the last reply has the word", async () => {
-  const report = await play(scripted(["slate", "sauce"].map(say)), { max_guesses: 2 });
+  const report = await play(scripted(["slate", "sauce"].map(log)), { max_guesses: 2 });
   expect(report).toMatchObject({ stop_condition: "has_final_env_response", turns: 2 });
   expect(report.metrics).toMatchObject({ correct_answer: 0, length_bonus: 0, guesses: 2 });
   expect(report.metrics["partial_answer"]).toBeCloseTo(lettersIn(feedbackOn("sauce", "crane")));
@@ -61,7 +61,7 @@ test("a lost game keeps the credit for its last guess, and the last reply has th
 });
 
 test("a reply without a word counts as a guess, gets a message about it, and lowers the format reward", async () => {
-  const report = await play(scripted(["crane?", say("cranes"), say("crane")]));
+  const report = await play(scripted(["crane?", log("cranes"), log("crane")]));
   const replies = report.completion.filter(({ role }) => role !== "assistant").map(textOf);
   expect(replies[0]).toMatch(/^That is no guess: .*\n\nYou have 5 guesses left\.$/);
   expect(replies[1]).toMatch(/^That is no guess/);
@@ -72,7 +72,7 @@ test("a reply without a word counts as a guess, gets a message about it, and low
 test("the model does not see the word before the end", async () => {
   await play(({ messages, turn }) => {
     expect(JSON.stringify(messages)).not.toContain("crane");
-    return turn < 5 ? say("plumb") : "I give up.";
+    return turn < 5 ? log("plumb") : "I give up.";
   });
 });
 
@@ -91,6 +91,6 @@ test("the list has a few hundred words of five letters, each once", () => {
 });
 
 test("a guess in the thoughts does not count", async () => {
-  const report = await play(scripted([`<think>maybe ${say("slate")}</think>${say("crane")}`]));
+  const report = await play(scripted([`<think>maybe ${log("slate")}</think>${log("crane")}`]));
   expect(report.metrics).toMatchObject({ correct_answer: 1, guesses: 1 });
 });

@@ -1,4 +1,4 @@
-// Takes what Rollcall tells: verifies it, drops repeats, and prints it.   SECRET=whsec_… PORT=9000 node receiver.mjs
+// Receives events: verifies them, drops repeats, and prints them.   SECRET=whsec_… PORT=9000 node receiver.mjs
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { Webhook } from "standardwebhooks";

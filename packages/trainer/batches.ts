@@ -50,14 +50,14 @@ export function holdLease(
   lease: LeaseView,
   epoch: number,
   now: number,
-  say: (line: string) => void,
+  log: (line: string) => void,
 ): { end(): void } {
   const third = (lease.expires_at * 1000 - now) / 3;
   const ended = new AbortController();
   const beat = () => {
     const request = { token: lease.token, epoch };
     client.heartbeat(lease.id, request, { signal: ended.signal }).catch((error: unknown) => {
-      if (!ended.signal.aborted) say(`no heartbeat: ${String(error)}`);
+      if (!ended.signal.aborted) log(`no heartbeat: ${String(error)}`);
     });
   };
   const timer = setInterval(beat, Math.min(LONGEST_BEAT_MS, Math.max(SHORTEST_BEAT_MS, third)));

@@ -46,7 +46,7 @@ interface Latest extends PackedWeights {
 export class Fleet {
   readonly #replicas: readonly Replica[];
   readonly #report: (applied: Applied) => Promise<unknown>;
-  readonly #say: (line: string) => void;
+  readonly #log: (line: string) => void;
   readonly #lost = new Set<string>();
   #latest: Latest | null = null;
   #syncing: Promise<unknown> = Promise.resolve();
@@ -54,11 +54,11 @@ export class Fleet {
   constructor(
     replicas: readonly Replica[],
     report: (applied: Applied) => Promise<unknown>,
-    say: (line: string) => void,
+    log: (line: string) => void,
   ) {
     this.#replicas = replicas;
     this.#report = report;
-    this.#say = say;
+    this.#log = log;
   }
 
   /** Takes effect at the next `sync`. */
@@ -90,11 +90,11 @@ export class Fleet {
         reported.delete(replica.id);
       }
     } catch (error) {
-      if (!this.#lost.has(replica.id)) this.#say(`${replica.id} gets no weights: ${reasonOf(error)}`);
+      if (!this.#lost.has(replica.id)) this.#log(`${replica.id} gets no weights: ${reasonOf(error)}`);
       this.#lost.add(replica.id);
       return false;
     }
-    if (this.#lost.delete(replica.id)) this.#say(`${replica.id} is back, with version ${version}`);
+    if (this.#lost.delete(replica.id)) this.#log(`${replica.id} is back, with version ${version}`);
     if (!reported.has(replica.id)) {
       await this.#report({ state: "applied", version, replica: replica.id, sha256 });
       reported.add(replica.id);

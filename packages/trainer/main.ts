@@ -117,7 +117,7 @@ async function main(settings: Settings): Promise<void> {
     trainer_id: "rollcall-reference",
     from: { batch, state },
     rewind,
-    say: console.error,
+    log: console.error,
     tell,
     now: Date.now,
   });

@@ -22,7 +22,7 @@ export interface TrainerOptions {
   readonly loss: string;
   readonly seed: number;
   /** Prints its messages, except events. */
-  readonly say: (line: string) => void;
+  readonly log: (line: string) => void;
 }
 
 export interface TrainerTask {
@@ -71,10 +71,10 @@ export function startTrainerThatComesBack(options: TrainerOptions): TrainerProce
   };
   const waitForLastExit = async () => {
     for (let restarts = 1; ; restarts += 1) {
-      const exit = await exitOf(child, options.say);
+      const exit = await exitOf(child, options.log);
       const { code } = exit;
       if (stopped || code === 0 || code === CALLED_WRONGLY || restarts > RESTARTS) return exit;
-      options.say(
+      options.log(
         `The trainer ${howItEnded(exit)}; it is started again from its checkpoint (${restarts} of ${RESTARTS}).`,
       );
       child = spawnTrainer(options);
@@ -107,22 +107,22 @@ export function howItEnded({ code, signal, why }: TrainerExit): string {
   return why === "" ? how : `${how}: ${why}`;
 }
 
-function spawnTrainer({ url, policyUrl, learningRate, passes, loss, seed, say }: TrainerOptions): ChildProcess {
+function spawnTrainer({ url, policyUrl, learningRate, passes, loss, seed, log }: TrainerOptions): ChildProcess {
   const flags = { url, policy: policyUrl, "learning-rate": learningRate, passes, loss, seed };
   const argv = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)]);
   const child = spawn(process.execPath, [MAIN, ...argv], { stdio: ["pipe", "ignore", "pipe"] });
   // A write to a process that has died fails; its exit reports the death.
-  child.stdin?.on("error", (error) => say(`trainer: ${error.message}`));
+  child.stdin?.on("error", (error) => log(`trainer: ${error.message}`));
   return child;
 }
 
-function exitOf(child: ChildProcess, say: (line: string) => void): Promise<TrainerExit> {
+function exitOf(child: ChildProcess, log: (line: string) => void): Promise<TrainerExit> {
   let why = "";
   if (child.stderr !== null) {
     createInterface({ input: child.stderr }).on("line", (line) => {
       if (line.trim() === "") return;
       why = line;
-      say(`trainer: ${line}`);
+      log(`trainer: ${line}`);
     });
   }
   return new Promise((resolve) => {

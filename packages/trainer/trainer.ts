@@ -31,7 +31,7 @@ export interface TrainerParts {
   /** If later versions were already published, discards everything that was sampled with them. */
   readonly rewind: boolean;
   /** Messages for people. */
-  readonly say: (line: string) => void;
+  readonly log: (line: string) => void;
   /** Events for programs, sent right after they happened. */
   readonly tell: (event: TrainerEvent) => void;
   /** Epoch milliseconds. */
@@ -94,7 +94,7 @@ export class Trainer {
 
   constructor(parts: TrainerParts) {
     this.#parts = parts;
-    this.#fleet = new Fleet(parts.replicas, (applied) => this.#report(applied), parts.say);
+    this.#fleet = new Fleet(parts.replicas, (applied) => this.#report(applied), parts.log);
     this.#ahead = new ReadAhead(parts.client);
     this.#kept = parts.from;
   }
@@ -105,10 +105,10 @@ export class Trainer {
 
   /** Runs until the run is over and its last weights are served, or until `stop` aborts. */
   async run(stop: AbortSignal): Promise<void> {
-    const { say } = this.#parts;
+    const { log } = this.#parts;
     this.#fleet.set(packWeights(this.version, this.#kept.state.weights));
     const watch = setInterval(() => {
-      this.#fleet.sync().catch((error: unknown) => say(`nothing was reported: ${String(error)}`));
+      this.#fleet.sync().catch((error: unknown) => log(`nothing was reported: ${String(error)}`));
     }, WATCH_MS);
     try {
       await this.#runRegistered(stop).catch((error: unknown) => {
@@ -124,7 +124,7 @@ export class Trainer {
     }
   }
 
-  /** Registers again if that may help: this tells the platform the trainer's state that the platform is missing. */
+  /** Registers again if that may help: this gives the platform the state of the trainer that it is missing. */
   async #runRegistered(stop: AbortSignal): Promise<void> {
     for (let tries = 1; ; tries += 1) {
       const before = this.version;
@@ -133,7 +133,7 @@ export class Trainer {
       } catch (error) {
         if (this.version > before) tries = 0;
         if (!isPassing(error) || tries >= MAX_TRIES) throw error;
-        this.#parts.say(`registers again: ${error.message}`);
+        this.#parts.log(`registers again: ${error.message}`);
         await wait(tries * WAIT_MS, undefined, { signal: stop });
       }
     }
@@ -273,7 +273,7 @@ export class Trainer {
   async #trainAhead(before: LearnerState, leasing: Promise<TakenLease | null>, last: number): Promise<Attempt | null> {
     const step = before.version + 1;
     const reading = this.#ahead.of(step).catch((error: unknown) => {
-      this.#parts.say(`batch ${step} was not read ahead: ${String(error)}`);
+      this.#parts.log(`batch ${step} was not read ahead: ${String(error)}`);
       return null;
     });
     const read = await Promise.race([reading, leasing.then((taken) => (taken === null ? null : reading))]);
@@ -308,14 +308,14 @@ export class Trainer {
 
   /** Null if the trainer was stopped and gave the batch back. */
   async #lease(who: Registration, step: number, stop: AbortSignal): Promise<TakenLease | null> {
-    const { client, batches, now, say } = this.#parts;
+    const { client, batches, now, log } = this.#parts;
     const leased = await batches.next(who, step, stop);
     if (stop.aborted) {
       await this.#giveBack(who, leased, "shutdown");
       return null;
     }
     const at = now();
-    this.#held = holdLease(client, leased.lease, who.epoch, at, say);
+    this.#held = holdLease(client, leased.lease, who.epoch, at, log);
     return { ...leased, at };
   }
 
@@ -325,8 +325,8 @@ export class Trainer {
     reason: BatchFault["reason"] | "shutdown",
     message?: string,
   ): Promise<void> {
-    const { client, say } = this.#parts;
-    say(`gives back batch ${manifest.step}: ${message ?? reason}`);
+    const { client, log } = this.#parts;
+    log(`gives back batch ${manifest.step}: ${message ?? reason}`);
     const { token } = lease;
     const retryable = reason !== "invalid";
     const why = message === undefined ? {} : { message: message.slice(0, 2000) };

@@ -96,12 +96,12 @@ class Callers implements Authentication {
     const assertion = req.header(ASSERTION_HEADER);
     if (header === undefined && assertion !== undefined && env.ACCESS_TEAM_URL !== "") {
       // The result depends on all of these.
-      const heard = [
+      const received = [
         assertion,
         req.method,
         ...[ORGANIZATION_HEADER, "origin", "sec-fetch-site"].map((one) => req.header(one)),
       ];
-      const name = sha256Hex(JSON.stringify(heard));
+      const name = sha256Hex(JSON.stringify(received));
       return await this.#callers.get(env, name, () => callerOfAccess(env, req.raw, this.#now()));
     }
     // The session has expired, and the request has no other identity.

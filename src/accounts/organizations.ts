@@ -6,7 +6,7 @@
 import { type Caller, DEFAULT_PROJECT, type Permission } from "../contract/identity.ts";
 import { ofOrganization } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
-import { tellAccount } from "../kernel/account/tell-account.ts";
+import { notifyAccount } from "../kernel/account/tell-account.ts";
 import { given } from "../kernel/kit/given.ts";
 import { type CreateOptions, replay, toRemember } from "../kernel/kit/idempotency.ts";
 import { isSameText, minting } from "../kernel/kit/secrets.ts";
@@ -89,7 +89,7 @@ export async function changeLimits(
   const changes = { ...given(billing), ...(limits && { limits: given(limits) }) };
   const after = await updateOrganization(env.DB, id, changes);
   if (after === null) return notFound("organization", id);
-  await tellAccount(env, id);
+  await notifyAccount(env, id);
   return { ok: true, value: listedOrganizationOf(after) };
 }
 

@@ -8,7 +8,7 @@ import { refuseDeleted } from "../kernel/kit/account-hooks.ts";
 import { given } from "../kernel/kit/given.ts";
 import { type CreateOptions, replay, toRemember } from "../kernel/kit/idempotency.ts";
 import { minting } from "../kernel/kit/secrets.ts";
-import { tellOfProject } from "../kernel/kit/slice-hooks.ts";
+import { notifyOfProject } from "../kernel/kit/slice-hooks.ts";
 import { type Result, refuse, refuseOneProject } from "../kernel/messages/refusal.ts";
 import { notFound } from "../kernel/service/read-run.ts";
 import { findProject, insertProject, projectViewOf, updateProject } from "./queries/projects.ts";
@@ -65,7 +65,7 @@ export async function changeProject(
   if (after === null) return notFound("project", nameOrId);
   if (after === "taken") return nameTaken(patch.name ?? before.name);
   const scope = { orgId: caller.orgId, projectId: after.id };
-  if (patch.retention) await tellOfProject(env, scope);
+  if (patch.retention) await notifyOfProject(env, scope);
   return { ok: true, value: projectViewOf(after) };
 }
 

@@ -28,7 +28,7 @@ export const accounts: Slice = {
   tables: {
     ofProject: [apiKeys, webSessions, signInCodes],
     ofOrganization: [apiKeys, invitations, members, webSessions, signInCodes],
-    swept: [webSessions],
+    expiring: [webSessions],
   },
   accounts: accountHooks,
 };

@@ -126,8 +126,8 @@ function chargedAnew(spec: RunSpec, entry: RolloutEntry, trajectory: Trajectory 
     error: trajectory?.error?.error ?? ending.error,
     judged: judgements.map(({ judge, usage }) => ({ judge, ...usage })),
   });
-  const told = judgements.reduce((sum, { calls }) => sum + calls, 0);
-  if (told === entry.judge_calls) return lines;
+  const reported = judgements.reduce((sum, { calls }) => sum + calls, 0);
+  if (reported === entry.judge_calls) return lines;
   const { judge_tokens = 0 } = linesOf(entry);
   return { ...lines, ...(judge_tokens > 0 && { judge_tokens }) };
 }

@@ -4,7 +4,7 @@ import type { Caller } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { ofOrganization } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
-import { tellAccount } from "../kernel/account/tell-account.ts";
+import { notifyAccount } from "../kernel/account/tell-account.ts";
 import { seconds } from "../kernel/db/page.ts";
 import { accounts, refuseDeleted } from "../kernel/kit/account-hooks.ts";
 import { type CreateOptions, createOnce, type Made } from "../kernel/kit/idempotency.ts";
@@ -45,7 +45,7 @@ export async function createBudget(
       full: async () => (await refuseDeleted(env, caller.orgId)) ?? tooMany(),
     },
   });
-  if (made.ok && !made.value.replayed) await tellAccount(env, caller.orgId);
+  if (made.ok && !made.value.replayed) await notifyAccount(env, caller.orgId);
   return made;
 }
 
@@ -73,13 +73,13 @@ export async function changeBudget(
 ): Promise<Result<BudgetRow>> {
   const budget = await updateBudget(env.DB, orgId, id, { limit_micros, updated_at: now });
   if (budget === null) return notFound("budget", id);
-  await tellAccount(env, orgId);
+  await notifyAccount(env, orgId);
   return { ok: true, value: budget };
 }
 
 export async function removeBudget(env: Env, orgId: string, id: string): Promise<Result<null>> {
   if (!(await deleteBudget(env.DB, orgId, id))) return notFound("budget", id);
-  await tellAccount(env, orgId);
+  await notifyAccount(env, orgId);
   return { ok: true, value: null };
 }
 

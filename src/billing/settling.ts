@@ -55,7 +55,7 @@ export class RunSettling implements RunAccount {
   #lastAt: number;
   #lastEnds = 0;
   #shorts = 0;
-  #told = false;
+  #notified = false;
 
   constructor(env: Env, store: RunStore, now: () => number) {
     this.#env = env;
@@ -77,7 +77,7 @@ export class RunSettling implements RunAccount {
   }
 
   /** Why nothing more is dispatched; null if more can be dispatched. */
-  flow(spec: RunSpec): RunView["flow"] {
+  statusReason(spec: RunSpec): RunView["status_reason"] {
     const short = this.#store.head().books.hold?.short ?? null;
     if (short === null || this.#asking || this.remaining(spec) > 0) return null;
     return { state: "over_budget", reason: short.reason };
@@ -85,7 +85,7 @@ export class RunSettling implements RunAccount {
 
   /** There may be more money now. */
   changed(): void {
-    this.#told = true;
+    this.#notified = true;
     this.#shorts = 0;
     this.#notBefore = Math.min(this.#notBefore, this.#now() + EVERY_MS);
   }
@@ -120,7 +120,7 @@ export class RunSettling implements RunAccount {
     const wanted = this.#rolloutsWanted(spec);
     if (wanted === 0) return this.#isReserved() ? now : null;
     const renewAt = (accounting.hold?.until ?? 0) - RENEW_EARLY_MS;
-    if (this.#told) return now;
+    if (this.#notified) return now;
     const { running, in_flight } = this.#store.head();
     const wants = wanted > in_flight && running < this.#window(spec);
     return wants && this.remaining(spec) === 0 ? now : renewAt;
@@ -179,7 +179,7 @@ export class RunSettling implements RunAccount {
     const pushes = batches.map((batch) => settledPush(spec, batch, this.#now()));
     const items = { ...(ends.length > 0 && { ends }), ...(pushes.length > 0 && { pushes }) };
     this.#lastEnds = ends.length;
-    this.#told = false;
+    this.#notified = false;
     this.#lastAt = this.#now();
     return { run: factsOf(spec), items, ...this.#reservationWanted(spec, ends) };
   }

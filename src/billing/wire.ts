@@ -33,7 +33,7 @@ export const BalanceView = named("Balance", {
 });
 export type BalanceView = z.infer<typeof BalanceView>;
 
-const Said = z.union([z.number(), z.string()]).nullable();
+const FigureOrText = z.union([z.number(), z.string()]).nullable();
 
 export const LedgerVerification = named("LedgerVerification", {
   object: z.literal("ledger_verification"),
@@ -47,8 +47,8 @@ export const LedgerVerification = named("LedgerVerification", {
       z.object({
         what: z.string(),
         entry: z.int().nullable().describe("its number"),
-        expected: Said,
-        actual: Said,
+        expected: FigureOrText,
+        actual: FigureOrText,
       }),
     )
     .meta({ example: [] }),

@@ -15,7 +15,7 @@ export interface Flag {
   /** The allowed values, if there are few. */
   readonly choices?: readonly string[];
   readonly repeatable?: true;
-  readonly says: string;
+  readonly help: string;
 }
 export type Flags = Readonly<Record<string, Flag>>;
 
@@ -29,7 +29,7 @@ export interface CommandSpec {
   readonly takes?: string;
   readonly argument?: Argument;
   /** One line for the list of commands. */
-  readonly says: string;
+  readonly help: string;
   /** More text for the help. */
   readonly more?: string;
   /** The command changes nothing. A platform that is booted for it does not play rollouts. */
@@ -55,14 +55,14 @@ export function command<const Name extends string, const Own extends Flags>(
 
 /** The flags of every command that talks to a platform. */
 export const PLATFORM_FLAGS = {
-  json: { says: "exactly one JSON object on stdout" },
-  platform: { value: "URL", says: "URL of the platform; default ROLLCALL_URL, else the local platform" },
+  json: { help: "exactly one JSON object on stdout" },
+  platform: { value: "URL", help: "URL of the platform; default ROLLCALL_URL, else the local platform" },
   profile: {
     value: "NAME",
-    says: "a profile saved by rollcall login, or local for the platform of the state directory",
+    help: "a profile saved by rollcall login, or local for the platform of the state directory",
   },
-  project: { value: "NAME", says: "project to use, if the key is for a whole organisation" },
-  timeout: { value: "S", says: "give up after this many seconds, exit 1" },
+  project: { value: "NAME", help: "project to use, if the key is for a whole organisation" },
+  timeout: { value: "S", help: "give up after this many seconds, exit 1" },
 } as const satisfies Flags;
 
 /** Arguments of an environment. */
@@ -70,7 +70,7 @@ export const ARGS_FLAG = {
   short: "a",
   value: "ARGS",
   repeatable: true,
-  says: "arguments of the environment: JSON, a JSON file, or k=v",
+  help: "arguments of the environment: JSON, a JSON file, or k=v",
 } as const satisfies Flag;
 
 /** Quotes a value so that a shell reads it as one word and the command does not read it as a flag. */
@@ -185,7 +185,7 @@ export function readCommandLine<Spec extends CommandSpec>(
   return new CommandLine(values, positionals, spec.reads);
 }
 
-export const HELP_FLAG = { help: { short: "h", says: "print this help" } } as const;
+export const HELP_FLAG = { help: { short: "h", help: "print this help" } } as const;
 
 function parseOption(flag: Flag) {
   return {
@@ -238,14 +238,14 @@ const FLAG_COLUMN = 30;
 export function helpText(spec: CommandSpec): string {
   const flags: Flags = { ...spec.flags, ...HELP_FLAG };
   const usage = ["rollcall", spec.name, spec.takes, "[flags]"].filter((word) => word !== undefined);
-  const about = spec.more === undefined ? spec.says : `${spec.says}\n\n${spec.more}`;
+  const about = spec.more === undefined ? spec.help : `${spec.help}\n\n${spec.more}`;
   const lines = Object.entries(flags).map(([name, flag]) => flagLine(name, flag));
   return `Usage: ${usage.join(" ")}\n\n${about}\n\n${lines.join("\n")}\n`;
 }
 
-export function flagLine(name: string, { short, value, says, choices, repeatable }: Flag): string {
+export function flagLine(name: string, { short, value, help, choices, repeatable }: Flag): string {
   const head = `  ${short === undefined ? "   " : `-${short},`} ${flagText(name, value)}`;
-  const notes = [says, ...(choices ? [`one of ${choices.join(", ")}`] : [])];
+  const notes = [help, ...(choices ? [`one of ${choices.join(", ")}`] : [])];
   if (repeatable) notes.push("repeatable");
   const gap = head.length < FLAG_COLUMN ? " ".repeat(FLAG_COLUMN - head.length) : "  ";
   return `${head}${gap}${notes.join("; ")}`;

@@ -47,7 +47,7 @@ export interface BootOptions {
   readonly atRest?: boolean | undefined;
   /** Ends the boot when it is aborted by Ctrl-C or by --timeout. */
   readonly signal?: AbortSignal;
-  readonly say: (line: string) => void;
+  readonly log: (line: string) => void;
 }
 
 export interface Connection {
@@ -87,7 +87,7 @@ export interface ConnectOptions extends PlatformAsked {
   readonly reads?: boolean;
   /** Aborted by Ctrl-C or by --timeout: ends the boot of an own platform, and the wait for the directory. */
   readonly signal: AbortSignal;
-  readonly say: (line: string) => void;
+  readonly log: (line: string) => void;
 }
 
 const NEVER = new Promise<Error>(() => {
@@ -95,53 +95,53 @@ const NEVER = new Promise<Error>(() => {
 });
 const nothingToClose = () => Promise.resolve();
 
-export async function connect({ say, ...options }: ConnectOptions): Promise<Connection> {
+export async function connect({ log, ...options }: ConnectOptions): Promise<Connection> {
   const environment = options.environment === undefined ? null : nameEnvironment(options.environment, process.cwd());
   const { port, reads: atRest, signal } = options;
   const project = projectNamed(options);
-  if (options.ephemeral) return embed(null, environment, { port, signal, say, project });
+  if (options.ephemeral) return embed(null, environment, { port, signal, log, project });
   const named = namedPlatform(options);
-  if (named !== null && named !== LOCAL) return await connectTo(named, environment, say);
+  if (named !== null && named !== LOCAL) return await connectTo(named, environment, log);
   const directory = stateDirectory(process.env);
   const standing = named === LOCAL || (await runningOn(directory, project)) !== null ? null : defaultProfile(options);
-  if (standing !== null) return await connectTo(standing, environment, say);
-  const found = await runningOrOwn(directory, { signal, say, project }, () =>
-    embed(directory, environment, { atRest, port, signal, say, project }),
+  if (standing !== null) return await connectTo(standing, environment, log);
+  const found = await runningOrOwn(directory, { signal, log, project }, () =>
+    embed(directory, environment, { atRest, port, signal, log, project }),
   );
-  return "own" in found ? found.own : await useOrEmbed(found.running, environment, { port, signal, say });
+  return "own" in found ? found.own : await useOrEmbed(found.running, environment, { port, signal, log });
 }
 
 /** Uses the running platform, or boots an own one if the running one holds other code of the environment. */
 async function useOrEmbed(
   running: Running,
   environment: NamedEnvironment | null,
-  { port, signal, say }: Pick<ConnectOptions, "port" | "signal" | "say">,
+  { port, signal, log }: Pick<ConnectOptions, "port" | "signal" | "log">,
 ): Promise<Connection> {
   const own = environment?.own ?? null;
   if (own === null || (await holds(running.client, own))) {
-    if (environment !== null) sayOtherBuild(running, environment, say);
+    if (environment !== null) warnOfOtherBuild(running, environment, log);
     return { ...running, environment };
   }
-  say(
+  log(
     `The platform at ${running.url} does not have this code of ${own.id}: the run uses a temporary platform. ` +
       `To keep its runs, stop that platform, or start it with: rollcall serve --env ${environment?.reference}`,
   );
-  return embed(null, environment, { port, signal, say });
+  return embed(null, environment, { port, signal, log });
 }
 
 async function connectTo(
   { url, key, project, profile }: Elsewhere,
   environment: NamedEnvironment | null,
-  say: (line: string) => void,
+  log: (line: string) => void,
 ): Promise<Connection> {
   if (profile !== null)
-    say(`On ${url}, with the profile ${profile}${project === undefined ? "" : `, project ${project}`}`);
+    log(`On ${url}, with the profile ${profile}${project === undefined ? "" : `, project ${project}`}`);
   const connection = {
     ...connectionOf("remote", { url, key, policy_url: null }, environment, project),
     flags: profile === null ? ` --platform ${url}` : ` --profile ${profile}`,
     profile,
   };
-  await sayOtherCode(connection, say);
+  await warnOfOtherCode(connection, log);
   return connection;
 }
 
@@ -152,7 +152,7 @@ const IN_USE_MS = 60_000;
 /** The platform that runs on the directory, or an own one. Waits for another process that boots or reads there. */
 async function runningOrOwn(
   directory: string,
-  { signal, say, project }: Pick<ConnectOptions, "signal" | "say" | "project">,
+  { signal, log, project }: Pick<ConnectOptions, "signal" | "log" | "project">,
   own: () => Promise<Connection>,
 ): Promise<{ readonly running: Running } | { readonly own: Connection }> {
   const began = performance.now();
@@ -165,7 +165,7 @@ async function runningOrOwn(
       const inUse = thrown instanceof CommandError && thrown.failure.code === "in_use";
       if (!inUse || performance.now() - began > IN_USE_MS) throw thrown;
     }
-    if (tries === 0) say(`${directory} is in use by another command: waiting for it.`);
+    if (tries === 0) log(`${directory} is in use by another command: waiting for it.`);
     await sleep(LOOK_AGAIN_MS, undefined, { signal }).catch(() => {
       throw endBy(signal);
     });
@@ -185,9 +185,9 @@ async function runningOn(directory: string, project: string | undefined): Promis
 }
 
 /** The running platform uses the code it was started with, even if the code here has changed since. */
-function sayOtherBuild({ url, build }: Running, { name }: NamedEnvironment, say: (line: string) => void): void {
+function warnOfOtherBuild({ url, build }: Running, { name }: NamedEnvironment, log: (line: string) => void): void {
   if (build === undefined || build === sourcesHash(PACKAGE_ROOT)) return;
-  say(
+  log(
     `The platform at ${url} was started with other code of Rollcall than this one, and uses that for ${name}. ` +
       "To use this code, restart the platform.",
   );
@@ -213,13 +213,13 @@ export function clientsOf(baseUrl: string, apiKey: string, project: string | und
 }
 
 /** A remote platform reports the code of the environment, but not the build of the rest. */
-async function sayOtherCode({ client, url, environment }: Connection, say: (line: string) => void): Promise<void> {
+async function warnOfOtherCode({ client, url, environment }: Connection, log: (line: string) => void): Promise<void> {
   const here = environment?.here ?? null;
   if (here === null) return;
   const { data: held } = await client.environments.list();
   const same = held.find(({ id, version }) => id === here.id && version === here.version);
   if (same === undefined || same.digest === here.digest) return;
-  say(`The platform at ${url} has other code of ${here.id}@${here.version} than this one, and uses that.`);
+  log(`The platform at ${url} has other code of ${here.id}@${here.version} than this one, and uses that.`);
 }
 
 async function holds(client: RollcallClient, own: EnvironmentPackage): Promise<boolean> {
@@ -230,7 +230,7 @@ async function holds(client: RollcallClient, own: EnvironmentPackage): Promise<b
 async function embed(
   directory: string | null,
   environment: NamedEnvironment | null,
-  { project, ...options }: Pick<BootOptions, "atRest" | "port" | "signal" | "say"> & Pick<ConnectOptions, "project">,
+  { project, ...options }: Pick<BootOptions, "atRest" | "port" | "signal" | "log"> & Pick<ConnectOptions, "project">,
 ): Promise<Connection> {
   const own = environment?.own ?? null;
   const environments = own === null ? [] : [own];

@@ -47,7 +47,7 @@ export function datasetInRequest(dataset: DatasetArgument): EvalRequestInput["da
 
 interface UploadOptions {
   readonly client: RollcallClient;
-  readonly say: (line: string) => void;
+  readonly log: (line: string) => void;
   /** When it is aborted, the upload stops and the platform keeps none of it. */
   readonly signal: AbortSignal;
 }
@@ -56,7 +56,7 @@ interface UploadOptions {
 export async function withUploadedRows(
   request: EvalRequestInput,
   dataset: DatasetArgument | null,
-  { client, say, signal }: UploadOptions,
+  { client, log, signal }: UploadOptions,
 ): Promise<EvalRequestInput> {
   if (dataset === null || dataset.kind === "uploaded") return request;
   const bytes = dataset.kind === "rows" ? Buffer.byteLength(JSON.stringify(request)) : Infinity;
@@ -66,7 +66,7 @@ export async function withUploadedRows(
     environmentArgs: request.environment_args,
     signal,
   });
-  say(
+  log(
     `${dataset.file} is too large to send with a run: uploaded as ${uploaded.id} ` +
       `(${countText(uploaded.rows)} rows). Next time: --dataset ${uploaded.id}`,
   );

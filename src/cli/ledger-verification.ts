@@ -21,7 +21,7 @@ export interface LedgersAsked {
   readonly deep: boolean;
   /** How long to wait for charges that are not in the ledger yet. */
   readonly waitMs: number;
-  readonly say: (line: string) => void;
+  readonly log: (line: string) => void;
 }
 
 export interface Difference {
@@ -49,7 +49,7 @@ export async function verifyLedgers(place: LedgerPlace, asked: LedgersAsked): Pr
   for (;;) {
     const found = await lookOnce(place, asked);
     if (found.undrained === 0 || Date.now() >= until) return found;
-    asked.say(`${found.undrained} not in the ledger yet`);
+    asked.log(`${found.undrained} not in the ledger yet`);
     await sleep(Math.min(LOOK_EVERY_MS, until - Date.now()), undefined, { signal: place.signal });
   }
 }

@@ -9,7 +9,7 @@ import { EXIT, type ExitCode, endBy, failedOn, unreachable } from "./exit.ts";
 import { aborted, catchInterrupts, type Ends, firstOf } from "./interrupt.ts";
 import { printJson, type Terminal, terminal } from "./terminal/terminal.ts";
 
-export interface ConnectArguments extends Omit<ConnectOptions, "signal" | "say"> {
+export interface ConnectArguments extends Omit<ConnectOptions, "signal" | "log"> {
   readonly timeoutMs: number | null;
 }
 
@@ -25,7 +25,7 @@ export function loadConnect() {
 /** Connects, and closes the connection when the work is done or has failed. */
 export async function withConnection<T>(
   { timeoutMs, ...options }: ConnectArguments,
-  say: (line: string) => void,
+  log: (line: string) => void,
   work: (connection: Connection, ends: Ends) => Promise<T>,
 ): Promise<T> {
   using interrupt = catchInterrupts();
@@ -36,8 +36,8 @@ export async function withConnection<T>(
     ...options,
     signal: firstOf(ends),
     // Ctrl-C also reaches workerd: do not report its restart to a user who is leaving.
-    say: (line) => {
-      if (!interrupt.signal.aborted) say(line);
+    log: (line) => {
+      if (!interrupt.signal.aborted) log(line);
     },
   });
   try {
@@ -95,7 +95,7 @@ export function onPlatform(
   const json = line.on("json");
   const term = terminal(json);
   const asked = { ...platformAsked(line), ephemeral: false, reads: line.reads };
-  return withConnection(asked, term.say, async ({ lost, ...connection }, ends) => {
+  return withConnection(asked, term.log, async ({ lost, ...connection }, ends) => {
     const signal = firstOf(ends);
     const stopped = aborted(signal).then((): never => {
       throw endBy(signal, goOn?.());
@@ -111,7 +111,7 @@ export function onPlatform(
 }
 
 interface Question<Name extends string, Found extends object>
-  extends Pick<CommandSpec, "takes" | "says" | "more" | "reads"> {
+  extends Pick<CommandSpec, "takes" | "help" | "more" | "reads"> {
   readonly name: Name;
   /** The argument in words: "a run". */
   readonly what: string;

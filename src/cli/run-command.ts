@@ -26,7 +26,7 @@ function overview(words: readonly string[]): string {
   const group = words.map((word) => `${word} `).join("");
   const named = COMMANDS.filter(({ name }) => name.startsWith(group));
   const width = Math.max(...named.map(({ name }) => name.length)) + 2;
-  const lines = named.map(({ name, says }) => `  ${name.padEnd(width)}${says}`);
+  const lines = named.map(({ name, help }) => `  ${name.padEnd(width)}${help}`);
   return `Usage: rollcall ${group}<command> [flags]\n\n${lines.join("\n")}\n\nrollcall <command> --help shows details, rollcall --version the version.\n`;
 }
 

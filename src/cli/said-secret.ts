@@ -18,7 +18,7 @@ const ENDS = [CTRL_C, "\x04", "\r", "\n"];
 const RUB_OUT = ["\x7f", "\b"];
 
 /** `flag` is the flag that selects stdin; `what` names the secret: "key". */
-export async function saidSecret(what: string, flag: string, fromStdin: boolean): Promise<string> {
+export async function shownSecret(what: string, flag: string, fromStdin: boolean): Promise<string> {
   if (!fromStdin && !process.stdin.isTTY) {
     throw usageError(`--${flag}: no terminal to ask for the ${what}; send it on stdin with --${flag}`, flag);
   }

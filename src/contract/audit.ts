@@ -117,7 +117,7 @@ function law(detail: string): AuditViolation {
   return { rule: "accounting_law", detail };
 }
 
-const Told = z.union([z.number(), z.string()]).nullable();
+const AuditedValue = z.union([z.number(), z.string()]).nullable();
 
 /** A slice of a run's rollouts, each charge computed again from the stored trajectory. */
 export const ChargeAudit = named("ChargeAudit", {
@@ -131,8 +131,8 @@ export const ChargeAudit = named("ChargeAudit", {
       z.object({
         rollout_id: RolloutId,
         what: z.string().describe("where it differs: the run's row or the ledger's entry, and in which line"),
-        expected: Told,
-        actual: Told,
+        expected: AuditedValue,
+        actual: AuditedValue,
       }),
     )
     .describe("the first 100")

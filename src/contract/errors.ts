@@ -186,11 +186,11 @@ export function endsTheWhole(thrown: unknown): boolean {
 
 /** The message of a thrown value, which may be any value. Never throws. */
 export function messageOf(thrown: unknown): string {
-  return saidBy(thrown) ?? `no message (${typeof thrown})`;
+  return thrownMessage(thrown) ?? `no message (${typeof thrown})`;
 }
 
 /** The same; null if the value has no readable message, or an error's message is not a text. Never throws. */
-export function saidBy(thrown: unknown): string | null {
+export function thrownMessage(thrown: unknown): string | null {
   return readOr(null, () => {
     if (!isError(thrown, Error)) return String(thrown);
     const message: unknown = thrown.message;

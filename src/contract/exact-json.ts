@@ -2,7 +2,7 @@
  * JSON texts whose numbers a double cannot hold. `JSON.parse` rounds 9007199254740993 to 9007199254740992 without an
  * error; the parsers here keep the digits. Source: ECMA-262, "JSON.parse source text access".
  */
-import { saidBack } from "./shown-text.ts";
+import { quotedText } from "./shown-text.ts";
 
 /** A number as it was written. `JSON.stringify` writes it back with the same digits; its type is not `number`. */
 export interface RawNumber {
@@ -95,12 +95,12 @@ export function wholeOf(source: string): string | null {
 }
 
 /** The error text for a number that is not kept. */
-export function sayInexact(source: string): string {
+export function inexactMessage(source: string): string {
   const number = /^-?\d+(\.0*)?$/.test(source) ? "the whole number" : "the number";
   const why = Number.isFinite(Number(source))
     ? "has too many digits to be stored exactly"
     : "is too large to be stored";
-  return `${number} ${saidBack(source, 60)} ${why}`;
+  return `${number} ${quotedText(source, 60)} ${why}`;
 }
 
 /** The first raw number in a value, with its path as `findOddity` writes it. Searches down to `depth` levels. */

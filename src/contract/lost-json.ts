@@ -5,9 +5,9 @@
  * The work is linear in the length of the text. Most texts are not scanned: the value has no large number, and as many
  * names as the text.
  */
-import { isKept, sayInexact } from "./exact-json.ts";
+import { inexactMessage, isKept } from "./exact-json.ts";
 import { membersOf } from "./json.ts";
-import { saidBack } from "./shown-text.ts";
+import { quotedText } from "./shown-text.ts";
 
 export interface Lost {
   /** As `findOddity` writes it: `info.ids[2]`. */
@@ -127,14 +127,14 @@ class Scanner {
       return null;
     }
     const around = pathOf(this.#open.slice(0, -1));
-    const message = `the key ${JSON.stringify(saidBack(key, SHOWN_PATH))} appears twice`;
+    const message = `the key ${JSON.stringify(quotedText(key, SHOWN_PATH))} appears twice`;
     return { path: pathOf(this.#open), message: around === "" ? message : `${around}: ${message}` };
   }
 
   #number(source: string): Lost | null {
     if (isKept(Number(source), source)) return null;
     const path = pathOf(this.#open);
-    const message = `${sayInexact(source)}: send it as a string`;
+    const message = `${inexactMessage(source)}: send it as a string`;
     return { path, message: path === "" ? message : `${path}: ${message}` };
   }
 }
@@ -180,5 +180,5 @@ function pathOf(open: readonly Open[]): string {
     if (list) return `${before}[${index}]`;
     return before === "" ? key : `${before}.${key}`;
   }, "");
-  return saidBack(path, SHOWN_PATH);
+  return quotedText(path, SHOWN_PATH);
 }

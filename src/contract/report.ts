@@ -80,7 +80,7 @@ export const RunReport = named("RunReport", {
   counted_micros: Count.optional().describe(
     "what counts against max_cost_micros so far: ended rollouts, and the most that lost calls can have cost; absent without a cap",
   ),
-  lost_holds: z
+  lost_reservations: z
     .object({
       calls: Count.meta({ example: 2 }),
       micros: Count.meta({ example: 1480 }),

@@ -62,7 +62,7 @@ export const RunCounts = named("RunCounts", {
 });
 export type RunCounts = z.infer<typeof RunCounts>;
 
-export const FLOW_STATES = [
+export const STATUS_REASON_STATES = [
   "active",
   "rate_limited",
   "endpoint_down",
@@ -87,8 +87,8 @@ export const RunView = named("Run", {
   name: MaybeText.meta({ example: "nightly main" }),
   status: z.enum(RUN_STATUSES).meta({ example: "running" }),
   error: z.object({ code: z.string(), message: z.string() }).nullable(),
-  flow: z
-    .object({ state: z.enum(FLOW_STATES), reason: MaybeText })
+  status_reason: z
+    .object({ state: z.enum(STATUS_REASON_STATES), reason: MaybeText })
     .nullable()
     .describe("whether and why dispatch waits; null once the run has ended")
     .meta({ example: {} }),

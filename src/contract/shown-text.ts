@@ -26,7 +26,7 @@ export const WebAddress = ShownText.max(2048)
   .check(z.url({ protocol: /^https?$/ }));
 
 /** A text from a request, as it may be quoted in a reply: on one line, without unreadably long runs of characters. */
-export function saidBack(text: string, longest: number): string {
+export function quotedText(text: string, longest: number): string {
   const short = text.replaceAll(/\S{101,}/g, (run) => `${run.slice(0, 100)}…`);
   const cut = short.length > longest ? `${short.slice(0, longest)}…` : short;
   return allSeen(cut);
@@ -53,7 +53,7 @@ export function cutBefore(text: string, index: number): number {
 
 /** Checks a name that is stored and shown with every rollout. Throws TypeError. */
 export function requireName(what: string, name: string): void {
-  const named = saidBack(JSON.stringify(shortText(name, 40)), 100);
+  const named = quotedText(JSON.stringify(shortText(name, 40)), 100);
   if (name.length > LIMITS.nameCharacters) {
     throw new TypeError(`${what} ${named}: a name has at most ${LIMITS.nameCharacters} characters`);
   }

@@ -154,7 +154,7 @@ export interface TrainingSpec
 
 /** What was created for the run's trainer when the run was accepted, as the run stores it. */
 export interface StoredTrainer {
-  /** The platform's address in the request that created the run: offers tell the trainer to fetch from it. */
+  /** The platform's address in the request that created the run: offers have URLs at this address. */
   readonly base_url: string;
 }
 

@@ -14,7 +14,7 @@ export interface Uses {
   /** The earliest time at which a step may start at the replica. */
   readonly heldUntil: (replica: string) => number;
   /** The earliest time at which a trainer may be notified about the replica. */
-  readonly tellAt: (replica: string) => number;
+  readonly notifyAt: (replica: string) => number;
 }
 
 /** When to probe a replica that is not being updated. Null: no probe until calls or new weights arrive. */
@@ -42,10 +42,10 @@ export function nextAt(state: FleetState, uses: Uses): number | null {
   const times = Object.values(state.replicas).flatMap((replica) => {
     const due = dueOf(state, replica, uses).filter((at) => at !== null);
     const news = unnotified(state, replica).length > 0 || isNewlyDown(replica);
-    const tell = news ? [uses.tellAt(replica.id)] : [];
+    const tell = news ? [uses.notifyAt(replica.id)] : [];
     return [...due.map((at) => Math.max(at, uses.heldUntil(replica.id))), ...tell];
   });
-  for (const { id, told } of state.leaving) if (leavingNews(state, told).length > 0) times.push(uses.tellAt(id));
+  for (const { id, told } of state.leaving) if (leavingNews(state, told).length > 0) times.push(uses.notifyAt(id));
   return times.length === 0 ? null : Math.max(uses.now, Math.min(...times));
 }
 

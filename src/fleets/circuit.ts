@@ -8,7 +8,7 @@ export class Circuits {
   readonly #failing = new Map<string, Set<string>>();
 
   /** Returns true if this call opens the circuit. `rollout`: the rollout that made the call. */
-  heard(replica: string, outcome: EndedCall["outcome"], rollout: string): boolean {
+  noteOutcome(replica: string, outcome: EndedCall["outcome"], rollout: string): boolean {
     switch (outcome) {
       case "answered":
         this.#failing.delete(replica);

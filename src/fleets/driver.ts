@@ -29,7 +29,7 @@ import {
   isNewlyDown,
   type PhaseName,
   type Replica,
-  type Told,
+  type TrainerNotice,
   withReplica,
 } from "./state.ts";
 import type { FleetOf } from "./store.ts";
@@ -67,7 +67,7 @@ const ASIDE_MS = 1000;
 
 export class Driver {
   readonly #desk: Desk;
-  /** Work in progress, by replica id. Notifications use the key `tell <replica id>`. */
+  /** Work in progress, by replica id. Notifications use the key `notify <replica id>`. */
   readonly #running = new Map<string, Promise<void>>();
   readonly #looks = new Semaphore(() => LOOKS_AT_ONCE);
   /** Probes that a caller waits for. */
@@ -94,7 +94,7 @@ export class Driver {
     return this.#held.get(id) ?? 0;
   }
 
-  tellAt(id: string): number {
+  notifyAt(id: string): number {
     return this.#unnotified.get(id)?.at ?? 0;
   }
 
@@ -126,7 +126,7 @@ export class Driver {
     if (this.#ending || desk.of() === null) return false;
     desk.keep(beginUpdates(desk.state(), this.#now(), desk.inFlight));
     const all = Object.keys(desk.state().replicas).map((id) => this.#beginOne(id, until));
-    for (const { id, told } of desk.state().leaving) this.#tell(id, leavingNews(desk.state(), told));
+    for (const { id, told } of desk.state().leaving) this.#notify(id, leavingNews(desk.state(), told));
     return all.every((begun) => begun);
   }
 
@@ -134,7 +134,7 @@ export class Driver {
     const desk = this.#desk;
     const replica = desk.state().replicas[id];
     if (replica === undefined) return true;
-    this.#tell(id, unnotified(desk.state(), replica));
+    this.#notify(id, unnotified(desk.state(), replica));
     if (this.#running.has(id) || this.heldUntil(id) > this.#now()) return true;
     const { state, step } = nextStep(desk.state(), id, { ...desk.moment(), inFlight: desk.inFlight(id) });
     desk.keep(state);
@@ -295,19 +295,19 @@ export class Driver {
   }
 
   /** Notifies trainers, again and again until they have acknowledged. */
-  #tell(id: string, news: readonly Told[]): void {
-    const name = `tell ${id}`;
+  #notify(id: string, news: readonly TrainerNotice[]): void {
+    const name = `notify ${id}`;
     const replica = this.#desk.state().replicas[id];
     const down = replica !== undefined && isNewlyDown(replica) ? replica : null;
     if (news.length === 0 && down === null) return;
-    if (this.#running.has(name) || this.tellAt(id) > this.#now()) return;
+    if (this.#running.has(name) || this.notifyAt(id) > this.#now()) return;
     this.#run(name, async () => {
       try {
         if (down !== null) await this.#announce(down);
-        for (const tell of news) await this.#tellOne(id, tell);
+        for (const notice of news) await this.#notifyOne(id, notice);
         this.#unnotified.delete(id);
       } catch (thrown) {
-        logError("fleet is not heard", idsOf(this.#desk.of() ?? {}), thrown);
+        logError("the run's trainer was not notified of the fleet", idsOf(this.#desk.of() ?? {}), thrown);
         this.#unnotified.set(id, again(this.#unnotified.get(id) ?? null, "", this.#now()));
       }
     });
@@ -324,10 +324,10 @@ export class Driver {
     this.#desk.keep(withReplica(this.#desk.state(), id, { announced: since }, this.#now()));
   }
 
-  async #tellOne(replica: string, tell: Told): Promise<void> {
+  async #notifyOne(replica: string, notice: TrainerNotice): Promise<void> {
     const desk = this.#desk;
     const of = desk.of();
-    const { run_id, generation, version, state } = tell;
+    const { run_id, generation, version, state } = notice;
     const order = of === null ? undefined : desk.state().orders.find((one) => one.run_id === run_id);
     if (of === null || order === undefined) return;
     const trainer = trainerObject(desk.env, of.scope, run_id);
@@ -342,7 +342,7 @@ export class Driver {
       // The run sends its order again with another epoch.
       else if (code === "epoch_fenced") desk.keep(orderGone(desk.state(), run_id, this.#now()));
       // The trainer would refuse any other report again, so it counts as notified.
-      else desk.keep(noteNotified(desk.state(), replica, tell, this.#now()));
+      else desk.keep(noteNotified(desk.state(), replica, notice, this.#now()));
     } finally {
       clearTimeout(timer);
     }

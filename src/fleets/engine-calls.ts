@@ -9,7 +9,7 @@
 import { LIMITS } from "../contract/limits.ts";
 import { beginningOf, LongBodyError, wholeText } from "../kernel/clients/bounded-body.ts";
 import { AddressRefused, type Send } from "../kernel/clients/outgoing.ts";
-import { parsedJson, saidIn, shortly } from "../kernel/clients/reply-words.ts";
+import { parsedJson, quotedWords, shortly } from "../kernel/clients/reply-words.ts";
 
 /** One engine, with its decrypted keys. */
 export interface Engine {
@@ -79,7 +79,7 @@ export async function askEngine(
     const read = request.beginning === true ? beginningOf : wholeText;
     const text = await read(reply, LIMITS.completionBytes);
     const parsed = parsedJson(text);
-    return { kind: "answered", status: reply.status, text, body: parsed, said: saidIn(parsed, key) };
+    return { kind: "answered", status: reply.status, text, body: parsed, said: quotedWords(parsed, key) };
   } catch (thrown) {
     const why = signal.aborted ? "no answer in time" : whyNot(thrown, key);
     const kind = hasNotLeft(thrown) ? "unreached" : "unknown";
@@ -88,14 +88,17 @@ export async function askEngine(
 }
 
 /** A reply, with the status and message of the engine if it answered. */
-export type Told = EngineReply & { readonly status?: number; readonly said?: string };
+export type FullReply = EngineReply & { readonly status?: number; readonly said?: string };
 
-export function plainReply(reply: Told): EngineReply {
+export function plainReply(reply: FullReply): EngineReply {
   return reply.kind === "done" ? { kind: "done" } : { kind: reply.kind, message: reply.message };
 }
 
 /** Sends a request that changes something, and interprets the answer. */
-export async function tellEngine(engine: Engine, request: Omit<EngineRequest, "side" | "method">): Promise<Told> {
+export async function sendToEngine(
+  engine: Engine,
+  request: Omit<EngineRequest, "side" | "method">,
+): Promise<FullReply> {
   const answer = await askEngine(engine, { ...request, side: "control", method: "POST" });
   if (answer.kind !== "answered") return answer;
   const { status, said } = answer;

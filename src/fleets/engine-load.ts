@@ -12,11 +12,11 @@ import {
   askEngine,
   type Engine,
   type EngineReply,
+  type FullReply,
   isMissing,
   plainReply,
   refusalOf,
-  type Told,
-  tellEngine,
+  sendToEngine,
 } from "./engine-calls.ts";
 
 export type WeightLoad =
@@ -47,7 +47,7 @@ export async function loadWeights(engine: Engine, load: WeightLoad, timeout_ms: 
 /** An adapter that is not loaded counts as done. */
 export async function unloadAdapter(engine: Engine, adapter: string, timeout_ms: number): Promise<EngineReply> {
   const call: Call = { engine, signal: AbortSignal.timeout(timeout_ms) };
-  const reply = await tell(call, "/v1/unload_lora_adapter", { lora_name: adapter });
+  const reply = await send(call, "/v1/unload_lora_adapter", { lora_name: adapter });
   const absent = reply.status === 404 && !isMissing(reply);
   return absent ? { kind: "done" } : plainReply(reply);
 }
@@ -57,28 +57,28 @@ interface Call {
   readonly signal: AbortSignal;
 }
 
-async function tell({ engine, signal }: Call, path: string, body?: object): Promise<Told> {
-  return await tellEngine(engine, { path, signal, ...(body !== undefined && { body }) });
+async function send({ engine, signal }: Call, path: string, body?: object): Promise<FullReply> {
+  return await sendToEngine(engine, { path, signal, ...(body !== undefined && { body }) });
 }
 
 type Adapter = Extract<WeightLoad, { mode: "lora_versioned" }>;
 
 async function loadVersion(call: Call, { adapter, location }: Adapter): Promise<EngineReply> {
-  const reply = await tell(call, "/v1/load_lora_adapter", { lora_name: adapter, lora_path: location });
+  const reply = await send(call, "/v1/load_lora_adapter", { lora_name: adapter, lora_path: location });
   return isLoaded(reply) ? { kind: "done" } : advised(reply, LORA);
 }
 
-function isLoaded({ status, said = "" }: Told): boolean {
+function isLoaded({ status, said = "" }: FullReply): boolean {
   return status === 400 && /already (been )?(loaded|exists)/i.test(said);
 }
 
 async function reload(call: Call, { location, label }: { location: string; label: string | null }) {
   const body = { method: "reload_weights", kwargs: { weights_path: location } };
-  const reply = await tell(call, "/collective_rpc", body);
+  const reply = await send(call, "/collective_rpc", body);
   if (reply.kind !== "done") return advised(reply, DEV_MODE);
   const emptied = await emptyCache(call);
   if (emptied.kind !== "done" || label === null) return emptied;
-  const labelled = await tell(call, "/update_weight_version", { new_version: label });
+  const labelled = await send(call, "/update_weight_version", { new_version: label });
   if (isMissing(labelled)) return { kind: "done" } as const;
   return labelled.kind === "done" ? await confirm(call, label) : halfDone(labelled);
 }
@@ -90,7 +90,7 @@ async function primeRl(call: Call, location: string): Promise<EngineReply> {
   }
   if (own !== "there") return own;
   // The server empties its prefix cache itself.
-  return plainReply(await tell(call, "/update_weights", { weight_dir: location }));
+  return plainReply(await send(call, "/update_weights", { weight_dir: location }));
 }
 
 /** Uses a GET, which changes nothing: a route that takes only POST answers 405. */
@@ -103,7 +103,7 @@ async function routeOf({ engine, signal }: Call, path: string): Promise<"there" 
 }
 
 async function emptyCache(call: Call): Promise<EngineReply> {
-  const reply = await tell(call, "/reset_prefix_cache");
+  const reply = await send(call, "/reset_prefix_cache");
   return reply.kind === "done" ? { kind: "done" } : halfDone(reply);
 }
 
@@ -112,19 +112,20 @@ async function confirm({ engine, signal }: Call, label: string): Promise<EngineR
   const answer = await askEngine(engine, { side: "control", method: "GET", path: "/weight_info", signal });
   if (answer.kind !== "answered") return { kind: "unknown", message: answer.message };
   if (answer.status === 404) return { kind: "done" };
-  const says = member(answer.body, "weight_version");
-  if (says === label) return { kind: "done" };
-  const said = typeof says === "string" ? `weight_version ${JSON.stringify(says.slice(0, 100))}` : "no weight_version";
+  const reported = member(answer.body, "weight_version");
+  if (reported === label) return { kind: "done" };
+  const said =
+    typeof reported === "string" ? `weight_version ${JSON.stringify(reported.slice(0, 100))}` : "no weight_version";
   const message = answer.status === 200 ? `${engine.name}: GET /weight_info answered ${said}, not ${label}` : "";
   return { kind: "unknown", message: message || refusalOf(engine, "GET /weight_info", answer) };
 }
 
 /** The load has started. Whatever the engine answered, the previous weights may be gone. */
-function halfDone(reply: Told): EngineReply {
+function halfDone(reply: FullReply): EngineReply {
   return reply.kind === "done" ? { kind: "done" } : { kind: "unknown", message: reply.message };
 }
 
-function advised(reply: Told, advice: string): EngineReply {
+function advised(reply: FullReply, advice: string): EngineReply {
   if (reply.kind === "done" || !isMissing(reply)) return plainReply(reply);
   return { kind: "refused", message: `${reply.message}: ${advice}` };
 }

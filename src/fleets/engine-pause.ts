@@ -5,7 +5,7 @@
  * may have reached the engine and was not refused must be followed by a resume, whatever the engine answered.
  */
 import type { FleetUpdate } from "../contract/fleet.ts";
-import { type Engine, type EngineReply, isMissing, plainReply, type Told, tellEngine } from "./engine-calls.ts";
+import { type Engine, type EngineReply, type FullReply, isMissing, plainReply, sendToEngine } from "./engine-calls.ts";
 
 export interface Pause {
   readonly pause: FleetUpdate["pause"];
@@ -17,16 +17,16 @@ export async function pauseEngine(engine: Engine, { pause, timeout_ms }: Pause):
   // Servers older than the `mode` parameter accept only the second parameter; newer ones treat both alike.
   const waits = pause === "wait" ? "&wait_for_inflight_requests=true" : "";
   const signal = AbortSignal.timeout(timeout_ms);
-  const reply = await tellEngine(engine, { path: `/pause?mode=${pause}${waits}`, signal });
+  const reply = await sendToEngine(engine, { path: `/pause?mode=${pause}${waits}`, signal });
   return withoutRoute(reply);
 }
 
 export async function resumeEngine(engine: Engine, timeout_ms: number): Promise<EngineReply> {
-  const reply = await tellEngine(engine, { path: "/resume", signal: AbortSignal.timeout(timeout_ms) });
+  const reply = await sendToEngine(engine, { path: "/resume", signal: AbortSignal.timeout(timeout_ms) });
   return withoutRoute(reply);
 }
 
-function withoutRoute(reply: Told): EngineReply {
+function withoutRoute(reply: FullReply): EngineReply {
   if (!isMissing(reply)) return plainReply(reply);
   const message = "message" in reply ? reply.message : "";
   return { kind: "refused", message: `${message}: start the engine with VLLM_SERVER_DEV_MODE=1` };

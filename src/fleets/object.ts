@@ -113,23 +113,23 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
     const call = this.#inFlight.end(ended.number);
     const moment = this.#moment();
     const { number: end } = moment;
-    const says = contradiction(this.#store.state(), { ...ended, weights: call?.weights ?? null });
-    if (says !== null) {
-      this.#keep(lied(this.#store.state(), ended.replica_id, says, moment));
+    const reported = contradiction(this.#store.state(), { ...ended, weights: call?.weights ?? null });
+    if (reported !== null) {
+      this.#keep(lied(this.#store.state(), ended.replica_id, reported, moment));
       await this.#arm();
       return { end: null };
     }
-    if (call !== null) this.#heard(ended, call, moment);
+    if (call !== null) this.#noteOutcome(ended, call, moment);
     await this.#arm();
     return { end };
   }
 
-  #heard({ replica_id, outcome }: EndedCall, { rollout_id, model }: Call, moment: Moment): void {
+  #noteOutcome({ replica_id, outcome }: EndedCall, { rollout_id, model }: Call, moment: Moment): void {
     const state = this.#store.state();
     const replica = state.replicas[replica_id];
     if (replica === undefined) return;
     if (outcome === "unknown_model") this.#keep(lacksAdapter(state, replica_id, model, moment.now));
-    const opens = this.#circuits.heard(replica_id, outcome, rollout_id);
+    const opens = this.#circuits.noteOutcome(replica_id, outcome, rollout_id);
     if (!opens || replica.phase !== null || replica.outage !== null) return;
     this.#keep(isAway(state, replica, "calls of several rollouts in a row failed", moment));
   }
@@ -311,11 +311,11 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
     const quota = quotaOf(state);
     if (quota === this.#quota) return;
     this.#quota = quota;
-    this.ctx.waitUntil(this.#tellEndpoint(of));
+    this.ctx.waitUntil(this.#notifyEndpoint(of));
   }
 
   /** If this notification is lost, the endpoint object reads the sum itself some minutes later. */
-  async #tellEndpoint({ scope, fleet_id }: FleetOf): Promise<void> {
+  async #notifyEndpoint({ scope, fleet_id }: FleetOf): Promise<void> {
     try {
       await endpointObject(this.env, scope, fleet_id).changed();
     } catch (thrown) {
@@ -329,7 +329,7 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
     return nextAt(this.#store.state(), {
       ...{ now, used: this.#used(), inFlight: (id) => this.#inFlight.of(id) },
       heldUntil: (id) => this.#driver.heldUntil(id),
-      tellAt: (id) => this.#driver.tellAt(id),
+      notifyAt: (id) => this.#driver.notifyAt(id),
     });
   }
 

@@ -8,7 +8,7 @@
 import type { ReplicaReport, WeightOrder } from "../kernel/messages/run-fleet.ts";
 import { go, type Moment, phaseOf, withInterval } from "./driving.ts";
 import { servedVersion } from "./served.ts";
-import { again, type FleetState, interrupts, type Replica, type Told, withReplica } from "./state.ts";
+import { again, type FleetState, interrupts, type Replica, type TrainerNotice, withReplica } from "./state.ts";
 import { voidInterval } from "./version-intervals.ts";
 import type { Weights } from "./weights.ts";
 
@@ -23,8 +23,8 @@ export function takeOrder(before: FleetState, order: WeightOrder, now: number): 
   if (before.released.includes(order.run_id)) return before;
   const known = before.orders.find(({ run_id }) => run_id === order.run_id);
   const same = known?.generation === order.generation && known.version === order.version;
-  const says = known?.location === null && order.location !== null;
-  const anew = same && (order.epoch > known.epoch || says);
+  const reported = known?.location === null && order.location !== null;
+  const anew = same && (order.epoch > known.epoch || reported);
   if (known !== undefined && !isLater(order, known) && !anew) return before;
   const others = interrupts(before.update) ? [] : before.orders.filter(({ run_id }) => run_id !== order.run_id);
   const orders = [...others, order].slice(-RUNS_AT_ONCE);
@@ -46,7 +46,7 @@ export function orderGone(before: FleetState, run_id: string, now: number): Flee
   const orders = before.orders.filter((order) => order.run_id !== run_id);
   if (orders.length === before.orders.length) return before;
   const leaving = before.leaving
-    .map((one) => ({ ...one, told: one.told.filter((tell) => tell.run_id !== run_id) }))
+    .map((one) => ({ ...one, told: one.told.filter((notice) => notice.run_id !== run_id) }))
     .filter(({ told }) => told.length > 0);
   let state = shownAnew({ ...before, orders, leaving }, now);
   for (const { id, told } of Object.values(state.replicas)) {
@@ -100,15 +100,16 @@ function unannounced(state: FleetState, { id }: Replica): FleetState {
 }
 
 /** What trainers have not yet been notified of about this replica. */
-export function unnotified(state: FleetState, replica: Replica): Told[] {
-  return state.orders.flatMap((order): Told[] => {
+export function unnotified(state: FleetState, replica: Replica): TrainerNotice[] {
+  return state.orders.flatMap((order): TrainerNotice[] => {
     const { run_id, generation } = order;
-    const heard = replica.told.find((one) => one.run_id === run_id) ?? null;
-    const news = newsOf(state, replica, order, heard);
+    const notified = replica.told.find((one) => one.run_id === run_id) ?? null;
+    const news = newsOf(state, replica, order, notified);
     if (news === null) return [];
-    const tell = { run_id, generation, ...news };
-    const same = heard?.generation === generation && heard.version === tell.version && heard.state === tell.state;
-    return same ? [] : [tell];
+    const notice = { run_id, generation, ...news };
+    const same =
+      notified?.generation === generation && notified.version === notice.version && notified.state === notice.state;
+    return same ? [] : [notice];
   });
 }
 
@@ -116,8 +117,8 @@ function newsOf(
   state: FleetState,
   replica: Replica,
   order: WeightOrder,
-  heard: Told | null,
-): Pick<Told, "version" | "state"> | null {
+  notified: TrainerNotice | null,
+): Pick<TrainerNotice, "version" | "state"> | null {
   switch (replica.shown) {
     case "ready": {
       const version = servedVersion(state, replica, order.run_id);
@@ -132,24 +133,24 @@ function newsOf(
     case "draining":
       // A trainer that was never notified does not count on the replica, so there is nothing to withdraw. A failed
       // update is reported anyway.
-      if (heard === null && replica.failing === null) return null;
+      if (notified === null && replica.failing === null) return null;
       return { version: order.version, state: "failed" };
   }
 }
 
-export function noteNotified(before: FleetState, id: string, tell: Told, now: number): FleetState {
+export function noteNotified(before: FleetState, id: string, notice: TrainerNotice, now: number): FleetState {
   if (before.replicas[id] === undefined) {
     const rest = before.leaving.map((one) =>
-      one.id === id ? { ...one, told: one.told.filter(({ run_id }) => run_id !== tell.run_id) } : one,
+      one.id === id ? { ...one, told: one.told.filter(({ run_id }) => run_id !== notice.run_id) } : one,
     );
     return { ...before, leaving: rest.filter(({ told }) => told.length > 0) };
   }
-  const told = before.replicas[id].told.filter(({ run_id }) => run_id !== tell.run_id);
-  return withReplica(before, id, { told: [...told, tell] }, now);
+  const told = before.replicas[id].told.filter(({ run_id }) => run_id !== notice.run_id);
+  return withReplica(before, id, { told: [...told, notice] }, now);
 }
 
 /** Removed replicas are reported as failed, so that trainers do not wait for them. */
-export function leavingNews({ orders }: Pick<FleetState, "orders">, told: readonly Told[]): Told[] {
+export function leavingNews({ orders }: Pick<FleetState, "orders">, told: readonly TrainerNotice[]): TrainerNotice[] {
   return told.flatMap(({ run_id }) => {
     const order = orders.find((one) => one.run_id === run_id);
     if (order === undefined) return [];

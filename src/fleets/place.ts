@@ -99,7 +99,7 @@ async function refuseReplicas(
       return { silent: true, message: `fleet: ${name}: ${thrown.message}` };
     }
   });
-  const told = whys.filter((why) => why !== null);
-  const worst = told.find(({ silent }) => !silent) ?? (told.length === replicas.length ? told[0] : undefined);
+  const known = whys.filter((why) => why !== null);
+  const worst = known.find(({ silent }) => !silent) ?? (known.length === replicas.length ? known[0] : undefined);
   return worst === undefined ? null : refuse("invalid_request", worst.message, "fleet");
 }

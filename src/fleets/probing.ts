@@ -103,8 +103,8 @@ function faultOf({ update }: FleetState, { proof }: Replica, target: Weights, ch
     const adapter = adapterName(update, target);
     return check.models.includes(adapter) ? null : `it does not list ${adapter} among its models`;
   }
-  const says = contradicted(check.weights, target);
-  if (says !== null) return `it reports ${says} after ${target.version} was applied`;
+  const reported = contradicted(check.weights, target);
+  if (reported !== null) return `it reports ${reported} after ${target.version} was applied`;
   if (check.started_at !== null || isLabelOf(check.weights, target)) return null;
   return (
     "its weights are unknown: make it answer GET /metrics (process_start_time_seconds) or GET /weight_info " +
@@ -133,8 +133,8 @@ function compared(state: FleetState, replica: Replica, check: Alive, moment: Pro
   if (why !== null) return doubted(state, id, why, moment);
   const known = { process: seen.process ?? proof?.process ?? null, label: proof?.label ?? seen.label };
   const listed = adapters.filter((one) => check.models.includes(adapterName(state.update, one)));
-  const told = { proof: known, ...without(state, replica, listed) };
-  return withReplica(state, id, { ...told, failing: stillFailing(state, replica, now) }, now);
+  const updates = { proof: known, ...without(state, replica, listed) };
+  return withReplica(state, id, { ...updates, failing: stillFailing(state, replica, now) }, now);
 }
 
 /** The adapters that are left. A missing one that was not needed counts as unloaded, even without an answer. */
@@ -165,8 +165,8 @@ function changedBy({ holds, proof }: Replica, check: Alive): string | null {
   if (holds === null) return null;
   const { label = null } = proof ?? {};
   if (holds !== "start") {
-    const says = contradicted(check.weights, holds);
-    if (says !== null) return `it reports ${says} after ${holds.version} was applied`;
+    const reported = contradicted(check.weights, holds);
+    if (reported !== null) return `it reports ${reported} after ${holds.version} was applied`;
   }
   if (label === null || check.weights === null || label === check.weights) return null;
   return `it reports ${check.weights} after ${label}: somebody else changed its weights`;
@@ -235,20 +235,20 @@ export function contradiction(
   const last = intervals[replica_id]?.at(-1);
   const held = holds !== null && holds !== "start" && last?.to === null && last.from < number ? holds : null;
   const applied = weights ?? held;
-  const says = contradicted(label, applied);
+  const reported = contradicted(label, applied);
   // The engine's own name for the weights it was started with.
-  if (says === null || (applied?.version === 0 && label === proof?.label)) return null;
-  return `it reports ${says} after ${applied?.version} was applied`;
+  if (reported === null || (applied?.version === 0 && label === proof?.label)) return null;
+  return `it reports ${reported} after ${applied?.version} was applied`;
 }
 
 /** A reply of the replica contradicts its known weights, so nothing that it reported earlier is relied on. */
-export function lied(before: FleetState, id: string, says: string, moment: Moment): FleetState {
+export function lied(before: FleetState, id: string, reported: string, moment: Moment): FleetState {
   const replica = before.replicas[id];
   if (replica === undefined) return before;
   const intervals = { ...before.intervals, [id]: voidInterval(before.intervals[id] ?? []) };
-  const failing = again(replica.failing, says, moment.now);
+  const failing = again(replica.failing, reported, moment.now);
   const holds = interrupts(before.update) ? null : replica.holds;
-  return withReplica({ ...before, intervals }, id, { holds, adapters: [], doubt: says, failing }, moment.now);
+  return withReplica({ ...before, intervals }, id, { holds, adapters: [], doubt: reported, failing }, moment.now);
 }
 
 /** The replica answered that it has no adapter of that name: the adapter is loaded again. */

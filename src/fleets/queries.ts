@@ -7,7 +7,7 @@ import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { insertOnce, insertWithin, isThere, type Kept, type Remembered } from "../kernel/db/idempotency-keys.ts";
 import { type Named, namedRows } from "../kernel/db/named-rows.ts";
-import { type Deleted, RUNS_TOLD, trainingOn, unfinishedRuns } from "../kernel/db/runs.ts";
+import { type Deleted, RUNS_LISTED, trainingOn, unfinishedRuns } from "../kernel/db/runs.ts";
 import { runs } from "../kernel/db/schema.ts";
 import { inProject } from "../kernel/db/scoped.ts";
 import { type FleetRow, fleets, type ReplicaRow, replicas } from "./tables.ts";
@@ -142,9 +142,9 @@ export async function deleteReplica(database: D1Database, scope: Scope, id: stri
   await inProject(database, scope).delete(replicas, eq(replicas.id, id));
 }
 
-/** Ids of unfinished runs that name the fleet, at most `RUNS_TOLD`. */
+/** Ids of unfinished runs that name the fleet, at most `RUNS_LISTED`. */
 export async function runsOnFleet(database: D1Database, scope: Scope, id: string): Promise<string[]> {
-  const using = await unfinishedRuns(database, scope, eq(runs.endpoint_id, id)).limit(RUNS_TOLD);
+  const using = await unfinishedRuns(database, scope, eq(runs.endpoint_id, id)).limit(RUNS_LISTED);
   return using.map((run) => run.id);
 }
 
@@ -157,7 +157,7 @@ export async function deleteFleet(database: D1Database, scope: Scope, id: string
       .update(fleets, { name: null, deleted_at: now }, eq(fleets.id, id), notExists(used()))
       .returning({ id: fleets.id }),
     project.delete(replicas, and(eq(replicas.fleet_id, id), notExists(used()))),
-    used().limit(RUNS_TOLD),
+    used().limit(RUNS_LISTED),
   ]);
   return { deleted: deleted.length > 0, usedBy: using.map((run) => run.id) };
 }

@@ -32,7 +32,7 @@ export function fleetReach(env: Env, spec: RolloutSpec, calls: Subrequests, now:
     try {
       return (await calls.object(() => fleet().ended(call)))?.end ?? null;
     } catch (thrown) {
-      logError("fleet was not told of a call's end", idsOf(spec), thrown);
+      logError("the fleet was not notified of a call's end", idsOf(spec), thrown);
       return null;
     }
   };

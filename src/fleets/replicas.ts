@@ -36,7 +36,7 @@ import {
 } from "./queries.ts";
 import { strayKey } from "./replica-keys.ts";
 import type { ReplicaRow } from "./tables.ts";
-import { refusePaused, replicaView, tellFleet } from "./views.ts";
+import { notifyFleet, refusePaused, replicaView } from "./views.ts";
 import type { ReplicaPatch, ReplicaRequest, ReplicaView } from "./wire.ts";
 
 /** The time for probing all replicas of a new fleet. The rest are probed on request. */
@@ -84,7 +84,7 @@ export async function addReplica(
   });
   if (!made.ok) return made;
   const { value: replica, replayed } = made.value;
-  if (!replayed) await tellFleet(env, scope, found.id);
+  if (!replayed) await notifyFleet(env, scope, found.id);
   return { ok: true, value: { value: await replicaView(env, scope, replica), replayed } };
 }
 
@@ -136,7 +136,7 @@ export async function removeReplica(env: Env, scope: Scope, of: OfFleet): Promis
   const paused = await refusePaused(env, scope, fleet_id, id);
   if (paused !== null) return paused;
   await deleteStoredReplica(env.DB, scope, id);
-  await tellFleet(env, scope, fleet_id);
+  await notifyFleet(env, scope, fleet_id);
   return { ok: true, value: { id } };
 }
 
@@ -298,6 +298,6 @@ async function stored(
     const message = `${before.name} was changed or deleted by another request: try again`;
     return refuse("conflict", message, null);
   }
-  await tellFleet(env, scope, after.fleet_id);
+  await notifyFleet(env, scope, after.fleet_id);
   return { ok: true, value: await replicaView(env, scope, after) };
 }

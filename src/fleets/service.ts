@@ -7,7 +7,7 @@ import type { UpdateMode } from "../contract/fleet.ts";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
-import { RUNS_TOLD, trainingOn } from "../kernel/db/runs.ts";
+import { RUNS_LISTED, trainingOn } from "../kernel/db/runs.ts";
 import type { CreateOptions, Made } from "../kernel/kit/idempotency.ts";
 import { minting } from "../kernel/kit/secrets.ts";
 import { Subrequests } from "../kernel/kit/subrequests.ts";
@@ -26,7 +26,7 @@ import {
   updateFleet,
 } from "./queries.ts";
 import { newReplicas, refuseAlias, refuseReplica } from "./replicas.ts";
-import { fleetViewOf, refusePaused, standingOf, tellFleet } from "./views.ts";
+import { fleetViewOf, notifyFleet, refusePaused, standingOf } from "./views.ts";
 import type { FleetPatch, FleetRequest, FleetView } from "./wire.ts";
 
 /** Fleets with the state of their replicas, in the same order. */
@@ -65,7 +65,7 @@ export async function createFleet(
     },
     refusals: { taken: () => nameTaken(given.name), gone: projectGone, full: tooMany },
   });
-  if (made.ok && !made.value.replayed) await tellFleet(env, scope, made.value.value.id);
+  if (made.ok && !made.value.replayed) await notifyFleet(env, scope, made.value.value.id);
   return made;
 }
 
@@ -87,7 +87,7 @@ export async function changeFleet(
   let after: Awaited<ReturnType<typeof updateFleet>> = null;
   const done = await deleteUnused(env, scope, async () => {
     after = await updateFleet(env.DB, scope, before.id, changes, untrained);
-    const using = after === null && untrained ? await trainingOn(env.DB, scope, before.id).limit(RUNS_TOLD) : [];
+    const using = after === null && untrained ? await trainingOn(env.DB, scope, before.id).limit(RUNS_LISTED) : [];
     return { deleted: after !== null, usedBy: using.map(({ id }) => id) };
   });
   if (!done.ok) return refuse("conflict", done.error.message, "update");
@@ -102,7 +102,7 @@ async function changed(
 ): Promise<Result<NamedFleet>> {
   if (after === null) return notFound("fleet", before.name);
   if (after === "taken") return refuse("conflict", "a fleet of that name already exists", "name");
-  await tellFleet(env, scope, after.id);
+  await notifyFleet(env, scope, after.id);
   return { ok: true, value: after };
 }
 
@@ -120,7 +120,7 @@ export async function deleteFleet(
   const paused = await refusePaused(env, scope, id, null);
   if (paused !== null) return paused;
   const done = await deleteUnused(env, scope, () => deleteUnusedFleet(env.DB, scope, id, now));
-  if (done.ok) await tellFleet(env, scope, id);
+  if (done.ok) await notifyFleet(env, scope, id);
   return done;
 }
 

@@ -59,7 +59,7 @@ export interface Again {
 }
 
 /** What a run's trainer was notified of: it serves the version (`applied`), or must not be waited for (`failed`). */
-export interface Told {
+export interface TrainerNotice {
   readonly run_id: string;
   readonly generation: number;
   readonly version: number;
@@ -102,7 +102,7 @@ export interface Replica {
   /** Why its weights are unknown. */
   readonly doubt: string | null;
   /** At most one entry per run. */
-  readonly told: readonly Told[];
+  readonly told: readonly TrainerNotice[];
   /** The `since` of the last outage for which `replica.down` was emitted. */
   readonly announced: number | null;
   readonly since: number;
@@ -121,8 +121,8 @@ export interface FleetState {
   readonly orders: readonly WeightOrder[];
   /** Runs that trained on the fleet and are over, the latest last. */
   readonly released: readonly string[];
-  /** Removed replicas that trainers were notified of: they must be told not to count on them any more. */
-  readonly leaving: readonly { readonly id: string; readonly told: readonly Told[] }[];
+  /** Removed replicas that trainers were notified of: they must be notified that these are gone. */
+  readonly leaving: readonly { readonly id: string; readonly told: readonly TrainerNotice[] }[];
   /** The version intervals of each replica, oldest first. */
   readonly intervals: Readonly<Record<string, readonly VersionInterval[]>>;
 }

@@ -63,7 +63,7 @@ export class FleetStore {
 
   #read(): FleetState {
     const shared = this.#storage.kv.get<Shared>("shared");
-    if (shared === undefined) throw new Error("the state of a fleet nobody created");
+    if (shared === undefined) throw new Error("the state of a fleet that was never created");
     const replicas: Record<string, Replica> = {};
     const intervals: Record<string, VersionInterval[]> = {};
     for (const { id, replica } of this.#rows.all<{ id: string; replica: string }>("select id, replica from replicas")) {

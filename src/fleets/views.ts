@@ -43,11 +43,11 @@ export async function refusePaused(
 }
 
 /** Notifies the fleet object of changed rows. If this is lost, the object reads them some minutes later. */
-export async function tellFleet(env: Env, scope: Scope, fleet_id: string): Promise<void> {
+export async function notifyFleet(env: Env, scope: Scope, fleet_id: string): Promise<void> {
   try {
     await fleetObject(env, scope, fleet_id).changed({ scope, fleet_id });
   } catch (thrown) {
-    logError("the fleet was not told of its change", idsOf({ scope }), thrown);
+    logError("the fleet was not notified of its change", idsOf({ scope }), thrown);
   }
 }
 

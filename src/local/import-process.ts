@@ -14,14 +14,14 @@ import { importEnvironment } from "./import-environment.ts";
 const ANSWERS = 3;
 
 const [entry, file] = z.tuple([z.string(), z.string()]).parse(process.argv.slice(2));
-const say = speaker(readFileSync(0, "utf8"));
+const log = speaker(readFileSync(0, "utf8"));
 refuseSignals();
 try {
   await importEnvironment(entry, file);
-  say(null);
+  log(null);
 } catch (thrown) {
   if (!(thrown instanceof NoEnvironmentPackage)) throw thrown;
-  say(thrown.message);
+  log(thrown.message);
 }
 
 /** The module may replace every global and method: what is needed later is taken here, and no string method is used. */

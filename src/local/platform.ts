@@ -51,7 +51,7 @@ export interface PlatformOptions {
   /** Read-only: no rollouts are played, and no ready file is written. */
   readonly atRest?: boolean | undefined;
   /** Prints one line for the user. */
-  readonly say: (line: string) => void;
+  readonly log: (line: string) => void;
   /** Environments to include, in addition to those that come with Rollcall. */
   readonly environments?: readonly EnvironmentPackage[] | undefined;
   /** The folder of wrangler.toml; this package, unless a test uses another Worker. */
@@ -98,7 +98,7 @@ export async function bootPlatform(options: PlatformOptions): Promise<Platform> 
     const lock = await lockDirectory(directory);
     undo.push(() => lock.release());
     if (lock.endedOrphan !== null) {
-      options.say(`Ended workerd ${lock.endedOrphan.pid}, left behind by an earlier run.`);
+      options.log(`Ended workerd ${lock.endedOrphan.pid}, left behind by an earlier run.`);
     }
     removeReadyFile(directory);
     const platform = await start(options, directory, { lock, undo, output });
@@ -134,16 +134,16 @@ interface Boot {
 async function start(options: PlatformOptions, directory: string, boot: Boot): Promise<Omit<Platform, "stop">> {
   const root = options.root ?? PACKAGE_ROOT;
   const migrations = join(root, "migrations");
-  refuseDamage(directory, options.say);
+  refuseDamage(directory, options.log);
   refuseForeignData(directory, migrations);
   const quota = options.atRest ? null : quotaText(openFileLimit());
-  if (quota !== null) options.say(quota);
+  if (quota !== null) options.log(quota);
   const store = placeStore(directory, options.store);
   const build = sourcesHash(root);
   const page = await bundlePage(root);
   const bundle = await bundleFor(options, root, directory);
   options.signal?.throwIfAborted();
-  const policy = await startPolicy(directory, options.say);
+  const policy = await startPolicy(directory, options.log);
   boot.undo.push(() => policy.stop());
   let key = apiKeyOf(directory);
   const { url, miniflare, watch, letGoOn } = await launch(options, boot, {
@@ -274,7 +274,7 @@ async function launch(options: PlatformOptions, boot: Boot, what: Launch): Promi
     const port = await freePort(from);
     try {
       const launched = await launchOn(port, options, boot, what);
-      if (port !== wanted) options.say(`Port ${wanted} is busy; using ${port}.`);
+      if (port !== wanted) options.log(`Port ${wanted} is busy; using ${port}.`);
       return launched;
     } catch (error) {
       if (!(error instanceof MiniflareCoreError) || error.code !== "ERR_ADDRESS_IN_USE") throw error;
@@ -293,7 +293,7 @@ async function launchOn(
   const watch = new WorkerdWatch({
     port,
     lock,
-    say: options.say,
+    log: options.log,
     health: () => healthOf(url),
     hungAfterMs: options.hungAfterMs ?? HUNG_AFTER_MS,
     onUp: (pid) => what.onUp(url, pid),
@@ -337,10 +337,10 @@ async function launchOn(
 }
 
 /** Belongs to the platform, not to a command: a run continues after the command that created it has ended. */
-async function startPolicy(directory: string, say: (line: string) => void): Promise<PolicyServer> {
+async function startPolicy(directory: string, log: (line: string) => void): Promise<PolicyServer> {
   const policy = await startPolicyServer({
     port: policyPort(directory),
-    onLost: (reason) => say(`The policy server died: ${reason}. Restart Rollcall to start it again.`),
+    onLost: (reason) => log(`The policy server died: ${reason}. Restart Rollcall to start it again.`),
   });
   keepPolicyPort(directory, policy.port);
   return policy;

@@ -19,7 +19,7 @@ const DAMAGED = [11, 26];
 const INDEX = "metadata.sqlite";
 
 /** Throws DirectoryUnusable. `say` gets a line for each object that cannot be opened. */
-export function refuseDamage(directory: string, say: (line: string) => void): void {
+export function refuseDamage(directory: string, log: (line: string) => void): void {
   const store = join(directory, "store");
   const files = databasesIn(store);
   for (const file of files) {
@@ -31,7 +31,7 @@ export function refuseDamage(directory: string, say: (line: string) => void): vo
     }
     const why = headerFault(path);
     if (why === null) continue;
-    say(
+    log(
       `${path} (an object of ${nameOf(file)}) is damaged: ${why}. Only its own data is lost: restore it from a copy.`,
     );
   }

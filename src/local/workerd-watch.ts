@@ -12,7 +12,7 @@ import { type Deaths, NO_DEATHS } from "./state-directory.ts";
 interface WatchOptions {
   readonly port: number;
   readonly lock: DirectoryLock;
-  readonly say: (line: string) => void;
+  readonly log: (line: string) => void;
   /** The current health of the platform. */
   readonly health: () => Promise<Health>;
   /**
@@ -74,7 +74,7 @@ export class WorkerdWatch {
   constructor(options: WatchOptions) {
     this.#options = options;
     this.#soonDeaths = options.soonDeaths;
-    this.#pending = new PendingWrites(options.say);
+    this.#pending = new PendingWrites(options.log);
     watchForKills();
     const { promise, resolve } = Promise.withResolvers<Error>();
     this.lost = promise;
@@ -209,7 +209,7 @@ export class WorkerdWatch {
     const pid = this.pid();
     this.#pending.write("ready", () => this.#options.onUp(pid));
     if (this.#deaths > 0) {
-      this.#options.say(`The platform answers again (workerd ${this.pid()}).`);
+      this.#options.log(`The platform answers again (workerd ${this.pid()}).`);
     }
   }
 
@@ -251,7 +251,7 @@ export class WorkerdWatch {
     this.#up = false;
     this.#pending.drop("ready");
     this.#options.onDown();
-    this.#options.say(why);
+    this.#options.log(why);
   }
 }
 
@@ -277,12 +277,12 @@ function isAlive(pid: number): boolean {
  * each change. A full disk must not end the platform: a failed write is kept and retried until it works.
  */
 export class PendingWrites {
-  readonly #say: (line: string) => void;
+  readonly #log: (line: string) => void;
   readonly #pending = new Map<string, () => void>();
   #full = false;
 
-  constructor(say: (line: string) => void) {
-    this.#say = say;
+  constructor(log: (line: string) => void) {
+    this.#log = log;
   }
 
   /** `file`: the name of the file; a pending earlier write of it is dropped. Returns false if there was no space. */
@@ -303,14 +303,14 @@ export class PendingWrites {
   isFull(): void {
     if (this.#full) return;
     this.#full = true;
-    this.#say("The disk is full: nothing is lost, and runs continue once there is space.");
+    this.#log("The disk is full: nothing is lost, and runs continue once there is space.");
   }
 
   /** The platform wrote something. The disk is no longer full once nothing is pending here either. */
   hasRoom(): void {
     if (!this.#full || this.#pending.size > 0) return;
     this.#full = false;
-    this.#say("The disk has space again.");
+    this.#log("The disk has space again.");
   }
 
   /** The pending write is no longer true. */

@@ -7,7 +7,7 @@ import { type DeletionKind, type DeletionView, recoverableUntil } from "../contr
 import type { RunKind } from "../contract/run.ts";
 import type { Scope } from "../contract/scope.ts";
 import { type Page, pageOf, seconds } from "../kernel/db/page.ts";
-import { RUNS_TOLD, unfinishedRuns } from "../kernel/db/runs.ts";
+import { RUNS_LISTED, unfinishedRuns } from "../kernel/db/runs.ts";
 import { type DeletionRow, deletions, runs, trainerTokens } from "../kernel/db/schema.ts";
 import { type Condition, inOrganization, inProject, type Rows, unscoped } from "../kernel/db/scoped.ts";
 
@@ -22,7 +22,7 @@ export function there(rows: Rows<unknown>): SQL {
   return exists(rows);
 }
 
-/** `usedBy`: ids of unfinished runs that rescore this run, at most `RUNS_TOLD`. */
+/** `usedBy`: ids of unfinished runs that rescore this run, at most `RUNS_LISTED`. */
 export type BegunDeletion = { readonly deletion: DeletionRow | null; readonly usedBy: readonly string[] };
 
 /**
@@ -46,7 +46,7 @@ export async function beginRunDeletion(
     project.update(runs, hidden(made.created_at), eq(runs.id, runId), isNull(runs.deleted_at), begun),
     project.update(trainerTokens, { expires_at: made.created_at }, eq(trainerTokens.run_id, runId), begun),
     project.select(deletions, ...ofRun()),
-    using().limit(RUNS_TOLD),
+    using().limit(RUNS_LISTED),
   ]);
   return { deletion: found[0] ?? null, usedBy: usedBy.map(({ id }) => id) };
 }

@@ -85,7 +85,7 @@ async function dropSome(owned: InProject, table: ProjectTable, old: Condition, l
 /** True while the project has data that will expire some day. */
 export async function hasToExpire(database: D1Database, scope: Scope, kept: Retention): Promise<boolean> {
   const project = inProject(database, scope);
-  const tables: ProjectTable[] = [idempotencyKeys, deletions, ...tablesOf("swept")];
+  const tables: ProjectTable[] = [idempotencyKeys, deletions, ...tablesOf("expiring")];
   if (kept.runs_days !== null) tables.push(runs);
   if (kept.datasets_days !== null) tables.push(datasets);
   if (kept.verdicts_days !== null) tables.push(cachedJudgements);

@@ -32,7 +32,7 @@ const RETENTION = "retention";
 const AT_ONCE = 50;
 
 /** `more`: the next slice follows immediately. `idle`: nothing can expire, now or later. `gone`: no project. */
-export type Swept = "more" | "done" | "idle" | "gone";
+export type Expiry = "more" | "done" | "idle" | "gone";
 
 export async function expireSlice(
   env: Env,
@@ -40,7 +40,7 @@ export async function expireSlice(
   jobs: Pick<Jobs, "add">,
   now: number,
   subrequests: Subrequests,
-): Promise<Swept> {
+): Promise<Expiry> {
   const kept = await subrequests.fetch(() => retentionOf(env.DB, scope));
   if (kept === null) return "gone";
   // Deletions of which this object was not notified, because the process ended right after they were written.

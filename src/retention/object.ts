@@ -11,7 +11,7 @@ import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { isAtRest, untilTheNextBoot } from "../kernel/kit/at-rest.ts";
 import { logError } from "../kernel/kit/log.ts";
-import { tellOfDays } from "../kernel/kit/slice-hooks.ts";
+import { notifyOfDays } from "../kernel/kit/slice-hooks.ts";
 import { Subrequests } from "../kernel/kit/subrequests.ts";
 import type { Owner, Serves } from "../kernel/messages/rpc.ts";
 import { organizationSlice, projectSlice } from "./delete-owner.ts";
@@ -97,7 +97,7 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
       const scope = { orgId, projectId };
       const subrequests = new Subrequests();
       const expired = await expireSlice(this.env, scope, this.#jobs, now, subrequests);
-      const stores = expired !== "gone" && expired !== "more" && (await this.#tellOfDays(scope, subrequests));
+      const stores = expired !== "gone" && expired !== "more" && (await this.#notifyOfDays(scope, subrequests));
       // Data may have been created since the last note of an isolate.
       const idle = expired === "idle" && !stores && (kv.get<number>(NOTED_AT) ?? 0) + NOTED_MS < now;
       if (idle || expired === "gone") forgetDays(kv);
@@ -110,11 +110,11 @@ export class ProjectObject extends DurableObject<Env> implements Serves<ProjectR
   }
 
   /** Runs the slices' daily hooks for the days since the last one. Returns true if they must run again tomorrow. */
-  async #tellOfDays(scope: Scope, subrequests: Subrequests): Promise<boolean> {
+  async #notifyOfDays(scope: Scope, subrequests: Subrequests): Promise<boolean> {
     const { kv } = this.ctx.storage;
     const today = dayOf(this.now());
     const last = kv.get<number>(STORED_DAY) ?? today - 1;
-    const more = await tellOfDays(this.env, scope, { last, today }, subrequests);
+    const more = await notifyOfDays(this.env, scope, { last, today }, subrequests);
     kv.put(STORED_DAY, today);
     return more;
   }

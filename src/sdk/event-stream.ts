@@ -64,7 +64,7 @@ async function* connection(
   try {
     const reply = await transport.open(url, { headers: headersOf(standing) }, patience);
     standing.ended = reply.status === NOTHING_MORE;
-    for await (const event of serverSentEvents(reply, () => patience.heard())) {
+    for await (const event of serverSentEvents(reply, () => patience.received())) {
       if (event.retry !== null) standing.retryMs = Number(event.retry);
       if (event.data === "") continue;
       if (event.id !== null) standing.last = Number(event.id);
@@ -93,7 +93,7 @@ function mayComeBack(error: unknown): boolean {
 }
 
 /** The events of one connection. An incomplete event at the end of the stream is dropped: the server sends it again. */
-async function* serverSentEvents(reply: Response, heard?: () => void): AsyncGenerator<ServerSentEvent> {
+async function* serverSentEvents(reply: Response, received?: () => void): AsyncGenerator<ServerSentEvent> {
   if (reply.body === null) return;
   const reader = reply.body.getReader();
   const decoder = new TextDecoder();
@@ -103,7 +103,7 @@ async function* serverSentEvents(reply: Response, heard?: () => void): AsyncGene
       const { done, value } = await reader.read();
       if (done) return;
       // Also for comments, which only keep the connection alive.
-      heard?.();
+      received?.();
       yield* events.push(decoder.decode(value, { stream: true }));
     }
   } finally {

@@ -5,7 +5,7 @@ import type { CallOptions, LedgerQuery, OrganizationQuery, PostOptions } from ".
 import { search } from "./requests.ts";
 import { Collection } from "./resource.ts";
 
-/** `list` returns the newest journal entries first. A page may be empty although there are more; `has_more` tells. */
+/** `list` returns the newest journal entries first. A page may be empty although `has_more` is true. */
 export class Ledger extends Collection<LedgerEntry, LedgerQuery> {
   protected readonly path = "/ledger";
 

@@ -156,11 +156,11 @@ export class Patience {
     this.#ms = ms;
     const own = this.#controller.signal;
     this.signal = caller === undefined ? own : AbortSignal.any([own, caller]);
-    this.heard();
+    this.received();
   }
 
   /** Something arrived: restarts the timeout. */
-  heard(): void {
+  received(): void {
     this.end();
     const ms = this.#ms;
     if (ms === null) return;

@@ -117,7 +117,7 @@ function sharedReportOf(
 }
 
 /** Removes the prices of endpoints and the platform's charges: they are not for everybody. */
-function withoutMoney({ counted_micros: _, lost_holds: __, usage, ...report }: RunReport): RunReport {
+function withoutMoney({ counted_micros: _, lost_reservations: __, usage, ...report }: RunReport): RunReport {
   const { charged_micros: _charged, cost_micros: _cost, judge, lost, ...used } = usage;
   return {
     ...report,

@@ -7,5 +7,5 @@ import { reportLinks } from "./tables.ts";
 export const sharing: Slice = {
   operations: reportLinkOperations,
   hooks: { expireProject: ({ DB }, scope, now, limit) => dropReportLinks(DB, scope, now, limit) },
-  tables: { ofProject: [reportLinks], ofRun: [reportLinks], swept: [reportLinks] },
+  tables: { ofProject: [reportLinks], ofRun: [reportLinks], expiring: [reportLinks] },
 };

@@ -22,7 +22,7 @@ const TRIES = 2;
 const PAUSE_MS = 500;
 const LONGEST_MS = 5000;
 const REPLY_BYTES = 64 * 1024;
-const SAID_CHARACTERS = 300;
+const QUOTED_CHARACTERS = 300;
 /** Status codes that the protocol says to retry. */
 const AGAIN = [429, 502, 503, 504];
 
@@ -56,9 +56,9 @@ async function tryOnce(
     const signal = AbortSignal.timeout(LONGEST_MS);
     const init = { method: "POST", headers: { ...headers, "content-type": "application/json" }, body, signal };
     const reply = await send(url, init);
-    const said = await beginningOf(reply, REPLY_BYTES);
-    if (reply.ok) return { sent: takenOf(said), again: false };
-    const error = `the collector answered ${reply.status}: ${said.slice(0, SAID_CHARACTERS)}`;
+    const text = await beginningOf(reply, REPLY_BYTES);
+    if (reply.ok) return { sent: takenOf(text), again: false };
+    const error = `the collector answered ${reply.status}: ${text.slice(0, QUOTED_CHARACTERS)}`;
     const again = AGAIN.includes(reply.status);
     return { sent: { rejected: count, error, away: again }, again };
   } catch (thrown) {
@@ -68,12 +68,12 @@ async function tryOnce(
 }
 
 /** A collector may accept only some of the spans. A reply in another format counts as acceptance. */
-function takenOf(said: string): SpansSent {
-  const partial = /"rejectedSpans"\s*:\s*"?(\d+)/.exec(said)?.[1];
+function takenOf(text: string): SpansSent {
+  const partial = /"rejectedSpans"\s*:\s*"?(\d+)/.exec(text)?.[1];
   const rejected = Number(partial ?? 0);
   return rejected === 0
     ? ALL_TAKEN
-    : { rejected, error: `partly refused: ${said.slice(0, SAID_CHARACTERS)}`, away: false };
+    : { rejected, error: `partly refused: ${text.slice(0, QUOTED_CHARACTERS)}`, away: false };
 }
 
 /** `key=value` pairs separated by commas, percent-encoded, as `OTEL_EXPORTER_OTLP_HEADERS` has them. */

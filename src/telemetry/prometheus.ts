@@ -19,8 +19,8 @@ export interface Family {
 }
 
 export function prometheusText(families: readonly Family[]): string {
-  const told = families.filter(({ samples }) => samples.length > 0);
-  return told.map(familyText).join("");
+  const shown = families.filter(({ samples }) => samples.length > 0);
+  return shown.map(familyText).join("");
 }
 
 /** The samples of one histogram. `counts`: one per bound, and one for values beyond the last bound. */

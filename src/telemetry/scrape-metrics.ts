@@ -195,12 +195,12 @@ async function readLatencies(
 ): Promise<{ readonly model: Sample[]; readonly platform: Sample[] } | null> {
   const read = await reads.of<Latencies | null>("endpoints", () => endpointObject(env, scope, endpoint_id).latencies());
   if (read === null) return null;
-  const told = ({ counts, sum_ms }: Counted, bounds: readonly number[]) =>
+  const latencySamples = ({ counts, sum_ms }: Counted, bounds: readonly number[]) =>
     histogramSamples({ endpoint: endpoint_id }, { bounds, counts, sum: sum_ms / 1000 });
   const bounds = PLATFORM_BOUNDS_MS.map((ms) => ms / 1000);
   return {
-    model: told(read, LATENCY_BOUNDS_S),
-    platform: read.platform === undefined ? [] : told(read.platform, bounds),
+    model: latencySamples(read, LATENCY_BOUNDS_S),
+    platform: read.platform === undefined ? [] : latencySamples(read.platform, bounds),
   };
 }
 

@@ -1,5 +1,5 @@
 /** Evaluates a payload: whether it starts a run, and which values it fills into the run's request. */
-import { findRawNumber, sayInexact } from "../contract/exact-json.ts";
+import { findRawNumber, inexactMessage } from "../contract/exact-json.ts";
 import { findOddity, type Json, type JsonObject } from "../contract/json.ts";
 import { formatPath } from "../core/field-path.ts";
 import { holdsMore } from "../core/schema/bounded-lists.ts";
@@ -39,7 +39,7 @@ export function fillingOf(
       return refused(target, `the value at ${path} is over ${VALUE_CHARACTERS} characters of JSON`);
     }
     const raw = findRawNumber(value, path);
-    if (raw !== null) return refused(target, `${raw.path}: ${sayInexact(raw.source)}`);
+    if (raw !== null) return refused(target, `${raw.path}: ${inexactMessage(raw.source)}`);
     const odd = findOddity(value, path);
     if (odd !== null) return refused(target, `${odd.path} ${odd.message}`);
     if (mayHoldKey(target) && holdsKey(value)) {

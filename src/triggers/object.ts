@@ -71,7 +71,7 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
     if (before !== null && comesTo(before, delivery.verdict)) return outcomeOf(before, true);
     const serial = this.#take(of, delivery);
     const taken = this.#store.find(serial);
-    if (taken?.state === "refused" && taken.error !== null) await this.#tell(of, taken.error, taken.delivery_id);
+    if (taken?.state === "refused" && taken.error !== null) await this.#notify(of, taken.error, taken.delivery_id);
     await this.#arm();
     const looked = this.now() < this.#lookedAt + FIRST_LOOK_MS;
     if (!looked && this.#store.find(serial)?.state === "waiting") await this.#advance(of);
@@ -82,7 +82,7 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
   async refused(of: TriggerPlace, error: Refusal): Promise<void> {
     if (this.#tombstone.stands) return;
     this.#sample(of, error);
-    await this.#tell(of, error, null);
+    await this.#notify(of, error, null);
   }
 
   #sample(of: TriggerPlace, error: Refusal): void {
@@ -223,7 +223,7 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
 
   async #refuse(of: TriggerPlace, { serial, delivery_id }: Pending, error: Refusal): Promise<void> {
     this.#store.refused(serial, error);
-    await this.#tell(of, error, delivery_id);
+    await this.#notify(of, error, delivery_id);
   }
 
   /** Schedules another try. Returns false if the delivery has been tried for a day. */
@@ -253,8 +253,8 @@ export abstract class TriggerObject extends DurableObject<Env> implements Serves
     for (const { serial } of this.#store.pending("accepted", BEGUN_AT_ONCE)) await this.#begin(of, serial);
   }
 
-  async #tell(of: TriggerPlace, error: Refusal, deliveryId: string | null): Promise<void> {
-    await this.#events.tell(of, error, deliveryId, this.now());
+  async #notify(of: TriggerPlace, error: Refusal, deliveryId: string | null): Promise<void> {
+    await this.#events.notify(of, error, deliveryId, this.now());
   }
 
   #accept(serial: number): void {

@@ -185,7 +185,7 @@ const UNSIGNED: readonly string[] = ["invalid_signature", "stale_timestamp"];
 async function refuseUnsigned(context: ApiContext, trigger: TriggerRow, why: unknown): Promise<never> {
   if (!(why instanceof Refusal)) throw why;
   try {
-    return await refuseStranger(context, why, "deliveries that nobody can tell the sender of");
+    return await refuseStranger(context, why, "deliveries whose sender is unknown");
   } catch (refused) {
     if (refused === why) await deliveries(context).noteRefused(context.env, trigger, why.failure);
     throw refused;

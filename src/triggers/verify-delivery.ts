@@ -136,7 +136,7 @@ function bodyId(body: string): string {
 
 async function read(
   { body, takeTurn }: Received,
-  say: (payload: Json) => Omit<Signed, "payload">,
+  signedPart: (payload: Json) => Omit<Signed, "payload">,
 ): Promise<Result<Signed>> {
   let steps = stepsOfJson(body);
   const giveBack = await takeTurn?.();
@@ -151,7 +151,7 @@ async function read(
   } finally {
     giveBack?.(steps);
   }
-  const { event, ...known } = say(payload);
+  const { event, ...known } = signedPart(payload);
   return { ok: true, value: { ...known, payload, event: event?.slice(0, EVENT_CHARACTERS) ?? null } };
 }
 

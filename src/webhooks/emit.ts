@@ -22,7 +22,7 @@ const MOST_OF_ORGANIZATION = 100;
 type Address = Listening & { readonly scope: Scope };
 
 /** Sends events to the endpoints of the project. */
-async function tellProject(
+async function notifyProject(
   env: Env,
   scope: Scope,
   events: readonly OutboundEvent[],
@@ -30,7 +30,7 @@ async function tellProject(
 ): Promise<void> {
   if (events.length === 0) return;
   const list = await listeningIn(env, scope, subrequests);
-  await tell(
+  await notify(
     env,
     list.map((one) => ({ ...one, scope })),
     events,
@@ -44,7 +44,7 @@ async function isWanted(env: Env, scope: Scope, types: readonly string[], subreq
 }
 
 /** Sends events to endpoints in any project of the organisation that name the event or its family. */
-async function tellOrganization(
+async function notifyOrganization(
   env: Env,
   orgId: string,
   events: readonly OutboundEvent[],
@@ -54,7 +54,7 @@ async function tellOrganization(
   if (family === undefined) return;
   const found = await subrequests.fetch(() => webhooksNaming(env.DB, orgId, family, MOST_OF_ORGANIZATION));
   const addresses = found.map(({ project_id, ...one }) => ({ ...one, scope: { orgId, projectId: project_id } }));
-  await tell(env, addresses, events, subrequests);
+  await notify(env, addresses, events, subrequests);
 }
 
 /** For a change of the project's endpoints in this isolate. Other isolates see the change within five seconds. */
@@ -71,7 +71,7 @@ function listeningIn(env: Env, scope: Scope, subrequests: Subrequests): Promise<
   return known.get(nameOf(scope), Date.now(), read);
 }
 
-async function tell(
+async function notify(
   env: Env,
   addresses: readonly Address[],
   events: readonly OutboundEvent[],
@@ -92,4 +92,4 @@ async function tell(
   if (failures.length > 0) throw failures[0];
 }
 
-export const webhookListener: EventListener = { isWanted, tell: tellProject, tellOrganization };
+export const webhookListener: EventListener = { isWanted, notify: notifyProject, notifyOrganization };

@@ -133,7 +133,7 @@ export class WebhookObject extends DurableObject<Env> implements Serves<WebhookR
 
   async #work(of: WebhookOf, subrequests: Subrequests): Promise<void> {
     this.#store.prune(this.now());
-    await this.#tellDisabled(of, subrequests);
+    await this.#notifyOfDisabled(of, subrequests);
     const address = await readAddress(this.env, subrequests, of, this.now());
     if (address.kind === "none") return await this.free();
     if (address.kind === "disabled") {
@@ -207,11 +207,11 @@ export class WebhookObject extends DurableObject<Env> implements Serves<WebhookR
   async #disable(of: WebhookOf, reason: string, subrequests: Subrequests): Promise<void> {
     if (this.#store.standing().disabled !== null) return;
     this.#store.disable({ at: this.now(), reason, written: false }, MAILS);
-    await this.#tellDisabled(of, subrequests);
+    await this.#notifyOfDisabled(of, subrequests);
   }
 
   /** Reports a disabled endpoint to the people who can act: on the endpoint, in the log, and by e-mail if possible. */
-  async #tellDisabled(of: WebhookOf, subrequests: Subrequests): Promise<void> {
+  async #notifyOfDisabled(of: WebhookOf, subrequests: Subrequests): Promise<void> {
     const { disabled } = this.#store.standing();
     if (disabled === null) return;
     const { scope, webhook_id } = of;
@@ -242,9 +242,9 @@ export class WebhookObject extends DurableObject<Env> implements Serves<WebhookR
   #dueAt(): number | null {
     if (this.#store.of() === null) return null;
     const { disabled, resting_until } = this.#store.standing();
-    const tells = disabled !== null && (!disabled.written || disabled.mails > 0);
+    const notifies = disabled !== null && (!disabled.written || disabled.mails > 0);
     const next = this.#store.nextAt();
-    const work = tells || this.#look ? this.now() : next && Math.max(next, resting_until ?? 0);
+    const work = notifies || this.#look ? this.now() : next && Math.max(next, resting_until ?? 0);
     const dues = [work && Math.max(work, this.#notBefore), this.#store.forgetAt()].filter((at) => at !== null);
     return dues.length === 0 ? null : Math.min(...dues);
   }

@@ -1,7 +1,7 @@
 /** Reads an endpoint's address and secrets, for each alarm, and makes one attempt. */
 
 import { LIMITS } from "../contract/limits.ts";
-import { saidBack } from "../contract/shown-text.ts";
+import { quotedText } from "../contract/shown-text.ts";
 import type { Send } from "../kernel/clients/outgoing.ts";
 import { withoutKey } from "../kernel/clients/without-key.ts";
 import { type AllowedHosts, allowedHosts, wayOut } from "../kernel/kit/address.ts";
@@ -69,7 +69,7 @@ export async function attempt(
 export function triedOf(answer: Answer, why: string | null, latency_ms: number, secrets: readonly string[]): Tried {
   const shown = (text: string) => {
     const clean = secrets.reduce((rest, secret) => withoutKey(rest, secret), text);
-    return saidBack(clean.replaceAll(/\s+/g, " ").trim(), LIMITS.webhookAnswerCharacters);
+    return quotedText(clean.replaceAll(/\s+/g, " ").trim(), LIMITS.webhookAnswerCharacters);
   };
   if ("error" in answer) return { status: null, answer: null, error: shown(answer.error), latency_ms };
   const text = shown(answer.text);

@@ -23,10 +23,10 @@ import type { DeliveriesQuery, DeliveryState } from "./wire.ts";
 
 const DAY_MS = 24 * 3600_000;
 const LOG_MS = 7 * DAY_MS;
-const TOLD_MS = DAY_MS;
-const MOST_TOLD = 50_000;
+const ACCEPTED_MS = DAY_MS;
+const MOST_ACCEPTED = 50_000;
 /** The most rows looked at in one call: more than most calls add. */
-const TOLD_A_CALL = 200;
+const FORGOTTEN_A_CALL = 200;
 
 export class WebhookStore {
   readonly #storage: DurableObjectStorage;
@@ -333,9 +333,13 @@ export class WebhookStore {
       if (state === "failed") this.#countFailed(-1, -bytes);
       else this.note({ ended: this.standing().ended - 1 });
     }
-    this.#rows.all("delete from told where n <= (select max(n) from told) - ?", MOST_TOLD);
+    this.#rows.all("delete from told where n <= (select max(n) from told) - ?", MOST_ACCEPTED);
     const oldest = "select n, at from told order by n limit ?";
-    this.#rows.all(`delete from told where n in (select n from (${oldest}) where at < ?)`, TOLD_A_CALL, now - TOLD_MS);
+    this.#rows.all(
+      `delete from told where n in (select n from (${oldest}) where at < ?)`,
+      FORGOTTEN_A_CALL,
+      now - ACCEPTED_MS,
+    );
   }
 
   #atOnce<T>(change: () => T): T {

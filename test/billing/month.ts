@@ -216,7 +216,7 @@ export async function storeFor(tenant: Tenant, bytes: number, days: number): Pro
         const at = await storage.getAlarm();
         if (at === null || at > now) return;
       }
-      throw new Error("the sweep does not end");
+      throw new Error("the expiry does not end");
     });
   }
   return stored;

@@ -144,7 +144,7 @@ test("a run dispatches within its reservation, reports that it lacks money, and 
   const { id } = await api.start(asked(12, [], 1));
   // The rest does not pay for another rollout: the run reports it, immediately or after it has asked again.
   await settle(api, id, 2);
-  await expectFlow(api, id, "over_budget");
+  await expectStatusReason(api, id, "over_budget");
   const waiting = await api.run(id);
   expect(waiting.counts.pending).toBeGreaterThan(0);
   // What does not pay for a rollout is left to other runs.
@@ -182,8 +182,8 @@ test("a run that waits for money asks less and less often, and within a second o
   });
 });
 
-async function expectFlow(api: TestApi, id: string, state: string): Promise<void> {
-  await expect.poll(async () => (await api.run(id)).flow?.state, { timeout: 30_000 }).toBe(state);
+async function expectStatusReason(api: TestApi, id: string, state: string): Promise<void> {
+  await expect.poll(async () => (await api.run(id)).status_reason?.state, { timeout: 30_000 }).toBe(state);
 }
 
 test("a run whose reservation exceeds the largest number waits for money, and ends when cancelled", async () => {
@@ -193,7 +193,7 @@ test("a run whose reservation exceeds the largest number waits for money, and en
   const money = { payer: "key_x", prices: { version: "test", fees: dear, policy: null, judges: {} }, policy: null };
   const row = await acceptedOnly(api, template.id, { money });
   await runObject(env, api.scope, row.id).create(row.spec);
-  await expectFlow(api, row.id, "over_budget");
+  await expectStatusReason(api, row.id, "over_budget");
   await api.post(`/v1/runs/${row.id}/cancel`, {});
   expect((await api.ended(row.id)).status).toBe("cancelled");
 });
@@ -206,7 +206,7 @@ test("a client that follows an idle run is notified immediately when its status 
     const store = new RunStore(storage, ACCOUNTING_HOOKS);
     store.create(spec);
     let state: "over_budget" | "draining" = "over_budget";
-    const others = { judgeFlow: () => null, trainingFlow: () => null, training: () => null };
+    const others = { judgeStatusReason: () => null, trainingStatusReason: () => null, training: () => null };
     const views = new LiveViews(store, () => START, { hindrance: () => ({ state, reason: null }), ...others });
     const told = () => {
       views.noteProgress(spec);

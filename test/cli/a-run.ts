@@ -9,7 +9,7 @@ export function aRun(counts: Partial<RunView["counts"]>, more: Partial<RunView> 
     name: null,
     status: "running",
     error: null,
-    flow: { state: "active", reason: null },
+    status_reason: { state: "active", reason: null },
     environment: { id: "calculator", version: "1.1.0", digest: "sha256:0" },
     environment_args: {},
     model: "m",

@@ -20,8 +20,8 @@ let admin: { readonly key: string; readonly client: RollcallClient; readonly key
 
 beforeAll(async () => {
   model = await startScriptedModel({ reply: () => "It is 7." });
-  const say = (line: string) => process.stderr.write(`${line}\n`);
-  platform = await bootPlatform({ directory: null, port: testPort(26), say });
+  const log = (line: string) => process.stderr.write(`${line}\n`);
+  platform = await bootPlatform({ directory: null, port: testPort(26), log });
   const operator = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
   const { key } = (await operator.organizations.create({ name: "Example Labs", project: "math" })).key;
   if (key === null) throw new Error("the organisation has no key");

@@ -6,13 +6,13 @@ import { asCommandError } from "../../src/cli/exit.ts";
 const SPEC = {
   name: "thing do",
   takes: "<thing>",
-  says: "does a thing",
+  help: "does a thing",
   flags: {
-    many: { short: "m", value: "N", repeatable: true, says: "how many" },
-    count: { short: "n", value: "N", says: "how often" },
-    kind: { value: "KIND", choices: ["a", "b"], says: "what kind" },
-    on: { says: "a switch" },
-    timeout: { value: "S", says: "how long" },
+    many: { short: "m", value: "N", repeatable: true, help: "how many" },
+    count: { short: "n", value: "N", help: "how often" },
+    kind: { value: "KIND", choices: ["a", "b"], help: "what kind" },
+    on: { help: "a switch" },
+    timeout: { value: "S", help: "how long" },
   },
 } as const satisfies CommandSpec;
 

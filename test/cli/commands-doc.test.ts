@@ -223,8 +223,8 @@ beforeAll(async () => {
       return JSON.stringify(tools).includes('"add"') && !asked ? sum : "It is 7. \\boxed{7}";
     },
   });
-  const say = (line: string) => process.stderr.write(`${line}\n`);
-  platform = await bootPlatform({ directory: null, port: testPort(16), say });
+  const log = (line: string) => process.stderr.write(`${line}\n`);
+  platform = await bootPlatform({ directory: null, port: testPort(16), log });
   await makeOrganization();
 });
 afterAll(async () => {

@@ -18,8 +18,8 @@ let client: RollcallClient;
 
 beforeAll(async () => {
   model = await startScriptedModel({ reply: () => "It is 7." });
-  const say = (line: string) => process.stderr.write(`${line}\n`);
-  platform = await bootPlatform({ directory: null, port: testPort(24), say });
+  const log = (line: string) => process.stderr.write(`${line}\n`);
+  platform = await bootPlatform({ directory: null, port: testPort(24), log });
   client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
 });
 afterAll(async () => {

@@ -27,12 +27,12 @@ test("a line is drawn in place of the last one, and the cursor comes back when a
   at(10_000);
   display.show(aRun({ pending: 5, scored: 5 }));
   expect(stderr.taken()).toBe(`${UP_ONE}calculator  ███████······  5/10 · 0.500 ± 0.100 · 10 s left\n`);
-  display.show(aRun({ scored: 10 }, { status: "completed", flow: null }));
+  display.show(aRun({ scored: 10 }, { status: "completed", status_reason: null }));
   const last = stderr.taken();
   expect(last.startsWith(`${UP_ONE}calculator  ████`)).toBe(true);
   expect(last).toContain("  10/10 · 0.500 ± 0.100 · ");
   expect(last.endsWith("\n\x1b[?25h")).toBe(true);
-  display.show(aRun({ scored: 10 }, { status: "completed", flow: null }));
+  display.show(aRun({ scored: 10 }, { status: "completed", status_reason: null }));
   expect(stderr.taken()).toBe("");
 });
 
@@ -49,7 +49,7 @@ test("messages go above the drawing", () => {
   stderr.columns = 30;
   display.show(aRun({ pending: 10 }));
   stderr.taken();
-  term.say("hello");
+  term.log("hello");
   expect(stderr.taken()).toBe(`${UP_ONE}hello\ncalculat…  ············  0/10\n`);
 });
 
@@ -84,8 +84,8 @@ test("without a terminal there is a plain line at every tenth and no escape code
 
 test("without a terminal a waiting run says why, once", () => {
   const { display, stderr } = stage(false, {});
-  const flow = { state: "over_budget", reason: "$0.01 is missing" } as const;
-  for (let seen = 0; seen < 2; seen += 1) display.show(aRun({ pending: 10 }, { flow }));
+  const status_reason = { state: "over_budget", reason: "$0.01 is missing" } as const;
+  for (let seen = 0; seen < 2; seen += 1) display.show(aRun({ pending: 10 }, { status_reason }));
   expect(stderr.taken()).toBe("calculator  over_budget: $0.01 is missing\n");
 });
 

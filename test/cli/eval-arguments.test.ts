@@ -12,7 +12,7 @@ afterEach(() => {
 });
 
 function parseEvalArguments(argv: readonly string[]) {
-  return evalArguments(readCommandLine({ name: "eval", says: "", flags: EVAL_FLAGS }, argv));
+  return evalArguments(readCommandLine({ name: "eval", help: "", flags: EVAL_FLAGS }, argv));
 }
 
 function file(name: string, text: string): string {

@@ -14,7 +14,7 @@ beforeAll(async () => {
   platform = await bootPlatform({
     directory: null,
     port: testPort(0),
-    say: (line) => process.stderr.write(`${line}\n`),
+    log: (line) => process.stderr.write(`${line}\n`),
   });
 });
 afterAll(() => platform.stop());

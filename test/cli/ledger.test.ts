@@ -34,7 +34,7 @@ function platform(replies: { readonly verification?: object[]; readonly charges?
   });
   const said: string[] = [];
   const verify = (given: Partial<LedgersAsked> = {}) => {
-    const asking = { organizations: null, deep: false, waitMs: 0, say: (line: string) => said.push(line), ...given };
+    const asking = { organizations: null, deep: false, waitMs: 0, log: (line: string) => said.push(line), ...given };
     return verifyLedgers({ client, inProject: () => client, signal: new AbortController().signal }, asking);
   };
   return { verify, asked, said };

@@ -6,7 +6,7 @@ import { asCommandError, EXIT } from "../../src/cli/exit.ts";
 const POLICY = { policyUrl: "http://127.0.0.1:1/v1" };
 const ELSEWHERE = { policyUrl: null };
 const said: string[] = [];
-const options = { force: false, say: (line: string) => said.push(line) };
+const options = { force: false, log: (line: string) => said.push(line) };
 
 beforeEach(() => {
   vi.stubEnv("OPENAI_BASE_URL", "");

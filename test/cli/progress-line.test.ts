@@ -34,9 +34,9 @@ test("a narrow one gets a shorter line, and never one that is too long", () => {
 });
 
 test("a waiting run says why, and one that ended badly how", () => {
-  const waiting = aRun({ pending: 10 }, { flow: { state: "endpoint_down", reason: null } });
+  const waiting = aRun({ pending: 10 }, { status_reason: { state: "endpoint_down", reason: null } });
   expect(drawn(120, waiting)).toContain(" · endpoint_down");
-  expect(drawn(120, aRun({}, { status: "failed", flow: null }))).toContain(" · failed");
+  expect(drawn(120, aRun({}, { status: "failed", status_reason: null }))).toContain(" · failed");
 });
 
 test("colours mark the segments and change nothing else", () => {

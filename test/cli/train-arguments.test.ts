@@ -7,7 +7,7 @@ import { aTraining } from "./a-training.ts";
 
 test("a training on a fleet names the path of version 0, and is shown with it", () => {
   const argv = "gsm8k --trainer pull -m m --fleet gpus --initial-weights s3://weights/base".split(" ");
-  const { training, draft } = trainArguments(readCommandLine({ name: "train", says: "", flags: TRAIN_FLAGS }, argv));
+  const { training, draft } = trainArguments(readCommandLine({ name: "train", help: "", flags: TRAIN_FLAGS }, argv));
   expect(training).toEqual({ initial_weights: { location: "s3://weights/base" } });
   expect(draft).toMatchObject({ fleet: "gpus" });
   const shown = trainingFields(aTraining({ initial_weights: { location: "s3://weights/base" } }));

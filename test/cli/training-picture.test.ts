@@ -54,8 +54,8 @@ test("the largest lag is never less than the current one: a batch shipped after 
 });
 
 test("a picture says why the run does not progress", () => {
-  const flow = { state: "waiting_for_trainer", reason: "2 batches ahead" } as const;
-  const lines = drawn(130, 24, { ...PICTURE, run: aTrainingRun({ flow }) });
+  const status_reason = { state: "waiting_for_trainer", reason: "2 batches ahead" } as const;
+  const lines = drawn(130, 24, { ...PICTURE, run: aTrainingRun({ status_reason }) });
   expect(lines.join("\n")).toContain("waiting_for_trainer: 2 batches ahead");
 });
 

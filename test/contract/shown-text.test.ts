@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { allSeen, ShownText, saidBack, WebAddress } from "../../src/contract/shown-text.ts";
+import { allSeen, quotedText, ShownText, WebAddress } from "../../src/contract/shown-text.ts";
 
 test.each([
   "\u0000",
@@ -19,13 +19,13 @@ test.each([
 ])("%j is refused in texts that people are shown", (mark) => {
   expect(ShownText.safeParse(`a${mark}b`).success).toBe(false);
   expect(WebAddress.safeParse(`http://gpu.example/a${mark}b`).success).toBe(false);
-  expect(saidBack(`a${mark}b`, 100)).toMatch(/^a\\u[0-9a-f]{4}[ -~]*b$/);
+  expect(quotedText(`a${mark}b`, 100)).toMatch(/^a\\u[0-9a-f]{4}[ -~]*b$/);
 });
 
 test("every script and its joiners are accepted", () => {
   for (const text of ["", "naïve №1", "経験", "سلام", "क्‍ष", "👩‍🔬", "a\u00a0b"]) {
     expect(ShownText.parse(text)).toBe(text);
-    expect(saidBack(text, 100)).toBe(text);
+    expect(quotedText(text, 100)).toBe(text);
   }
 });
 
@@ -55,9 +55,9 @@ test.each([
 });
 
 test("a quoted text is cut where it becomes unreadable", () => {
-  expect(saidBack(`no ${"x".repeat(101)} there`, 1000)).toBe(`no ${"x".repeat(100)}… there`);
-  expect(saidBack("word ".repeat(100), 20)).toBe("word word word word …");
-  expect(saidBack("x".repeat(1_000_000), 1000)).toBe(`${"x".repeat(100)}…`);
+  expect(quotedText(`no ${"x".repeat(101)} there`, 1000)).toBe(`no ${"x".repeat(100)}… there`);
+  expect(quotedText("word ".repeat(100), 20)).toBe("word word word word …");
+  expect(quotedText("x".repeat(1_000_000), 1000)).toBe(`${"x".repeat(100)}…`);
 });
 
 test("a long text without spaces is shown whole, with invisible characters escaped", () => {

@@ -24,8 +24,8 @@ let model: ScriptedModel;
 let platform: Platform;
 beforeAll(async () => {
   model = await startScriptedModel({ reply: () => "\\boxed{4}" });
-  const say = (line: string) => process.stderr.write(`${line}\n`);
-  platform = await bootPlatform({ directory: null, port: testPort(44), say });
+  const log = (line: string) => process.stderr.write(`${line}\n`);
+  platform = await bootPlatform({ directory: null, port: testPort(44), log });
 });
 afterAll(async () => {
   for (const child of started) child.kill();

@@ -17,7 +17,7 @@ export class EngineState {
   readonly cache = new Map<string, string>();
   paused: "abort" | "wait" | "keep" | null = null;
   /** The answer of GET /weight_info; null for the truth. */
-  saysWeights: string | null = null;
+  reportsWeights: string | null = null;
   label = "default";
   inFlight = 0;
   weights: string;
@@ -132,7 +132,7 @@ function devRoutes(engine: EngineState): Routes {
 
 function versionRoutes(engine: EngineState): Routes {
   return {
-    "GET /weight_info": () => [200, { weight_version: engine.saysWeights ?? engine.label }],
+    "GET /weight_info": () => [200, { weight_version: engine.reportsWeights ?? engine.label }],
     "POST /update_weight_version": ({ new_version }) => {
       engine.label = String(new_version);
       return [200, { success: true, new_version }];

@@ -12,14 +12,14 @@ export type FaultyEnv = Env & {
 
 export interface KnobSettings extends QueueFaults {
   /** False: the alarm of a run does nothing. */
-  readonly sweep: boolean;
+  readonly reconcile: boolean;
   /** The chance that an answer between objects is lost after the request took effect. */
   readonly lose_reply: number;
   readonly failing: readonly ("STORE" | "DB")[];
 }
 
 export const CALM: KnobSettings = {
-  ...{ drop: 0, duplicate: 0, delay: 0, reorder: 0, sweep: true, lose_reply: 0, failing: [] },
+  ...{ drop: 0, duplicate: 0, delay: 0, reorder: 0, reconcile: true, lose_reply: 0, failing: [] },
 };
 
 /** Longer than a burst of sends takes, shorter than any fault lasts. */

@@ -35,7 +35,7 @@ reorder, stores and a model that fail. Plan i has seed S + i - 1; a seed that fa
       --max-cost        runs with a cap of their own, held to the models' own book of tokens
       --training        plans of training runs: their trainers die and go back to earlier weights, too
       --no-network-binding  calls leave by fetch, as in a deployment
-      --sabotage        drop every message and silence the sweep: every plan must fail
+      --sabotage        drop every message and switch reconciliation off: every plan must fail
       --ends-within S   seconds a run may take once its faults are over; default 240
       --port P          the first of the ports tried; default 22800
       --timeout S       give up after this many seconds

@@ -50,7 +50,7 @@ test("every plan kills, and together the plans use every kind of incident", () =
   expect(new Set(plans.map(({ fickle }) => fickle)).size).toBe(2);
   expect(new Set(plans.map(({ lost_replies }) => lost_replies > 0)).size).toBe(2);
   expect(plans.some(({ late_drops, judged }) => late_drops && judged)).toBe(true);
-  expect(plans.every(({ sweep }) => sweep)).toBe(true);
+  expect(plans.every(({ reconcile }) => reconcile)).toBe(true);
 });
 
 test("incidents are in the order of their moments, before the run has ended", () => {
@@ -90,7 +90,7 @@ test("a kill that hit nothing in flight is moved to an earlier moment; others st
 
 test("a sabotaged plan loses every message and has no reconciliation", () => {
   const plan = sabotaged(planOf(1, 120));
-  expect(plan).toMatchObject({ sweep: false, queues: { drop: 1 }, incidents: [] });
+  expect(plan).toMatchObject({ reconcile: false, queues: { drop: 1 }, incidents: [] });
 });
 
 test("organisations that share a platform have different seeds, and the incidents happen once", () => {

@@ -73,7 +73,7 @@ export interface FaultPlan {
   /** Its organisation pays for it, at prices above 0. */
   readonly billing: boolean;
   /** False: the run's alarm never fires. Only to prove that the suite detects it. */
-  readonly sweep: boolean;
+  readonly reconcile: boolean;
   /** In the order of `at`. */
   readonly incidents: readonly Incident[];
 }
@@ -120,7 +120,7 @@ export function planOf(
       reorder: upTo(0, 1),
     },
     late_drops: random() < 0.1,
-    sweep: true,
+    reconcile: true,
     billing,
     incidents: incidentsOf(random),
   } as const;
@@ -174,7 +174,7 @@ export function sharedBy(plan: FaultPlan, tenants: number): FaultPlan[] {
 /** The plan with every message dropped and no reconciliation: it must fail. */
 export function sabotaged(plan: FaultPlan): FaultPlan {
   const queues = { ...plan.queues, drop: 1 };
-  return { ...plan, queues, late_drops: true, sweep: false, incidents: [] };
+  return { ...plan, queues, late_drops: true, reconcile: false, incidents: [] };
 }
 
 /**

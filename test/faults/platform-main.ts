@@ -20,7 +20,7 @@ const platform = await bootPlatform({
   directory,
   port: Number(port),
   bindings: { FAULTS: knobs },
-  say: (line) => process.stderr.write(`${line}\n`),
+  log: (line) => process.stderr.write(`${line}\n`),
 });
 process.stdout.write(`${JSON.stringify({ url: platform.url })}\n`);
 const reason = await Promise.race([platform.lost, orphaned]);

@@ -51,8 +51,8 @@ export interface Stage {
  * progress of that one, and only its owner makes requests meanwhile. The others play the same run with other seeds.
  */
 export async function playPlan(plan: FaultPlan, stage: Stage, tenants = 1): Promise<Account[]> {
-  const { queues, sweep, lost_replies: lose_reply } = plan;
-  const knobs = { ...CALM, ...queues, sweep, lose_reply };
+  const { queues, reconcile, lost_replies: lose_reply } = plan;
+  const knobs = { ...CALM, ...queues, reconcile, lose_reply };
   const owners: Owner[] = [];
   for (const one of sharedBy(plan, tenants)) {
     const [model, judge] = [await startFaultModel(one), await startFaultModel(one)];
@@ -69,7 +69,7 @@ export async function playPlan(plan: FaultPlan, stage: Stage, tenants = 1): Prom
     if (own === undefined) throw new Error("no run began");
     const scene = { boot, ...first, others: owners.slice(1), run: own.run };
     const befell = await befall(plan, scene, calm[0]?.run.report.turns ?? 0);
-    const told = await Promise.all(begun.map(({ run, key }) => tellEnded(boot, run, stage.endsWithinMs, key)));
+    const told = await Promise.all(begun.map(({ run, key }) => reportEnded(boot, run, stage.endsWithinMs, key)));
     const billed = await billedOf(plan, standing(boot).served, begun);
     const foreign = await seenOfOthers(standing(boot).served, begun, told);
     return owners.flatMap(({ plan: played, model, judge, desk }, at) => {
@@ -319,7 +319,7 @@ function client({ url, key }: Pick<Served, "url" | "key">): RollcallClient {
   return new RollcallClient({ baseUrl: url, apiKey: key, project: "default" });
 }
 
-async function tellEnded(boot: Boot, id: string, withinMs: number, key: string): Promise<Told> {
+async function reportEnded(boot: Boot, id: string, withinMs: number, key: string): Promise<Told> {
   const rollcall = client({ url: standing(boot).served.url, key });
   return await tell(rollcall, await ended(rollcall, id, withinMs));
 }

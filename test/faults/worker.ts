@@ -33,7 +33,7 @@ export class RunObject extends RealRunObject {
   }
 
   override async alarm(): Promise<void> {
-    if ((await this.#knobs.read()).sweep) await super.alarm();
+    if ((await this.#knobs.read()).reconcile) await super.alarm();
   }
 }
 

@@ -115,11 +115,11 @@ export const FAULTS: readonly Fault[] = [
     name: "lies about its version",
     ...{ at: "idle", modes: ALL, era: "c", shown: /it reports|answered weight_version/ },
     strike: (engine) => {
-      engine.saysWeights = "777";
+      engine.reportsWeights = "777";
     },
     // After somebody else changed its weights, the engine is restarted, unless updates replace all of its weights.
     heal: (engine, mode) => {
-      engine.saysWeights = null;
+      engine.reportsWeights = null;
       if (mode === "lora_versioned") engine.restart();
     },
   },

@@ -57,7 +57,7 @@ export class Stand {
 
   static async start(): Promise<Stand> {
     // A process that a busy machine starves is not hung.
-    const patient = { hungAfterMs: 300_000, say: () => undefined };
+    const patient = { hungAfterMs: 300_000, log: () => undefined };
     return new Stand(await bootPlatform({ directory: null, port: testPort(0), ...patient }));
   }
 

@@ -135,11 +135,11 @@ describe("a call that changes weights", () => {
   test("is not trusted if the engine reports other weights", async () => {
     const fake = await start();
     const load = { ...RELOAD, label: "run.0.1" };
-    fake.saysWeights = "run.0.0";
+    fake.reportsWeights = "run.0.0";
     expect(await loadWeights(reach(fake), load, IN_TIME)).toEqual({
       ...{ kind: "unknown", message: 'gpu-0: GET /weight_info answered weight_version "run.0.0", not run.0.1' },
     });
-    fake.saysWeights = null;
+    fake.reportsWeights = null;
     expect(await loadWeights(reach(fake), load, IN_TIME)).toEqual(DONE);
   });
 

@@ -11,7 +11,7 @@ const NO_KEY = { ...ONE_KEY, sealed_key: null };
 test.each([
   ["another server", ONE_KEY, { base_url: `${EVIL}/v1` }, "api_key"],
   ["another control side", ONE_KEY, { control_url: EVIL }, "control_key"],
-  ["another control side, beside a key of its own", TWO_KEYS, { control_url: EVIL }, "control_key"],
+  ["another control side, in addition to a key of its own", TWO_KEYS, { control_url: EVIL }, "control_key"],
   ["the control side without its own key", TWO_KEYS, { control_key: null }, "control_key"],
   [
     "the control side, moved and without its own key",

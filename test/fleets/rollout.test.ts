@@ -107,7 +107,7 @@ test("a run that started while its engine was off continues once the engine is b
   const of = { scope: api.scope, fleet_id: fleet.id };
   const state = async () => (await fleetObject(env, api.scope, fleet.id).standing(of)).replicas[0]?.state;
   await vi.waitUntil(async () => (await state()) === "down", { timeout: 30_000 });
-  expect(await api.run(id)).toMatchObject({ status: "running", flow: { state: "endpoint_down" } });
+  expect(await api.run(id)).toMatchObject({ status: "running", status_reason: { state: "endpoint_down" } });
   await within(async (object) => {
     const then = Date.now() + 60_000;
     object.now = () => then;

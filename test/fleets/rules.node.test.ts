@@ -68,9 +68,9 @@ test("the replica with the lowest share of calls for its size takes a call, howe
 
 test("failed calls of five rollouts in a row open a replica's circuit; five of one rollout do not", () => {
   const circuits = new Circuits();
-  const heard = (rollout: string) => circuits.heard("a", "unreachable", rollout);
+  const heard = (rollout: string) => circuits.noteOutcome("a", "unreachable", rollout);
   expect(["1", "1", "1", "1", "1", "2", "3", "4"].map(heard)).not.toContain(true);
-  circuits.heard("a", "answered", "1");
+  circuits.noteOutcome("a", "answered", "1");
   expect(["1", "2", "3", "4", "5"].map(heard)).toEqual([false, false, false, false, true]);
 });
 

@@ -20,14 +20,14 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-interface Told {
+interface TrainerNotice {
   count: number;
   /** A call is in progress that never returns. */
   waits: boolean;
 }
 
 /** How often the fleet was called; the first call never returns. */
-function cutFirst(fleetId: string, what: "update" | "release", at: "before" | "after"): Told {
+function cutFirst(fleetId: string, what: "update" | "release", at: "before" | "after"): TrainerNotice {
   const told = { count: 0, waits: false };
   const cut = async (fleet: FleetObject, tell: () => Promise<void>): Promise<void> => {
     if (!isOf(fleetId, fleet)) return await tell();
@@ -65,7 +65,7 @@ class Training {
   }
 
   /** Kills the trainer's object once it calls its fleet, and fires its alarm until the fleet was called again. */
-  async fall(told: Told): Promise<void> {
+  async fall(told: TrainerNotice): Promise<void> {
     await expect.poll(() => told.waits, SOON).toBe(true);
     await this.in((_, state) => state.abort("killed")).catch(() => "killed");
     expect(await this.in((_, { storage }) => storage.getAlarm())).not.toBeNull();

@@ -49,7 +49,7 @@ test("a resume that is not answered is retried after 5 s, and after twice as lon
 test("a draining replica is due when its calls have ended, or at its deadline", () => {
   const state = fleetOf({ probed: true, phase: { ...phaseOf("drain", 90_000, 0), at: 2000 } });
   const due = (inFlight: number) =>
-    nextAt(state, { now: 0, used: true, inFlight: () => inFlight, heldUntil: () => 0, tellAt: () => 0 });
+    nextAt(state, { now: 0, used: true, inFlight: () => inFlight, heldUntil: () => 0, notifyAt: () => 0 });
   expect([due(0), due(1)]).toEqual([2000, 90_000]);
 });
 

@@ -281,7 +281,7 @@ export class World {
       ...(state.orders.every((order) => isAt(state, replica, order)) ? [] : ["a replica is not up to date"]),
     ]);
     const never = () => Number.POSITIVE_INFINITY;
-    const uses = { now: this.now, used: true, inFlight: () => 0, heldUntil: () => 0, tellAt: never };
+    const uses = { now: this.now, used: true, inFlight: () => 0, heldUntil: () => 0, notifyAt: never };
     if ((nextAt(state, uses) ?? 0) <= this.now) faults.push("something is due and is not begun");
     return inFlight.size > 0 ? [...faults, "calls in flight leak"] : faults;
   }

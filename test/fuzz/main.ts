@@ -94,7 +94,7 @@ async function* linesOf(files: readonly string[]) {
 const platform = await bootPlatform({
   directory: null,
   port: Number(values.port),
-  say: (line) => process.stderr.write(`${line}\n`),
+  log: (line) => process.stderr.write(`${line}\n`),
 });
 const interrupt = () => void platform.stop().then(() => process.exit(130));
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, interrupt);

@@ -20,8 +20,8 @@ const document = join(folder, "openapi.json");
 
 beforeAll(async () => {
   model = await startScriptedModel({ reply: () => "It is 7." });
-  const say = (line: string) => process.stderr.write(`${line}\n`);
-  platform = await bootPlatform({ directory: null, port: testPort(36), say });
+  const log = (line: string) => process.stderr.write(`${line}\n`);
+  platform = await bootPlatform({ directory: null, port: testPort(36), log });
   writeFileSync(document, await (await fetch(`${platform.url}/openapi.json`)).text());
 });
 afterAll(async () => {

@@ -238,7 +238,7 @@ test("an import by path is refused if the package must be imported by name, and 
 
 test("the object of a run assembles its modules, and no other file of the run imports them", () => {
   expect(rulesFor("src/kernel/run/object.ts")).toEqual([]);
-  expect(rulesFor("src/kernel/run/probe-src-kernel-run-judging.ts")).toEqual(["the run knows no room inside it"]);
+  expect(rulesFor("src/kernel/run/probe-src-kernel-run-judging.ts")).toEqual(["the run imports no module inside it"]);
 });
 
 test("one module reaches D1, and its neighbours may only use the operators of conditions", () => {

@@ -6,6 +6,6 @@ const platform = await bootPlatform({
   root,
   directory,
   port: Number(port),
-  say: (line) => process.stderr.write(`${line}\n`),
+  log: (line) => process.stderr.write(`${line}\n`),
 });
 process.send?.({ url: platform.url, workerd: platform.workerdPid() });

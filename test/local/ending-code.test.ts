@@ -112,7 +112,7 @@ beforeAll(async () => {
     directory: null,
     environments,
     port: testPort(42),
-    say: () => undefined,
+    log: () => undefined,
     hungAfterMs: 3000,
   });
   client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });

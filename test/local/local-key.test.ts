@@ -12,12 +12,12 @@ let platform: Platform | null = null;
 afterEach(async () => platform?.stop());
 
 const directory = mkdtempSync(join(tmpdir(), "rollcall-local-key-"));
-const say = (line: string) => process.stderr.write(`${line}\n`);
+const log = (line: string) => process.stderr.write(`${line}\n`);
 
 /** Boots the next platform and checks that every place that names the key agrees. Returns the key and its id. */
 async function nextBoot() {
   await platform?.stop();
-  platform = await bootPlatform({ directory, port: testPort(48), say });
+  platform = await bootPlatform({ directory, port: testPort(48), log });
   const { url, key } = platform;
   expect(readFileSync(join(directory, "api-key"), "utf8")).toBe(key);
   expect(readReadyFile(directory)?.key).toBe(key);

@@ -31,7 +31,7 @@ beforeAll(async () => {
     directory: null,
     environments: [resolveEnvironmentPackage("./letters", base)],
     port: testPort(30),
-    say: (line) => process.stderr.write(`${line}\n`),
+    log: (line) => process.stderr.write(`${line}\n`),
   });
 });
 
@@ -123,7 +123,7 @@ test("a run of an old version is rescored by the current version, named or not",
     directory: kept,
     environments: [resolveEnvironmentPackage("./numbers", base)],
     port: testPort(31),
-    say: (line) => process.stderr.write(`${line}\n`),
+    log: (line) => process.stderr.write(`${line}\n`),
   });
   try {
     const scored = { status: "completed", environment: "numbers@0.2.0" };

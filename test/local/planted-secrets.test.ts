@@ -131,7 +131,7 @@ function placesOf(folder: string, text: string): string[] {
 test("no secret is in any stored byte, neither plain, nor in base64 or hexadecimal", async () => {
   const directory = makeThrowAwayDirectory();
   cleanup.push(async () => rmSync(directory, { recursive: true, force: true }));
-  const platform = await bootPlatform({ directory, port: testPort(30), say: () => undefined });
+  const platform = await bootPlatform({ directory, port: testPort(30), log: () => undefined });
   cleanup.push(() => platform.stop());
   const told = [...(await runEverything(platform)), ...Object.values(PLANTED), platform.key, secretOf(directory)];
   await platform.stop();

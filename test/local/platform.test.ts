@@ -30,7 +30,7 @@ afterEach(async () => {
 });
 
 async function boot(directory: string | null, port: number, said: string[] = []) {
-  const platform = await bootPlatform({ directory, root, port, say: (line) => said.push(line) });
+  const platform = await bootPlatform({ directory, root, port, log: (line) => said.push(line) });
   booted.push(platform);
   return platform;
 }

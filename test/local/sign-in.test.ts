@@ -29,7 +29,7 @@ function send(method: string, path: string, headers: Headers, body?: object): Pr
 const own = () => `http://127.0.0.1:${port}`;
 
 beforeAll(async () => {
-  platform = await bootPlatform({ directory: null, port: testPort(71), atRest: true, say: () => undefined });
+  platform = await bootPlatform({ directory: null, port: testPort(71), atRest: true, log: () => undefined });
   port = Number(new URL(platform.url).port);
   const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
   const { code, url } = await client.sessions.createCode();

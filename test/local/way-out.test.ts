@@ -26,7 +26,7 @@ async function heard(bindings: Record<string, string> = {}): Promise<Readonly<Re
   server = createServer(({ headers }, response) => response.end(JSON.stringify(headers)));
   await new Promise<void>((listening) => server?.listen(0, "127.0.0.1", listening));
   const { port } = server.address() as AddressInfo;
-  platform = await bootPlatform({ directory: null, root, bindings, port: testPort(0), say: () => undefined });
+  platform = await bootPlatform({ directory: null, root, bindings, port: testPort(0), log: () => undefined });
   const reply = await fetch(`${platform.url}/calls?at=http://127.0.0.1:${port}/`);
   return reply.ok ? JSON.parse(await reply.text()) : null;
 }

@@ -41,7 +41,7 @@ beforeAll(async () => {
   root = rootWithoutSlices();
   model = await startScriptedModel({ reply: () => "So the answer is \\boxed{4}." });
   const worker = { entry: join(root, WORKER), folder: join(root, "bundle") };
-  platform = await bootPlatform({ directory: null, root, worker, say: () => undefined });
+  platform = await bootPlatform({ directory: null, root, worker, log: () => undefined });
 }, 300_000);
 
 afterAll(async () => {

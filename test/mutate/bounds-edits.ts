@@ -46,7 +46,7 @@ export const BOUNDS_EDITS: readonly Edit[] = [
   ...editsOf(
     "src/billing/ledger/reservations.ts",
     ["billing/ledger/reservations.node"],
-    [["told_at + TELL_AGAIN_MS <= means.now", "told_at + TELL_AGAIN_MS > means.now"]],
+    [["told_at + NOTIFY_AGAIN_MS <= means.now", "told_at + NOTIFY_AGAIN_MS > means.now"]],
   ),
   ...editsOf(
     "src/billing/ledger/usage.ts",

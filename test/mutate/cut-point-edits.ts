@@ -62,7 +62,7 @@ const TRAINER: readonly Edit[] = [
     "src/kernel/trainer/object.ts",
     ["kernel/trainer/object"],
     [
-      ["const tellAt = state.seq > this.#told ?", "const tellAt = state.seq < this.#told ?"],
+      ["const notifyAt = state.seq > this.#notifiedSeq ?", "const notifyAt = state.seq < this.#notifiedSeq ?"],
       [
         "this.#store.save(state, this.now());\n    await this.#arm(spec);",
         "await this.#arm(spec);\n    this.#store.save(state, this.now());",
@@ -109,7 +109,7 @@ const ENDPOINT: readonly Edit[] = [
     ["kernel/endpoint/leases.node"],
     [
       ["filter(([, { lease_until }]) => lease_until > now)", "filter(([, { lease_until }]) => lease_until > 0)"],
-      ["told_at === null ? now : told_at + TELL_AGAIN_MS;", "told_at === null ? now : now + TELL_AGAIN_MS;"],
+      ["told_at === null ? now : told_at + NOTIFY_AGAIN_MS;", "told_at === null ? now : now + NOTIFY_AGAIN_MS;"],
       [
         "const quota = Math.min(fairQuota, freeOf(holdingsOf(left), limit));",
         "const quota = Math.max(fairQuota, freeOf(holdingsOf(left), limit));",
@@ -323,7 +323,10 @@ const TRAINING: readonly Edit[] = [
         "await this.#tell(spec, subrequests);\n    await this.#write(spec, training, subrequests);",
       ],
       ['?.state !== "building") return;', '?.state !== "void") return;'],
-      ["told.paused !== paused || told.ended !== ended", "told.paused !== paused && told.ended !== ended"],
+      [
+        "announced.paused !== paused || announced.ended !== ended",
+        "announced.paused !== paused && announced.ended !== ended",
+      ],
     ],
   ),
   ...editsOf(

@@ -55,14 +55,14 @@ async function mutate(args: string[]): Promise<ExitCode> {
   const workers = Math.min(wholeNumber(values["at-once"], "at-once"), tasks.length);
   for (let at = 0; at < workers; at += 1) trees.push(new CopiedTree());
   await requireSound(tasks);
-  const say = (line: string) => (values.json ? process.stderr : process.stdout).write(`${line}\n`);
+  const log = (line: string) => (values.json ? process.stderr : process.stdout).write(`${line}\n`);
   const queue = tasks.values();
-  const outcomes = (await Promise.all(trees.map((tree) => work(tree, queue, say)))).flat();
+  const outcomes = (await Promise.all(trees.map((tree) => work(tree, queue, log)))).flat();
   outcomes.sort((a, b) => a.edit - b.edit);
   const survived = outcomes.filter(({ killed_by }) => killed_by === null).length;
   const killed = outcomes.length - survived;
   if (values.json) printJson({ edits: outcomes, killed, survived });
-  else say(`${killed} killed, ${survived} survived`);
+  else log(`${killed} killed, ${survived} survived`);
   return survived === 0 ? EXIT.good : EXIT.bad;
 }
 
@@ -87,14 +87,14 @@ async function requireSound(tasks: readonly Task[]): Promise<void> {
   }
 }
 
-async function work(tree: CopiedTree, queue: Iterable<Task>, say: (line: string) => void): Promise<Outcome[]> {
+async function work(tree: CopiedTree, queue: Iterable<Task>, log: (line: string) => void): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   for (const { edit, number } of queue) {
     const { failed, seconds } = await tree.edited(edit, () => runTests(tree.folder, edit.tests));
     outcomes.push({ ...edit, edit: number, killed_by: failed, seconds });
     const what = `${edit.file}: ${edit.old.trim()} → ${edit.new.trim()}`;
     const how = failed === null ? `SURVIVED ${edit.tests.join(" ")}` : `killed by "${failed}"`;
-    say(`${String(number).padStart(3)} ${seconds.toFixed(1)} s  ${what}\n        ${how}`);
+    log(`${String(number).padStart(3)} ${seconds.toFixed(1)} s  ${what}\n        ${how}`);
   }
   return outcomes;
 }

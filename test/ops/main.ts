@@ -27,7 +27,7 @@ if (prometheus === undefined || promtool === undefined || collector === undefine
 const folder = mkdtempSync(join(tmpdir(), "rollcall-ops-"));
 const children: ChildProcess[] = [];
 const wrong: string[] = [];
-const say = (line: string) => process.stdout.write(`${line}\n`);
+const log = (line: string) => process.stdout.write(`${line}\n`);
 
 async function freePort(): Promise<number> {
   const server = createServer();
@@ -102,7 +102,7 @@ async function checkQueries(port: number): Promise<void> {
     for (const { expr } of targets) {
       const found = await queryFor(port, expr);
       const numbers = found.map(({ value }) => Number(value[1]));
-      say(`  ${found.length} series, the largest ${Math.max(...numbers.filter(Number.isFinite))}: ${title}: ${expr}`);
+      log(`  ${found.length} series, the largest ${Math.max(...numbers.filter(Number.isFinite))}: ${title}: ${expr}`);
       if (numbers.length === 0 || numbers.every(Number.isNaN)) wrong.push(`${title} shows nothing: ${expr}`);
     }
   }
@@ -110,7 +110,7 @@ async function checkQueries(port: number): Promise<void> {
   const alarms = Array.from(page.matchAll(/^\| ([a-z ]+) \| `([^`]+)` \|/gm));
   for (const [, name = "", query = ""] of alarms) {
     const found = await queryFor(port, query);
-    say(`  alarm ${name}: ${found.length === 0 ? "silent" : "rings"}`);
+    log(`  alarm ${name}: ${found.length === 0 ? "silent" : "rings"}`);
     if (found.length > 0) wrong.push(`the alarm ${name} rings where nothing is wrong`);
   }
 }
@@ -139,7 +139,7 @@ async function check(): Promise<void> {
   begin(collector ?? "", ["--config", join(folder, "collector.yaml")]);
   process.env["OTLP_ENDPOINT"] = `http://127.0.0.1:${otlpPort}`;
   const model = await startScriptedModel({ reply: () => "\\boxed{4}", latencyMs: 60 });
-  const platform = await bootPlatform({ directory: null, say: () => undefined });
+  const platform = await bootPlatform({ directory: null, log: () => undefined });
   try {
     const key = { name: "prometheus", scopes: ["metrics"] };
     const { key: token } = (await (await asked(platform, "/v1/keys", key)).json()) as { key: string };
@@ -163,12 +163,12 @@ async function check(): Promise<void> {
     const text = await (await asked(platform, "/metrics")).text();
     writeFileSync(join(folder, "metrics.txt"), text);
     execFileSync(promtool ?? "", ["check", "metrics"], { input: text, stdio: ["pipe", "inherit", "inherit"] });
-    say("promtool has nothing to say against the text; what the dashboard's queries yield:");
+    log("promtool has nothing to say against the text; what the dashboard's queries yield:");
     await checkQueries(promPort);
     const all = { run: RUNS, invoke_agent: RUNS * TASKS, chat: RUNS * TASKS };
     const whole = async () => new Set(spansIn(spansFile).map(({ spanId }) => spanId)).size === RUNS * (1 + 2 * TASKS);
     await until("the collector has every span", whole);
-    say(`the collector wrote ${JSON.stringify(countByKind(spansIn(spansFile)))}; expected ${JSON.stringify(all)}`);
+    log(`the collector wrote ${JSON.stringify(countByKind(spansIn(spansFile)))}; expected ${JSON.stringify(all)}`);
   } finally {
     await platform.stop();
     await model.stop();
@@ -180,6 +180,6 @@ try {
 } finally {
   for (const child of children) child.kill();
 }
-for (const line of wrong) say(`WRONG ${line}`);
-say(`${wrong.length === 0 ? "good" : "not good"}; everything is in ${folder}`);
+for (const line of wrong) log(`WRONG ${line}`);
+log(`${wrong.length === 0 ? "good" : "not good"}; everything is in ${folder}`);
 process.exitCode = wrong.length === 0 ? 0 : 1;

@@ -42,7 +42,7 @@ async function after(api: TestApi, days: number): Promise<number | null> {
       const at = await storage.getAlarm();
       if (at === null || at > now) return at === null ? null : Math.round((at - now) / DAY_MS);
     }
-    throw new Error("the sweep does not end");
+    throw new Error("the expiry does not end");
   });
 }
 

@@ -21,7 +21,7 @@ async function endedRun({ scope, clock }: Tenant): Promise<string> {
   const report = {
     ...RUN.report,
     counted_micros: 7,
-    lost_holds: { calls: 1, micros: 3 },
+    lost_reservations: { calls: 1, micros: 3 },
     usage: {
       ...RUN.report.usage,
       ...{ charged_micros: 8, cost_micros: 9, lost: { calls: 1, micros: 10 } },
@@ -70,7 +70,9 @@ test("a link shows anybody the report, but no prompts, addresses, keys or metada
     "report",
     "status",
   ]);
-  expect(text).not.toMatch(/9f2c|hidden|base_url|https?:|charged_micros|counted_micros|lost_holds|micros":\d|ep_|key_/);
+  expect(text).not.toMatch(
+    /9f2c|hidden|base_url|https?:|charged_micros|counted_micros|lost_reservations|micros":\d|ep_|key_/,
+  );
   expect(report.report.usage).toMatchObject({
     judge: { ...JUDGED, cost_micros: null },
     lost: { calls: 1, micros: null },

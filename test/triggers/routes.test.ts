@@ -230,7 +230,10 @@ test("an address with many wrong signatures costs no look-up, and signed deliver
   const from = { "cf-connecting-ip": crypto.randomUUID() };
   await Promise.all(Array.from({ length: 220 }, () => post(api, UNKNOWN, "{}", from)));
   expect(await post(api, trigger, "{}", from)).toMatchObject({
-    ...{ status: 429, body: { error: { message: expect.stringMatching(/^too many deliveries that nobody/) } } },
+    ...{
+      status: 429,
+      body: { error: { message: expect.stringMatching(/^too many deliveries whose sender is unknown/) } },
+    },
   });
   expect(await pushed(api, trigger, {}, from)).toMatchObject({ status: 202, body: { state: "started" } });
   const asked: string[] = [];

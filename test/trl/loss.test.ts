@@ -84,7 +84,7 @@ afterAll(async () => {
 
 /** The batch in the form of the reference trainer (`samples`), and in TRL's form. */
 async function scoredBatch(): Promise<string> {
-  platform = await bootPlatform({ directory: null, port: testPort(31), say: () => undefined });
+  platform = await bootPlatform({ directory: null, port: testPort(31), log: () => undefined });
   const options = { baseUrl: platform.url, apiKey: platform.key };
   const { id } = await new RollcallClient(options).runs.create({
     kind: "training",

@@ -58,8 +58,8 @@ beforeAll(async () => {
   const venv = await pythonVenv("trl", requirements, "ROLLCALL_TRL_VENV");
   if (venv === null) return;
   model = await startScriptedModel({ reply });
-  const say = (line: string) => process.stderr.write(`${line}\n`);
-  platform = await bootPlatform({ directory: null, port: testPort(30), say });
+  const log = (line: string) => process.stderr.write(`${line}\n`);
+  platform = await bootPlatform({ directory: null, port: testPort(30), log });
   rows = await exportedRows();
   const loader = join(folder, "load.py");
   writeFileSync(loader, /```python\n([\s\S]*?)```/.exec(readFileSync(PAGE, "utf8"))?.[1] ?? "");

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
-import { findPython, installVllm, run, say, venvFolder } from "./scratch-venv.ts";
+import { findPython, installVllm, log, run, venvFolder } from "./scratch-venv.ts";
 
 /** Paths. */
 export interface Vllm {
@@ -28,7 +28,7 @@ declare module "vitest" {
 export default function setUp(project: TestProject): (() => void) | undefined {
   const python = findPython();
   if (typeof python === "string") {
-    say(`skipped: ${python}`);
+    log(`skipped: ${python}`);
     project.provide("vllm", null);
     return undefined;
   }
@@ -36,7 +36,7 @@ export default function setUp(project: TestProject): (() => void) | undefined {
   const folder = mkdtempSync(join(tmpdir(), "rollcall-vllm-"));
   const model = join(folder, "model");
   const made = run(join(bin, "python"), [join(import.meta.dirname, "model.py"), model]);
-  say(`made a model: ${made}`);
+  log(`made a model: ${made}`);
   project.provide("vllm", { bin, model, folder });
   return () => rmSync(folder, { recursive: true, force: true });
 }

@@ -37,7 +37,7 @@ export function installVllm(python: string, folder: string): string {
   const stamp = join(folder, "rollcall-test-vllm");
   const wanted = createHash("sha256").update(readFileSync(REQUIREMENTS)).update(VLLM).digest("hex");
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return bin;
-  say(`installing vLLM ${VLLM} into ${folder}: some 3 GB to download, several minutes, this once`);
+  log(`installing vLLM ${VLLM} into ${folder}: some 3 GB to download, several minutes, this once`);
   run(python, ["-m", "venv", folder]);
   const pip = ["-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off"];
   run(join(bin, "python"), [...pip, "--requirement", REQUIREMENTS]);
@@ -67,6 +67,6 @@ export function run(command: string, args: readonly string[]): string {
   return stdout.trimEnd();
 }
 
-export function say(line: string): void {
+export function log(line: string): void {
   process.stderr.write(`test:vllm: ${line}\n`);
 }

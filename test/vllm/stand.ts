@@ -67,7 +67,7 @@ export class Stand {
       directory: null,
       environments: [resolveEnvironmentPackage("./counting", vllm.folder)],
       port,
-      say: () => undefined,
+      log: () => undefined,
     });
     return new Stand(vllm, platform);
   }

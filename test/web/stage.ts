@@ -45,7 +45,7 @@ export default async function setUp(project: TestProject): Promise<() => Promise
     directory: null,
     port: testPort(0),
     hungAfterMs: 300_000,
-    say: () => undefined,
+    log: () => undefined,
     worker: PLANTING,
   });
   const [actors, attacker] = await Promise.all([startActors(), startAttacker()]);

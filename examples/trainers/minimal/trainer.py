@@ -3,7 +3,7 @@
     python trainer.py URL KEY STEPS CHECKPOINT
 
 The policy is a table: which token comes next, by the token before and the place in the reply. It is asked to say a
-letter back and then to end. URL is a platform on this machine, KEY a key of it. README.md beside this file tells more.
+letter back and then to end. URL is a platform on this machine, KEY a key of it. README.md in this folder has more.
 """
 
 import json

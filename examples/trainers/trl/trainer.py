@@ -2,7 +2,7 @@
 
 Two adapters stand where TRL would have its own. `RolloutWorker` reads batches and hands their rows to TRL;
 `WeightTransfer` writes the weights of each step to a directory, acknowledges the batch that made them and says where
-they are. The run's fleet has the engines load them. README.md beside this file tells more.
+they are. The run's fleet has the engines load them. README.md in this folder has more.
 """
 
 import argparse

@@ -23,7 +23,7 @@ const gradientOf = {
   },
 };
 
-function gradientTold(tell: () => void): typeof gradientOf {
+function gradientReported(tell: () => void): typeof gradientOf {
   return {
     at: (weights, batches) => {
       tell();
@@ -52,13 +52,13 @@ async function trainerOf(
     client: platform,
     batches: platform,
     replicas: [],
-    learner: new Learner({ learningRate: 1e-3, seed: 1, passes: 1 }, gradientTold(onGradient)),
+    learner: new Learner({ learningRate: 1e-3, seed: 1, passes: 1 }, gradientReported(onGradient)),
     directory,
     run_id: "run_1",
     trainer_id: "t",
     from,
     rewind,
-    say: () => undefined,
+    log: () => undefined,
     tell: ({ event }) => {
       if (event === "checkpoint") platform.log.push(event);
     },

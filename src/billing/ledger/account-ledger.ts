@@ -9,7 +9,7 @@
 
 import { LIMITS } from "../../contract/limits.ts";
 import type { LedgerEntry } from "../../contract/money.ts";
-import { tellRuns } from "../../kernel/account/tell-runs.ts";
+import { notifyRuns } from "../../kernel/account/tell-runs.ts";
 import { backoffMs } from "../../kernel/kit/backoff.ts";
 import { logError } from "../../kernel/kit/log.ts";
 import { Subrequests } from "../../kernel/kit/subrequests.ts";
@@ -86,7 +86,7 @@ export class AccountLedger {
     const terms = await this.#termsIfKnown(posting.orgId);
     const reply = this.#ledger.post(posting, terms, this.#now());
     this.#keepTerms();
-    this.#tellRuns();
+    this.#notifyRuns();
     return reply;
   }
 
@@ -173,7 +173,7 @@ export class AccountLedger {
     if (!this.#ledger.areKept) return;
     await this.#readTerms(this.#ledger.owner());
     this.#watchBudgets();
-    this.#tellRuns();
+    this.#notifyRuns();
   }
 
   async tend(): Promise<void> {
@@ -187,7 +187,7 @@ export class AccountLedger {
       this.#ledger.entries.closeMonths(now);
     });
     await this.#termsIfKnown(orgId);
-    this.#tellRuns();
+    this.#notifyRuns();
     if (this.#again !== null && this.#again.at > now) return;
     const subrequests = new Subrequests();
     this.isCopying = true;
@@ -252,17 +252,17 @@ export class AccountLedger {
   }
 
   /** Notifies runs that would now be granted another amount. Their rows are on disk before the notification. */
-  #tellRuns(): void {
+  #notifyRuns(): void {
     const now = this.#now();
     const means = this.#ledger.means(this.#knownTerms(), now);
     if (means === null) return;
-    const told = this.#ledger.reservations.toTell(means).slice(0, LIMITS.sliceObjects);
-    if (told.length === 0) return;
-    const ids = told.map(({ run_id }) => run_id);
+    const notified = this.#ledger.reservations.toNotify(means).slice(0, LIMITS.sliceObjects);
+    if (notified.length === 0) return;
+    const ids = notified.map(({ run_id }) => run_id);
     this.#ledger.write(() => this.#ledger.reservations.noteNotified(ids, now));
     const { org_id } = means.terms;
-    const runs = told.map(({ run_id, project_id }) => ({ run_id, org_id, project_id }));
-    this.#ctx.waitUntil(tellRuns(this.#env, runs));
+    const runs = notified.map(({ run_id, project_id }) => ({ run_id, org_id, project_id }));
+    this.#ctx.waitUntil(notifyRuns(this.#env, runs));
   }
 
   #knownTerms(): Terms | null {

@@ -13,9 +13,9 @@ import { dollars } from "./reservations.ts";
 
 /** Throws if a webhook could not be notified, an e-mail was refused, or the owners cannot be read. */
 export async function deliverNotice(env: Env, subrequests: Subrequests, orgId: string, notice: Notice): Promise<void> {
-  const { at: _, crossed_in: _project, ...said } = notice;
-  logNotice("budget.threshold", { org_id: orgId, ...said });
-  await tellWebhooks(env, subrequests, orgId, notice);
+  const { at: _, crossed_in: _project, ...data } = notice;
+  logNotice("budget.threshold", { org_id: orgId, ...data });
+  await notifyWebhooks(env, subrequests, orgId, notice);
   await mailOwners(env, subrequests, orgId, { subject: subjectOf(notice), text: textOf(orgId, notice) });
 }
 
@@ -23,21 +23,21 @@ export async function deliverNotice(env: Env, subrequests: Subrequests, orgId: s
  * A project's budget notifies that project. A key's budget notifies the project whose run crossed the threshold. The
  * organisation's budget notifies every project whose webhooks name the event.
  */
-async function tellWebhooks(env: Env, subrequests: Subrequests, orgId: string, notice: Notice): Promise<void> {
+async function notifyWebhooks(env: Env, subrequests: Subrequests, orgId: string, notice: Notice): Promise<void> {
   const projectId = notice.target_kind === "project" ? notice.target_id : (notice.crossed_in ?? null);
   const events = [eventOf(notice)];
   if (notice.target_kind === "organization") await emitOrganizationEvents(env, orgId, events, subrequests);
   else if (projectId !== null) await emitEvents(env, { orgId, projectId }, events, subrequests);
 }
 
-function eventOf({ at, crossed_in: _, ...said }: Notice): OutboundEvent {
-  const { budget_id, month, percent } = said;
+function eventOf({ at, crossed_in: _, ...data }: Notice): OutboundEvent {
+  const { budget_id, month, percent } = data;
   return {
     id: `evt_${budget_id.slice(budget_id.indexOf("_") + 1)}_${month.replace("-", "")}_${percent}`,
     type: percent >= 100 ? "budget.exhausted" : "budget.threshold",
     at,
     subject: budget_id,
-    data: { ...said },
+    data: { ...data },
     path: `/v1/budgets/${budget_id}`,
   };
 }

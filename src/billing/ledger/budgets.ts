@@ -106,8 +106,8 @@ export class Spending {
       for (const percent of crossed) {
         const { id: budget_id, target_kind, target_id, limit_micros } = budget;
         const crossed_in = payer?.project_id ?? null;
-        const said = { target_kind, target_id, limit_micros, spent_micros: spent, crossed_in };
-        const about = JSON.stringify(said);
+        const threshold = { target_kind, target_id, limit_micros, spent_micros: spent, crossed_in };
+        const about = JSON.stringify(threshold);
         this.#rows.insert("notices", { month, budget_id, percent, about, at: now }, "ignore");
       }
     }

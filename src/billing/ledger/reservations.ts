@@ -15,7 +15,7 @@ import { BALANCE } from "./entries.ts";
 
 export const RESERVATION_LEASE_MS = 15 * 60_000;
 /** A run that was notified and has not asked is notified again after this time. */
-const TELL_AGAIN_MS = 10_000;
+const NOTIFY_AGAIN_MS = 10_000;
 
 export type ReservationRow = {
   run_id: string;
@@ -112,8 +112,8 @@ export class Reservations {
   }
 
   /** Runs that would get another grant now and were not notified recently. */
-  toTell(means: Means): ReservationRow[] {
-    return this.#unsettled(means).filter(({ told_at }) => told_at === null || told_at + TELL_AGAIN_MS <= means.now);
+  toNotify(means: Means): ReservationRow[] {
+    return this.#unsettled(means).filter(({ told_at }) => told_at === null || told_at + NOTIFY_AGAIN_MS <= means.now);
   }
 
   noteNotified(runIds: readonly string[], now: number): void {
@@ -125,8 +125,8 @@ export class Reservations {
     const leases = this.#rows.one<{ at: number | null }>("select min(until) as at from holds")?.at ?? null;
     if (leases === null) return null;
     const unsettled = means === null ? [] : this.#unsettled(means);
-    const tells = unsettled.map(({ told_at }) => (told_at === null ? now : told_at + TELL_AGAIN_MS));
-    return Math.max(now, Math.min(leases, ...tells));
+    const notifyTimes = unsettled.map(({ told_at }) => (told_at === null ? now : told_at + NOTIFY_AGAIN_MS));
+    return Math.max(now, Math.min(leases, ...notifyTimes));
   }
 
   /** Whether some run got less than it asked for. If a budget is the reason, it may get more next month. */

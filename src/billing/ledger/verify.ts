@@ -5,7 +5,7 @@ import type { Ledger } from "./ledger.ts";
 
 const PAGE = 1000;
 /** The most differences reported of one kind. */
-const TOLD = 100;
+const MOST_LISTED = 100;
 
 export class Differences {
   readonly all: LedgerDifference[] = [];
@@ -17,7 +17,8 @@ export class Differences {
     entry: number | null = null,
   ): void {
     if (expected === actual) return;
-    if (this.all.filter((one) => one.what === what).length < TOLD) this.all.push({ what, entry, expected, actual });
+    if (this.all.filter((one) => one.what === what).length < MOST_LISTED)
+      this.all.push({ what, entry, expected, actual });
   }
 }
 

@@ -23,7 +23,7 @@ export const budgetOperations = resourceOperations({
   create: {
     summary: "Limit what may be charged in a month (UTC), in total or for a project, key or person",
     description:
-      "At 50, 80 and 100 per cent of the budget an event is sent. Runs that the budget does not cover wait with `flow.state` `over_budget`, and continue when the budget is raised or deleted, or the month ends; new runs are refused with `budget_exhausted`.",
+      "At 50, 80 and 100 per cent of the budget an event is sent. Runs that the budget does not cover wait with `status_reason.state` `over_budget`, and continue when the budget is raised or deleted, or the month ends; new runs are refused with `budget_exhausted`.",
     body: { schema: BudgetRequest },
     reply: { description: "The budget" },
     errors: ["not_found"],

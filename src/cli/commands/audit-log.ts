@@ -13,13 +13,13 @@ const PAGE = 100;
 export const AUDIT_LOG = command({
   name: "audit-log",
   reads: true,
-  says: "list who changed what in the organisation, newest first",
+  help: "list who changed what in the organisation, newest first",
   more: "A status of – means that the change is in progress or was interrupted.",
   flags: {
-    who: { value: "ID", says: "only changes by this key, this person or the trainer of this run" },
-    action: { value: "NAME", says: "only this operation, such as cancelRun" },
-    target: { value: "ID", says: "only changes to this object" },
-    limit: { value: "N", says: "entries to show; default 20" },
+    who: { value: "ID", help: "only changes by this key, this person or the trainer of this run" },
+    action: { value: "NAME", help: "only this operation, such as cancelRun" },
+    target: { value: "ID", help: "only changes to this object" },
+    limit: { value: "N", help: "entries to show; default 20" },
     ...PLATFORM_FLAGS,
   },
   run(line) {

@@ -9,12 +9,12 @@ import { listText, safeDetails } from "../terminal/table.ts";
 import { microsOf } from "./ledger.ts";
 
 const HEADER = ["budget", "for", "a month", "spent", "reserved", "crossed"];
-const LIMIT_FLAG = { value: "DOLLARS", says: "limit per month (UTC), such as 20 or 0.50" } as const;
+const LIMIT_FLAG = { value: "DOLLARS", help: "limit per month (UTC), such as 20 or 0.50" } as const;
 
 const LIST = command({
   name: "budget list",
   reads: true,
-  says: "list budgets, with this month's spending",
+  help: "list budgets, with this month's spending",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
@@ -29,10 +29,10 @@ const LIST = command({
 const CREATE = command({
   name: "budget create",
   takes: "<organization|project|key>",
-  says: "limit the charges of a month: in total, or for a project, key or person",
+  help: "limit the charges of a month: in total, or for a project, key or person",
   more: "Runs that it does not cover wait until it is raised or the month ends. New runs are refused.",
   flags: {
-    target: { value: "ID", says: "a project (id or name), or a key or person (id)" },
+    target: { value: "ID", help: "a project (id or name), or a key or person (id)" },
     limit: LIMIT_FLAG,
     ...PLATFORM_FLAGS,
   },
@@ -56,7 +56,7 @@ const SHOW = question({
   name: "budget show",
   takes: "<budget>",
   reads: true,
-  says: "show a budget, with this month's spending",
+  help: "show a budget, with this month's spending",
   what: "the id of a budget",
   ask: (client, id, options) => client.budgets.get(id, options),
   text: budgetText,
@@ -65,7 +65,7 @@ const SHOW = question({
 const SET = command({
   name: "budget set",
   takes: "<budget>",
-  says: "raise or lower a budget; waiting runs continue within seconds",
+  help: "raise or lower a budget; waiting runs continue within seconds",
   flags: { limit: LIMIT_FLAG, ...PLATFORM_FLAGS },
   run(line) {
     const id = line.one("the id of a budget");
@@ -80,7 +80,7 @@ const SET = command({
 const DELETE = question({
   name: "budget delete",
   takes: "<budget>",
-  says: "delete a budget: nothing is held back by it any more",
+  help: "delete a budget: nothing is held back by it any more",
   what: "the id of a budget",
   ask: (client, id, options) => client.budgets.delete(id, options),
   text: ({ id }) => `Deleted ${id}`,

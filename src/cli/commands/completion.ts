@@ -17,11 +17,11 @@ export function completionCommand(others: readonly Command[]) {
     name: "completion",
     takes: "<bash | zsh | fish>",
     argument: "shell",
-    says: "print a shell completion script for commands, flags and environments",
+    help: "print a shell completion script for commands, flags and environments",
     more: `bash:  source <(rollcall completion bash)          in ~/.bashrc
 zsh:   source <(rollcall completion zsh)           in ~/.zshrc
 fish:  rollcall completion fish | source           in ~/.config/fish/config.fish`,
-    flags: { environments: { says: "print the ids of the environments instead, if a platform is running" } },
+    flags: { environments: { help: "print the ids of the environments instead, if a platform is running" } },
     async run(line) {
       if (line.on("environments")) {
         const ids = await environmentIds();
@@ -109,9 +109,9 @@ export function zshScript(commands: Commands): string {
 
 export function fishScript(commands: Commands): string {
   const groups = groupsOf(commands).flatMap((group) =>
-    group.next.map(({ word, says }) => {
+    group.next.map(({ word, help }) => {
       const condition = group.name === "" ? "__fish_use_subcommand" : fishInGroup(group);
-      return `complete -c rollcall -n '${condition}' -a ${word} -d ${fishQuoted(says)}`;
+      return `complete -c rollcall -n '${condition}' -a ${word} -d ${fishQuoted(help)}`;
     }),
   );
   const lines = ["complete -c rollcall -f", ...groups, ...commands.flatMap(fishCommand)];
@@ -121,20 +121,20 @@ export function fishScript(commands: Commands): string {
 /** Words with the same predecessors: "" groups the first words of all commands, "run" groups the words after "run". */
 interface Group {
   readonly name: string;
-  readonly next: readonly { readonly word: string; readonly says: string }[];
+  readonly next: readonly { readonly word: string; readonly help: string }[];
 }
 
 function groupsOf(commands: Commands): Group[] {
   const names = new Set(commands.flatMap(({ name }) => name.split(" ").slice(0, -1)));
   const verbs = [...names].map((name) => {
     const mine = commands.filter((command) => command.name.startsWith(`${name} `));
-    const next = mine.map((command) => ({ word: command.name.slice(name.length + 1), says: command.says }));
+    const next = mine.map((command) => ({ word: command.name.slice(name.length + 1), help: command.help }));
     return { name, next };
   });
   const alone = commands.filter(({ name }) => !name.includes(" "));
   const first = [
-    ...alone.map(({ name, says }) => ({ word: name, says })),
-    ...verbs.map(({ name, next }) => ({ word: name, says: next.map((it) => it.word).join(", ") })),
+    ...alone.map(({ name, help }) => ({ word: name, help })),
+    ...verbs.map(({ name, next }) => ({ word: name, help: next.map((it) => it.word).join(", ") })),
   ];
   return [{ name: "", next: first }, ...verbs];
 }
@@ -194,11 +194,11 @@ function fishCommand({ name, flags, argument }: CommandSpec): string[] {
   const words = name.split(" ").map((word) => `__fish_seen_subcommand_from ${word}`);
   const start = `complete -c rollcall -n '${words.join("; and ")}'`;
   const all = Object.entries<Flag>({ ...flags, ...HELP_FLAG });
-  const lines = all.map(([flag, { short, value, choices, says }]) => {
+  const lines = all.map(([flag, { short, value, choices, help }]) => {
     const letter = short === undefined ? "" : ` -s ${short}`;
     const words = flag === ENVIRONMENT_FLAG ? FISH_ENVIRONMENTS : choices?.join(" ");
     const offer = words === undefined ? " -F" : ` -a ${fishQuoted(words)}`;
-    return `${start} -l ${flag}${letter}${value === undefined ? "" : ` -r${offer}`} -d ${fishQuoted(says)}`;
+    return `${start} -l ${flag}${letter}${value === undefined ? "" : ` -r${offer}`} -d ${fishQuoted(help)}`;
   });
   if (argument === undefined) return lines;
   const offered = { environment: `-a ${fishQuoted(FISH_ENVIRONMENTS)}`, shell: `-a '${SHELLS}'`, file: "-F" }[argument];

@@ -18,11 +18,11 @@ const PUSH = command({
   name: "dataset push",
   takes: "<file | ->",
   argument: "file",
-  says: "upload task rows, one JSON object a line",
+  help: "upload task rows, one JSON object a line",
   more: `- reads stdin. With --environment every row is checked as in a run; the error names the line of the first invalid row.`,
   flags: {
-    name: { value: "NAME", says: "a name for the dataset" },
-    environment: { value: "E", says: "check the rows against this environment: id or id@version" },
+    name: { value: "NAME", help: "a name for the dataset" },
+    environment: { value: "E", help: "check the rows against this environment: id or id@version" },
     "env-args": ARGS_FLAG,
     ...PLATFORM_FLAGS,
   },
@@ -76,7 +76,7 @@ async function* showProgress(
 const LIST = command({
   name: "dataset list",
   reads: true,
-  says: "list uploaded datasets, newest first",
+  help: "list uploaded datasets, newest first",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
@@ -103,12 +103,12 @@ const SHOW = command({
   name: "dataset show",
   takes: "<dataset>",
   reads: true,
-  says: "show a dataset and its first rows",
+  help: "show a dataset and its first rows",
   flags: {
     "num-rows": {
       short: "n",
       value: "N",
-      says: `rows to show, at most ${LIMITS.resultsPerPage}; default 3`,
+      help: `rows to show, at most ${LIMITS.resultsPerPage}; default 3`,
     },
     ...PLATFORM_FLAGS,
   },
@@ -159,7 +159,7 @@ function environmentOf({ environment }: DatasetView): string | null {
 const DELETE = question({
   name: "dataset delete",
   takes: "<dataset>",
-  says: "delete a dataset no unfinished run needs",
+  help: "delete a dataset no unfinished run needs",
   what: "a dataset",
   ask: (client, id, options) => client.datasets.delete(id, options),
   text: ({ id }) => `Deleted ${id}`,

@@ -18,12 +18,12 @@ const HEADER = ["deletion", "of", "state", "gone", "begun"];
 const DELETE_RUN = command({
   name: "run delete",
   takes: "<run>",
-  says: "delete a run and all it left",
+  help: "delete a run and all it left",
   more: `Rollouts in flight are cancelled first. Files and rows are deleted about 15 minutes after the end of the run. On a
 terminal it asks first; without one it needs --yes. If the command is interrupted, the deletion continues.`,
   flags: {
-    yes: { short: "y", says: "do not ask for confirmation" },
-    "no-wait": { says: "exit once the deletion has started" },
+    yes: { short: "y", help: "do not ask for confirmation" },
+    "no-wait": { help: "exit once the deletion has started" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -35,7 +35,7 @@ terminal it asks first; without one it needs --yes. If the command is interrupte
       if (!sure) await confirm(id, session);
       const begun = await session.client.runs.delete(id, { signal: session.signal });
       show = `show ${begun.id}${session.flags}`;
-      if (begun.state !== "done") session.term.say(`${begun.id} has started. ${GOES_ON}: rollcall deletion ${show}`);
+      if (begun.state !== "done") session.term.log(`${begun.id} has started. ${GOES_ON}: rollcall deletion ${show}`);
       const deletion = waits ? await follow(begun, session) : begun;
       return { json: deletion, text: () => deletionText(deletion) };
     };
@@ -83,7 +83,7 @@ export function deletionText(deletion: DeletionView): string {
 const SHOW = question({
   name: "deletion show",
   takes: "<deletion>",
-  says: "show the progress or the receipt of a deletion",
+  help: "show the progress or the receipt of a deletion",
   what: "a deletion",
   ask: (client, id, options) => client.deletions.get(id, options),
   text: deletionText,
@@ -91,7 +91,7 @@ const SHOW = question({
 
 const LIST = command({
   name: "deletion list",
-  says: "list deletions, newest first; receipts are kept for 90 days",
+  help: "list deletions, newest first; receipts are kept for 90 days",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();

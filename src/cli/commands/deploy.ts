@@ -15,13 +15,13 @@ const MARKS: Readonly<Record<Finding["level"], string>> = { error: "✗", warnin
 
 const CHECK = command({
   name: "deploy check",
-  says: "check a deployment: its wrangler.toml, its bundle and its URL",
+  help: "check a deployment: its wrangler.toml, its bundle and its URL",
   more: `Nothing is deployed, and Cloudflare is not called. docs/deploy.md leads from an empty account to the first run.`,
   flags: {
-    config: { value: "FILE", says: `the wrangler.toml to check; default ${CONFIG}` },
-    bundle: { says: "bundle the Worker, like wrangler deploy --dry-run, and check its size" },
-    url: { value: "URL", says: "also check the platform at this URL, with the key in ROLLCALL_API_KEY" },
-    json: { says: "exactly one JSON object on stdout: {ok, findings, bundle_bytes}" },
+    config: { value: "FILE", help: `the wrangler.toml to check; default ${CONFIG}` },
+    bundle: { help: "bundle the Worker, like wrangler deploy --dry-run, and check its size" },
+    url: { value: "URL", help: "also check the platform at this URL, with the key in ROLLCALL_API_KEY" },
+    json: { help: "exactly one JSON object on stdout: {ok, findings, bundle_bytes}" },
   },
   async run(line) {
     line.none();

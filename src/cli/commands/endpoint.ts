@@ -13,34 +13,34 @@ const MODELS_SHOWN = 5;
 
 /** The settings of an endpoint that can be given when it is added and changed later. */
 const SETTING_FLAGS = {
-  "base-url": { short: "b", value: "URL", says: "base URL, up to and including /v1" },
-  "api-key-var": { short: "k", value: "VAR", says: "environment variable with its key, which is stored encrypted" },
-  "max-concurrent": { value: "N", says: "concurrent rollouts on it" },
-  rpm: { value: "N", says: "its limit of requests a minute" },
-  "input-price": { value: "X", says: "dollars per million prompt tokens; with --output-price" },
-  "output-price": { value: "X", says: "dollars per million completion tokens; with --input-price" },
+  "base-url": { short: "b", value: "URL", help: "base URL, up to and including /v1" },
+  "api-key-var": { short: "k", value: "VAR", help: "environment variable with its key, which is stored encrypted" },
+  "max-concurrent": { value: "N", help: "concurrent rollouts on it" },
+  rpm: { value: "N", help: "its limit of requests a minute" },
+  "input-price": { value: "X", help: "dollars per million prompt tokens; with --output-price" },
+  "output-price": { value: "X", help: "dollars per million completion tokens; with --input-price" },
   refuses: {
     value: "NAMES",
-    says: 'what calls must omit, separated by commas: tools.strict, messages.MEMBER, whole_replies, stream_options; "" for nothing',
+    help: 'what calls must omit, separated by commas: tools.strict, messages.MEMBER, whole_replies, stream_options; "" for nothing',
   },
 } as const satisfies Flags;
 
 const FORGET_FLAGS = {
-  "no-api-key": { says: "remove its key" },
-  "no-max-concurrent": { says: "remove its limit of rollouts" },
-  "no-rpm": { says: "remove its rate limit" },
-  "no-prices": { says: "remove its prices" },
+  "no-api-key": { help: "remove its key" },
+  "no-max-concurrent": { help: "remove its limit of rollouts" },
+  "no-rpm": { help: "remove its rate limit" },
+  "no-prices": { help: "remove its prices" },
 } as const satisfies Flags;
 
 const ADD = command({
   name: "endpoint add",
   takes: "<name>",
-  says: "create an endpoint and probe it",
+  help: "create an endpoint and probe it",
   more: "One short call checks what it supports; an endpoint that does not answer is still created.",
   flags: {
     ...SETTING_FLAGS,
-    model: { short: "m", value: "NAME", says: "the model to probe; default the first that it lists" },
-    "no-probe": { says: "skip the probe" },
+    model: { short: "m", value: "NAME", help: "the model to probe; default the first that it lists" },
+    "no-probe": { help: "skip the probe" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -59,7 +59,7 @@ const ADD = command({
 const LIST = command({
   name: "endpoint list",
   reads: true,
-  says: "list the named endpoints",
+  help: "list the named endpoints",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
@@ -75,7 +75,7 @@ const SHOW = question({
   name: "endpoint show",
   takes: "<endpoint>",
   reads: true,
-  says: "show an endpoint and what it supports",
+  help: "show an endpoint and what it supports",
   what: "an endpoint",
   ask: (client, name, options) => client.endpoints.get(name, options),
   text: endpointText,
@@ -84,9 +84,9 @@ const SHOW = question({
 const UPDATE = command({
   name: "endpoint update",
   takes: "<endpoint>",
-  says: "change only the given settings",
+  help: "change only the given settings",
   flags: {
-    name: { value: "NAME", says: "a new name" },
+    name: { value: "NAME", help: "a new name" },
     ...SETTING_FLAGS,
     ...FORGET_FLAGS,
     ...PLATFORM_FLAGS,
@@ -145,7 +145,7 @@ function settingsOf(line: Settings) {
 const DELETE = question({
   name: "endpoint delete",
   takes: "<endpoint>",
-  says: "delete an endpoint no unfinished run needs",
+  help: "delete an endpoint no unfinished run needs",
   what: "an endpoint",
   ask: (client, name, options) => client.endpoints.delete(name, options),
   text: ({ id }) => `Deleted ${id}`,
@@ -154,7 +154,7 @@ const DELETE = question({
 const PROBE = question({
   name: "endpoint probe",
   takes: "<endpoint>",
-  says: "probe an endpoint again; exit 4 if it does not answer",
+  help: "probe an endpoint again; exit 4 if it does not answer",
   what: "an endpoint",
   ask: (client, name, options) => client.endpoints.probe(name, options),
   text: endpointText,

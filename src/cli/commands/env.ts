@@ -13,7 +13,7 @@ const HEADER = ["environment", "version", "dataset", "args", "judges", "needs"];
 const LIST = command({
   name: "env list",
   reads: true,
-  says: "list the environments of a platform",
+  help: "list the environments of a platform",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
@@ -44,9 +44,9 @@ function argText([name, schema]: [string, unknown]): string {
 const INIT = command({
   name: "env init",
   takes: "<name>",
-  says: "create an environment in a new folder",
+  help: "create an environment in a new folder",
   flags: {
-    kind: { value: "KIND", choices: KINDS, says: "the template; default single-turn" },
+    kind: { value: "KIND", choices: KINDS, help: "the template; default single-turn" },
     ...JSON_FLAG,
   },
   run(line) {
@@ -65,11 +65,11 @@ const VALIDATE = command({
   name: "env validate",
   takes: "<./folder | name>",
   argument: "environment",
-  says: "play an environment with simple policies and report its faults",
+  help: "play an environment with simple policies and report its faults",
   flags: {
-    examples: { value: "N", says: "tasks to play; default 20" },
+    examples: { value: "N", help: "tasks to play; default 20" },
     args: { ...ARGS_FLAG },
-    dataset: { value: "FILE", says: "JSONL rows for an environment without rows" },
+    dataset: { value: "FILE", help: "JSONL rows for an environment without rows" },
     ...JSON_FLAG,
   },
   run: async (line) => (await import("./env-validate.ts")).validateCommand(line),

@@ -12,7 +12,7 @@ const EVAL = command({
   name: "eval",
   takes: "<environment>",
   argument: "environment",
-  says: "evaluate a model on an environment",
+  help: "evaluate a model on an environment",
   more: `<environment> is an id or id@version, or, for your own environment, ./folder or the name of an installed package.
 The command starts a run, waits for its end and prints a table. If interrupted, continue it with --resume.`,
   flags: EVAL_FLAGS,
@@ -23,9 +23,9 @@ const TRAIN = command({
   name: "train",
   takes: "<environment>",
   argument: "environment",
-  says: "train a policy on an environment, and evaluate it before and after",
+  help: "train a policy on an environment, and evaluate it before and after",
   more: `Rollouts are scored in groups and sent in batches to a trainer, which returns new weights. By default everything runs
-here: the policy beside the platform, and the trainer of this package in its own process. The tasks of the evals are
+here: the policy next to the platform, and the trainer of this package in its own process. The tasks of the evals are
 never trained on. If interrupted, the training is paused; continue it with --resume.`,
   flags: TRAIN_FLAGS,
   run: async (line) => (await import("../train/train.ts")).trainCommand(line),
@@ -35,12 +35,12 @@ const COMPARE = command({
   name: "compare",
   takes: "<run> <baseline>",
   reads: true,
-  says: "compare two runs: the paired difference, and the tasks that flipped",
+  help: "compare two runs: the paired difference, and the tasks that flipped",
   flags: {
-    metric: { value: "NAME", says: "a score of both runs; default the reward" },
-    limit: { value: "N", says: "tasks to show; default 20" },
-    tasks: { value: "WHICH", choices: COMPARED_TASKS, says: "which tasks to list; default flipped" },
-    after: { value: "KEY", says: "tasks after this task_key: `next` of the previous page" },
+    metric: { value: "NAME", help: "a score of both runs; default the reward" },
+    limit: { value: "N", help: "tasks to show; default 20" },
+    tasks: { value: "WHICH", choices: COMPARED_TASKS, help: "which tasks to list; default flipped" },
+    after: { value: "KEY", help: "tasks after this task_key: `next` of the previous page" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -63,7 +63,7 @@ const COMPARE = command({
 const RESCORE = command({
   name: "rescore",
   takes: "<run>",
-  says: "score an ended run again, with another rubric",
+  help: "score an ended run again, with another rubric",
   more: `The command starts a new run, waits for its end and prints a table. The policy is not called; judges are.
 If interrupted, continue it with eval --resume.`,
   flags: RESCORE_FLAGS,
@@ -74,7 +74,7 @@ const GENERATE = command({
   name: "generate",
   takes: "<environment>",
   argument: "environment",
-  says: "create training data: play an environment and export the rollouts",
+  help: "create training data: play an environment and export the rollouts",
   more: `Like eval, but writes training rows to --out when the run has ended. If interrupted, continue it with --resume.
 Failed rollouts do not prevent the export; a run that does not complete exits 1.`,
   flags: GENERATE_FLAGS,
@@ -83,8 +83,8 @@ Failed rollouts do not prevent the export; a run that does not complete exits 1.
 
 export const START = command({
   name: "start",
-  says: "the same as serve, with a demo: what npm start runs",
-  more: `The demo trains the policy beside the platform and shows its rising reward. The policy is weak on purpose:
+  help: "the same as serve, with a demo: what npm start runs",
+  more: `The demo trains the policy next to the platform and shows its rising reward. The policy is weak on purpose:
 format and habits, not skill. All data is in memory if there is enough, and lost when the machine restarts;
 with --keep, or if .rollcall already exists, it is on disk.`,
   flags: START_FLAGS,

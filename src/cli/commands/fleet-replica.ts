@@ -14,17 +14,17 @@ import { listText, safeDetails } from "../terminal/table.ts";
 export const REPLICA_HEADER = ["replica", "state", "version", "in flight", "base url", "why"];
 
 const SETTING_FLAGS = {
-  "base-url": { short: "b", value: "URL", says: "base URL, up to and including /v1" },
-  "api-key-var": { short: "k", value: "VAR", says: "environment variable with its key" },
-  "control-url": { value: "URL", says: "URL for changing its weights, without /v1; default the base URL without /v1" },
-  "control-key-var": { value: "VAR", says: "environment variable with the key for that URL; default that of -k" },
-  "max-concurrent": { value: "N", says: "concurrent calls" },
+  "base-url": { short: "b", value: "URL", help: "base URL, up to and including /v1" },
+  "api-key-var": { short: "k", value: "VAR", help: "environment variable with its key" },
+  "control-url": { value: "URL", help: "URL for changing its weights, without /v1; default the base URL without /v1" },
+  "control-key-var": { value: "VAR", help: "environment variable with the key for that URL; default that of -k" },
+  "max-concurrent": { value: "N", help: "concurrent calls" },
 } as const satisfies Flags;
 
 const ADD = command({
   name: "fleet replica add",
   takes: "<fleet> <name>",
-  says: "add an engine to a fleet and probe it",
+  help: "add an engine to a fleet and probe it",
   more: "An engine that does not answer is still added.",
   flags: { ...SETTING_FLAGS, ...PLATFORM_FLAGS },
   run(line) {
@@ -41,7 +41,7 @@ const LIST = command({
   name: "fleet replica list",
   takes: "<fleet>",
   reads: true,
-  says: "list the engines of a fleet and their state",
+  help: "list the engines of a fleet and their state",
   flags: PLATFORM_FLAGS,
   run(line) {
     const fleet = line.one("a fleet");
@@ -58,7 +58,7 @@ const SHOW = command({
   name: "fleet replica show",
   takes: "<fleet> <replica>",
   reads: true,
-  says: "show an engine: its state and what it supports",
+  help: "show an engine: its state and what it supports",
   flags: PLATFORM_FLAGS,
   run(line) {
     const [fleet, name] = both(line);
@@ -69,12 +69,12 @@ const SHOW = command({
 const UPDATE = command({
   name: "fleet replica update",
   takes: "<fleet> <replica>",
-  says: "change only the given settings",
+  help: "change only the given settings",
   flags: {
     ...SETTING_FLAGS,
-    "no-api-key": { says: "remove its key" },
-    "no-control-url": { says: "change its weights at its base URL" },
-    "no-control-key": { says: "change its weights with the key of its base URL" },
+    "no-api-key": { help: "remove its key" },
+    "no-control-url": { help: "change its weights at its base URL" },
+    "no-control-key": { help: "change its weights with the key of its base URL" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -93,8 +93,8 @@ const UPDATE = command({
 const DRAIN = command({
   name: "fleet replica drain",
   takes: "<fleet> <replica>",
-  says: "let it finish its rollouts, and send it no new ones",
-  flags: { off: { says: "let it take calls again" }, ...PLATFORM_FLAGS },
+  help: "let it finish its rollouts, and send it no new ones",
+  flags: { off: { help: "let it take calls again" }, ...PLATFORM_FLAGS },
   run(line) {
     const [fleet, name] = both(line);
     const patch = { draining: !line.on("off") };
@@ -105,7 +105,7 @@ const DRAIN = command({
 const REMOVE = command({
   name: "fleet replica remove",
   takes: "<fleet> <replica>",
-  says: "remove an engine from its fleet",
+  help: "remove an engine from its fleet",
   flags: PLATFORM_FLAGS,
   run(line) {
     const [fleet, name] = both(line);
@@ -119,7 +119,7 @@ const REMOVE = command({
 const PROBE = command({
   name: "fleet replica probe",
   takes: "<fleet> <replica>",
-  says: "probe an engine again; exit 4 if it does not answer",
+  help: "probe an engine again; exit 4 if it does not answer",
   flags: PLATFORM_FLAGS,
   run(line) {
     const [fleet, name] = both(line);

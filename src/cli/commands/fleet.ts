@@ -15,21 +15,21 @@ const HEADER = ["fleet", "update", "ready", "at once", "id"];
 
 /** The settings of a fleet that can be given when it is created and changed later. */
 const SETTING_FLAGS = {
-  mode: { value: "MODE", choices: UPDATE_MODES, says: "how weights get onto its engines" },
-  adapter: { value: "NAME", says: "for LoRA: the adapter's name, before the @ of its version" },
-  pause: { value: "HOW", choices: PAUSES, says: "what happens to calls in flight" },
-  "pause-s": { value: "S", says: "time limit of a pause, in seconds" },
-  "update-s": { value: "S", says: "time limit of a load, in seconds" },
-  "resume-s": { value: "S", says: "time limit of a resume, in seconds" },
-  location: { value: "HINT", choices: LOCATION_HINTS, says: "location of its runs' objects" },
-  "input-price": { value: "X", says: "dollars per million prompt tokens; with --output-price" },
-  "output-price": { value: "X", says: "dollars per million completion tokens; with --input-price" },
+  mode: { value: "MODE", choices: UPDATE_MODES, help: "how weights get onto its engines" },
+  adapter: { value: "NAME", help: "for LoRA: the adapter's name, before the @ of its version" },
+  pause: { value: "HOW", choices: PAUSES, help: "what happens to calls in flight" },
+  "pause-s": { value: "S", help: "time limit of a pause, in seconds" },
+  "update-s": { value: "S", help: "time limit of a load, in seconds" },
+  "resume-s": { value: "S", help: "time limit of a resume, in seconds" },
+  location: { value: "HINT", choices: LOCATION_HINTS, help: "location of its runs' objects" },
+  "input-price": { value: "X", help: "dollars per million prompt tokens; with --output-price" },
+  "output-price": { value: "X", help: "dollars per million completion tokens; with --input-price" },
 } as const satisfies Flags;
 
 const CREATE = command({
   name: "fleet create",
   takes: "<name>",
-  says: "create a fleet, without replicas",
+  help: "create a fleet, without replicas",
   flags: { ...SETTING_FLAGS, ...PLATFORM_FLAGS },
   run(line) {
     const request = { name: line.one("the fleet"), ...settingsOf(line) };
@@ -43,7 +43,7 @@ const CREATE = command({
 const LIST = command({
   name: "fleet list",
   reads: true,
-  says: "list fleets",
+  help: "list fleets",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
@@ -59,7 +59,7 @@ const SHOW = question({
   name: "fleet show",
   takes: "<fleet>",
   reads: true,
-  says: "show a fleet, its weights and the state of each replica",
+  help: "show a fleet, its weights and the state of each replica",
   what: "a fleet",
   ask: (client, name, options) => client.fleets.get(name, options),
   text: (fleet, { room }) => fleetText(fleet, room),
@@ -68,12 +68,12 @@ const SHOW = question({
 const UPDATE = command({
   name: "fleet update",
   takes: "<fleet>",
-  says: "change only the given settings",
+  help: "change only the given settings",
   flags: {
-    name: { value: "NAME", says: "a new name" },
+    name: { value: "NAME", help: "a new name" },
     ...SETTING_FLAGS,
-    "no-location": { says: "remove its location" },
-    "no-prices": { says: "remove its prices" },
+    "no-location": { help: "remove its location" },
+    "no-prices": { help: "remove its prices" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -100,7 +100,7 @@ const UPDATE = command({
 const DELETE = question({
   name: "fleet delete",
   takes: "<fleet>",
-  says: "delete a fleet no unfinished run needs, with its replicas",
+  help: "delete a fleet no unfinished run needs, with its replicas",
   what: "a fleet",
   ask: (client, name, options) => client.fleets.delete(name, options),
   text: ({ id }) => `Deleted ${id}`,

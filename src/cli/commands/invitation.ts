@@ -6,7 +6,7 @@ import { command, PLATFORM_FLAGS } from "../command-line.ts";
 import { EXIT, failedOn, usageError } from "../exit.ts";
 import { gather, onPlatform, question } from "../on-platform.ts";
 import { configFile, profileName, readProfiles } from "../profiles.ts";
-import { saidSecret } from "../said-secret.ts";
+import { shownSecret } from "../said-secret.ts";
 import { timeText } from "../terminal/format.ts";
 import { listText } from "../terminal/table.ts";
 import { printJson, terminal } from "../terminal/terminal.ts";
@@ -19,9 +19,9 @@ const HEADER = ["invitation", "for", "role", "state", "by"];
 const CREATE = command({
   name: "invitation create",
   takes: "<e-mail>",
-  says: "invite a person, and print the link for accepting, once",
+  help: "invite a person, and print the link for accepting, once",
   more: "No e-mail is sent: send the link yourself. Only the link goes to stdout.",
-  flags: { role: { value: "ROLE", choices: ROLES, says: "their role" }, ...PLATFORM_FLAGS },
+  flags: { role: { value: "ROLE", choices: ROLES, help: "their role" }, ...PLATFORM_FLAGS },
   run(line) {
     const email = line.one("an e-mail address");
     const role = ROLES.find((known) => known === line.text("role"));
@@ -29,10 +29,10 @@ const CREATE = command({
     return onPlatform(line, async ({ client, url, signal, term }) => {
       const made = await client.invitations.create({ email, role }, { signal });
       const { id, url: link, expires_at } = made;
-      if (link === null) term.say(`${id} was created by an earlier attempt, and its link was lost: delete it.`);
+      if (link === null) term.log(`${id} was created by an earlier attempt, and its link was lost: delete it.`);
       else {
-        term.say(`Valid once, until ${timeText(expires_at)}, in a browser or with the link as the token:`);
-        term.say(`rollcall invitation accept --platform ${url}`);
+        term.log(`Valid once, until ${timeText(expires_at)}, in a browser or with the link as the token:`);
+        term.log(`rollcall invitation accept --platform ${url}`);
       }
       return { json: made, ...(link !== null && { text: () => link }) };
     });
@@ -42,7 +42,7 @@ const CREATE = command({
 const LIST = command({
   name: "invitation list",
   reads: true,
-  says: "list invitations, including ended ones",
+  help: "list invitations, including ended ones",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
@@ -57,7 +57,7 @@ const LIST = command({
 const DELETE = question({
   name: "invitation delete",
   takes: "<invitation>",
-  says: "revoke an invitation",
+  help: "revoke an invitation",
   what: "the id of an invitation",
   ask: (client, id, options) => client.invitations.delete(id, options),
   text: ({ id }) => `Deleted ${id}`,
@@ -65,16 +65,16 @@ const DELETE = question({
 
 const ACCEPT = command({
   name: "invitation accept",
-  says: "accept an invitation by its link or token, and log in",
+  help: "accept an invitation by its link or token, and log in",
   more: `The command asks for the token or the whole link without showing it; with --token-stdin it reads stdin. The new key is
 saved as a profile, as by rollcall login. If the platform already knows you by the invited address, the key of --as
 proves it, and you join as the same person.`,
   flags: {
-    platform: { value: "URL", says: "URL of the platform; default ROLLCALL_URL" },
-    profile: { value: "NAME", says: "profile for the new key; default ROLLCALL_PROFILE, else default" },
-    as: { value: "PROFILE", says: "profile whose key identifies you; default the profile of this platform, if any" },
-    name: { value: "TEXT", says: "your name" },
-    "token-stdin": { says: "read the token from stdin" },
+    platform: { value: "URL", help: "URL of the platform; default ROLLCALL_URL" },
+    profile: { value: "NAME", help: "profile for the new key; default ROLLCALL_PROFILE, else default" },
+    as: { value: "PROFILE", help: "profile whose key identifies you; default the profile of this platform, if any" },
+    name: { value: "TEXT", help: "your name" },
+    "token-stdin": { help: "read the token from stdin" },
     json: PLATFORM_FLAGS.json,
   },
   async run(line) {
@@ -82,13 +82,13 @@ proves it, and you join as the same person.`,
     const url = line.text("platform") ?? process.env["ROLLCALL_URL"];
     if (!url) throw usageError("--platform: is required: --platform URL", "platform");
     const [platform, profile] = [platformUrl(url), profileName(line.text("profile"), process.env)];
-    const said = await saidSecret("token", "token-stdin", line.on("token-stdin"));
+    const said = await shownSecret("token", "token-stdin", line.on("token-stdin"));
     const token = said.slice(said.lastIndexOf("#") + 1);
     const known = keyKnownTo(platform, line.text("as"), profile);
     const client = new RollcallClient({ baseUrl: platform, apiKey: known?.key ?? token });
     const request = { token, name: line.text("name") ?? null };
     const term = terminal(line.on("json"));
-    if (known !== null) term.say(`Accepted with the key of ${known.of}`);
+    if (known !== null) term.log(`Accepted with the key of ${known.of}`);
     await keepNewKey(profile, { platform, project: null }, async () => {
       const accepted = await client.invitations.accept(request).catch((thrown: unknown) => {
         throw failedOn({ url: platform, profile: null }, thrown);
@@ -105,7 +105,7 @@ proves it, and you join as the same person.`,
 });
 
 /**
- * The key that tells the platform who accepts; null for none. `asked` is the profile of --as, `kept` the profile for
+ * The key that identifies who accepts; null for none. `asked` is the profile of --as, `kept` the profile for
  * the new key. A key is only ever sent to its own platform.
  */
 function keyKnownTo(

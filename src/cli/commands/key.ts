@@ -12,13 +12,13 @@ import { projectNamed } from "../which-platform.ts";
 const HEADER = ["key", "name", "is", "may", "project", "state", "created"];
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 
-const SCOPE_FLAG = { value: "SCOPE", repeatable: true, choices: PERMISSIONS, says: "a scope of the key" } as const;
-const RPM_FLAG = { value: "N", says: "requests a minute of this key" } as const;
+const SCOPE_FLAG = { value: "SCOPE", repeatable: true, choices: PERMISSIONS, help: "a scope of the key" } as const;
+const RPM_FLAG = { value: "N", help: "requests a minute of this key" } as const;
 
 const LIST = command({
   name: "key list",
   reads: true,
-  says: "list keys, including expired and revoked ones",
+  help: "list keys, including expired and revoked ones",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
@@ -33,15 +33,15 @@ const LIST = command({
 const CREATE = command({
   name: "key create",
   takes: "<name>",
-  says: "create a key, and print it, once",
+  help: "create a key, and print it, once",
   more: `Only the key goes to stdout. It is for the project of --project, ROLLCALL_PROJECT or the profile, else for that of
 the creating key; with --organization for all projects.`,
   flags: {
     scope: SCOPE_FLAG,
     ...PLATFORM_FLAGS,
-    project: { value: "NAME", says: "the only project it may access" },
-    organization: { says: "for all projects of the organisation" },
-    "expires-in": { value: "TIME", says: "90d, 12h, 30m; default never" },
+    project: { value: "NAME", help: "the only project it may access" },
+    organization: { help: "for all projects of the organisation" },
+    "expires-in": { value: "TIME", help: "90d, 12h, 30m; default never" },
     rpm: RPM_FLAG,
   },
   run(line) {
@@ -59,7 +59,7 @@ the creating key; with --organization for all projects.`,
       const expires_at = lifetime === undefined ? null : Math.floor(Date.now() / 1000) + lifetime;
       const request = { name, scopes, project, expires_at, ...rpm };
       const made = await session.client.keys.create(request, { signal: session.signal });
-      session.term.say(`${made.id} is for ${project === null ? "the whole organisation" : `the project ${project}`}.`);
+      session.term.log(`${made.id} is for ${project === null ? "the whole organisation" : `the project ${project}`}.`);
       return newKeyReply(made, made.key, session);
     });
   },
@@ -75,8 +75,8 @@ async function projectOfNewKey(line: CommandLine<"project">, { client, project, 
 
 /** Prints the key alone on stdout, so that a program can read it; with --json the whole answer. */
 export function newKeyReply(made: object, key: string | null, { term }: Session): Reply {
-  if (key === null) term.say("It was created by an earlier attempt, and its key was lost: rotate it.");
-  else term.say("Save the key now: it is not shown again.");
+  if (key === null) term.log("It was created by an earlier attempt, and its key was lost: rotate it.");
+  else term.log("Save the key now: it is not shown again.");
   return { json: made, ...(key !== null && { text: () => key }) };
 }
 
@@ -84,7 +84,7 @@ const SHOW = question({
   name: "key show",
   takes: "<key>",
   reads: true,
-  says: "show a key: its scopes, reach and expiry",
+  help: "show a key: its scopes, reach and expiry",
   what: "the id of a key",
   ask: (client, id, options) => client.keys.get(id, options),
   text: keyText,
@@ -93,12 +93,12 @@ const SHOW = question({
 const UPDATE = command({
   name: "key update",
   takes: "<key>",
-  says: "change only the given settings; takes effect within 5 seconds",
+  help: "change only the given settings; takes effect within 5 seconds",
   flags: {
-    name: { value: "TEXT", says: "a new name" },
-    scope: { ...SCOPE_FLAG, says: "replace its scopes" },
+    name: { value: "TEXT", help: "a new name" },
+    scope: { ...SCOPE_FLAG, help: "replace its scopes" },
     rpm: RPM_FLAG,
-    "no-rpm": { says: "only the organisation's limit" },
+    "no-rpm": { help: "only the organisation's limit" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -122,15 +122,15 @@ const UPDATE = command({
 const ROTATE = command({
   name: "key rotate",
   takes: "<key>",
-  says: "replace a key, and print the new one, once",
+  help: "replace a key, and print the new one, once",
   more: "The old key still works for the overlap. Only the new key goes to stdout.",
-  flags: { overlap: { value: "TIME", says: "such as 1h, 30m or 0s, at most 7d; default 1h" }, ...PLATFORM_FLAGS },
+  flags: { overlap: { value: "TIME", help: "such as 1h, 30m or 0s, at most 7d; default 1h" }, ...PLATFORM_FLAGS },
   run(line) {
     const id = line.one("the id of a key");
     const request = defined({ overlap_s: secondsOf("overlap", line.text("overlap")) });
     return onPlatform(line, async (session) => {
       const made = await session.client.keys.rotate(id, request, { signal: session.signal });
-      session.term.say(`${made.id} replaces ${id}.`);
+      session.term.log(`${made.id} replaces ${id}.`);
       return newKeyReply(made, made.key, session);
     });
   },
@@ -139,7 +139,7 @@ const ROTATE = command({
 const REVOKE = question({
   name: "key revoke",
   takes: "<key>",
-  says: "revoke a key: it is refused within 5 seconds",
+  help: "revoke a key: it is refused within 5 seconds",
   what: "the id of a key",
   ask: (client, id, options) => client.keys.revoke(id, options),
   text: ({ id, name }) => `${id} (${name}) is revoked`,

@@ -11,15 +11,15 @@ import { countText, dollarsText, timeText } from "../terminal/format.ts";
 import { listText, safeDetails } from "../terminal/table.ts";
 
 const ENTRY_HEADER = ["number", "kind", "amount", "about", "posted"];
-const ORG_FLAG = { value: "ID", says: "for operators: another organisation" } as const;
-const ONCE_FLAG = { value: "KEY", says: "an Idempotency-Key: with the same key it is posted once" } as const;
+const ORG_FLAG = { value: "ID", help: "for operators: another organisation" } as const;
+const ONCE_FLAG = { value: "KEY", help: "an Idempotency-Key: with the same key it is posted once" } as const;
 const MICROS_PER_DOLLAR = 1_000_000;
 
 const PRICES = command({
   name: "prices",
   reads: true,
-  says: "show the prices of the platform: the list in force, then future ones",
-  flags: { version: { value: "TEXT", says: "only this list" }, ...PLATFORM_FLAGS },
+  help: "show the prices of the platform: the list in force, then future ones",
+  flags: { version: { value: "TEXT", help: "only this list" }, ...PLATFORM_FLAGS },
   run(line) {
     line.none();
     const query = { version: line.text("version") };
@@ -33,7 +33,7 @@ const PRICES = command({
 const BALANCE = command({
   name: "balance",
   reads: true,
-  says: "show the balance of the organisation, and what is reserved for runs",
+  help: "show the balance of the organisation, and what is reserved for runs",
   flags: { org: ORG_FLAG, ...PLATFORM_FLAGS },
   run(line) {
     line.none();
@@ -48,12 +48,12 @@ const BALANCE = command({
 const LIST = command({
   name: "ledger list",
   reads: true,
-  says: "list the entries of the ledger, newest first",
+  help: "list the entries of the ledger, newest first",
   flags: {
-    limit: { short: "n", value: "N", says: "maximum number; default 20" },
-    kind: { value: "KIND", choices: ENTRY_KINDS, says: "of one kind" },
-    run: { value: "RUN", says: "of one run" },
-    source: { value: "ID", says: "about this object: a rollout, a payment" },
+    limit: { short: "n", value: "N", help: "maximum number; default 20" },
+    kind: { value: "KIND", choices: ENTRY_KINDS, help: "of one kind" },
+    run: { value: "RUN", help: "of one run" },
+    source: { value: "ID", help: "about this object: a rollout, a payment" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -79,12 +79,12 @@ const LIST = command({
 const VERIFY = command({
   name: "ledger verify",
   reads: true,
-  says: "recompute the ledger; exit 1 if anything differs",
+  help: "recompute the ledger; exit 1 if anything differs",
   more: `With --deep what each rollout was charged is computed again from what is stored of it, for all runs that the key
 reaches, and --wait waits so many seconds for what is not in the ledger yet; what is left then is exit 1 too.`,
   flags: {
-    deep: { says: "also check each rollout of each run" },
-    wait: { value: "S", says: "seconds to wait for pending charges; default 0" },
+    deep: { help: "also check each rollout of each run" },
+    wait: { value: "S", help: "seconds to wait for pending charges; default 0" },
     org: { ...ORG_FLAG, repeatable: true },
     ...PLATFORM_FLAGS,
   },
@@ -97,7 +97,7 @@ reaches, and --wait waits so many seconds for what is not in the ledger yet; wha
       throw usageError("--deep: cannot be combined with --org: a key can only read its own rollouts", "deep");
     return onPlatform(line, async (session) => {
       const organizations = named.length === 0 ? null : named;
-      const asked = { organizations, deep, waitMs: wait * 1000, say: session.term.say };
+      const asked = { organizations, deep, waitMs: wait * 1000, log: session.term.log };
       const found = await verifyLedgers(session, asked);
       return { json: found, text: () => findingsText(found, deep), exit: found.ok ? EXIT.good : EXIT.bad };
     });
@@ -107,10 +107,10 @@ reaches, and --wait waits so many seconds for what is not in the ledger yet; wha
 const TOP_UP = command({
   name: "top-up",
   takes: "<organisation>",
-  says: "for operators: post a payment of an organisation",
+  help: "for operators: post a payment of an organisation",
   flags: {
-    amount: { value: "DOLLARS", says: "such as 25 or 0.50" },
-    note: { value: "TEXT", says: "the kind of payment" },
+    amount: { value: "DOLLARS", help: "such as 25 or 0.50" },
+    note: { value: "TEXT", help: "the kind of payment" },
     once: ONCE_FLAG,
     ...PLATFORM_FLAGS,
   },
@@ -127,12 +127,12 @@ const TOP_UP = command({
 const ADJUST = command({
   name: "adjust",
   takes: "<organisation>",
-  says: "for operators: post a refund, a dispute or a correction of a ledger entry",
+  help: "for operators: post a refund, a dispute or a correction of a ledger entry",
   flags: {
-    kind: { value: "KIND", choices: ADJUSTMENT_KINDS, says: "its kind; default correction" },
-    amount: { value: "DOLLARS", says: "change of the balance: -0.26 reduces it" },
-    source: { value: "ID", says: "the object it is about: a rollout, a payment" },
-    note: { value: "TEXT", says: "why" },
+    kind: { value: "KIND", choices: ADJUSTMENT_KINDS, help: "its kind; default correction" },
+    amount: { value: "DOLLARS", help: "change of the balance: -0.26 reduces it" },
+    source: { value: "ID", help: "the object it is about: a rollout, a payment" },
+    note: { value: "TEXT", help: "why" },
     once: ONCE_FLAG,
     ...PLATFORM_FLAGS,
   },

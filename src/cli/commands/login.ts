@@ -7,25 +7,25 @@ import { type CommandLine, command, PLATFORM_FLAGS } from "../command-line.ts";
 import { EXIT, failedOn, usageError } from "../exit.ts";
 import { onPlatform } from "../on-platform.ts";
 import { checkCanKeep, configFile, findProfile, keepProfile, type Profile, profileName } from "../profiles.ts";
-import { saidSecret } from "../said-secret.ts";
+import { shownSecret } from "../said-secret.ts";
 import { timeText } from "../terminal/format.ts";
 import { safeDetails } from "../terminal/table.ts";
 import { printJson, terminal } from "../terminal/terminal.ts";
 import { platformUrl } from "../which-platform.ts";
 
 const { json, timeout } = PLATFORM_FLAGS;
-const PROFILE_FLAG = { profile: { value: "NAME", says: "default ROLLCALL_PROFILE, else default" } } as const;
+const PROFILE_FLAG = { profile: { value: "NAME", help: "default ROLLCALL_PROFILE, else default" } } as const;
 
 const LOGIN = command({
   name: "login",
-  says: "save a platform and its key as a profile for later commands",
+  help: "save a platform and its key as a profile for later commands",
   more: `The command asks for the key without showing it; with --key-stdin it reads stdin. If the platform accepts the key, it is
 saved in ~/.config/rollcall/config.json, which only you can read.`,
   flags: {
     ...PROFILE_FLAG,
-    platform: { value: "URL", says: "URL of the platform; default that of the profile, else ROLLCALL_URL" },
-    project: { value: "NAME", says: "the project to use, if the key is for a whole organisation" },
-    "key-stdin": { says: "read the key from stdin" },
+    platform: { value: "URL", help: "URL of the platform; default that of the profile, else ROLLCALL_URL" },
+    project: { value: "NAME", help: "the project to use, if the key is for a whole organisation" },
+    "key-stdin": { help: "read the key from stdin" },
     ...{ json, timeout },
   },
   async run(line) {
@@ -36,7 +36,7 @@ saved in ~/.config/rollcall/config.json, which only you can read.`,
     const url = line.text("platform") ?? before?.platform ?? process.env["ROLLCALL_URL"];
     if (!url) throw usageError("--platform: is required: --platform URL", "platform");
     const platform = platformUrl(url);
-    const key = await saidSecret("key", "key-stdin", line.on("key-stdin"));
+    const key = await shownSecret("key", "key-stdin", line.on("key-stdin"));
     const profile = { platform, key, project: line.text("project") ?? null };
     const who = await asThe(profile, line, checkLogin(profile.project));
     keepProfile(file, name, profile);
@@ -80,9 +80,9 @@ async function asThe<T>(
 
 const LOGOUT = command({
   name: "logout",
-  says: "delete a profile and its key",
+  help: "delete a profile and its key",
   more: "With --revoke the key is revoked first, which takes one with the scope admin.",
-  flags: { ...PROFILE_FLAG, revoke: { says: "also revoke the key, everywhere" }, ...{ json, timeout } },
+  flags: { ...PROFILE_FLAG, revoke: { help: "also revoke the key, everywhere" }, ...{ json, timeout } },
   async run(line) {
     line.none();
     const file = configFile(process.env);
@@ -108,7 +108,7 @@ async function revokeOwn(client: RollcallClient, signal: AbortSignal | undefined
 const WHOAMI = command({
   name: "whoami",
   reads: true,
-  says: "show whose key commands use here, and its scopes",
+  help: "show whose key commands use here, and its scopes",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();

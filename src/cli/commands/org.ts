@@ -15,17 +15,17 @@ import { creditText, microsOf } from "./ledger.ts";
 const HEADER = ["organisation", "id", "requests a minute", "runs", "rollouts", "created"];
 
 const LIMIT_FLAGS = {
-  "requests-per-minute": { value: "N|none", says: "requests a minute of all its keys together" },
-  "runs-in-flight": { value: "N|none", says: "runs in flight" },
-  "concurrent-rollouts": { value: "N|none", says: "concurrent rollouts" },
-  "storage-bytes": { value: "N|none", says: "of all its stored data" },
-  "uploads-at-once": { value: "N|none", says: "concurrent dataset uploads" },
+  "requests-per-minute": { value: "N|none", help: "requests a minute of all its keys together" },
+  "runs-in-flight": { value: "N|none", help: "runs in flight" },
+  "concurrent-rollouts": { value: "N|none", help: "concurrent rollouts" },
+  "storage-bytes": { value: "N|none", help: "of all its stored data" },
+  "uploads-at-once": { value: "N|none", help: "concurrent dataset uploads" },
 } as const satisfies Flags;
 
 const SHOW = command({
   name: "org show",
   reads: true,
-  says: "show the organisation of the key, and its limits",
+  help: "show the organisation of the key, and its limits",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
@@ -38,15 +38,15 @@ const SHOW = command({
 
 const UPDATE = command({
   name: "org update",
-  says: "change the name, or the hosts that endpoints and environments may call",
+  help: "change the name, or the hosts that endpoints and environments may call",
   flags: {
-    name: { value: "TEXT", says: "a new name" },
+    name: { value: "TEXT", help: "a new name" },
     "allow-host": {
       value: "HOST",
       repeatable: true,
-      says: "replace the list; a leading *. includes all subdomains",
+      help: "replace the list; a leading *. includes all subdomains",
     },
-    "any-host": { says: "any host that the platform allows" },
+    "any-host": { help: "any host that the platform allows" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -70,9 +70,9 @@ const UPDATE = command({
 const CREATE = command({
   name: "org create",
   takes: "<name>",
-  says: "for operators: create an organisation, and print its first key, once",
+  help: "for operators: create an organisation, and print its first key, once",
   flags: {
-    "first-project": { value: "NAME", says: "its first project; default: default" },
+    "first-project": { value: "NAME", help: "its first project; default: default" },
     ...LIMIT_FLAGS,
     ...PLATFORM_FLAGS,
   },
@@ -81,7 +81,7 @@ const CREATE = command({
     const request = { name, ...defined({ project: line.text("first-project") }), limits: limitsOf(line) };
     return onPlatform(line, async (session) => {
       const made = await session.client.organizations.create(request, { signal: session.signal });
-      session.term.say(`${made.name} is ${made.id}, with the project ${made.project.name}.`);
+      session.term.log(`${made.name} is ${made.id}, with the project ${made.project.name}.`);
       return newKeyReply(made, made.key.key, session);
     });
   },
@@ -90,7 +90,7 @@ const CREATE = command({
 const LIST = command({
   name: "org list",
   reads: true,
-  says: "for operators: list every organisation of the deployment",
+  help: "for operators: list every organisation of the deployment",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
@@ -105,7 +105,7 @@ const LIST = command({
 const LIMITS = command({
   name: "org limits",
   takes: "<organisation>",
-  says: "for operators: change the given limits; none removes a limit",
+  help: "for operators: change the given limits; none removes a limit",
   flags: { ...LIMIT_FLAGS, ...PLATFORM_FLAGS },
   run(line) {
     const id = line.one("the id of an organisation");
@@ -121,11 +121,11 @@ const LIMITS = command({
 const SET = command({
   name: "org set",
   takes: "<organisation>",
-  says: "for operators: set whether and how an organisation is charged",
+  help: "for operators: set whether and how an organisation is charged",
   more: `Started runs are not affected. prepaid: up to the balance; postpaid: until it is --credit-limit below 0.`,
   flags: {
-    billing: { value: "MODE", choices: BILLING_MODES, says: "the billing mode" },
-    "credit-limit": { value: "DOLLARS|none", says: "how far a postpaid balance may fall below 0" },
+    billing: { value: "MODE", choices: BILLING_MODES, help: "the billing mode" },
+    "credit-limit": { value: "DOLLARS|none", help: "how far a postpaid balance may fall below 0" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -149,7 +149,7 @@ const EXPORT = command({
   takes: "<folder>",
   argument: "file",
   reads: true,
-  says: "export all data of the organisation as files",
+  help: "export all data of the organisation as files",
   more: `Needs a key with the scope admin: of the whole organisation for all projects, or of one project for that project.
 If interrupted, run the same command again to continue. manifest.json is written last, with a digest of every file.
 Batches of training runs are left out.`,
@@ -173,10 +173,10 @@ Batches of training runs are left out.`,
 
 const DELETE = command({
   name: "org delete",
-  says: "delete the organisation of the key with everything in it, for good",
+  help: "delete the organisation of the key with everything in it, for good",
   more: `All its keys are refused from then on, including the calling one. The deletion continues by itself; the operator
 of the deployment can read its progress.`,
-  flags: { confirm: { value: "NAME", says: "the organisation's name, as confirmation" }, ...PLATFORM_FLAGS },
+  flags: { confirm: { value: "NAME", help: "the organisation's name, as confirmation" }, ...PLATFORM_FLAGS },
   run(line) {
     line.none();
     const name = line.text("confirm");

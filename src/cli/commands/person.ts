@@ -12,7 +12,7 @@ const HEADER = ["person", "name", "role", "since", "id"];
 const LIST = command({
   name: "person list",
   reads: true,
-  says: "list the people of the organisation, and their roles",
+  help: "list the people of the organisation, and their roles",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
@@ -27,7 +27,7 @@ const LIST = command({
 const ROLE = command({
   name: "person role",
   takes: "<person> <role>",
-  says: `change the role of a person: ${ROLES.join(", ")}; their keys follow`,
+  help: `change the role of a person: ${ROLES.join(", ")}; their keys follow`,
   flags: PLATFORM_FLAGS,
   run(line) {
     const [person, given, ...more] = line.positionals;
@@ -49,7 +49,7 @@ const ROLE = command({
 const REMOVE = command({
   name: "person remove",
   takes: "<person>",
-  says: "end a membership, and revoke the person's keys",
+  help: "end a membership, and revoke the person's keys",
   more: "Keys that the person created for programs are revoked too. The only owner cannot be removed.",
   flags: PLATFORM_FLAGS,
   run(line) {

@@ -12,16 +12,16 @@ import { deletionText } from "./deletion.ts";
 const HEADER = ["project", "id", "keeps runs", "keeps datasets", "created"];
 
 const RETENTION_FLAGS = {
-  "runs-days": { value: "N|ever", says: "days to keep runs, or ever to keep them forever" },
-  "datasets-days": { value: "N|ever", says: "days to keep datasets, or ever to keep them forever" },
-  "verdicts-days": { value: "N|ever", says: "days to keep judgements, or ever to keep them forever" },
-  "idempotency-keys-days": { value: "N", says: "days to keep idempotency keys" },
+  "runs-days": { value: "N|ever", help: "days to keep runs, or ever to keep them forever" },
+  "datasets-days": { value: "N|ever", help: "days to keep datasets, or ever to keep them forever" },
+  "verdicts-days": { value: "N|ever", help: "days to keep judgements, or ever to keep them forever" },
+  "idempotency-keys-days": { value: "N", help: "days to keep idempotency keys" },
 } as const satisfies Flags;
 
 const LIST = command({
   name: "project list",
   reads: true,
-  says: "list the projects that the key can access",
+  help: "list the projects that the key can access",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
@@ -36,7 +36,7 @@ const LIST = command({
 const CREATE = command({
   name: "project create",
   takes: "<name>",
-  says: "create a project; needs a key of the whole organisation",
+  help: "create a project; needs a key of the whole organisation",
   flags: { ...RETENTION_FLAGS, ...PLATFORM_FLAGS },
   run(line) {
     const request = { name: line.one("the project"), retention: retentionOf(line) };
@@ -51,7 +51,7 @@ const SHOW = question({
   name: "project show",
   takes: "<project>",
   reads: true,
-  says: "show a project and its retention",
+  help: "show a project and its retention",
   what: "a project",
   ask: (client, name, options) => client.projects.get(name, options),
   text: projectText,
@@ -60,8 +60,8 @@ const SHOW = question({
 const UPDATE = command({
   name: "project update",
   takes: "<project>",
-  says: "change only the given settings",
-  flags: { name: { value: "NAME", says: "a new name" }, ...RETENTION_FLAGS, ...PLATFORM_FLAGS },
+  help: "change only the given settings",
+  flags: { name: { value: "NAME", help: "a new name" }, ...RETENTION_FLAGS, ...PLATFORM_FLAGS },
   run(line) {
     const project = line.one("a project");
     const retention = retentionOf(line);
@@ -78,10 +78,10 @@ const UPDATE = command({
 const DELETE = command({
   name: "project delete",
   takes: "<project>",
-  says: "delete a project with everything in it, for good",
+  help: "delete a project with everything in it, for good",
   more: `Its keys are refused from then on. Needs a key of the whole organisation; the deletion continues by itself. On a
 terminal it asks for the project again; without one it needs --confirm.`,
-  flags: { confirm: { value: "PROJECT", says: "the project again, as confirmation" }, ...PLATFORM_FLAGS },
+  flags: { confirm: { value: "PROJECT", help: "the project again, as confirmation" }, ...PLATFORM_FLAGS },
   run(line) {
     const project = line.one("a project");
     const said = line.text("confirm");

@@ -12,7 +12,7 @@ const SHOW = question({
   name: "rollout show",
   takes: "<rollout>",
   reads: true,
-  says: "show the transcript of a rollout",
+  help: "show the transcript of a rollout",
   more: "Long messages are cut on screen; --json has the full text.",
   what: "a rollout",
   ask: (client, id, options) => client.rollouts.get(id, options),
@@ -22,7 +22,7 @@ const SHOW = question({
 const CANCEL = question({
   name: "rollout cancel",
   takes: "<rollout>",
-  says: "cancel a rollout; its run continues",
+  help: "cancel a rollout; its run continues",
   what: "a rollout",
   ask: (client, id, options) => client.rollouts.cancel(id, options),
   text: (rollout) => `${rollout.id}: ${statusText(rollout)}`,
@@ -36,14 +36,14 @@ function statusText({ status, outcome, reason }: RolloutView): string {
 const FORK = command({
   name: "rollout fork",
   takes: "<rollout>",
-  says: "fork an ended rollout after one of its turns, in a new run",
+  help: "fork an ended rollout after one of its turns, in a new run",
   more: "The turns up to that one are kept; the next one is sampled again.",
   flags: {
-    turn: { value: "K", says: "the last turn to keep; the first is 0" },
-    model: { short: "m", value: "NAME", says: "another model" },
-    endpoint: { short: "e", value: "NAME", says: "another endpoint, by name or id" },
-    "sampling-args": { short: "S", value: "JSON", says: "instead of the run's sampling" },
-    rollouts: { short: "r", value: "N", says: "number of rollouts that continue from there; default 1" },
+    turn: { value: "K", help: "the last turn to keep; the first is 0" },
+    model: { short: "m", value: "NAME", help: "another model" },
+    endpoint: { short: "e", value: "NAME", help: "another endpoint, by name or id" },
+    "sampling-args": { short: "S", value: "JSON", help: "instead of the run's sampling" },
+    rollouts: { short: "r", value: "N", help: "number of rollouts that continue from there; default 1" },
     ...PLATFORM_FLAGS,
   },
   run(line) {

@@ -14,16 +14,16 @@ const ROLLOUTS = command({
   name: "run rollouts",
   takes: "<run>",
   reads: true,
-  says: "list the rollouts of a run, filtered and sorted",
+  help: "list the rollouts of a run, filtered and sorted",
   more: "A filter is a list of terms: 'reward<0.5 error:provider -truncated:true \"text\"'. See docs/filter.md.",
   flags: {
-    filter: { short: "f", value: "FILTER", says: "only rollouts that match" },
+    filter: { short: "f", value: "FILTER", help: "only rollouts that match" },
     sort: {
       short: "s",
       value: "FIELD",
-      says: "sort by reward, turns, tokens, duration, a score, …; -reward: largest first",
+      help: "sort by reward, turns, tokens, duration, a score, …; -reward: largest first",
     },
-    limit: { value: "N", says: `maximum number; default ${SHOWN}` },
+    limit: { value: "N", help: `maximum number; default ${SHOWN}` },
     ...PLATFORM_FLAGS,
   },
   run(line) {

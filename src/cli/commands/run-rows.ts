@@ -13,15 +13,15 @@ import { onPlatform } from "../on-platform.ts";
 import { EXPORT_FLAGS } from "../run-flags.ts";
 import { countText } from "../terminal/format.ts";
 
-const OUTPUT_FLAG = { output: { short: "o", value: "FILE", says: "write to this file instead of stdout" } } as const;
+const OUTPUT_FLAG = { output: { short: "o", value: "FILE", help: "write to this file instead of stdout" } } as const;
 
 const RESULTS = command({
   name: "run results",
   takes: "<run>",
   reads: true,
-  says: "print the finished rollouts of a run, one JSON object per line",
+  help: "print the finished rollouts of a run, one JSON object per line",
   flags: {
-    outcome: { value: "OUTCOME", choices: OUTCOMES, says: "only these" },
+    outcome: { value: "OUTCOME", choices: OUTCOMES, help: "only these" },
     ...OUTPUT_FLAG,
     ...PLATFORM_FLAGS,
   },
@@ -48,12 +48,12 @@ const EXPORT = command({
   name: "run export",
   takes: "<run>",
   reads: true,
-  says: "export a run's rollouts as training rows, one JSON object per line",
+  help: "export a run's rollouts as training rows, one JSON object per line",
   more: `With --html it is the run's report instead: one HTML file that opens from disk with the network off, and shows
 the numbers of the run's page. It is written to <run>.html, or where -o says.`,
   flags: {
     ...EXPORT_FLAGS,
-    html: { says: "write the run's report as one HTML file" },
+    html: { help: "write the run's report as one HTML file" },
     ...OUTPUT_FLAG,
     ...PLATFORM_FLAGS,
   },
@@ -70,7 +70,7 @@ the numbers of the run's page. It is written to <run>.html, or where -o says.`,
       const rows = client.runs.export(run.id, query, { signal, onLeftOut });
       if (file === undefined) {
         await printLines(rows, line.on("json"));
-        left.lines().forEach(term.say);
+        left.lines().forEach(term.log);
         return {};
       }
       const written = await writeLines(rows, file, "output");

@@ -10,11 +10,11 @@ const DAY_S = 86_400;
 const SHARE = command({
   name: "run share",
   takes: "<run>",
-  says: "create a link that lets anybody read the run's report",
+  help: "create a link that lets anybody read the run's report",
   more: "The link is printed once. It shows no prompts and completions; run unshare revokes it.",
   flags: {
-    days: { value: "N", says: "days until it expires; default 7, at most 90" },
-    list: { says: "list the links instead of creating one" },
+    days: { value: "N", help: "days until it expires; default 7, at most 90" },
+    list: { help: "list the links instead of creating one" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -42,7 +42,7 @@ const SHARE = command({
 const UNSHARE = question({
   name: "run unshare",
   takes: "<link>",
-  says: "revoke a link to a report",
+  help: "revoke a link to a report",
   what: "a link",
   ask: (client, id, options) => client.reportLinks.delete(id, options),
   text: ({ id }) => `${id} is revoked`,

@@ -23,12 +23,12 @@ const HEADER = ["run", "status", "environment", "model", "done", "reward", "crea
 const LIST = command({
   name: "run list",
   reads: true,
-  says: "list runs, newest first",
+  help: "list runs, newest first",
   flags: {
-    status: { value: "STATUS", choices: RUN_STATUSES, says: "only runs in this state" },
-    environment: { value: "E", says: "only runs of this environment: id or id@version" },
-    metadata: { value: "k=v", repeatable: true, says: "only runs with this metadata" },
-    limit: { value: "N", says: "number of runs; default 20" },
+    status: { value: "STATUS", choices: RUN_STATUSES, help: "only runs in this state" },
+    environment: { value: "E", help: "only runs of this environment: id or id@version" },
+    metadata: { value: "k=v", repeatable: true, help: "only runs with this metadata" },
+    limit: { value: "N", help: "number of runs; default 20" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -68,7 +68,7 @@ const SHOW = question({
   name: "run show",
   takes: "<run>",
   reads: true,
-  says: "show a run: counts, scores and errors",
+  help: "show a run: counts, scores and errors",
   what: "a run",
   ask: (client, id, options) => client.runs.get(id, options),
   text: (run, { room }) => runText(run, room),
@@ -86,7 +86,10 @@ function runText(run: RunView, room: number): string {
     run: run.id,
     name: run.name,
     status: run.error === null ? run.status : `${run.status}: ${run.error.message}`,
-    flow: run.flow === null ? null : [run.flow.state, run.flow.reason].filter(Boolean).join(": "),
+    status_reason:
+      run.status_reason === null
+        ? null
+        : [run.status_reason.state, run.status_reason.reason].filter(Boolean).join(": "),
     environment: `${environment.id}@${environment.version} ${jsonOrNothing(run.environment_args)}`,
     dataset: run.dataset,
     model: `${run.model} ${placeText(run)}`,
@@ -120,7 +123,7 @@ function jsonOrNothing(value: Readonly<Record<string, unknown>>): string {
 const WATCH = command({
   name: "run watch",
   takes: "<run>…",
-  says: "follow runs until they end",
+  help: "follow runs until they end",
   more: "Exits 1 if any of them does not complete. If the command is interrupted, the runs continue.",
   flags: PLATFORM_FLAGS,
   run(line) {
@@ -161,7 +164,7 @@ async function watchRuns(ids: readonly string[], { client, signal, term }: Sessi
 const CANCEL = question({
   name: "run cancel",
   takes: "<run>",
-  says: "cancel a run",
+  help: "cancel a run",
   what: "a run",
   ask: (client, id, options) => client.runs.cancel(id, options),
   text: (run) => {
@@ -173,7 +176,7 @@ const CANCEL = question({
 const PAUSE = question({
   name: "run pause",
   takes: "<run>",
-  says: "pause a run: dispatch nothing until it is resumed",
+  help: "pause a run: dispatch nothing until it is resumed",
   more: "Rollouts in flight finish.",
   what: "a run",
   ask: (client, id, options) => client.runs.pause(id, options),
@@ -183,7 +186,7 @@ const PAUSE = question({
 const RESUME = question({
   name: "run resume",
   takes: "<run>",
-  says: "resume a paused run",
+  help: "resume a paused run",
   what: "a run",
   ask: (client, id, options) => client.runs.resume(id, options),
   text: changedText,
@@ -192,7 +195,7 @@ const RESUME = question({
 const RELEASE = question({
   name: "run release-lost-calls",
   takes: "<run>",
-  says: "release what a run's cap reserves for lost calls",
+  help: "release what a run's cap reserves for lost calls",
   more: "For owners. The audit log records who released how much.",
   what: "a run",
   ask: (client, id, options) => client.runs.releaseLostCalls(id, options),
@@ -202,15 +205,15 @@ const RELEASE = question({
 const UPDATE = command({
   name: "run update",
   takes: "<run>",
-  says: "change the concurrent rollouts, name or metadata of a run",
+  help: "change the concurrent rollouts, name or metadata of a run",
   flags: {
     "max-concurrent": {
       short: "c",
       value: "N",
-      says: "maximum of concurrent rollouts from now on; rollouts in flight finish",
+      help: "maximum of concurrent rollouts from now on; rollouts in flight finish",
     },
-    name: { value: "TEXT", says: "a name of the run" },
-    metadata: { value: "k=v", repeatable: true, says: "replace its metadata" },
+    name: { value: "TEXT", help: "a name of the run" },
+    metadata: { value: "k=v", repeatable: true, help: "replace its metadata" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -227,14 +230,14 @@ const UPDATE = command({
 const RETRY = command({
   name: "run retry",
   takes: "<run>",
-  says: "retry the rollouts that failed or have no score",
+  help: "retry the rollouts that failed or have no score",
   more: "An ended run continues; follow it with run watch. A cancelled run cannot be retried.",
   flags: {
     class: {
       value: "CLASS",
       choices: RETRY_CLASSES,
       repeatable: true,
-      says: "only rollouts that ended for this reason",
+      help: "only rollouts that ended for this reason",
     },
     ...PLATFORM_FLAGS,
   },
@@ -266,7 +269,7 @@ const AUDIT = question({
   name: "run audit",
   takes: "<run>",
   reads: true,
-  says: "check the four records of a run against each other; exit 1 if they differ",
+  help: "check the four records of a run against each other; exit 1 if they differ",
   what: "a run",
   ask: (client, id, options) => client.runs.audit(id, options),
   text: auditText,
@@ -277,7 +280,7 @@ function auditText({ run_id, holds, sources, notes, violations }: RunAudit): str
   const { counters, run_rows, d1, r2 } = sources;
   const { current, ...stored } = d1;
   const table = columns(
-    ["record", "says"],
+    ["record", "help"],
     [
       ["counters", namedCounts(flatCounts(counters))],
       ["rows of the run", namedCounts(flatCounts(run_rows))],

@@ -17,10 +17,10 @@ const HEADER = ["secret", "created", "changed", "id"];
 const SET = command({
   name: "secret set",
   takes: "<name>",
-  says: "store a value that environments may use; a new value replaces the old one",
+  help: "store a value that environments may use; a new value replaces the old one",
   more: "The value is read from stdin or from a variable, never from the command line, which others can see.",
   flags: {
-    "from-env": { value: "VAR", says: "environment variable with the value" },
+    "from-env": { value: "VAR", help: "environment variable with the value" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -36,7 +36,7 @@ const SET = command({
 
 /** The line break that `echo` adds is not part of the value. */
 async function valueFromStdin({ term }: Session): Promise<string> {
-  if (process.stdin.isTTY) term.say("Enter the value, then ctrl-D:");
+  if (process.stdin.isTTY) term.log("Enter the value, then ctrl-D:");
   const value = (await text(process.stdin)).replace(/\r?\n$/, "");
   if (value !== "") return value;
   throw usageError("stdin is empty: pipe the value in, or use --from-env");
@@ -54,7 +54,7 @@ async function createOrReplace(name: string, value: string, { client, signal }: 
 const LIST = command({
   name: "secret list",
   reads: true,
-  says: "list the names of the secrets; values cannot be read",
+  help: "list the names of the secrets; values cannot be read",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
@@ -73,7 +73,7 @@ function rowOf({ name, created_at, updated_at, id }: SecretView): string[] {
 const DELETE = question({
   name: "secret delete",
   takes: "<name>",
-  says: "delete a secret",
+  help: "delete a secret",
   what: "the secret",
   ask: (client, name, options) => client.secrets.delete(name, options),
   text: (_deleted, _term, name) => `Deleted ${name}`,

@@ -22,21 +22,21 @@ import { printJson, terminal } from "../terminal/terminal.ts";
 
 export const SERVE = command({
   name: "serve",
-  says: "run the platform on this machine",
+  help: "run the platform on this machine",
   more: `It runs until ctrl-C; the next start uses the same data, in .rollcall or in ROLLCALL_DIR.`,
   flags: {
-    env: { value: "E", repeatable: true, says: "your own environment: ./folder or a package" },
-    watch: { says: "reload these environments when their code changes" },
-    port: { value: "P", says: "default 8787; if busy, the next free port" },
-    ephemeral: { says: "keep no data" },
-    timeout: { value: "S", says: "stop after this many seconds" },
-    json: { says: "print {url, key, pid, directory} when ready" },
+    env: { value: "E", repeatable: true, help: "your own environment: ./folder or a package" },
+    watch: { help: "reload these environments when their code changes" },
+    port: { value: "P", help: "default 8787; if busy, the next free port" },
+    ephemeral: { help: "keep no data" },
+    timeout: { value: "S", help: "stop after this many seconds" },
+    json: { help: "print {url, key, pid, directory} when ready" },
   },
   async run(line) {
     line.none();
     const { boot, clientsOf, ownEnvironments } = await loadConnect();
     const json = line.on("json");
-    const { print, say } = terminal(json);
+    const { print, log } = terminal(json);
     const read = () => ownEnvironments(line.all("env"), process.cwd());
     const environments = read();
     const watch = line.on("watch");
@@ -47,14 +47,14 @@ export const SERVE = command({
     const stop = stopSignal(interrupt.signal, line.text("timeout"));
     using state = stateOf(line.on("ephemeral"), watch);
     const bootWith = (held: readonly EnvironmentPackage[], port = portOf(line.text("port"))) =>
-      boot({ directory: state.directory, environments: held, port, signal: interrupt.signal, say });
+      boot({ directory: state.directory, environments: held, port, signal: interrupt.signal, log });
     const platform = await bootWith(environments);
     const { url, key, directory } = platform;
     print(entryLines(url, key));
     await printPage(print, clientsOf(url, key, undefined).client, "/");
     if (json) printJson({ url, key, pid: process.pid, directory });
     if (watch) {
-      await serveWatching(platform, environments, { read, boot: bootWith, say, stop });
+      await serveWatching(platform, environments, { read, boot: bootWith, log, stop });
       return EXIT.good;
     }
     try {
@@ -110,7 +110,7 @@ interface Watched {
   /** Reads the environments' packages as they are now. */
   readonly read: () => EnvironmentPackage[];
   readonly boot: (environments: readonly EnvironmentPackage[], port?: number) => Promise<Platform>;
-  readonly say: (line: string) => void;
+  readonly log: (line: string) => void;
   readonly stop: AbortSignal;
 }
 
@@ -132,7 +132,7 @@ async function serveWatching(
   using watch = new FolderWatch(folders);
   let serving: Serving = { platform: first, held: environments };
   const stopped = aborted(watched.stop);
-  watched.say(`Watching ${folders.join(", ")}`);
+  watched.log(`Watching ${folders.join(", ")}`);
   try {
     for (;;) {
       const lost: Promise<Error>[] = serving.platform === null ? [] : [serving.platform.lost];
@@ -160,7 +160,7 @@ async function changedPackages(
     return await startable(watched, platform === null ? [] : held, directory);
   } catch (error) {
     if (watched.stop.aborted) return null;
-    watched.say(wordsOf(error) + (platform === null ? "" : "\nThe platform continues with its current code."));
+    watched.log(wordsOf(error) + (platform === null ? "" : "\nThe platform continues with its current code."));
     return null;
   }
 }
@@ -168,14 +168,14 @@ async function changedPackages(
 async function bootChanged(
   environments: readonly EnvironmentPackage[],
   port: number,
-  { boot, say }: Watched,
+  { boot, log }: Watched,
 ): Promise<Platform | null> {
   try {
     const platform = await boot(environments, port);
-    say(reloadedText(environments, platform));
+    log(reloadedText(environments, platform));
     return platform;
   } catch (error) {
-    say(`${wordsOf(error)}\nThe platform is stopped until the next change.`);
+    log(`${wordsOf(error)}\nThe platform is stopped until the next change.`);
     return null;
   }
 }

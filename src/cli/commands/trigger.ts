@@ -22,16 +22,16 @@ const DELIVERY_HEADER = ["delivery", "at", "event", "state", "run", "reason"];
 const USUAL = 20;
 
 const SETTING_FLAGS = {
-  file: { short: "f", value: "TRIGGER.json", says: "a request to start from; flags win over it" },
-  "secret-var": { value: "VAR", says: "environment variable with the signing secret" },
-  run: { value: "RUN.json", says: "the run to start: a file, or JSON" },
-  map: { value: "FIELD=$.PATH", repeatable: true, says: "a field of the run, and the payload path that fills it" },
+  file: { short: "f", value: "TRIGGER.json", help: "a request to start from; flags win over it" },
+  "secret-var": { value: "VAR", help: "environment variable with the signing secret" },
+  run: { value: "RUN.json", help: "the run to start: a file, or JSON" },
+  map: { value: "FIELD=$.PATH", repeatable: true, help: "a field of the run, and the payload path that fills it" },
   when: {
     value: "$.PATH=VALUE",
     repeatable: true,
-    says: "the required value at a payload path; a JSON list: one of these",
+    help: "the required value at a payload path; a JSON list: one of these",
   },
-  concurrency: { value: "HOW", choices: TRIGGER_CONCURRENCY, says: "while one of its runs is running; default allow" },
+  concurrency: { value: "HOW", choices: TRIGGER_CONCURRENCY, help: "while one of its runs is running; default allow" },
 } as const satisfies Flags;
 
 type Settings = CommandLine<keyof typeof SETTING_FLAGS>;
@@ -39,10 +39,10 @@ type Settings = CommandLine<keyof typeof SETTING_FLAGS>;
 const CREATE = command({
   name: "trigger create",
   takes: "[name]",
-  says: "create an address where another platform's webhook starts runs",
+  help: "create an address where another platform's webhook starts runs",
   more: "For standard, a secret is generated and shown once, unless you set one. The run is validated now.",
   flags: {
-    scheme: { value: "SCHEME", choices: TRIGGER_SCHEMES, says: "signing scheme: standard, github or huggingface" },
+    scheme: { value: "SCHEME", choices: TRIGGER_SCHEMES, help: "signing scheme: standard, github or huggingface" },
     ...SETTING_FLAGS,
     ...PLATFORM_FLAGS,
   },
@@ -69,7 +69,7 @@ const CREATE = command({
 const LIST = command({
   name: "trigger list",
   reads: true,
-  says: "list triggers and the runs they start",
+  help: "list triggers and the runs they start",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
@@ -85,7 +85,7 @@ const SHOW = question({
   name: "trigger show",
   takes: "<trigger>",
   reads: true,
-  says: "show a trigger: its address and the run it starts",
+  help: "show a trigger: its address and the run it starts",
   what: "a trigger",
   ask: (client, name, options) => client.triggers.get(name, options),
   text: triggerText,
@@ -94,13 +94,13 @@ const SHOW = question({
 const UPDATE = command({
   name: "trigger update",
   takes: "<trigger>",
-  says: "change only the given settings",
+  help: "change only the given settings",
   more: "If its run or secret is changed, its later runs belong to the person who made the change.",
   flags: {
-    name: { value: "NAME", says: "a new name" },
+    name: { value: "NAME", help: "a new name" },
     ...SETTING_FLAGS,
-    disable: { says: "refuse deliveries from now on" },
-    enable: { says: "accept deliveries again" },
+    disable: { help: "refuse deliveries from now on" },
+    enable: { help: "accept deliveries again" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -127,8 +127,8 @@ const DELIVERIES = command({
   name: "trigger deliveries",
   takes: "<trigger>",
   reads: true,
-  says: "list its deliveries and their results, newest first",
-  flags: { limit: { value: "N", says: "deliveries to show; default 20" }, ...PLATFORM_FLAGS },
+  help: "list its deliveries and their results, newest first",
+  flags: { limit: { value: "N", help: "deliveries to show; default 20" }, ...PLATFORM_FLAGS },
   run(line) {
     const trigger = line.one("a trigger");
     const limit = line.count("limit", 1) ?? USUAL;
@@ -146,13 +146,13 @@ const DELIVERIES = command({
 const TEST = command({
   name: "trigger test",
   takes: "<trigger>",
-  says: "try a payload without starting a run; exit 1 if it would start none",
+  help: "try a payload without starting a run; exit 1 if it would start none",
   flags: {
-    payload: { value: "FILE", says: "the payload: a file, or JSON" },
+    payload: { value: "FILE", help: "the payload: a file, or JSON" },
     header: {
       value: "NAME=VALUE",
       repeatable: true,
-      says: "a header of the delivery; with headers the signature is checked",
+      help: "a header of the delivery; with headers the signature is checked",
     },
     ...PLATFORM_FLAGS,
   },
@@ -175,7 +175,7 @@ const TEST = command({
 const DELETE = question({
   name: "trigger delete",
   takes: "<trigger>",
-  says: "delete a trigger and its log; runs that it began go on",
+  help: "delete a trigger and its log; runs that it began go on",
   what: "a trigger",
   ask: (client, name, options) => client.triggers.delete(name, options),
   text: ({ id }) => `Deleted ${id}`,

@@ -24,14 +24,14 @@ const COUNTED = ["rollouts", "turns", "tokens in", "out", "judge calls", "charge
 const USAGE = command({
   name: "usage",
   reads: true,
-  says: "show usage and charges",
+  help: "show usage and charges",
   more: `One line per day with any usage (per hour with --hours) and group. Amounts are in dollars; --csv and --json have
 micro-dollars and all counts.`,
   flags: {
-    days: { value: "N", says: `number of days, including today; default ${USUAL_DAYS}` },
-    hours: { says: "per hour" },
-    by: { value: "NAMES", says: `group by any of ${USAGE_GROUPS.join(", ")}, separated by commas` },
-    csv: { says: "print CSV for a spreadsheet" },
+    days: { value: "N", help: `number of days, including today; default ${USUAL_DAYS}` },
+    hours: { help: "per hour" },
+    by: { value: "NAMES", help: `group by any of ${USAGE_GROUPS.join(", ")}, separated by commas` },
+    csv: { help: "print CSV for a spreadsheet" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -95,7 +95,7 @@ function groupsOf(text: string | undefined): UsageGroup[] {
 const STATEMENTS = command({
   name: "statement list",
   reads: true,
-  says: "list the statements of closed months, latest first",
+  help: "list the statements of closed months, latest first",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
@@ -115,9 +115,9 @@ const STATEMENT = command({
   name: "statement show",
   takes: "<month>",
   reads: true,
-  says: "show the charges and payments of a month, to the micro-dollar",
+  help: "show the charges and payments of a month, to the micro-dollar",
   more: "The month is written 2026-11. The current month shows the charges so far.",
-  flags: { csv: { says: "print CSV for a spreadsheet, in micro-dollars" }, ...PLATFORM_FLAGS },
+  flags: { csv: { help: "print CSV for a spreadsheet, in micro-dollars" }, ...PLATFORM_FLAGS },
   run(line) {
     const month = line.one("a month");
     const csv = line.on("csv");

@@ -11,10 +11,10 @@ export const VIEW = command({
   name: "view",
   takes: "[run|rollout]",
   reads: true,
-  says: "open the web page: all runs, or one run or rollout",
+  help: "open the web page: all runs, or one run or rollout",
   more: `It prints a link that signs a browser in, once, within five minutes, and opens it if there is a browser. If no
 platform uses the state directory, it starts a read-only one, which runs until ctrl-C.`,
-  flags: { "no-browser": { says: "only print the link" }, ...PLATFORM_FLAGS },
+  flags: { "no-browser": { help: "only print the link" }, ...PLATFORM_FLAGS },
   async run(line) {
     const [id, ...more] = line.positionals;
     if (more.length > 0) throw usageError("at most one run or rollout is allowed", "id");
@@ -22,7 +22,7 @@ platform uses the state directory, it starts a read-only one, which runs until c
     const [json, browser] = [line.on("json"), !line.on("no-browser")];
     const term = terminal(json);
     const asked = { ...platformAsked(line), ephemeral: false, reads: true };
-    return await withConnection(asked, term.say, async (connection, ends) => {
+    return await withConnection(asked, term.log, async (connection, ends) => {
       const { client, kind, lost } = connection;
       const signal = firstOf(ends);
       if (id?.startsWith("run_")) await client.runs.get(id, { signal });
@@ -33,9 +33,9 @@ platform uses the state directory, it starts a read-only one, which runs until c
       const opener = browser ? await openerOf({ env: process.env, platform: process.platform, isTTY }) : null;
       const opened = opener !== null && (await openBrowser(opener, link.url));
       const until = `The link signs in once, until ${timeText(link.expires_at)}.`;
-      term.say(opened ? "Opened in your browser." : until);
+      term.log(opened ? "Opened in your browser." : until);
       if (kind !== "embedded") return EXIT.good;
-      term.say("Ctrl-C stops the platform.");
+      term.log("Ctrl-C stops the platform.");
       const reason = await Promise.race([lost, aborted(signal)]);
       if (reason instanceof Error) throw unreachable("the platform has stopped", reason);
       return EXIT.good;

@@ -18,14 +18,14 @@ const A_WEBHOOK = "the id of a webhook endpoint";
 const DAY_S = 86_400;
 
 const SETTING_FLAGS = {
-  event: { value: "NAME", repeatable: true, says: "an event to deliver, or a family such as run.*" },
-  description: { value: "TEXT", says: "a description" },
+  event: { value: "NAME", repeatable: true, help: "an event to deliver, or a family such as run.*" },
+  description: { value: "TEXT", help: "a description" },
 } as const satisfies Flags;
 
 const CREATE = command({
   name: "webhook create",
   takes: "<url>",
-  says: "create a webhook endpoint; its secret is shown once",
+  help: "create a webhook endpoint; its secret is shown once",
   more: "Without --event it receives all events of the project. Requests are signed as Standard Webhooks specifies.",
   flags: { ...SETTING_FLAGS, ...PLATFORM_FLAGS },
   run(line) {
@@ -33,7 +33,7 @@ const CREATE = command({
     const request = { url, ...settingsOf(line) };
     return onPlatform(line, async (session) => {
       const made = await session.client.webhookEndpoints.create(request, { signal: session.signal });
-      session.term.say(`${made.id} receives ${eventsText(made)}.`);
+      session.term.log(`${made.id} receives ${eventsText(made)}.`);
       return secretReply(made, made.secret, session);
     });
   },
@@ -42,7 +42,7 @@ const CREATE = command({
 const LIST = command({
   name: "webhook list",
   reads: true,
-  says: "list webhook endpoints",
+  help: "list webhook endpoints",
   flags: PLATFORM_FLAGS,
   run(line) {
     line.none();
@@ -58,7 +58,7 @@ const SHOW = question({
   name: "webhook show",
   takes: "<webhook>",
   reads: true,
-  says: "show a webhook endpoint and its pending deliveries",
+  help: "show a webhook endpoint and its pending deliveries",
   what: A_WEBHOOK,
   ask: (client, id, options) => client.webhookEndpoints.get(id, options),
   text: webhookText,
@@ -67,13 +67,13 @@ const SHOW = question({
 const UPDATE = command({
   name: "webhook update",
   takes: "<webhook>",
-  says: "change only the given settings; --enable after it was disabled",
+  help: "change only the given settings; --enable after it was disabled",
   flags: {
-    url: { value: "URL", says: "another address" },
+    url: { value: "URL", help: "another address" },
     ...SETTING_FLAGS,
-    "all-events": { says: "deliver all events of the project" },
-    enable: { says: "deliver again; replay given-up deliveries with webhook replay" },
-    disable: { says: "deliver nothing" },
+    "all-events": { help: "deliver all events of the project" },
+    enable: { help: "deliver again; replay given-up deliveries with webhook replay" },
+    disable: { help: "deliver nothing" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -100,7 +100,7 @@ const UPDATE = command({
 const DELETE = question({
   name: "webhook delete",
   takes: "<webhook>",
-  says: "delete an address, with what waits for it and its log",
+  help: "delete an address, with what waits for it and its log",
   what: A_WEBHOOK,
   ask: (client, id, options) => client.webhookEndpoints.delete(id, options),
   text: ({ id }) => `Deleted ${id}`,
@@ -109,9 +109,9 @@ const DELETE = question({
 const ROTATE = command({
   name: "webhook rotate-secret",
   takes: "<webhook>",
-  says: "create a new secret; the old one also signs for a while",
+  help: "create a new secret; the old one also signs for a while",
   flags: {
-    overlap: { value: "S", says: "seconds that the old secret still signs; default a day" },
+    overlap: { value: "S", help: "seconds that the old secret still signs; default a day" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -128,10 +128,10 @@ const DELIVERIES = command({
   name: "webhook deliveries",
   takes: "<webhook>",
   reads: true,
-  says: "list its deliveries, newest first",
+  help: "list its deliveries, newest first",
   flags: {
-    state: { value: "STATE", says: DELIVERY_STATES.join(", ") },
-    limit: { value: "N", says: "maximum number; default 50" },
+    state: { value: "STATE", help: DELIVERY_STATES.join(", ") },
+    limit: { value: "N", help: "maximum number; default 50" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -157,12 +157,12 @@ const DELIVERIES = command({
 const REPLAY = command({
   name: "webhook replay",
   takes: "<webhook>",
-  says: "replay deliveries that were given up, or one delivery",
+  help: "replay deliveries that were given up, or one delivery",
   more: "Without --delivery: those given up in the last day, or in the last --since seconds.",
   flags: {
-    delivery: { value: "MSG", says: "this delivery, whatever its state" },
-    since: { value: "S", says: "deliveries that ended in the last N seconds; default a day" },
-    delivered: { says: "successful deliveries, too" },
+    delivery: { value: "MSG", help: "this delivery, whatever its state" },
+    since: { value: "S", help: "deliveries that ended in the last N seconds; default a day" },
+    delivered: { help: "successful deliveries, too" },
     ...PLATFORM_FLAGS,
   },
   run(line) {
@@ -187,7 +187,7 @@ const REPLAY = command({
 const TEST = question({
   name: "webhook test",
   takes: "<webhook>",
-  says: "send a webhook.test event; webhook deliveries shows the result",
+  help: "send a webhook.test event; webhook deliveries shows the result",
   what: A_WEBHOOK,
   ask: (client, id, options) => client.webhookEndpoints.test(id, options),
   text: deliveryText,
@@ -201,8 +201,8 @@ function settingsOf(line: CommandLine<keyof typeof SETTING_FLAGS>) {
 
 /** Prints the secret alone on stdout, so that a program can read it; with --json the whole answer. */
 function secretReply(made: object, secret: string | null, { term }: Session): Reply {
-  if (secret === null) term.say("It was created by an earlier attempt, and its secret was lost: rotate it.");
-  else term.say("Save the secret now: it is not shown again.");
+  if (secret === null) term.log("It was created by an earlier attempt, and its secret was lost: rotate it.");
+  else term.log("Save the secret now: it is not shown again.");
   return { json: made, ...(secret !== null && { text: () => secret }) };
 }
 

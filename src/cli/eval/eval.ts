@@ -24,7 +24,7 @@ export async function evalCommand(line: CommandLine<keyof typeof EVAL_FLAGS>): P
   const term = terminal(json);
   if (outputDir !== null) prepareFolder(outputDir);
   if (junit !== null) checkFolderOf(junit, "junit");
-  return await withConnection(args.connect, term.say, async (connection, ends) => {
+  return await withConnection(args.connect, term.log, async (connection, ends) => {
     const started = performance.now();
     const { client } = connection;
     const { begun, baseline } = await beginRun(args, connection, term, ends.interrupt);
@@ -54,14 +54,14 @@ async function beginRun(
   const { client } = connection;
   // The platform may have the environment under another name than the user gave.
   const draft = { ...args.draft, ...defined({ environment: connection.environment?.name }) };
-  const resumed = args.resume === null ? null : await resumeRun(args.resume, draft, { client, say: term.say, signal });
+  const resumed = args.resume === null ? null : await resumeRun(args.resume, draft, { client, log: term.log, signal });
   const wanted = args.gates.baseline;
   const environment = resumed?.environment.id ?? connection.environment?.name.split("@")[0];
   const baseline =
     wanted === null || environment === undefined
       ? null
       : await findBaseline(client, wanted, { environment, apart: resumed?.id ?? null });
-  if (baseline !== null) term.say(`Baseline ${baseline.id}: ${baseline.why}`);
+  if (baseline !== null) term.log(`Baseline ${baseline.id}: ${baseline.why}`);
   return { begun: resumed ?? (await startRun(args, connection, term, signal)), baseline };
 }
 
@@ -94,12 +94,12 @@ export async function rescoreCommand(line: CommandLine<keyof typeof RESCORE_FLAG
     environment: line.text("environment"),
   };
   const request = rescoreRequest(line);
-  return await withConnection(asked, term.say, async (connection, ends) => {
+  return await withConnection(asked, term.log, async (connection, ends) => {
     const started = performance.now();
     const { client, environment, url } = connection;
     const named = defined({ environment: environment?.name });
     const begun = await client.runs.rescore(source, { ...request, ...named }, { signal: ends.interrupt });
-    term.say(`Run ${begun.id} rescores ${source} on ${url}`);
+    term.log(`Run ${begun.id} rescores ${source} on ${url}`);
     const ended = await followToEnd(begun, connection, term, ends, "rollcall eval");
     term.print(resultsText([ended], term));
     const { run } = ended;

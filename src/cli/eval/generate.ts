@@ -24,7 +24,7 @@ export async function generateCommand(line: CommandLine<keyof typeof GENERATE_FL
   // Rollouts without a score are left out of the rows; the run does not fail because of them.
   const args = { ...asked, draft: { min_scored: 0, ...asked.draft } };
   const query = exportQuery(line);
-  return await withConnection(args.connect, term.say, async (connection, ends) => {
+  return await withConnection(args.connect, term.log, async (connection, ends) => {
     const { client } = connection;
     const begun =
       args.resume === null

@@ -17,7 +17,7 @@ import { usageError } from "../exit.ts";
 import type { GateResult } from "./gates.ts";
 
 /** Characters of a rollout's last message in a failed case. */
-const SAID_CHARACTERS = 2000;
+const QUOTED_CHARACTERS = 2000;
 
 export async function writeJunit(
   file: string,
@@ -125,7 +125,7 @@ function whyNot(row: ResultRow): string {
 function explanation(row: ResultRow): string {
   const last = z.array(Message).safeParse(row.completion.slice(-1)).data?.[0];
   const said = last === undefined ? "" : textOf(last);
-  const cut = said.length > SAID_CHARACTERS ? `${said.slice(0, SAID_CHARACTERS)} …` : said;
+  const cut = said.length > QUOTED_CHARACTERS ? `${said.slice(0, QUOTED_CHARACTERS)} …` : said;
   return [`rollcall rollout show ${row.rollout_id}`, cut].filter((part) => part !== "").join("\n\n");
 }
 

@@ -21,16 +21,16 @@ const CANCELLED_WITHIN_MS = 30_000;
 export async function startRun(
   args: Pick<RunArguments, "draft" | "dataset" | "force">,
   connection: Connection,
-  { say }: Terminal,
+  { log }: Terminal,
   signal: AbortSignal,
 ): Promise<RunView> {
   const { client } = connection;
   const { dataset } = args;
   const draft = dataset === null ? args.draft : { ...args.draft, dataset: datasetInRequest(dataset) };
-  const complete = await completeRequest(draft, connection, { force: args.force, say });
-  const request = await withUploadedRows(complete, dataset, { client, say, signal });
+  const complete = await completeRequest(draft, connection, { force: args.force, log });
+  const request = await withUploadedRows(complete, dataset, { client, log, signal });
   const run = await client.runs.create(request);
-  say(`Run ${run.id} on ${connection.url}`);
+  log(`Run ${run.id} on ${connection.url}`);
   return run;
 }
 
@@ -63,7 +63,7 @@ export async function followToEnd(
   } catch (error) {
     if (interrupt.aborted) throw interruption(`; ${goOn}`);
     if (timeout === null || !timeout.aborted) throw error;
-    term.say("Timeout: cancelling the run.");
+    term.log("Timeout: cancelling the run.");
     await connection.client.runs.cancel(run.id);
     return await follow(AbortSignal.any([interrupt, AbortSignal.timeout(CANCELLED_WITHIN_MS)]));
   }

@@ -25,7 +25,7 @@ export interface ChoiceOptions {
   readonly force: boolean;
   /** The policy must play: ignores the endpoints and fleets of the draft and of OPENAI_BASE_URL. */
   readonly policyOnly?: boolean;
-  readonly say: (line: string) => void;
+  readonly log: (line: string) => void;
 }
 
 /** A generated dataset has no end; this many of its tasks are enough for a first look. */
@@ -150,7 +150,7 @@ function policyChoice(
   draft: DraftRequest,
   environment: string,
   policyUrl: string | null,
-  { force, policyOnly = false, say }: ChoiceOptions,
+  { force, policyOnly = false, log }: ChoiceOptions,
 ): Choice {
   if (draft.model !== undefined && draft.model !== POLICY_MODEL) {
     throw usageError(`the endpoint of ${draft.model} is required: -b`, "base-url");
@@ -166,7 +166,7 @@ function policyChoice(
     );
   }
   if (!policyOnly) {
-    say(`No -b and no OPENAI_BASE_URL: the bundled policy plays ${environment}.`);
+    log(`No -b and no OPENAI_BASE_URL: the bundled policy plays ${environment}.`);
   }
   const args = draft.environment_args ?? known?.environment_args;
   return {

@@ -16,14 +16,14 @@ const LAST = "last";
 
 export interface Resuming {
   readonly client: RollcallClient;
-  readonly say: (line: string) => void;
+  readonly log: (line: string) => void;
   readonly signal: AbortSignal;
 }
 
 export async function resumeRun(
   asked: string,
   draft: DraftRequest,
-  { client, say, signal }: Resuming,
+  { client, log, signal }: Resuming,
 ): Promise<RunView> {
   const run = asked === LAST ? await lastRun(client, draft, signal) : await client.runs.get(asked, { signal });
   refuseChanges(run, draft);
@@ -31,7 +31,7 @@ export async function resumeRun(
   const left = withoutScore(run);
   if (!hasEnded(run) || left === 0) return run;
   const again = await client.runs.retry(run.id, {}, { signal });
-  say(`Run ${run.id} continues: ${countText(left)} of ${countText(slotsIn(run))} rollouts are left`);
+  log(`Run ${run.id} continues: ${countText(left)} of ${countText(slotsIn(run))} rollouts are left`);
   return again;
 }
 

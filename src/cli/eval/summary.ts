@@ -42,7 +42,7 @@ export function evalSummary(
     cost: run.cost,
     max_cost_micros: run.max_cost_micros,
     counted_micros: report.counted_micros ?? null,
-    lost_holds: report.lost_holds ?? null,
+    lost_reservations: report.lost_reservations ?? null,
     turns: report.turns,
     seconds: Math.round(seconds * 1000) / 1000,
     results_path: resultsPath,

@@ -32,10 +32,10 @@ export async function exportOrganization({ client, inProject, url, signal, term 
   const begun = Math.floor(Date.now() / 1000);
   const shared: Exporting = { folder, signal, counts: { ...NOTHING }, unfinished: [], show };
   if (project === null) await exportAccount(client, shared);
-  else term.say(`The key is for the project ${project.name}: only that is exported.`);
+  else term.log(`The key is for the project ${project.name}: only that is exported.`);
   for await (const one of projectsOf(client, who, signal)) {
     await exportProject(inProject(one.id), one, shared);
-    term.say(`${one.name} is written: ${countText(shared.counts.runs)} runs so far`);
+    term.log(`${one.name} is written: ${countText(shared.counts.runs)} runs so far`);
   }
   show("the manifest");
   const manifest = await folder.finish({

@@ -57,8 +57,8 @@ interface Tracked {
   readonly doneBefore: number;
   readonly turnsBefore: number;
   step: number;
-  /** The `flow.state` that was printed last. */
-  flow: string;
+  /** The `status_reason.state` that was printed last. */
+  statusReason: string;
 }
 
 export class Display {
@@ -83,20 +83,22 @@ export class Display {
       if ([...this.#runs.values()].every((each) => hasEnded(each.run))) this.#terminal.settle();
       return;
     }
-    this.#sayFlow(tracked);
+    this.#printStatusReason(tracked);
     const step = Math.floor((doneOf(run) / Math.max(1, run.counts.planned)) * PLAIN_STEPS);
-    if (step > tracked.step) this.#terminal.say(plainLine(tracked, this.#now()));
+    if (step > tracked.step) this.#terminal.log(plainLine(tracked, this.#now()));
     tracked.step = Math.max(tracked.step, step);
   }
 
   /** Prints why the run does not progress, on its own line, once per change. */
-  #sayFlow(tracked: Tracked): void {
-    const { environment, flow } = tracked.run;
-    const state = flow?.state ?? "active";
-    if (state === tracked.flow) return;
-    tracked.flow = state;
-    if (flow !== null && state !== "active") {
-      this.#terminal.say(`${environment.id}  ${state}${flow.reason === null ? "" : `: ${flow.reason}`}`);
+  #printStatusReason(tracked: Tracked): void {
+    const { environment, status_reason } = tracked.run;
+    const state = status_reason?.state ?? "active";
+    if (state === tracked.statusReason) return;
+    tracked.statusReason = state;
+    if (status_reason !== null && state !== "active") {
+      this.#terminal.log(
+        `${environment.id}  ${state}${status_reason.reason === null ? "" : `: ${status_reason.reason}`}`,
+      );
     }
   }
 
@@ -107,7 +109,7 @@ export class Display {
       doneBefore: doneOf(run),
       turnsBefore: run.report.turns,
       step: 0,
-      flow: "active",
+      statusReason: "active",
     };
     this.#runs.set(run.id, fresh);
     return fresh;
@@ -168,7 +170,7 @@ function plainLine(tracked: Tracked, now: number): string {
     `${countText(run.report.usage.total_tokens)} tokens`,
   ];
   if (secondsLeft !== null) parts.push(`${durationText(secondsLeft)} left`);
-  if (run.flow !== null && run.flow.state !== "active") parts.push(run.flow.state);
+  if (run.status_reason !== null && run.status_reason.state !== "active") parts.push(run.status_reason.state);
   return `${run.environment.id}  ${parts.join(" · ")}`;
 }
 
@@ -189,7 +191,7 @@ export function progressLine(run: RunView, pace: Pace, line: Line): string {
 }
 
 function partsOf(run: RunView, done: number, pace: Pace): Part[] {
-  const { report, flow } = run;
+  const { report, status_reason } = run;
   const parts: Part[] = [
     { rank: 0, text: `${countText(done)}/${countText(run.counts.planned)}` },
     { rank: 1, text: estimateText(report.reward) },
@@ -199,7 +201,7 @@ function partsOf(run: RunView, done: number, pace: Pace): Part[] {
   parts.push({ rank: 5, text: `${countText(report.usage.total_tokens)} tokens` });
   if (secondsLeft !== null) parts.push({ rank: 3, text: `${durationText(secondsLeft)} left` });
   // Why the run does not progress, if it does not.
-  if (flow !== null && flow.state !== "active") parts.push({ rank: 2, text: flow.state });
+  if (status_reason !== null && status_reason.state !== "active") parts.push({ rank: 2, text: status_reason.state });
   if (run.status === "failed" || run.status === "cancelled") {
     parts.push({ rank: 2, text: run.status });
   }

@@ -75,7 +75,7 @@ function memberRows({ report }: RunView): string[][] {
   });
 }
 
-function whereItSaysWhy({ id, counts }: RunView): string {
+function whereTheReasonIs({ id, counts }: RunView): string {
   const bad = (["failed", "unscored"] as const).find((outcome) => sum(counts[outcome]) > 0);
   return bad === undefined ? "" : `; why: rollcall run results ${id} --outcome ${bad}`;
 }
@@ -94,11 +94,11 @@ function reportText({ report: { reward, pass_at_k, pass_hat_k, pass_k } }: RunVi
 }
 
 /** The amount that counts against the run's own cap; empty for a run without one. */
-export function capText({ max_cost_micros, report: { counted_micros, lost_holds } }: RunView): string {
+export function capText({ max_cost_micros, report: { counted_micros, lost_reservations } }: RunView): string {
   if (max_cost_micros === null) return "";
-  const { calls = 0, micros = 0 } = lost_holds ?? {};
+  const { calls = 0, micros = 0 } = lost_reservations ?? {};
   const held = calls === 0 ? "" : `, ${dollarsText(micros)} of it reserved for ${callsText(calls)} that were lost`;
-  const { released } = lost_holds ?? {};
+  const { released } = lost_reservations ?? {};
   const freed = released === undefined ? "" : `, ${dollarsText(released.micros)} for such calls released`;
   return `cost: ${dollarsText(counted_micros ?? 0)} of ${dollarsText(max_cost_micros)}${held}${freed}`;
 }
@@ -145,7 +145,7 @@ function notesOf(run: RunView): string[] {
     .map((note) => `  ${run.environment.id}: ${note}`);
   const causes = { ...run.counts.unscored, ...run.counts.failed, ...run.counts.cancelled };
   if (sum(causes) > 0) {
-    notes.push(`  ${run.environment.id}: not scored: ${namedCounts(causes)}${whereItSaysWhy(run)}`);
+    notes.push(`  ${run.environment.id}: not scored: ${namedCounts(causes)}${whereTheReasonIs(run)}`);
   }
   if (run.error !== null) notes.push(`  ${run.environment.id}: ${run.status}: ${run.error.message}`);
   // They may contain text from an endpoint.

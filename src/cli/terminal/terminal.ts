@@ -10,7 +10,7 @@ export interface Terminal {
   /** Results, and how to continue. */
   print(text: string): void;
   /** One line of progress. */
-  say(line: string): void;
+  log(line: string): void;
   /** Replaces the last drawing, and draws again when the window changes; does nothing without a terminal. */
   redraw(draw: Drawing): void;
   /** Keeps the last drawing: later output goes below it. */
@@ -70,11 +70,11 @@ export function terminal(json: boolean, around: Surroundings = process): Termina
   return {
     live,
     colour: out.isTTY === true && !plain,
-    // A terminal that cannot tell its width reports 0.
+    // A terminal whose width is unknown reports 0.
     width: (out.isTTY && out.columns) || USUAL.columns,
     room: (out.isTTY && out.columns) || Number.POSITIVE_INFINITY,
     print: (text) => write(out, text),
-    say: (line) => write(stderr, line),
+    log: (line) => write(stderr, line),
     redraw: (draw) => {
       if (live) screen.draw(draw);
     },

@@ -268,7 +268,7 @@ export function textWidth({ width }: Page): number {
   return Math.max(NARROWEST_TEXT, width - LABEL_WIDTH);
 }
 
-/** A name in the left column, the text wrapped beside it. */
+/** A name in the left column, the text wrapped to its right. */
 export function entry({ label, style, text, textStyle }: Entry, page: Page): string[] {
   const { shown, missing } = preview(safeText(text));
   const lines = wrap(shown, textWidth(page)).map((line) => {

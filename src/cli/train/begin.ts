@@ -112,7 +112,7 @@ async function createRun(request: TrainingRequestInput, { connection, term, sign
   } catch (error) {
     const allHeldOut = error instanceof ApiRequestError && error.status === 400 && error.param === "holdout";
     if (!allHeldOut) throw error;
-    term.say(
+    term.log(
       `${request.environment} has too few tasks to hold some out: the evals before and after use training tasks.`,
     );
     return await client.runs.create({ ...request, holdout: 0 }, { signal });
@@ -147,13 +147,13 @@ export function learningOf({ id, metadata, seed }: RunView): LearningSettings {
  */
 function sameEval(run: RunView, before: RunView, { term }: TrainingContext): EvalRequestInput | null {
   if (run.metadata[EVAL_ROWS] === WITH_REQUEST) {
-    term.say(`No eval after training: the rows of ${before.id} were sent inline, so other runs cannot use them.`);
+    term.log(`No eval after training: the rows of ${before.id} were sent inline, so other runs cannot use them.`);
     return null;
   }
   const { environment, environment_args, model, endpoint, fleet, sampling, dataset } = before;
   const { num_examples, shuffle, seed, max_concurrent } = before;
   if (endpoint?.name === null && endpoint.api_key_last4 !== null) {
-    term.say(
+    term.log(
       `No eval after training: the key of ${endpoint.base_url} was sent inline with ${before.id} and is not stored.`,
     );
     return null;
@@ -180,11 +180,11 @@ export function trainingOf(run: RunView): TrainingView {
 
 /** Starts warming up at once, and is restarted when it dies. */
 export function embeddedTrainer(
-  { connection, term }: { connection: Pick<Connection, "url">; term: Pick<Terminal, "say"> },
+  { connection, term }: { connection: Pick<Connection, "url">; term: Pick<Terminal, "log"> },
   policyUrl: string,
   settings: LearningSettings,
 ): TrainerProcess {
-  return startTrainerThatComesBack({ url: connection.url, policyUrl, ...settings, say: term.say });
+  return startTrainerThatComesBack({ url: connection.url, policyUrl, ...settings, log: term.log });
 }
 
 /** The folder where the embedded trainer keeps a run's weights. */
@@ -203,7 +203,7 @@ export async function evaluate(
   { connection, term, signal }: TrainingContext,
 ): Promise<RunView> {
   const { client } = connection;
-  term.say(`Evaluating ${when} training: ${countText(request.num_examples ?? 0)} tasks of ${request.environment}`);
+  term.log(`Evaluating ${when} training: ${countText(request.num_examples ?? 0)} tasks of ${request.environment}`);
   const display = new Display(term, () => performance.now());
   const started = await client.runs.create(
     { ...request, name: `${when} training`, metadata: { ...request.metadata, ...metadata } },

@@ -37,14 +37,14 @@ export async function startCommand(line: Line): Promise<ExitCode> {
     port: portOf(line.text("port")),
     signal: interrupt.signal,
     // Ctrl-C on a terminal also reaches workerd; reporting its restart would only confuse.
-    say: (said) => {
-      if (!interrupt.signal.aborted) term.say(said);
+    log: (said) => {
+      if (!interrupt.signal.aborted) term.log(said);
     },
   });
   try {
     term.print(entryLines(platform.url, platform.key));
     await printPage(term.print, clientsOf(platform.url, platform.key, undefined).client, "/");
-    sayWhereItIs(platform, term);
+    printWhereItIs(platform, term);
     const outcome = settings === null ? null : await playDemo(settings, known, platform, term, stop);
     if (line.on("once")) return outcome?.run.status === "completed" ? EXIT.good : EXIT.bad;
     if (!stop.aborted) term.print("Ctrl-C stops it; the next start uses the same data.");
@@ -73,7 +73,7 @@ function demoSettings(line: Line): TrainingSettings {
   };
 }
 
-function sayWhereItIs({ store, directory }: Platform, { print }: Terminal): void {
+function printWhereItIs({ store, directory }: Platform, { print }: Terminal): void {
   if (store.lost) print("The data in memory is lost: this is a fresh start.");
   if (store.memory === null) return;
   print(`State     in memory, ${store.memory}: lost when the machine restarts; --keep moves it to ${directory}`);
@@ -100,7 +100,7 @@ async function playDemo(
     return outcome;
   } catch (error) {
     if (!stop.aborted) throw error;
-    if (error instanceof CommandError) term.say(error.message);
+    if (error instanceof CommandError) term.log(error.message);
     return null;
   }
 }

@@ -93,9 +93,12 @@ function partsOf({ run, training, series, pace }: TrainingPicture): Part[] {
 }
 
 /** Why the run does not progress, if it does not. */
-function waitingPart({ flow }: RunView): Part | null {
-  if (flow === null || flow.state === "active") return null;
-  return { rank: 0, text: flow.reason === null ? flow.state : `${flow.state}: ${flow.reason}` };
+function waitingPart({ status_reason }: RunView): Part | null {
+  if (status_reason === null || status_reason.state === "active") return null;
+  return {
+    rank: 0,
+    text: status_reason.reason === null ? status_reason.state : `${status_reason.state}: ${status_reason.reason}`,
+  };
 }
 
 function partOf(rank: number, value: number | null, text: (value: number) => string): Part | null {
@@ -225,7 +228,7 @@ export class TrainingDisplay {
     this.#terminal.redraw((size) => trainingPicture(picture, size));
     if (this.#terminal.live) return;
     const line = Math.floor((training.steps_trained / training.max_steps) * PLAIN_LINES);
-    if (line > this.#lines) this.#terminal.say(trainingLine(picture));
+    if (line > this.#lines) this.#terminal.log(trainingLine(picture));
     this.#lines = Math.max(this.#lines, line);
   }
 

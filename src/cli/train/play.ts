@@ -81,8 +81,8 @@ async function playBegun(
   process: TrainerProcess | null,
 ): Promise<Played> {
   const { connection, term, signal } = context;
-  term.say(`Run ${run.id} on ${connection.url}`);
-  await sayWhereToWatch(run, context);
+  term.log(`Run ${run.id} on ${connection.url}`);
+  await printWhereToWatch(run, context);
   if (process === null) introduceTrainer(run, token, context);
   else if (token !== null) {
     process.train({ run_id: run.id, token, checkpoint: checkpointOf(connection, run.id) });
@@ -101,17 +101,17 @@ async function playBegun(
 }
 
 /** Only on a terminal: elsewhere the code in the link would be stored in a log. */
-async function sayWhereToWatch({ id }: RunView, { connection, term, signal }: TrainingContext): Promise<void> {
+async function printWhereToWatch({ id }: RunView, { connection, term, signal }: TrainingContext): Promise<void> {
   if (!term.live) return;
   const { url } = await pageLink(connection.client, pathOf(id), { signal });
-  term.say(`Watch it: ${url}`);
+  term.log(`Watch it: ${url}`);
 }
 
 /** Prints what a user's own trainer needs to begin. */
 function introduceTrainer(run: RunView, token: string | null, { connection, term }: TrainingContext): void {
   const { url } = connection;
   const secret = token === null ? "with the token it has" : `with the token ${token}`;
-  term.say(`Trainer: ${url}/v1/runs/${run.id}/trainer/register, ${secret} (docs/training.md)`);
+  term.log(`Trainer: ${url}/v1/runs/${run.id}/trainer/register, ${secret} (docs/training.md)`);
 }
 
 /** The state of the training once the last version is served, as far as the trainer reports it. */
@@ -128,7 +128,7 @@ async function lastWeights(
     const now = trainingOf(await connection.client.runs.get(run.id, { signal }));
     if (servedOf(now) >= steps_trained) return now;
     if (performance.now() >= until) {
-      term.say(`The last weights are not served: the eval after training uses version ${servedOf(now)}.`);
+      term.log(`The last weights are not served: the eval after training uses version ${servedOf(now)}.`);
       return now;
     }
     await sleep(LOOK_EVERY_MS, undefined, { signal });
@@ -155,7 +155,7 @@ function brokenTrainer({ exited }: TrainerProcess): Promise<never> {
 
 async function cancelTraining({ run, before }: Begun, context: TrainingContext): Promise<Played> {
   const { client } = context.connection;
-  context.term.say("Timeout: cancelling the run.");
+  context.term.log("Timeout: cancelling the run.");
   await client.runs.cancel(run.id);
   const signal = AbortSignal.timeout(CANCELLED_WITHIN_MS);
   const progress = await followTraining(client, run.id, { signal, onProgress: () => undefined });
@@ -205,13 +205,13 @@ async function followTraining(
 ): Promise<TrainingProgress> {
   const steps = new Map<number, StepMetrics>();
   let trained = 0;
-  for (let heard = performance.now(); ; await sleep(LOOK_EVERY_MS, undefined, { signal })) {
+  for (let lastEventAt = performance.now(); ; await sleep(LOOK_EVERY_MS, undefined, { signal })) {
     const read = await ifUp(() => readTraining(client, runId, trained));
     if (read === null) {
-      if (performance.now() - heard < SILENT_FOR_MS) continue;
+      if (performance.now() - lastEventAt < SILENT_FOR_MS) continue;
       throw unreachable("the platform no longer answers", undefined);
     }
-    heard = performance.now();
+    lastEventAt = performance.now();
     for (const step of read.steps) steps.set(step.step, step);
     // The numbers of a step do not change after the trainer has acknowledged it.
     trained = read.training.steps_trained;

@@ -22,17 +22,17 @@ export interface TrainingPlan {
 export async function planTraining(
   settings: TrainingSettings,
   connection: Connection,
-  { say }: Pick<Terminal, "say">,
+  { log }: Pick<Terminal, "log">,
   signal: AbortSignal,
 ): Promise<TrainingPlan> {
   const { dataset, trainer } = settings;
   const embedded = trainer.kind === "embedded";
   if (embedded) refuseWithoutPolicy(connection);
   const draft = dataset === null ? settings.draft : { ...settings.draft, dataset: datasetInRequest(dataset) };
-  const choice = { force: settings.force, policyOnly: embedded, say };
+  const choice = { force: settings.force, policyOnly: embedded, log };
   const { environment, played } = await completePlay(draft, connection, choice);
   const defaults = trainingDefaults(environment.id);
-  const shared = await withUploadedRows(played, dataset, { client: connection.client, say, signal });
+  const shared = await withUploadedRows(played, dataset, { client: connection.client, log, signal });
   return {
     training: trainingRequest(shared, settings, defaults),
     evaluation: evalRequest(shared, settings.evalExamples),

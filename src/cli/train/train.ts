@@ -13,7 +13,7 @@ import { trainingText, trainSummary } from "./summary.ts";
 export async function trainCommand(line: CommandLine<keyof typeof TRAIN_FLAGS>): Promise<ExitCode> {
   const args = trainArguments(line);
   const term = terminal(args.json);
-  return await withConnection(args.connect, term.say, async (connection, ends) => {
+  return await withConnection(args.connect, term.log, async (connection, ends) => {
     const training = { connection, term, ends, trainer: args.trainer };
     const outcome =
       args.resume === null ? await newTraining(args, training) : await continueTraining(args.resume, training);

@@ -60,7 +60,7 @@ function knownPart(block: Block): ContentPart | null {
     case "image":
       return typeof data === "string" ? imageOf(mimeType, data) : null;
     case "audio":
-      return typeof data === "string" ? asText(`[audio, ${typeSaid(mimeType)}]`) : null;
+      return typeof data === "string" ? asText(`[audio, ${shownType(mimeType)}]`) : null;
     case "resource_link":
       return typeof block["uri"] === "string" ? asText(linkOf(block)) : null;
     case "resource":
@@ -86,11 +86,11 @@ function linkOf({ name, title, uri, description }: Block): string {
 
 function imageOf(mimeType: unknown, data: string): ContentPart {
   const type = mediaTypeOf(typeof mimeType === "string" ? mimeType : "");
-  if (!type.startsWith("image/")) return asText(`[image, ${typeSaid(mimeType)}]`);
+  if (!type.startsWith("image/")) return asText(`[image, ${shownType(mimeType)}]`);
   return { type: "image_url", image_url: { url: `data:${type};base64,${data}` } };
 }
 
-function typeSaid(mimeType: unknown): string {
+function shownType(mimeType: unknown): string {
   return typeof mimeType === "string" && mimeType !== "" ? mimeType : "without a media type";
 }
 

@@ -70,10 +70,10 @@ export class FetchTransport implements Transport {
   /** Throws for a status that is not a success, and for a reply without the answer. */
   async send(message: JSONRPCMessage): Promise<void> {
     const request = "method" in message && "id" in message ? message : null;
-    const listener = new ReplyListener(request, (heard) => this.onmessage?.(heard));
+    const listener = new ReplyListener(request, (message) => this.onmessage?.(message));
     const reply = await this.#ask("POST", {
       body: JSON.stringify(message),
-      until: (piece, head) => listener.hear(piece, head),
+      until: (piece, head) => listener.receive(piece, head),
     });
     const text = await reply.text();
     if (!isSuccess(reply)) throw new Error(`HTTP ${reply.status}: ${shortText(text, 200)}`);
@@ -124,7 +124,7 @@ class ReplyListener {
   readonly #request: MessageRequest | null;
   readonly #handOn: (message: JSONRPCMessage) => void;
   readonly #events = new EventReader();
-  #heard = false;
+  #received = false;
   #answer: JSONRPCMessage | null = null;
   #fault: Error | null = null;
 
@@ -135,10 +135,10 @@ class ReplyListener {
   }
 
   /** True if no more of the reply is needed. A reply that is not an event stream is read to its end. */
-  hear(piece: string, head: Head): boolean {
+  receive(piece: string, head: Head): boolean {
     if (!isSuccess(head) || typeOf(head) !== EVENT_STREAM) return false;
     if (this.#request === null) return true;
-    this.#heard = true;
+    this.#received = true;
     this.#take(this.#events.push(piece));
     return this.#answer !== null;
   }
@@ -147,7 +147,7 @@ class ReplyListener {
   answerIn(text: string, head: Head): JSONRPCMessage {
     const type = typeOf(head);
     if (type === EVENT_STREAM) {
-      if (!this.#heard) this.hear(text, head);
+      if (!this.#received) this.receive(text, head);
       this.#take(this.#events.end());
     } else if (isJsonType(type) || /^\s*[[{]/.test(text)) {
       // An empty text is not a message, whatever its media type.

@@ -7,7 +7,7 @@
  */
 import type * as z from "zod";
 import { EnvError, ToolCallError } from "../../contract/errors.ts";
-import { isRawNumber, parseKeepingNumbers, rawNumber, sayInexact, wholeOf } from "../../contract/exact-json.ts";
+import { inexactMessage, isRawNumber, parseKeepingNumbers, rawNumber, wholeOf } from "../../contract/exact-json.ts";
 import { isRecord, type Json } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { Content, type ContentPart, type ToolCall } from "../../contract/messages.ts";
@@ -42,7 +42,7 @@ export function withExactNumbers(tool: AnyTool | undefined, args: ToolArgs): Too
   if (rounded.length > 0)
     throw unfit(
       tool.name,
-      rounded.map((path) => tellInexact(path, valueAt(exact, path))),
+      rounded.map((path) => inexactAt(path, valueAt(exact, path))),
     );
   return exact;
 }
@@ -50,7 +50,7 @@ export function withExactNumbers(tool: AnyTool | undefined, args: ToolArgs): Too
 function withBigints(value: unknown, path: Path, found: Path[]): unknown {
   if (isRawNumber(value)) {
     const whole = wholeOf(value.rawJSON);
-    if (whole === null) throw badArguments(`bad arguments: ${tellInexact(path, value.rawJSON)}`);
+    if (whole === null) throw badArguments(`bad arguments: ${inexactAt(path, value.rawJSON)}`);
     found.push(path);
     return BigInt(whole);
   }
@@ -63,13 +63,13 @@ function withBigints(value: unknown, path: Path, found: Path[]): unknown {
 function faultsOf({ issues }: z.ZodError, args: unknown): string[] {
   return issues.map(({ path, message }) => {
     const sent = valueAt(args, path);
-    if (typeof sent === "bigint") return tellInexact(path, sent);
+    if (typeof sent === "bigint") return inexactAt(path, sent);
     return path.length === 0 ? message : `${path.join(".")}: ${message}`;
   });
 }
 
-function tellInexact(path: Path, number: unknown): string {
-  return `${path.join(".")}: ${sayInexact(String(number))}`;
+function inexactAt(path: Path, number: unknown): string {
+  return `${path.join(".")}: ${inexactMessage(String(number))}`;
 }
 
 function unfit(name: string, faults: readonly string[]): ToolCallError {

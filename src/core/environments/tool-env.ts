@@ -13,10 +13,10 @@ import {
   KeyError,
   nameOf,
   StageTimeoutError,
-  saidBy,
   ToolCallError,
   ToolError,
   ToolParseError,
+  thrownMessage,
   ValueError,
 } from "../../contract/errors.ts";
 import type { Json } from "../../contract/json.ts";
@@ -198,7 +198,7 @@ export class ToolEnv<Task, S extends OwnState<S> = object, Live = undefined> ext
 
 /** The thrown value as an error whose message is a text. */
 function readable(name: string, thrown: unknown): Error {
-  const said = saidBy(thrown);
+  const said = thrownMessage(thrown);
   if (said === null) return new Error(`the tool ${name} threw an error without a readable message`);
   return isError(thrown, Error) ? thrown : new Error(said);
 }

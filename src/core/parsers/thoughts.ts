@@ -186,11 +186,15 @@ function finalMessages(text: string): string {
   const begins = HEADS.includes(first.name) && isBlank(text, 0, first.start);
   if (!begins && !signs.some(({ name }) => HOLDS.includes(name))) return textOutside(text, signsAtEnd(text, signs));
   const channel = HOLDS.includes(first.name) ? channelIn(text.slice(0, first.start)) : "none";
-  const { final, none } = saidIn(text, signs, channel);
+  const { final, none } = textByChannel(text, signs, channel);
   return (final.length > 0 ? final : none).join("\n");
 }
 
-function saidIn(text: string, signs: readonly Sign[], begun: Channel): Readonly<Record<Channel, readonly string[]>> {
+function textByChannel(
+  text: string,
+  signs: readonly Sign[],
+  begun: Channel,
+): Readonly<Record<Channel, readonly string[]>> {
   const said: Record<Channel, string[]> = { final: [], none: [], other: [] };
   let channel = begun;
   for (const [at, { name, end }] of signs.entries()) {

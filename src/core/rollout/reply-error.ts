@@ -77,7 +77,7 @@ export function errorIn(body: unknown): ReplyError | null {
 export function errorWords(error: unknown): string | null {
   if (Array.isArray(error)) return errorWords(error.find((one) => errorWords(one) !== null));
   if (!isRecord(error)) return isWell(error) ? null : shortText(String(error), LONGEST_WORDS);
-  if (saysNothing(error)) return null;
+  if (isEmptyReply(error)) return null;
   const words = ["message", "msg", "error_msg", "status_msg", "detail", "error", "reason"].map((name) => error[name]);
   const said = words.find((word) => typeof word === "string" && word.trim() !== "");
   const { metadata } = error;
@@ -89,7 +89,7 @@ export function errorWords(error: unknown): string | null {
 const ALL_IS_WELL = /^(?:0|200|ok|success|succeeded|none|null|)$/i;
 
 /** Some servers send an error with every reply: an empty one, or one that reports success. */
-function saysNothing(error: Members): boolean {
+function isEmptyReply(error: Members): boolean {
   const { code, message } = error;
   return (code !== undefined && isWell(code) && isWell(message)) || Object.values(error).every(isWell);
 }
@@ -102,7 +102,7 @@ function isWell(value: unknown): boolean {
 function errorOf(reply: Members): Members | null {
   const { error, choices } = reply;
   const listed: unknown = Array.isArray(error) ? error.find((one) => errorWords(one) !== null) : error;
-  if (isRecord(listed) && !saysNothing(listed)) return listed;
+  if (isRecord(listed) && !isEmptyReply(listed)) return listed;
   if (typeof listed === "string" && !isWell(listed)) return { ...reply, error: undefined, message: listed };
   if (listed === true || reply["object"] === "error") return { ...reply, error: undefined };
   return Array.isArray(choices) && choices.length > 0 ? null : errorInPlace(reply);

@@ -125,16 +125,16 @@ Neither the order nor the ids of the attempts mean anything. What is asked for:"
 function contestOf(group: readonly Args[], maxCharacters: number): Contest {
   const histories = group.map(({ prompt, completion }) => [...prompt, ...completion]);
   const shared = sharedPrefix(histories);
-  const told = histories.map((history) => transcriptOf(history.slice(shared)));
+  const transcripts = histories.map((history) => transcriptOf(history.slice(shared)));
   // Sorted by text, so that the question does not depend on which member made which attempt.
-  const different = [...new Set(told)].sort((a, b) => (a < b ? -1 : 1));
+  const different = [...new Set(transcripts)].sort((a, b) => (a < b ? -1 : 1));
   const share = Math.max(1, Math.floor(maxCharacters / (different.length + 1)));
   const context = cutMiddle(transcriptOf((histories[0] ?? []).slice(0, shared)), share);
   const cuts = different.map((text) => cutMiddle(text, share));
   return {
     context: context.text,
     attempts: cuts.map(({ text }) => text),
-    made: told.map((text) => different.indexOf(text)),
+    made: transcripts.map((text) => different.indexOf(text)),
     leftOut: [context, ...cuts].reduce((sum, cut) => sum + cut.leftOut, 0),
   };
 }

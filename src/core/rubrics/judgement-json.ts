@@ -111,7 +111,7 @@ function nearlyObject(
     if (stop - start > LONGEST_REPAIRED) continue;
     for (const near of [text.slice(start, stop), `{${text.slice(place.start, stop)}`]) {
       const value = repairedObject(near, key);
-      if (value === null || !isSaid(value[key], text.slice(place.end, stop))) continue;
+      if (value === null || !isStated(value[key], text.slice(place.end, stop))) continue;
       return { value, repeated: hasMore(value[key], (name) => keysIn(near, name).length), start, end: stop };
     }
   }
@@ -167,7 +167,7 @@ const AFTER_VALUE =
   /^0{0,20}[.;!]?["'”’`]{0,3}[.;!]?\s*(?:$|[}\])]|\/[/*]|```|~~~|,\s*(?:$|[}\])]|\/[/*])|,?\s*["'“‘`]?[\w -]{1,40}["'”’`]\s*:|,\s*\w{1,40}\s*:)/;
 
 /** A repair may join, unwrap or drop the text after the key: then the value is not what the reply has. */
-function isSaid(value: unknown, behind: string): boolean {
+function isStated(value: unknown, behind: string): boolean {
   if (typeof value === "object") return true;
   const said = behind.slice(0, 1000).replace(/^[\s"'“‘`]{0,100}/, "");
   const text = String(value).trim();

@@ -1,7 +1,7 @@
 /** Converts values to scores. A missing score is null with a reason, never 0. */
 import { isError, ScoringError, type UnscoredCause } from "../../contract/errors.ts";
 
-/** The reason why a function gave no score, if the platform knows it. */
+/** The reason why a function gave no score, if it is known. */
 export class NoScoreError extends ScoringError {
   override readonly name: string = "NoScoreError";
   readonly unscored: UnscoredCause;

@@ -4,7 +4,7 @@ import { formatPath, valueAt } from "../field-path.ts";
 
 export type Issue = z.ZodError["issues"][number];
 
-export interface SaidIssue {
+export interface IssueText {
   readonly code: "unknown_field" | "invalid_request";
   readonly message: string;
   readonly param: string | null;
@@ -14,12 +14,12 @@ export interface SaidIssue {
  * The most helpful issue. An unknown field has precedence: a misspelt name is also reported as a missing field, and
  * only the unknown name shows the cause.
  */
-export function saidIssue(error: z.ZodError, value: unknown): SaidIssue {
-  return sayFirst(flatIssues(error), value);
+export function issueText(error: z.ZodError, value: unknown): IssueText {
+  return firstIssue(flatIssues(error), value);
 }
 
 /** The same for a list of issues. */
-export function sayFirst(issues: readonly Issue[], value: unknown): SaidIssue {
+export function firstIssue(issues: readonly Issue[], value: unknown): IssueText {
   const unknown = issues.find((issue) => issue.code === "unrecognized_keys");
   if (unknown !== undefined) {
     const param = formatPath([...unknown.path, ...unknown.keys.slice(0, 1)]);

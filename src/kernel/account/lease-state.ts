@@ -46,7 +46,7 @@ export interface AccountLeaseState {
 }
 
 /** A run that was notified and has not asked is notified again after this time. */
-const TELL_AGAIN_MS = 10_000;
+const NOTIFY_AGAIN_MS = 10_000;
 
 /** Stores what a run reports, and grants its shares as far as they are free. Removes a run that needs nothing more. */
 export function askLeases(
@@ -79,15 +79,15 @@ export function dropExpiredRuns(state: AccountLeaseState, now: number): AccountL
   return { ...state, runs: Object.fromEntries(runs) };
 }
 
-/** Runs that would get another grant if they asked now, and were not notified in the last `TELL_AGAIN_MS`. */
-export function runsToTell(state: AccountLeaseState, now: number): string[] {
-  return unfair(state).filter((run_id) => tellAt(state.runs[run_id], now) <= now);
+/** Runs that would get another grant if they asked now, and were not notified in the last `NOTIFY_AGAIN_MS`. */
+export function runsToNotify(state: AccountLeaseState, now: number): string[] {
+  return unfair(state).filter((run_id) => notifyAt(state.runs[run_id], now) <= now);
 }
 
 export function noteRunsNotified(state: AccountLeaseState, run_ids: readonly string[], now: number): AccountLeaseState {
-  const told = new Set(run_ids);
+  const notified = new Set(run_ids);
   const runs = Object.entries(state.runs).map(([run_id, run]): [string, Leaseholder] => {
-    return [run_id, told.has(run_id) ? { ...run, told_at: now } : run];
+    return [run_id, notified.has(run_id) ? { ...run, told_at: now } : run];
   });
   return { ...state, runs: Object.fromEntries(runs) };
 }
@@ -96,8 +96,8 @@ export function noteRunsNotified(state: AccountLeaseState, run_ids: readonly str
 export function nextLeaseAlarm(state: AccountLeaseState, now: number): number | null {
   const leases = Object.values(state.runs).map(({ lease_until }) => lease_until);
   if (leases.length === 0) return null;
-  const tells = unfair(state).map((run_id) => tellAt(state.runs[run_id], now));
-  return Math.max(now, Math.min(...leases, ...tells));
+  const notifyTimes = unfair(state).map((run_id) => notifyAt(state.runs[run_id], now));
+  return Math.max(now, Math.min(...leases, ...notifyTimes));
 }
 
 function grantedLeaseOf(
@@ -115,14 +115,14 @@ function grantedLeaseOf(
   return {
     permits: quota,
     shared: isContended(others, pool, usualOf(need)),
-    flow: quota < need.wants ? flowOf(pool, limit, quota) : null,
+    flow: quota < need.wants ? statusReasonOf(pool, limit, quota) : null,
     lease_until,
     ...{ rate: null, watched: false, streak: 0 },
   };
 }
 
 /** Why a run was granted less than it wants. The text says that other runs exist, but not which. */
-function flowOf(pool: Pool, limit: number, quota: number): GrantedLease["flow"] {
+function statusReasonOf(pool: Pool, limit: number, quota: number): GrantedLease["flow"] {
   const state = "over_limit";
   if (pool === "messages") {
     return { state, reason: `waiting for a part of the organisation's ${limit} queued messages` };
@@ -167,7 +167,7 @@ function usualOf({ wants, usual = wants }: Need): number {
   return usual;
 }
 
-function tellAt(run: Leaseholder | undefined, now: number): number {
+function notifyAt(run: Leaseholder | undefined, now: number): number {
   const told_at = run?.told_at ?? null;
-  return told_at === null ? now : told_at + TELL_AGAIN_MS;
+  return told_at === null ? now : told_at + NOTIFY_AGAIN_MS;
 }

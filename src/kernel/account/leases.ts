@@ -14,9 +14,9 @@ import {
   type Leaseholder,
   nextLeaseAlarm,
   noteRunsNotified,
-  runsToTell,
+  runsToNotify,
 } from "./lease-state.ts";
-import { tellRuns } from "./tell-runs.ts";
+import { notifyRuns } from "./tell-runs.ts";
 
 /** One row per run, under its id. */
 const ROW = "share/";
@@ -96,7 +96,7 @@ export class AccountLeases {
   /** Written before the run gets the reply; only changed rows are written. */
   #save(changed: AccountLeaseState): void {
     const now = this.#now();
-    const run_ids = runsToTell(changed, now).slice(0, LIMITS.sliceObjects);
+    const run_ids = runsToNotify(changed, now).slice(0, LIMITS.sliceObjects);
     const { runs } = noteRunsNotified(changed, run_ids, now);
     const before = this.#state().runs;
     const { kv } = this.#ctx.storage;
@@ -105,11 +105,11 @@ export class AccountLeases {
     this.#runs = runs;
     const org_id = this.#knownLimits()?.org_id;
     if (Object.keys(runs).length === 0) this.#forgetLimits();
-    const told = run_ids.flatMap((run_id) => {
+    const notified = run_ids.flatMap((run_id) => {
       const run = runs[run_id];
       return run === undefined || org_id === undefined ? [] : [{ run_id, org_id, project_id: run.project_id }];
     });
-    if (told.length > 0) this.#ctx.waitUntil(tellRuns(this.#env, told));
+    if (notified.length > 0) this.#ctx.waitUntil(notifyRuns(this.#env, notified));
   }
 
   #knownLimits(): KeptLimits | null {

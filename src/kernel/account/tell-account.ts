@@ -3,10 +3,10 @@ import { logError } from "../kit/log.ts";
 import { accountObject } from "../kit/names.ts";
 
 /** For changed limits, billing or budgets. If this fails, the object reads them itself some minutes later. */
-export async function tellAccount(env: Env, id: string): Promise<void> {
+export async function notifyAccount(env: Env, id: string): Promise<void> {
   try {
     await accountObject(env, id).changed();
   } catch (thrown) {
-    logError("organization was not told of a change", { org_id: id }, thrown);
+    logError("the organization was not notified of a change", { org_id: id }, thrown);
   }
 }

@@ -7,7 +7,7 @@
  * Sources of the error texts: the documentation and the issue trackers that docs/endpoints.md lists.
  */
 import { isRecord } from "../../contract/json.ts";
-import type { Said } from "./error-words.ts";
+import type { ErrorWords } from "./error-words.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -54,7 +54,7 @@ const MEMBER = /^[a-z][a-z0-9_.-]{0,63}$/i;
 export function refusedIn(
   body: Body,
   status: number,
-  { words, fields, codes }: Pick<Said, "words" | "fields" | "codes">,
+  { words, fields, codes }: Pick<ErrorWords, "words" | "fields" | "codes">,
 ): string | null {
   if (!REFUSING.has(status)) return null;
   if (body["stream"] !== true && [...words, ...codes].some(wantsStream)) return STREAM;
@@ -74,7 +74,7 @@ function wantsStream(said: string): boolean {
   return said.split(/[.;!。]/).some((sentence) => STREAMS.test(sentence) && WANTED.test(sentence));
 }
 
-function isStrictRefused({ words, fields, codes }: Pick<Said, "words" | "fields" | "codes">): boolean {
+function isStrictRefused({ words, fields, codes }: Pick<ErrorWords, "words" | "fields" | "codes">): boolean {
   if (words.some((said) => STRICT.test(said) || NEEDS_CLOSED_SCHEMA.test(said))) return true;
   return codes.some((code) => CLOSED_SCHEMA_CODES.has(code)) || fields.some((field) => /\bstrict\b/i.test(field));
 }

@@ -63,7 +63,7 @@ async function read(
   const decoder = new TextDecoder();
   let left = bytes;
   if (body === null) return { more: false };
-  const end = bytes - (toldLength(headers) ?? Number.POSITIVE_INFINITY);
+  const end = bytes - (statedLength(headers) ?? Number.POSITIVE_INFINITY);
   const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
   try {
     if (await take("")) return { more: false };
@@ -84,11 +84,11 @@ async function read(
 }
 
 /** Length of the body in bytes as delivered; null if it is not stated, or the header is about something else. */
-function toldLength(headers: Headers): number | null {
-  const told = headers.get("content-length");
+function statedLength(headers: Headers): number | null {
+  const stated = headers.get("content-length");
   // A compressed body becomes longer. A chunked body ends with its last chunk, whatever length is stated.
   const other = headers.has("content-encoding") || headers.has("transfer-encoding");
-  return told === null || other ? null : Number(told);
+  return stated === null || other ? null : Number(stated);
 }
 
 /** The next piece of a body. Throws PausedBodyError if it does not arrive within `ms` milliseconds. */
@@ -128,12 +128,12 @@ export async function takeCompletion(
       ? LIMITS.streamedBytes
       : LIMITS.completionBytes;
   // A reply with a stated length reserves all of it at once.
-  const told = toldLength(reply.headers);
-  const most = Math.min(told ?? bytes, bytes);
+  const stated = statedLength(reply.headers);
+  const most = Math.min(stated ?? bytes, bytes);
   let characters = 0;
   const toItsEnd = async (piece: string) => {
     characters += piece.length;
-    await grow?.(told === null ? characters : most, most);
+    await grow?.(stated === null ? characters : most, most);
     take(piece);
     return false;
   };

@@ -50,8 +50,8 @@ export function sizeOfEmbeddings({ texts }: { readonly texts: readonly string[] 
 }
 
 function templateTokens({ messages, tools }: AskedOfModel): number {
-  const told = messages.some(({ role }) => role === "system");
-  return told && tools.length === 0 ? TEMPLATE_TOKENS : TEMPLATE_TOKENS_WITH_TEXT;
+  const instructed = messages.some(({ role }) => role === "system");
+  return instructed && tools.length === 0 ? TEMPLATE_TOKENS : TEMPLATE_TOKENS_WITH_TEXT;
 }
 
 /** Null if it has no bound: a file, or a part that only the endpoint understands, may become any number of tokens. */

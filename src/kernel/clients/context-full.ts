@@ -7,7 +7,7 @@
  * answer, a rate limit, a quota, the size of a picture or of the request in bytes, and the limit of another field.
  * Every text is cut before it is matched, and every gap in a pattern is bounded.
  */
-import { saidInError } from "./error-words.ts";
+import { wordsOfError } from "./error-words.ts";
 
 export interface Refusal {
   readonly status: number;
@@ -18,7 +18,7 @@ export interface Refusal {
 
 interface Server {
   /** Patterns for the text in lower case, with single spaces and without backslashes. */
-  readonly says: readonly RegExp[];
+  readonly patterns: readonly RegExp[];
   /** `code` or `type` of the error. */
   readonly codes?: readonly string[];
   /** The server also answers with this status. */
@@ -34,7 +34,7 @@ const SERVERS: readonly Server[] = [
   // openai/openai-python#485; microsoft/kernel-memory#516
   {
     codes: ["context_length_exceeded"],
-    says: [
+    patterns: [
       /maximum context length (?:is|of) \d/,
       /exceeds? the context window/,
       /input tokens exceed the configured limit/,
@@ -43,7 +43,7 @@ const SERVERS: readonly Server[] = [
   },
   // vLLM: vllm/entrypoints/openai/serving_engine.py (0.5 to 0.11), vllm/renderers/params.py, vllm/sampling_params.py
   {
-    says: [
+    patterns: [
       /longer than the maximum model length of/,
       /resulting in a maximum input length of/,
       /parameter=input_tokens/,
@@ -56,7 +56,7 @@ const SERVERS: readonly Server[] = [
   },
   // SGLang, Together: sglang/srt/managers/tokenizer_manager.py; QwenLM/Qwen3#1321
   {
-    says: [
+    patterns: [
       /is longer than the model's context length/,
       /requested token count exceeds/,
       /multimodal prompt is too long/,
@@ -67,13 +67,13 @@ const SERVERS: readonly Server[] = [
   // Text Generation Inference, Hugging Face, Together, SageMaker: huggingface/text-generation-inference
   // router/src/validation.rs at db931fcf
   {
-    says: [/`inputs` tokens \+ `max_new_tokens` must be <=/, /`inputs` must have less than \d+ tokens/],
+    patterns: [/`inputs` tokens \+ `max_new_tokens` must be <=/, /`inputs` must have less than \d+ tokens/],
   },
   // llama.cpp server, llama-cpp-python: ggml-org/llama.cpp#9544, #15780 and tools/server at 00dc8057;
   // ikawrakow/ik_llama.cpp#2420 (500)
   {
     codes: ["exceed_context_size_error"],
-    says: [
+    patterns: [
       /exceeds? the available context size/,
       /larger than the max context size/,
       /too large to process\. either (?:enable|disable) context shift/,
@@ -83,7 +83,7 @@ const SERVERS: readonly Server[] = [
   },
   // Ollama: ollama/ollama llm/llama_server.go and server/routes.go at fb307609
   {
-    says: [
+    patterns: [
       /prompt is longer than the context length/,
       /exceeds maximum context length/,
       /exceeded (?:max )?context length by/,
@@ -92,7 +92,7 @@ const SERVERS: readonly Server[] = [
   },
   // LM Studio: lmstudio-ai/lmstudio-bug-tracker#546; anomalyco/opencode#11141; tinyhumansai/openhuman#3550
   {
-    says: [
+    patterns: [
       /when context the overflows/,
       /initial prompt is greater than the context length/,
       /cannot truncate prompt with n_keep/,
@@ -100,7 +100,7 @@ const SERVERS: readonly Server[] = [
   },
   // Groq, Cerebras: console.groq.com/docs/errors; cline/cline#5140
   {
-    says: [
+    patterns: [
       /reduce the length of the (?:input )?(?:messages|prompt|input)/,
       /current length is [\d,]+ while limit is [\d,]+/,
     ],
@@ -108,23 +108,23 @@ const SERVERS: readonly Server[] = [
   // xAI: cline/cline#3120; UKGovernmentBEIS/inspect_ai#5208
   {
     codes: ["input_too_large"],
-    says: [/maximum prompt length is \d/, /message \(\d+ tokens\) exceeds budget/],
+    patterns: [/maximum prompt length is \d/, /message \(\d+ tokens\) exceeds budget/],
   },
   // Anthropic's compatibility layer: docs.anthropic.com/en/api/errors; stackblitz/bolt.new#7422
   {
     codes: ["model_context_window_exceeded"],
-    says: [/prompt is too long/, /prompt: length: 1\.\./, /exceed context limit/],
+    patterns: [/prompt is too long/, /prompt: length: 1\.\./, /exceed context limit/],
   },
   // Gemini, also on Vertex AI: google-gemini/gemini-cli#6678, #19727
   {
-    says: [
+    patterns: [
       /input token count[^.]{0,40} exceeds the maximum number of tokens allowed/,
       /input token count is \d+ but (?:the )?model (?:only )?supports (?:only )?up to \d/,
     ],
   },
   // Bedrock: BerriAI/litellm exception_mapping_utils.py at 002b24d3; ryanadoty/Amazon-Bedrock-Amazon-RDS-POC#9
   {
-    says: [
+    patterns: [
       /input is too long for (?:the )?requested model/,
       /expected maxlength: \d+, actual: \d+/,
       /too many input tokens/,
@@ -133,57 +133,57 @@ const SERVERS: readonly Server[] = [
   },
   // Cohere: cohere-ai/sandbox-topically#4. Its text begins in the same way if only `max_tokens` is too large.
   {
-    says: [/too many tokens(?!: max tokens must be)/],
+    patterns: [/too many tokens(?!: max tokens must be)/],
   },
   // Mistral: badlogic/pi-mono packages/ai/src/utils/overflow.ts at a2dbd625
   {
-    says: [/too large for model with [\d,]+ maximum context length/],
+    patterns: [/too large for model with [\d,]+ maximum context length/],
   },
   // OpenRouter: openrouter.ai/docs/api-reference/errors (the provider's words are in metadata.raw)
   {
-    says: [/endpoint's maximum context length is/],
+    patterns: [/endpoint's maximum context length is/],
   },
   // Fireworks: fw-ai/cookbook#134
   {
-    says: [/model maximum context length: \d/],
+    patterns: [/model maximum context length: \d/],
   },
   // Moonshot: platform.moonshot.ai/docs/api/chat, error codes
   {
-    says: [/exceeded model token limit/],
+    patterns: [/exceeded model token limit/],
   },
   // Zhipu, Z.AI: docs.z.ai/api-reference/api-code; zeroclaw-labs/zeroclaw#4124; pi-mono's overflow.ts
   {
     codes: ["1261"],
-    says: [/prompt exceeds max length/, /prompt ?超长/, /tokens in request more than max tokens allowed/],
+    patterns: [/prompt exceeds max length/, /prompt ?超长/, /tokens in request more than max tokens allowed/],
   },
   // DashScope: help.aliyun.com/zh/model-studio/error-code, of 2025-12-26
   {
-    says: [/range of input length should be/, /total message token length exceed/],
+    patterns: [/range of input length should be/, /total message token length exceed/],
   },
   // MiniMax: badlogic/pi-mono packages/ai/src/utils/overflow.ts at a2dbd625
   {
-    says: [/context window exceeds limit/],
+    patterns: [/context window exceeds limit/],
   },
   // SambaNova: OpenHands/OpenHands#9252
   {
-    says: [/maximum context length of \S{1,80} is \d/, /maximum supported sequence length is(?: just)? \d/],
+    patterns: [/maximum context length of \S{1,80} is \d/, /maximum supported sequence length is(?: just)? \d/],
   },
   // Cloudflare Workers AI: its errors 3010 and 5021, as opencode's list of overflow wordings has them
   {
-    says: [/exceeded this model context window limit/],
+    patterns: [/exceeded this model context window limit/],
   },
   // SiliconFlow: langgenius/dify#19394
   {
-    says: [/length of prompt_tokens \(\d+\) must be less than max_seq_len/],
+    patterns: [/length of prompt_tokens \(\d+\) must be less than max_seq_len/],
   },
   // Qianfan (Baidu): its table of error codes, as quoted by its users
   {
     codes: ["tokens_too_long"],
-    says: [/prompt tokens too long/, /max input characters is \d/],
+    patterns: [/prompt tokens too long/, /max input characters is \d/],
   },
   // TensorRT-LLM, where it deduces the answer's limit: NVIDIA/TensorRT-LLM#7239, its executor
   {
-    says: [
+    patterns: [
       /default_max_tokens`? \(-?\d+\) (?:must|should) be greater than 0/,
       /deduced max_tokens -\d+ is less than 0/,
       /prompt_token_ids`? length \(\d+\) is greater than `?max_seq_len/,
@@ -193,7 +193,7 @@ const SERVERS: readonly Server[] = [
   // IBM/watsonx errors as quoted by its users
   {
     codes: ["model_max_prompt_tokens_exceeded"],
-    says: [
+    patterns: [
       /should not exceed max_(?:seq_len|num_tokens|input_len)/,
       /number of input tokens \d+ cannot exceed/,
       /prompt token count (?:of )?\(?\d+\)? (?:cannot exceed|exceeds) (?:the limit of )?\d/,
@@ -204,11 +204,11 @@ const SERVERS: readonly Server[] = [
   // docs.github.com/en/rest/models
   {
     codes: ["tokens_limit_reached"],
-    says: [/exceeds? (?:the )?max(?:imum)? message tokens/, /too large for \S{1,80} model\. max size: \d+ tokens/],
+    patterns: [/exceeds? (?:the )?max(?:imum)? message tokens/, /too large for \S{1,80} model\. max size: \d+ tokens/],
   },
   // Any server that adds the answer's limit to the prompt
   {
-    says: [
+    patterns: [
       /\b(?:prompt|input) (?:tokens|length)[^.;]{0,15} (?:\+|plus|and) `?max_(?:new_)?tokens`?[^.;]{0,15} exceeds?\b/,
       /\b(?:prompt|input) and (?:output|completion) tokens exceeds? [^.;]{0,20}\bcontext\b/,
     ],
@@ -216,7 +216,7 @@ const SERVERS: readonly Server[] = [
   // The list of phrases of verifiers: PrimeIntellect-ai/verifiers. Its phrase `context length` is in LIKELY.
   {
     codes: ["prompt_too_long"],
-    says: [
+    patterns: [
       /maximum model length/,
       /exceeded model/,
       /exceeds? the configured limit/,
@@ -306,7 +306,7 @@ const FIELDS_OF_THE_PROMPT: ReadonlySet<string> = new Set([
 const REFUSED = [400, 413, 422];
 
 export function isContextFull({ status, body, text }: Refusal): boolean {
-  const said = saidInError(body, text);
+  const said = wordsOfError(body, text);
   if (said.codes.some((code) => CODES.has(code))) return true;
   // One text of the prompt has more characters than any context can hold.
   if (said.codes.some((code) => TOO_LONG_A_TEXT.has(code))) return said.fields.some(isTextOfPrompt);
@@ -332,7 +332,8 @@ function meansFull(said: string, status: number): boolean {
   const words = said.replaceAll(URL, " ");
   if (NEVER.some((never) => never.test(words)) || isAnswerTooLong(words)) return false;
   const known = SERVERS.some(
-    ({ says, also }) => (REFUSED.includes(status) || status === also) && says.some((pattern) => pattern.test(words)),
+    ({ patterns, also }) =>
+      (REFUSED.includes(status) || status === also) && patterns.some((pattern) => pattern.test(words)),
   );
   if (known) return true;
   return (

@@ -9,7 +9,7 @@
  * Databricks's `external_model_message`, and plain text.
  */
 
-export interface Said {
+export interface ErrorWords {
   /** In lower case, on one line, without backslashes. */
   readonly words: readonly string[];
   /** `code` and `type`, in lower case. */
@@ -32,7 +32,7 @@ const HOLDERS = /^(?:metadata|base_resp|response|body|data|extensions|external_m
 /** A field that a message names first, as in "Invalid 'stop': …". */
 const NAMED_FIRST = /^(?:(?:error|invalid|bad|value|parameter|field|for|of|the)[: ]+){0,4}['"`]([\w.[\]]{1,80})['"`]/;
 
-export function saidInError(body: unknown, text: string): Said {
+export function wordsOfError(body: unknown, text: string): ErrorWords {
   const found: Found = { words: [], codes: [], fields: [], status: null, left: MOST_VALUES };
   if (typeof body === "object" && body !== null) visit(found, body, "body", 0);
   else take(found, typeof body === "string" ? body : text, "message", 0);
@@ -40,7 +40,7 @@ export function saidInError(body: unknown, text: string): Said {
   return found;
 }
 
-interface Found extends Said {
+interface Found extends ErrorWords {
   readonly words: string[];
   readonly codes: string[];
   readonly fields: string[];

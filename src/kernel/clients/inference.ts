@@ -40,8 +40,8 @@ import {
   messageOf,
   refusalOf,
   retryAfter,
-  saidBy,
   textOf,
+  wordsOfRefusal,
 } from "./refusal.ts";
 import { refusalKind } from "./refusal-kind.ts";
 import type { ReplyReservation } from "./reply-reservation.ts";
@@ -145,7 +145,7 @@ async function postCall<Response>(
     // again.
     const took = failed.usage !== undefined || failed.lost === true;
     if (!(thrown instanceof APIError) || took || isRefusedPrompt(thrown)) return failed;
-    const refuses = refusedIn(body, thrown.status ?? 0, saidBy(thrown));
+    const refuses = refusedIn(body, thrown.status ?? 0, wordsOfRefusal(thrown));
     return { ...failed, ...(refuses !== null && { refuses }), ...(changes.length > 0 && { changed: true }) };
   } finally {
     reservation?.leave();

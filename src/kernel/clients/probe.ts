@@ -22,9 +22,9 @@ import {
 } from "../../core/training/engine-exactness.ts";
 import { refusedIn, withoutRefused } from "./adapted-request.ts";
 import { LongBodyError, wholeText } from "./bounded-body.ts";
-import { saidInError } from "./error-words.ts";
+import { wordsOfError } from "./error-words.ts";
 import { ownNetwork, type Send } from "./outgoing.ts";
-import { parsedJson, saidIn, shortly } from "./reply-words.ts";
+import { parsedJson, quotedWords, shortly } from "./reply-words.ts";
 import { replyWithoutKey } from "./without-key.ts";
 
 export interface Probe {
@@ -144,7 +144,7 @@ async function askWithout(
     const { body } = withoutRefused(asked, without);
     const answer = await ask(probe, "/chat/completions", body, signal);
     if (answer.status === 200) refuses.push(...without.slice(refuses.length));
-    const refused = refusedIn(body, answer.status, saidInError(answer.body, answer.words));
+    const refused = refusedIn(body, answer.status, wordsOfError(answer.body, answer.words));
     if (refused === null || without.includes(refused)) return answer;
     without.push(refused);
   }
@@ -239,13 +239,13 @@ async function ask(target: Target, path: string, body: object | null, signal: Ab
     const text = await wholeText(response, LIMITS.completionBytes);
     const parsed = parsedJson(text, readReplyText);
     const words = response.ok ? "" : text;
-    return { status: response.status, body: parsed, said: saidIn(parsed, target.api_key), words };
+    return { status: response.status, body: parsed, said: quotedWords(parsed, target.api_key), words };
   } catch (thrown) {
     if (thrown instanceof LongBodyError) throw new ProbeFailure("the answer is over 4 MiB");
     const reason = shortly(thrown instanceof Error ? thrown.message : String(thrown), target.api_key);
     // This is all that the runtime reports for a name that does not resolve.
-    const told = reason.startsWith("internal error") ? "the host is unknown or unreachable" : reason;
-    throw new ProbeFailure(`not reachable: ${told}`);
+    const shown = reason.startsWith("internal error") ? "the host is unknown or unreachable" : reason;
+    throw new ProbeFailure(`not reachable: ${shown}`);
   }
 }
 

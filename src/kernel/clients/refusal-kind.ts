@@ -57,7 +57,7 @@ const MODERATED =
   /violat|flagged|safety_check_type|content[_ -]filter|\b(?:prompt|input|message|request) (?:was|is|has|contains)\b/;
 const URL = /https?:\/\/[^\s"'<>]+/g;
 
-const ASKED_OR_SAID = "(?:prompt|input|content|message|query|output|response|completion)s?";
+const ASKED_OR_ANSWERED = "(?:prompt|input|content|message|query|output|response|completion)s?";
 
 /** Bodies of a 403 that refuse one prompt, in lower case. The comment above each names the source. */
 const PROMPT_REFUSED: readonly RegExp[] = [
@@ -80,11 +80,11 @@ const PROMPT_REFUSED: readonly RegExp[] = [
   /敏感|违规|违法|不安全|审核|内容安全|不当内容|绿网/,
   // Cloudflare's AI Gateway (2016, 2017), Kong, Databricks.
   new RegExp(
-    String.raw`\b${ASKED_OR_SAID} (?:(?:was|were|is|are|(?:has|have) been) )?` +
+    String.raw`\b${ASKED_OR_ANSWERED} (?:(?:was|were|is|are|(?:has|have) been) )?` +
       "(?:blocked|rejected|refused|denied|filtered|prohibited|disallowed|not allowed)",
   ),
   // Common phrases of moderators.
-  new RegExp(String.raw`\b(?:request|${ASKED_OR_SAID})\b[^.]{0,60}\bviolat`),
+  new RegExp(String.raw`\b(?:request|${ASKED_OR_ANSWERED})\b[^.]{0,60}\bviolat`),
   // Categories of OpenAI's moderation, Llama Guard and NVIDIA NeMo Guardrails.
   /\b(?:unsafe|toxic|toxicity|offensive|profanity|nsfw|csam|sexual|violence|self[-_ /]harm|hate)\b|pii detected/,
   // Firewalls that reply with JSON.

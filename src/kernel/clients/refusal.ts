@@ -10,7 +10,7 @@ import { isRecord } from "../../contract/json.ts";
 import { endingOf } from "../../core/rollout/finish-reason.ts";
 import { errorWords, type ReplyError } from "../../core/rollout/reply-error.ts";
 import { isContextFull } from "./context-full.ts";
-import { type Said, saidInError } from "./error-words.ts";
+import { type ErrorWords, wordsOfError } from "./error-words.ts";
 import { refusalKind } from "./refusal-kind.ts";
 
 const [OK, BAD_REQUEST, FORBIDDEN] = [200, 400, 403];
@@ -35,7 +35,7 @@ const LONGEST_REPAIRED = 16 * 1024;
  */
 function cutJson(text: string): unknown {
   const cut = /^\s*[{[]/.test(text) ? jsonIn(text.slice(0, LONGEST_REPAIRED), parseCut) : null;
-  const { words, codes } = saidInError(cut, "");
+  const { words, codes } = wordsOfError(cut, "");
   return words.some((said) => said !== "") || codes.length > 0 ? cut : null;
 }
 
@@ -82,8 +82,8 @@ export function failureInside({ status, error }: ReplyError, headers: Headers): 
 }
 
 /** The error's own text, codes and fields, without what it repeats of the request. */
-export function saidBy(refusal: APIError): Said {
-  return saidInError(bodyOf(refusal), refusal.message);
+export function wordsOfRefusal(refusal: APIError): ErrorWords {
+  return wordsOfError(bodyOf(refusal), refusal.message);
 }
 
 /** Null if the refusal is plain text. */
@@ -104,7 +104,7 @@ export function isRefusedPrompt(refusal: APIError): boolean {
 }
 
 export function hasPolicyCode(refusal: APIError): boolean {
-  return saidBy(refusal).codes.some((code) => endingOf(code) === "refused_by_policy");
+  return wordsOfRefusal(refusal).codes.some((code) => endingOf(code) === "refused_by_policy");
 }
 
 /** The SDK's message, or the message of the provider behind the server if that is given too. */

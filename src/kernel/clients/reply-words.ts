@@ -1,7 +1,7 @@
 /** The error message of a server, in whatever format: short, and without the key of the call. */
 import { withoutKey } from "./without-key.ts";
 
-const LONGEST_SAID = 200;
+const LONGEST_QUOTE = 200;
 
 /** Null if the text is not JSON. */
 export function parsedJson(text: string, parse: (text: string) => unknown = JSON.parse): unknown {
@@ -16,7 +16,7 @@ export function parsedJson(text: string, parse: (text: string) => unknown = JSON
 /**
  * OpenAI's `error.message`, vLLM's and FastAPI's `message` and `detail`, a validation's `detail[0].msg`; else empty.
  */
-export function saidIn(body: unknown, api_key: string | null): string {
+export function quotedWords(body: unknown, api_key: string | null): string {
   const [error, detail] = [member(body, "error"), member(body, "detail")];
   const invalid = Array.isArray(detail) ? member(detail[0], "msg") : undefined;
   const candidates = [member(error, "message"), error, member(body, "message"), detail, invalid];
@@ -26,7 +26,7 @@ export function saidIn(body: unknown, api_key: string | null): string {
 
 /** The key is removed before the text is cut: a cut through the key would leave a part of it. */
 export function shortly(text: string, api_key: string | null): string {
-  return withoutKey(text, api_key).slice(0, LONGEST_SAID);
+  return withoutKey(text, api_key).slice(0, LONGEST_QUOTE);
 }
 
 /** A member of a value of any type. */

@@ -28,7 +28,7 @@ export interface OfferCall {
 
 const BUSY = [425, 429, 503];
 const LONGEST_ANSWER = 64 * 1024;
-const LONGEST_SAID = 200;
+const LONGEST_QUOTE = 200;
 
 /** Never throws. */
 export async function offerBatch(call: OfferCall): Promise<OfferReply> {
@@ -54,7 +54,7 @@ function meaningOf(status: number, retryAfter: string | null, text: string): Off
     const seconds = /^\d+$/.test(retryAfter ?? "") ? Number(retryAfter) : null;
     return { kind: "busy", retry_after_ms: seconds === null ? null : seconds * 1000 };
   }
-  const message = `the trainer answered ${status}: ${text.slice(0, LONGEST_SAID)}`;
+  const message = `the trainer answered ${status}: ${text.slice(0, LONGEST_QUOTE)}`;
   // 409: the trainer is at another step or has a later epoch, and will register. The batch itself was not refused.
   const refuses = status >= 400 && status < 500 && status !== 409;
   return { kind: refuses ? "refused" : "absent", message };

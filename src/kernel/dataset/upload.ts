@@ -45,7 +45,7 @@ export interface UploadOptions {
   /** The scheduling turns; those of the process unless a test has its own. */
   readonly scheduler?: FairScheduler;
   /** Called for each piece that arrives. */
-  readonly heard?: () => void;
+  readonly onChunk?: () => void;
   /** Called when all has arrived: whether the sender may still store it. */
   readonly allowed?: () => Promise<boolean>;
 }
@@ -68,7 +68,7 @@ export async function createDataset(
 ): Promise<Uploaded> {
   const reservation = uploads.take(scope.orgId, Date.now());
   if (reservation === null) return refuse("rate_limited", TOO_MANY, null);
-  const watched = { ...options, heard: () => reservation.stay(Date.now()) };
+  const watched = { ...options, onChunk: () => reservation.stay(Date.now()) };
   // The runtime drops the work of a caller that disconnects, but what was begun here must still be cleaned up.
   return await outlive(receive(env, scope, upload, body, watched).catch(refusalOfBody).finally(reservation.leave));
 }
@@ -302,11 +302,11 @@ function refusalOfBody(thrown: unknown): Result<never> {
 /** Throws BodyTooLarge, and BrokenBodyError. */
 async function* bytesOf(
   body: Body,
-  { maxBytes = LIMITS.datasetBytes, heard }: UploadOptions,
+  { maxBytes = LIMITS.datasetBytes, onChunk }: UploadOptions,
 ): AsyncGenerator<Uint8Array> {
   let received = 0;
   for await (const chunk of body === null ? [] : receivedChunks(body)) {
-    heard?.();
+    onChunk?.();
     received += chunk.length;
     if (received > maxBytes) {
       const message = `a dataset is at most ${LIMITS.datasetBytes} bytes: split the file`;

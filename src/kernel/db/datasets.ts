@@ -4,7 +4,7 @@ import type { Scope } from "../../contract/scope.ts";
 import type { DatasetView } from "../../contract/uploaded-dataset.ts";
 import { insertOnce, type Kept, type Remembered } from "./idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
-import { type Deleted, RUNS_TOLD, unfinishedRuns } from "./runs.ts";
+import { type Deleted, RUNS_LISTED, unfinishedRuns } from "./runs.ts";
 import { type DatasetTableRow, datasets, runs } from "./schema.ts";
 import { inProject } from "./scoped.ts";
 
@@ -57,7 +57,7 @@ export async function deleteUnusedDataset(database: D1Database, scope: Scope, id
   const used = () => unfinishedRuns(database, scope, eq(runs.dataset_id, id));
   const [deleted, using] = await project.batch([
     project.delete(datasets, eq(datasets.id, id), notExists(used())).returning({ id: datasets.id }),
-    used().limit(RUNS_TOLD),
+    used().limit(RUNS_LISTED),
   ]);
   return { deleted: deleted.length > 0, usedBy: using.map((run) => run.id) };
 }

@@ -12,7 +12,7 @@ import type { Scope } from "../../contract/scope.ts";
 import { insertOnce, type Kept, type NewRow, type Remembered } from "./idempotency-keys.ts";
 import { namedRows } from "./named-rows.ts";
 import { seconds } from "./page.ts";
-import { type Deleted, RUNS_TOLD, unfinishedRuns } from "./runs.ts";
+import { type Deleted, RUNS_LISTED, unfinishedRuns } from "./runs.ts";
 import { type EndpointRow, endpoints, runs } from "./schema.ts";
 import { inProject } from "./scoped.ts";
 
@@ -83,7 +83,7 @@ export async function deleteEndpoint(database: D1Database, scope: Scope, id: str
     project
       .update(endpoints, { name: null, sealed_key: null, deleted_at: now }, eq(endpoints.id, id), notExists(used()))
       .returning({ id: endpoints.id }),
-    used().limit(RUNS_TOLD),
+    used().limit(RUNS_LISTED),
   ]);
   return { deleted: deleted.length > 0, usedBy: using.map((run) => run.id) };
 }

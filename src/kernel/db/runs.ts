@@ -10,6 +10,7 @@ import type { RunPatch } from "../../contract/run-control.ts";
 import { plannedAtFirst, type RunSpec } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { violatedTable } from "./idempotency-keys.ts";
+import { currentReport } from "./old-names.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
 import { type EndpointRow, endpoints, type RunRow, runs } from "./schema.ts";
 import { type Condition, inOrganization, inProject, isOpenProject, type Rows } from "./scoped.ts";
@@ -110,12 +111,12 @@ export async function listRuns(database: D1Database, scope: Scope, filter: RunFi
   return await pageOf(runs, filter, (beyond) => selectRuns(database, scope, ...conditionsOf(filter), beyond));
 }
 
-/** The result of deleting something that runs use. `usedBy`: ids of unfinished runs, at most `RUNS_TOLD`. */
+/** The result of deleting something that runs use. `usedBy`: ids of unfinished runs, at most `RUNS_LISTED`. */
 export interface Deleted {
   readonly deleted: boolean;
   readonly usedBy: string[];
 }
-export const RUNS_TOLD = 32;
+export const RUNS_LISTED = 32;
 
 /** The ids of unfinished runs that meet the condition. */
 export function unfinishedRuns(database: D1Database, scope: Scope, condition: Condition): Rows<{ id: string }> {
@@ -193,14 +194,14 @@ export function runViewOf({ run, endpoint, fleet }: RunRecord): RunView {
   // Members are listed one by one: the record may have other fields, such as sealed keys, that must not be returned.
   const { environment, environment_args, model, sampling, num_examples, rollouts_per_example } = spec;
   const { max_concurrent, limits, min_scored, shuffle, seed, fork, rescore } = spec;
-  const report = run.report ?? NOTHING_FINISHED;
+  const report = currentReport(run.report ?? NOTHING_FINISHED);
   return {
     object: "run",
     ...{ id, kind, name, status, error, metadata, dead_letters },
     ...{ environment, environment_args, model, sampling, num_examples, rollouts_per_example },
     ...{ max_concurrent, limits, min_scored, shuffle, seed },
     max_cost_micros: spec.money?.max_cost_micros ?? null,
-    flow: run.finished_at === null ? flowOf(run) : null,
+    status_reason: run.finished_at === null ? statusReasonOf(run) : null,
     endpoint: endpoint && shownOf(endpoint),
     fleet: fleet && { id: fleet.id, name: fleet.name },
     dataset: run.dataset_id,
@@ -222,7 +223,7 @@ function shownOf({ id, name, base_url, api_key_last4 }: NonNullable<RunPlace["en
 }
 
 /** The status reason as far as D1 has it; the run's object has more. */
-function flowOf({ status }: RunRow): RunView["flow"] {
+function statusReasonOf({ status }: RunRow): RunView["status_reason"] {
   return status === "paused" ? { state: "paused", reason: "user" } : { state: "active", reason: null };
 }
 

@@ -30,7 +30,7 @@ export interface SliceTables {
   /** Tables whose rows are deleted with their run. */
   readonly ofRun?: readonly RunTable[];
   /** While a project has a row in one of these, its daily cleanup runs. */
-  readonly swept?: readonly ProjectTable[];
+  readonly expiring?: readonly ProjectTable[];
   readonly sealed?: Readonly<Partial<Record<SealedKind, SealedValues>>>;
   /** At most one slice has it. */
   readonly fleets?: NamedInPlace;
@@ -43,7 +43,7 @@ export function registerTables(tables: SliceTables): void {
   registered.push(tables);
 }
 
-export function tablesOf<Kind extends "ofOrganization" | "ofProject" | "ofRun" | "swept">(
+export function tablesOf<Kind extends "ofOrganization" | "ofProject" | "ofRun" | "expiring">(
   kind: Kind,
 ): readonly NonNullable<SliceTables[Kind]>[number][] {
   return registered.flatMap((tables) => tables[kind] ?? []);

@@ -64,7 +64,7 @@ const LEAST_WINDOW_SHARE = 1 / 8;
 /** The number of steps from half to full. */
 const SQUEEZE_STEPS = 10;
 
-export function heard(
+export function afterOutcomes(
   health: Health,
   outcomes: Outcomes,
   { model, running, now }: { model: string; running: number; now: number },
@@ -119,7 +119,7 @@ export function nextStepAt(health: Health, now: number): number | null {
 }
 
 /** Why a run waits; null if the endpoint is healthy. */
-export function flowOfHealth(health: Health, now: number): RunView["flow"] {
+export function statusReasonOfHealth(health: Health, now: number): RunView["status_reason"] {
   const { outage } = health;
   if (outage !== null) return { state: outage.state, reason: outage.reason };
   const window = windowOf(health, now);

@@ -66,10 +66,10 @@ export class LeaseKeeper {
     const now = this.#now();
     if (this.#asking || !leases.some(({ slot, need }) => isDue(slot.read(), need, now))) return;
     this.#asking = true;
-    const told = leases.map(({ slot, need }) => ({ ...need, outcomes: slot.read().outcomes }));
+    const reported = leases.map(({ slot, need }) => ({ ...need, outcomes: slot.read().outcomes }));
     for (const { slot, need } of leases) slot.write(beginAsk(slot.read(), need, now));
     try {
-      const grantedLeases = await ask(told);
+      const grantedLeases = await ask(reported);
       for (const [index, { slot }] of leases.entries()) {
         const grantedLease = grantedLeases[index];
         if (grantedLease !== undefined) slot.write(takeLease(slot.read(), grantedLease, this.#now()));
@@ -77,7 +77,7 @@ export class LeaseKeeper {
     } catch (thrown) {
       logError("no lease: there is no answer", whom, thrown);
       for (const [index, { slot }] of leases.entries()) {
-        slot.write(undoAsk(slot.read(), told[index]?.outcomes ?? NO_OUTCOMES));
+        slot.write(undoAsk(slot.read(), reported[index]?.outcomes ?? NO_OUTCOMES));
       }
     } finally {
       this.#asking = false;

@@ -10,7 +10,7 @@
 import type { RunView } from "../../contract/run.ts";
 import { fairQuotas, freeOf, type Holding, offQuota } from "../kit/fair-quotas.ts";
 import type { GrantedLease, LeaseAsk } from "../messages/endpoint-wire.ts";
-import { flowOfHealth, HEALTHY, type Health, heard, nextStepAt, windowOf } from "./health.ts";
+import { afterOutcomes, HEALTHY, type Health, nextStepAt, statusReasonOfHealth, windowOf } from "./health.ts";
 
 /** The endpoint's own settings; null = no limit. */
 export interface EndpointLimits {
@@ -47,7 +47,7 @@ const LIMITS_KEPT_MS = 5 * 60_000;
 const FLEET_KEPT_MS = 10_000;
 const DOWN_KEPT_MS = 1000;
 /** A run that was notified and has not asked is notified again after this time. */
-const TELL_AGAIN_MS = 10_000;
+const NOTIFY_AGAIN_MS = 10_000;
 
 export function newEndpoint(limits: EndpointLimits): EndpointState {
   return { limits, health: HEALTHY, runs: {} };
@@ -65,7 +65,7 @@ export function ask(
 ): { state: EndpointState; grant: GrantedLease } {
   const { run_id, running, wants } = asked;
   const { [run_id]: _, ...others } = dropExpired(before, now).runs;
-  const health = heardOf(before, asked, others, now);
+  const health = healthAfter(before, asked, others, now);
   const lease_until = now + LEASE_MS;
   const left = { ...before, health, runs: others };
   const entered = withRun(left, asked, { permits: 0, rate: null, lease_until });
@@ -80,7 +80,7 @@ export function ask(
     shared: Object.keys(others).length > 0 && limit < Number.POSITIVE_INFINITY,
     watched: health.outage !== null,
     streak: health.streak,
-    flow: flowFor(left, quota, asked, now),
+    flow: statusReasonFor(left, quota, asked, now),
   };
   const leaves = wants === 0 && running === 0;
   return { state: leaves ? left : withRun(left, asked, grantedLease), grant: grantedLease };
@@ -92,9 +92,9 @@ export function dropExpired(state: EndpointState, now: number): EndpointState {
   return { ...state, runs: Object.fromEntries(runs) };
 }
 
-/** Runs that would get another grant if they asked now, and were not notified in the last `TELL_AGAIN_MS`. */
-export function toTell(state: EndpointState, now: number): string[] {
-  return stale(state, now).filter((run_id) => tellAt(state.runs[run_id], now) <= now);
+/** Runs that would get another grant if they asked now, and were not notified in the last `NOTIFY_AGAIN_MS`. */
+export function toNotify(state: EndpointState, now: number): string[] {
+  return stale(state, now).filter((run_id) => notifyAt(state.runs[run_id], now) <= now);
 }
 
 export function noteNotified(state: EndpointState, run_ids: readonly string[], now: number): EndpointState {
@@ -115,7 +115,7 @@ export function nextEndpointAlarm(state: EndpointState, now: number): number | n
     due.push(nextStepAt(state.health, now) ?? Number.POSITIVE_INFINITY);
     if (hasNoReplica(state.limits)) due.push(now + LOOK_AGAIN_MS);
   }
-  for (const run_id of stale(state, now)) due.push(tellAt(state.runs[run_id], now));
+  for (const run_id of stale(state, now)) due.push(notifyAt(state.runs[run_id], now));
   return Math.max(now, Math.min(...due));
 }
 
@@ -133,9 +133,9 @@ function stale(state: EndpointState, now: number): string[] {
   });
 }
 
-function tellAt(run: Registered | undefined, now: number): number {
+function notifyAt(run: Registered | undefined, now: number): number {
   const told_at = run?.told_at ?? null;
-  return told_at === null ? now : told_at + TELL_AGAIN_MS;
+  return told_at === null ? now : told_at + NOTIFY_AGAIN_MS;
 }
 
 function holdingsOf({ runs }: EndpointState): Holding[] {
@@ -178,16 +178,16 @@ function ratesHeld({ runs }: EndpointState): number {
   return Object.values(runs).reduce((sum, { rate }) => sum + (rate ?? 0), 0);
 }
 
-function heardOf(
+function healthAfter(
   { health, limits }: EndpointState,
   { outcomes, model, running }: LeaseAsk,
   others: EndpointState["runs"],
   now: number,
 ): Health {
   // The fleet itself handles the failures of a single replica.
-  const told = limits.fleet === undefined ? outcomes : { ...outcomes, streak: 0, ok_at: now };
+  const reported = limits.fleet === undefined ? outcomes : { ...outcomes, streak: 0, ok_at: now };
   const elsewhere = Object.values(others).reduce((sum, run) => sum + run.running, 0);
-  return heard(health, told, { model, running: running + elsewhere, now });
+  return afterOutcomes(health, reported, { model, running: running + elsewhere, now });
 }
 
 function withRun(
@@ -201,11 +201,16 @@ function withRun(
 }
 
 /** Why the run was granted less than it wants; null if it has all it needs. */
-function flowFor(state: EndpointState, quota: number, { wants }: LeaseAsk, now: number): RunView["flow"] {
+function statusReasonFor(
+  state: EndpointState,
+  quota: number,
+  { wants }: LeaseAsk,
+  now: number,
+): RunView["status_reason"] {
   if (quota >= wants) return null;
   const down = state.limits.fleet?.down ?? null;
   if (down !== null) return { state: "endpoint_down", reason: down };
-  const health = flowOfHealth(state.health, now);
+  const health = statusReasonOfHealth(state.health, now);
   if (health !== null) return health;
   const what = state.limits.fleet === undefined ? "endpoint" : "fleet";
   const shared = `max_concurrent of its ${what} is ${state.limits.max_concurrent}, shared by ${Object.keys(state.runs).length + 1} runs`;

@@ -34,7 +34,7 @@ import {
   newEndpoint,
   nextEndpointAlarm,
   noteNotified,
-  toTell,
+  toNotify,
 } from "./lease-state.ts";
 import { runOf } from "./run-lease.ts";
 import { clear, type ProbeFault, settleProbe, suspect, UNSUSPECTED } from "./suspicion.ts";
@@ -177,11 +177,11 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
       return;
     }
     const now = this.now();
-    const run_ids = toTell(kept.state, now).slice(0, LIMITS.sliceObjects);
+    const run_ids = toNotify(kept.state, now).slice(0, LIMITS.sliceObjects);
     const state = noteNotified(kept.state, run_ids, now);
     this.#kept = { ...kept, state };
     this.ctx.storage.kv.put(STATE, this.#kept);
-    if (run_ids.length > 0) this.ctx.waitUntil(this.#tell(kept, run_ids));
+    if (run_ids.length > 0) this.ctx.waitUntil(this.#notify(kept, run_ids));
     const due = [nextEndpointAlarm(state, now), this.#suspicion.probe_at];
     const at = Math.min(...due.filter((moment) => moment !== null));
     if (at < Number.POSITIVE_INFINITY) await this.ctx.storage.setAlarm(at);
@@ -203,15 +203,15 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     return this.ctx.storage.kv.get<KeptLatencies>(LATENCIES) ?? null;
   }
 
-  #keepLatencies(told: Latencies | undefined): void {
-    const latencies = addLatencies(this.#latencies()?.latencies, told);
-    if (told === undefined || latencies === undefined) return;
+  #keepLatencies(reported: Latencies | undefined): void {
+    const latencies = addLatencies(this.#latencies()?.latencies, reported);
+    if (reported === undefined || latencies === undefined) return;
     const kept: KeptLatencies = { latencies, until: this.now() + LATENCIES_KEPT_MS };
     this.ctx.storage.kv.put(LATENCIES, kept);
   }
 
   /** A run that cannot be reached is notified again by the alarm. */
-  async #tell({ scope }: Kept, run_ids: readonly string[]): Promise<void> {
+  async #notify({ scope }: Kept, run_ids: readonly string[]): Promise<void> {
     await new Subrequests().objectAll(run_ids, async (run_id) => {
       try {
         await runObject(this.env, scope, runOf(run_id)).endpointChanged();

@@ -155,7 +155,7 @@ export function undoAsk(lease: LeaseState, lost: Outcomes): LeaseState {
       ok_at: outcomes.ok_at ?? lost.ok_at,
       streak,
       error: outcomes.error ?? lost.error,
-      ...told(addLatencies(lost.latencies, outcomes.latencies)),
+      ...latenciesOf(addLatencies(lost.latencies, outcomes.latencies)),
     },
   };
 }
@@ -186,7 +186,7 @@ export function isOver({ running, wants, usual = 0 }: Need): boolean {
 }
 
 /** Why a run with rollouts left to dispatch waits; null if it does not, or only for its own rollouts. */
-export function leaseFlow(lease: LeaseState, running: number, now: number): RunView["flow"] {
+export function leaseStatusReason(lease: LeaseState, running: number, now: number): RunView["status_reason"] {
   const { grant: grantedLease } = lease;
   if (grantedLease === null) return null;
   const paced = grantedLease.rate !== null && refill(lease, now) < callsEach(lease);
@@ -197,7 +197,7 @@ export function leaseFlow(lease: LeaseState, running: number, now: number): RunV
   };
 }
 
-function told(latencies: Latencies | undefined): Pick<Outcomes, "latencies"> {
+function latenciesOf(latencies: Latencies | undefined): Pick<Outcomes, "latencies"> {
   return latencies === undefined ? {} : { latencies };
 }
 
@@ -205,7 +205,7 @@ function countMet(before: Outcomes, met: Met, now: number): Outcomes {
   const { failure, error, turns, calls, limited = 0 } = met;
   const past = now - before.counted_from >= SQUEEZE_STEP_MS;
   const from = past ? { ...before, calls: 0, limited: 0, counted_from: now } : before;
-  const times = told(addLatencies(before.latencies, met.latencies));
+  const times = latenciesOf(addLatencies(before.latencies, met.latencies));
   const counted = { ...from, ...times, calls: from.calls + calls, limited: from.limited + limited };
   // An error that a retry cannot fix says nothing about the endpoint's health: the endpoint has answered.
   const failed = (failure === "provider" || failure === "timeout") && error?.retryable === true;
@@ -217,20 +217,20 @@ function heldUntil({ grant: grantedLease, held_until = 0 }: LeaseState): number 
   return Math.max(held_until, grantedLease?.lease_until ?? 0);
 }
 
-function isNews({ told, changed, outcomes }: LeaseState, grantedLease: GrantedLease, need: Need): boolean {
+function isNews({ told: latenciesOf, changed, outcomes }: LeaseState, grantedLease: GrantedLease, need: Need): boolean {
   const { running, wants, more } = need;
   const { permits: quota } = grantedLease;
-  const holds = Math.max(told.running, quota);
+  const holds = Math.max(latenciesOf.running, quota);
   const needs = Math.max(running, Math.min(quota, wants));
   return (
     changed ||
-    wants > told.wants ||
+    wants > latenciesOf.wants ||
     isCrowded(outcomes) ||
     outcomes.streak >= STREAK_TO_TELL ||
     streakOf(grantedLease, outcomes) >= FAILURES_TO_OPEN ||
     (grantedLease.watched && outcomes.ok_at !== null) ||
     (grantedLease.shared && needs < holds) ||
-    (grantedLease.rate !== null && more !== told.more)
+    (grantedLease.rate !== null && more !== latenciesOf.more)
   );
 }
 

@@ -37,14 +37,14 @@ const ROLLOUTS_TO_SUSPECT = FAILURES_TO_OPEN;
 const PROBES_TO_FIND = 3;
 const FIRST_PAUSE_MS = 500;
 /** Older reports are ignored. */
-const SAID_MS = 60_000;
+const REPORTED_MS = 60_000;
 /** Less than the retries of a call take. */
 const TRUSTED_MS = 1000;
 
 /** A call of this rollout failed, and is about to be retried. */
 export function suspect(before: Suspicion, { rollout_id, model, limited }: FailedTry, now: number): Suspicion {
   if (limited || before.probe_at !== null || now < before.well_until) return before;
-  const recent = [...before.failing].filter(([id, at]) => id !== rollout_id && now - at < SAID_MS);
+  const recent = [...before.failing].filter(([id, at]) => id !== rollout_id && now - at < REPORTED_MS);
   const failing = new Map([...recent, [rollout_id, now]]);
   const probe_at = failing.size < ROLLOUTS_TO_SUSPECT ? null : now;
   return { ...before, failing, probe_at, model };

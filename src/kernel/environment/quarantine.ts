@@ -32,7 +32,7 @@ export interface LastEnd {
 
 const IN_ORDER: LastEnd = { deaths: 0, byItself: 0 };
 
-let told: LastEnd | undefined;
+let known: LastEnd | undefined;
 
 let boot: string | undefined;
 
@@ -293,10 +293,10 @@ export class QuarantineStore {
  * before.
  */
 export async function lastEnd(env: LocalEnv): Promise<LastEnd> {
-  if (told !== undefined || env.LAST_END === undefined) return told ?? IN_ORDER;
+  if (known !== undefined || env.LAST_END === undefined) return known ?? IN_ORDER;
   const reply = await env.LAST_END.fetch("http://last-end/");
-  told = await reply.json<LastEnd>();
-  return told;
+  known = await reply.json<LastEnd>();
+  return known;
 }
 
 /** Identifies this process (in production: this isolate). */

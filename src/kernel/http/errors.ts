@@ -7,8 +7,8 @@
  */
 import type * as z from "zod";
 import { type ApiError, type ErrorCode, STATUS_OF } from "../../contract/api-error.ts";
-import { saidBack } from "../../contract/shown-text.ts";
-import { saidIssue } from "../../core/schema/issues.ts";
+import { quotedText } from "../../contract/shown-text.ts";
+import { issueText } from "../../core/schema/issues.ts";
 import type { Refusal as Failure, Result } from "../messages/refusal.ts";
 
 /** How many seconds to wait before a retry, for the codes for which waiting helps. */
@@ -41,8 +41,8 @@ export function unwrap<T>(result: Result<T>): T {
 export function refusalReply({ failure, status, headers }: Refusal): Response {
   const { code, param: named, details } = failure;
   // Either may repeat what was sent.
-  const message = saidBack(failure.message, MESSAGE_CHARACTERS);
-  const param = named === null ? null : saidBack(named, PARAM_CHARACTERS);
+  const message = quotedText(failure.message, MESSAGE_CHARACTERS);
+  const param = named === null ? null : quotedText(named, PARAM_CHARACTERS);
   const body: ApiError = { error: { code, message, param, type: STATUS_OF[code][1], ...details } };
   const wait = RETRY_AFTER_S[code];
   return Response.json(body, {
@@ -59,5 +59,5 @@ export function internalReply(): Response {
 
 /** The issues that zod found, as one refusal. */
 export function refusalOfIssues(error: z.ZodError, value: unknown): Refusal {
-  return new Refusal(saidIssue(error, value));
+  return new Refusal(issueText(error, value));
 }

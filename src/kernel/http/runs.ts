@@ -119,7 +119,7 @@ export const runOperations: readonly Operation[] = [
     reply: {
       description: "The run; calls in flight are aborted and still report their usage",
       schema: RunView,
-      example: { status: "cancelled", flow: null },
+      example: { status: "cancelled", status_reason: null },
     },
     handle: (context) => answer(context, context.var.services.cancelRun),
   },
@@ -139,7 +139,7 @@ export const runOperations: readonly Operation[] = [
     summary: "Pause a run: dispatch nothing until it is resumed",
     description: "Rollouts in flight finish. An ended run stays as it is.",
     headers: NOT_NEEDED,
-    reply: theRun("The run", { status: "paused", flow: { state: "paused", reason: "user" } }),
+    reply: theRun("The run", { status: "paused", status_reason: { state: "paused", reason: "user" } }),
     handle: (context) => answer(context, context.var.services.pauseRun),
   },
   {

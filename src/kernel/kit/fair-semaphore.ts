@@ -72,7 +72,7 @@ export class FairSemaphore {
   readonly #sums: Sums;
   readonly #silenceMs: number;
   /** With the last renewal of each holder in epoch milliseconds; the longest ago comes first. */
-  readonly #held = new Map<symbol, Held & { readonly heard: number }>();
+  readonly #held = new Map<symbol, Held & { readonly seenAt: number }>();
 
   constructor(most: number, silenceMs: number) {
     this.#sums = new Sums(most);
@@ -89,7 +89,7 @@ export class FairSemaphore {
     this.#dropSilent(now);
     if (!this.#sums.mayHold(org, size)) return null;
     const holder = Symbol();
-    this.#hold(holder, { org, size, heard: now });
+    this.#hold(holder, { org, size, seenAt: now });
     return {
       stay: (at) => this.#change(holder, 0, at),
       grow: (by, at) => {
@@ -102,7 +102,7 @@ export class FairSemaphore {
     };
   }
 
-  #hold(holder: symbol, held: Held & { readonly heard: number }): void {
+  #hold(holder: symbol, held: Held & { readonly seenAt: number }): void {
     this.#held.set(holder, held);
     this.#sums.add(held.org, held.size);
   }
@@ -114,16 +114,16 @@ export class FairSemaphore {
     this.#sums.add(held.org, -held.size);
   }
 
-  #change(holder: symbol, by: number, heard: number): void {
+  #change(holder: symbol, by: number, seenAt: number): void {
     const held = this.#held.get(holder);
     if (held === undefined) return;
     this.#drop(holder);
-    this.#hold(holder, { org: held.org, size: held.size + by, heard });
+    this.#hold(holder, { org: held.org, size: held.size + by, seenAt });
   }
 
   #dropSilent(now: number): void {
-    for (const [holder, { heard }] of this.#held) {
-      if (now - heard <= this.#silenceMs) break;
+    for (const [holder, { seenAt }] of this.#held) {
+      if (now - seenAt <= this.#silenceMs) break;
       this.#drop(holder);
     }
   }

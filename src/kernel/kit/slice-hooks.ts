@@ -23,15 +23,20 @@ export interface OutboundEvent {
 }
 
 /**
- * Delivers events to subscribers outside. `tell` and `tellOrganization` return when the events are stored for every
+ * Delivers events to subscribers outside. `notify` and `notifyOrganization` return when the events are stored for every
  * subscriber, and throw otherwise: the caller keeps its events until then, and sends them again with the same ids.
  */
 export interface EventListener {
   /** Whether the project has a subscriber to one of these types. Ask first if producing the event costs something. */
   isWanted(env: Env, scope: Scope, types: readonly string[], subrequests: Subrequests): Promise<boolean>;
-  tell(env: Env, scope: Scope, events: readonly OutboundEvent[], subrequests: Subrequests): Promise<void>;
+  notify(env: Env, scope: Scope, events: readonly OutboundEvent[], subrequests: Subrequests): Promise<void>;
   /** Events about the whole organisation. All must belong to one family of types. */
-  tellOrganization(env: Env, orgId: string, events: readonly OutboundEvent[], subrequests: Subrequests): Promise<void>;
+  notifyOrganization(
+    env: Env,
+    orgId: string,
+    events: readonly OutboundEvent[],
+    subrequests: Subrequests,
+  ): Promise<void>;
 }
 
 /** Days (UTC) by their numbers since the epoch: the days after `last`, up to and including `today`. */
@@ -114,7 +119,7 @@ export async function emitEvents(
   events: readonly OutboundEvent[],
   subrequests: Subrequests = new Subrequests(),
 ): Promise<void> {
-  for (const listener of listeners()) await listener.tell(env, scope, events, subrequests);
+  for (const listener of listeners()) await listener.notify(env, scope, events, subrequests);
 }
 
 /** Delivers events about the whole organisation. All must belong to one family of types. */
@@ -124,7 +129,7 @@ export async function emitOrganizationEvents(
   events: readonly OutboundEvent[],
   subrequests: Subrequests = new Subrequests(),
 ): Promise<void> {
-  for (const listener of listeners()) await listener.tellOrganization(env, orgId, events, subrequests);
+  for (const listener of listeners()) await listener.notifyOrganization(env, orgId, events, subrequests);
 }
 
 /** Whether the project has a subscriber to one of these types. */
@@ -164,7 +169,7 @@ export async function objectsOfProject(
   return objects.slice(from);
 }
 
-export async function tellOfSegment(
+export async function notifyOfSegment(
   env: Env,
   message: SegmentMessage,
   lines: readonly string[] | null,
@@ -173,12 +178,12 @@ export async function tellOfSegment(
   for (const { onSegment } of registered) await onSegment?.(env, message, lines, subrequests);
 }
 
-export async function tellOfProject(env: Env, scope: Scope): Promise<void> {
+export async function notifyOfProject(env: Env, scope: Scope): Promise<void> {
   for (const { onProjectChanged } of registered) await onProjectChanged?.(env, scope);
 }
 
 /** True if at least one slice must be called tomorrow too. */
-export async function tellOfDays(env: Env, scope: Scope, days: Days, subrequests: Subrequests): Promise<boolean> {
+export async function notifyOfDays(env: Env, scope: Scope, days: Days, subrequests: Subrequests): Promise<boolean> {
   let more = false;
   for (const { onProjectDays } of registered)
     more = ((await onProjectDays?.(env, scope, days, subrequests)) ?? false) || more;
@@ -191,10 +196,10 @@ export async function closeOrganization(
   orgId: string,
   subrequests: Subrequests,
 ): Promise<Readonly<Record<string, number>>> {
-  let said: Readonly<Record<string, number>> = {};
+  let counts: Readonly<Record<string, number>> = {};
   for (const { closeOrganization: close } of registered)
-    said = { ...said, ...(await close?.(env, orgId, subrequests)) };
-  return said;
+    counts = { ...counts, ...(await close?.(env, orgId, subrequests)) };
+  return counts;
 }
 
 export async function forgetOrganization(env: Env, orgId: string, subrequests: Subrequests): Promise<void> {

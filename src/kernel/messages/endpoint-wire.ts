@@ -138,6 +138,7 @@ export interface GrantedLease {
   readonly watched: boolean;
   /** Rollouts in a row that the endpoint is known to have failed. */
   readonly streak: number;
-  readonly flow: RunView["flow"];
+  /** The status reason if the run waits for this lease. The stored name stays `flow`. */
+  readonly flow: RunView["status_reason"];
   readonly lease_until: number;
 }

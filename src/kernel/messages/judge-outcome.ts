@@ -46,7 +46,7 @@ export interface Recorded {
  * `recorded`: the record when the call was made. By it the run recognises a call that it has counted already. Absent if
  * no call was made.
  */
-export type ToldOutcome = AskOutcome & {
+export type ReportedOutcome = AskOutcome & {
   readonly recorded?: Recorded | undefined;
   /** From sending the call to its end. */
   readonly took_ms?: number;
@@ -54,7 +54,7 @@ export type ToldOutcome = AskOutcome & {
 
 /** An ask without its text: everything that a run stores of it. */
 export interface JudgedAsk extends Pick<JudgeAsk, "key" | "judge" | "pass" | "rollout_id" | "left_out" | "seed"> {
-  readonly outcome: ToldOutcome;
+  readonly outcome: ReportedOutcome;
 }
 
 /** A judgement by the key of its ask. */

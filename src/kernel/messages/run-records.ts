@@ -14,7 +14,7 @@ export type Tally = Readonly<Record<string, number>>;
 /** Fields that are more current in a run's object than in its row in D1. */
 export type LiveView = Pick<
   RunView,
-  "status" | "error" | "flow" | "counts" | "report" | "max_concurrent" | "dead_letters" | "last_event"
+  "status" | "error" | "status_reason" | "counts" | "report" | "max_concurrent" | "dead_letters" | "last_event"
 > & {
   readonly settled_at: number | null;
   /** Null for an eval. */

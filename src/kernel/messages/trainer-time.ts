@@ -113,11 +113,11 @@ export function stepAcked(
     wall_ms: time.wall_ms + took_ms,
     waiting_ms: time.waiting_ms + step.waited_ms,
   };
-  return { time: stepTold(counted, step, metrics), step };
+  return { time: stepReported(counted, step, metrics), step };
 }
 
 /** Takes over what the trainer reports about a step that is already counted. */
-export function stepTold(time: TrainerTime, step: StepTime, metrics: Metrics): TrainerTime {
+export function stepReported(time: TrainerTime, step: StepTime, metrics: Metrics): TrainerTime {
   const { took_ms, waited_ms, first } = step;
   const waited = first ? null : spanOf(metrics["wait_s"], took_ms);
   const trained = spanOf(metrics["train_s"], took_ms);

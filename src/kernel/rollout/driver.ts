@@ -266,7 +266,7 @@ export class RolloutDriver {
     if (this.#cancel === SHED) return endedWithoutHooks(rollout, null, now());
     const left = effect.kind === "close" ? Number.POSITIVE_INFINITY : deadline - now();
     this.nextEventAt = now() + Math.min(clock.longestMs, left);
-    const event = await this.#heard(() => harness.perform(effect, rollout));
+    const event = await this.#runAndAnswer(() => harness.perform(effect, rollout));
     if (event === GIVEN_UP) {
       return givenUp(rollout, DOING[effect.kind], now());
     }
@@ -294,7 +294,7 @@ export class RolloutDriver {
   }
 
   /** The result of a hook. Only work that this process did not begin can be quarantined. */
-  async #heard<T>(work: () => Promise<T>): Promise<T | typeof GIVEN_UP> {
+  async #runAndAnswer<T>(work: () => Promise<T>): Promise<T | typeof GIVEN_UP> {
     const { store } = this.#parts;
     // Other work in the process may kill it meanwhile.
     if (this.#quarantine !== null) store.keepAnswer();

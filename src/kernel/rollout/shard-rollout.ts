@@ -218,7 +218,7 @@ export class ShardRollout {
       await this.#report(spec, rollout);
     } else {
       const report = reportOf(spec, stored ?? this.#bareRollout(spec), NOTHING_LEFT, null);
-      await this.#tell(spec, bareReport(report, fault.why));
+      await this.#sendReport(spec, bareReport(report, fault.why));
     }
     return true;
   }
@@ -367,7 +367,7 @@ export class ShardRollout {
     const inline = await calls.inTurn(() => storeTrajectory(env, spec, digest, text));
     const report = reportOf(spec, rollout, trajectory, inline);
     const record = await this.#scored(spec, report);
-    await this.#tell(spec, record === null ? report : { ...report, record });
+    await this.#sendReport(spec, record === null ? report : { ...report, record });
     return null;
   }
 
@@ -384,7 +384,7 @@ export class ShardRollout {
     }
   }
 
-  async #tell(spec: RolloutSpec, report: RolloutReport): Promise<void> {
+  async #sendReport(spec: RolloutSpec, report: RolloutReport): Promise<void> {
     const spent = spendingOf(this.#store.callBudget(), spec.budget);
     const { known, refused } = await this.#shard.report(spec, { ...report, spent });
     if (refused !== undefined) throw new RefusedValueError(refused);

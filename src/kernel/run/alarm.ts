@@ -13,7 +13,7 @@ export interface RunClock {
   /** How many writes failed in a row. */
   readonly rowFailures: number;
   /** When webhooks are to be notified of events; null if there is nothing to report. */
-  readonly tellAt: number | null;
+  readonly notifyAt: number | null;
   /** When released reservations are to be written to the audit log; null if there are none. */
   readonly releaseAt: number | null;
   /** True if rollouts must still be notified to stop. */
@@ -38,8 +38,8 @@ const LONGEST_ROW_WAIT_MS = 60_000;
 
 /** Epoch milliseconds of the next alarm, or null for none. */
 export function nextRunAlarm(clock: RunClock): number | null {
-  const { askAt, tellAt, releaseAt, freeAt, endpointAt, judgeAt, trainingAt, deadlineAt } = clock;
-  const all = [askAt, tellAt, releaseAt, freeAt, endpointAt, judgeAt, trainingAt, deadlineAt, rowDueAt(clock)];
+  const { askAt, notifyAt, releaseAt, freeAt, endpointAt, judgeAt, trainingAt, deadlineAt } = clock;
+  const all = [askAt, notifyAt, releaseAt, freeAt, endpointAt, judgeAt, trainingAt, deadlineAt, rowDueAt(clock)];
   const due = all.filter((at) => at !== null);
   if (clock.unnotified || clock.canDispatch) due.push(clock.now);
   return due.length === 0 ? null : Math.max(clock.now, Math.min(...due));

@@ -63,7 +63,7 @@ export class Announcements {
   }
 }
 
-export class RunTelling {
+export class RunNotifier {
   readonly #env: Env;
   readonly #announcements: Announcements;
   readonly #view: (spec: RunSpec) => LiveView;
@@ -130,11 +130,11 @@ export class RunTelling {
 /** `more`: for the end of a run, the fields that its receiver would request next. */
 function eventOf(spec: RunSpec, { id, event, data, at }: Announcement, more: JsonObject): OutboundEvent {
   const { run_id } = spec;
-  const told: JsonObject = JSON.parse(data);
+  const fields: JsonObject = JSON.parse(data);
   return {
     id: `evt_${run_id.slice(run_id.indexOf("_") + 1)}_${id}`,
     ...{ type: event, at, subject: run_id },
-    data: { run_id, ...told, ...more },
+    data: { run_id, ...fields, ...more },
     path: pathOf(spec),
   };
 }

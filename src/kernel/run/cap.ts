@@ -146,7 +146,7 @@ export class Wakes {
   readonly #env: Env;
   readonly #store: RunStore;
   /** The request after which a rollout was woken, by `seq`. */
-  readonly #told = new Map<number, number>();
+  readonly #takeCancelAnswer = new Map<number, number>();
 
   constructor(env: Env, store: RunStore) {
     this.#env = env;
@@ -165,7 +165,7 @@ export class Wakes {
           over,
         );
       } catch (thrown) {
-        logError("rollouts that wait do not hear", idsOf(spec), thrown);
+        logError("rollouts that wait were not notified", idsOf(spec), thrown);
       }
     });
   }
@@ -173,8 +173,8 @@ export class Wakes {
   #holding(): ReturnType<NeedyRollouts["holding"]> {
     const rows = this.#store.needy
       .holding(LIMITS.sliceObjects)
-      .filter(({ seq, asked }) => this.#told.get(seq) !== asked);
-    for (const { seq, asked } of rows) this.#told.set(seq, asked);
+      .filter(({ seq, asked }) => this.#takeCancelAnswer.get(seq) !== asked);
+    for (const { seq, asked } of rows) this.#takeCancelAnswer.set(seq, asked);
     return rows;
   }
 
@@ -183,15 +183,15 @@ export class Wakes {
     return this.#store.needy.first(LIMITS.sliceObjects).filter(({ seq, asked, needs }) => {
       if (needs > left) return false;
       left -= needs;
-      if (this.#told.get(seq) === asked) return false;
-      this.#told.set(seq, asked);
+      if (this.#takeCancelAnswer.get(seq) === asked) return false;
+      this.#takeCancelAnswer.set(seq, asked);
       return true;
     });
   }
 }
 
 /** Why rollouts wait for money; null if none does. */
-export function capFlow(
+export function capStatusReason(
   store: RunStore,
   spec: RunSpec,
 ): { readonly state: "over_budget"; readonly reason: string } | null {

@@ -40,7 +40,7 @@ export interface RunAccount {
   /** How many rollouts may be dispatched with the money that is reserved. */
   remaining(spec: RunSpec): number;
   /** Why nothing more is dispatched; null where more can be. */
-  flow(spec: RunSpec): RunView["flow"];
+  statusReason(spec: RunSpec): RunView["status_reason"];
   /** More money may be available than before. */
   changed(): void;
   /** True if the ledger has everything and nothing is reserved: then the run may be freed. */
@@ -76,7 +76,7 @@ export interface ChargeHooks {
 
 const NO_ACCOUNT: RunAccount = {
   remaining: () => Number.POSITIVE_INFINITY,
-  flow: () => null,
+  statusReason: () => null,
   changed: () => undefined,
   isSettled: () => true,
   nextAt: () => null,

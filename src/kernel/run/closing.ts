@@ -52,7 +52,7 @@ export class RunClosing {
     }
     const { settled_at, closed_at, hosts: shards, finished, segmented } = this.#store.head();
     // Charges that are not in the ledger and events that are not delivered are only in its rows.
-    if (settled_at === null || !this.#isTold(spec)) return { quiet_at: null, hosts: shards };
+    if (settled_at === null || !this.#isNotified(spec)) return { quiet_at: null, hosts: shards };
     const folded = finished === segmented && this.#store.silentSegments(Number.MAX_SAFE_INTEGER, 1).length === 0;
     const last = folded ? settled_at : Math.max(settled_at, closed_at ?? now);
     return { quiet_at: last + QUIET_AFTER_MS, hosts: shards };
@@ -72,7 +72,7 @@ export class RunClosing {
   /** False: the object is busy, or the ledger does not have everything yet. */
   async free(now: number): Promise<boolean> {
     const spec = this.#store.spec();
-    if (this.#underWay > 0 || (spec !== null && !this.#isTold(spec))) return false;
+    if (this.#underWay > 0 || (spec !== null && !this.#isNotified(spec))) return false;
     const freed = this.#tombstone.set(now);
     this.#store.forget();
     await freed;
@@ -80,7 +80,7 @@ export class RunClosing {
   }
 
   /** True if the ledger has all of it, all events are sent to webhooks, and all releases are in the audit log. */
-  #isTold(spec: RunSpec): boolean {
+  #isNotified(spec: RunSpec): boolean {
     const { announcements, lostReservations } = this.#store;
     return this.#settling.isSettled(spec) && !announcements.some && lostReservations.unnotified === null;
   }

@@ -71,8 +71,8 @@ export function setPaused(store: RunStore, paused: boolean, now: number): void {
     const head = store.head();
     if (head.stop !== null || head.settled_at !== null || head.paused === paused) return;
     store.saveHead({ ...head, paused, row_current: false });
-    const told: RunPaused = { status: statusOf(store.head()), reason: "user" };
-    announce(store, paused ? "run.paused" : "run.resumed", told, now);
+    const event: RunPaused = { status: statusOf(store.head()), reason: "user" };
+    announce(store, paused ? "run.paused" : "run.resumed", event, now);
   });
 }
 

@@ -18,20 +18,20 @@ import type { RolloutRpc } from "../messages/rpc.ts";
 import type { RolloutEntry } from "../messages/run-records.ts";
 import type { RolloutSlot, RolloutStanding, RunSpec } from "../messages/wire.ts";
 import { cutSegment, dispatch, FIRST_ASK_MS, giveUp, SCORING_DEADLINE_MS } from "./accounting.ts";
-import { capFlow, startableWithin, Wakes } from "./cap.ts";
+import { capStatusReason, startableWithin, Wakes } from "./cap.ts";
 import { cancelReasonOf, maxConcurrentOf, stopsAll } from "./control.ts";
 import type { RunLeases, Traffic } from "./leases.ts";
 import { type JudgementOrder, Outbox } from "./outbox.ts";
-import { type Heard, heardFrom, reconcileScoring, UNREADABLE } from "./reconcile.ts";
+import { type RolloutAnswer, reconcileScoring, takeAnswer, UNREADABLE } from "./reconcile.ts";
 import { remainingToBegin } from "./refusals.ts";
 import { pendingOf } from "./standing.ts";
 import type { RunStore } from "./store.ts";
 
 /** A rollout that has not started yet gets the cancel again after this time; a start under way arrives sooner. */
-const TELL_AGAIN_MS = 500;
-const MOST_TELLS = 2;
+const NOTIFY_AGAIN_MS = 500;
+const MOST_CANCELS = 2;
 /** A rollout that does not answer may still run: the cancel is repeated for minutes before the rollout is given up. */
-const MOST_UNREACHABLE_TELLS = 12;
+const MOST_UNREACHABLE_CANCELS = 12;
 const LONGEST_TELL_MS = 60_000;
 const GIVEN_UP = { from: "running", outcome: "cancelled" } as const;
 
@@ -118,23 +118,23 @@ export class Dispatcher {
   }
 
   /** Why the run waits, if neither its owner nor its endpoint is the reason; else null. */
-  hindrance(spec: RunSpec): RunView["flow"] {
+  hindrance(spec: RunSpec): RunView["status_reason"] {
     if (storageIsFull()) return { state: "storage_full", reason: STORAGE_FULL };
     const head = this.#store.head();
     const [id] = [...this.#unreadable].flatMap(([seq, rollout]) =>
       this.#store.bySeq(seq)?.status === "running" ? [rollout] : [],
     );
     if (id !== undefined) return { state: "object_unreadable", reason: `${UNREADABLE}: ${id}` };
-    const capped = capFlow(this.#store, spec);
+    const capped = capStatusReason(this.#store, spec);
     if (capped !== null) return capped;
     if (pendingOf(spec, head) === 0 && !this.#openings.goOn(spec)) return null;
-    const unfunded = this.#leases.settling.flow(spec);
+    const unfunded = this.#leases.settling.statusReason(spec);
     if (unfunded !== null || pendingOf(spec, head) === 0 || spec.rescore !== undefined) return unfunded;
     const live = liveQuota(this.#env, spec, head.running, objectsEach(spec));
     if (head.running >= live && maxConcurrentOf(spec, head) > live) {
       return { state: "over_limit", reason: quotaReason(this.#env, live) };
     }
-    return this.#leases.rolloutFlow() ?? this.#leases.messageFlow(this.#outbox.inQueue());
+    return this.#leases.rolloutStatusReason() ?? this.#leases.messageStatusReason(this.#outbox.inQueue());
   }
 
   /** What it needs from its endpoint: a run that dispatches nothing more returns what it no longer uses. */
@@ -205,32 +205,32 @@ export class Dispatcher {
     const reasonOf = (row: RolloutEntry) => cancelReasonOf(this.#store.head(), row) ?? "user";
     // All at once: they are awake, and each stops its call before any of them has ended.
     const width = LIMITS.sliceObjects;
-    const tellThose = async ([shard, of]: readonly [number | null, RolloutEntry[]]) => {
+    const sendCancels = async ([shard, of]: readonly [number | null, RolloutEntry[]]) => {
       const orders = of.map((row) => ({ rollout_id: row.id, reason: reasonOf(row) }));
-      const heard = await standings.of(shard, of, (rollouts) => rollouts.cancel(orders));
+      const answer = await standings.of(shard, of, (rollouts) => rollouts.cancel(orders));
       for (const [index, row] of of.entries()) {
-        this.#told(spec, this.#store.bySeq(row.seq), reasonOf(row), heard[index] ?? UNKNOWN);
+        this.#takeCancelAnswer(spec, this.#store.bySeq(row.seq), reasonOf(row), answer[index] ?? UNKNOWN);
       }
     };
-    await subrequests.objectAll([...Map.groupBy(rows, ({ host: shard }) => shard)], tellThose, width);
+    await subrequests.objectAll([...Map.groupBy(rows, ({ host: shard }) => shard)], sendCancels, width);
   }
 
   /** `row` is the current row: a rollout that reported in the meantime needs no notification. */
-  #told(spec: RunSpec, row: RolloutEntry | null, reason: CancelReason, heard: Heard): void {
+  #takeCancelAnswer(spec: RunSpec, row: RolloutEntry | null, reason: CancelReason, answer: RolloutAnswer): void {
     if (row?.status !== "running") return;
     const now = this.#now();
-    const away = heard.state === "unreachable";
-    if (heard.state === "running") {
+    const away = answer.state === "unreachable";
+    if (answer.state === "running") {
       this.#store.setRollout(row.seq, { told: 1, misses: 0 });
-    } else if (heard.state === "answered") {
-      this.toScore(heardFrom(this.#store, spec, row, heard, now).unit);
-    } else if (row.misses < (away ? MOST_UNREACHABLE_TELLS : MOST_TELLS)) {
-      const wait = away ? TELL_AGAIN_MS * 2 ** row.misses : TELL_AGAIN_MS;
+    } else if (answer.state === "answered") {
+      this.toScore(takeAnswer(this.#store, spec, row, answer, now).unit);
+    } else if (row.misses < (away ? MOST_UNREACHABLE_CANCELS : MOST_CANCELS)) {
+      const wait = away ? NOTIFY_AGAIN_MS * 2 ** row.misses : NOTIFY_AGAIN_MS;
       const ask_at = now + Math.min(LONGEST_TELL_MS, wait);
       this.#store.setRollout(row.seq, { misses: row.misses + 1, told: 1, ask_at });
     } else {
-      const gone = heard.state === "unreadable" ? UNREADABLE : "its object could not be reached";
-      const message = heard.state === "unknown" ? "cancelled before it started" : gone;
+      const gone = answer.state === "unreadable" ? UNREADABLE : "its object could not be reached";
+      const message = answer.state === "unknown" ? "cancelled before it started" : gone;
       this.toScore(giveUp(this.#store, spec, row, { ...GIVEN_UP, reason, message }, now));
     }
   }
@@ -247,7 +247,7 @@ export class Dispatcher {
     const running = silent.filter(({ status }) => status === "running");
     const head = this.#store.head();
     const stopping = running.filter((row) => cancelReasonOf(head, row) !== null);
-    this.#tellAgain(stopping, now);
+    this.#cancelAgain(stopping, now);
     const going = running.filter((row) => !stopping.includes(row));
     await this.#ask(spec, going, subrequests);
   }
@@ -256,16 +256,16 @@ export class Dispatcher {
     const standings = new Standings(this.#env, spec, subrequests);
     await subrequests.objectAll([...Map.groupBy(rows, ({ host: shard }) => shard)], async ([shard, of]) => {
       const ids = of.map(({ id }) => id);
-      const heard = await standings.of(shard, of, (rollouts) => rollouts.ask(ids));
-      for (const [index, row] of of.entries()) this.#heard(spec, row, heard[index] ?? UNKNOWN);
+      const answer = await standings.of(shard, of, (rollouts) => rollouts.ask(ids));
+      for (const [index, row] of of.entries()) this.#takeAnswer(spec, row, answer[index] ?? UNKNOWN);
     });
   }
 
-  #heard(spec: RunSpec, asked: RolloutEntry, heard: Heard): void {
-    if (heard.state === "unreadable") this.#unreadable.set(asked.seq, asked.id);
+  #takeAnswer(spec: RunSpec, asked: RolloutEntry, answer: RolloutAnswer): void {
+    if (answer.state === "unreadable") this.#unreadable.set(asked.seq, asked.id);
     else this.#unreadable.delete(asked.seq);
     const row = this.#store.bySeq(asked.seq);
-    const { unit: scoringGroup, resend } = heardFrom(this.#store, spec, row, heard, this.#now());
+    const { unit: scoringGroup, resend } = takeAnswer(this.#store, spec, row, answer, this.#now());
     this.toScore(scoringGroup);
     if (resend && row !== null) this.#outbox.toStart([placeOf(row)]);
   }
@@ -278,7 +278,7 @@ export class Dispatcher {
     }
   }
 
-  #tellAgain(rows: readonly RolloutEntry[], now: number): void {
+  #cancelAgain(rows: readonly RolloutEntry[], now: number): void {
     for (const { seq } of rows) {
       this.#store.setRollout(seq, { told: 0, ask_at: now + FIRST_ASK_MS });
     }
@@ -316,7 +316,7 @@ class Standings {
     shard: number | null,
     rows: readonly RolloutEntry[],
     ask: (rollouts: RolloutRpc) => Promise<RolloutStanding[]>,
-  ): Promise<readonly Heard[]> {
+  ): Promise<readonly RolloutAnswer[]> {
     // Rollouts that take over a trajectory have no object: the consumer that starts them reports for them.
     if (shard === null) return rows.map(() => UNKNOWN);
     try {

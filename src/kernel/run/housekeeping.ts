@@ -10,9 +10,9 @@ import type { Subrequests } from "../kit/subrequests.ts";
 import type { LiveView } from "../messages/run-records.ts";
 import type { RunSpec } from "../messages/wire.ts";
 import { type RunClock, rowDueAt } from "./alarm.ts";
-import { RunTelling } from "./announcements.ts";
+import { RunNotifier } from "./announcements.ts";
 import { deadlineOf } from "./control.ts";
-import { ReleaseTelling } from "./releases.ts";
+import { ReleaseNotifier } from "./releases.ts";
 import type { LiveViews } from "./report.ts";
 import type { RunStore } from "./store.ts";
 
@@ -22,7 +22,7 @@ const FREE_AGAIN_MS = 3600_000;
 
 type HousekeepingClock = Pick<
   RunClock,
-  "now" | "askAt" | "rowStale" | "rowTriedAt" | "rowFailures" | "tellAt" | "releaseAt" | "freeAt" | "deadlineAt"
+  "now" | "askAt" | "rowStale" | "rowTriedAt" | "rowFailures" | "notifyAt" | "releaseAt" | "freeAt" | "deadlineAt"
 >;
 
 export class RunHousekeeping {
@@ -30,8 +30,8 @@ export class RunHousekeeping {
   readonly #store: RunStore;
   readonly #views: LiveViews;
   readonly #now: () => number;
-  readonly #telling: RunTelling;
-  readonly #releases: ReleaseTelling;
+  readonly #telling: RunNotifier;
+  readonly #releases: ReleaseNotifier;
   #rowTriedAt = 0;
   #rowFailures = 0;
   #freeAgainAt = 0;
@@ -41,8 +41,8 @@ export class RunHousekeeping {
     this.#store = store;
     this.#views = views;
     this.#now = now;
-    this.#telling = new RunTelling(env, store.announcements, (spec) => views.of(spec), now);
-    this.#releases = new ReleaseTelling(env, store.lostReservations, now);
+    this.#telling = new RunNotifier(env, store.announcements, (spec) => views.of(spec), now);
+    this.#releases = new ReleaseNotifier(env, store.lostReservations, now);
   }
 
   /** The next change is written to D1 at once. */
@@ -59,7 +59,7 @@ export class RunHousekeeping {
       rowStale: !head.row_current,
       rowTriedAt: this.#rowTriedAt,
       rowFailures: this.#rowFailures,
-      tellAt: this.#telling.nextAt(),
+      notifyAt: this.#telling.nextAt(),
       releaseAt: this.#releases.nextAt(),
       freeAt: this.#freeAt(),
     };

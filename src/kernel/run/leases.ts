@@ -74,17 +74,17 @@ export class RunLeases {
   }
 
   /** Why no more scoring groups are judged; null if more can be. */
-  judgementFlow(underWay: number): RunView["flow"] {
+  judgementStatusReason(underWay: number): RunView["status_reason"] {
     return underWay < this.judgements() ? null : (this.#judgements.read().grant?.flow ?? null);
   }
 
   /** Why no more rollouts may run at once; null if this lease is not the reason. */
-  rolloutFlow(): RunView["flow"] {
+  rolloutStatusReason(): RunView["status_reason"] {
     return this.#quota(this.#store.head().running) > 0 ? null : (this.#rollouts.read().grant?.flow ?? null);
   }
 
   /** Why nothing more is sent; null if more can be. */
-  messageFlow(inQueue: number): RunView["flow"] {
+  messageStatusReason(inQueue: number): RunView["status_reason"] {
     return inQueue < this.messages() ? null : (this.#messages.read().grant?.flow ?? null);
   }
 

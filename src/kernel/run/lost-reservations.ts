@@ -62,7 +62,7 @@ export class LostReservations {
     return this.#unnotified;
   }
 
-  told({ entry }: Release): void {
+  forgetRelease({ entry }: Release): void {
     this.#rows.all("delete from releases where entry = ?", entry);
     this.#unnotified = undefined;
   }

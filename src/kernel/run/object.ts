@@ -54,7 +54,7 @@ import type { AcceptEval } from "./training/evals.ts";
 import { closeGroup } from "./training/groups.ts";
 import { TrainingLoop } from "./training/loop.ts";
 import { GroupOpenings } from "./training/plan.ts";
-import { stepsOf, trainingFlow, trainingRecords, trainingView } from "./training/view.ts";
+import { stepsOf, trainingRecords, trainingStatusReason, trainingView } from "./training/view.ts";
 
 /** How judging, prices and training extend the accounting of ended rollouts. */
 export const ACCOUNTING_HOOKS: AccountingHooks = { onEnded: chargeEnd, onGroupEnded: closeGroup };
@@ -90,8 +90,8 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     });
     this.#views = new LiveViews(this.#store, now, {
       hindrance: (spec) => this.#dispatcher.hindrance(spec),
-      judgeFlow: (spec) => this.#judging.flow(spec),
-      trainingFlow: (spec) => trainingFlow(this.#store, spec),
+      judgeStatusReason: (spec) => this.#judging.statusReason(spec),
+      trainingStatusReason: (spec) => trainingStatusReason(this.#store, spec),
       training: (spec) => trainingView(this.#store, spec),
     });
     this.#housekeeping = new RunHousekeeping(env, this.#store, this.#views, now);

@@ -68,7 +68,7 @@ const UNSCORED = {
  * `unreachable`: the call itself failed, which says nothing about the rollout. `unreadable`: the rollout's object
  * reports it, or does not open although other objects do.
  */
-export type Heard = RolloutStanding | { readonly state: "unreachable" };
+export type RolloutAnswer = RolloutStanding | { readonly state: "unreachable" };
 
 export const UNREADABLE = "the storage of its object cannot be read";
 
@@ -76,19 +76,19 @@ export const UNREADABLE = "the storage of its object cannot be read";
  * Applies a silent rollout's answer. `resend`: its start must be sent again. `row` is the current row: the rollout may
  * have reported while it was being asked, and then there is nothing to do.
  */
-export function heardFrom(
+export function takeAnswer(
   store: RunStore,
   spec: RunSpec,
   row: RolloutEntry | null,
-  heard: Heard,
+  answer: RolloutAnswer,
   now: number,
 ): { resend: boolean; unit: number | null } {
   if (row?.status !== "running") return { resend: false, unit: null };
   const wait = Math.min(LONGEST_ASK_MS, FIRST_ASK_MS * 2 ** row.asks);
   const asks = row.asks + 1;
-  switch (heard.state) {
+  switch (answer.state) {
     case "running": {
-      const ask_at = Math.min(now + LONGEST_ASK_MS, Math.max(heard.next_event_at, now + wait));
+      const ask_at = Math.min(now + LONGEST_ASK_MS, Math.max(answer.next_event_at, now + wait));
       store.setRollout(row.seq, { asks, ask_at, misses: 0 });
       return { resend: false, unit: null };
     }

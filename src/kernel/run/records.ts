@@ -12,7 +12,7 @@ import type { RunHead } from "./schema.ts";
 import { slotsOf } from "./standing.ts";
 
 /** Rollouts that do not answer are notified for minutes before they are given up; then each needs its closing time. */
-const TOLD_MS = 15 * 60_000;
+const NOTIFIED_MS = 15 * 60_000;
 const ROLLOUTS_NAMED = 3;
 
 /** `trainingOf`: the same records of its training, by the module that owns those tables. */
@@ -72,7 +72,7 @@ function drainingOf(
     ROLLOUTS_NAMED,
   );
   // A judge call that has begun ends within a call's time.
-  const longest = TOLD_MS + limits.call_timeout_s * 1000 + LIMITS.closingMs;
+  const longest = NOTIFIED_MS + limits.call_timeout_s * 1000 + LIMITS.closingMs;
   return { ends_by: stop.at + longest, rollouts: [...waiting].map(({ id }) => id) };
 }
 

@@ -18,7 +18,7 @@ const NONE: Refusals = { answered: false, tasks: [], said: "" };
 const ANSWERED: Refusals = { ...NONE, answered: true };
 /** This many different tasks: one or two may contain text that a moderation filter refuses. */
 const TASKS_TO_END = 3;
-const SAID_CHARACTERS = 1000;
+const QUOTED_CHARACTERS = 1000;
 
 export function afterAnswer(all: EndpointRefusals, endpointId: string): EndpointRefusals {
   return all[endpointId]?.answered ? all : { ...all, [endpointId]: ANSWERED };
@@ -31,7 +31,7 @@ export function afterForbidden(
 ): EndpointRefusals {
   const { answered, tasks } = all[endpointId] ?? NONE;
   if (answered || tasks.includes(task) || tasks.length >= TASKS_TO_END) return all;
-  return { ...all, [endpointId]: { answered, tasks: [...tasks, task], said: shortText(said, SAID_CHARACTERS) } };
+  return { ...all, [endpointId]: { answered, tasks: [...tasks, task], said: shortText(said, QUOTED_CHARACTERS) } };
 }
 
 /** Counts a rollout's end. A rollout that took over a trajectory has called no endpoint. */

@@ -29,7 +29,7 @@ export function releaseLostCalls(store: RunStore, entry: number): void {
   });
 }
 
-export class ReleaseTelling {
+export class ReleaseNotifier {
   readonly #env: Env;
   readonly #reservations: LostReservations;
   readonly #now: () => number;
@@ -57,7 +57,7 @@ export class ReleaseTelling {
         await subrequests.object(() =>
           accounts().endChange(this.#env, orgId, entry, { status: OK, made: null, released }),
         );
-        this.#reservations.told(next);
+        this.#reservations.forgetRelease(next);
       }
     });
   }

@@ -2,7 +2,7 @@
 import type { RunReport } from "../../contract/report.ts";
 import type { RunCounts, RunView } from "../../contract/run.ts";
 import { capOf } from "../../core/costs/run-costs.ts";
-import { leaseFlow } from "../endpoint/run-lease.ts";
+import { leaseStatusReason } from "../endpoint/run-lease.ts";
 import { boundOf, PLATFORM_BOUNDS_MS } from "../messages/latency.ts";
 import type { LiveView } from "../messages/run-records.ts";
 import type { RunSpec } from "../messages/wire.ts";
@@ -28,24 +28,24 @@ export function countsOf(spec: RunSpec, head: RunHead): RunCounts {
 }
 
 /** Why dispatch continues or waits: first the owner's actions, then the endpoint's lease. */
-function flowOf(spec: RunSpec, head: RunHead, now: number, told: Told): RunView["flow"] {
+function statusReasonOf(spec: RunSpec, head: RunHead, now: number, parts: ViewParts): RunView["status_reason"] {
   const { stop, settled_at, paused, gate, running } = head;
   if (settled_at !== null) return null;
   if (stop?.kind === "fail") return { state: "draining", reason: stop.message };
   if (stop !== null) return { state: "draining", reason: STOPPED[stop.reason] };
   const refused = refusedBy(head);
   if (refused !== null) return { state: "draining", reason: refused };
-  const trainer = told.trainingFlow(spec);
+  const trainer = parts.trainingStatusReason(spec);
   if (trainer !== null) return trainer;
   if (paused) return { state: "paused", reason: "user" };
-  const gated = leaseFlow(gate, running, now);
+  const gated = leaseStatusReason(gate, running, now);
   // With nothing left to dispatch only an outage matters: calls in flight wait until it ends.
   const waits = pendingOf(spec, head) > 0 || gated?.state === "endpoint_down" ? gated : null;
-  return waits ?? told.hindrance(spec) ?? told.judgeFlow(spec) ?? { state: "active", reason: null };
+  return waits ?? parts.hindrance(spec) ?? parts.judgeStatusReason(spec) ?? { state: "active", reason: null };
 }
 
-function countedOf({ spent, lost, released }: RunHead["cap"]): Pick<RunReport, "counted_micros" | "lost_holds"> {
-  return { counted_micros: spent, lost_holds: { ...lost, ...(released.calls > 0 && { released }) } };
+function countedOf({ spent, lost, released }: RunHead["cap"]): Pick<RunReport, "counted_micros" | "lost_reservations"> {
+  return { counted_micros: spent, lost_reservations: { ...lost, ...(released.calls > 0 && { released }) } };
 }
 
 /** Empty until a rollout has reported. */
@@ -66,12 +66,14 @@ const ROWS_WALKED_PER_S = 20_000;
 
 const PROGRESS_EVERY_MS = 1000;
 
-/** Parts of the view that other modules compute. A `flow` is why the run waits; null if that is not the reason. */
-export interface Told {
+/**
+ * Parts of the view that other modules compute. A `status_reason` is why the run waits; null if that is not the reason.
+ */
+export interface ViewParts {
   /** Reasons other than its owner and its endpoint. */
-  readonly hindrance: (spec: RunSpec) => RunView["flow"];
-  readonly judgeFlow: (spec: RunSpec) => RunView["flow"];
-  readonly trainingFlow: (spec: RunSpec) => RunView["flow"];
+  readonly hindrance: (spec: RunSpec) => RunView["status_reason"];
+  readonly judgeStatusReason: (spec: RunSpec) => RunView["status_reason"];
+  readonly trainingStatusReason: (spec: RunSpec) => RunView["status_reason"];
   readonly training: (spec: RunSpec) => LiveView["training"];
 }
 
@@ -79,7 +81,7 @@ export interface Told {
 export class LiveViews {
   readonly #store: RunStore;
   readonly #now: () => number;
-  readonly #told: Told;
+  readonly #parts: ViewParts;
   #made: { readonly of: string; readonly report: RunReport } | null = null;
   #sums: { readonly sums: ReportSums; readonly retries: number; readonly at: number } | null = null;
   #summed = 0;
@@ -88,10 +90,10 @@ export class LiveViews {
   #state: string | null = null;
   #lastProgressAt = 0;
 
-  constructor(store: RunStore, now: () => number, told: Told) {
+  constructor(store: RunStore, now: () => number, parts: ViewParts) {
     this.#store = store;
     this.#now = now;
-    this.#told = told;
+    this.#parts = parts;
   }
 
   of(spec: RunSpec): LiveView {
@@ -100,13 +102,13 @@ export class LiveViews {
       status: statusOf(head),
       error: head.error,
       settled_at: head.settled_at,
-      flow: flowOf(spec, head, this.#now(), this.#told),
+      status_reason: statusReasonOf(spec, head, this.#now(), this.#parts),
       counts: countsOf(spec, head),
       max_concurrent: maxConcurrentOf(spec, head),
       dead_letters: head.dead_letters,
       last_event: head.last_event,
       report: this.#report(spec, head),
-      training: this.#told.training(spec),
+      training: this.#parts.training(spec),
     };
   }
 
@@ -118,16 +120,16 @@ export class LiveViews {
     const now = this.#now();
     const head = this.#store.head();
     if (head.settled_at !== null) return;
-    const state = flowOf(spec, head, now, this.#told)?.state ?? null;
+    const state = statusReasonOf(spec, head, now, this.#parts)?.state ?? null;
     const waitsAnew = head.in_flight === 0 && state !== this.#state;
     if (!waitsAnew && now - this.#lastProgressAt < PROGRESS_EVERY_MS) return;
     this.#lastProgressAt = now;
     this.#state = state;
     const { counts, report } = this.of(spec);
     const data = { counts, reward: report.reward, turns: report.turns, usage: report.usage };
-    const told = JSON.stringify([state, data]);
-    if (told === this.#progress) return;
-    this.#progress = told;
+    const parts = JSON.stringify([state, data]);
+    if (parts === this.#progress) return;
+    this.#progress = parts;
     this.#store.transaction(() => appendEvent(this.#store, "run.progress", data));
   }
 

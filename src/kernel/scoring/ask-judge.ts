@@ -119,8 +119,8 @@ function readOutcome<Response>(
       const { error, retryable, retry_after_ms, status, free, lost, usage = null } = outcome;
       const unauthorized = error.error === AuthenticationError.name;
       const forbidden = error.error === PermissionDeniedError.name;
-      const told = { ...(status !== undefined && { status }), ...(free && { free }), ...(lost && { lost }) };
-      return { ...none, ...told, error: error.message, usage, retryable, retry_after_ms, unauthorized, forbidden };
+      const details = { ...(status !== undefined && { status }), ...(free && { free }), ...(lost && { lost }) };
+      return { ...none, ...details, error: error.message, usage, retryable, retry_after_ms, unauthorized, forbidden };
     }
   }
 }

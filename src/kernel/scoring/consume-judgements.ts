@@ -29,7 +29,13 @@ import { idsOf, logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
 import { retry } from "../kit/retry.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
-import type { AskOutcome, JudgedAsk, JudgingScoringGroup, Recorded, ToldOutcome } from "../messages/judge-outcome.ts";
+import type {
+  AskOutcome,
+  JudgedAsk,
+  JudgingScoringGroup,
+  Recorded,
+  ReportedOutcome,
+} from "../messages/judge-outcome.ts";
 import type { RunRpc } from "../messages/rpc.ts";
 import type { Delivery, JudgementMessage } from "../messages/wire.ts";
 import { type Addressed, askBound, askJudge, JudgeCache } from "./ask-judge.ts";
@@ -289,7 +295,7 @@ class ScoringGroupJudging {
   async #inTime(
     call: (signal: AbortSignal) => Promise<AskOutcome>,
     hangUp: AbortSignal,
-  ): Promise<(AskOutcome & Pick<ToldOutcome, "took_ms">) | null> {
+  ): Promise<(AskOutcome & Pick<ReportedOutcome, "took_ms">) | null> {
     if (this.#silent) return null;
     const { patience_ms } = this.#taken;
     const impatience = new AbortController();
@@ -331,7 +337,7 @@ class ScoringGroupJudging {
   }
 }
 
-function judgedAsk(ask: JudgeAsk, outcome: ToldOutcome): JudgedAsk {
+function judgedAsk(ask: JudgeAsk, outcome: ReportedOutcome): JudgedAsk {
   const { key, judge, pass, rollout_id, left_out, seed } = ask;
   return { key, judge, pass, rollout_id, left_out, seed, outcome };
 }

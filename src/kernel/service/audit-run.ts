@@ -38,7 +38,7 @@ const SUBREQUESTS = 4500;
 /** The object scans its rows a few times in one call, about 2 µs for each row. */
 const STEPS_PER_ROW = 40;
 /** Violations of one rule that are listed one by one. */
-const TOLD = 10;
+const MOST_LISTED = 10;
 
 /** `now`: epoch milliseconds. */
 export async function auditRun(env: Env, scope: Scope, id: string, now: number): Promise<Result<RunAudit>> {
@@ -175,9 +175,9 @@ function cut(violations: readonly AuditViolation[]): AuditViolation[] {
   const byRule = Object.groupBy(violations, ({ rule }) => rule);
   return Object.values(byRule).flatMap((broken) => {
     const [first] = broken;
-    if (first === undefined || broken.length <= TOLD) return broken;
-    const more = violation(first.rule, `and ${broken.length - TOLD} more`);
-    return [...broken.slice(0, TOLD), more];
+    if (first === undefined || broken.length <= MOST_LISTED) return broken;
+    const more = violation(first.rule, `and ${broken.length - MOST_LISTED} more`);
+    return [...broken.slice(0, MOST_LISTED), more];
   });
 }
 

@@ -192,7 +192,7 @@ function sideOf(run: RunView, mean: number | null): RunComparison["run"] {
 /**
  * Fields that may explain a difference. Endpoints are compared by address: an inline endpoint has a new id in each run.
  */
-const TOLD = [
+const COMPARED_FIELDS = [
   "environment",
   "environment_args",
   "model",
@@ -204,7 +204,7 @@ const TOLD = [
 ] as const;
 
 function differencesOf(run: RunView, baseline: RunView): string[] {
-  const other = TOLD.filter((field) => JSON.stringify(run[field]) !== JSON.stringify(baseline[field]));
+  const other = COMPARED_FIELDS.filter((field) => JSON.stringify(run[field]) !== JSON.stringify(baseline[field]));
   const moved = run.endpoint?.base_url !== baseline.endpoint?.base_url || run.fleet?.id !== baseline.fleet?.id;
   return moved ? [...other, "endpoint"] : other;
 }

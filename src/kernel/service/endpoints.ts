@@ -132,18 +132,18 @@ async function stored(
   const { id, name } = before;
   const after = await updateEndpoint(env.DB, scope, before, changes);
   forgetEndpoint(scope, id);
-  await tellRuns(env, scope, id);
+  await notifyRuns(env, scope, id);
   if (after === null) return await movedMeanwhile(env, scope, before);
   if (after === "taken") return nameTaken(changes.name ?? name);
   return { ok: true, value: after };
 }
 
 /** If the endpoint's object cannot be reached now, it reads the change by itself minutes later. */
-async function tellRuns(env: Env, scope: Scope, id: string): Promise<void> {
+async function notifyRuns(env: Env, scope: Scope, id: string): Promise<void> {
   try {
     await endpointObject(env, scope, id).changed();
   } catch (thrown) {
-    logError("endpoint was not told of its change", idsOf({ scope, endpoint_id: id }), thrown);
+    logError("the endpoint was not notified of its change", idsOf({ scope, endpoint_id: id }), thrown);
   }
 }
 

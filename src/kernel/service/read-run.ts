@@ -9,6 +9,7 @@ import type { RunView } from "../../contract/run.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { StepMetrics } from "../../contract/training-view.ts";
 import type { RolloutPlace } from "../../core/ids.ts";
+import { currentView } from "../db/old-names.ts";
 import { getRun, type RunRecord, runViewOf, updateRun } from "../db/runs.ts";
 import { LruCache } from "../kit/caches.ts";
 import { runObject } from "../kit/names.ts";
@@ -26,9 +27,9 @@ export async function readRun(env: Env, scope: Scope, id: string): Promise<Resul
   if (live === "storage_full") return { ok: true, value: waitingForRoom(stored) };
   if (live === "unreadable") return { ok: true, value: withoutObject(stored) };
   if (live === null) return { ok: true, value: await endLost(env, scope, stored) };
-  const { settled_at, ...standing } = live;
+  const { settled_at, ...standing } = currentView(live);
   const finished_at = settled_at === null ? null : Math.floor(settled_at / 1000);
-  const cost = costOfUsage(live.report.usage);
+  const cost = costOfUsage(standing.report.usage);
   return { ok: true, value: { ...stored, ...standing, cost, finished_at } };
 }
 
@@ -93,7 +94,7 @@ async function readableView(env: Env, object: RunRpc): Promise<LiveView | "stora
 /** The state that D1 has: the run's object does not open until the disk has free space. */
 function waitingForRoom(stored: RunView): RunView {
   if (isEnded(stored)) return stored;
-  return { ...stored, flow: { state: "storage_full", reason: STORAGE_FULL } };
+  return { ...stored, status_reason: { state: "storage_full", reason: STORAGE_FULL } };
 }
 
 function isEnded({ status }: RunView): boolean {
@@ -108,7 +109,7 @@ function withoutObject(stored: RunView): RunView {
     code: "run_unreadable",
     message: `${id} cannot continue: its object is not readable`,
   };
-  return { ...stored, status: "failed", flow: null, error };
+  return { ...stored, status: "failed", status_reason: null, error };
 }
 
 /** The object cannot update D1 any more, which lists read. The reader that finds it lost updates the row. */

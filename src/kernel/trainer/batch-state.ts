@@ -8,7 +8,7 @@
  * seen.
  */
 
-import { leaseBegun, leftOut, stepAcked, stepTold, waitingSince } from "../messages/trainer-time.ts";
+import { leaseBegun, leftOut, stepAcked, stepReported, waitingSince } from "../messages/trainer-time.ts";
 import type { ReadyBatch, TrainerRefusal, TrainerRpc, Waiting } from "../messages/training-wire.ts";
 import {
   batchAt,
@@ -280,7 +280,7 @@ function withMetrics(state: TrainerState, { step, batch_id }: DeliveredBatch, me
   if (Object.keys(batch.ack.metrics).length > 0 || Object.keys(metrics).length === 0) return state;
   const { time: step_time, reply } = batch.ack;
   const ack = { ...batch.ack, metrics, reply: { ...reply, ...notFinite(measured) } };
-  const time = step_time ? stepTold(state.time, step_time, metrics) : state.time;
+  const time = step_time ? stepReported(state.time, step_time, metrics) : state.time;
   return noteNews({ ...withBatch(state, { ...batch, ack }), time });
 }
 

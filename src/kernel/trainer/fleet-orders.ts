@@ -8,7 +8,7 @@
 import type { RunFleet } from "../../contract/run-spec.ts";
 import type { WeightOrder } from "../messages/run-fleet.ts";
 import type { TrainerSpec } from "../messages/training-wire.ts";
-import type { FleetTold, TrainerState } from "./state.ts";
+import type { FleetNotified, TrainerState } from "./state.ts";
 import { isVoid, type WeightRow } from "./weight-versions.ts";
 
 export type FleetNews =
@@ -18,17 +18,17 @@ export type FleetNews =
 /** Null if the fleet has acknowledged everything, or if the run is not on a fleet. */
 export function newsForFleet(state: TrainerState, { fleet }: Pick<TrainerSpec, "fleet">): FleetNews | null {
   if (fleet === undefined) return null;
-  const { told, released } = state.fleet ?? NOTHING_TOLD;
+  const { told, released } = state.fleet ?? NOTHING_NOTIFIED;
   if (state.ended) return released ? null : { kind: "release" };
   const { generation, published: version } = state;
   if (told?.generation === generation && told.version === version) return null;
   return { kind: "update", generation, version };
 }
 
-const NOTHING_TOLD: FleetTold = { told: null, released: false };
+const NOTHING_NOTIFIED: FleetNotified = { told: null, released: false };
 
-export function heardByFleet(state: TrainerState, news: FleetNews): TrainerState {
-  const before = state.fleet ?? NOTHING_TOLD;
+export function orderTakenByFleet(state: TrainerState, news: FleetNews): TrainerState {
+  const before = state.fleet ?? NOTHING_NOTIFIED;
   if (news.kind === "release") return { ...state, fleet: { ...before, released: true } };
   const { generation, version } = news;
   return { ...state, fleet: { ...before, told: { generation, version } } };

@@ -30,7 +30,7 @@ import type {
 } from "../messages/training-wire.ts";
 import { WaitingReaders } from "../run/pages.ts";
 import { ack, expireLease, heartbeat, lease, nack, type Outcome, offer, revive, type Serial } from "./batch-state.ts";
-import { heardByFleet, newsForFleet, orderOf } from "./fleet-orders.ts";
+import { newsForFleet, orderOf, orderTakenByFleet } from "./fleet-orders.ts";
 import { answerOffer, beginOffer, offerAt, sendOffer } from "./offers.ts";
 import { register } from "./registration.ts";
 import {
@@ -49,7 +49,7 @@ type Asked<Name extends keyof TrainerRpc, At extends 0 | 1 = 0> = Parameters<Tra
 
 const UNKNOWN = { ok: false, refusal: { code: "unknown" } } as const;
 /** First wait before a report to a run's object that did not answer is repeated. Each later wait is twice as long. */
-const TELL_AGAIN_MS = 5000;
+const NOTIFY_AGAIN_MS = 5000;
 const LONGEST_TELL_MS = 10 * 60_000;
 
 export class TrainerObject extends DurableObject<Env> implements Serves<TrainerRpc> {
@@ -62,7 +62,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
   readonly #tombstone: Tombstone;
   #armedAt: number | null = null;
   /** The last `seq` that the run's object has acknowledged, as far as this instance knows. */
-  #told = -1;
+  #notifiedSeq = -1;
   /** The last acknowledgement of a batch that the run's object has. */
   #known: number | null = null;
   #telling = false;
@@ -253,12 +253,12 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     this.#store.save(state, this.now());
     await this.#arm(spec);
     if (isNews(before, state)) this.#waiting.wake();
-    if (state.seq > this.#told) this.ctx.waitUntil(this.#tell(spec));
-    if (newsForFleet(state, spec) !== null) this.ctx.waitUntil(this.#tellFleet(spec));
+    if (state.seq > this.#notifiedSeq) this.ctx.waitUntil(this.#notify(spec));
+    if (newsForFleet(state, spec) !== null) this.ctx.waitUntil(this.#notifyFleet(spec));
   }
 
   /** Sends pending orders to the fleet, one at a time. */
-  async #tellFleet(spec: TrainerSpec): Promise<void> {
+  async #notifyFleet(spec: TrainerSpec): Promise<void> {
     if (this.#order.telling || spec.fleet === undefined) return;
     this.#order.telling = true;
     const { scope, run_id, fleet: named } = spec;
@@ -270,7 +270,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
         else await fleet.update(orderOf(spec, named, this.#store.state(), this.#store.weightsOf(news.version), news));
         this.#order.unheard = 0;
         if (this.#tombstone.stands) return;
-        await this.#keep(spec, heardByFleet(this.#store.state(), news));
+        await this.#keep(spec, orderTakenByFleet(this.#store.state(), news));
         news = newsForFleet(this.#store.state(), spec);
       }
     } catch (thrown) {
@@ -282,14 +282,14 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
   }
 
   /** Sends one report at a time; changes made meanwhile are in the next one. The alarm repeats a lost report. */
-  async #tell({ scope, run_id }: TrainerSpec): Promise<void> {
+  async #notify({ scope, run_id }: TrainerSpec): Promise<void> {
     if (this.#telling) return;
     this.#telling = true;
     try {
-      for (let state = this.#store.state(); state.seq > this.#told; state = this.#store.state()) {
+      for (let state = this.#store.state(); state.seq > this.#notifiedSeq; state = this.#store.state()) {
         const run = runObject(this.env, scope, run_id);
         const heard = await run.trainerChanged(this.#snapshot(this.#known ?? state.known_acked));
-        [this.#told, this.#known] = [state.seq, heard.acked_step];
+        [this.#notifiedSeq, this.#known] = [state.seq, heard.acked_step];
         this.#unheard = 0;
       }
     } catch (thrown) {
@@ -333,9 +333,9 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
   async #arm(spec: TrainerSpec): Promise<void> {
     const state = this.#store.state();
     const now = this.now();
-    const tellAt = state.seq > this.#told ? now + tellWait(this.#unheard) : null;
-    const orderAt = newsForFleet(state, spec) === null ? null : now + tellWait(this.#order.unheard);
-    const due = [state.lease?.expires_at ?? null, offerAt(state, spec), tellAt, orderAt].filter((at) => at !== null);
+    const notifyAt = state.seq > this.#notifiedSeq ? now + notifyWait(this.#unheard) : null;
+    const orderAt = newsForFleet(state, spec) === null ? null : now + notifyWait(this.#order.unheard);
+    const due = [state.lease?.expires_at ?? null, offerAt(state, spec), notifyAt, orderAt].filter((at) => at !== null);
     if (due.length === 0) return;
     const at = Math.max(now, Math.min(...due));
     if (this.#armedAt !== null && this.#armedAt <= at) return;
@@ -362,7 +362,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     const { serial, attempt, expires_at } = lease;
     const manifest = await this.#manifest(batch);
     const spec = this.#store.spec();
-    if (spec === null) throw new Error("a lease of an object nobody created");
+    if (spec === null) throw new Error("a lease of an object that was never created");
     return { lease: this.#leaseView(spec, serial, attempt, expires_at), manifest };
   }
 
@@ -386,8 +386,8 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
   }
 }
 
-function tellWait(unheard: number): number {
-  return Math.min(LONGEST_TELL_MS, TELL_AGAIN_MS * 2 ** unheard);
+function notifyWait(unheard: number): number {
+  return Math.min(LONGEST_TELL_MS, NOTIFY_AGAIN_MS * 2 ** unheard);
 }
 
 /** Whether a request that waits for a batch might get another answer now. */

@@ -52,7 +52,7 @@ export interface Trainer {
 }
 
 /** What the fleet of a run has acknowledged. */
-export interface FleetTold {
+export interface FleetNotified {
   readonly told: { readonly generation: number; readonly version: number } | null;
   readonly released: boolean;
 }
@@ -83,7 +83,7 @@ export interface TrainerState {
   /** Engines that have not reported what they serve since weights were taken back; absent: none. */
   readonly unheard?: readonly string[];
   /** For a run on a fleet: what the fleet has acknowledged. */
-  readonly fleet?: FleetTold;
+  readonly fleet?: FleetNotified;
   readonly paused: boolean;
   readonly ended: boolean;
   /** The last acknowledged step that the run's object is known to have. */

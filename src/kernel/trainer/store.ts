@@ -38,9 +38,9 @@ const TRAINER_SCHEMA = [
     primary key (epoch, version, state, replica)) without rowid`,
 ];
 
-const VERSIONS_TOLD = 100;
+const VERSIONS_LISTED = 100;
 /** Acknowledgements in one snapshot; a run's object that lacks more asks again. */
-const ACKS_TOLD = 200;
+const ACKS_LISTED = 200;
 /** Changes of served weights that are kept: about 300 versions. For earlier turns the version is unknown. */
 const SERVED_KEPT = 1000;
 
@@ -125,7 +125,7 @@ export class TrainerStore {
   acks(after: number): TrainerSnapshot["acks"] {
     const rows = this.#sql.exec<{ batch: string }>(
       "select batch from batches where step > ? and state = 'acked' order by step limit ?",
-      ...[after, ACKS_TOLD],
+      ...[after, ACKS_LISTED],
     );
     return rows.toArray().flatMap(({ batch }) => {
       const { step, ack }: DeliveredBatch = JSON.parse(batch);
@@ -206,7 +206,7 @@ export class TrainerStore {
 
   #weights(where: string, ...values: readonly number[]): WeightRow[] {
     const sql = `select generation, version, id, failed, label, location, sha256, at from versions
-      ${where} order by version desc, generation desc limit ${VERSIONS_TOLD}`;
+      ${where} order by version desc, generation desc limit ${VERSIONS_LISTED}`;
     return this.#sql.exec<WeightRow & Record<string, SqlStorageValue>>(sql, ...values).toArray();
   }
 }

@@ -129,7 +129,7 @@ function after(state: TrainerState, asked: Report): TrainerState {
         ...state,
         published: version,
         batches,
-        ...toldAnew(state, asked),
+        ...notifyAgain(state, asked),
       });
     }
     case "applied": {
@@ -145,7 +145,7 @@ function after(state: TrainerState, asked: Report): TrainerState {
 }
 
 /** A location of version 0 may be reported after the fleet got its order: then the order is sent again. */
-function toldAnew({ fleet }: TrainerState, { location }: Report): Pick<TrainerState, "fleet"> {
+function notifyAgain({ fleet }: TrainerState, { location }: Report): Pick<TrainerState, "fleet"> {
   return fleet == null || location === undefined ? {} : { fleet: { ...fleet, told: null } };
 }
 

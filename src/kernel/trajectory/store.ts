@@ -10,7 +10,7 @@ import { exceedsUtf8 } from "../../core/size.ts";
 import { PROCESS_SCHEDULER, stepsOfText } from "../kit/fair-scheduler.ts";
 import { runObject, segmentKey, trajectoryKey } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
-import { tellOfSegment } from "../kit/slice-hooks.ts";
+import { notifyOfSegment } from "../kit/slice-hooks.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import type { RolloutLeft } from "../messages/run-records.ts";
 import type { SegmentMessage, StoredTrajectory } from "../messages/wire.ts";
@@ -90,7 +90,7 @@ export async function dropTrajectories(
 
 /** Consumer of `run-segments`: compacts a segment, then exports it to the trace. */
 export async function compactSegment(env: Env, message: SegmentMessage, subrequests: Subrequests): Promise<void> {
-  await tellOfSegment(env, message, await fold(env, message, subrequests), subrequests);
+  await notifyOfSegment(env, message, await fold(env, message, subrequests), subrequests);
 }
 
 /**

@@ -9,10 +9,10 @@ interface ActionButtonProps<Answer> {
   /** The first parts of the keys of the queries to read again afterwards. */
   readonly changes?: readonly string[];
   /** The message for the answer. */
-  readonly said?: (answer: Answer) => ReactNode;
+  readonly message?: (answer: Answer) => ReactNode;
 }
 
-export function ActionButton<Answer>({ children, act, changes = [], said }: ActionButtonProps<Answer>) {
+export function ActionButton<Answer>({ children, act, changes = [], message }: ActionButtonProps<Answer>) {
   const queries = useQueryClient();
   const { mutate, isPending, error, data } = useMutation({
     mutationFn: act,
@@ -23,7 +23,7 @@ export function ActionButton<Answer>({ children, act, changes = [], said }: Acti
       <button type="button" disabled={isPending} onClick={() => mutate()}>
         {children}
       </button>
-      <span role="status">{data !== undefined && said?.(data)}</span>
+      <span role="status">{data !== undefined && message?.(data)}</span>
       {error !== null && <ErrorNote error={error} />}
     </span>
   );

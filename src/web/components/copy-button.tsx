@@ -2,13 +2,13 @@ import { useState } from "react";
 
 /** Copies a text, and announces that, also to a screen reader. */
 export function CopyButton({ text, what }: { readonly text: string | (() => string); readonly what: string }) {
-  const [said, setSaid] = useState("");
+  const [message, setMessage] = useState("");
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(typeof text === "string" ? text : text());
-      setSaid("Copied");
+      setMessage("Copied");
     } catch {
-      setSaid("The browser refused to copy");
+      setMessage("The browser refused to copy");
     }
   };
   return (
@@ -17,7 +17,7 @@ export function CopyButton({ text, what }: { readonly text: string | (() => stri
         Copy {what}
       </button>
       <span role="status" className="soft">
-        {said}
+        {message}
       </span>
     </>
   );

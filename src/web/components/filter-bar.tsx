@@ -70,7 +70,7 @@ export function FilterBar(props: FilterBarProps) {
                 written.take(option);
               }}
             >
-              <code>{option.text}</code> <span className="soft">{option.says}</span>
+              <code>{option.text}</code> <span className="soft">{option.description}</span>
             </div>
           ))}
       </div>

@@ -15,7 +15,7 @@ import { OUTCOMES } from "../../contract/run.ts";
 export interface Suggestion {
   /** Replaces the piece under the caret. */
   readonly text: string;
-  readonly says: string;
+  readonly description: string;
   /** True if the term is then complete, and the next one may follow. */
   readonly whole: boolean;
 }
@@ -36,7 +36,7 @@ export interface KnownWords {
 
 const MOST = 12;
 
-const SAYS: Readonly<Record<string, string>> = {
+const DESCRIPTIONS: Readonly<Record<string, string>> = {
   reward: "a number",
   turns: "answered turns",
   calls: "calls of the model",
@@ -88,12 +88,12 @@ function fieldsFor(word: string, { metrics }: KnownWords): Suggestion[] {
   const fields = [
     ...NUMBER_FIELDS.map((field) => ({ text: `${field}<`, name: field })),
     ...[...WORD_FIELDS, ...FLAG_FIELDS].map((field) => ({ text: `${field}:`, name: field })),
-  ].map(({ text, name }) => ({ text, name, says: SAYS[name] ?? "" }));
-  const scores = metrics.map((name) => ({ text: `${printName(name)}<`, name, says: "a score" }));
+  ].map(({ text, name }) => ({ text, name, description: DESCRIPTIONS[name] ?? "" }));
+  const scores = metrics.map((name) => ({ text: `${printName(name)}<`, name, description: "a score" }));
   const wanted = word.replace(/^"/, "").toLowerCase();
   return [...fields, ...scores]
     .filter(({ name }) => name.toLowerCase().startsWith(wanted) && name !== word)
-    .map(({ text, says }) => ({ text, says, whole: false }));
+    .map(({ text, description }) => ({ text, description, whole: false }));
 }
 
 function valuesFor(
@@ -103,14 +103,14 @@ function valuesFor(
   if (FLAG_FIELDS.some((one) => one === field)) {
     return ["true", "false"]
       .filter((value) => value.startsWith(begun))
-      .map((value) => ({ text: `${field}${op}${value}`, says: "", whole: true }));
+      .map((value) => ({ text: `${field}${op}${value}`, description: "", whole: true }));
   }
   const word = WORD_FIELDS.find((one) => one === field);
   if (word === undefined) return [];
   const wanted = begun.replace(/^"/, "").toLowerCase();
   return wordsOf(word, known)
     .filter((value) => value.toLowerCase().startsWith(wanted))
-    .map((value) => ({ text: `${field}${op}${before}${written(word, value)}`, says: "", whole: true }));
+    .map((value) => ({ text: `${field}${op}${before}${written(word, value)}`, description: "", whole: true }));
 }
 
 function written(field: WordField, value: string): string {

@@ -1,13 +1,13 @@
 /** A secret that is shown once: it stays on the page until the reader closes it, and is not stored. */
 import { CopyButton } from "./copy-button.tsx";
 
-interface SaidOnceProps {
+interface ShownOnceProps {
   readonly what: string;
   readonly value: string | null;
   readonly onClose: () => void;
 }
 
-export function SaidOnce({ what, value, onClose }: SaidOnceProps) {
+export function ShownOnce({ what, value, onClose }: ShownOnceProps) {
   if (value === null) return <p role="status">The {what} was shown in an earlier reply and is not stored.</p>;
   return (
     <div className="note warn" role="status">

@@ -113,14 +113,14 @@ test("a posting is made once, also after it is archived, and a dispute may make 
 });
 
 /** How often the organisation's runs were notified that there may be more money. */
-function timesTold({ id }: Organization): () => number {
+function timesNotified({ id }: Organization): () => number {
   const told = vi.spyOn(RunObject.prototype, "endpointChanged");
   return () => told.mock.contexts.filter((run) => isOf(id, run)).length;
 }
 
 test("a run gets what the balance leaves, and is notified when there is more", async () => {
   const org = await newOrganization("prepaid");
-  const told = timesTold(org);
+  const told = timesNotified(org);
   const account = org.account();
   await account.post(topUp(org, 100));
   const ask = (run: string, micros: number) => account.settle(orderOf(org, run, [], micros));
@@ -144,7 +144,7 @@ test("a run gets what the balance leaves, and is notified when there is more", a
 
 test("an amount that is too small for a run is left to others, and the run is notified of enough", async () => {
   const org = await newOrganization("prepaid");
-  const told = timesTold(org);
+  const told = timesNotified(org);
   const account = org.account();
   await account.post(topUp(org, 150));
   const ask = async (run: string, ends: readonly number[] = []) => {

@@ -22,7 +22,7 @@ function run(run_id: string) {
   return { scope: { orgId: "org_a", projectId: "pj_a" }, run_id, payer: "key_a", ...facts };
 }
 
-const told = (all: Reservations, of: Means) => all.toTell(of).map(({ run_id }) => run_id);
+const told = (all: Reservations, of: Means) => all.toNotify(of).map(({ run_id }) => run_id);
 
 test("a run that was notified and has not asked is notified again after ten seconds, and not before", () => {
   const all = reservations();

@@ -195,7 +195,7 @@ test("an event that Stripe did not sign, or signed too long ago, changes nothing
 });
 
 /** Log lines about money that is in no ledger. Objects of other files write to the same log. */
-function toldOfMoney(): () => string[] {
+function notifiedOfMoney(): () => string[] {
   const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
   const lines = () => log.mock.calls.map(([line]) => String(line));
   return () => lines().filter((line) => line.includes('"message":"money moved that is in no ledger"'));
@@ -203,7 +203,7 @@ function toldOfMoney(): () => string[] {
 
 test("money in another currency, or of a deleted organisation, is logged and not posted", async () => {
   const { deliver, paid, ledger } = await deployment();
-  const said = toldOfMoney();
+  const said = notifiedOfMoney();
   const euros = await deliver(eventOf("payment_intent.succeeded", paymentOf(paid(500, { currency: "eur" }))));
   const gone = { rollcall_organization: "org_gone" };
   const nobody = await deliver(eventOf("payment_intent.succeeded", paymentOf(paid(500, { metadata: gone }))));
@@ -224,7 +224,7 @@ test("an event about an organisation being deleted is accepted, logged, counted,
   const unposted = async () => (await readTotals(env.DB)).find(({ kind }) => kind === "events_unposted")?.n ?? 0;
   const before = await unposted();
   expect(await ledgerObject(env, orgId).forget()).toBe(true);
-  const said = toldOfMoney();
+  const said = notifiedOfMoney();
   const payment = paid(500);
   const reply = await deliver(eventOf("payment_intent.succeeded", paymentOf(payment), { id: "evt_late" }));
   const reason = `${idsOf(payment).payment} is for ${orgId}, which is being deleted`;

@@ -7,10 +7,10 @@ const shown = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA
 
 test.each<[string, McpResult, string]>([
   ["texts", { content: text("one", "two") }, "one\ntwo"],
-  ["structure beside a text", { content: text("5 dollars"), structuredContent: { price: 5 } }, "5 dollars"],
+  ["structure in addition to a text", { content: text("5 dollars"), structuredContent: { price: 5 } }, "5 dollars"],
   ["structure alone", { content: [], structuredContent: { price: 5 } }, '{"price":5}'],
   ["structure without content", { structuredContent: { price: 5 } }, '{"price":5}'],
-  ["structure beside a blank text", { content: text(" "), structuredContent: [1] }, "[1]"],
+  ["structure in addition to a blank text", { content: text(" "), structuredContent: [1] }, "[1]"],
   ["structure that is a text", { content: null, structuredContent: "five" }, "five"],
   ["a structure of nothing but false", { structuredContent: false }, "false"],
   ["members of another version", { toolResult: { price: 5 }, _meta: { at: 1 } }, '{"toolResult":{"price":5}}'],

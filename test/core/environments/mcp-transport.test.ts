@@ -31,7 +31,7 @@ async function replied(script: Scripted, { until }: FetchOptions): Promise<Fetch
 }
 
 /** The messages of the reply that the client gets. */
-async function heardOf(script: Scripted, message: JSONRPCMessage = ASKED): Promise<JSONRPCMessage[]> {
+async function received(script: Scripted, message: JSONRPCMessage = ASKED): Promise<JSONRPCMessage[]> {
   const heard: JSONRPCMessage[] = [];
   const transport = new FetchTransport({
     fetch: async (_url, options = {}) => await replied(script, options),
@@ -55,9 +55,9 @@ test.each<[string, readonly string[]]>([
   ["after an event of another kind", [`event: heartbeat\ndata: 12:00\n\n${event(ANSWER)}`]],
   ["after a message that cannot be read", [`data: hello\n\n${event({ jsonrpc: "1.0" })}${event(ANSWER)}`]],
   ["with its id as a text", [event({ ...ANSWER, id: "1" })]],
-  ["with an error that is null beside it", [event({ ...ANSWER, error: null })]],
+  ["with an error that is null as well", [event({ ...ANSWER, error: null })]],
 ])("an answer is read from a stream that stays open: %s", async (_how, pieces) => {
-  expect(await heardOf({ pieces, open: true })).toEqual([ANSWER]);
+  expect(await received({ pieces, open: true })).toEqual([ANSWER]);
 });
 
 test.each([
@@ -65,9 +65,9 @@ test.each([
   ['{"jsonrpc":"2.0","id":1e0,"result":{"tools":[],"n":[1.0]}}', { tools: [], n: [1] }],
   ['{"jsonrpc":"2.0","id":1.0,"result":{"tools":[],"id":1234567890123456}}', { tools: [], id: 1234567890123456 }],
 ])("an answer is accepted however its id is written, and its other numbers are unchanged: %s", async (text, result) => {
-  expect(await heardOf({ type: "application/json", pieces: [text] })).toEqual([{ ...ANSWER, result }]);
+  expect(await received({ type: "application/json", pieces: [text] })).toEqual([{ ...ANSWER, result }]);
   const other = '{"jsonrpc":"2.0","id":9007199254740993,"result":{"tools":[]}}';
-  expect(await heardOf({ pieces: [`data: ${other}\n\ndata: ${text}\n\n`], open: true })).toContainEqual({
+  expect(await received({ pieces: [`data: ${other}\n\ndata: ${text}\n\n`], open: true })).toContainEqual({
     ...ANSWER,
     result,
   });
@@ -78,7 +78,7 @@ test("messages before the answer are passed on as they arrive, and a server's re
   const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
   const other = { jsonrpc: "2.0", id: 8, result: { tools: [1] } };
   const pieces = [event(note), event(note), event(ping), event(other), event(ANSWER), event(note)];
-  expect(await heardOf({ pieces, open: true })).toEqual([note, note, ping, other, ANSWER]);
+  expect(await received({ pieces, open: true })).toEqual([note, note, ping, other, ANSWER]);
 });
 
 test.each<[string, Scripted, RegExp]>([
@@ -95,7 +95,7 @@ test.each<[string, Scripted, RegExp]>([
   ["a stream that refuses", { status: 503, pieces: [event(ANSWER)] }, /^HTTP 503: data: /],
   ["a page", { type: "text/html", pieces: ["<p>hello</p>"] }, /^the reply to tools\/list ended without an answer/],
 ])("a reply without an answer fails: %s", async (_what, script, why) => {
-  await expect(heardOf(script)).rejects.toThrow(why);
+  await expect(received(script)).rejects.toThrow(why);
 });
 
 test.each([
@@ -107,14 +107,14 @@ test.each([
   "text/plain",
   null,
 ])("an answer in JSON is read under the type %j", async (type) => {
-  expect(await heardOf({ type, pieces: [JSON.stringify(ANSWER)] })).toEqual([ANSWER]);
-  expect(await heardOf({ type, pieces: [JSON.stringify([ASKED, ANSWER])] })).toEqual([ASKED, ANSWER]);
+  expect(await received({ type, pieces: [JSON.stringify(ANSWER)] })).toEqual([ANSWER]);
+  expect(await received({ type, pieces: [JSON.stringify([ASKED, ANSWER])] })).toEqual([ASKED, ANSWER]);
 });
 
 test.each(["Text/Event-Stream; charset=UTF-8", "TEXT/EVENT-STREAM", "text/event-stream;charset=utf-8"])(
   "an event stream is recognised under the type %s",
   async (type) => {
-    expect(await heardOf({ type, pieces: [event(ANSWER)], open: true })).toEqual([ANSWER]);
+    expect(await received({ type, pieces: [event(ANSWER)], open: true })).toEqual([ANSWER]);
   },
 );
 
@@ -126,7 +126,7 @@ test.each<[string, object, object]>([
 ])("an error is an answer, however it is written: %s", async (_how, error, read) => {
   const expected = [{ jsonrpc: "2.0", id: 1, error: read }];
   for (const named of [{ id: 1 }, { id: null }, {}, { id: 1, result: null }]) {
-    expect(await heardOf({ pieces: [event({ jsonrpc: "2.0", ...named, error })], open: true })).toEqual(expected);
+    expect(await received({ pieces: [event({ jsonrpc: "2.0", ...named, error })], open: true })).toEqual(expected);
   }
 });
 
@@ -139,24 +139,24 @@ test("the reply to a notification is not read, and no answer is awaited", async 
     { type: "application/json", pieces: ["{}"] },
     { type: "text/plain", pieces: ["Accepted"] },
   ]) {
-    expect(await heardOf(script, note)).toEqual([]);
+    expect(await received(script, note)).toEqual([]);
   }
 });
 
 test("whole numbers past 2^53 keep their digits", async () => {
   const text = '{"jsonrpc":"2.0","id":1,"result":{"structuredContent":{"id":9007199254740993}}}';
-  const heard = await heardOf({ pieces: [`data: ${text}\n\n`] });
+  const heard = await received({ pieces: [`data: ${text}\n\n`] });
   expect(JSON.stringify(heard[0])).toBe(text);
 });
 
 test("a message with too many values is not an answer, and the error says so", async () => {
   const crowded = { ...ANSWER, result: { tools: Array.from({ length: LIMITS.valuesPerMessage }, () => 0) } };
-  await expect(heardOf({ pieces: [event(crowded)] })).rejects.toThrow(/^a message has more than 100000 values$/);
+  await expect(received({ pieces: [event(crowded)] })).rejects.toThrow(/^a message has more than 100000 values$/);
 });
 
 test("the error for a reply that is not JSON has its length and no part of it, since a server may repeat a key", async () => {
   const key = `mcp-key-${"1234567890".repeat(5)}`;
   for (const script of [{ type: "application/json", pieces: [key] }, { pieces: [`data: ${key}\n\n`] }]) {
-    await expect(heardOf(script)).rejects.toThrow(/^the reply is not JSON: 58 characters$/);
+    await expect(received(script)).rejects.toThrow(/^the reply is not JSON: 58 characters$/);
   }
 });

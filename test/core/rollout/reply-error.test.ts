@@ -39,7 +39,12 @@ test.each<[server: string, body: unknown, status: number | null, message: string
     null,
     "upstream failed",
   ],
-  ["vLLM, beside a choice", { object: "error", message: "boom", code: 500, choices: [{ delta: {} }] }, 500, "boom"],
+  [
+    "vLLM, in addition to a choice",
+    { object: "error", message: "boom", code: 500, choices: [{ delta: {} }] },
+    500,
+    "boom",
+  ],
   ["MiniMax", { base_resp: { status_code: 1004, status_msg: "login fail" } }, 401, "login fail"],
   ["MiniMax", { base_resp: { status_code: 1002, status_msg: "rate limit" } }, 429, "rate limit"],
   ["MiniMax", { base_resp: { status_code: 1026, status_msg: "input new_sensitive" } }, null, "input new_sensitive"],

@@ -57,7 +57,7 @@ describe("fields besides an answer never make it unusable", () => {
       reply({ content: "Oslo" }, {}, { usage: { ...USAGE, queue_time: 0.02 }, x_groq: { id: "req" } }),
     ],
     [
-      "a proxy: an empty error beside the answer",
+      "a proxy: an empty error in addition to the answer",
       reply({ content: "Oslo" }, {}, { error: { code: 0, message: "ok" } }),
     ],
     ["a proxy: error as null", reply({ content: "Oslo" }, { error: null }, { error: null })],

@@ -7,7 +7,7 @@ import {
   dropExpiredRuns,
   nextLeaseAlarm,
   noteRunsNotified,
-  runsToTell,
+  runsToNotify,
 } from "../../../src/kernel/account/lease-state.ts";
 import { LeaseKeeper, type LeaseSlot, noteChanged } from "../../../src/kernel/endpoint/lease-keeper.ts";
 import { type LeaseState, leaseRemaining, NEW_LEASE } from "../../../src/kernel/endpoint/run-lease.ts";
@@ -35,7 +35,7 @@ class Organization {
   /** Notifies runs, as the object does after each change. */
   tell(runs: readonly Run[]): void {
     this.state = dropExpiredRuns(this.state, this.now);
-    const told = runsToTell(this.state, this.now);
+    const told = runsToNotify(this.state, this.now);
     this.state = noteRunsNotified(this.state, told, this.now);
     for (const run of runs) if (told.includes(run.id)) run.changed();
   }

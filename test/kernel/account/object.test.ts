@@ -47,7 +47,7 @@ test("runs of one organisation share its rollouts, a run of another has its own,
   const stranger = await hanging(other);
   expect([await running(busy, first.id), await running(busy, second.id)]).toEqual([4, 0]);
   expect(await running(other, stranger.id)).toBe(10);
-  expect((await busy.run(second.id)).flow).toEqual({
+  expect((await busy.run(second.id)).status_reason).toEqual({
     state: "over_limit",
     reason: "the organisation's limit is 4 rollouts at once, used by its other runs",
   });

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { refusedIn as refusedBy, withoutRefused } from "../../../src/kernel/clients/adapted-request.ts";
-import { saidInError } from "../../../src/kernel/clients/error-words.ts";
+import { wordsOfError } from "../../../src/kernel/clients/error-words.ts";
 
 /** `words`: a message, or a whole body as JSON. */
 function refusedIn(body: Parameters<typeof refusedBy>[0], status: number, words: string): string | null {
-  return refusedBy(body, status, saidInError(words.startsWith("{") ? JSON.parse(words) : null, words));
+  return refusedBy(body, status, wordsOfError(words.startsWith("{") ? JSON.parse(words) : null, words));
 }
 
 const CALL = { id: "a", type: "function", function: { name: "f", arguments: "{}" }, extra_content: { google: 1 } };

@@ -203,7 +203,7 @@ const NOT_FULL: Row[] = [
     },
   ],
   [
-    "a prompt quoted beside the error",
+    "a prompt quoted in addition to the error",
     400,
     { error: { message: "bad role" }, messages: [{ content: "maximum context length is 1" }] },
   ],

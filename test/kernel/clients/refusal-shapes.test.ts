@@ -24,7 +24,7 @@ const POLICY = { kind: "failed", retryable: false };
 
 test.each<[server: string, fault: Fault]>([
   ["a text", text(400, CONTEXT)],
-  ["a page about something else beside it", json(400, { error: { message: LINKED } })],
+  ["a page about something else as well", json(400, { error: { message: LINKED } })],
   [
     "xAI, newer",
     json(400, {
@@ -35,7 +35,7 @@ test.each<[server: string, fault: Fault]>([
   ["Spring: the status' name as the error", json(400, { status: 400, error: "Bad Request", message: CONTEXT })],
   ["a flag as the error", json(400, { error: true, message: CONTEXT })],
   ["an empty error", json(400, { error: {}, message: CONTEXT })],
-  ["a code beside the error", json(400, { code: "context_length_exceeded", error: "Bad request" })],
+  ["a code in addition to the error", json(400, { code: "context_length_exceeded", error: "Bad request" })],
   ["in a 200, without a status", json(200, { error: { message: CONTEXT } })],
   ["in a 200, as a text", json(200, { error: CONTEXT })],
   [
@@ -53,8 +53,8 @@ test.each<[server: string, fault: Fault]>([
 
 test.each<[server: string, fault: Fault]>([
   ["NestJS", json(403, { statusCode: 403, error: "Forbidden", message: "Your prompt was flagged by moderation" })],
-  ["a code beside the error", json(403, { code: "content_policy_violation", error: "Forbidden" })],
-  ["a detail beside the error", json(403, { error: "forbidden", detail: "Prompt rejected by content filter" })],
+  ["a code in addition to the error", json(403, { code: "content_policy_violation", error: "Forbidden" })],
+  ["a detail in addition to the error", json(403, { error: "forbidden", detail: "Prompt rejected by content filter" })],
   ["a code with 500", json(500, { error: { code: "content_policy_violation", message: "no" } })],
   ["a code with 429", json(429, { error: { code: "content_filter", message: "no" } })],
   [

@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
+  afterOutcomes,
   FAILURES_TO_OPEN,
-  flowOfHealth,
   HEALTHY,
   type Health,
-  heard,
   NO_OUTCOMES,
   nextStepAt,
   renew,
+  statusReasonOfHealth,
   takeProbe,
   windowOf,
 } from "../../../src/kernel/endpoint/health.ts";
@@ -18,7 +18,7 @@ const NOW = 1_000_000;
 const MINUTE = 60_000;
 
 function after(health: Health, outcomes: Partial<Outcomes>, now = NOW, running = 0): Health {
-  return heard(health, { ...NO_OUTCOMES, ...outcomes }, { model: "m", running, now });
+  return afterOutcomes(health, { ...NO_OUTCOMES, ...outcomes }, { model: "m", running, now });
 }
 
 function down(now = NOW): Health {
@@ -27,10 +27,10 @@ function down(now = NOW): Health {
 
 test("failures in a row open the circuit, even of different runs; one answer in between restarts the count", () => {
   const some = after(HEALTHY, { streak: 6, error: "500 no" });
-  expect(flowOfHealth(some, NOW)).toBeNull();
+  expect(statusReasonOfHealth(some, NOW)).toBeNull();
   expect(after(some, { ok_at: NOW, streak: 6 }).outage).toBeNull();
   const opened = after(some, { streak: 4, error: "502 gone" });
-  expect(flowOfHealth(opened, NOW)).toEqual({
+  expect(statusReasonOfHealth(opened, NOW)).toEqual({
     state: "endpoint_down",
     reason: "10 rollouts in a row failed at the endpoint: 502 gone",
   });
@@ -44,7 +44,7 @@ test("only an answer after the circuit opened closes it: one at the same moment 
 
 test("if the failures were 429 replies the reason is the endpoint's limit, not an outage", () => {
   const opened = after(HEALTHY, { streak: 10, calls: 30, limited: 30, error: "429" }, NOW, 50);
-  expect(flowOfHealth(opened, NOW)?.state).toBe("rate_limited");
+  expect(statusReasonOfHealth(opened, NOW)?.state).toBe("rate_limited");
 });
 
 test("a probe is made 5 s after the last failure, then after twice as long each time up to 20 s", () => {
@@ -58,7 +58,7 @@ test("a probe is made 5 s after the last failure, then after twice as long each 
     health = takeProbe(health, "connection refused", now);
   }
   expect(waits).toEqual([5, 10, 20, 20, 20, 20, 20, 20, 20]);
-  expect(flowOfHealth(health, now)?.reason).toContain("connection refused");
+  expect(statusReasonOfHealth(health, now)?.reason).toContain("connection refused");
   expect(takeProbe(health, null, now).outage).toBeNull();
 });
 
@@ -84,7 +84,7 @@ test("another address or key is probed at once", () => {
 test("if a tenth of the calls get a 429 the concurrent rollouts are halved, again after 10 s, and raised by a step every 10 s", () => {
   const cut = after(HEALTHY, { calls: 30, limited: 3 }, NOW, 40);
   expect(windowOf(cut, NOW)).toBe(20);
-  expect(flowOfHealth(cut, NOW)).toMatchObject({ state: "rate_limited" });
+  expect(statusReasonOfHealth(cut, NOW)).toMatchObject({ state: "rate_limited" });
   expect(windowOf(after(cut, { calls: 9, limited: 9 }, NOW + 9000, 20), NOW + 9000)).toBe(20);
   expect(windowOf(after(cut, { calls: 9, limited: 9 }, NOW + 10_000, 20), NOW + 10_000)).toBe(10);
   expect(windowOf(cut, NOW + 10_000)).toBe(22);
@@ -125,7 +125,7 @@ test("at least one concurrent rollout is always left, and after an hour without 
         expect(health.outage?.probe_at ?? now).toBeLessThanOrEqual(now + 5 * MINUTE);
       }
       now += 60 * MINUTE;
-      expect(flowOfHealth(takeProbe(health, null, now), now)).toBeNull();
+      expect(statusReasonOfHealth(takeProbe(health, null, now), now)).toBeNull();
     }),
   );
 });

@@ -11,7 +11,7 @@ import {
   nextEndpointAlarm,
   noteNotified,
   RENEW_MS,
-  toTell,
+  toNotify,
 } from "../../../src/kernel/endpoint/lease-state.ts";
 import {
   afterDispatch,
@@ -19,8 +19,8 @@ import {
   askAt,
   beginAsk,
   type LeaseState,
-  leaseFlow,
   leaseRemaining,
+  leaseStatusReason,
   NEW_LEASE,
   paceAt,
   takeLease,
@@ -129,7 +129,7 @@ class World {
 
   /** The endpoint's object does this after every change. */
   tell(): void {
-    const ids = toTell(this.state, this.now);
+    const ids = toNotify(this.state, this.now);
     this.state = noteNotified(this.state, ids, this.now);
     for (const run of this.runs) {
       if (ids.includes(run.id)) run.gate = { ...run.gate, changed: true };
@@ -316,7 +316,7 @@ test("a run that waits for its rate limit shows that, and wakes once a block of 
   run.dispatch(world.now);
   const at = paceAt(run.gate, run.need, world.now) ?? 0;
   expect(at).toBeGreaterThanOrEqual(world.now + 900);
-  expect(leaseFlow(run.gate, run.running, world.now)).toMatchObject({ state: "rate_limited" });
+  expect(leaseStatusReason(run.gate, run.running, world.now)).toMatchObject({ state: "rate_limited" });
   expect(leaseRemaining(run.gate, run.running, at)).toBe(1);
 });
 
@@ -339,7 +339,7 @@ test("in an hour a waiting run has no alarm except the renewals of its lease", (
   }
   const waits = alarms.map((at, index) => at - (alarms[index - 1] ?? 0)).slice(1);
   expect(Math.min(...waits)).toBeGreaterThanOrEqual(60_000);
-  expect(leaseFlow(waiter.gate, 0, world.now)).toMatchObject({ state: "rate_limited" });
+  expect(leaseStatusReason(waiter.gate, 0, world.now)).toMatchObject({ state: "rate_limited" });
 });
 
 test("a run that holds more than its share is notified, and again after 10 s until it asks", () => {
@@ -350,12 +350,12 @@ test("a run that holds more than its share is notified, and again after 10 s unt
   const first = ask(newEndpoint({ max_concurrent: 4, rpm: null }), asked("run_a", 0), 1000);
   expect(first.grant.permits).toBe(4);
   const { state } = ask(first.state, asked("run_b", 0), 2000);
-  expect(toTell(state, 2000)).toEqual(["run_a"]);
+  expect(toNotify(state, 2000)).toEqual(["run_a"]);
   const told = noteNotified(state, ["run_a"], 2000);
-  expect(toTell(told, 11_999)).toEqual([]);
+  expect(toNotify(told, 11_999)).toEqual([]);
   expect(nextEndpointAlarm(told, 2000)).toBe(12_000);
-  expect(toTell(told, 12_000)).toEqual(["run_a"]);
-  expect(toTell(ask(told, asked("run_a", 2), 12_000).state, 12_000)).not.toContain("run_a");
+  expect(toNotify(told, 12_000)).toEqual(["run_a"]);
+  expect(toNotify(ask(told, asked("run_a", 2), 12_000).state, 12_000)).not.toContain("run_a");
 });
 
 test("a report that was lost is sent again, with the outcomes since", () => {
@@ -391,7 +391,7 @@ test("a fleet without a replica that takes calls grants nothing, shows why, and 
   const world = new World(down, [run]);
   world.ask(run);
   expect(run.dispatch(world.now)).toBe(0);
-  expect(leaseFlow(run.gate, 0, world.now)).toEqual({ state: "endpoint_down", reason: down.fleet.down });
+  expect(leaseStatusReason(run.gate, 0, world.now)).toEqual({ state: "endpoint_down", reason: down.fleet.down });
   expect(nextEndpointAlarm(world.state, world.now)).toBe(world.now + 20_000);
   world.state = { ...world.state, limits: { max_concurrent: 2, rpm: null, fleet: { down: null } } };
   world.tell();

@@ -69,7 +69,7 @@ test("runs of one endpoint together never exceed its limit of concurrent rollout
   expect(await running(first.id)).toBe(3);
   const second = await hanging("narrow", 2);
   expect(await running(second.id)).toBe(0);
-  expect((await api.run(second.id)).flow).toEqual({
+  expect((await api.run(second.id)).status_reason).toEqual({
     state: "rate_limited",
     reason: "max_concurrent of its endpoint is 3, shared by 2 runs",
   });
@@ -125,14 +125,17 @@ async function stopped(name: string, failing: number, probe: "answers" | "fails"
     ...{ model, endpoint: name },
     ...{ max_concurrent: 5, limits: { max_retries: 0 }, min_scored: 0 },
   });
-  const run = await until(id, ({ counts, flow }) => counts.in_flight === 0 && flow?.state === "endpoint_down");
+  const run = await until(
+    id,
+    ({ counts, status_reason }) => counts.in_flight === 0 && status_reason?.state === "endpoint_down",
+  );
   return { id, endpoint, model, run, base };
 }
 
 test("an endpoint that fails ten rollouts in a row gets no more; the run shows why, and continues when a probe is answered", async () => {
   const { id, endpoint, run, model, base } = await stopped("fails", 19, "answers");
   expectLaw(run.counts);
-  expect(run.flow?.reason).toMatch(/^\d\d rollouts in a row failed at the endpoint: 500/);
+  expect(run.status_reason?.reason).toMatch(/^\d\d rollouts in a row failed at the endpoint: 500/);
   // The ten, and those in flight with the last of them.
   expect(run.counts.failed["provider"]).toBeLessThanOrEqual(14);
   expect(run.counts.scored).toBe(0);
@@ -184,7 +187,7 @@ test("a down endpoint is finally probed every 20 s, and the waiting run only ren
   });
   expect(Math.min(...alarms)).toBeGreaterThanOrEqual(60_000);
   expect(alarms.length).toBeLessThanOrEqual(13);
-  expect((await api.run(id)).flow?.state).toBe("endpoint_down");
+  expect((await api.run(id)).status_reason?.state).toBe("endpoint_down");
 });
 
 test("calls in flight wait while their endpoint is down, use none of their tries, and are made when it is back", async () => {
@@ -195,8 +198,8 @@ test("calls in flight wait while their endpoint is down, use none of their tries
     ...{ model: script(RIGHT), endpoint: "away", max_concurrent: 12 },
     limits: { max_retries: 2 },
   });
-  const waiting = await until(id, ({ flow }) => flow?.state === "endpoint_down");
-  expect(waiting.flow?.reason).toMatch(/^it does not answer: /);
+  const waiting = await until(id, ({ status_reason }) => status_reason?.state === "endpoint_down");
+  expect(waiting.status_reason?.reason).toMatch(/^it does not answer: /);
   const rollouts = Array.from({ length: 12 }, (_, group) => rolloutAt(id, group));
   const hold = (rollout: string) => api.inRollout(rollout, (object) => object.read()?.intent);
   await vi.waitUntil(async () => (await Promise.all(rollouts.map(hold))).every((intent) => intent?.held_until), {
@@ -215,7 +218,7 @@ test("calls in flight wait while their endpoint is down, use none of their tries
   await env.DB.prepare("update endpoints set base_url = ? where id = ?").bind(env.MODEL_URL, endpoint).run();
   await inEndpoint(endpoint, (object) => object.changed());
   // Active again, or ended already: their own alarms may come first.
-  await until(id, ({ flow }) => flow?.state !== "endpoint_down");
+  await until(id, ({ status_reason }) => status_reason?.state !== "endpoint_down");
   // Some may ask before the recovery is noted, and wait once more.
   const all = async () => {
     for (const rollout of rollouts) {
@@ -237,7 +240,7 @@ test("a rollout whose clock is ahead of its endpoint's asks once each time it is
     dataset: questions(12),
     ...{ model: script(RIGHT), endpoint: "ahead", max_concurrent: 12 },
   });
-  await until(id, ({ flow }) => flow?.state === "endpoint_down");
+  await until(id, ({ status_reason }) => status_reason?.state === "endpoint_down");
   const rollout = rolloutAt(id, 0);
   await vi.waitUntil(() => api.inRollout(rollout, (object) => object.read()?.intent?.held_until), { timeout: 30_000 });
   const asks = vi.spyOn(EndpointObject.prototype, "failing");
@@ -266,7 +269,7 @@ test("a call that has waited for its endpoint as long as allowed uses the tries 
   });
   const rollout = rolloutAt(id, 0);
   const held = () => api.inRollout(rollout, (object) => object.read()?.intent?.held_until ?? 0);
-  await until(id, ({ flow }) => flow?.state === "endpoint_down");
+  await until(id, ({ status_reason }) => status_reason?.state === "endpoint_down");
   const heldUntil = await vi.waitUntil(held, { timeout: 30_000 });
   let now = heldUntil;
   const done = () =>

@@ -111,7 +111,7 @@ test("no operation accepts a cookie if another site's page made the browser send
 
 function whose(target: Project): string {
   if (target === own) return "for its own";
-  return target === beside ? "for the project beside" : "for another organisation";
+  return target === beside ? "for the other project" : "for another organisation";
 }
 
 /** One request: the project it is for, and the project that its header names. */

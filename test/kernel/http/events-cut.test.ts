@@ -28,7 +28,7 @@ function clientThrough(cuts: readonly Cut[]): RollcallClient {
   const coming = [...cuts];
   return new RollcallClient({
     baseUrl: "http://platform.test",
-    apiKey: "the door's own",
+    apiKey: "the wrapper's own",
     pause: async () => undefined,
     fetch: async (input, init = {}) => {
       const { authorization: _, ...headers } = Object.fromEntries(new Headers(init.headers));

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { ERROR_CODES } from "../../../src/contract/api-error.ts";
 import { CANCEL_REASONS, FAILURE_CLASSES, UNSCORED_CAUSES } from "../../../src/contract/errors.ts";
 import { EVENT_NAMES } from "../../../src/contract/event-names.ts";
-import { FLOW_STATES, OUTCOMES, ROLLOUT_STATUSES, RUN_STATUSES } from "../../../src/contract/run.ts";
+import { OUTCOMES, ROLLOUT_STATUSES, RUN_STATUSES, STATUS_REASON_STATES } from "../../../src/contract/run.ts";
 import { mintId, mintRunId, parseId, rolloutId } from "../../../src/core/ids.ts";
 import { ROLLOUT, RUN } from "./examples.ts";
 
@@ -12,7 +12,7 @@ test("statuses, outcomes, reasons, error codes and event names stay as they are"
     RUN_STATUSES,
     ROLLOUT_STATUSES,
     OUTCOMES,
-    FLOW_STATES,
+    STATUS_REASON_STATES,
     UNSCORED_CAUSES,
     FAILURE_CLASSES,
     CANCEL_REASONS,
@@ -84,19 +84,6 @@ test("statuses, outcomes, reasons, error codes and event names stay as they are"
           "timeout",
           "platform",
         ],
-        "FLOW_STATES": [
-          "active",
-          "rate_limited",
-          "endpoint_down",
-          "over_limit",
-          "object_unreadable",
-          "storage_full",
-          "over_budget",
-          "waiting_for_trainer",
-          "waiting_for_rollouts",
-          "paused",
-          "draining",
-        ],
         "OUTCOMES": [
           "scored",
           "unscored",
@@ -116,6 +103,19 @@ test("statuses, outcomes, reasons, error codes and event names stay as they are"
           "completed",
           "failed",
           "cancelled",
+        ],
+        "STATUS_REASON_STATES": [
+          "active",
+          "rate_limited",
+          "endpoint_down",
+          "over_limit",
+          "object_unreadable",
+          "storage_full",
+          "over_budget",
+          "waiting_for_trainer",
+          "waiting_for_rollouts",
+          "paused",
+          "draining",
         ],
         "UNSCORED_CAUSES": [
           "judge",

@@ -127,7 +127,7 @@ test("an answer lost by a kill is lost usage: it counts at its bound, and is sho
   expect(lost?.micros).toBeGreaterThan(256);
   expect(lost?.micros).toBeLessThan(1024);
   expect(ended.report.counted_micros).toBe(prompt_tokens + 2 * completion_tokens + (lost?.micros ?? 0));
-  expect(ended.report.lost_holds).toEqual(lost);
+  expect(ended.report.lost_reservations).toEqual(lost);
 });
 
 test("in a run without a cap lost calls are counted, and their cost is unknown", async () => {
@@ -135,7 +135,7 @@ test("in a run without a cap lost calls are counted, and their cost is unknown",
   const run = await platform.finish({ environment: "gsm8k", dataset: questions(1), model: script(resetOnce) });
   expect(run.report.usage.lost).toEqual({ calls: 1, micros: null });
   expect(run.report.counted_micros).toBeUndefined();
-  expect(run.report.lost_holds).toBeUndefined();
+  expect(run.report.lost_reservations).toBeUndefined();
 });
 
 test("a refused call costs nothing", async () => {

@@ -70,7 +70,7 @@ test("a paused run lets running rollouts finish, dispatches nothing, and shows w
   const run = await platform.start(request);
   await requestsOf(model, 1);
   const paused = await order(run.id, "pause");
-  expect(paused).toMatchObject({ status: "paused", flow: { state: "paused", reason: "user" } });
+  expect(paused).toMatchObject({ status: "paused", status_reason: { state: "paused", reason: "user" } });
   await platform.inRollout(rolloutAt(run.id), async (rollout) => {
     rollout.now = () => Date.now() + 2 * HOUR;
     await rollout.alarm();

@@ -20,7 +20,7 @@ import {
 } from "../../../src/kernel/run/accounting.ts";
 import { retry, setPaused } from "../../../src/kernel/run/control.ts";
 import { ACCOUNTING_HOOKS } from "../../../src/kernel/run/object.ts";
-import { heardFrom, reconcileScoring } from "../../../src/kernel/run/reconcile.ts";
+import { reconcileScoring, takeAnswer } from "../../../src/kernel/run/reconcile.ts";
 import { pendingOf, plannedOf } from "../../../src/kernel/run/standing.ts";
 import { RunStore } from "../../../src/kernel/run/store.ts";
 import { inside } from "../platform.ts";
@@ -121,7 +121,7 @@ class RunByHand {
         return;
       case "hear": {
         const { state } = happening;
-        heardFrom(store, spec, this.#any(happening.pick), { state }, this.#now);
+        takeAnswer(store, spec, this.#any(happening.pick), { state }, this.#now);
         return;
       }
       case "sweep":

@@ -20,7 +20,12 @@ import { byHand, type Hand } from "../run-by-hand.ts";
 const GROUP = { whole_groups: true, rollouts_per_example: 4 } as const;
 
 const nothing = () => null;
-const NOTHING_TOLD = { hindrance: nothing, judgeFlow: nothing, trainingFlow: nothing, training: nothing };
+const NO_PARTS = {
+  hindrance: nothing,
+  judgeStatusReason: nothing,
+  trainingStatusReason: nothing,
+  training: nothing,
+};
 
 test("a slot that was scored twice counts once for min_scored", async () => {
   const given = { ...GROUP, min_scored: 1 };
@@ -41,7 +46,7 @@ test("a slot that was scored twice counts once for min_scored", async () => {
 test("if a retry arrives while the run's row is being written, the row is written once more", async () => {
   const seen = await byHand({ num_examples: 2 }, async (run) => {
     const { store, spec } = run;
-    const views = new LiveViews(store, () => run.now, NOTHING_TOLD);
+    const views = new LiveViews(store, () => run.now, NO_PARTS);
     const write = () => writeRow(env, store, spec, () => views.of(spec), new Subrequests());
     const current = () => store.head().row_current;
     run.dispatch();

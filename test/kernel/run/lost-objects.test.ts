@@ -29,7 +29,7 @@ async function codeOf(path: string): Promise<string> {
 }
 
 /** Changes are written to D1 within a second: here at once. */
-async function tellDatabase(id: string): Promise<void> {
+async function notifyDatabase(id: string): Promise<void> {
   await api.inRun(id, async (run) => {
     run.now = () => Date.now() + 5000;
     await run.alarm();
@@ -39,7 +39,7 @@ async function tellDatabase(id: string): Promise<void> {
 async function lostRun(): Promise<string> {
   const request = { environment: "gsm8k", dataset: questions(2), model: script(RIGHT) };
   const { id } = await api.finish(request);
-  await tellDatabase(id);
+  await notifyDatabase(id);
   await deleteStorage(id);
   return id;
 }
@@ -66,10 +66,10 @@ test("a run that had not ended when its object's storage was lost fails with tha
   const hangs = [{ fault: { kind: "hang" } }] as const;
   const request = { environment: "gsm8k", dataset: questions(1), model: script(hangs) };
   const { id } = await api.start(request);
-  await tellDatabase(id);
+  await notifyDatabase(id);
   await deleteStorage(id);
   const lost = await api.run(id);
-  expect(lost).toMatchObject({ status: "failed", error: { code: "run_unreadable" }, flow: null });
+  expect(lost).toMatchObject({ status: "failed", error: { code: "run_unreadable" }, status_reason: null });
   const list = await (await api.ask("/v1/runs?status=failed")).json<{ data: { id: string }[] }>();
   expect(list.data.map((run) => run.id)).toContain(id);
   expect(await api.run(id)).toEqual(lost);

@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from "vitest";
 import type { RunSpec } from "../../../src/kernel/messages/wire.ts";
 import { giveUp } from "../../../src/kernel/run/accounting.ts";
 import { ACCOUNTING_HOOKS } from "../../../src/kernel/run/object.ts";
-import { heardFrom } from "../../../src/kernel/run/reconcile.ts";
+import { takeAnswer } from "../../../src/kernel/run/reconcile.ts";
 import { RunStore } from "../../../src/kernel/run/store.ts";
 import { acceptedOnly } from "../hand-made.ts";
 import { openPlatform, requestsOf, type TestApi } from "../platform.ts";
@@ -38,7 +38,7 @@ test("a rollout that reported while it was being asked is not given up because o
     const row = store.bySeq(1);
     if (row === null) throw new Error("no such rollout");
     store.setRollout(1, { status: "scoring", ask_at: now + 30_000, asks: 0 });
-    const heard = heardFrom(store, spec, store.bySeq(1), { state: "answered" }, now);
+    const heard = takeAnswer(store, spec, store.bySeq(1), { state: "answered" }, now);
     const ending = { from: "running", outcome: "failed", reason: "platform", message: "" } as const;
     giveUp(store, spec, row, ending, now);
     const kept = store.bySeq(1);
@@ -52,8 +52,8 @@ test("a rollout that reported while it was being asked is not given up because o
 test("misses count in a row: a healthy rollout that was asked for hours survives one failing call", async () => {
   const row = await waiting((store, spec, now) => {
     store.setRollout(1, { asks: 40, misses: 11 });
-    heardFrom(store, spec, store.bySeq(1), { state: "running", next_event_at: now }, now);
-    heardFrom(store, spec, store.bySeq(1), { state: "unreachable" }, now);
+    takeAnswer(store, spec, store.bySeq(1), { state: "running", next_event_at: now }, now);
+    takeAnswer(store, spec, store.bySeq(1), { state: "unreachable" }, now);
     return store.bySeq(1);
   });
   expect(row).toMatchObject({ status: "running", misses: 1 });
@@ -66,7 +66,7 @@ test("a rollout whose storage cannot be read is given up within a minute, as a p
       store.transaction(() => {
         while (store.bySeq(1)?.status === "running") {
           clock = store.bySeq(1)?.ask_at ?? clock;
-          heardFrom(store, spec, store.bySeq(1), { state: "unreadable" }, clock);
+          takeAnswer(store, spec, store.bySeq(1), { state: "unreadable" }, clock);
         }
         row = store.bySeq(1);
         throw new Error("undone");

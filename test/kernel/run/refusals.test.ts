@@ -4,7 +4,7 @@ import { env } from "cloudflare:workers";
 import { beforeAll, expect, test, vi } from "vitest";
 import { PermissionDeniedError, serializeError } from "../../../src/contract/errors.ts";
 import type { RunView } from "../../../src/contract/run.ts";
-import type { ToldOutcome } from "../../../src/kernel/messages/judge-outcome.ts";
+import type { ReportedOutcome } from "../../../src/kernel/messages/judge-outcome.ts";
 import type { RolloutEntry } from "../../../src/kernel/messages/run-records.ts";
 import { answer } from "../../../src/kernel/run/accounting.ts";
 import { takeResults } from "../../../src/kernel/run/judging/scoring-group-state.ts";
@@ -102,10 +102,10 @@ test("after three early refusals the run waits for calls in flight, and continue
   for (const group of [2, 0, 1]) await release(askedOf(run, group), PLAIN);
   await failedOf(run, 3);
   const waiting = await platform.run(run.id);
-  expect(waiting).toMatchObject({ status: "running", flow: { state: "draining" } });
+  expect(waiting).toMatchObject({ status: "running", status_reason: { state: "draining" } });
   // The first two that ended made room for others.
   expect(waiting.counts.pending).toBeGreaterThanOrEqual(6);
-  expect(waiting.flow?.reason).toContain("no rights");
+  expect(waiting.status_reason?.reason).toContain("no rights");
   for (let group = 3; group < 12; group += 1) await release(askedOf(run, group));
   const ended = await platform.ended(run.id);
   expect(ended).toMatchObject({ status: "completed", counts: { scored: 9, failed: { provider: 3 } } });
@@ -277,7 +277,7 @@ const NO_RIGHTS = {
 const SAID = { kind: "given", value: "good", reason: null, usage: null } as const;
 
 /** Reports the outcome of one judge call for the rollout, whose task is its own. */
-function tellJudged(hand: Hand, row: RolloutEntry, outcome: ToldOutcome): void {
+function reportJudged(hand: Hand, row: RolloutEntry, outcome: ReportedOutcome): void {
   const asked = { key: `k${row.seq}`, judge: "default", pass: 0, rollout_id: row.id, left_out: 0, seed: null };
   takeResults(hand.store, hand.spec, { unit: row.seq, claim: 1 }, [{ ...asked, outcome }], hand.now);
 }
@@ -291,7 +291,7 @@ async function judgedByHand(use: (hand: Hand, last: RolloutEntry) => void): Prom
     const rows = hand.rows("scoring");
     const last = rows.at(-1);
     if (last === undefined) throw new Error("four wait for their judge");
-    for (const row of rows.slice(0, 3)) tellJudged(hand, row, { ...NO_RIGHTS, forbidden: true });
+    for (const row of rows.slice(0, 3)) reportJudged(hand, row, { ...NO_RIGHTS, forbidden: true });
     use(hand, last);
   });
 }
@@ -299,32 +299,32 @@ async function judgedByHand(use: (hand: Hand, last: RolloutEntry) => void): Prom
 test("after three refusals of a judge the run waits for what is in flight, and ends if nothing is answered", async () => {
   await judgedByHand((hand, last) => {
     expect(remainingToBegin(hand.spec, hand.store.head())).toBe(0);
-    tellJudged(hand, last, { ...NO_RIGHTS, forbidden: true });
+    reportJudged(hand, last, { ...NO_RIGHTS, forbidden: true });
     expect(hand.store.head().stop).toBeNull();
     hand.score();
     expect(hand.store.head()).toMatchObject({ status: "failed", error: { code: "endpoint_unauthorized" } });
   });
 });
 
-test.each<[what: string, outcome: ToldOutcome]>([
+test.each<[what: string, outcome: ReportedOutcome]>([
   ["a verdict", SAID],
   ["a reply that is no verdict", { ...NO_RIGHTS, error: "no verdict", replied: true }],
 ])("%s of the same judge ends the wait", async (_what, outcome) => {
   await judgedByHand((hand, last) => {
-    tellJudged(hand, last, outcome);
+    reportJudged(hand, last, outcome);
     expect(remainingToBegin(hand.spec, hand.store.head())).toBe(Number.POSITIVE_INFINITY);
     hand.score();
     expect(hand.store.head()).toMatchObject({ status: "running", stop: null });
   });
 });
 
-test.each<[what: string, outcome: ToldOutcome]>([
+test.each<[what: string, outcome: ReportedOutcome]>([
   ["a stored verdict", { ...SAID, cached: true }],
   ["silence", { ...NO_RIGHTS, silent: true, retryable: true }],
   ["a failure of another kind", { ...NO_RIGHTS, status: 500 }],
 ])("%s says nothing about the judge's key", async (_what, outcome) => {
   await judgedByHand((hand, last) => {
-    tellJudged(hand, last, outcome);
+    reportJudged(hand, last, outcome);
     expect(remainingToBegin(hand.spec, hand.store.head())).toBe(0);
   });
 });

@@ -9,7 +9,7 @@ import { Subrequests } from "../../../src/kernel/kit/subrequests.ts";
 import { answer, giveUp } from "../../../src/kernel/run/accounting.ts";
 import { takeAsks, Wakes } from "../../../src/kernel/run/cap.ts";
 import { ACCOUNTING_HOOKS } from "../../../src/kernel/run/object.ts";
-import { ReleaseTelling, releaseLostCalls } from "../../../src/kernel/run/releases.ts";
+import { ReleaseNotifier, releaseLostCalls } from "../../../src/kernel/run/releases.ts";
 import { RunStore } from "../../../src/kernel/run/store.ts";
 import { admit } from "../../accounts/admit.ts";
 import { Life } from "../life.ts";
@@ -106,10 +106,10 @@ test("usage reported after a release counts as spent, once and even above the ca
 test("an owner releases what a run reserves, and the audit log records who did so, when, and how much it was", async () => {
   const request = { ...capped, dataset: questions(1), model: script(LOSES_ONE), max_cost_micros: 1_000_000 };
   const run = await platform.finish(request);
-  const held = run.report.lost_holds;
+  const held = run.report.lost_reservations;
   expect(held).toMatchObject({ calls: 1 });
   const { report } = await release(platform, run.id);
-  expect(report.lost_holds).toEqual({ ...NONE, released: held });
+  expect(report.lost_reservations).toEqual({ ...NONE, released: held });
   expect(report.counted_micros).toBe((run.report.counted_micros ?? 0) - (held?.micros ?? 0));
   expect(report.usage.lost).toEqual(run.report.usage.lost);
   expect((await release(platform, run.id)).report).toEqual(report);
@@ -164,7 +164,7 @@ async function dies(id: string, writes: number, held: { calls: number; micros: n
     if (spec === null || entry === null) throw new Error("no run, or no log");
     try {
       releaseLostCalls(store, entry);
-      await new ReleaseTelling(env, store.lostReservations, () => Date.now()).tell(spec, new Subrequests());
+      await new ReleaseNotifier(env, store.lostReservations, () => Date.now()).tell(spec, new Subrequests());
     } catch (thrown) {
       if (!life.over) throw thrown;
     }
@@ -177,7 +177,7 @@ async function dies(id: string, writes: number, held: { calls: number; micros: n
 test("a release that is killed between any two writes frees the reservations once, and is in the audit log once", async () => {
   const request = { ...capped, dataset: questions(1), model: script(LOSES_ONE), max_cost_micros: 1_000_000 };
   const { id, report } = await platform.finish(request);
-  const { calls = 0, micros = 0 } = report.lost_holds ?? {};
+  const { calls = 0, micros = 0 } = report.lost_reservations ?? {};
   const held = { calls, micros };
   const after = await release(platform, id);
   const count = async () => (await logged(platform, id)).filter(({ released }) => released !== undefined);

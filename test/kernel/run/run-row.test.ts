@@ -29,7 +29,12 @@ async function rowOf(id: string) {
 }
 
 const nothing = () => null;
-const NOTHING_TOLD = { hindrance: nothing, judgeFlow: nothing, trainingFlow: nothing, training: nothing };
+const NO_PARTS = {
+  hindrance: nothing,
+  judgeStatusReason: nothing,
+  trainingStatusReason: nothing,
+  training: nothing,
+};
 
 test("the run's row is written once the database accepts writes again, and agrees with its object", async () => {
   const platform = await openPlatform();
@@ -67,7 +72,7 @@ test("the run's row does not count as current if the run changed while it was wr
     const store = new RunStore(storage, ACCOUNTING_HOOKS);
     const spec = store.spec();
     if (spec === null) throw new Error("no such run");
-    const views = new LiveViews(store, () => Date.now(), NOTHING_TOLD);
+    const views = new LiveViews(store, () => Date.now(), NO_PARTS);
     const write = async (meanwhile: () => void) => {
       const written = new Subrequests();
       const fetch = written.fetch.bind(written);

@@ -17,7 +17,7 @@ test("a run of a SingleTurnEnv scores every rollout of every example, with a mea
     model: script(RIGHT, { hard: ["no idea"] }),
     rollouts_per_example: 2,
   });
-  expect(run).toMatchObject({ status: "completed", error: null, flow: null });
+  expect(run).toMatchObject({ status: "completed", error: null, status_reason: null });
   expect(run.counts).toEqual({ ...ALL_SCORED, planned: 6, dispatched: 6, scored: 6 });
   expect(run.report.reward).toMatchObject({ n_tasks: 3, n_rollouts: 6, n_error: 0 });
   expect(run.report.reward.mean).toBeCloseTo(2 / 3);

@@ -94,7 +94,7 @@ const NOW = 1_000_000;
 const SETTLED: RunClock = {
   now: NOW,
   askAt: null,
-  tellAt: null,
+  notifyAt: null,
   releaseAt: null,
   rowStale: false,
   rowTriedAt: NOW - 200,

@@ -1,6 +1,6 @@
 /** The orders of a trainer's object to the fleet of its run, and the fleet's reports. Pure. */
 import { expect, test } from "vitest";
-import { heardByFleet, newsForFleet, orderOf } from "../../../src/kernel/trainer/fleet-orders.ts";
+import { newsForFleet, orderOf, orderTakenByFleet } from "../../../src/kernel/trainer/fleet-orders.ts";
 import { NEW_TRAINER, type TrainerState } from "../../../src/kernel/trainer/state.ts";
 import { report, type WeightRow } from "../../../src/kernel/trainer/weight-versions.ts";
 
@@ -11,17 +11,17 @@ test("a fleet gets each newest version until it acknowledges it, an older one af
   expect(newsForFleet(NEW_TRAINER, {})).toBeNull();
   const first = newsForFleet(NEW_TRAINER, ON);
   expect(first).toEqual({ kind: "update", generation: 0, version: 0 });
-  let state = first === null ? NEW_TRAINER : heardByFleet(NEW_TRAINER, first);
+  let state = first === null ? NEW_TRAINER : orderTakenByFleet(NEW_TRAINER, first);
   expect(newsForFleet(state, ON)).toBeNull();
   // Two versions were published before its acknowledgement; it needs the newer one.
   state = { ...state, published: 2, acked_step: 2 };
   expect(newsForFleet(state, ON)).toEqual({ kind: "update", generation: 0, version: 2 });
-  state = heardByFleet(state, { kind: "update", generation: 0, version: 2 });
+  state = orderTakenByFleet(state, { kind: "update", generation: 0, version: 2 });
   state = { ...state, generation: 1, reset_to: 2, epoch: 2 };
   expect(newsForFleet(state, ON)).toEqual({ kind: "update", generation: 1, version: 2 });
   state = { ...state, ended: true };
   expect(newsForFleet(state, ON)).toEqual({ kind: "release" });
-  expect(newsForFleet(heardByFleet(state, { kind: "release" }), ON)).toBeNull();
+  expect(newsForFleet(orderTakenByFleet(state, { kind: "release" }), ON)).toBeNull();
 });
 
 test("an order has the location of the weights of this generation", () => {
@@ -50,7 +50,7 @@ test("an order of version 0 has the run's location until the trainer reports ano
 });
 
 test("a fleet that acknowledged a version gets it again once its location is reported", () => {
-  const heard = heardByFleet({ ...NEW_TRAINER, epoch: 1 }, { kind: "update", generation: 0, version: 0 });
+  const heard = orderTakenByFleet({ ...NEW_TRAINER, epoch: 1 }, { kind: "update", generation: 0, version: 0 });
   const told = (asked: object) => {
     const published = { version: 0, state: "published", epoch: heard.epoch, ...asked } as const;
     return newsForFleet(report(heard, published, { told: false, onFleet: true }, 0).state, ON);

@@ -86,7 +86,7 @@ async function openStage(port: number, hungAfterMs = 6000): Promise<Stage> {
       directory,
       environments: [resolveEnvironmentPackage("./poison", base)],
       port: testPort(port),
-      say: (line) => {
+      log: (line) => {
         said.push(line);
       },
       hungAfterMs,

@@ -19,7 +19,7 @@ beforeAll(async () => {
   platform = await bootPlatform({
     directory: null,
     port: testPort(0),
-    say: (line) => process.stderr.write(`${line}\n`),
+    log: (line) => process.stderr.write(`${line}\n`),
   });
 }, LIMIT_MS);
 afterAll(async () => {
@@ -29,7 +29,7 @@ afterAll(async () => {
 
 function start(said: string[]): TrainerProcess {
   const how = { learningRate: 5e-4, passes: 1, loss: "dppo", seed: 0 };
-  const term = { say: (line: string) => void said.push(line) };
+  const term = { log: (line: string) => void said.push(line) };
   return embeddedTrainer({ connection: platform, term }, platform.policyUrl, how);
 }
 

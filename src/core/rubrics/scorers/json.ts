@@ -18,7 +18,7 @@ const READ_STEPS = 1;
 const READ_EXACTLY_STEPS = 20;
 
 /** The JSON of a model's reply, alone or as its only fenced block; undefined if there is none. */
-function readSaid(output: string, work: Work): Json | undefined {
+function readStated(output: string, work: Work): Json | undefined {
   const [, block = "", after, more] = output.split(FENCE, 4);
   const fenced = after !== undefined && more === undefined;
   return parse(output, work) ?? (fenced ? parse(block.replace(/^\w*\s/, ""), work) : undefined);
@@ -66,7 +66,7 @@ export const jsonSchema = scorer(z.strictObject({ schema: Schema.optional() }), 
   const given = schema && schemaChecker(schema);
   return (output, reference, work) => {
     const check = given ?? checkerOf(readReference(reference, work), work);
-    const said = readSaid(output, work);
+    const said = readStated(output, work);
     return said !== undefined && fits(check, said, work) ? 1 : 0;
   };
 });
@@ -110,7 +110,7 @@ function isObject(value: Json): value is JsonObject {
 export const jsonDiff = scorer(z.strictObject({}), () =>
   withinCharacters((output, reference, work) => {
     const expected = readReference(reference, work);
-    const said = readSaid(output, work);
+    const said = readStated(output, work);
     return said === undefined ? 0 : compareValues(said, expected, work);
   }),
 );
@@ -162,7 +162,7 @@ export const listContains = scorer(
       if (expected.length > ENTRIES) {
         throw new MalformedReferenceError(`it has more than ${ENTRIES} entries`);
       }
-      const said = readSaid(output, work);
+      const said = readStated(output, work);
       if (!isList(said) || said.length > ENTRIES) return 0;
       const compare = pairing === "exact" ? sameText : likenessOfEntries;
       const entries = said.map(entryOf);

@@ -270,13 +270,13 @@ class Description {
         example,
       },
     ]);
-    const told = Object.entries(headers).map(([name, meaning]) => [
+    const described = Object.entries(headers).map(([name, meaning]) => [
       name,
       { description: meaning, schema: { type: "string" } },
     ]);
     return {
       description,
-      headers: { ...REQUEST_ID, ...Object.fromEntries(told) },
+      headers: { ...REQUEST_ID, ...Object.fromEntries(described) },
       content: {
         [contentType]: {
           schema: schema === null ? { type: "string" } : this.#schemas.of(schema),

@@ -6,7 +6,7 @@
 import type { JudgeResult } from "../../../core/rubrics/judges.ts";
 import type { Met } from "../../endpoint/run-lease.ts";
 import { backoffMs } from "../../kit/backoff.ts";
-import type { AskOutcome, KnownResult, ToldOutcome } from "../../messages/judge-outcome.ts";
+import type { AskOutcome, KnownResult, ReportedOutcome } from "../../messages/judge-outcome.ts";
 import type { RunSpec } from "../../messages/wire.ts";
 import type { JudgementEntry } from "../judging-store.ts";
 
@@ -15,7 +15,7 @@ import type { JudgementEntry } from "../judging-store.ts";
  * and reported first. A call keeps its key until it has a reply, so it has at most one reply. Two calls without a reply
  * that were made from the same record count as one try.
  */
-export function isCounted(before: JudgementEntry, outcome: ToldOutcome): boolean {
+export function isCounted(before: JudgementEntry, outcome: ReportedOutcome): boolean {
   if (outcome.recorded === undefined) return false;
   const { calls, replies } = outcome.recorded;
   return hasReply(outcome) ? replies !== before.replies : calls !== before.calls;

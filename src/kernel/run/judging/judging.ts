@@ -23,8 +23,8 @@ import { isUnproven, paceOf } from "./pace.ts";
 import {
   endCancelled,
   endUnpaid,
-  judgeFlow,
   judgeLeaseOf,
+  judgeStatusReason,
   reconcileJudging,
   SENT_MS,
   setJudgeLease,
@@ -114,10 +114,10 @@ export class RunJudging {
   }
 
   /** Why judgements wait; null if none does. */
-  flow(spec: RunSpec): RunView["flow"] {
+  statusReason(spec: RunSpec): RunView["status_reason"] {
     const { inQueue, waiting } = this.traffic(spec);
-    const endpoint = judgeFlow(this.#store, spec, this.#now());
-    return endpoint ?? (waiting > 0 ? this.#leases.judgementFlow(inQueue) : null);
+    const endpoint = judgeStatusReason(this.#store, spec, this.#now());
+    return endpoint ?? (waiting > 0 ? this.#leases.judgementStatusReason(inQueue) : null);
   }
 
   /** Scoring groups that are queued or claimed, and those that could be sent. */

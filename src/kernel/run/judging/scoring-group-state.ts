@@ -14,7 +14,7 @@ import type { Judgement } from "../../../contract/judgement.ts";
 import { LIMITS } from "../../../contract/limits.ts";
 import type { RunView } from "../../../contract/run.ts";
 import { capOf } from "../../../core/costs/run-costs.ts";
-import { afterEnd, type LeaseState, leaseFlow, type Met, NEW_LEASE } from "../../endpoint/run-lease.ts";
+import { afterEnd, type LeaseState, leaseStatusReason, type Met, NEW_LEASE } from "../../endpoint/run-lease.ts";
 import { orRefusal } from "../../kit/storage-faults.ts";
 import type {
   ClaimSpending,
@@ -23,7 +23,7 @@ import type {
   JudgementRequest,
   JudgingScoringGroup,
   KnownResult,
-  ToldOutcome,
+  ReportedOutcome,
 } from "../../messages/judge-outcome.ts";
 import { latenciesOf } from "../../messages/latency.ts";
 import type { Delivery, RunSpec } from "../../messages/wire.ts";
@@ -212,7 +212,7 @@ export function takeJudgements(
   return takeResults(store, spec, of, without, now);
 }
 
-function withoutJudgement({ outcome }: JudgedAsk, why: string): ToldOutcome {
+function withoutJudgement({ outcome }: JudgedAsk, why: string): ReportedOutcome {
   const error = reasonOf("its judgement", why);
   const none = { kind: "failed", retryable: false, retry_after_ms: null, replied: true } as const;
   return { ...none, error, usage: outcome.usage, recorded: outcome.recorded };
@@ -252,7 +252,7 @@ function noteRefusal(
   store: RunStore,
   { judges }: RunSpec,
   judge: string,
-  { outcome, task }: { readonly outcome: ToldOutcome; readonly task: string },
+  { outcome, task }: { readonly outcome: ReportedOutcome; readonly task: string },
 ): void {
   const head = store.head();
   const endpoint_id = judges?.[judge]?.endpoint_id;
@@ -272,7 +272,7 @@ function meet(
   store: RunStore,
   { judges }: RunSpec,
   judge: string,
-  { met, outcome }: { readonly met: Met; readonly outcome: ToldOutcome },
+  { met, outcome }: { readonly met: Met; readonly outcome: ReportedOutcome },
   now: number,
 ): void {
   const endpoint_id = judges?.[judge]?.endpoint_id;
@@ -294,12 +294,12 @@ export function setJudgeLease(store: RunStore, endpointId: string, gate: LeaseSt
 }
 
 /** Why judgements wait for an endpoint; null if none does. */
-export function judgeFlow(store: RunStore, spec: RunSpec, now: number): RunView["flow"] {
+export function judgeStatusReason(store: RunStore, spec: RunSpec, now: number): RunView["status_reason"] {
   if (spec.judges === undefined) return null;
   for (const endpoint of store.judging.endpoints()) {
     const { running, waiting } = store.judging.load(endpoint, now);
-    const flow = waiting > 0 ? leaseFlow(judgeLeaseOf(store, endpoint), running, now) : null;
-    if (flow !== null) return { ...flow, reason: `judges wait: ${flow.reason}` };
+    const reason = waiting > 0 ? leaseStatusReason(judgeLeaseOf(store, endpoint), running, now) : null;
+    if (reason !== null) return { ...reason, reason: `judges wait: ${reason.reason}` };
   }
   return null;
 }

@@ -68,7 +68,7 @@ export class TrainingLoop {
     const scoringGroups = takeNews(this.#store, spec, snapshot, this.#ending(spec));
     for (const scoringGroup of scoringGroups) this.#toScore(scoringGroup);
     const after = this.#store.head().training?.trainer;
-    if (after !== undefined && after.seq > before) this.#heard();
+    if (after !== undefined && after.seq > before) this.#takeAnswer();
     return { acked_step: after?.acked_step ?? 0 };
   }
 
@@ -185,7 +185,7 @@ export class TrainingLoop {
     return over || head.paused ? null : this.#lookAt;
   }
 
-  #heard(): void {
+  #takeAnswer(): void {
     this.#lookWait = LOOK_MS;
     this.#lookAt = this.#now() + LOOK_MS;
   }
@@ -196,9 +196,9 @@ export class TrainingLoop {
   }
 
   #unnotified(): boolean {
-    const told = this.#store.head().training?.told;
+    const announced = this.#store.head().training?.told;
     const { paused, ended } = this.#standing();
-    return told !== undefined && (told.paused !== paused || told.ended !== ended);
+    return announced !== undefined && (announced.paused !== paused || announced.ended !== ended);
   }
 
   /** The step of a dead batch whose run was resumed: it is offered once more. */

@@ -36,7 +36,7 @@ export function takeNews(store: RunStore, spec: RunSpec, snapshot: TrainerSnapsh
     takeAcks(store, snapshot, acked, ending.now);
     const { acks: _taken, ...trainer } = snapshot;
     setTrainer(store, trainer);
-    tellVersions(store, before, trainer, ending.now);
+    notifyOfVersions(store, before, trainer, ending.now);
     takeDead(store, before, trainer, ending.now);
     scoringGroups.push(...voidUnused(store, spec, ending), ...voidStale(store, spec, ending));
     settle(store, spec, ending.now);
@@ -95,7 +95,7 @@ function prefixNames<T>(prefix: string, values: Readonly<Record<string, T>>): Re
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [`${prefix}${name}`, value]));
 }
 
-function tellVersions(store: RunStore, before: KnownTrainer, after: KnownTrainer, now: number): void {
+function notifyOfVersions(store: RunStore, before: KnownTrainer, after: KnownTrainer, now: number): void {
   if (after.published !== before.published) {
     announce(store, "weights.published", { version: after.published }, now);
   }
@@ -119,8 +119,8 @@ function takeDead(store: RunStore, before: KnownTrainer, { dead, generation }: K
   const head = store.head();
   if (head.stop !== null || head.settled_at !== null || head.paused) return;
   store.saveHead({ ...head, paused: true, row_current: false });
-  const told: RunPaused = { status: statusOf(store.head()), reason: "dead_batch" };
-  announce(store, "run.paused", told, now);
+  const event: RunPaused = { status: statusOf(store.head()), reason: "dead_batch" };
+  announce(store, "run.paused", event, now);
 }
 
 function isSame(one: KnownTrainer["dead"], other: KnownTrainer["dead"]): boolean {

@@ -87,7 +87,7 @@ function askedOf(spec: RunSpec, asked: TrainingSpec) {
 }
 
 /** Why a training run opens no groups; null if its trainer is not the reason. */
-export function trainingFlow(store: RunStore, spec: RunSpec): RunView["flow"] {
+export function trainingStatusReason(store: RunStore, spec: RunSpec): RunView["status_reason"] {
   const { training, running, paused } = store.head();
   const asked = spec.training;
   if (asked === undefined || training === null) return null;
@@ -99,7 +99,7 @@ export function trainingFlow(store: RunStore, spec: RunSpec): RunView["flow"] {
   if (paused || running > 0) return null;
   const lead = leadOf({ step, published: trainer.published });
   const waits = allCut(asked, training) || isBehind(asked, training);
-  if (!waits) return servingFlow(spec, store.head(), trainer);
+  if (!waits) return servingStatusReason(spec, store.head(), trainer);
   const who = trainer.trainer === null ? "no trainer has registered" : null;
   const behind = `${lead} ${lead === 1 ? "batch is" : "batches are"} ahead of version ${trainer.published}`;
   const last = `the trainer has the last batches; ${trainer.acked_step} of ${asked.max_steps} steps are trained`;
@@ -108,7 +108,11 @@ export function trainingFlow(store: RunStore, spec: RunSpec): RunView["flow"] {
 }
 
 /** Why no groups are opened although the trainer is not behind: its engines serve another version. */
-function servingFlow(spec: RunSpec, head: RunHead, { applied, published, serving }: KnownTrainer): RunView["flow"] {
+function servingStatusReason(
+  spec: RunSpec,
+  head: RunHead,
+  { applied, published, serving }: KnownTrainer,
+): RunView["status_reason"] {
   const opens = pendingOf(spec, head) + openable(spec, head) > 0;
   if (opens || (serving === published && applied.max <= published)) return null;
   const behind = Object.entries(applied.by_replica).filter(([, version]) => version !== published);

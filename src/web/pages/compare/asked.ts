@@ -5,12 +5,12 @@ import type { Search } from "../../address.ts";
 export const MOST_RUNS = 8;
 
 export const KINDS = [
-  { kind: "flipped", says: "pass in one run and fail in the other (a mean of 0.5 passes)" },
-  { kind: "different", says: "differ" },
-  { kind: "worse", says: "got worse" },
-  { kind: "better", says: "got better" },
-  { kind: "all", says: "match (all)" },
-] as const satisfies readonly { readonly kind: CompareQuery["tasks"]; readonly says: string }[];
+  { kind: "flipped", description: "pass in one run and fail in the other (a mean of 0.5 passes)" },
+  { kind: "different", description: "differ" },
+  { kind: "worse", description: "got worse" },
+  { kind: "better", description: "got better" },
+  { kind: "all", description: "match (all)" },
+] as const satisfies readonly { readonly kind: CompareQuery["tasks"]; readonly description: string }[];
 
 export interface Asked {
   /** All named runs, in their order. */

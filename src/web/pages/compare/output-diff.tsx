@@ -34,7 +34,7 @@ export function OutputDiff({ baseline, run }: OutputDiffProps) {
       const pages = await Promise.all(
         [baseline, run].map((id) => api.rollouts.turns.list(id, { limit: TURNS }, { signal })),
       );
-      return pages.map(({ data: turns, n_turns }) => ({ turns, text: saidIn(turns), n_turns }));
+      return pages.map(({ data: turns, n_turns }) => ({ turns, text: shownTextOf(turns), n_turns }));
     },
     staleTime: Number.POSITIVE_INFINITY,
   });
@@ -80,7 +80,7 @@ function WentApart({ ids, apart }: WentApartProps) {
   );
 }
 
-function saidIn(turns: readonly ShownTurn[]): string {
+function shownTextOf(turns: readonly ShownTurn[]): string {
   return turns.map(({ completion }) => textOf(completion)).join("\n\n");
 }
 

@@ -163,9 +163,9 @@ function TaskKind({ asked }: { readonly asked: Asked }) {
     <label className="row">
       Show the tasks that
       <select value={asked.kind} onChange={(event) => change({ only: event.target.value })}>
-        {KINDS.map(({ kind, says }) => (
+        {KINDS.map(({ kind, description }) => (
           <option key={kind} value={kind}>
-            {says}
+            {description}
           </option>
         ))}
       </select>

@@ -61,7 +61,11 @@ function EndpointActions({ endpoint }: { readonly endpoint: EndpointView }) {
   if (!mayWrite) return null;
   return (
     <p className="row">
-      <ActionButton act={() => api.endpoints.probe(endpoint.id)} changes={["endpoint"]} said={() => "It was probed."}>
+      <ActionButton
+        act={() => api.endpoints.probe(endpoint.id)}
+        changes={["endpoint"]}
+        message={() => "It was probed."}
+      >
         Probe it
       </ActionButton>
       <DeleteResource noun="endpoint" path="/endpoints" act={() => api.endpoints.delete(endpoint.id)}>

@@ -18,7 +18,7 @@ export interface Divergence {
 export function divergenceOf(turns: readonly (readonly ShownTurn[])[]): Divergence | null {
   const longest = Math.max(0, ...turns.map((of) => of.length));
   for (let turn = 0; turn < longest; turn += 1) {
-    const sides = Map.groupBy(turns.keys(), (member) => saidIn(turns[member]?.[turn]));
+    const sides = Map.groupBy(turns.keys(), (member) => shownTextOf(turns[member]?.[turn]));
     if (sides.size < 2) continue;
     const grouped = [...sides.values()].map((members) => ({ turn: turns[members[0] ?? 0]?.[turn] ?? null, members }));
     return { turn, sides: grouped.sort((one, other) => other.members.length - one.members.length) };
@@ -27,7 +27,7 @@ export function divergenceOf(turns: readonly (readonly ShownTurn[])[]): Divergen
 }
 
 /** The model's text and its tool calls, as one text; without the ids of calls, which are different each time. */
-function saidIn(turn: ShownTurn | undefined): string {
+function shownTextOf(turn: ShownTurn | undefined): string {
   if (turn === undefined) return "";
   const { content, tool_calls = [] } = turn.completion;
   return JSON.stringify([content, tool_calls.map(({ name, arguments: given }) => [name, given])]);

@@ -67,7 +67,7 @@ function Sides({ members, turns }: SidesProps) {
                 <MemberLink key={at} member={members[at]} turn={found.turn} />
               ))}
             </p>
-            {turn === null ? <p className="soft">had ended before it</p> : <Said turn={turn} />}
+            {turn === null ? <p className="soft">had ended before it</p> : <TurnText turn={turn} />}
           </section>
         ))}
       </div>
@@ -87,7 +87,7 @@ function MemberLink({ member, turn }: { readonly member: RolloutSummary | undefi
   );
 }
 
-function Said({ turn }: { readonly turn: ShownTurn }) {
+function TurnText({ turn }: { readonly turn: ShownTurn }) {
   const { content, tool_calls = [] } = turn.completion;
   return (
     <>

@@ -9,7 +9,7 @@ import type { Column } from "../../components/data-table.tsx";
 import { TextField, textOf } from "../../components/form.tsx";
 import { NOTHING, timeText } from "../../components/format.ts";
 import { CreateResource, ResourcesPage } from "../../components/resource.tsx";
-import { SaidOnce } from "../../components/said-once.tsx";
+import { ShownOnce } from "../../components/said-once.tsx";
 import { Shown } from "../../components/shown.tsx";
 import { Ago } from "../../components/time.tsx";
 import { useMay, useSession } from "../../layout/session.tsx";
@@ -39,7 +39,7 @@ export function Page() {
       idOf={({ id }) => id}
       empty={<p>No keys.</p>}
     >
-      {made !== null && <SaidOnce what="key" value={made.key} onClose={() => setMade(null)} />}
+      {made !== null && <ShownOnce what="key" value={made.key} onClose={() => setMade(null)} />}
     </ResourcesPage>
   );
 }

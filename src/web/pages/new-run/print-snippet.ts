@@ -79,7 +79,7 @@ function cliOf(given: JsonObject): string {
   const { request, hasKey } = withoutKey(given);
   const { kind, environment, ...rest } = request;
   const isTraining = kind === "training";
-  const { flags, left } = saidOf(rest, isTraining ? { ...FLAGS, ...TRAINING_FLAGS } : FLAGS);
+  const { flags, left } = flagsOf(rest, isTraining ? { ...FLAGS, ...TRAINING_FLAGS } : FLAGS);
   // The command has other defaults: a trainer of this package, and evals before and after.
   const ways = isTraining ? [...(rest["trainer"] === undefined ? ["--trainer pull"] : []), "--eval-examples 0"] : [];
   const hasFile = Object.keys(left).length > 0;
@@ -93,35 +93,35 @@ function cliOf(given: JsonObject): string {
   return hasFile ? `cat > run.json <<'JSON'\n${JSON.stringify(left, null, 2)}\nJSON\n${command}` : command;
 }
 
-interface SaidOfAll {
+interface FlagsOfAll {
   readonly flags: readonly string[];
   readonly left: JsonObject;
 }
 
 /** The flags for a request, and the rest of it that has no flag. */
-function saidOf(request: JsonObject, by: Readonly<Record<string, SaidBy>>): SaidOfAll {
+function flagsOf(request: JsonObject, by: Readonly<Record<string, FlagPrinter>>): FlagsOfAll {
   const flags: string[] = [];
   const left: Record<string, Json> = {};
   for (const [name, value] of Object.entries(request)) {
-    const said = by[name]?.(value) ?? { flags: [], left: value };
-    flags.push(...said.flags);
-    if (said.left !== undefined) left[name] = said.left;
+    const printed = by[name]?.(value) ?? { flags: [], left: value };
+    flags.push(...printed.flags);
+    if (printed.left !== undefined) left[name] = printed.left;
   }
   return { flags, left };
 }
 
-interface Said {
+interface FlagsAndRest {
   readonly flags: readonly string[];
   /** The part of the value that no flag covers. */
   readonly left?: Json | undefined;
 }
-type SaidBy = (value: Json | undefined) => Said;
+type FlagPrinter = (value: Json | undefined) => FlagsAndRest;
 
 const flag =
-  (name: string): SaidBy =>
+  (name: string): FlagPrinter =>
   (value) => ({ flags: [`${name} ${quoted(textOf(value))}`] });
 
-const FLAGS: Readonly<Record<string, SaidBy>> = {
+const FLAGS: Readonly<Record<string, FlagPrinter>> = {
   model: flag("-m"),
   endpoint: (value) => {
     if (!isObject(value)) return flag("-e")(value);
@@ -134,11 +134,11 @@ const FLAGS: Readonly<Record<string, SaidBy>> = {
   num_examples: flag("-n"),
   rollouts_per_example: flag("-r"),
   max_concurrent: flag("-c"),
-  sampling: saidOfSampling,
+  sampling: flagsOfSampling,
   shuffle: (value) => ({ flags: value === true ? ["--shuffle"] : [] }),
   seed: flag("--seed"),
   max_cost_micros: (value) => ({ flags: [`--max-cost ${Number(value) / 1_000_000}`] }),
-  judges: saidOfJudges,
+  judges: flagsOfJudges,
   limits: (value) => {
     if (!isObject(value)) return { flags: [], left: value };
     const { max_retries, ...left } = value;
@@ -152,7 +152,7 @@ const FLAGS: Readonly<Record<string, SaidBy>> = {
   }),
 };
 
-const TRAINING_FLAGS: Readonly<Record<string, SaidBy>> = {
+const TRAINING_FLAGS: Readonly<Record<string, FlagPrinter>> = {
   max_steps: flag("--max-steps"),
   group_size: flag("--group-size"),
   batch_size: (value) => {
@@ -170,7 +170,7 @@ const TRAINING_FLAGS: Readonly<Record<string, SaidBy>> = {
   },
 };
 
-function saidOfSampling(value: Json | undefined): Said {
+function flagsOfSampling(value: Json | undefined): FlagsAndRest {
   if (!isObject(value)) return { flags: [], left: value };
   const { max_tokens, temperature, ...more } = value;
   return {
@@ -183,7 +183,7 @@ function saidOfSampling(value: Json | undefined): Said {
 }
 
 /** A judge with its own sampling or with an inline endpoint has no flag. */
-function saidOfJudges(value: Json | undefined): Said {
+function flagsOfJudges(value: Json | undefined): FlagsAndRest {
   const flags: string[] = [];
   const left: Record<string, Json> = {};
   for (const [name, judge] of Object.entries(isObject(value) ? value : {})) {

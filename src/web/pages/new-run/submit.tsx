@@ -9,7 +9,7 @@ import { ApiRequestError } from "../../../sdk/request-error.ts";
 import { api } from "../../client.ts";
 import { ErrorNote } from "../../components/error-note.tsx";
 import { countText, dollarsText, NOTHING } from "../../components/format.ts";
-import { SaidOnce } from "../../components/said-once.tsx";
+import { ShownOnce } from "../../components/said-once.tsx";
 import { useMay } from "../../layout/session.tsx";
 import type { Field } from "./fields.ts";
 import { type Built, fieldOf } from "./request.ts";
@@ -112,7 +112,7 @@ function Secrets({ secrets: { token, push_secret }, onKept }: SecretsProps) {
       {all
         .filter(([what]) => !kept.includes(what))
         .map(([what, value]) => (
-          <SaidOnce key={what} what={what} value={value} onClose={() => keep(what)} />
+          <ShownOnce key={what} what={what} value={value} onClose={() => keep(what)} />
         ))}
     </section>
   );

@@ -28,14 +28,14 @@ interface IdPage {
 export function Neighbours({ head }: { readonly head: RolloutHead }) {
   const [search] = useAddress();
   const navigate = useNavigate();
-  const [said, setSaid] = useState("");
+  const [message, setMessage] = useState("");
   const { list: run = head.run_id, filter, sort } = search;
   const list = { run, filter, sort };
   const step = async (by: 1 | -1) => {
-    setSaid("Looking …");
+    setMessage("Looking …");
     try {
       const found = await neighbourOf(list, head.id, by);
-      setSaid(found.said);
+      setMessage(found.message);
       if (found.id === null) return;
       await navigate({
         to: "/rollouts/$id",
@@ -43,7 +43,7 @@ export function Neighbours({ head }: { readonly head: RolloutHead }) {
         search: { list: run, filter, sort } as never,
       });
     } catch (error) {
-      setSaid(messageOf(error));
+      setMessage(messageOf(error));
     }
   };
   useKeys([
@@ -72,7 +72,7 @@ export function Neighbours({ head }: { readonly head: RolloutHead }) {
         Next <kbd>n</kbd>
       </button>
       <span role="status" className="soft">
-        {said}
+        {message}
       </span>
     </p>
   );
@@ -80,7 +80,7 @@ export function Neighbours({ head }: { readonly head: RolloutHead }) {
 
 interface Found {
   readonly id: string | null;
-  readonly said: string;
+  readonly message: string;
 }
 
 /** Reads the list from its start, page by page, until it finds the rollout; the pages are cached for a minute. */
@@ -90,17 +90,17 @@ async function neighbourOf(list: List, id: string, by: 1 | -1): Promise<Found> {
   for (let page = 0; page < MOST_PAGES; page += 1) {
     const { ids, next }: IdPage = await readIds(list, after);
     const at = ids.indexOf(id);
-    if (at >= 0 && by === -1) return orSaid(ids[at - 1] ?? before, "This is the first one.");
-    if (at >= 0) return orSaid(ids[at + 1] ?? (await firstOf(list, next)), "This is the last one.");
-    if (next === null) return { id: null, said: "It is not in this list." };
+    if (at >= 0 && by === -1) return messageFor(ids[at - 1] ?? before, "This is the first one.");
+    if (at >= 0) return messageFor(ids[at + 1] ?? (await firstOf(list, next)), "This is the last one.");
+    if (next === null) return { id: null, message: "It is not in this list." };
     before = ids.at(-1) ?? before;
     after = next;
   }
-  return { id: null, said: `It is not among the first ${countText(MOST_PAGES * PER_PAGE)} of this list.` };
+  return { id: null, message: `It is not among the first ${countText(MOST_PAGES * PER_PAGE)} of this list.` };
 }
 
-function orSaid(id: string | null, said: string): Found {
-  return id === null ? { id, said } : { id, said: "" };
+function messageFor(id: string | null, message: string): Found {
+  return id === null ? { id, message } : { id, message: "" };
 }
 
 /** The first id of the page that begins after this cursor. */

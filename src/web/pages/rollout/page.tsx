@@ -87,15 +87,15 @@ function Turns({ head }: { readonly head: RolloutHead }) {
   const first = useRef(chosen);
   const [top, setTop] = useState(chosen);
   const [markdown, setMarkdown] = useState(false);
-  const [said, setSaid] = useState("");
+  const [message, setMessage] = useState("");
   const opened = useOpened(head.n_turns);
   const list = useRef<TurnListHandle>(null);
   const goTo = (turn: number) => list.current?.goTo(turnIn(String(Math.max(0, turn)), head.n_turns));
   const choose = useCallback((turn: number) => change({ turn: String(turn) }), [change]);
   const copy = () => {
     copyTurn(head.id, chosen).then(
-      () => setSaid(`Turn ${chosen} was copied`),
-      () => setSaid("Copying failed"),
+      () => setMessage(`Turn ${chosen} was copied`),
+      () => setMessage("Copying failed"),
     );
   };
   useKeys([
@@ -139,7 +139,7 @@ function Turns({ head }: { readonly head: RolloutHead }) {
           Markdown
         </button>
         <span role="status" className="soft">
-          {said}
+          {message}
         </span>
       </div>
       <TurnList

@@ -15,9 +15,9 @@ const HEIGHT = 56;
 const FOOT = HEIGHT - 12;
 /** Each is taller than the one before, and has another colour. */
 const KINDS = [
-  { colour: "--series-0", top: 20, says: "a call; its width is its duration" },
-  { colour: "--series-1", top: 10, says: "slow: at least half as long as the slowest" },
-  { colour: "--bad", top: 4, says: "with a try or a result that failed" },
+  { colour: "--series-0", top: 20, description: "a call; its width is its duration" },
+  { colour: "--series-1", top: 10, description: "slow: at least half as long as the slowest" },
+  { colour: "--bad", top: 4, description: "with a try or a result that failed" },
 ] as const;
 
 interface TimelineProps {
@@ -110,12 +110,12 @@ function draw(canvas: HTMLCanvasElement, { data, turn, width }: Drawn): void {
 function Legend() {
   return (
     <ul className="row marks plain soft" aria-label="Legend of the timeline">
-      {KINDS.map(({ colour, top, says }) => (
+      {KINDS.map(({ colour, top, description }) => (
         <li key={colour}>
           <svg width="10" height={(FOOT - top) / 2} aria-hidden="true">
             <rect width="10" height="100%" fill={`var(${colour})`} />
           </svg>{" "}
-          {says}
+          {description}
         </li>
       ))}
       <li>

@@ -93,7 +93,7 @@ export function CostByRole({ run }: { readonly run: RunView }) {
   );
 }
 
-function LostCalls({ report: { usage, lost_holds } }: Pick<RunView, "report">) {
+function LostCalls({ report: { usage, lost_reservations } }: Pick<RunView, "report">) {
   const { lost } = usage;
   return (
     <>
@@ -103,15 +103,16 @@ function LostCalls({ report: { usage, lost_holds } }: Pick<RunView, "report">) {
           {lost.micros !== null && `, ${dollarsText(lost.micros)} at most`}.
         </p>
       )}
-      {lost_holds !== undefined && lost_holds.calls > 0 && (
+      {lost_reservations !== undefined && lost_reservations.calls > 0 && (
         <p className="soft">
-          {dollarsText(lost_holds.micros)} of the cap is reserved for {callsText(lost_holds.calls)} that were lost.
+          {dollarsText(lost_reservations.micros)} of the cap is reserved for {callsText(lost_reservations.calls)} that
+          were lost.
         </p>
       )}
-      {lost_holds?.released !== undefined && (
+      {lost_reservations?.released !== undefined && (
         <p className="soft">
-          {dollarsText(lost_holds.released.micros)} that was reserved for {callsText(lost_holds.released.calls)} is
-          released.
+          {dollarsText(lost_reservations.released.micros)} that was reserved for{" "}
+          {callsText(lost_reservations.released.calls)} is released.
         </p>
       )}
     </>

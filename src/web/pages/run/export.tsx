@@ -13,7 +13,7 @@ import { ShareReport } from "./share.tsx";
 interface Exported {
   readonly id: string;
   readonly name: string;
-  readonly says: string;
+  readonly description: string;
   readonly rows: (run: string) => AsyncIterable<unknown>;
 }
 
@@ -21,20 +21,20 @@ const EXPORTS: readonly Exported[] = [
   {
     id: "results",
     name: "Results",
-    says: "every ended rollout, with its turns",
+    description: "every ended rollout, with its turns",
     rows: (run) => api.runs.results(run),
   },
-  { id: "sft", name: "SFT", says: "conversations", rows: (run) => api.runs.export(run, { format: "sft" }) },
+  { id: "sft", name: "SFT", description: "conversations", rows: (run) => api.runs.export(run, { format: "sft" }) },
   {
     id: "dpo",
     name: "DPO",
-    says: "pairs of a better and a worse rollout",
+    description: "pairs of a better and a worse rollout",
     rows: (run) => api.runs.export(run, { format: "dpo" }),
   },
   {
     id: "verifiers",
     name: "verifiers",
-    says: "rows in the format of verifiers",
+    description: "rows in the format of verifiers",
     rows: (run) => api.runs.export(run, { format: "verifiers" }),
   },
 ];
@@ -57,7 +57,7 @@ export function ExportRun({ run }: { readonly run: RunView }) {
             <button type="button" disabled={isPending} onClick={() => mutate(one)}>
               {one.name}
             </button>
-            <span className="soft">{one.says}</span>
+            <span className="soft">{one.description}</span>
           </li>
         ))}
       </ul>

@@ -9,7 +9,7 @@ import { RunActions } from "./actions.tsx";
 import { hasEnded } from "./progress.ts";
 import type { Live } from "./use-run.ts";
 
-const SAID: Readonly<Record<Live, string>> = {
+const LIVE_TEXTS: Readonly<Record<Live, string>> = {
   no: "",
   live: "live",
   lost: "the event stream was lost; refreshing every few seconds",
@@ -29,7 +29,7 @@ export function RunHead({ run, live }: { readonly run: RunView; readonly live: L
         <Badge state={status} />
         <span>{kind}</span>
         <code>{id}</code>
-        {live !== "no" && <span className="soft">{SAID[live]}</span>}
+        {live !== "no" && <span className="soft">{LIVE_TEXTS[live]}</span>}
         <Links run={run} />
       </p>
       <Why run={run} />
@@ -41,7 +41,7 @@ export function RunHead({ run, live }: { readonly run: RunView; readonly live: L
 }
 
 /** Why it waits, or why it failed. */
-function Why({ run: { error, flow, status } }: { readonly run: RunView }) {
+function Why({ run: { error, status_reason, status } }: { readonly run: RunView }) {
   if (error !== null) {
     return (
       <div className="note bad" role="alert">
@@ -49,13 +49,13 @@ function Why({ run: { error, flow, status } }: { readonly run: RunView }) {
       </div>
     );
   }
-  if (flow === null || (flow.state === "active" && flow.reason === null)) return null;
+  if (status_reason === null || (status_reason.state === "active" && status_reason.reason === null)) return null;
   return (
-    <div className={flow.state === "active" ? "note" : "note warn"} role="status">
-      {words(flow.state)}
-      {flow.reason !== null && (
+    <div className={status_reason.state === "active" ? "note" : "note warn"} role="status">
+      {words(status_reason.state)}
+      {status_reason.reason !== null && (
         <>
-          : <Shown text={flow.reason} most={2000} />
+          : <Shown text={status_reason.reason} most={2000} />
         </>
       )}
       {status === "paused" && ". Nothing is dispatched until it is resumed."}

@@ -5,7 +5,7 @@ import { api } from "../../client.ts";
 import { ActionButton } from "../../components/action-button.tsx";
 import { ErrorNote } from "../../components/error-note.tsx";
 import { timeText } from "../../components/format.ts";
-import { SaidOnce } from "../../components/said-once.tsx";
+import { ShownOnce } from "../../components/said-once.tsx";
 import { useMay } from "../../layout/session.tsx";
 
 const DAY_S = 86_400;
@@ -45,7 +45,7 @@ export function ShareReport({ runId }: { readonly runId: string }) {
           <ActionButton act={share}>Create a link</ActionButton>
         </p>
       )}
-      {url !== undefined && <SaidOnce what="link" value={url} onClose={() => setUrl(undefined)} />}
+      {url !== undefined && <ShownOnce what="link" value={url} onClose={() => setUrl(undefined)} />}
       {error !== null && <ErrorNote error={error} onRetry={() => refetch()} />}
       <ul className="plain">
         {data?.data.map(({ id, created_by, expires_at }) => (

@@ -78,11 +78,11 @@ function RunProgress({ run }: { readonly run: RunView }) {
   );
 }
 
-function State({ status, flow }: RunView) {
-  const waits = flow !== null && flow.state !== "active" && status === "running";
+function State({ status, status_reason }: RunView) {
+  const waits = status_reason !== null && status_reason.state !== "active" && status === "running";
   return (
-    <span title={flow?.reason ?? undefined}>
-      {waits ? <Badge state={flow.state} tone="warn" /> : <Badge state={status} />}
+    <span title={status_reason?.reason ?? undefined}>
+      {waits ? <Badge state={status_reason.state} tone="warn" /> : <Badge state={status} />}
     </span>
   );
 }

@@ -7,7 +7,7 @@ import { Badge } from "../../components/badge.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { Field, TextField, textOf } from "../../components/form.tsx";
 import { CreateResource, ResourcesPage } from "../../components/resource.tsx";
-import { SaidOnce } from "../../components/said-once.tsx";
+import { ShownOnce } from "../../components/said-once.tsx";
 import { Shown } from "../../components/shown.tsx";
 import { Ago } from "../../components/time.tsx";
 
@@ -54,7 +54,7 @@ export function Page() {
       path="/triggers"
       empty={<p>No triggers yet.</p>}
     >
-      {made?.secret != null && <SaidOnce what="secret" value={made.secret} onClose={() => setMade(null)} />}
+      {made?.secret != null && <ShownOnce what="secret" value={made.secret} onClose={() => setMade(null)} />}
     </ResourcesPage>
   );
 }

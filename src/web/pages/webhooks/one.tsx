@@ -11,7 +11,7 @@ import { DeliveryLog } from "../../components/delivery-log.tsx";
 import { Fact, Facts } from "../../components/facts.tsx";
 import { countText, NOTHING, timeText } from "../../components/format.ts";
 import { DeleteResource, ResourcePage } from "../../components/resource.tsx";
-import { SaidOnce } from "../../components/said-once.tsx";
+import { ShownOnce } from "../../components/said-once.tsx";
 import { Shown } from "../../components/shown.tsx";
 import { Ago } from "../../components/time.tsx";
 import { useMay } from "../../layout/session.tsx";
@@ -82,7 +82,7 @@ function WebhookActions({ webhook }: { readonly webhook: WebhookView }) {
         <ActionButton
           act={() => api.webhookEndpoints.test(id)}
           changes={["webhook"]}
-          said={({ state }) => words(state)}
+          message={({ state }) => words(state)}
         >
           Send a test
         </ActionButton>
@@ -101,7 +101,7 @@ function WebhookActions({ webhook }: { readonly webhook: WebhookView }) {
           Pending deliveries are not sent.
         </DeleteResource>
       </p>
-      {secret !== undefined && <SaidOnce what="signing secret" value={secret} onClose={() => setSecret(undefined)} />}
+      {secret !== undefined && <ShownOnce what="signing secret" value={secret} onClose={() => setSecret(undefined)} />}
     </>
   );
 }

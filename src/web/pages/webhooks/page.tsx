@@ -7,7 +7,7 @@ import type { Column } from "../../components/data-table.tsx";
 import { TextField, textOf } from "../../components/form.tsx";
 import { countText, NOTHING } from "../../components/format.ts";
 import { CreateResource, ResourcesPage } from "../../components/resource.tsx";
-import { SaidOnce } from "../../components/said-once.tsx";
+import { ShownOnce } from "../../components/said-once.tsx";
 import { Shown } from "../../components/shown.tsx";
 import { Ago } from "../../components/time.tsx";
 
@@ -58,7 +58,7 @@ export function Page() {
       path="/webhooks"
       empty={<p>No webhooks yet.</p>}
     >
-      {made !== null && <SaidOnce what="signing secret" value={made.secret} onClose={() => setMade(null)} />}
+      {made !== null && <ShownOnce what="signing secret" value={made.secret} onClose={() => setMade(null)} />}
     </ResourcesPage>
   );
 }

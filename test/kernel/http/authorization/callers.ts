@@ -51,7 +51,7 @@ export async function callersOf(own: Project, beside: Project): Promise<Asker[]>
     )),
     { name: "the run's trainer", token: own.things.token, may: [], bound: own, trains: own.things.training },
     {
-      name: "a trainer of the project beside",
+      name: "a trainer of the other project",
       token: beside.things.token,
       may: [],
       bound: beside,
@@ -78,7 +78,7 @@ async function browsers(
     { name: "a session of a key for runs:write", cookie: await cookieOf(writer), may: ["runs:write"], bound: own },
     { name: "a session of a viewer", cookie: await cookieOf(viewer), may: MAY.viewer, bound: own },
     {
-      name: "a session of a key of the organisation, naming the project beside",
+      name: "a session of a key of the organisation, naming the other project",
       ...{ cookie: await cookieOf(admin), may: ["admin"], bound: null, names: beside },
     },
   ];
@@ -98,6 +98,6 @@ async function wholeOrganization(
     { name: "a key of the organisation", token, ...whole },
     { name: "an owner, for every project", token: owners, ...whole },
     { name: "a key of the organisation, naming the project", token, ...whole, names: own },
-    { name: "a key of the organisation, naming the project beside", token, ...whole, names: beside },
+    { name: "a key of the organisation, naming the other project", token, ...whole, names: beside },
   ];
 }

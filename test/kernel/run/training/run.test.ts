@@ -191,7 +191,7 @@ test("a batch that the trainer gives up pauses the run with the reason, also ove
   await trainer.nack(lease.id, gone);
   await untilEvent(id, "run.paused");
   const run = await api.run(id);
-  expect([run.status, run.flow]).toEqual(["paused", { state: "paused", reason: "batch 1 was given up: oom" }]);
+  expect([run.status, run.status_reason]).toEqual(["paused", { state: "paused", reason: "batch 1 was given up: oom" }]);
   await abortAllDurableObjects();
   expect((await api.run(id)).training).toMatchObject({ batches: { dead: 1, ready: 0 } });
   expect((await api.post(`/v1/runs/${id}/resume`, {})).status).toBe(200);

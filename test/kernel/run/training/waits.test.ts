@@ -10,7 +10,7 @@ import { countsOf } from "../../../../src/kernel/run/report.ts";
 import { type AcceptEval, TrainingEvals } from "../../../../src/kernel/run/training/evals.ts";
 import { TrainingLoop } from "../../../../src/kernel/run/training/loop.ts";
 import { GroupOpenings } from "../../../../src/kernel/run/training/plan.ts";
-import { trainingFlow } from "../../../../src/kernel/run/training/view.ts";
+import { trainingStatusReason } from "../../../../src/kernel/run/training/view.ts";
 import { acceptRun } from "../../../../src/kernel/service/accept-run.ts";
 import { inside } from "../../platform.ts";
 import { TrainingByHand } from "../../training-rows.ts";
@@ -78,7 +78,7 @@ test("a run that opens nothing because an engine serves older or discarded weigh
   const stub = env.RUN.getByName(crypto.randomUUID());
   await inside(stub, RunObject, (_, { storage }) => {
     const run = new TrainingByHand(storage, { max_off_policy_steps: 0, max_steps: 9 });
-    const flow = () => trainingFlow(run.store, run.spec);
+    const reason = () => trainingStatusReason(run.store, run.spec);
     const applied = (version: number) => ({
       applied: { min: version, max: version, by_replica: { "gpu-0": version } },
     });
@@ -86,10 +86,10 @@ test("a run that opens nothing because an engine serves older or discarded weigh
     run.settleGroups();
     run.cut();
     run.tell({ acked_step: 1, published: 1, serving: 0, ...applied(0) });
-    expect([run.dispatch(), flow()?.state]).toEqual([0, "waiting_for_trainer"]);
-    expect(flow()?.reason).toContain("version 1 is published, but gpu-0 serves version 0");
+    expect([run.dispatch(), reason()?.state]).toEqual([0, "waiting_for_trainer"]);
+    expect(reason()?.reason).toContain("version 1 is published, but gpu-0 serves version 0");
     run.tell({ serving: 1, ...applied(1) });
-    expect([flow(), run.dispatch()]).toEqual([null, 4]);
+    expect([reason(), run.dispatch()]).toEqual([null, 4]);
   });
 });
 
