@@ -72,7 +72,7 @@ const EXPECTED: Partial<Record<CommandName, Printed>> = {
   "run retry": { text: /^run_\w+: completed, 0 in flight/, json: RUN },
   "run release-lost-calls": { text: /^run_\w+: it has no cap\n/, json: RUN },
   "run audit": {
-    text: /^record +says[\s\S]*counters +planned 4, dispatched 4, scored 4\n[\s\S]*run_\w+ is consistent\n/,
+    text: /^record +counts[\s\S]*counters +planned 4, dispatched 4, scored 4\n[\s\S]*run_\w+ is consistent\n/,
     json: { object: "audit", holds: true, violations: [] },
   },
   "run rollouts": {

@@ -248,12 +248,12 @@ test("a replica with weights of a finished run starts no other run before it is 
   const of = (state: FleetState) => standingOf(state, () => 0).replicas[0];
   expect(of(held)).toMatchObject({
     state: "ready",
-    unfit: expect.stringMatching(/^it has weights of run_a: restart it/),
+    unfit: expect.stringMatching(/^it has weights of run_a: restart the engine/),
   });
   const begun = takeOrder(held, { ...order(0, 0, "run_b"), location: null }, 2);
   expect(of(begun)).toMatchObject({
     state: "stale",
-    reason: expect.stringMatching(/^it has weights of run_a: restart it/),
+    reason: expect.stringMatching(/^it has weights of run_a: restart the engine/),
   });
   expect(beginUpdates(begun, 3, () => 0)).toBe(begun);
   const check = { kind: "alive", models: ["base"], started_at: 2, weights: null } as const;

@@ -280,7 +280,7 @@ function auditText({ run_id, holds, sources, notes, violations }: RunAudit): str
   const { counters, run_rows, d1, r2 } = sources;
   const { current, ...stored } = d1;
   const table = columns(
-    ["record", "help"],
+    ["record", "counts"],
     [
       ["counters", namedCounts(flatCounts(counters))],
       ["rows of the run", namedCounts(flatCounts(run_rows))],
