@@ -11,3 +11,8 @@ test("an expected line is quiet; another error with its message, and another mes
   expect(judge(line("notice", "webhook.disabled", ""))).toBe("quiet");
   expect(judge("a print of something else")).toBe("other");
 });
+
+test("whatever fails because a test aborts all objects is quiet", () => {
+  const aborted = 'Error("Application called abortAllDurableObjects().")';
+  expect(judge(line("error", "nothing known", aborted))).toBe("quiet");
+});
