@@ -1,4 +1,4 @@
-/** The output of the examples of `rollcall endpoint`, `rollcall fleet` and `rollcall webhook`. */
+/** The output of the examples of `rollcall endpoint` and `rollcall fleet`. */
 import { expect } from "vitest";
 import type { CommandName } from "../../src/cli/commands.ts";
 
@@ -46,13 +46,4 @@ export const SERVING_EXPECTED = {
   "fleet replica probe": { json: { object: "replica", name: "gpu-0" } },
   "fleet replica remove": { text: /^Removed rp_/ },
   "fleet delete": { json: DELETED },
-  "webhook create": { json: { object: "webhook_endpoint", secret: expect.stringMatching(/^whsec_/) } },
-  "webhook list": { text: /\nwhe_\w+ +http/ },
-  "webhook show": { text: /^webhook +whe_\w+\n/ },
-  "webhook update": { json: { object: "webhook_endpoint", events: null } },
-  "webhook rotate-secret": { text: /^whsec_\S+\n$/ },
-  "webhook test": { json: { object: "webhook_delivery", type: "webhook.test" } },
-  "webhook deliveries": { text: /\nmsg_\w+ +webhook\.test / },
-  "webhook replay": { json: { object: "webhook_replay" } },
-  "webhook delete": { json: DELETED },
 } as const satisfies Partial<Record<CommandName, Printed>>;

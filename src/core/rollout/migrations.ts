@@ -17,7 +17,7 @@ export interface RolloutMigration {
   readonly change: <Stored extends StoredRollout>(stored: Stored) => StoredRollout;
 }
 
-/** There are none yet: this is the first release. */
+/** Empty: the shape of stored rollouts has not changed yet. */
 export const ROLLOUT_MIGRATIONS: readonly RolloutMigration[] = [];
 
 /** The rollout in this release's shape. Throws if a later release wrote it: it must wait for that release. */
