@@ -15,7 +15,7 @@ test("a reply and a score that never come end their own rollouts and no other", 
   expect(played.run).toMatchObject({ status: "completed", counts: { scored: 18 } });
   expect(without(played)).toEqual({
     3: { reason: "failed: environment", why: again("its environment was replying, after 1 turns") },
-    5: { reason: "unscored: scorer", why: again("it was scored") },
+    5: { reason: "unscored: scorer", why: again("it was being scored") },
   });
 });
 

@@ -85,7 +85,7 @@ export function Numbers({ run }: { readonly run: Pick<RunView, "id" | "counts" |
       <Stat
         name="Cut off"
         value={<CountLink run={id} n={reward.n_truncated} what="" filter="truncated:true" />}
-        behind="by a limit, themselves or an answer; scored as they are"
+        behind="rollouts that a limit ended, or with a truncated answer; scored as they are"
       />
       <Stat
         name="Turns"
