@@ -10,17 +10,20 @@ test("a setup that never returns ends its own rollout, and 500 that waited in th
   });
 });
 
+// After four crashes in a row a rollout may be given up before it reaches the step that ends the process again. Its
+// reason then does not name that step.
+const REPLYING =
+  /crashed or hung 3 times while (its environment was replying|code of its environment ran), after 1 turns/;
+
 test("a reply and a score that never come end their own rollouts and no other", async () => {
   const played = await play({ 3: "reply", 5: "score" }, 20, 8);
   expect(played.run).toMatchObject({ status: "completed", counts: { scored: 18 } });
   expect(without(played)).toEqual({
-    3: { reason: "failed: environment", why: again("its environment was replying, after 1 turns") },
+    3: { reason: "failed: environment", why: expect.stringMatching(REPLYING) },
     5: { reason: "unscored: scorer", why: again("it was being scored") },
   });
 });
 
-// After four crashes in a row it may be given up before it reaches the step that ends the process again: the step is
-// not reported.
 test("so do a row that cannot be made and a hook that runs forever after the outside has answered", async () => {
   const played = await play({ 3: "row", 7: "fetched" }, 20, 16);
   expect(played.run).toMatchObject({ status: "completed", counts: { scored: 18 } });
