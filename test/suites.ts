@@ -35,9 +35,9 @@ export const WORKERD = {
  */
 export const AT_LENGTH = {
   node: [
-    "test/cli/{commands-doc,completion,deploy,deploy-page,env-init,newcomer,reading,stopping}.test.ts",
+    "test/cli/{commands-doc,completion,deploy,deploy-page,env-init,env-validate,newcomer,reading,start,stopping}.test.ts",
     "test/faults/faults.test.ts",
-    "test/local/{ending-code,environment-package,local-key,own-environment,poisoned}.test.ts",
+    "test/local/{ending-code,environment-package,kill,local-key,own-environment,poisoned}.test.ts",
     "test/local/{serve-watch,sign-in,without-slices}.test.ts",
     "test/local/training/{holdout,restarts}.test.ts",
     "test/packages/policy/{exact,pretraining}.test.ts",
