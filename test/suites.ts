@@ -30,17 +30,28 @@ export const WORKERD = {
 };
 
 /**
- * Only in `npm run test:all`: whole sessions with commands, packages and platforms, whose steps all have quicker tests,
- * and measurements of fairness.
+ * Only in `npm run test:all`: whole sessions with commands, packages and platforms, and the examples of docs, whose
+ * steps all have quicker tests; measurements of fairness; what computes for long; and all callers of all operations.
  */
 export const AT_LENGTH = {
   node: [
-    "test/cli/{commands-doc,completion,deploy,deploy-page,env-init,env-validate,newcomer,reading,start,stopping}.test.ts",
+    "test/cli/{commands,commands-doc,completion,deploy,deploy-page,env-init,env-validate}.test.ts",
+    "test/cli/{newcomer,reading,start,stopping}.test.ts",
+    "test/examples/**/*.test.ts",
     "test/faults/faults.test.ts",
-    "test/local/{ending-code,environment-package,kill,local-key,own-environment,poisoned}.test.ts",
-    "test/local/{serve-watch,sign-in,without-slices}.test.ts",
-    "test/local/training/{holdout,restarts}.test.ts",
+    "test/local/{cancel,ending-code,environment-package,kill,local-key,own-environment}.test.ts",
+    "test/local/{planted-secrets,poisoned,serve-watch,sign-in,without-slices}.test.ts",
+    "test/local/training/{holdout,restarts,training}.test.ts",
     "test/packages/policy/{exact,pretraining}.test.ts",
+    "test/sdk/sdk-doc.test.ts",
   ],
-  workerd: [...PLATFORM_FREE, "test/kernel/scoring/fair-scoring.test.ts", "test/kernel/dataset/fair-uploads.test.ts"],
+  workerd: [
+    ...PLATFORM_FREE,
+    "test/billing/month.test.ts",
+    "test/kernel/dataset/fair-uploads.test.ts",
+    "test/kernel/http/authorization.test.ts",
+    "test/kernel/rollout/rollout-sql.test.ts",
+    "test/kernel/scoring/fair-scoring.test.ts",
+    "test/kernel/service/recomputed-export.test.ts",
+  ],
 };
