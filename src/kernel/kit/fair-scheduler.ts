@@ -33,8 +33,12 @@ const STEPS_PER_TOKEN = 10;
 /** Cost of filling in a prompt: a short template may refer to megabytes of text. */
 const PROMPT_CHARACTERS_PER_STEP = 32;
 const STEPS_PER_NAME = 40;
-/** A holder of the turn that has not given it back after this time is treated as gone: its invocation was ended. */
-const HELD_AT_MOST_MS = 60_000;
+/**
+ * A holder that has not given the turn back after this time is treated as gone: its invocation was ended, and runs no
+ * `finally`. Until then the whole process waits. A pass takes about 50 ms; the rest is for a slow machine. Work that
+ * takes longer shares the process with others.
+ */
+const HELD_AT_MOST_MS = 2000;
 /** A waiter polls at least this often. A waiter that has not polled for longer than `GONE_MS` is treated as gone. */
 const LONGEST_LOOK_MS = 100;
 const GONE_MS = 5000;
