@@ -5,11 +5,9 @@
  */
 
 import type { Scope } from "../contract/scope.ts";
-import type { Send } from "../kernel/clients/outgoing.ts";
-import type { ReplyReservation } from "../kernel/clients/reply-reservation.ts";
 import { EndpointUnusable } from "../kernel/endpoint/call.ts";
-import { replyReservation } from "../kernel/endpoint/reply-reservation.ts";
-import { allowedHosts, placeOf, wayOut } from "../kernel/kit/address.ts";
+import { type Outgoing, outgoingFor } from "../kernel/endpoint/outgoing.ts";
+import { placeOf } from "../kernel/kit/address.ts";
 import { OUTAGE_MS, TtlCache } from "../kernel/kit/caches.ts";
 import { openSealed } from "../kernel/kit/sealed-values.ts";
 import type { Places } from "./aliases.ts";
@@ -23,10 +21,7 @@ interface Opened {
   readonly control_key: string | null;
 }
 
-export interface ReplicaAccess extends Opened {
-  readonly send: Send;
-  readonly openReservation: () => ReplyReservation;
-}
+export interface ReplicaAccess extends Opened, Outgoing {}
 
 /** The replica was removed, or its key was sealed under another secret: a retry on it cannot succeed. */
 export class ReplicaGone extends EndpointUnusable {
@@ -58,8 +53,7 @@ export async function openReplica(
     const api_key = await open("replica", sealed_key);
     return { base_url, control_url, api_key, control_key: await open("replica_control", sealed_control_key) };
   });
-  const openReservation = () => replyReservation(scope.orgId);
-  return { ...access, send: wayOut(env, await allowedHosts(env, scope)), openReservation };
+  return { ...access, ...(await outgoingFor(env, scope)) };
 }
 
 /** If there is no `control_url`, the control side is the root of the server of `base_url`. */

@@ -7,8 +7,9 @@
  */
 
 import { LIMITS } from "../contract/limits.ts";
-import { beginningOf, LongBodyError, wholeText } from "../kernel/clients/bounded-body.ts";
+import { LongBodyError, parsedReply } from "../kernel/clients/bounded-body.ts";
 import { AddressRefused, type Send } from "../kernel/clients/outgoing.ts";
+import type { ReplyReservation } from "../kernel/clients/reply-reservation.ts";
 import { parsedJson, quotedWords, shortly } from "../kernel/clients/reply-words.ts";
 
 /** One engine, with its decrypted keys. */
@@ -23,6 +24,8 @@ export interface Engine {
   /** Null: `api_key`. */
   readonly control_key: string | null;
   readonly send: Send;
+  /** Memory and computing time of its organisation, for one reply. */
+  readonly openReservation?: (() => ReplyReservation) | undefined;
 }
 
 /** The outcome of a request that changes an engine. */
@@ -76,10 +79,12 @@ export async function askEngine(
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal,
     });
-    const read = request.beginning === true ? beginningOf : wholeText;
-    const text = await read(reply, LIMITS.completionBytes);
-    const parsed = parsedJson(text);
-    return { kind: "answered", status: reply.status, text, body: parsed, said: quotedWords(parsed, key) };
+    const whole = request.beginning !== true;
+    const bounds = { bytes: LIMITS.completionBytes, whole, signal, openReservation: engine.openReservation };
+    return await parsedReply(reply, bounds, (text) => {
+      const parsed = parsedJson(text);
+      return { kind: "answered" as const, status: reply.status, text, body: parsed, said: quotedWords(parsed, key) };
+    });
   } catch (thrown) {
     const why = signal.aborted ? "no answer in time" : whyNot(thrown, key);
     const kind = hasNotLeft(thrown) ? "unreached" : "unknown";

@@ -42,10 +42,10 @@ export interface EngineProbe {
 /** Never throws: `error` holds a failure, and the other fields show how far the probe got. */
 export async function probeEngine(engine: Engine, probe: EngineProbe): Promise<ReplicaCapabilities> {
   const { model, now, deadline_ms = PROBE_MS } = probe;
-  const { base_url, api_key, send } = engine;
+  const { base_url, api_key, send, openReservation } = engine;
   const signal = AbortSignal.timeout(deadline_ms);
   const [endpoint, control] = await Promise.all([
-    probeEndpoint({ base_url, api_key, send, model, usual: null, now, deadline_ms }),
+    probeEndpoint({ base_url, api_key, send, openReservation, model, usual: null, now, deadline_ms }),
     controlSide(engine, signal),
   ]);
   return { ...endpoint, ...control };

@@ -90,8 +90,8 @@ async function refuseReplicas(
 ): Promise<Result<never> | null> {
   const whys = await new Subrequests().fetchAll(replicas, async ({ id, fleet_id, name }) => {
     try {
-      const { base_url, api_key, send } = await openReplica(env, scope, fleet_id, id, now);
-      const seen = await probeEndpoint({ base_url, api_key, send, model, usual: null, sampling, now });
+      const access = await openReplica(env, scope, fleet_id, id, now);
+      const seen = await probeEndpoint({ ...access, model, usual: null, sampling, now });
       const why = isSilent(seen) ? (seen.error ?? "it does not answer") : whyUntrainable(seen);
       return why === null ? null : { silent: isSilent(seen), message: `fleet: ${name}: ${why}` };
     } catch (thrown) {

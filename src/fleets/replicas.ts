@@ -11,8 +11,10 @@ import type { ReplicaCapabilities, UpdateMode } from "../contract/fleet.ts";
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
-import { allowedHosts, refuseAddress, wayOut } from "../kernel/kit/address.ts";
+import { outgoingFor } from "../kernel/endpoint/outgoing.ts";
+import { refuseAddress } from "../kernel/kit/address.ts";
 import { type CreateOptions, hashedWith, type Made } from "../kernel/kit/idempotency.ts";
+import { PROCESS_PACE } from "../kernel/kit/request-pace.ts";
 import { openSealed } from "../kernel/kit/sealed-values.ts";
 import { minting, seal, sealContext, sealedKey } from "../kernel/kit/secrets.ts";
 import { Subrequests } from "../kernel/kit/subrequests.ts";
@@ -41,6 +43,9 @@ import type { ReplicaPatch, ReplicaRequest, ReplicaView } from "./wire.ts";
 
 /** The time for probing all replicas of a new fleet. The rest are probed on request. */
 const PROBES_MS = 20_000;
+
+/** CPU of probing one replica, in milliseconds. */
+const PROBE_COST_MS = 8;
 
 interface OfFleet {
   readonly fleet: string;
@@ -213,13 +218,14 @@ export async function newReplicas(
   requests: readonly ReplicaRequest[],
   now: number,
 ): Promise<NewReplica[]> {
-  const send = wayOut(env, await allowedHosts(env, scope));
+  const outgoing = await outgoingFor(env, scope);
   const begun = performance.now();
   return await new Subrequests().six(requests, async (request) => {
     const { name, base_url, control_url = null, api_key = null, control_key = null, max_concurrent } = request;
     const id = mintId("rp", minting(env, now));
-    const engine = { name, base_url, api_key, control_url, control_key, send };
+    const engine = { name, base_url, api_key, control_url, control_key, ...outgoing };
     const inTime = performance.now() - begun < PROBES_MS;
+    if (inTime) PROCESS_PACE.charge(scope.orgId, PROBE_COST_MS, Date.now());
     return {
       ...{ id, fleet_id, name, base_url, control_url, max_concurrent, draining: false },
       ...(await sealedKey(env, scope, id, api_key)),
@@ -276,11 +282,11 @@ async function openEngine(env: Env, scope: Scope, replica: ReplicaRow): Promise<
   const { id, name, base_url, control_url, sealed_key, sealed_control_key } = replica;
   const open = async (kind: "replica" | "replica_control", sealed: string | null) =>
     sealed === null ? null : await openSealed(env, { kind, scope, id, sealed });
-  const send = wayOut(env, await allowedHosts(env, scope));
+  const outgoing = await outgoingFor(env, scope);
   try {
     const api_key = await open("replica", sealed_key);
     const control_key = await open("replica_control", sealed_control_key);
-    return { name, base_url, control_url, api_key, control_key, send };
+    return { name, base_url, control_url, api_key, control_key, ...outgoing };
   } catch (thrown) {
     if (!(thrown instanceof Error)) throw thrown;
     return null;

@@ -8,6 +8,7 @@
  */
 import type { Scope } from "../contract/scope.ts";
 import { OUTAGE_MS, TtlCache } from "../kernel/kit/caches.ts";
+import { PROCESS_PACE } from "../kernel/kit/request-pace.ts";
 import type { EventListener, OutboundEvent } from "../kernel/kit/slice-hooks.ts";
 import type { Subrequests } from "../kernel/kit/subrequests.ts";
 import { type Listening, webhooksListening, webhooksNaming } from "./queries.ts";
@@ -18,6 +19,9 @@ import { wants } from "./rules.ts";
 const known = new TtlCache<readonly Listening[]>(5000, 4000, OUTAGE_MS);
 /** The most endpoints of one organisation that receive the organisation's budget events. */
 const MOST_OF_ORGANIZATION = 100;
+
+/** CPU of storing an event at one endpoint, in milliseconds. */
+const ENQUEUE_COST_MS = 3;
 
 type Address = Listening & { readonly scope: Scope };
 
@@ -81,6 +85,7 @@ async function notify(
   const wanting = addresses
     .map((address) => ({ ...address, wanted: events.filter(({ type }) => wants(address.events, type)) }))
     .filter(({ wanted }) => wanted.length > 0);
+  for (const { scope } of wanting) PROCESS_PACE.charge(scope.orgId, ENQUEUE_COST_MS, Date.now());
   await subrequests.objectAll(wanting, async ({ scope, id, wanted }) => {
     try {
       await webhookObject(env, scope, id).enqueue({ scope, webhook_id: id }, wanted);

@@ -11,6 +11,7 @@ import { LIMITS } from "../contract/limits.ts";
 import type { Send } from "../kernel/clients/outgoing.ts";
 import { isAtRest, untilTheNextBoot } from "../kernel/kit/at-rest.ts";
 import { backoffMs } from "../kernel/kit/backoff.ts";
+import { PROCESS_SCHEDULER } from "../kernel/kit/fair-scheduler.ts";
 import { idsOf, logError, logNotice } from "../kernel/kit/log.ts";
 import { mailOwners } from "../kernel/kit/mail-owners.ts";
 import type { OutboundEvent } from "../kernel/kit/slice-hooks.ts";
@@ -34,6 +35,8 @@ const FAILING = 6;
 const ATTEMPTS_A_RUN = 300;
 const RUN_MS = 60_000;
 const MAILS = 5;
+/** About 2 ms: signing, sending, and two writes. */
+const STEPS_PER_ATTEMPT = 40_000;
 /** How long to wait while the secret cannot be decrypted, and how often to try. */
 const LOCKED_MS = 3600_000;
 const LOCKED_AGAIN_MS = 5 * 60_000;
@@ -179,15 +182,17 @@ export class WebhookObject extends DurableObject<Env> implements Serves<WebhookR
 
   async #try(of: WebhookOf, address: Open, one: Delivery, subrequests: Subrequests): Promise<void> {
     const { id, attempts, type } = one;
-    const sentAt = this.now();
     if (attempts >= ATTEMPTS) {
-      if (!this.#store.giveUp(one, sentAt)) await this.#disable(of, spent(one), subrequests);
+      if (!this.#store.giveUp(one, this.now())) await this.#disable(of, spent(one), subrequests);
       return;
     }
-    const latest = sentAt + LIMITS.webhookAttemptMs;
-    this.#store.begin(one, sentAt, nextAttemptAt(id, attempts + 1, latest) ?? latest);
     this.#underWay.add(id);
     try {
+      await PROCESS_SCHEDULER.spend(of.scope.orgId, STEPS_PER_ATTEMPT);
+      if (this.#tombstone.stands || this.#store.standing().disabled !== null) return;
+      const sentAt = this.now();
+      const latest = sentAt + LIMITS.webhookAttemptMs;
+      this.#store.begin(one, sentAt, nextAttemptAt(id, attempts + 1, latest) ?? latest);
       const answer = await subrequests.inTurn(() => attempt(this.env, address, one, sentAt, this.network));
       const now = this.now();
       if (this.#tombstone.stands) return;

@@ -23,6 +23,8 @@ import {
 const PATH = "/v1/webhook-endpoints";
 const ONE = `${PATH}/{id}`;
 const NOT_NEEDED = { "Idempotency-Key": "accepted but not needed: a receiver recognizes a repeat by its webhook-id" };
+/** CPU of a test: it is stored and sent. In milliseconds. */
+const TEST_COST_MS = 10;
 
 const service = serviceOf<typeof import("./service.ts")>("webhooks");
 
@@ -124,6 +126,7 @@ export const webhookOperations: readonly Operation[] = [
     id: "testWebhookEndpoint",
     route: `POST ${ONE}/test`,
     permission: "webhooks:write",
+    costMs: TEST_COST_MS,
     summary: "Send a webhook.test event to an endpoint, whatever its event filter",
     headers: { "Idempotency-Key": "accepted but ignored: each call sends one" },
     reply: {

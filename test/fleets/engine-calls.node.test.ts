@@ -48,6 +48,37 @@ async function sample({ base_url }: FakeVllm, model = "policy"): Promise<number>
 
 const DONE = { kind: "done" };
 
+test("each reply to a probe is read and parsed within the memory and the computing time of its organisation", async () => {
+  const [grown, parsed]: [number[], number[]] = [[], []];
+  let [opened, left] = [0, 0];
+  const openReservation = () => {
+    opened += 1;
+    return {
+      grow: (characters: number) => {
+        grown.push(characters);
+        return null;
+      },
+      turn: (characters: number) => {
+        parsed.push(characters);
+        return null;
+      },
+      leave: () => {
+        left += 1;
+      },
+    };
+  };
+  const junk = JSON.stringify({ data: Array.from({ length: 20_000 }, (_, id) => ({ id: `m${id}` })) });
+  const send = async () => new Response(junk);
+  const engine = { name: "gpu-0", base_url: "http://engine/v1", api_key: null, control_url: null, control_key: null };
+  await checkEngine({ ...engine, send, openReservation });
+  expect(parsed).toEqual([1, 2, 3, 4, 5].map(() => junk.length));
+  await probeEngine({ ...engine, send, openReservation }, { model: null, now: NOW });
+  expect(parsed.length).toBeGreaterThan(9);
+  expect(new Set(parsed)).toEqual(new Set([junk.length]));
+  expect(Math.max(...grown)).toBe(junk.length);
+  expect([opened, left]).toEqual([parsed.length, parsed.length]);
+});
+
 describe("new weights", () => {
   test.each(["a", "b", "c"] as const)("are loaded from a path by an engine of age %s", async (era) => {
     const fake = await start({ era });

@@ -1,8 +1,9 @@
 /** The events of a run when it is killed, and their cost if nothing receives them. */
 import { env } from "cloudflare:workers";
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test, vi } from "vitest";
 import { AccountObject } from "../../src/billing/object.ts";
 import { ledgerObject } from "../../src/billing/rpc.ts";
+import { PROCESS_PACE } from "../../src/kernel/kit/request-pace.ts";
 import { emitEvents, emitOrganizationEvents } from "../../src/kernel/kit/slice-hooks.ts";
 import { Subrequests } from "../../src/kernel/kit/subrequests.ts";
 import { admit } from "../accounts/admit.ts";
@@ -18,6 +19,16 @@ beforeAll(async () => {
 });
 
 const typesOf = ({ got }: Listening) => got.map(({ body }) => JSON.parse(body).type);
+
+test("an event costs the requests of its organisation as often as endpoints receive it", async () => {
+  const own = await openPlatform();
+  for (const events of [["run.*"], ["run.*"], ["batch.ready"]]) await listen(own, { events });
+  const charge = vi.spyOn(PROCESS_PACE, "charge");
+  await emitEvents(env, own.scope, [eventOf("run_a", 1)]);
+  const charged = charge.mock.calls.filter(([org]) => org === own.scope.orgId);
+  charge.mockRestore();
+  expect(charged).toHaveLength(2);
+});
 
 test("a run's event survives a kill before it is sent and one after it, and is delivered once", async () => {
   const one = await listen(api, { events: ["run.*"] });

@@ -3,8 +3,9 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { Webhook } from "standardwebhooks";
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test, vi } from "vitest";
 import { inProject } from "../../src/kernel/db/scoped.ts";
+import { PROCESS_SCHEDULER } from "../../src/kernel/kit/fair-scheduler.ts";
 import { webhookSecrets } from "../../src/webhooks/tables.ts";
 import { WebhookBacklog, WebhookView } from "../../src/webhooks/wire.ts";
 import { openPlatform, type TestApi } from "../kernel/platform.ts";
@@ -51,6 +52,17 @@ function taken({ got }: Listening): Map<string, number[]> {
   }
   return by;
 }
+
+test("each attempt takes a scheduling turn of its organisation", async () => {
+  const one = await listen(api);
+  const spend = vi.spyOn(PROCESS_SCHEDULER, "spend");
+  await one.enqueue([eventOf("a", 1), eventOf("b", 1)]);
+  await one.run();
+  const turns = spend.mock.calls.filter(([org]) => org === api.scope.orgId);
+  spend.mockRestore();
+  expect(one.got).toHaveLength(2);
+  expect(turns).toHaveLength(2);
+});
 
 test("a receiver that is down for a day gets everything once, in order per run, with kills of the object", async () => {
   const down = await listen(api);

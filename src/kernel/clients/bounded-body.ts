@@ -8,6 +8,7 @@
 import { InvalidModelResponseError, ModelError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { mediaTypeOf } from "../../contract/media-type.ts";
+import type { ReplyReservation } from "./reply-reservation.ts";
 
 export class LongBodyError extends Error {
   override readonly name = "LongBodyError";
@@ -40,13 +41,45 @@ export async function wholeText(reply: Response, bytes: number, after?: After, e
 }
 
 /** The beginning of a body: at most `bytes` bytes. Throws PausedBodyError, and errors of the connection. */
-export async function beginningOf(reply: Response, bytes: number): Promise<string> {
+export async function beginningOf(reply: Response, bytes: number, enough?: Enough): Promise<string> {
   const text: string[] = [];
   await read(reply, bytes, (piece) => {
     text.push(piece);
-    return false;
+    return enough?.(piece) ?? false;
   });
   return text.join("");
+}
+
+export interface BoundedReply {
+  /** The most bytes that are read. */
+  readonly bytes: number;
+  /** True: a longer body throws LongBodyError. False: only its beginning is parsed. */
+  readonly whole: boolean;
+  readonly signal: AbortSignal;
+  /** Absent if there is no platform, as in a tool. */
+  readonly openReservation?: (() => ReplyReservation) | undefined;
+}
+
+/** Reads and parses a reply within the memory and the computing time of its organisation. Throws as `wholeText` does. */
+export async function parsedReply<T>(
+  reply: Response,
+  { bytes, whole, signal, openReservation }: BoundedReply,
+  parse: (text: string) => T,
+): Promise<T> {
+  const reservation = openReservation?.();
+  let characters = 0;
+  const grow = async (piece: string) => {
+    characters += piece.length;
+    await reservation?.grow(characters, bytes, signal);
+    return false;
+  };
+  try {
+    const text = whole ? await wholeText(reply, bytes, undefined, grow) : await beginningOf(reply, bytes, grow);
+    await reservation?.turn(text.length);
+    return parse(text);
+  } finally {
+    reservation?.leave();
+  }
 }
 
 async function readWhole(reply: Response, bytes: number, take: Enough, after?: After): Promise<void> {

@@ -21,9 +21,10 @@ import {
   scaleOf,
 } from "../../core/training/engine-exactness.ts";
 import { refusedIn, withoutRefused } from "./adapted-request.ts";
-import { LongBodyError, wholeText } from "./bounded-body.ts";
+import { LongBodyError, parsedReply } from "./bounded-body.ts";
 import { wordsOfError } from "./error-words.ts";
 import { ownNetwork, type Send } from "./outgoing.ts";
+import type { ReplyReservation } from "./reply-reservation.ts";
 import { parsedJson, quotedWords, shortly } from "./reply-words.ts";
 import { replyWithoutKey } from "./without-key.ts";
 
@@ -32,6 +33,8 @@ export interface Probe {
   readonly api_key: string | null;
   /** How the call leaves the deployment; absent if there is no deployment, as in a test. */
   readonly send?: Send;
+  /** Memory and computing time of the organisation that probes, for one reply. */
+  readonly openReservation?: (() => ReplyReservation) | undefined;
   /** The model to call; null: the first one listed. */
   readonly model: string | null;
   /** The model of an earlier probe: used if it is listed, or if nothing is. */
@@ -220,7 +223,7 @@ class ProbeFailure extends Error {
   override readonly name = "ProbeFailure";
 }
 
-type Target = Pick<Probe, "base_url" | "api_key" | "send">;
+type Target = Pick<Probe, "base_url" | "api_key" | "send" | "openReservation">;
 
 /** A GET without a body, a POST with one. Throws ProbeFailure if there is no answer. */
 async function ask(target: Target, path: string, body: object | null, signal: AbortSignal): Promise<Answer> {
@@ -236,10 +239,13 @@ async function ask(target: Target, path: string, body: object | null, signal: Ab
       ...(body === null ? {} : { body: JSON.stringify(body) }),
       signal,
     });
-    const text = await wholeText(response, LIMITS.completionBytes);
-    const parsed = parsedJson(text, readReplyText);
-    const words = response.ok ? "" : text;
-    return { status: response.status, body: parsed, said: quotedWords(parsed, target.api_key), words };
+    const { openReservation } = target;
+    const bounds = { bytes: LIMITS.completionBytes, whole: true, signal, openReservation };
+    return await parsedReply(response, bounds, (text) => {
+      const parsed = parsedJson(text, readReplyText);
+      const words = response.ok ? "" : text;
+      return { status: response.status, body: parsed, said: quotedWords(parsed, target.api_key), words };
+    });
   } catch (thrown) {
     if (thrown instanceof LongBodyError) throw new ProbeFailure("the answer is over 4 MiB");
     const reason = shortly(thrown instanceof Error ? thrown.message : String(thrown), target.api_key);

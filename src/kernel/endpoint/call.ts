@@ -20,14 +20,14 @@ import type { Send } from "../clients/outgoing.ts";
 import type { ReplyReservation } from "../clients/reply-reservation.ts";
 import { getEndpoint, keepRefused } from "../db/endpoints.ts";
 import type { EndpointRow } from "../db/schema.ts";
-import { allowedHosts, placeOf, wayOut } from "../kit/address.ts";
+import { placeOf } from "../kit/address.ts";
 import { OUTAGE_MS, TtlCache } from "../kit/caches.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
 import { openSealed } from "../kit/sealed-values.ts";
 import type { Refusal, TurnCall, TurnOutcome } from "../messages/endpoint-wire.ts";
 import type { RolloutSpec } from "../messages/wire.ts";
-import { replyReservation } from "./reply-reservation.ts";
+import { outgoingFor } from "./outgoing.ts";
 
 /** Spreads the retries of calls that waited. */
 const SPREAD_MS = 1000;
@@ -201,8 +201,7 @@ export async function openEndpoint(env: Env, scope: Scope, endpointId: string, n
     return await unsealed(env, scope, row);
   });
   const remember = (name: string) => rememberRefused(env, scope, endpointId, access.base_url, name);
-  const openReservation = () => replyReservation(scope.orgId);
-  return { ...access, send: wayOut(env, await allowedHosts(env, scope)), openReservation, remember };
+  return { ...access, ...(await outgoingFor(env, scope)), remember };
 }
 
 /**
@@ -225,7 +224,7 @@ export function forgetEndpoint(scope: Scope, endpointId: string): void {
 
 /** Opens the key. Throws EndpointUnusable if it was sealed under another secret. */
 export async function accessOf(env: Env, scope: Scope, row: StoredAccess): Promise<EndpointAccess> {
-  return { ...(await unsealed(env, scope, row)), send: wayOut(env, await allowedHosts(env, scope)) };
+  return { ...(await unsealed(env, scope, row)), ...(await outgoingFor(env, scope)) };
 }
 
 type StoredAccess = Pick<EndpointRow, "id" | "base_url" | "sealed_key" | "refuses">;

@@ -53,6 +53,14 @@ export class RequestPace {
     return wait;
   }
 
+  /** Counts what requests of this organisation cause beyond the cost of their operations. Its next requests wait. */
+  charge(org: string, costMs: number, now: number): void {
+    this.#advance(now);
+    if (this.#other === null || now - this.#other.at > HERE_MS) return;
+    const key = `ordinary ${org}`;
+    this.#paidAt.set(key, (this.#paidAt.get(key) ?? this.#clock) + costMs);
+  }
+
   /** The number of shares. One stays free. */
   get #shares(): number {
     return 1 + this.#paidAt.size;

@@ -19,7 +19,8 @@ import {
   updateEndpoint,
 } from "../db/endpoints.ts";
 import { accessOf, EndpointUnusable, forgetEndpoint } from "../endpoint/call.ts";
-import { allowedHosts, refuseAddress, wayOut } from "../kit/address.ts";
+import { outgoingFor } from "../endpoint/outgoing.ts";
+import { refuseAddress } from "../kit/address.ts";
 import type { CreateOptions } from "../kit/idempotency.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
@@ -189,7 +190,7 @@ async function rowOf(
   const access = { base_url: given.base_url, api_key: api_key ?? null };
   const asked = {
     ...access,
-    send: wayOut(env, await allowedHosts(env, scope)),
+    ...(await outgoingFor(env, scope)),
     model: model ?? null,
     usual: null,
     refuses: given.refuses,

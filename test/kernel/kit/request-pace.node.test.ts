@@ -23,6 +23,16 @@ test("next to another organisation, requests take half of the process once they 
   expect(pace.enter("other", 4, 0)).toBe(0);
 });
 
+test("what requests cause beyond their own cost delays the next ones of their organisation, and nobody else's", () => {
+  const pace = new RequestPace();
+  pace.charge("greedy", 10_000, 0);
+  expect(pace.enter("greedy", 50, 0)).toBe(0);
+  pace.enter("other", 4, 0);
+  pace.charge("greedy", 2000, 0);
+  expect(pace.enter("greedy", 50, 0)).toBeGreaterThan(3000);
+  expect(pace.enter("other", 4, 0)).toBe(0);
+});
+
 test("several organisations that want more than their share leave one share free", () => {
   const pace = new RequestPace();
   for (let round = 0; round < 40; round += 1) for (const org of ["a", "b", "c"]) pace.enter(org, 50, 0);
