@@ -57,7 +57,7 @@ export async function startGroups(
   const admitted = admission.admitted.filter((member) => !isCarried(spec, member));
   const free = admitted.filter(({ quarantine }) => quarantine !== true);
   const begin = (members: readonly Starter[]) => beginRollouts(env, spec, members, message.sent_at, subrequests);
-  let steps = free.length > 0 ? await outsideQuarantine(() => begin(free)) : 0;
+  let steps = free.length > 0 ? await outsideQuarantine(message.scope.orgId, () => begin(free)) : 0;
   for (const member of admitted.filter(({ quarantine }) => quarantine === true)) {
     const { group, slot, attempt } = member;
     const asked = () => runObject(env, message.scope, message.run_id);
@@ -93,7 +93,7 @@ async function beginRollouts(
     steps += made;
     uncounted += made;
     // Small tasks share one scheduling turn.
-    if (uncounted > STEPS_PER_TURN || member === admitted.at(-1)) {
+    if (uncounted > STEPS_PER_TURN) {
       await PROCESS_SCHEDULER.spend(orgId, uncounted, true);
       uncounted = 0;
     }
@@ -101,6 +101,8 @@ async function beginRollouts(
     if ("failure" in order) failures.push(order);
     else orders.push(order);
   }
+  // The consumer waited for the organisation's share before this message. A wait here would hold up the queue.
+  PROCESS_SCHEDULER.charge(orgId, uncounted);
   if (failures.length > 0) await subrequests.object(() => run.answered(failures));
   await subrequests.objectAll(startsOf(orders), async ({ host: shard, of }) => {
     await rolloutShard(env, spec.scope, spec.run_id, shard, spec.fleet).start(of, sentAt);

@@ -47,7 +47,8 @@ export async function consume(batch: MessageBatch<RunMessage>, env: Env): Promis
   let [steps, restMs] = [0, REST_MS];
   const settle = async (message: Message<RunMessage>) => {
     const rest = dead ? 0 : PROCESS_SCHEDULER.restOf(message.body.scope.orgId);
-    const wait = Math.min(rest, restMs);
+    // A wait that would not be enough only holds up the queue.
+    const wait = rest <= restMs ? rest : 0;
     if (wait > 0) await scheduler.wait(wait);
     restMs -= wait;
     if (rest > wait || subrequests.count > SUBREQUESTS_BEFORE_LAST || steps >= sliceSteps) {
@@ -87,9 +88,9 @@ function isHeavy([first]: readonly Message<RunMessage>[]): boolean {
   return first?.body.kind === "scores" && first.body.heavy === true;
 }
 
-/** Whole seconds for which the organisation of a message must not compute: until then no invocation needs to see it. */
+/** Seconds, rounded up, for which the organisation of a message must not compute: until then no invocation needs it. */
 function restOf({ scope }: RunMessage): number {
-  return Math.min(LONGEST_DELAY_S, Math.floor(PROCESS_SCHEDULER.restOf(scope.orgId) / 1000));
+  return Math.min(LONGEST_DELAY_S, Math.ceil(PROCESS_SCHEDULER.restOf(scope.orgId) / 1000));
 }
 
 async function sendOn(env: Env, untried: readonly Message<RunMessage>[], subrequests: Subrequests): Promise<void> {

@@ -9,6 +9,7 @@
 import { rolloutId } from "../../../core/ids.ts";
 import { estimatorOf } from "../../../core/training/advantage.ts";
 import { type CreditLine, creditText, manifestOf } from "../../../core/training/batch.ts";
+import { PROCESS_SCHEDULER } from "../../kit/fair-scheduler.ts";
 import { idsOf } from "../../kit/log.ts";
 import { batchKeys, trainerObject } from "../../kit/names.ts";
 import { macWithin, sha256Hex } from "../../kit/secrets.ts";
@@ -33,6 +34,8 @@ type MadeObject = Made & { readonly object: NonNullable<Made["object"]> };
 
 const LOOK_MS = 60_000;
 const LONGEST_LOOK_MS = 10 * 60_000;
+/** About 20 ms of the process: a batch is cut, written, reported, leased and acknowledged, however few rollouts it has. */
+const STEPS_PER_BATCH = 400_000;
 
 /** What the loop needs from the run. */
 interface Above {
@@ -125,6 +128,7 @@ export class TrainingLoop {
     const { training } = this.#store;
     for (const batch of training.batchesIn("building")) {
       const groups = training.shippedFor(batch.step);
+      PROCESS_SCHEDULER.charge(spec.scope.orgId, STEPS_PER_BATCH);
       const written = await writeBatch(this.#env, spec, asked, batch, groups, subrequests);
       this.#store.transaction(() => {
         // A reset may have happened in the meantime.

@@ -1,13 +1,14 @@
 /** A training run from its first group to its last step: the real objects, a model with token ids, a trainer by RPC. */
 import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { textOf } from "../../../../src/contract/messages.ts";
 import { RunView } from "../../../../src/contract/run.ts";
 import { BatchManifest, type Leased } from "../../../../src/contract/trainer-wire.ts";
 import { dataset, defineEnvironment, SingleTurnEnv } from "../../../../src/core/entry.ts";
 import { RunObject } from "../../../../src/index.ts";
+import { PROCESS_SCHEDULER } from "../../../../src/kernel/kit/fair-scheduler.ts";
 import { batchKeys, runObject, sampleKey, trainerObject } from "../../../../src/kernel/kit/names.ts";
 import type { TrainerRpc } from "../../../../src/kernel/messages/training-wire.ts";
 import { TrainingLoop } from "../../../../src/kernel/run/training/loop.ts";
@@ -92,11 +93,15 @@ async function publish(trainer: TrainerRpc, epoch: number, version: number): Pro
 }
 
 test("groups are scored, cut into batches and trained, step by step, until the last is acknowledged", async () => {
+  const charge = vi.spyOn(PROCESS_SCHEDULER, "charge");
   const { id, trainer } = await begin({});
   const epoch = await registered(trainer);
   const manifests: BatchManifest[] = [];
   for (const step of [1, 2, 3]) manifests.push(await trainStep(trainer, epoch, step));
   const run = await api.ended(id);
+  // Each batch counts 20 ms, however few rollouts it has.
+  expect(charge.mock.calls.filter(([org, steps]) => org === api.scope.orgId && steps === 400_000)).toHaveLength(3);
+  charge.mockRestore();
   expect([run.status, run.error]).toEqual(["completed", null]);
   expectLaw(run.counts);
   expect(run.training).toMatchObject({
