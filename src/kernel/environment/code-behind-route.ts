@@ -28,7 +28,7 @@ export async function behindRoute<T>(
   args: JsonObject,
   work: () => Promise<T>,
 ): Promise<T | EnvError> {
-  if ((await lastEnd(env)).deaths === 0) return await outsideQuarantine(work);
+  if ((await lastEnd(env)).deaths === 0) return await outsideQuarantine("", work);
   const key = `org/platform/builds/${sha256Hex(`${id} ${digest} ${canonicalJson(args)}`)}`;
   const quarantine = new Quarantine(env, () => new StoredNames(env.STORE), key);
   try {

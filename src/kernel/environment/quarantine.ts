@@ -67,18 +67,24 @@ const NAMED_AT_MOST_MS = 10_000;
 /** A holder of the turn that was not seen for this long is gone: its object was evicted from memory. */
 const HELD_AT_MOST_MS = 60_000;
 const LONGEST_LOOK_MS = 250;
+/** An organisation whose waiting work did not poll for this long is passed over: its objects are gone, or it is late. */
+const GONE_MS = 1000;
 
-/**
- * Until when some work computes (0: none), and how many wait. All objects and consumers of a process share an isolate.
- */
+/** Until when some work computes (0: none). All objects and consumers of a process share an isolate. */
 let heldUntil = 0;
-let waiting = 0;
+/** How much work of each organisation waits. */
+const waiting = new Map<string, number>();
+/** When waiting work of each organisation last polled. The first organisation is next; after its turn it is the last. */
+const line = new Map<string, number>();
 
 /** Polls: if it awaited a promise that another object resolves, the runtime would see no work in progress. */
-async function takeTurn(): Promise<() => void> {
-  waiting += 1;
-  while (Date.now() < heldUntil) await scheduler.wait(Math.min(LONGEST_LOOK_MS, 2 * waiting));
-  waiting -= 1;
+async function takeTurn(org: string): Promise<() => void> {
+  const count = () => waiting.get(org) ?? 0;
+  waiting.set(org, count() + 1);
+  while (!isNext(org, Date.now())) await scheduler.wait(Math.min(LONGEST_LOOK_MS, 2 * count()));
+  line.delete(org);
+  if (count() > 1) waiting.set(org, count() - 1);
+  else waiting.delete(org);
   const until = Date.now() + HELD_AT_MOST_MS;
   heldUntil = until;
   return () => {
@@ -86,12 +92,24 @@ async function takeTurn(): Promise<() => void> {
   };
 }
 
+/** Adds the organisation to the line if it is not there. */
+function isNext(org: string, now: number): boolean {
+  line.set(org, now);
+  if (now < heldUntil) return false;
+  for (const [first, polledAt] of line) {
+    if (first === org) return true;
+    if (now - polledAt <= GONE_MS) return false;
+    line.delete(first);
+  }
+  return false;
+}
+
 /**
  * For work that is not quarantined: it computes while no quarantined work does, so that a death is not blamed on that.
  */
-export async function outsideQuarantine<T>(work: () => Promise<T>): Promise<T> {
+export async function outsideQuarantine<T>(org: string, work: () => Promise<T>): Promise<T> {
   if (heldUntil === 0) return await work();
-  const release = await takeTurn();
+  const release = await takeTurn(org);
   const running = work();
   running.catch(() => undefined);
   await scheduler.wait(0);
@@ -206,7 +224,7 @@ export class Quarantine<Key extends string = QuarantineKey> {
 
   /** Null if its run gives it up. */
   async #named(): Promise<(() => void) | null> {
-    const release = await takeTurn();
+    const release = await takeTurn(this.#ids.org_id ?? "");
     try {
       const died = this.#died || (await lastEnd(this.#env)).deaths > 0;
       const admission = await retry(() => this.#run().admitToQuarantine(this.#key, bootId(), died));

@@ -295,12 +295,13 @@ export class RolloutDriver {
 
   /** The result of a hook. Only work that this process did not begin can be quarantined. */
   async #runAndAnswer<T>(work: () => Promise<T>): Promise<T | typeof GIVEN_UP> {
-    const { store } = this.#parts;
+    const { store, spec } = this.#parts;
     // Other work in the process may kill it meanwhile.
     if (this.#quarantine !== null) store.keepAnswer();
     const quarantine = await this.#quarantined();
     this.#hookRan = true;
-    return quarantine === null ? await keptMeanwhile(store, () => outsideQuarantine(work)) : await quarantine.run(work);
+    if (quarantine !== null) return await quarantine.run(work);
+    return await keptMeanwhile(store, () => outsideQuarantine(spec.scope.orgId, work));
   }
 }
 

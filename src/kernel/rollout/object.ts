@@ -15,6 +15,7 @@ import { LIMITS } from "../../contract/limits.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
 import { retiresAtOnce } from "../environment/live-objects.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
+import { PROCESS_SCHEDULER } from "../kit/fair-scheduler.ts";
 import { type LogIds, logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
 import { readId } from "../kit/secrets.ts";
@@ -42,6 +43,8 @@ const ALARM_CALLS = 4000;
 const BROKEN_RETRY_MS = 30_000;
 /** Time after its last use, if objects are retired at once: the run's next rollouts usually come within it. */
 const RETIRE_AFTER_MS = 1000;
+/** About 2 ms: a rollout is read, its environment is built, and its call is made again. */
+const STEPS_OF_RESUMING = 40_000;
 
 /** A report or a request of one rollout to its run. */
 interface Sent<What> {
@@ -61,6 +64,8 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   /** Rollouts that are not over, once they were read. */
   readonly #rollouts = new Map<string, ShardRollout>();
   readonly #playing = new Set<string>();
+  /** Rollouts that this instance began or played. */
+  readonly #here = new Set<string>();
   /** When waiting rollouts continue, in epoch milliseconds. A rollout neither here nor in `#playing` is due. */
   readonly #wakeAt = new Map<string, number>();
   /** The running alarm: the limits, in milliseconds and in calls, for the beginning of its last step. */
@@ -91,6 +96,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
       for (const spec of fresh) {
         this.#rollout(spec.rollout_id).begin(spec);
         this.#all().set(spec.rollout_id, false);
+        this.#here.add(spec.rollout_id);
       }
     } finally {
       // Also if a later rollout could not be begun.
@@ -158,10 +164,10 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     this.#alarm = { until: this.now() + this.alarmMs, calls: this.#calls.count + ALARM_CALLS };
     try {
       // However short its time is, each due rollout makes one step.
-      this.#begin(info?.isRetry ?? false, () => true);
+      await this.#begin(info?.isRetry ?? false, () => true);
       while (this.#playing.size > 0) {
         await this.#change();
-        this.#begin(false, (rollout) => this.#mayGoOn(rollout));
+        await this.#begin(false, (rollout) => this.#mayGoOn(rollout));
       }
     } finally {
       this.#alarm = null;
@@ -170,13 +176,24 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     this.#retireSoon();
   }
 
-  /** Plays due rollouts. `again`: this alarm was started before, and its process died. */
-  #begin(again: boolean, may: (rollout: ShardRollout) => boolean): void {
-    const now = this.now();
+  /**
+   * Plays due rollouts. `again`: this alarm was started before, and its process died. What an earlier process began
+   * continues in scheduling turns: after a restart, thousands are due at once.
+   */
+  async #begin(again: boolean, may: (rollout: ShardRollout) => boolean): Promise<void> {
     for (const id of this.#underWay()) {
+      const now = this.now();
       if (this.#playing.has(id) || (this.#wakeAt.get(id) ?? 0) > now) continue;
-      if (!this.#isReadable(id)) this.#wakeAt.set(id, now + BROKEN_RETRY_MS);
-      else if (may(this.#rollout(id))) this.#play(id, again);
+      if (!this.#isReadable(id)) {
+        this.#wakeAt.set(id, now + BROKEN_RETRY_MS);
+        continue;
+      }
+      const rollout = this.#rollout(id);
+      // A cancelled rollout only reports.
+      if (!this.#here.has(id) && !rollout.cancelled) {
+        await PROCESS_SCHEDULER.spend(rollout.orgId, STEPS_OF_RESUMING);
+      }
+      if (may(rollout)) this.#play(id, again);
     }
   }
 
@@ -211,6 +228,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   #play(id: string, again: boolean): void {
     this.#wakeAt.delete(id);
     this.#playing.add(id);
+    this.#here.add(id);
     const rollout = this.#rollout(id);
     const played = rollout.play(again).catch((thrown: unknown) => {
       logError("rollout cannot be played", this.#idsOf(id), thrown);
@@ -228,6 +246,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   #end(id: string): void {
     this.#all().set(id, true);
     this.#rollouts.delete(id);
+    this.#here.delete(id);
     this.#wakeAt.delete(id);
   }
 

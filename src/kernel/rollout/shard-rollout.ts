@@ -120,6 +120,10 @@ export class ShardRollout {
     return this.#playing ? (this.#driver?.nextEventAt ?? this.#shard.now()) : null;
   }
 
+  get orgId(): string {
+    return this.#looked(() => this.#store.spec().scope.orgId);
+  }
+
   /** The state that is on disk by the time this is answered. */
   read(): Rollout | null {
     this.#store.keepAnswer();
@@ -376,7 +380,7 @@ export class ShardRollout {
     const endedWell = failure === null && cancelled === null;
     if (spec.scored_in_place !== true || !endedWell || trajectory === null || this.#again) return null;
     try {
-      return await scoreInPlace(this.#shard.env, spec, trajectory, this.#shard.calls);
+      return await scoreInPlace(this.#shard.env, spec, trajectory, this.#shard.calls, this.#store.begunHere);
     } catch (thrown) {
       // The rollout itself ended well: the scoring consumer will meet the same error and handle it.
       logError("rollout is left to be scored", idsOf(spec), thrown);

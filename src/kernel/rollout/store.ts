@@ -86,6 +86,11 @@ export class RolloutStore {
     if (this.#unwritten === null) this.#body = null;
   }
 
+  /** True if this instance began the rollout: nothing of it ran in an earlier process. */
+  get begunHere(): boolean {
+    return this.#begunHere;
+  }
+
   /** True if this process, and not an earlier one, began the next step. */
   ranHere(): boolean {
     const { head } = this.#readBody();

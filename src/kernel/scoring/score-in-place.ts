@@ -28,17 +28,18 @@ export function isScoredInPlace(
 
 /**
  * The scores of a rollout that ended well, from its stored trajectory. Null: the consumer must score it, because it (or
- * another rollout of the run) needs too much work, or because a process died and scoring may be the reason
- * (quarantine.ts).
+ * another rollout of the run) needs too much work, or because a process died and its scoring may be the reason
+ * (quarantine.ts). `begunHere`: no earlier process had begun it, so it is not the reason.
  */
 export async function scoreInPlace(
   env: Env,
   spec: RolloutSpec,
   stored: string,
   subrequests: Subrequests,
+  begunHere: boolean,
 ): Promise<ScoreRecord | null> {
   const isTooHeavy = () => hasHeavyScoringGroups(spec.run_id, STEPS);
-  if (isTooHeavy() || (await lastEnd(env)).deaths > 0) return null;
+  if (isTooHeavy() || (!begunHere && (await lastEnd(env)).deaths > 0)) return null;
   const scoring = await openScoring(env, spec, subrequests);
   if (scoring === null) return null;
   const work = scoringGroupWork(STEPS);
@@ -46,7 +47,7 @@ export async function scoreInPlace(
   const { result } = await beginInTurn(spec.scope.orgId, work, async (pause, waited) => {
     // Another rollout may have exceeded the limit while this one waited.
     if (isTooHeavy()) return [];
-    return await outsideQuarantine(() => scoreInTime(scoring, [trajectory], { work, pause, waited }));
+    return await outsideQuarantine(spec.scope.orgId, () => scoreInTime(scoring, [trajectory], { work, pause, waited }));
   });
   const [record] = await result;
   if (work.exceeded) noteHeavyScoringGroup(spec.run_id, work.steps);

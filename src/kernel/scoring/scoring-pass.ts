@@ -117,7 +117,7 @@ export async function scoreAlone<T>(
   scoring: Scoring,
   pass: (scoring: Scoring) => Promise<T>,
 ): Promise<T | null> {
-  if (quarantine !== true) return await outsideQuarantine(() => pass(scoring));
+  if (quarantine !== true) return await outsideQuarantine(scope.orgId, () => pass(scoring));
   const watched = new Quarantine(
     env,
     () => runObject(env, scope, run_id),

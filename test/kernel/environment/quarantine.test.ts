@@ -1,7 +1,7 @@
 /** Quarantined work: what is recorded in a death, what counts against it, and how its run ends. */
 import { env } from "cloudflare:workers";
-import { beforeAll, expect, test } from "vitest";
-import { Quarantine } from "../../../src/kernel/environment/quarantine.ts";
+import { beforeAll, expect, test, vi } from "vitest";
+import { outsideQuarantine, Quarantine } from "../../../src/kernel/environment/quarantine.ts";
 import { expectLaw, openPlatform, requestsOf, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
@@ -83,6 +83,28 @@ test("a rollout whose task is never made is ended by its run", async () => {
   const run = await platform.ended(id);
   expectLaw(run.counts);
   expect(run.counts.failed).toEqual({ environment: 1 });
+});
+
+test("organisations with quarantined work take turns, however much one of them has", async () => {
+  const log: string[] = [];
+  const one = async (org_id: string) => {
+    const court = {
+      admitToQuarantine: async () => {
+        log.push(org_id);
+        return { deaths: 0 };
+      },
+      clear: async () => undefined,
+    };
+    await new Quarantine(env, () => court, KEY, { org_id }).run(() => scheduler.wait(1));
+  };
+  const busy = Array.from({ length: 30 }, () => one("busy"));
+  await vi.waitFor(() => expect(log.length).toBeGreaterThan(0));
+  const before = log.length;
+  const others = [one("other"), outsideQuarantine("third", async () => log.push("third"))];
+  await Promise.all([...others, ...busy]);
+  const next = log.slice(before);
+  expect(next.indexOf("other")).toBeLessThan(4);
+  expect(next.indexOf("third")).toBeLessThan(4);
 });
 
 test("quarantined work computes one at a time, each until it awaits an outside call", async () => {

@@ -1,7 +1,9 @@
 import { abortAllDurableObjects } from "cloudflare:test";
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test, vi } from "vitest";
+import { PROCESS_SCHEDULER } from "../../../src/kernel/kit/fair-scheduler.ts";
 import { registerDesk } from "../desk.ts";
 import { openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
+import { questions, RIGHT } from "../rows.ts";
 import { script, type Turns } from "../script.ts";
 
 let platform: TestApi;
@@ -13,6 +15,8 @@ beforeAll(async () => {
 const call = (name: string, args: object = {}, id = `call_${name}`) => ({
   tool_calls: [{ id, name, arguments: { ...args } }],
 });
+/** About 2 ms for each rollout. */
+const STEPS_OF_RESUMING = 40_000;
 /** Hangs at the first request under each key. */
 const HANGS_ONCE: Turns = [{ fault: { kind: "hang" }, times: 1, reply: "heard" }];
 
@@ -43,6 +47,20 @@ test("a tool interrupted by a kill runs again under its key, and its SQL is appl
   expect(rollout.state).toEqual({ notes: "first; second; second, told" });
   expect(rollout.turns[1]?.prompt.append).toMatchObject([{ content: '[{"rowid":3}]' }]);
   expect(sampled).toBe(2);
+});
+
+test("after a kill each rollout continues in a scheduling turn of its organisation; what is new needs none", async () => {
+  const model = script(RIGHT, { hang: HANGS_ONCE });
+  const spend = vi.spyOn(PROCESS_SCHEDULER, "spend");
+  const { orgId } = platform.scope;
+  const turns = () => spend.mock.calls.filter(([org, steps]) => org === orgId && steps === STEPS_OF_RESUMING).length;
+  const run = await platform.start({ environment: "gsm8k", dataset: questions(4, ["hang", "hang", "hang"]), model });
+  await requestsOf(model, 4);
+  expect(turns()).toBe(0);
+  await abortAllDurableObjects();
+  await platform.ended(run.id);
+  expect(turns()).toBeGreaterThanOrEqual(3);
+  spend.mockRestore();
 });
 
 test("a setup interrupted by a kill runs again, and its tables are created once", async () => {
