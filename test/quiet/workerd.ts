@@ -10,7 +10,8 @@ const KNOWN = [
   /^uncaught exception; .*(broken\.outputGateBroken; jsg\.Error: (killed|cut|dropped|upgraded|its storage is gone))/,
   /^uncaught exception; .*Error: (it is broken|gone|lost by the test|org\/org_\S+ is missing)/,
   /^uncaught exception; .*(The RPC receiver does not implement the method "ask")/,
-  /^uncaught exception; .*was made under a ROLLCALL_SECRET that this deployment does not hold/,
+  /^uncaught exception; .*was created under a ROLLCALL_SECRET that this deployment does not have/,
+  /^uncaught exception; .*Application called abortAllDurableObjects\(\)/,
   // Its cause is printed next to it.
   /^uncaught exception; .*internal error; reference = \w+/,
   /^exception = \S+: failed: (broken\.outputGateBroken; )?jsg\.Error: (killed|its storage is gone)/,
