@@ -56,7 +56,7 @@ export interface BoundedReply {
   /** True: a longer body throws LongBodyError. False: only its beginning is parsed. */
   readonly whole: boolean;
   readonly signal: AbortSignal;
-  /** Absent if there is no platform, as in a tool. */
+  /** Absent outside the platform, for example in a command-line tool: the reply is read without a reservation. */
   readonly openReservation?: (() => ReplyReservation) | undefined;
 }
 

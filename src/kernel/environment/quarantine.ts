@@ -67,7 +67,7 @@ const NAMED_AT_MOST_MS = 10_000;
 /** A holder of the turn that was not seen for this long is gone: its object was evicted from memory. */
 const HELD_AT_MOST_MS = 60_000;
 const LONGEST_LOOK_MS = 250;
-/** An organisation whose waiting work did not poll for this long is passed over: its objects are gone, or it is late. */
+/** An organisation that did not poll for this long loses its place. Work that still waits gets a new place. */
 const GONE_MS = 1000;
 
 /** Until when some work computes (0: none). All objects and consumers of a process share an isolate. */

@@ -53,7 +53,7 @@ export class RequestPace {
     return wait;
   }
 
-  /** Counts what requests of this organisation cause beyond the cost of their operations. Its next requests wait. */
+  /** Counts extra work that requests of this organisation caused, such as probes. Its later requests wait for it. */
   charge(org: string, costMs: number, now: number): void {
     this.#advance(now);
     if (this.#other === null || now - this.#other.at > HERE_MS) return;

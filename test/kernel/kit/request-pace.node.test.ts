@@ -23,7 +23,7 @@ test("next to another organisation, requests take half of the process once they 
   expect(pace.enter("other", 4, 0)).toBe(0);
 });
 
-test("what requests cause beyond their own cost delays the next ones of their organisation, and nobody else's", () => {
+test("a charge for extra work delays later requests of the same organisation, and of no other", () => {
   const pace = new RequestPace();
   pace.charge("greedy", 10_000, 0);
   expect(pace.enter("greedy", 50, 0)).toBe(0);
