@@ -75,7 +75,11 @@ export async function openPlatform(orgId?: string): Promise<TestApi> {
     if (response.status !== 202) throw new Error(await response.text());
     return RunView.parse(await response.json());
   };
-  const run: TestApi["run"] = async (id) => RunView.parse(await (await ask(`/v1/runs/${id}`)).json());
+  const run: TestApi["run"] = async (id) => {
+    const response = await ask(`/v1/runs/${id}`);
+    if (response.status !== 200) throw new Error(await response.text());
+    return RunView.parse(await response.json());
+  };
   const events: TestApi["events"] = async (id, after = 0) =>
     parseEvents(await (await ask(`/v1/runs/${id}/events?after=${after}`)).text());
   const ended: TestApi["ended"] = async (id) => {

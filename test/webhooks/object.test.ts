@@ -291,10 +291,13 @@ test("410 disables immediately; a redirect is a failure and not followed; Retry-
 test("a thousand events are sent six at a time, and beyond the limit the oldest are dropped and counted", async () => {
   const many = await listen(api, { description: "many" });
   let [under, most] = [0, 0];
+  const two = Promise.withResolvers<void>();
   many.reply = async () => {
     under += 1;
     most = Math.max(most, under);
-    await Promise.resolve();
+    // The first one is not answered before a second is on its way.
+    if (under > 1) two.resolve();
+    await two.promise;
     under -= 1;
     return new Response(null, { status: 204 });
   };
