@@ -36,16 +36,23 @@ export const Prices = z.strictObject({
 /** The name of a request field that an endpoint may refuse. */
 export const RefusedName = z
   .string()
-  .regex(/^(whole_replies|stream_options|tools\.strict|messages\.[a-z][a-z0-9_.-]{0,63})$/i, {
-    error: "must be whole_replies, stream_options, tools.strict or messages.MEMBER",
+  .regex(/^(streams|whole_replies|stream_options|tools\.strict|messages\.[a-z][a-z0-9_.-]{0,63})$/i, {
+    error: "must be streams, stream_options, tools.strict or messages.MEMBER",
   });
 const Refuses = z
   .array(RefusedName)
   .max(LIMITS.refusedNames)
   .describe(
-    "what calls omit because the server rejects it: `tools.strict`, `messages.MEMBER` (a member that it sent itself, such as `messages.reasoning`), `whole_replies` (it only streams), `stream_options`. Set here, or detected by a probe or a call",
+    "what calls omit because the server rejects it: `tools.strict`, `messages.MEMBER` (a member that it sent itself, such as `messages.reasoning`), `streams` (it only replies whole), `stream_options`. Set here, or detected by a probe or a call",
   )
   .meta({ example: ["tools.strict"] });
+
+const SilenceLimit = Positive.max(LIMITS.silenceLimitS)
+  .nullable()
+  .describe(
+    "seconds without a byte from the server after which a call is lost; null = the deployment's limit: 100 on Cloudflare, which ends a silent call after about 125 s, and 600 on one machine",
+  )
+  .meta({ example: 100 });
 
 /** An endpoint defined in the request of a run. The key is sealed before anything is stored and never read back. */
 export const InlineEndpoint = namedInput("InlineEndpoint", {
@@ -53,6 +60,7 @@ export const InlineEndpoint = namedInput("InlineEndpoint", {
   api_key: EndpointKey.optional().meta({ example: "sk-ab12cd34" }),
   prices: Prices.optional().describe("prices of its tokens, by which max_cost_micros is counted").meta({ example: {} }),
   refuses: Refuses.optional(),
+  silence_limit_s: SilenceLimit.optional(),
 });
 
 export const EndpointOrName = z.union([NonEmpty, InlineEndpoint]);
@@ -79,6 +87,7 @@ export const EndpointRequest = namedInput("EndpointRequest", {
   rpm: Positive.nullable().default(null).describe("requests a minute of all runs on it; null = no limit"),
   prices: Prices.nullable().default(null).meta({ example: {} }),
   refuses: Refuses.default([]),
+  silence_limit_s: SilenceLimit.default(null),
   probe: z.boolean().default(true).describe("make one short call to see what the server supports; false skips it"),
   model: ModelName.optional().describe("the model the probe asks; default: the first the server lists"),
 });
@@ -95,6 +104,7 @@ export const EndpointPatch = z
     rpm: EndpointRequest.shape.rpm.unwrap(),
     prices: EndpointRequest.shape.prices.unwrap(),
     refuses: Refuses,
+    silence_limit_s: SilenceLimit,
   })
   .partial()
   .meta({ id: "EndpointPatch" });
@@ -153,6 +163,7 @@ export const EndpointView = named("Endpoint", {
   rpm: z.int().nullable(),
   prices: Prices.nullable().meta({ example: {} }),
   refuses: Refuses,
+  silence_limit_s: SilenceLimit,
   capabilities: EndpointCapabilities.nullable().describe("null if it was never probed").meta({ example: {} }),
   created_at: Seconds,
   updated_at: Seconds,

@@ -46,6 +46,8 @@ export const LIMITS = {
   streamedBytes: 32 * MIB,
   /** How much is read of a reply that refuses a call. */
   refusalBytes: 64 * KIB,
+  /** The longest `silence_limit_s` of an endpoint, in seconds. */
+  silenceLimitS: 3600,
   /** Milliseconds between two pieces of a body; a request's body must bring so many bytes in that time. */
   bodyPauseMs: MINUTE,
   bodyProgressBytes: 32 * KIB,

@@ -4,11 +4,12 @@
  * address applies after at most five seconds.
  */
 
+import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
-import { EndpointUnusable } from "../kernel/endpoint/call.ts";
+import { type EndpointAccess, EndpointUnusable } from "../kernel/endpoint/call.ts";
 import { type Outgoing, outgoingFor } from "../kernel/endpoint/outgoing.ts";
 import { placeOf } from "../kernel/kit/address.ts";
-import { OUTAGE_MS, TtlCache } from "../kernel/kit/caches.ts";
+import { LruCache, OUTAGE_MS, TtlCache } from "../kernel/kit/caches.ts";
 import { openSealed } from "../kernel/kit/sealed-values.ts";
 import type { Places } from "./aliases.ts";
 import { getReplica } from "./queries.ts";
@@ -21,7 +22,7 @@ interface Opened {
   readonly control_key: string | null;
 }
 
-export interface ReplicaAccess extends Opened, Outgoing {}
+export interface ReplicaAccess extends Opened, Outgoing, Pick<EndpointAccess, "refuses" | "remember"> {}
 
 /** The replica was removed, or its key was sealed under another secret: a retry on it cannot succeed. */
 export class ReplicaGone extends EndpointUnusable {
@@ -29,6 +30,8 @@ export class ReplicaGone extends EndpointUnusable {
 }
 
 const opened = new TtlCache<Opened>(5000, 4000, OUTAGE_MS);
+/** What replicas refuse in a request, by their id, as this isolate found out. */
+const refused = new LruCache<readonly string[]>(10_000);
 
 export async function openReplica(
   env: Env,
@@ -53,7 +56,9 @@ export async function openReplica(
     const api_key = await open("replica", sealed_key);
     return { base_url, control_url, api_key, control_key: await open("replica_control", sealed_control_key) };
   });
-  return { ...access, ...(await outgoingFor(env, scope)) };
+  const refuses = refused.get(replicaId) ?? [];
+  const remember = async (name: string) => refused.set(replicaId, [...refuses, name].slice(0, LIMITS.refusedNames));
+  return { ...(await outgoingFor(env, scope)), ...access, refuses, remember };
 }
 
 /** If there is no `control_url`, the control side is the root of the server of `base_url`. */

@@ -158,6 +158,8 @@ async function start(options: PlatformOptions, directory: string, boot: Boot): P
       LIVE_OBJECT_CEILING: liveObjectQuota(openFileLimit()),
       // The network is the user's own, and their models run on it.
       ALLOW_PRIVATE_ENDPOINTS: "true",
+      // No proxy stands between this machine and its models.
+      SILENCE_LIMIT_S: 600,
       ROLLCALL_SECRET: secretOf(directory),
       AT_REST: String(options.atRest ?? false),
       ...collectorOf(process.env),

@@ -162,7 +162,9 @@ class Engine {
       request.url === EMBEDDINGS
         ? embeddingsBody(parts, asked.model, promptTokens)
         : completionBody(parts, asked.model, this.#served, promptTokens);
-    if (asked.body["stream"] === true) sendStream(response, streamOf(body));
+    const options = asked.body["stream_options"];
+    const usage = typeof options === "object" && options !== null && "include_usage" in options;
+    if (asked.body["stream"] === true) sendStream(response, streamOf(body, { usage }));
     else sendJson(response, 200, body);
   }
 

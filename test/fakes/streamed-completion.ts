@@ -11,6 +11,8 @@ export interface StreamStyle {
   readonly lineEnd?: "\n" | "\r\n" | "\r";
   /** Each tool call in one piece, and all of them with the index 0 (Gemini). */
   readonly wholeCalls?: boolean;
+  /** False: without the usage, as servers send it if it is not requested. */
+  readonly usage?: boolean;
 }
 
 /** The text of the stream. A completion without choices is one unchanged event. */
@@ -23,7 +25,7 @@ export function streamOf(completion: unknown, style: StreamStyle = {}): string {
 }
 
 function chunksOf(completion: Members, style: StreamStyle): Members[] {
-  const { choices, usage, ...rest } = completion;
+  const { choices, usage, prompt_token_ids: promptIds, ...rest } = completion;
   const [choice] = Array.isArray(choices) ? choices : [];
   if (choice === undefined) return [completion];
   const { message, finish_reason = null, logprobs, token_ids, index = 0, ...more }: Members = choice;
@@ -32,18 +34,33 @@ function chunksOf(completion: Members, style: StreamStyle): Members[] {
     object: "chat.completion.chunk",
     choices: [{ index, delta, finish_reason: null, ...other }],
   });
-  const deltas = deltasOf(message as Members, style);
-  const end = {
-    finish_reason,
-    ...more,
-    ...(logprobs !== undefined && { logprobs }),
-    ...(token_ids !== undefined && { token_ids }),
-  };
+  const [first = {}, ...deltas] = deltasOf(message as Members, style);
+  // Each chunk has the ids and logprobs of its own tokens; those of the end mark are in the last one.
+  const chunks = [...deltas, {}];
+  const tokensOf = (at: number): Members => ({
+    ...(token_ids !== undefined && { token_ids: shareOf(token_ids, at, chunks.length) }),
+    ...(logprobs !== undefined && { logprobs: logprobsOf(logprobs, at, chunks.length) }),
+  });
+  const pieces = chunks.map((delta, at) => {
+    return chunkOf(delta, { ...tokensOf(at), ...(at === chunks.length - 1 && { finish_reason, ...more }) });
+  });
+  const counted = usage !== undefined && style.usage !== false;
   return [
-    ...deltas.map((delta) => chunkOf(delta)),
-    chunkOf({}, end),
-    ...(usage === undefined ? [] : [{ ...rest, choices: [], usage }]),
+    { ...chunkOf(first), ...(promptIds !== undefined && { prompt_token_ids: promptIds }) },
+    ...pieces,
+    ...(counted ? [{ ...rest, choices: [], usage }] : []),
   ];
+}
+
+/** The part of a list that belongs to the chunk `at` of `count`. */
+function shareOf(list: unknown, at: number, count: number): unknown {
+  if (!Array.isArray(list)) return list;
+  return list.slice(Math.floor((at * list.length) / count), Math.floor(((at + 1) * list.length) / count));
+}
+
+function logprobsOf(logprobs: unknown, at: number, count: number): unknown {
+  if (typeof logprobs !== "object" || logprobs === null || !("content" in logprobs)) return logprobs;
+  return { ...logprobs, content: shareOf(logprobs.content, at, count) };
 }
 
 function deltasOf({ role = "assistant", content, tool_calls: calls, ...rest }: Members, style: StreamStyle): Members[] {

@@ -148,7 +148,15 @@ function partsOf(reply: Reply): ReplyParts {
   return typeof reply === "string" ? { content: reply } : reply;
 }
 
-function samplingOf({ model: _model, messages: _messages, tools: _tools, ...rest }: ModelRequest["body"]) {
+/** Every call is a stream, with its usage. */
+function samplingOf({
+  model: _,
+  messages: _1,
+  tools: _2,
+  stream: _3,
+  stream_options: _4,
+  ...rest
+}: ModelRequest["body"]) {
   return rest;
 }
 

@@ -21,8 +21,9 @@ const SETTING_FLAGS = {
   "output-price": { value: "X", help: "dollars per million completion tokens; with --input-price" },
   refuses: {
     value: "NAMES",
-    help: 'what calls must omit, separated by commas: tools.strict, messages.MEMBER, whole_replies, stream_options; "" for nothing',
+    help: 'what calls must omit, separated by commas: tools.strict, messages.MEMBER, streams, stream_options; "" for nothing',
   },
+  "silence-limit": { value: "S", help: "seconds without a byte from it after which a call is lost" },
 } as const satisfies Flags;
 
 const FORGET_FLAGS = {
@@ -30,6 +31,7 @@ const FORGET_FLAGS = {
   "no-max-concurrent": { help: "remove its limit of rollouts" },
   "no-rpm": { help: "remove its rate limit" },
   "no-prices": { help: "remove its prices" },
+  "no-silence-limit": { help: "use the deployment's limit of silence" },
 } as const satisfies Flags;
 
 const ADD = command({
@@ -101,6 +103,7 @@ const UPDATE = command({
       ...(line.on("no-max-concurrent") && { max_concurrent: null }),
       ...(line.on("no-rpm") && { rpm: null }),
       ...(line.on("no-prices") && { prices: null }),
+      ...(line.on("no-silence-limit") && { silence_limit_s: null }),
     };
     if (Object.keys(patch).length === 0) throw usageError("set at least one flag to change: see --help");
     return onPlatform(line, async ({ client, signal }) => {
@@ -117,6 +120,7 @@ const OPPOSITES = [
   ["max-concurrent", "no-max-concurrent"],
   ["rpm", "no-rpm"],
   ["input-price", "no-prices"],
+  ["silence-limit", "no-silence-limit"],
 ] as const;
 
 function refuseOpposites(line: Settings & CommandLine<keyof typeof FORGET_FLAGS>): void {
@@ -139,6 +143,7 @@ function settingsOf(line: Settings) {
       ?.split(",")
       .map((name) => name.trim())
       .filter((name) => name !== ""),
+    silence_limit_s: line.count("silence-limit", 1),
   });
 }
 
@@ -175,6 +180,7 @@ function endpointText(endpoint: EndpointView): string {
       `${dollarsText(prices.input_per_mtok_micros)} in, ${dollarsText(prices.output_per_mtok_micros)} out, per million tokens`,
     supports: supportText(capabilities),
     refuses: endpoint.refuses.join(", ") || null,
+    "silence limit": endpoint.silence_limit_s === null ? null : `${endpoint.silence_limit_s} s`,
     problem: capabilities?.error ?? null,
     models: capabilities && modelsText(capabilities),
     "context length": numberText(capabilities?.max_model_len ?? null),

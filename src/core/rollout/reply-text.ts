@@ -86,6 +86,8 @@ const ID_LISTS: ReadonlySet<string> = new Set(["token_ids", "prompt_token_ids"])
 
 const FIELDS: ReadonlySet<string> = new Set(["data", "event", "error", "id", "retry"]);
 const MOST_MEMBERS = 100;
+/** Digits and punctuation of a token id or a logprob. */
+const NUMBER_CHARACTERS = 8;
 
 /** Takes the pieces of a body as they arrive. */
 export class ReplyReader {
@@ -104,10 +106,27 @@ export class ReplyReader {
   #broken: SyntaxError | RangeError | null = null;
   readonly #reply: Record<string, unknown> = {};
   readonly #choices = new Map<number, Choice>();
+  #kept = 0;
+  /** Characters of the line that has not ended. */
+  #open = 0;
 
   /** The text so far if it is not a stream; null if it is one. */
   get plainText(): string | null {
     return this.#streamed ? null : this.#plain.join("\n");
+  }
+
+  /** About how many characters are in memory: a stream repeats its envelope for each token, which is not kept. */
+  get kept(): number {
+    return this.#kept + this.#open;
+  }
+
+  get isStream(): boolean {
+    return this.#streamed;
+  }
+
+  /** The stream's end mark has come. */
+  get isDone(): boolean {
+    return this.#done;
   }
 
   take(piece: string): void {
@@ -115,9 +134,11 @@ export class ReplyReader {
     this.#afterReturn = piece.endsWith("\r");
     const [first = "", ...others] = rest.split(/\r\n|\n|\r/);
     this.#line.push(first);
+    this.#open += first.length;
     for (const next of others) {
       this.#takeLine(this.#line.join(""));
       this.#line = [next];
+      this.#open = next.length;
     }
   }
 
@@ -145,7 +166,9 @@ export class ReplyReader {
     const colon = line.indexOf(":");
     const field = line.slice(0, colon === -1 ? undefined : colon);
     if (!FIELDS.has(field)) {
-      if (colon !== 0) this.#plain.push(line);
+      if (colon === 0) return;
+      this.#plain.push(line);
+      this.#kept += line.length;
       return;
     }
     const value = colon === -1 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1);
@@ -209,7 +232,9 @@ export class ReplyReader {
 
   #takeChunk({ choices, usage, x_groq: groq, ...chunk }: Members): void {
     for (const [name, value] of Object.entries(chunk)) {
-      if (value !== null && isTaken(this.#reply, name)) this.#reply[name] ??= value;
+      if (value === null || this.#reply[name] !== undefined || !isTaken(this.#reply, name)) continue;
+      this.#reply[name] = value;
+      this.#kept += charactersOf(value);
     }
     // Groq sends the usage in a member of its own, Moonshot in the choice.
     this.#count(usage ?? (isRecord(groq) ? groq["usage"] : null));
@@ -228,6 +253,7 @@ export class ReplyReader {
     if (this.#choices.size > LIMITS.choicesPerReply) return;
     const choice = this.#choices.get(at) ?? { message: {}, rest: {} };
     this.#choices.set(at, choice);
+    this.#kept += charactersOf(delta) + charactersOf(message) + charactersOf(logprobs);
     this.#count(usage);
     takeMessage(choice, delta, message);
     if (isRecord(logprobs) && Array.isArray(logprobs["content"])) {
@@ -239,8 +265,20 @@ export class ReplyReader {
       // A reply that was broken off or refused stays so, whatever the server sends after that.
       if (name === "finish_reason" && isLost(before)) continue;
       choice.rest[name] = ID_LISTS.has(name) ? joinedList(before, value) : value;
+      this.#kept += charactersOf(value);
     }
   }
+}
+
+/** The length as JSON, about. */
+function charactersOf(value: unknown): number {
+  if (typeof value === "string") return value.length;
+  if (typeof value !== "object" || value === null) return 0;
+  let characters = 0;
+  for (const member of Object.values(value)) {
+    characters += typeof member === "number" ? NUMBER_CHARACTERS : charactersOf(member);
+  }
+  return characters;
 }
 
 function takeMessage(choice: Choice, delta: unknown, message: unknown): void {

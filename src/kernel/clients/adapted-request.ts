@@ -1,7 +1,7 @@
 /**
  * Finds out what an endpoint refuses in a request, and makes the request without it. Servers differ in the members of
- * OpenAI's API that they accept: some refuse `strict` in a tool, some only answer with streams, some refuse a member of
- * a message that they sent themselves. What was refused is remembered as a name (`Refused`), and later calls leave it
+ * OpenAI's API that they accept: some refuse `strict` in a tool, some only reply whole, some refuse a member of a message
+ * that they sent themselves. What was refused is remembered as a name (`Refused`), and later calls leave it
  * out.
  *
  * Sources of the error texts: the documentation and the issue trackers that docs/endpoints.md lists.
@@ -16,19 +16,20 @@ const STANDARD: ReadonlySet<string> = new Set(["role", "content", "name", "tool_
 const STANDARD_OF_CALL: ReadonlySet<string> = new Set(["id", "type", "function"]);
 const STANDARD_OF_FUNCTION: ReadonlySet<string> = new Set(["name", "arguments"]);
 
-/** The endpoint only answers with streams. */
-const STREAM = "whole_replies";
+/** The endpoint only replies whole. */
+export const STREAMS = "streams";
 /**
  * Statuses of a refusal of something in the request: OpenAI and most servers, Cohere and FastAPI (422), servers without
- * the other form (405, 406, 415, 501).
+ * streams (405, 406, 415, 501).
  */
 const REFUSING: ReadonlySet<number> = new Set([400, 405, 406, 415, 422, 501]);
 /**
- * One sentence names streams and says that they are wanted. If this is wrong, the repeated call fails and does no harm.
+ * One sentence names streams and says that there are none, for this model or this account. If this is wrong, the
+ * repeated call fails and does no harm.
  */
-const STREAMS = /(?<![a-z])stream(?:ing|ed)?(?![a-z])(?!_options)|流式/;
-const WANTED =
-  /(?<![a-z])(?:only|must|needs?|please|should|ha(?:s|ve) to|require[sd]?|set|enabled?|use|true|false|non)(?![a-z])|[只仅]|请/;
+const A_STREAM = /(?<![a-z])stream(?:ing|ed|s)?(?![a-z])(?!_options)|流式/;
+const UNAVAILABLE =
+  /unsupported|n[o']t (?:yet )?(?:support|available|allowed|possible|enabled|implemented|permitted)|does ?n[o']t support|(?<![a-z])(?:only|must|cannot|can't|disabled?|verified to|without|no|non|false|unable)(?![a-z])|[不非]/;
 /** A stream that failed, which is a different error. */
 const FAILED = /upstream|reset|closed|broke|interrupt|disconnect|timed? ?out|try again|retry/;
 /** `strict` as a name, or about tools; other things can be strict too. */
@@ -57,9 +58,9 @@ export function refusedIn(
   { words, fields, codes }: Pick<ErrorWords, "words" | "fields" | "codes">,
 ): string | null {
   if (!REFUSING.has(status)) return null;
-  if (body["stream"] !== true && [...words, ...codes].some(wantsStream)) return STREAM;
   const isRefused = (name: string) => words.some((said) => isUnknown(said, name, fields));
   if (body["stream_options"] !== undefined && isRefused("stream_options")) return "stream_options";
+  if (body["stream"] === true && isStreamRefused({ words, fields, codes })) return STREAMS;
   if (sendsStrict(body) && isStrictRefused({ words, fields, codes })) return "tools.strict";
   // A setting of the run with the same name belongs to the run.
   const isOwn = (name: string) => name in body && !words.concat(fields).some((said) => said.includes("messages"));
@@ -69,9 +70,12 @@ export function refusedIn(
   return longest === undefined ? null : `messages.${longest}`;
 }
 
-function wantsStream(said: string): boolean {
-  if (FAILED.test(said)) return false;
-  return said.split(/[.;!。]/).some((sentence) => STREAMS.test(sentence) && WANTED.test(sentence));
+function isStreamRefused({ words, fields, codes }: Pick<ErrorWords, "words" | "fields" | "codes">): boolean {
+  if (words.some((said) => FAILED.test(said))) return false;
+  if (fields.some((field) => field.split(".").at(-1) === "stream")) return true;
+  return [...words, ...codes].some((said) => {
+    return said.split(/[.;!。]/).some((sentence) => A_STREAM.test(sentence) && UNAVAILABLE.test(sentence));
+  });
 }
 
 function isStrictRefused({ words, fields, codes }: Pick<ErrorWords, "words" | "fields" | "codes">): boolean {
@@ -132,9 +136,7 @@ export function withoutRefused(
 ): { readonly body: Body; readonly changes: readonly string[] } {
   let adapted = body;
   const changes: string[] = [];
-  // First make it a stream, then remove the options of the stream.
-  const ordered = refused.toSorted((one, other) => Number(other === STREAM) - Number(one === STREAM));
-  for (const name of ordered) {
+  for (const name of refused) {
     const next = without(adapted, name);
     if (next !== adapted) changes.push(name);
     adapted = next;
@@ -144,8 +146,11 @@ export function withoutRefused(
 
 function without(body: Body, name: string): Body {
   switch (name) {
-    case STREAM:
-      return { ...body, stream: true, stream_options: { include_usage: true } };
+    case STREAMS:
+      return "stream" in body ? withoutMember(withoutMember(body, "stream"), "stream_options") : body;
+    // What endpoints that only stream refused before 0.3: every call is a stream now.
+    case "whole_replies":
+      return body;
     case "stream_options":
       return "stream_options" in body ? withoutMember(body, name) : body;
     case "tools.strict":

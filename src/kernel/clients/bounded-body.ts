@@ -2,8 +2,8 @@
  * Reads the body of a reply from outside, to its end or to a limit. This is the only reader of such bodies. Bytes are
  * counted as they are delivered, after decompression.
  *
- * Invariants. At most the limit and one piece are in memory. A body that pauses too long once it has begun is given up.
- * The caller bounds the time to the first byte, because a model may think for long. Whatever is not read is cancelled.
+ * Invariants. At most the limit and one piece are in memory. A body that pauses too long is given up: one of a model at
+ * any time, any other once it has begun. Whatever is not read is cancelled.
  */
 import { InvalidModelResponseError, ModelError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
@@ -15,7 +15,21 @@ export class LongBodyError extends Error {
 }
 
 export class PausedBodyError extends Error {
-  override readonly name = "PausedBodyError";
+  override readonly name: string = "PausedBodyError";
+
+  constructor(ms: number) {
+    super(`no bytes for ${ms / 1000} s before its end`);
+  }
+}
+
+/** A server of models sent nothing for as long as its endpoint allows. */
+export class SilentServerError extends PausedBodyError {
+  override readonly name = "SilentServerError";
+
+  constructor(ms: number) {
+    super(ms);
+    this.message = `the endpoint sent nothing for ${ms / 1000} s, its limit (silence_limit_s)`;
+  }
 }
 
 /** Calls `late` after `ms` milliseconds, unless the returned function is called first. Replaced by tests. */
@@ -82,8 +96,14 @@ export async function parsedReply<T>(
   }
 }
 
-async function readWhole(reply: Response, bytes: number, take: Enough, after?: After): Promise<void> {
-  const { more } = await read(reply, bytes, take, after);
+async function readWhole(
+  reply: Response,
+  bytes: number,
+  take: Enough,
+  after?: After,
+  silenceMs?: number,
+): Promise<void> {
+  const { more } = await read(reply, bytes, take, after, silenceMs);
   if (more) throw new LongBodyError(`more than ${bytes} bytes`);
 }
 
@@ -92,16 +112,21 @@ async function read(
   bytes: number,
   take: Enough,
   after: After = inTime,
+  silenceMs?: number,
 ): Promise<{ readonly more: boolean }> {
   const decoder = new TextDecoder();
   let left = bytes;
   if (body === null) return { more: false };
   const end = bytes - (statedLength(headers) ?? Number.POSITIVE_INFINITY);
   const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
+  const nextPiece = <T>(piece: Promise<T>, begun: boolean) => {
+    if (silenceMs !== undefined) return unlessSilent(piece, silenceMs, after);
+    return begun ? withinPause(piece, after) : piece;
+  };
   try {
     if (await take("")) return { more: false };
     for (;;) {
-      const { done, value } = await (left === bytes ? reader.read() : withinPause(reader.read(), after));
+      const { done, value } = await nextPiece(reader.read(), left < bytes);
       if (done) break;
       if (await take(decoder.decode(value.subarray(0, left), { stream: true }))) return { more: false };
       if (value.byteLength > left) return { more: true };
@@ -124,16 +149,20 @@ function statedLength(headers: Headers): number | null {
   return stated === null || other ? null : Number(stated);
 }
 
-/** The next piece of a body. Throws PausedBodyError if it does not arrive within `ms` milliseconds. */
+/** The next bytes from a server of models. Throws SilentServerError if they do not arrive within `ms` milliseconds. */
+export function unlessSilent<T>(bytes: Promise<T>, ms: number, after?: After): Promise<T> {
+  return withinPause(bytes, after, ms, SilentServerError);
+}
+
+/** The next piece of a body. Throws `Late` if it does not arrive within `ms` milliseconds. */
 export async function withinPause<T>(
   piece: Promise<T>,
   after: After = inTime,
   ms: number = LIMITS.bodyPauseMs,
+  Late: typeof PausedBodyError = PausedBodyError,
 ): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
-  const cancel = after(ms, () => {
-    reject(new PausedBodyError(`no bytes for ${LIMITS.bodyPauseMs / 1000} s before its end`));
-  });
+  const cancel = after(ms, () => reject(new Late(ms)));
   try {
     return await Promise.race([piece, promise]);
   } finally {
@@ -146,31 +175,38 @@ export const inTime: After = (ms, late) => {
   return () => clearTimeout(timer);
 };
 
+/** Takes the pieces of a reply. */
+export interface CompletionSink {
+  /** True if the reply is complete, whatever may follow. */
+  readonly take: (piece: string) => boolean;
+  /**
+   * Called and awaited before a piece is taken. `stated`: the length of the whole reply if it is known; null: unknown.
+   * `most`: how many characters the reply can have.
+   */
+  readonly grow: (piece: string, stated: number | null, most: number) => Promise<void>;
+}
+
 /**
- * Reads a model's reply, whole or streamed, piece by piece. `grow` is called and awaited before this many characters
- * are kept; `most`: how many the reply can have. Throws ModelError if the body broke off, and InvalidModelResponseError
- * if it is too long.
+ * Reads a model's reply, whole or streamed, piece by piece. `silenceMs`: milliseconds without a byte after which it is
+ * lost; absent: no limit before its first byte. Throws SilentServerError if it was silent, ModelError if the body broke
+ * off, and InvalidModelResponseError if it is too long.
  */
 export async function takeCompletion(
   reply: Response,
-  take: (piece: string) => void,
-  grow?: (characters: number, most: number) => Promise<void> | null,
+  { take, grow }: CompletionSink,
+  silenceMs?: number,
 ): Promise<void> {
   const bytes =
     mediaTypeOf(reply.headers.get("content-type")) === "text/event-stream"
       ? LIMITS.streamedBytes
       : LIMITS.completionBytes;
-  // A reply with a stated length reserves all of it at once.
   const stated = statedLength(reply.headers);
   const most = Math.min(stated ?? bytes, bytes);
-  let characters = 0;
   const toItsEnd = async (piece: string) => {
-    characters += piece.length;
-    await grow?.(stated === null ? characters : most, most);
-    take(piece);
-    return false;
+    await grow(piece, stated === null ? null : most, most);
+    return take(piece);
   };
-  await unlessBroken(() => readWhole(reply, bytes, toItsEnd));
+  await unlessBroken(() => readWhole(reply, bytes, toItsEnd, undefined, silenceMs));
 }
 
 /** The beginning of a refusal. Throws ModelError if the body broke off. */
@@ -182,6 +218,7 @@ async function unlessBroken<T>(reading: () => Promise<T>): Promise<T> {
   try {
     return await reading();
   } catch (thrown) {
+    if (thrown instanceof SilentServerError) throw thrown;
     if (thrown instanceof LongBodyError) {
       throw new InvalidModelResponseError(`the reply is ${thrown.message}`);
     }

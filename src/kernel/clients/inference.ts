@@ -1,8 +1,9 @@
 /**
  * Calls of models and of embedding models: requests as the `openai` SDK makes them, and its errors.
  *
- * Invariants. Nothing is retried here. The time of a call is bounded by its AbortSignal, including its body, and the
- * reply is read within bounds (bounded-body.ts). A call ends with one of the outcomes of `CallOutcome`, and never
+ * Invariants. Nothing is retried here. A completion is requested as a stream, so that a proxy on the way sees bytes while
+ * the model computes; the reply is the same as a whole one. The time of a call is bounded by its AbortSignal, including
+ * its body, and so is the time without a byte. The reply is read within bounds (bounded-body.ts). A call ends with one of the outcomes of `CallOutcome`, and never
  * throws. A reply that broke off is a failure: half a reply must not be used or scored. Nothing in the result contains
  * the key. Token ids, logprobs and the version label that vLLM sends are kept unchanged. Sources: OpenAI's
  * chat-completion objects; vLLM's protocol for the extra fields.
@@ -27,8 +28,8 @@ import { errorIn } from "../../core/rollout/reply-error.ts";
 import { ReplyReader } from "../../core/rollout/reply-text.ts";
 import { cutResponse } from "../../core/rollout/tokens.ts";
 import { type Embeddings, readEmbeddings } from "../../core/rubrics/embeddings.ts";
-import { refusedIn, withoutRefused } from "./adapted-request.ts";
-import { refusalText, takeCompletion } from "./bounded-body.ts";
+import { refusedIn, STREAMS, withoutRefused } from "./adapted-request.ts";
+import { refusalText, SilentServerError, takeCompletion, unlessSilent } from "./bounded-body.ts";
 import { isContextFull } from "./context-full.ts";
 import { AddressRefused, ownNetwork, type Send } from "./outgoing.ts";
 import {
@@ -60,6 +61,8 @@ export interface Destination {
   readonly openReservation?: () => ReplyReservation;
   /** Names of what the endpoint is known to refuse in a request (adapted-request.ts): it is left out. */
   readonly refuses?: readonly string[];
+  /** Milliseconds without a byte after which the call is lost; absent: only `signal` ends it. */
+  readonly silence_ms?: number;
 }
 
 export interface ModelCall extends Destination {
@@ -104,10 +107,24 @@ const NO_KEY = "none";
 
 export async function callModel(call: ModelCall): Promise<CallOutcome> {
   const started = Date.now();
-  return await postCall(call, "/chat/completions", requestBody(call), (body) => {
+  const asked = { ...requestBody(call), stream: true, stream_options: { include_usage: true } };
+  return await postCall(call, "/chat/completions", asked, (body, streamed) => {
     const response = readChatCompletion(body, Date.now() - started, toolCallIds(call.messages));
+    if (streamed) checkIds(response);
     return cutResponse(response, call.max_seq_len ?? null);
   });
+}
+
+/** The stream left out token ids that a whole reply has. */
+class IncompleteStream extends InvalidModelResponseError {}
+
+/**
+ * Versions of vLLM send no chunk, and so no ids, for tokens that their tool parser holds back. A sample without them
+ * would be trained on wrong tokens.
+ */
+function checkIds({ completion_ids: ids, usage }: ModelResponse): void {
+  if (ids === null || usage === null || ids.length >= usage.completion_tokens) return;
+  throw new IncompleteStream(`the stream has ${ids.length} token ids of ${usage.completion_tokens} sampled tokens`);
 }
 
 function toolCallIds(messages: Messages): ReadonlySet<string> {
@@ -122,7 +139,7 @@ async function postCall<Response>(
   where: Destination,
   path: string,
   asked: Readonly<Record<string, unknown>>,
-  read: (body: unknown) => Response,
+  read: (body: unknown, streamed: boolean) => Response,
 ): Promise<CallOutcome<Response>> {
   const { body, changes } = withoutRefused(asked, where.refuses ?? []);
   const idempotency_key = [where.idempotency_key, ...changes].join(":");
@@ -131,28 +148,38 @@ async function postCall<Response>(
   try {
     const reply = await post({ ...where, idempotency_key }, path, body);
     if (!reply.ok) throw refusalOf(reply, await refusalText(reply));
-    answer = await replyJson(reply, where, reservation);
+    const { value, streamed } = await replyJson(reply, where, reservation);
+    answer = value;
     const failed = errorIn(answer);
     if (failed !== null) throw failureInside(failed, reply.headers);
-    const response = read(answer);
+    const response = read(answer, streamed);
     // Joining parts of the response may produce the key.
     return { kind: "answered", response: withoutKeyIn(response, () => JSON.stringify(response), where.api_key) };
   } catch (thrown) {
     const outcome = classify(thrown, where);
     if (outcome.kind !== "failed") return outcome;
     const failed = withTaken(outcome, answer);
-    // If tokens were used or may have been, a repeat would cost again; a prompt that was refused would be refused
-    // again.
-    const took = failed.usage !== undefined || failed.lost === true;
-    if (!(thrown instanceof APIError) || took || isRefusedPrompt(thrown)) return failed;
-    const refuses = refusedIn(body, thrown.status ?? 0, wordsOfRefusal(thrown));
-    return { ...failed, ...(refuses !== null && { refuses }), ...(changes.length > 0 && { changed: true }) };
+    return { ...failed, ...adaptation(thrown, failed, { body, changes }) };
   } finally {
     reservation?.leave();
   }
 }
 
 type Failed = Extract<CallOutcome, { kind: "failed" }>;
+
+/** Whether another form of the request may be answered. */
+function adaptation(
+  thrown: unknown,
+  { usage, lost }: Failed,
+  { body, changes }: ReturnType<typeof withoutRefused>,
+): Pick<Failed, "refuses" | "changed"> {
+  if (thrown instanceof IncompleteStream) return { refuses: STREAMS };
+  // If tokens were used or may have been, a repeat would cost again; a prompt that was refused would be refused again.
+  const took = usage !== undefined || lost === true;
+  if (!(thrown instanceof APIError) || took || isRefusedPrompt(thrown)) return {};
+  const refuses = refusedIn(body, thrown.status ?? 0, wordsOfRefusal(thrown));
+  return { ...(refuses !== null && { refuses }), ...(changes.length > 0 && { changed: true }) };
+}
 
 /** Adds the usage of a reply that could not be used. `answer`: null if no reply came. */
 function withTaken({ lost, ...failed }: Failed, answer: unknown): Failed {
@@ -164,7 +191,7 @@ function withTaken({ lost, ...failed }: Failed, answer: unknown): Failed {
 }
 
 async function post(
-  { base_url, api_key, idempotency_key, signal, send = ownNetwork }: Destination,
+  { base_url, api_key, idempotency_key, signal, send = ownNetwork, silence_ms }: Destination,
   path: string,
   body: Readonly<Record<string, unknown>>,
 ): Promise<Response> {
@@ -176,10 +203,15 @@ async function post(
     authorization: `Bearer ${api_key ?? NO_KEY}`,
     "idempotency-key": idempotency_key,
   };
+  const silent = new AbortController();
+  const within = AbortSignal.any([signal, silent.signal]);
   try {
-    return await send(url, { method: "POST", headers, body: JSON.stringify(body), signal });
+    const reply = send(url, { method: "POST", headers, body: JSON.stringify(body), signal: within });
+    return await (silence_ms === undefined ? reply : unlessSilent(reply, silence_ms));
   } catch (thrown) {
-    throw thrown instanceof AddressRefused ? thrown : notConnected(thrown);
+    if (thrown instanceof SilentServerError) silent.abort();
+    else if (!(thrown instanceof AddressRefused)) throw notConnected(thrown);
+    throw thrown;
   }
 }
 
@@ -246,7 +278,7 @@ function classify(thrown: unknown, { signal, api_key }: Destination): CallOutcom
   const message = withoutKey(messageOf(thrown), api_key);
   const error = new ModelError(message);
   if (thrown instanceof AddressRefused) return failure(error, false, null);
-  // The connection failed, or a body broke off.
+  // The connection failed, the server was silent, or a body broke off.
   if (!(thrown instanceof APIError)) return { ...failure(error, true, null), lost: true };
   const { status } = thrown;
   if (status === undefined) return { ...failure(error, true, null), lost: true };
@@ -276,20 +308,36 @@ function failure(error: RolloutError, retryable: boolean, retry_after_ms: number
 /** The parsed reply, without the key of the call. Throws `InvalidModelResponseError` if it is not JSON. */
 async function replyJson(
   response: Response,
-  { api_key, signal }: Destination,
+  { api_key, signal, silence_ms }: Destination,
   reservation?: ReplyReservation,
-): Promise<unknown> {
+): Promise<{ readonly value: unknown; readonly streamed: boolean }> {
   const reader = new ReplyReader();
   let characters = 0;
+  /** Characters that are parsed without a scheduling turn so far. */
+  let unturned = 0;
+  const turn = async () => {
+    const next = reservation?.turn(unturned) ?? null;
+    if (next === null) return;
+    unturned = 0;
+    await next;
+  };
   const take = (piece: string) => {
     characters += piece.length;
     reader.take(piece);
+    return reader.isDone;
   };
-  await takeCompletion(response, take, reservation && ((length, most) => reservation.grow(length, most, signal)));
-  await reservation?.turn(characters);
+  const grow = async (piece: string, stated: number | null, most: number) => {
+    unturned += piece.length;
+    await reservation?.grow(stated ?? reader.kept + piece.length, most, signal);
+    // A stream is parsed while it arrives, a whole reply at its end.
+    if (reader.isStream) await turn();
+  };
+  await takeCompletion(response, { take, grow }, silence_ms);
+  await turn();
   try {
     const reply = reader.end();
-    return withoutKeyIn(reply, () => reader.plainText ?? JSON.stringify(reply), api_key);
+    const value = withoutKeyIn(reply, () => reader.plainText ?? JSON.stringify(reply), api_key);
+    return { value, streamed: reader.isStream };
   } catch (thrown) {
     if (thrown instanceof SyntaxError) {
       const type = /^[\w.+/-]{1,80}/.exec(response.headers.get("content-type") ?? "")?.[0];

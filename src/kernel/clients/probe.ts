@@ -1,7 +1,7 @@
 /**
  * Probes what an endpoint supports: reads its list of models, then requests one completion of two tokens with logprobs,
- * token ids and a tool. A server that refuses an extra with 400 or 422 has generated nothing, and gets a smaller
- * request. If a server gives both ids and logprobs, their exactness is tested below.
+ * token ids and a tool, as a stream, like every call. A server that refuses an extra with 400 or 422 has generated
+ * nothing, and gets a smaller request. If its whole replies report more than its streams, calls request whole replies. If a server gives both ids and logprobs, their exactness is tested below.
  *
  * Invariants. Never throws: a failure is in `error`, as text, and the other fields show how far the probe got. The
  * whole probe has one deadline. Nothing in the result contains the key.
@@ -20,7 +20,7 @@ import {
   listedModels,
   scaleOf,
 } from "../../core/training/engine-exactness.ts";
-import { refusedIn, withoutRefused } from "./adapted-request.ts";
+import { refusedIn, STREAMS, withoutRefused } from "./adapted-request.ts";
 import { LongBodyError, parsedReply } from "./bounded-body.ts";
 import { wordsOfError } from "./error-words.ts";
 import { ownNetwork, type Send } from "./outgoing.ts";
@@ -127,9 +127,27 @@ async function complete(probe: Probe, model: string, signal: AbortSignal): Promi
   const refuses = [...(probe.refuses ?? [])];
   for (const rung of LADDER) {
     const answer = await askWithout(probe, request(model, rung), refuses, signal);
-    if (!isRefusal(answer) || rung === LADDER.at(-1)) return { ...supportsOf(answer, rung, probe), refuses };
+    if (isRefusal(answer) && rung !== LADDER.at(-1)) continue;
+    const streamed = supportsOf(answer, rung, probe);
+    if (refuses.includes(STREAMS) || !lacks(streamed, rung)) return { ...streamed, refuses };
+    const { body } = withoutRefused(request(model, rung), [...refuses, STREAMS]);
+    const whole = await ask(probe, "/chat/completions", body, signal);
+    const supported = whole.status === 200 ? supportsOf(whole, rung, probe) : streamed;
+    if (!reportsMore(supported, streamed)) return { ...streamed, refuses };
+    return { ...supported, refuses: [...refuses, STREAMS] };
   }
   return { ...NOTHING, one_logprob_a_token: false, refuses };
+}
+
+/** What a reply reports beyond its text. */
+const REPORTED = ["usage", "logprobs", "token_ids"] as const;
+
+function lacks(found: Found["supports"], { ids, logprobs }: Rung): boolean {
+  return !found.usage || (logprobs && !found.logprobs) || (ids && !found.token_ids);
+}
+
+function reportsMore(one: Found["supports"], other: Found["supports"]): boolean {
+  return REPORTED.some((name) => one[name] && !other[name]);
 }
 
 /**
@@ -161,6 +179,7 @@ function request(model: string, { ids, tools, logprobs }: Rung): Readonly<Record
     ...(logprobs && { logprobs: true }),
     ...(ids && { return_token_ids: true }),
     ...(tools && { tools: [TOOL] }),
+    ...{ stream: true, stream_options: { include_usage: true } },
   };
 }
 

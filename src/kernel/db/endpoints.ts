@@ -108,6 +108,7 @@ export function endpointViewOf(endpoint: NamedEndpoint): EndpointView {
     rpm: endpoint.rpm,
     prices: endpoint.prices,
     refuses: [...(endpoint.refuses ?? [])],
+    silence_limit_s: endpoint.silence_limit_s,
     capabilities: endpoint.capabilities,
     created_at: seconds(endpoint.created_at),
     updated_at: seconds(endpoint.updated_at ?? endpoint.created_at),

@@ -19,7 +19,7 @@ import { fleetTable } from "./slice-tables.ts";
 export type NewRun = Omit<RunRow, "org_id" | "project_id">;
 /** An endpoint that was given inline in a run and belongs to it. */
 export type InlineEndpointRow = Pick<EndpointRow, "id" | "base_url" | "sealed_key" | "api_key_last4" | "created_at"> &
-  Partial<Pick<EndpointRow, "prices" | "refuses">>;
+  Partial<Pick<EndpointRow, "prices" | "refuses" | "silence_limit_s">>;
 /** Where a run's model is called: an endpoint or a fleet; the other one is null. */
 export interface RunPlace {
   readonly endpoint: Pick<EndpointRow, "id" | "name" | "base_url" | "api_key_last4"> | null;

@@ -121,6 +121,8 @@ export const endpoints = sqliteTable(
     capabilities: text({ mode: "json" }).$type<EndpointCapabilities>(),
     /** Names of what it refuses in a request: set by a client, or found by calls. */
     refuses: text({ mode: "json" }).$type<readonly string[]>(),
+    /** Seconds without a byte after which a call is lost; null: the deployment's default. */
+    silence_limit_s: integer(),
     updated_at: integer(),
     /** A deleted endpoint is kept without its key, for the runs that name it. */
     deleted_at: integer(),

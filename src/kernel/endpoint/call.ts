@@ -41,6 +41,8 @@ interface Opened {
   readonly api_key: string | null;
   /** Request parameters that it is known to refuse; absent: none. */
   readonly refuses?: readonly string[];
+  /** Its own limit of silence, in milliseconds; absent: the deployment's. */
+  readonly silence_ms?: number;
 }
 
 export interface EndpointAccess extends Opened {
@@ -135,10 +137,13 @@ async function adaptedCall<Response>(
       if (outcome.kind === "answered") for (const name of trial.found) await remember?.(name);
       return { outcome, refusals };
     }
-    const { error, status } = outcome;
-    refusals.push({ error: serializeError(error), ...(status && { status }) });
+    refusals.push(refusalOf(outcome));
     trial = next;
   }
+}
+
+function refusalOf({ error, status, usage }: Failed): Refusal {
+  return { error: serializeError(error), ...(status && { status }), ...(usage && { usage }) };
 }
 
 /** What a call leaves out: parameters known to be refused before, and those found now. */
@@ -201,7 +206,7 @@ export async function openEndpoint(env: Env, scope: Scope, endpointId: string, n
     return await unsealed(env, scope, row);
   });
   const remember = (name: string) => rememberRefused(env, scope, endpointId, access.base_url, name);
-  return { ...access, ...(await outgoingFor(env, scope)), remember };
+  return { ...(await outgoingFor(env, scope)), ...access, remember };
 }
 
 /**
@@ -224,17 +229,18 @@ export function forgetEndpoint(scope: Scope, endpointId: string): void {
 
 /** Opens the key. Throws EndpointUnusable if it was sealed under another secret. */
 export async function accessOf(env: Env, scope: Scope, row: StoredAccess): Promise<EndpointAccess> {
-  return { ...(await unsealed(env, scope, row)), ...(await outgoingFor(env, scope)) };
+  return { ...(await outgoingFor(env, scope)), ...(await unsealed(env, scope, row)) };
 }
 
-type StoredAccess = Pick<EndpointRow, "id" | "base_url" | "sealed_key" | "refuses">;
+type StoredAccess = Pick<EndpointRow, "id" | "base_url" | "sealed_key" | "refuses" | "silence_limit_s">;
 
 async function unsealed(env: Env, scope: Scope, { id, base_url, sealed_key, ...row }: StoredAccess): Promise<Opened> {
-  const refuses = row.refuses ?? [];
-  if (sealed_key === null) return { base_url, api_key: null, refuses };
+  const { silence_limit_s: seconds } = row;
+  const known = { base_url, refuses: row.refuses ?? [], ...(seconds !== null && { silence_ms: seconds * 1000 }) };
+  if (sealed_key === null) return { ...known, api_key: null };
   try {
     const api_key = await openSealed(env, { kind: "endpoint", scope, id, sealed: sealed_key });
-    return { base_url, api_key, refuses };
+    return { ...known, api_key };
   } catch (cause) {
     throw new EndpointUnusable(`the key of endpoint ${id} cannot be decrypted`, { cause });
   }

@@ -1,4 +1,4 @@
-/** How the platform calls a server for an organisation: the way out, and room for the replies. */
+/** How the platform calls a server for an organisation: the way out, room for the replies, and how long it may be silent. */
 import type { Scope } from "../../contract/scope.ts";
 import type { Send } from "../clients/outgoing.ts";
 import type { ReplyReservation } from "../clients/reply-reservation.ts";
@@ -9,9 +9,12 @@ export interface Outgoing {
   readonly send: Send;
   /** Memory and computing time of the organisation, for one reply. */
   readonly openReservation: () => ReplyReservation;
+  /** Milliseconds without a byte after which a call is lost, unless the server has a limit of its own. */
+  readonly silence_ms: number;
 }
 
 export async function outgoingFor(env: Env, scope: Scope): Promise<Outgoing> {
   const openReservation = () => replyReservation(scope.orgId);
-  return { send: wayOut(env, await allowedHosts(env, scope)), openReservation };
+  const silence_ms = Number(env.SILENCE_LIMIT_S) * 1000;
+  return { send: wayOut(env, await allowedHosts(env, scope)), openReservation, silence_ms };
 }

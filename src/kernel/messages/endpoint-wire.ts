@@ -30,6 +30,8 @@ export interface Outcomes {
 export interface Refusal {
   readonly error: SerializedError;
   readonly status?: number;
+  /** Of a reply that could not be used, as the endpoint reported it. */
+  readonly usage?: Usage;
 }
 
 /** `replica`, `fleet_call`: for a call on a fleet, the replica that had it. */

@@ -32,9 +32,9 @@ type Came = TurnOutcome | Unasked | Held;
 
 export function afterCall(rollout: Rollout, outcome: Came, around: Circumstances): Rollout {
   const refusals = "refusals" in outcome ? (outcome.refusals ?? []) : [];
-  const noted = refusals.map((refusal): Event => {
+  const noted = refusals.map(({ usage, ...refusal }): Event => {
     const as = failedAs({ failure: "provider", ...refusal }, around.at);
-    return { type: "call_failed", not_before: around.at, as, free: true };
+    return { type: "call_failed", not_before: around.at, as, free: true, ...(usage && { usage }) };
   });
   return [...noted, ...eventsOf(rollout, outcome, around)].reduce(advance, rollout);
 }

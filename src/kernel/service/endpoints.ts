@@ -111,7 +111,7 @@ export async function deleteEndpoint(
 async function runProbe(
   env: Env,
   scope: Scope,
-  endpoint: Pick<NamedEndpoint, "id" | "base_url" | "sealed_key" | "capabilities" | "refuses">,
+  endpoint: Pick<NamedEndpoint, "id" | "base_url" | "sealed_key" | "capabilities" | "refuses" | "silence_limit_s">,
   now: number,
 ): Promise<Result<EndpointCapabilities>> {
   try {

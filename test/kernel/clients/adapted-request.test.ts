@@ -59,21 +59,24 @@ test.each<[server: string, words: string, refused: string]>([
   ],
   ["Cohere", "unknown field: parameter 'strict' is not a valid field", "tools.strict"],
   [
-    "DashScope",
-    "This model only support stream mode, please enable the stream parameter to access the model.",
-    "whole_replies",
+    "OpenAI",
+    `{"error":{"message":"Your organization must be verified to stream this model. Please go to the settings and click on Verify Organization.","type":"invalid_request_error","param":"stream","code":"unsupported_value"}}`,
+    "streams",
   ],
-  ["DashScope", "parameter.enable_thinking must be set to false for non-streaming calls", "whole_replies"],
-  ["DashScope", "'audio' output only support with stream=true", "whole_replies"],
-  ["Fireworks", "Requests with max_tokens > 4096 must have stream=true", "whole_replies"],
-  ["a proxy", "only streaming is supported", "whole_replies"],
-  ["a proxy", "stream must be set to true", "whole_replies"],
-  ["a proxy", "Streaming is required for this model", "whole_replies"],
-  ["a proxy", "Non-streaming responses are not implemented.", "whole_replies"],
-  ["a proxy", `{"error":{"message":"bad request","code":"stream_required"}}`, "whole_replies"],
-  ["DashScope", "当前模型仅支持流式输出，请设置stream参数", "whole_replies"],
-  ["Anthropic", "Streaming is required for operations that may take longer than 10 minutes", "whole_replies"],
-  ["a proxy", "stream=false is not supported", "whole_replies"],
+  [
+    "OpenAI",
+    `{"error":{"message":"Unsupported value: 'stream' does not support true with this model. Only the default (false) value is supported.","param":"stream","code":"unsupported_value"}}`,
+    "streams",
+  ],
+  ["FastAPI", `{"detail":[{"type":"literal_error","loc":["body","stream"],"msg":"Input should be False"}]}`, "streams"],
+  ["llama.cpp", "Cannot use tools with stream", "streams"],
+  ["Ollama", "streaming is not supported with tools", "streams"],
+  ["AWS Bedrock", "The model is unsupported for streaming", "streams"],
+  ["a proxy", "stream=true is not supported", "streams"],
+  ["a proxy", "Streaming responses are not implemented.", "streams"],
+  ["a proxy", "Only non-streaming requests are accepted", "streams"],
+  ["a proxy", `{"error":{"message":"bad request","code":"stream_unsupported"}}`, "streams"],
+  ["a proxy", "当前模型不支持流式输出", "streams"],
   [
     "OpenAI",
     `{"error":{"message":"Invalid schema for function 'f': In context=(), 'additionalProperties' is required to be supplied and to be false.","type":"invalid_request_error","param":"tools[0].function.parameters","code":"invalid_function_parameters"}}`,
@@ -87,24 +90,28 @@ test.each<[server: string, words: string, refused: string]>([
   ["DeepSeek", "All tools must be strict, or none of them.", "tools.strict"],
   ["a proxy", "Strict mode for tools is not available", "tools.strict"],
 ])("%s: %s", (_server, words, refused) => {
-  expect(refusedIn(BODY, 400, words)).toBe(refused);
-  expect(refusedIn(BODY, 422, words)).toBe(refused);
-  expect(refusedIn(BODY, 501, words)).toBe(refused);
-  expect(refusedIn(BODY, 500, words)).toBeNull();
-  const { body, changes } = withoutRefused(BODY, [refused]);
+  expect(refusedIn(STREAMED, 400, words)).toBe(refused);
+  expect(refusedIn(STREAMED, 422, words)).toBe(refused);
+  expect(refusedIn(STREAMED, 501, words)).toBe(refused);
+  expect(refusedIn(STREAMED, 500, words)).toBeNull();
+  const { body, changes } = withoutRefused(STREAMED, [refused]);
   expect(changes).toEqual([refused]);
   // Once it is left out, the same text means something else.
   expect(refusedIn(body, 400, words)).not.toBe(refused);
 });
 
-test("a stream is requested with its usage, and without options if they are refused", () => {
+test("a stream is requested without its options or not at all if the server refuses them", () => {
   const words = "Unrecognized request argument supplied: stream_options";
   expect(refusedIn(STREAMED, 400, words)).toBe("stream_options");
   const member = `{"detail":[{"loc":["body","stream_options","include_usage"],"msg":"Extra inputs are not permitted"}]}`;
   expect(refusedIn(STREAMED, 422, member)).toBe("stream_options");
-  const { body } = withoutRefused(BODY, ["stream_options", "whole_replies"]);
-  expect(body).toEqual({ ...BODY, stream: true });
-  expect(withoutRefused(BODY, ["stream_options"]).changes).toEqual([]);
+  expect(withoutRefused(STREAMED, ["stream_options"]).body).toEqual({ ...BODY, stream: true });
+  expect(withoutRefused(STREAMED, ["streams"])).toEqual({ body: BODY, changes: ["streams"] });
+  expect(withoutRefused(BODY, ["stream_options", "streams"]).changes).toEqual([]);
+});
+
+test("a name that versions before 0.3 stored for servers that only stream changes nothing", () => {
+  expect(withoutRefused(STREAMED, ["whole_replies"])).toEqual({ body: STREAMED, changes: [] });
 });
 
 test.each([
@@ -115,13 +122,14 @@ test.each([
   "The `reasoning_content` in the thinking mode must be passed back to the API. Invalid request.",
   "Invalid schema for function 'f': strictly one property is allowed",
   "The server streams from upstream and failed",
+  "The stream was interrupted and cannot be resumed: try again",
   "messages: content is invalid",
   "Invalid value for reasoning_content: encrypted content could not be verified",
   "Invalid `extra_content` in `thinking` block",
   'unsupported image; the request was {"input": ["reasoning_content"]}',
   "",
 ])("%j refuses no part that could be left out", (words) => {
-  expect(refusedIn(BODY, 400, words)).toBeNull();
+  expect(refusedIn(STREAMED, 400, words)).toBeNull();
 });
 
 test("a setting of the run with the name of a member is not treated as the member", () => {

@@ -39,6 +39,8 @@ test("R-loop-12: content is sent unchanged, the role text as user, and null or e
     top_p: 0.5,
     min_tokens: 1,
     guided: null,
+    stream: true,
+    stream_options: { include_usage: true },
   });
 });
 
@@ -76,15 +78,16 @@ test("extra_body cannot change the model or the messages of a call, in any spell
   await callModel({ ...where, model: "cheap", messages: [], tools: [], sampling: { extra_body } });
   await callEmbeddings({ ...where, model: "cheap", texts: ["a", "b"], extra_body });
   expect(asked.map((body) => JSON.parse(body))).toEqual([
-    { model: "cheap", messages: [], dimensions: 2 },
+    { model: "cheap", messages: [], dimensions: 2, stream: true, stream_options: { include_usage: true } },
     { model: "cheap", input: ["a", "b"], dimensions: 2, encoding_format: "float" },
   ]);
 });
 
-test("a reply is parsed only when its turn comes, and the turn is requested with its length", async () => {
+test("a whole reply is parsed only when its turn comes, and the turn is requested with its length", async () => {
   const model = await startScriptedModel({ reply: () => "x".repeat(100_000) });
   const { signal } = new AbortController();
   const call = { api_key: null, model: "m", messages: [], tools: [], sampling: {}, idempotency_key: "k", signal };
+  const refuses = ["streams"];
   const asked = Promise.withResolvers<number>();
   const turn = Promise.withResolvers<void>();
   let left = 0;
@@ -100,7 +103,7 @@ test("a reply is parsed only when its turn comes, and the turn is requested with
   });
   try {
     let answered = false;
-    const calling = callModel({ ...call, base_url: model.url, openReservation }).finally(() => {
+    const calling = callModel({ ...call, refuses, base_url: model.url, openReservation }).finally(() => {
       answered = true;
     });
     expect(await asked.promise).toBeGreaterThan(100_000);

@@ -178,6 +178,27 @@ test("a server that refuses an extra gets smaller requests until it answers", as
   expect(calls).toHaveLength(4);
 });
 
+test("a server whose whole replies report more than its streams is called for whole replies", async () => {
+  const { base_url, calls } = await serve(({ route, body }) => {
+    if (route === "GET /v1/models") return [200, MODELS];
+    if (!("stream" in body)) return [200, completion()];
+    const delta = { index: 0, delta: CHOICE.message, finish_reason: "length" };
+    return [200, `data: ${JSON.stringify({ choices: [delta] })}\n\ndata: [DONE]\n\n`];
+  });
+  expect(await probe(base_url)).toMatchObject({ usage: true, token_ids: true, refuses: ["streams"], error: null });
+  expect(calls.slice(1, 3).map(({ body }) => body["stream"])).toEqual([true, undefined]);
+  calls.length = 0;
+  await probe(base_url, { refuses: ["streams"] });
+  expect(calls[1]?.body).not.toHaveProperty("stream");
+});
+
+test("a server whose streams report as little as its whole replies is called for streams", async () => {
+  const { base_url } = await serve(({ route }) =>
+    route === "GET /v1/models" ? [200, MODELS] : [200, { choices: [{ message: { content: "Hi" } }] }],
+  );
+  expect(await probe(base_url)).toMatchObject({ chat: true, usage: false, refuses: [] });
+});
+
 test("a server of plain completions supports nothing more", async () => {
   const { base_url } = await serve(({ route, body }) => {
     if (route === "GET /v1/models") return [200, MODELS];

@@ -67,6 +67,7 @@ test("an endpoint is created with 201, its location, and only the last character
     rpm: 90,
     prices,
     refuses: [],
+    silence_limit_s: null,
     capabilities: null,
     created_at: now,
     updated_at: now,

@@ -107,10 +107,10 @@ test("a kill between a refused call and the adapted one makes both again, under 
   expect(await refusedBy(at)).toEqual(["tools.strict"]);
 });
 
-test("a judge's endpoint that only answers streams is asked for one, without a retry", async () => {
+test("a judge's endpoint that does not stream is asked for a whole reply, without a retry", async () => {
   const at = await endpoint();
-  const fault = refuses("This model only supports streaming.");
-  const judge = script([{ fault, lacks: '"stream":true', reply: judgement("good") }]);
+  const fault = refuses("Your organization must be verified to stream this model.");
+  const judge = script([{ fault, holds: '"stream":true', reply: judgement("good") }]);
   const run = await platform.finish({
     environment: "essays",
     dataset: topics(1),
@@ -120,17 +120,38 @@ test("a judge's endpoint that only answers streams is asked for one, without a r
   });
   expect(await requestsOf(judge)).toHaveLength(2);
   expect(run.counts).toMatchObject({ scored: 1 });
-  expect(await refusedBy(at)).toEqual(["whole_replies"]);
+  expect(await refusedBy(at)).toEqual(["streams"]);
 });
 
-test("a server that only answers streams is asked for one", async () => {
+test("a server that does not stream is asked for whole replies, from the first refusal on", async () => {
   const at = await endpoint();
-  const fault = refuses("This model only support stream mode, please enable the stream parameter to access the model.");
-  const { run, rollouts } = await play(at, [{ fault, lacks: '"stream":true', reply: "done" }], 2);
+  const fault = refuses("Streaming is not supported for this model.");
+  const { run, rollouts, keys } = await play(at, [{ fault, holds: '"stream":true', reply: "done" }], 2);
   expect(run.counts).toMatchObject({ scored: 2, failed: {} });
-  expect(await refusedBy(at)).toEqual(["whole_replies"]);
+  expect(await refusedBy(at)).toEqual(["streams"]);
+  const [first, second] = rollouts.map(({ id }) => id);
+  expect(keys).toEqual([`${first}:0`, `${first}:0:streams`, `${second}:0:streams`]);
   expect(rollouts.map(({ turns }) => turns[0]?.completion["content"])).toEqual(["done", "done"]);
   expect(rollouts[0]?.usage.completion_tokens).toBeGreaterThan(0);
+});
+
+test("a stream that leaves out token ids is not used: the reply is requested whole, now and later", async () => {
+  const at = await endpoint();
+  const choice = { index: 0, delta: { content: "done" }, finish_reason: "stop", token_ids: [7] };
+  const usage = { prompt_tokens: 2, completion_tokens: 3, total_tokens: 5 };
+  const text = [
+    { id: "c", prompt_token_ids: [1, 2], choices: [choice] },
+    { choices: [], usage },
+  ]
+    .map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
+    .join("");
+  const reply = { content: "done", prompt_token_ids: [1, 2], token_ids: [5, 6, 7], logprobs: [-1, -1, -1] };
+  const fault: Fault = { kind: "stream", text: `${text}data: [DONE]\n\n` };
+  const { run, rollouts } = await play(at, [{ fault, holds: '"stream":true', reply }], 2);
+  expect(run.counts).toMatchObject({ scored: 2, failed: {} });
+  expect(await refusedBy(at)).toEqual(["streams"]);
+  // The tokens of the unusable reply were paid for.
+  expect(rollouts.map(({ usage: counted }) => counted.completion_tokens)).toEqual([6, 3]);
 });
 
 test("members that a server adds to a message and to a call are sent back to it", async () => {

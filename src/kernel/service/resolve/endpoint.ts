@@ -34,7 +34,10 @@ export interface RunEndpoint {
   readonly prices: TokenPrices | null;
 }
 
-type EndpointPlace = { readonly kind: "endpoint" } & Pick<EndpointRow, "id" | "base_url" | "sealed_key" | "refuses">;
+type EndpointPlace = { readonly kind: "endpoint" } & Pick<
+  EndpointRow,
+  "id" | "base_url" | "sealed_key" | "refuses" | "silence_limit_s"
+>;
 
 /** Where a request says that its model is called: one of the two (eval-request.ts). */
 type Named = Pick<EvalRequest, "endpoint" | "fleet">;
@@ -111,12 +114,13 @@ async function resolveNamed(
     const refused = await refuseAddress(env, scope, found.base_url, param);
     return refused ?? { ok: true, value: endpointOf(found) };
   }
-  const { base_url, api_key, refuses = [], prices = null } = endpoint;
+  const { base_url, api_key, refuses = [], silence_limit_s = null, prices = null } = endpoint;
   const refused = await refuseAddress(env, scope, base_url, `${param}.base_url`);
   if (refused !== null) return refused;
   const id = mintId("ep", minting(env, now));
   const key = await sealedKey(env, scope, id, api_key ?? null);
-  const inline = { id, base_url, ...key, ...(prices !== null && { prices }), refuses, created_at: now };
+  const asked = { ...(prices !== null && { prices }), refuses, silence_limit_s };
+  const inline = { id, base_url, ...key, ...asked, created_at: now };
   const shown = { endpoint: { ...inline, name: null }, fleet: null };
   const unknown = { max_concurrent: null, capabilities: null, prices };
   return { ok: true, value: { id, shown, place: { ...inline, kind: "endpoint" }, inline, ...unknown } };

@@ -1,0 +1,1 @@
+ALTER TABLE `endpoints` ADD `silence_limit_s` integer;
