@@ -132,12 +132,23 @@ const ERRORS: readonly (readonly [what: string, from: string, to: string, fix: s
     'compatibility_date = "2026-01-01"',
     "2026-09-01",
   ],
-  ["the compatibility flag nodejs_compat is missing", '"nodejs_compat", ', "", "nodejs_compat"],
   [
-    "the compatibility flag disallow_importable_env is missing",
+    "the compatibility flag nodejs_compat is missing",
+    '"nodejs_compat", ',
+    '"url_standard", ',
+    '["url_standard","disallow_importable_env","global_fetch_strictly_public","nodejs_compat"]',
+  ],
+  [
+    "the compatibility flag disallow_importable_env is missing: environment code can import the bindings and the secrets",
     ', "disallow_importable_env"',
     "",
-    "disallow_importable_env",
+    '["nodejs_compat","global_fetch_strictly_public","disallow_importable_env"]',
+  ],
+  [
+    "the compatibility flag global_fetch_strictly_public is missing: calls to addresses of the deployment's own zone bypass Access and the firewall",
+    ', "global_fetch_strictly_public"',
+    "",
+    '["nodejs_compat","disallow_importable_env","global_fetch_strictly_public"]',
   ],
   ["the Worker has no name", 'name = "rollcall"\n', "", 'name = "rollcall"'],
   [
