@@ -90,6 +90,9 @@ function checkSurroundings({ deployed, released }: Pick<Check, "deployed" | "rel
   }
   if (deployed.observability?.enabled !== true) {
     found.push(warning("no logs are kept, so errors are not recorded", "[observability] enabled = true"));
+  } else if (deployed.observability.logs?.invocation_logs !== false) {
+    const what = "invocation logs are on: about ten log events a rollout, which are paid for beyond 20 million a month";
+    found.push(warning(what, "[observability.logs] invocation_logs = false"));
   }
   const routed = deployed.route !== undefined || (deployed.routes?.length ?? 0) > 0;
   if (deployed.workers_dev === false && !routed) {

@@ -207,7 +207,21 @@ const WARNINGS: readonly (readonly [what: string, from: string, to: string])[] =
     "cpu_ms = 300_000",
     "cpu_ms = 30_000",
   ],
-  ["no logs are kept, so errors are not recorded", "[observability]\nenabled = true", ""],
+  [
+    "no logs are kept, so errors are not recorded",
+    "[observability]\nenabled = true",
+    "[observability]\nenabled = false",
+  ],
+  [
+    "invocation logs are on: about ten log events a rollout, which are paid for beyond 20 million a month",
+    "[observability.logs]\ninvocation_logs = false\n",
+    "",
+  ],
+  [
+    "invocation logs are on: about ten log events a rollout, which are paid for beyond 20 million a month",
+    "invocation_logs = false",
+    "invocation_logs = true",
+  ],
   [
     "it is unreachable: workers_dev is false and there is no route",
     "minify = true",
