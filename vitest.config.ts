@@ -64,8 +64,6 @@ function configOfTests(): string {
 
 const inWorkerd = cloudflareTest(async ({ inject }) => ({
   wrangler: { configPath: configOfTests() },
-  // No binding tells that the class of a facet is one.
-  additionalExports: { RolloutSqlObject: "DurableObject" },
   miniflare: {
     bindings: {
       MODEL_URL: inject<string>("modelUrl"),

@@ -32,6 +32,9 @@ const SEGMENT_KB_PER_ROLLOUT = { small: 30, large: 60 } as const;
 const CPU_MS_PER_ROLLOUT = 10;
 const ROWS_READ_PER_ROLLOUT = 100;
 
+/** Only failures and notices are logged (test/kernel/kit/quiet-rollouts.test.ts). */
+const LOG_LINES_PER_ROLLOUT = 0;
+
 const GB_PER_OBJECT = 0.128;
 
 type Random = () => number;
@@ -122,6 +125,14 @@ interface Line {
 const UNITS = { million: 1e6, "GB-month": 1 } as const;
 type Unit = keyof typeof UNITS;
 
+function requestsToPlayers({ starts, asks, alarms, objects }: Case): number {
+  return starts + asks + alarms + objects;
+}
+
+function consumed({ groupsMessages, scoresMessages, segments }: Case): number {
+  return groupsMessages + scoresMessages + segments;
+}
+
 function requestsToRun({ groupsMessages, reports, scoresMessages, segments, runAlarms }: Case): number {
   return 1 + groupsMessages + reports + 2 * scoresMessages + 2 * segments + runAlarms;
 }
@@ -166,7 +177,7 @@ const BILL: readonly Line[] = [
     what: "requests to objects that play rollouts",
     price: 0.15,
     per: "million",
-    count: ({ starts, asks, alarms, objects }) => starts + asks + alarms + objects,
+    count: requestsToPlayers,
   },
   { what: "requests to the run's object", price: 0.15, per: "million", count: requestsToRun },
   { what: "requests to the endpoint's object", price: 0.15, per: "million", count: ({ leaseAsks }) => leaseAsks },
@@ -204,7 +215,7 @@ const BILL: readonly Line[] = [
     what: "queue operations",
     price: 0.4,
     per: "million",
-    count: ({ groupsMessages, scoresMessages, segments }) => 3 * (groupsMessages + scoresMessages + segments),
+    count: (of) => 3 * consumed(of),
   },
   {
     what: "R2 writes (class A)",
@@ -228,9 +239,20 @@ const BILL: readonly Line[] = [
     what: "invocations of consumers",
     price: 0.3,
     per: "million",
-    count: ({ groupsMessages, scoresMessages, segments }) => groupsMessages + scoresMessages + segments,
+    count: consumed,
   },
   { what: "CPU ms of consumers", price: 0.02, per: "million", count: () => CPU_MS_PER_ROLLOUT * ROLLOUTS },
+  { what: "lines of our own log", price: 0.6, per: "million", count: () => LOG_LINES_PER_ROLLOUT * ROLLOUTS },
+];
+
+/** An event for each invocation, of objects and of consumers. wrangler.toml turns them off. */
+const INVOCATION_LOGS: readonly Line[] = [
+  {
+    what: "invocation logs, if they were on",
+    price: 0.6,
+    per: "million",
+    count: (of) => requestsToPlayers(of) + requestsToRun(of) + of.leaseAsks + consumed(of),
+  },
 ];
 
 /** If a client follows the run, the run's object is billed for the whole run instead of its own seconds. */
@@ -325,7 +347,7 @@ function bill(of: readonly (readonly Case[])[]): string {
     ...of.flatMap((seeds) => ["", `**${dollarsOf(lines, seeds).toFixed(4)}**`]),
   ];
   const followed = [...rows(FOLLOWED), sum("all, with a client that follows it", [...BILL, ...FOLLOWED])];
-  return table([head, ...rows(BILL), sum("all", BILL), ...followed]);
+  return table([head, ...rows(BILL), sum("all", BILL), ...followed, ...rows(INVOCATION_LOGS)]);
 }
 
 /** The count that is shown and multiplied. */

@@ -35,7 +35,7 @@ const ROOT = resolve(import.meta.dirname, "..");
 // - 1: scopes that end with the person who gave them, comparisons that say what they can detect
 // - 4: telling apart what a sentence denies, doubts or quotes from the choice and the judgement that it gives
 // - 5: clauses next to an answer, denied formulas, bounds and sizes of numbers
-const LIMIT_KB = 680;
+const LIMIT_KB = 1000;
 
 const outdir = mkdtempSync(join(tmpdir(), "rollcall-bundle-"));
 try {

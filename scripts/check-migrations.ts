@@ -1,12 +1,14 @@
 /**
  * Fails if the schema differs from the migrations: drizzle-kit generates into a copy of the migrations and must find
- * nothing to write. The project's own folder does not change.
+ * nothing to write. Fails too if the code names another migration as the newest. The project's own folder does not
+ * change.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import config from "../drizzle.config.ts";
+import { isLevelStale } from "./schema-level.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
 // The only sign of success: it exits with 0 also after it wrote a migration, and if it cannot ask whether a column was
@@ -31,6 +33,10 @@ try {
   const output = generateInto(copy);
   if (!output.includes(FRESH)) {
     process.stderr.write(`${output}\nThe schema has no migration yet: npm run generate\n`);
+    process.exitCode = 1;
+  }
+  if (isLevelStale()) {
+    process.stderr.write("src/kernel/db/schema-level.ts does not name the newest migration: npm run generate\n");
     process.exitCode = 1;
   }
 } finally {

@@ -2,11 +2,12 @@
  * Prints the reference of the HTTP API as Markdown: routes, parameters, bodies and schemas from the OpenAPI document.
  */
 import { type JsonSchema, SCHEMAS } from "../../src/kernel/http/openapi/json-schema.ts";
-import type {
-  Content,
-  DocumentedOperation,
-  OpenApiDocument,
-  Parameter,
+import {
+  type Content,
+  type DocumentedOperation,
+  isRefusal,
+  type OpenApiDocument,
+  type Parameter,
 } from "../../src/kernel/http/openapi/openapi.ts";
 import { fieldsOf, type Html, notesOf, typeOf } from "../../src/kernel/http/openapi/reference-schema.ts";
 
@@ -110,7 +111,7 @@ function inBrackets(contentType: string): string {
 
 function replies({ responses }: Route): string {
   const lines = Object.entries(responses)
-    .filter(([status]) => Number(status) < 400)
+    .filter(([, { content }]) => !isRefusal(content))
     .map(([status, { description, headers, content = {} }]) => {
       const types = Object.entries(content).map(([type, { schema }]) => markdownOf(typeOf(schema)) + inBrackets(type));
       const told = Object.entries(headers).flatMap(([name, { description: meaning }]) =>
@@ -122,7 +123,6 @@ function replies({ responses }: Route): string {
 }
 
 function errorCodes(status: string, content: Content): string[] {
-  if (Number(status) < 400) return [];
   const codes = Object.values(content).flatMap(({ examples = {} }) => Object.keys(examples));
   return codes.filter((name) => !ANYWHERE.includes(name)).map((name) => `${code(name)} (${status})`);
 }

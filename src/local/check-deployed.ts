@@ -7,7 +7,18 @@ const ANSWERS_WITHIN_MS = 10_000;
 const API_VERSION = "1";
 
 const OpenApi = z.object({ info: z.object({ version: z.string() }) });
+const Readiness = z.object({
+  checks: z.array(z.object({ name: z.string(), ok: z.boolean(), problem: z.string().nullable() })),
+});
 const Failure = z.object({ error: z.object({ code: z.string() }) });
+
+/** What to do about a failed check of `/readyz`. */
+const FIXES: Readonly<Record<string, string>> = {
+  secret: "wrangler secret put ROLLCALL_SECRET, with the secret under which this deployment made its ids",
+  database: "wrangler d1 migrations apply with --remote, then deploy this release",
+  queues: "deploy with the lines of these bindings from the wrangler.toml of this release",
+  bucket: "deploy with the lines of STORE from the wrangler.toml of this release, and wrangler r2 bucket create",
+};
 
 /** Findings about the platform at `url`, and about `key` if given. Never rejects because of an answer. */
 export async function checkDeployed(url: string, key: string | undefined): Promise<Finding[]> {
@@ -16,8 +27,23 @@ export async function checkDeployed(url: string, key: string | undefined): Promi
     const what = `${url} does not answer like a platform: /healthz ${health.said}`;
     return [{ level: "error", what, fix: "wrangler tail shows the Worker's log of a request" }];
   }
-  const found = await Promise.all([checkVersion(url), checkBootstrap(url), checkKey(url, key)]);
+  const found = await Promise.all([checkReady(url), checkVersion(url), checkBootstrap(url), checkKey(url, key)]);
   return found.flat();
+}
+
+async function checkReady(url: string): Promise<Finding[]> {
+  const { status, body, said } = await ask(new URL("/readyz", url));
+  if (status === 200) return [];
+  const readiness = Readiness.safeParse(body);
+  const failed = readiness.success ? readiness.data.checks.filter(({ ok }) => !ok) : [];
+  if (failed.length === 0) {
+    const fix = "deploy this release, or read the Worker's log with wrangler tail";
+    return [{ level: "error", what: `${url} is not ready: /readyz ${said}`, fix }];
+  }
+  return failed.map(({ name, problem }) => {
+    const what = `${url} is not ready: ${name}: ${problem}`;
+    return { level: "error", what, fix: FIXES[name] ?? "read the Worker's log with wrangler tail" };
+  });
 }
 
 async function checkVersion(url: string): Promise<Finding[]> {

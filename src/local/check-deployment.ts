@@ -27,6 +27,12 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Values that are set with `wrangler secret put` and must not be in a file. */
 const SECRETS = ["ROLLCALL_SECRET", "ROLLCALL_SECRETS_BEFORE", "ROLLCALL_BOOTSTRAP_TOKEN", "OTLP_HEADERS"];
 
+/** What goes wrong without a flag, where wrangler or the first request does not show it. */
+const WITHOUT_FLAG: Readonly<Record<string, string>> = {
+  disallow_importable_env: "environment code can import the bindings and the secrets",
+  global_fetch_strictly_public: "calls to addresses of the deployment's own zone bypass Access and the firewall",
+};
+
 /** Errors first. */
 export function checkDeployment(check: Check): Finding[] {
   const found = [
@@ -63,7 +69,11 @@ function checkWorker({ deployed, released }: Check): Finding[] {
     found.push(error(what, `compatibility_date = "${needed}"`));
   }
   for (const flag of released.compatibility_flags.filter((flag) => !deployed.compatibility_flags.includes(flag))) {
-    found.push(error(`the compatibility flag ${flag} is missing`, `compatibility_flags = ["${flag}"]`));
+    const flags = [...new Set([...deployed.compatibility_flags, ...released.compatibility_flags])];
+    const why = WITHOUT_FLAG[flag] === undefined ? "" : `: ${WITHOUT_FLAG[flag]}`;
+    found.push(
+      error(`the compatibility flag ${flag} is missing${why}`, `compatibility_flags = ${JSON.stringify(flags)}`),
+    );
   }
   for (const cron of (released.triggers.crons ?? []).filter((cron) => !deployed.triggers.crons?.includes(cron))) {
     found.push(error(`the cron trigger ${cron} is missing`, `[triggers] crons = ["${cron}"]`));
@@ -80,6 +90,9 @@ function checkSurroundings({ deployed, released }: Pick<Check, "deployed" | "rel
   }
   if (deployed.observability?.enabled !== true) {
     found.push(warning("no logs are kept, so errors are not recorded", "[observability] enabled = true"));
+  } else if (deployed.observability.logs?.invocation_logs !== false) {
+    const what = "invocation logs are on: about ten log events a rollout, which are paid for beyond 20 million a month";
+    found.push(warning(what, "[observability.logs] invocation_logs = false"));
   }
   const routed = deployed.route !== undefined || (deployed.routes?.length ?? 0) > 0;
   if (deployed.workers_dev === false && !routed) {

@@ -22,7 +22,12 @@ const Config = z.object({
   route: z.unknown(),
   routes: z.array(z.unknown()).optional(),
   limits: z.object({ cpu_ms: z.number().optional() }).optional(),
-  observability: z.object({ enabled: z.boolean().optional() }).optional(),
+  observability: z
+    .object({
+      enabled: z.boolean().optional(),
+      logs: z.object({ invocation_logs: z.boolean().optional() }).optional(),
+    })
+    .optional(),
   triggers: z.object({ crons: z.array(z.string()).optional() }),
   vars: z.record(z.string(), z.unknown()),
   secrets: z.object({ required: z.array(z.string()).optional() }).optional(),

@@ -12,6 +12,7 @@ import { logError } from "../kernel/kit/log.ts";
 import { endpointObject } from "../kernel/kit/names.ts";
 import { Subrequests } from "../kernel/kit/subrequests.ts";
 import { type Counted, LATENCY_BOUNDS_S, type Latencies, PLATFORM_BOUNDS_MS } from "../kernel/messages/latency.ts";
+import { QUEUES } from "../kernel/messages/queues.ts";
 import { type Family, histogramSamples, prometheusText, type Sample } from "./prometheus.ts";
 import { countUnfinishedRuns, type EndpointInUse, listEndpointsInUse, readTotals, type Total } from "./queries.ts";
 
@@ -120,28 +121,10 @@ function totalFamilies(totals: readonly Total[]): Family[] {
   ];
 }
 
-function queuesOf(env: Env): readonly (readonly [name: string, queue: Queue])[] {
-  return [
-    ["rollout-groups", env.ROLLOUT_GROUPS],
-    ["rollout-scores", env.ROLLOUT_SCORES],
-    ["rollout-scores-heavy", env.ROLLOUT_SCORES_HEAVY],
-    ["rollout-judgements", env.ROLLOUT_JUDGEMENTS],
-    ["rollout-judgements-1", env.ROLLOUT_JUDGEMENTS_1],
-    ["rollout-judgements-2", env.ROLLOUT_JUDGEMENTS_2],
-    ["rollout-judgements-3", env.ROLLOUT_JUDGEMENTS_3],
-    ["rollout-judgements-slow", env.ROLLOUT_JUDGEMENTS_SLOW],
-    ["rollout-judgements-slow-1", env.ROLLOUT_JUDGEMENTS_SLOW_1],
-    ["rollout-judgements-slow-2", env.ROLLOUT_JUDGEMENTS_SLOW_2],
-    ["rollout-judgements-slow-3", env.ROLLOUT_JUDGEMENTS_SLOW_3],
-    ["rollout-judgements-silent", env.ROLLOUT_JUDGEMENTS_SILENT],
-    ["run-segments", env.RUN_SEGMENTS],
-  ];
-}
-
 async function readQueues(env: Env, reads: Reads, now: number): Promise<Family[]> {
   const read = await Promise.all(
-    queuesOf(env).map(async ([queue, binding]) => {
-      const met = await reads.of("queues", () => binding.metrics());
+    QUEUES.map(async ({ binding, queue }) => {
+      const met = await reads.of("queues", () => env[binding].metrics());
       return met === null ? [] : [{ labels: { queue }, ...met }];
     }),
   );

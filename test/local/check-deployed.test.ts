@@ -6,6 +6,7 @@ import { checkDeployed } from "../../src/local/check-deployed.ts";
 
 const GOOD = {
   "GET /healthz": [200, { status: "ok" }],
+  "GET /readyz": [200, { status: "ready", checks: [] }],
   "GET /openapi.json": [200, { openapi: "3.1.0", info: { version: "1" } }],
   "POST /v1/bootstrap": [404, { error: { code: "not_found" } }],
   "GET /v1/whoami": [200, { object: "caller" }],
@@ -40,6 +41,7 @@ test("a good platform has no findings, and only whoami receives the key", async 
   expect(asked.sort()).toEqual([
     "GET /healthz",
     "GET /openapi.json",
+    "GET /readyz",
     "GET /v1/whoami Bearer rk_a",
     "POST /v1/bootstrap",
   ]);
@@ -49,6 +51,23 @@ test("a platform that is not healthy gets no further requests", async () => {
   const { found, asked } = await findings({ "GET /healthz": [503, { error: { code: "storage_full" } }] });
   expect(found).toEqual([["error", "URL does not answer like a platform: /healthz says 503 storage_full"]]);
   expect(asked).toEqual(["GET /healthz"]);
+});
+
+test("each failed check of /readyz is an error, and a platform without /readyz is one too", async () => {
+  const checks = [
+    { name: "secret", ok: false, problem: "ROLLCALL_SECRET must be 64 hex digits" },
+    { name: "database", ok: false, problem: "its newest migration is none, but this release needs 0001_a.sql" },
+    { name: "queues", ok: true, problem: null },
+    { name: "moon", ok: false, problem: "not full" },
+  ];
+  const { found } = await findings({ "GET /readyz": [503, { status: "not_ready", checks }] });
+  expect(found).toEqual([
+    ["error", "URL is not ready: secret: ROLLCALL_SECRET must be 64 hex digits"],
+    ["error", "URL is not ready: database: its newest migration is none, but this release needs 0001_a.sql"],
+    ["error", "URL is not ready: moon: not full"],
+  ]);
+  const older = await findings({ "GET /readyz": [404, { error: { code: "not_found" } }] });
+  expect(older.found).toEqual([["error", "URL is not ready: /readyz says 404 not_found"]]);
 });
 
 test("another version of the API, and a server that is not a platform, are errors", async () => {

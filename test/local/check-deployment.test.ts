@@ -132,12 +132,23 @@ const ERRORS: readonly (readonly [what: string, from: string, to: string, fix: s
     'compatibility_date = "2026-01-01"',
     "2026-09-01",
   ],
-  ["the compatibility flag nodejs_compat is missing", '"nodejs_compat", ', "", "nodejs_compat"],
   [
-    "the compatibility flag disallow_importable_env is missing",
+    "the compatibility flag nodejs_compat is missing",
+    '"nodejs_compat", ',
+    '"url_standard", ',
+    '["url_standard","disallow_importable_env","global_fetch_strictly_public","nodejs_compat"]',
+  ],
+  [
+    "the compatibility flag disallow_importable_env is missing: environment code can import the bindings and the secrets",
     ', "disallow_importable_env"',
     "",
-    "disallow_importable_env",
+    '["nodejs_compat","global_fetch_strictly_public","disallow_importable_env"]',
+  ],
+  [
+    "the compatibility flag global_fetch_strictly_public is missing: calls to addresses of the deployment's own zone bypass Access and the firewall",
+    ', "global_fetch_strictly_public"',
+    "",
+    '["nodejs_compat","disallow_importable_env","global_fetch_strictly_public"]',
   ],
   ["the Worker has no name", 'name = "rollcall"\n', "", 'name = "rollcall"'],
   [
@@ -196,7 +207,21 @@ const WARNINGS: readonly (readonly [what: string, from: string, to: string])[] =
     "cpu_ms = 300_000",
     "cpu_ms = 30_000",
   ],
-  ["no logs are kept, so errors are not recorded", "[observability]\nenabled = true", ""],
+  [
+    "no logs are kept, so errors are not recorded",
+    "[observability]\nenabled = true",
+    "[observability]\nenabled = false",
+  ],
+  [
+    "invocation logs are on: about ten log events a rollout, which are paid for beyond 20 million a month",
+    "[observability.logs]\ninvocation_logs = false\n",
+    "",
+  ],
+  [
+    "invocation logs are on: about ten log events a rollout, which are paid for beyond 20 million a month",
+    "invocation_logs = false",
+    "invocation_logs = true",
+  ],
   [
     "it is unreachable: workers_dev is false and there is no route",
     "minify = true",

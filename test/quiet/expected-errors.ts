@@ -17,6 +17,8 @@ const EXPECTED: Readonly<Record<string, RegExp>> = {
     /^Error\("(trajectory of ro_\S+ is missing|cut|the run is away|the sender is gone)|has no object to run it/,
   "no lease: there is no answer": /lost by the test/,
   offer: /the trainer answered/,
+  "readiness: the bucket does not answer": /the store is away|no answer within 1 ms/,
+  "readiness: the database does not answer": /the store is away/,
   "releases for the audit log": /killed/,
   "request failed": /the process ends here/,
   "requests are not counted": /overloaded/,

@@ -9,14 +9,7 @@ import { Hono, type MiddlewareHandler } from "hono";
 import * as z from "zod";
 import { PAGES } from "../../contract/pages.ts";
 import { AnyObject } from "../../contract/primitives.ts";
-import {
-  damagedMessage,
-  failedForStorage,
-  isUnreadable,
-  STORAGE_FULL,
-  storageIsFull,
-  storageTakes,
-} from "../kit/storage-faults.ts";
+import { damagedMessage, failedForStorage, isUnreadable, STORAGE_FULL } from "../kit/storage-faults.ts";
 import { batchOperations } from "./batches.ts";
 import { datasetOperations } from "./datasets.ts";
 import { endpointOperations } from "./endpoints.ts";
@@ -24,6 +17,7 @@ import { environmentOperations } from "./environments.ts";
 import { internalReply, Refusal, refusalReply } from "./errors.ts";
 import { eventOperations } from "./events.ts";
 import { Guard } from "./guard.ts";
+import { healthOperations, readinessCache } from "./health.ts";
 import { parseAs, queryOf } from "./input.ts";
 import { type OpenApiDocument, openApiOf } from "./openapi/openapi.ts";
 import { docsReply } from "./openapi/reference-page.ts";
@@ -43,17 +37,7 @@ import { turnOperations } from "./turns.ts";
 const PAGE_COST_MS = 20;
 
 const apiOperations: readonly Operation[] = [
-  {
-    id: "getHealth",
-    route: "GET /healthz",
-    permission: "anybody",
-    summary: "Check that the platform is up",
-    reply: {
-      description: "It is up; 503 with `storage_full` if the disk of a local platform is full",
-      schema: z.object({ status: z.enum(["ok", "storage_full"]) }),
-    },
-    handle: health,
-  },
+  ...healthOperations,
   {
     id: "getOpenApi",
     route: "GET /openapi.json",
@@ -161,6 +145,7 @@ function withoutQuery({ query }: Operation): MiddlewareHandler<ApiTypes> {
 
 /** Gives the request and its reply an id. A caller's own id is kept if it is valid. */
 function prepare(dependencies: ApiDependencies, operations: readonly Operation[]): MiddlewareHandler<ApiTypes> {
+  const readiness = readinessCache();
   return async (context, next) => {
     const given = context.req.header("x-request-id") ?? "";
     const requestId = /^[\w.:-]{1,128}$/.test(given) ? given : crypto.randomUUID();
@@ -171,6 +156,7 @@ function prepare(dependencies: ApiDependencies, operations: readonly Operation[]
     context.set("now", dependencies.now);
     context.set("outlive", dependencies.outlive);
     context.set("report", dependencies.report);
+    context.set("readiness", readiness);
     await next();
     const headers = { ...protections(context), "x-request-id": requestId, ...context.var.limitHeaders };
     for (const [name, value] of Object.entries(headers)) context.header(name, value);
@@ -194,12 +180,6 @@ function protections({ req, res }: ApiContext): Readonly<Record<string, string>>
 }
 
 const FULL = new Refusal({ code: "storage_full", message: STORAGE_FULL, param: null });
-
-/** If a write failed because of a full disk, a test write finds out whether the disk is still full. */
-async function health({ env }: ApiContext): Promise<Response> {
-  if (!storageIsFull() || (await storageTakes(env))) return Response.json({ status: "ok" });
-  return Response.json({ status: "storage_full" }, { status: 503 });
-}
 
 /** An error about the storage of a run, for routes that read the run's object; null for any other route. */
 function unreadableRun(path: string): Refusal | null {

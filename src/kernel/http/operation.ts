@@ -7,6 +7,8 @@ import type * as z from "zod";
 import type { ErrorCode } from "../../contract/api-error.ts";
 import type { Caller, Permission } from "../../contract/identity.ts";
 import type { Scope } from "../../contract/scope.ts";
+import type { TtlCache } from "../kit/caches.ts";
+import type { ReadinessCheck } from "../service/check-readiness.ts";
 import type { Services } from "../service/services.ts";
 
 export interface ApiDependencies {
@@ -36,6 +38,8 @@ export interface ApiTypes {
     /** The headers about the request limit. */
     limitHeaders: Readonly<Record<string, string>> | undefined;
     requestId: string;
+    /** The latest result of `checkReadiness`, in this isolate. */
+    readiness: TtlCache<readonly ReadinessCheck[]>;
     /** All operations that are served. */
     operations: readonly Operation[];
   };
@@ -84,6 +88,8 @@ export interface SuccessReply {
   readonly otherwise?: Readonly<Record<string, { readonly description: string; readonly example: string }>>;
   /** When 204 without a body is returned instead. */
   readonly empty?: string;
+  /** When 503 with a body of the same schema is returned instead. */
+  readonly unavailable?: string;
   /** True: `Range` returns a part of the body (206, or 416), and a matching `If-None-Match` returns nothing (304). */
   readonly ranged?: true;
   /** Important reply headers, with their meanings. */

@@ -7,6 +7,7 @@
  * run is made under the secret of the run's id, so it stays the same if the secret changes during the run.
  */
 import { createHash, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+import { messageOf } from "../../contract/errors.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { type Mac, type Minting, type ParsedId, parseId, type TokenKind, tokenKind } from "../../core/ids.ts";
 import type { EndpointRow } from "../db/schema.ts";
@@ -37,6 +38,16 @@ function secretsOf({ ROLLCALL_SECRET: current, ROLLCALL_SECRETS_BEFORE = "" }: S
   }
   // Between the steps of a rotation, the current secret may be in the list of earlier ones too.
   return [current, ...before.filter((secret) => secret !== current)];
+}
+
+/** What is wrong with the secrets; null if they are valid. Contains nothing of them. */
+export function secretsProblem(env: SecretsEnv): string | null {
+  try {
+    secretsOf(env);
+    return null;
+  } catch (thrown) {
+    return messageOf(thrown);
+  }
 }
 
 /** The meaning of an id that this deployment minted, under any of its secrets; null for any other text. */

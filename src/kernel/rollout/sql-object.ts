@@ -1,7 +1,8 @@
 /**
  * The database of one rollout, for `can.sql`: a facet of the object that plays it. Its storage is separate from the
  * platform's and from that of other rollouts. It is deleted when the rollout is over, at the latest with the object's
- * storage (`deleteAll` deletes facets too).
+ * storage (`deleteAll` deletes facets too). An object of its own would need a request for each deletion, and one that
+ * failed would leave rows behind. The class is declared in wrangler.toml all the same.
  *
  * Invariants. A call's answer is written to the journal in the same transaction as its effects, and leaves this object
  * only when both are on disk; so a rollout's state is never ahead of its database. The journal is in the key-value part

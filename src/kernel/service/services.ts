@@ -8,6 +8,7 @@ import { listEnvironments, readEnvironment } from "../environment/read-environme
 import { acceptRun } from "./accept-run.ts";
 import { askTrainer, readWeightVersions, rotateTrainerToken } from "./ask-trainer.ts";
 import { auditRun } from "./audit-run.ts";
+import { checkReadiness } from "./check-readiness.ts";
 import { compareRuns } from "./compare-runs.ts";
 import { cancelRollout, cancelRun, changeRun, pauseRun, releaseLostCalls, resumeRun, retryRun } from "./control-run.ts";
 import { deleteDataset } from "./delete-unused.ts";
@@ -78,5 +79,6 @@ export const services = {
   readDatasetRows,
   deleteDataset,
   previewRun,
+  checkReadiness,
 };
 export type Services = typeof services;

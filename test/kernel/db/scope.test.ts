@@ -31,6 +31,7 @@ import * as page from "../../../src/kernel/db/page.ts";
 import * as past from "../../../src/kernel/db/past-runs.ts";
 import * as runs from "../../../src/kernel/db/runs.ts";
 import * as tables from "../../../src/kernel/db/schema.ts";
+import * as schemaLevel from "../../../src/kernel/db/schema-level.ts";
 import { inOrganization, inProject } from "../../../src/kernel/db/scoped.ts";
 import * as seals from "../../../src/kernel/db/seals.ts";
 import * as secrets from "../../../src/kernel/db/secrets.ts";
@@ -57,7 +58,7 @@ const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...datasets, ...endpoints, ...fleets, ...idempotency, ...judgements, ...keys, ...page, ...runs, ...secrets },
   ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects, ...standing, ...triggers },
   ...{ ...trainerTokens, ...budgets, ...books, ...metrics, ...totals, ...past, ...priceLists, ...seals, ...usage },
-  ...{ ...deletedRows, ...deletions, ...stored, ...owners, ...retention, ...webhooks },
+  ...{ ...deletedRows, ...deletions, ...stored, ...owners, ...retention, ...schemaLevel, ...webhooks },
   ...{ ...reportLinks, ...sessions, ...workingKeys },
 };
 
@@ -65,7 +66,7 @@ const FUNCTIONS: Readonly<Record<string, unknown>> = {
 const WITHOUT_SCOPE = [
   ...["findKey", "findTrainerToken", "findInvitationByHash", "membershipOf", "personWhoProved"],
   ...["findAnyOrganization", "listOrganizations", "insertFirstOrganization", "insertOrganization"],
-  ...["countUnfinishedRuns", "readTotals", "listEndpointsInUse", "addTotal"],
+  ...["countUnfinishedRuns", "readTotals", "listEndpointsInUse", "addTotal", "readSchemaLevel"],
   ...["findSession", "findSignInCode", "findSharedRun"],
   ...["getAnyDeletion", "sealsBehind", "pricesFrom", "findPriceList", "insertPriceList", "triggerAnywhere"],
 ];

@@ -7,6 +7,7 @@ import { SchemaCollection } from "../../../src/kernel/http/openapi/json-schema.t
 import {
   type Content,
   type DocumentedOperation,
+  isRefusal,
   type OpenApiDocument,
   openApiOf,
 } from "../../../src/kernel/http/openapi/openapi.ts";
@@ -59,6 +60,7 @@ test("every route is documented and every documented route exists", async () => 
       "GET /join",
       "GET /metrics",
       "GET /openapi.json",
+      "GET /readyz",
       "GET /v1/audit-log",
       "GET /v1/balance",
       "GET /v1/budgets",
@@ -203,6 +205,7 @@ test("only the open routes are documented as needing no key", async () => {
   expect(paths["/v1/shared-report"]?.["get"]?.security).toEqual([{ report_link: [] }]);
   expect(open.map(([path]) => path)).toEqual([
     "/healthz",
+    "/readyz",
     "/openapi.json",
     "/docs",
     "/v1/bootstrap",
@@ -268,13 +271,18 @@ test("every parameter has an example, and those of a query pass", async () => {
 });
 
 test("every refusal is documented with an example of each code with its status", async () => {
+  const saysUnavailable = OPERATIONS.filter(({ reply }) => reply.unavailable !== undefined).map(({ id }) => id);
   for (const { operationId, responses, security } of await everyOperation()) {
     const statuses = Object.keys(responses).map(Number);
     expect(statuses, operationId).toContain(500);
+    expect(statuses.includes(503) && !isRefusal(responses["503"]?.content), operationId).toBe(
+      saysUnavailable.includes(operationId),
+    );
     if (security.length > 0) expect(statuses, operationId).toContain(401);
     for (const [status, { content = {} }] of Object.entries(responses)) {
       const { examples = {} } = content["application/json"] ?? {};
-      if (Number(status) >= 400) expect(examples, operationId).not.toEqual({});
+      if (Number(status) >= 400 && (status !== "503" || !saysUnavailable.includes(operationId)))
+        expect(examples, operationId).not.toEqual({});
       for (const [code, { value }] of Object.entries(examples)) {
         expect(ApiError.parse(value).error.code).toBe(code);
         expect([STATUS_OF[value.error.code][0], 408, 415, 416]).toContain(Number(status));

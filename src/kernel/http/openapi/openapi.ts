@@ -158,6 +158,11 @@ export function openApiOf(operations: readonly Operation[]): OpenApiDocument {
   };
 }
 
+/** Whether a reply is an `Error`. 503 is also the status of a reply that says what is not available. */
+export function isRefusal(content: Content = {}): boolean {
+  return Object.values(content).some(({ examples }) => examples !== undefined);
+}
+
 /** `runs` for `/v1/runs/{id}`. Other paths outside /v1 belong to the platform. */
 function nounOf(path: string): string {
   if (path.startsWith("/hooks/")) return "hooks";
@@ -211,6 +216,9 @@ class Description {
           "204": { description: reply.empty, headers: REQUEST_ID },
         }),
         ...(reply.ranged && this.#ranged()),
+        ...(reply.unavailable !== undefined && {
+          "503": { ...this.#success(), description: reply.unavailable },
+        }),
         ...this.#failures(),
       },
     };

@@ -7,13 +7,14 @@ import { EXAMPLE } from "../../../contract/primitives.ts";
 import { htmlReply } from "../html-reply.ts";
 import type { ApiContext } from "../operation.ts";
 import { GUIDE } from "./guide.ts";
-import type {
-  Content,
-  DocumentedOperation,
-  DocumentedReply,
-  MediaType,
-  OpenApiDocument,
-  Parameter,
+import {
+  type Content,
+  type DocumentedOperation,
+  type DocumentedReply,
+  isRefusal,
+  type MediaType,
+  type OpenApiDocument,
+  type Parameter,
 } from "./openapi.ts";
 import { type Html, notesOf, schemaTable, typeOf } from "./reference-schema.ts";
 
@@ -96,7 +97,7 @@ function replySection(status: string, { description, headers, content: body = {}
   const named = Object.entries(headers).flatMap(([name, { description: meaning }]) =>
     meaning === undefined ? [] : [html`<p><code>${name}</code>: ${meaning}</p>`],
   );
-  if (Number(status) >= 400) return refusals(status, body);
+  if (isRefusal(body)) return refusals(status, body);
   return html`<h4>${status}</h4><p>${description}</p>${named}${content(body)}`;
 }
 

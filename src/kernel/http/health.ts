@@ -1,0 +1,68 @@
+/** Whether the platform is up (`/healthz`, as cheap as a request can be), and whether it can play runs (`/readyz`). */
+import * as z from "zod";
+import { TtlCache } from "../kit/caches.ts";
+import { storageIsFull, storageTakes } from "../kit/storage-faults.ts";
+import type { ReadinessCheck } from "../service/check-readiness.ts";
+import type { ApiContext, Operation } from "./operation.ts";
+
+/** The routes need no key, so whoever calls them in a loop causes only one check in this time, in each isolate. */
+const CHECKED_AGAIN_MS = 5000;
+const KEPT_MS = 10_000;
+
+export function readinessCache(): TtlCache<readonly ReadinessCheck[]> {
+  return new TtlCache(KEPT_MS, CHECKED_AGAIN_MS);
+}
+
+const Readiness = z.object({
+  status: z.enum(["ready", "not_ready"]),
+  checks: z.array(
+    z.object({
+      name: z.enum(["secret", "database", "queues", "bucket"]),
+      ok: z.boolean(),
+      problem: z.string().nullable().describe("what is wrong; null if it is ok"),
+    }),
+  ),
+});
+
+export const healthOperations: readonly Operation[] = [
+  {
+    id: "getHealth",
+    route: "GET /healthz",
+    permission: "anybody",
+    summary: "Check that the platform is up",
+    reply: {
+      description: "It is up",
+      schema: z.object({ status: z.enum(["ok", "storage_full"]) }),
+      unavailable: "`storage_full`: the disk of a local platform is full",
+    },
+    handle: health,
+  },
+  {
+    id: "getReadiness",
+    route: "GET /readyz",
+    permission: "anybody",
+    summary: "Check that the platform can play runs",
+    description:
+      "`secret`: ROLLCALL_SECRET and ROLLCALL_SECRETS_BEFORE are valid. `database`: D1 answers, and its newest migration is that of this release. `queues`: all of them are bound. `bucket`: R2 answers. The result is up to 10 s old.",
+    reply: {
+      description: "It can play runs",
+      schema: Readiness,
+      example: { status: "ready", checks: [{ name: "secret", ok: true, problem: null }] },
+      unavailable: "`not_ready`: a check failed",
+    },
+    handle: readiness,
+  },
+];
+
+/** If a write failed because of a full disk, a test write finds out whether the disk is still full. */
+async function health({ env }: ApiContext): Promise<Response> {
+  if (!storageIsFull() || (await storageTakes(env))) return Response.json({ status: "ok" });
+  return Response.json({ status: "storage_full" }, { status: 503 });
+}
+
+async function readiness({ env, var: { readiness, services, now } }: ApiContext): Promise<Response> {
+  const found = await readiness.get("all", now(), () => services.checkReadiness(env));
+  const checks = found.map(({ name, problem }) => ({ name, ok: problem === null, problem }));
+  const ready = checks.every(({ ok }) => ok);
+  return Response.json({ status: ready ? "ready" : "not_ready", checks }, { status: ready ? 200 : 503 });
+}

@@ -1,0 +1,21 @@
+/** The queues to which the Worker sends, by the names of their bindings. */
+type QueueBinding = { [Name in keyof Env]-?: Env[Name] extends Queue ? Name : never }[keyof Env];
+
+/** By binding, so that none is missing: the name in this release's wrangler.toml. */
+const NAMES: Readonly<Record<QueueBinding, string>> = {
+  ROLLOUT_GROUPS: "rollout-groups",
+  ROLLOUT_SCORES: "rollout-scores",
+  ROLLOUT_SCORES_HEAVY: "rollout-scores-heavy",
+  ROLLOUT_JUDGEMENTS: "rollout-judgements",
+  ROLLOUT_JUDGEMENTS_1: "rollout-judgements-1",
+  ROLLOUT_JUDGEMENTS_2: "rollout-judgements-2",
+  ROLLOUT_JUDGEMENTS_3: "rollout-judgements-3",
+  ROLLOUT_JUDGEMENTS_SLOW: "rollout-judgements-slow",
+  ROLLOUT_JUDGEMENTS_SLOW_1: "rollout-judgements-slow-1",
+  ROLLOUT_JUDGEMENTS_SLOW_2: "rollout-judgements-slow-2",
+  ROLLOUT_JUDGEMENTS_SLOW_3: "rollout-judgements-slow-3",
+  ROLLOUT_JUDGEMENTS_SILENT: "rollout-judgements-silent",
+  RUN_SEGMENTS: "run-segments",
+};
+
+export const QUEUES = Object.entries(NAMES).map(([binding, queue]) => ({ binding: binding as QueueBinding, queue }));

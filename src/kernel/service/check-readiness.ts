@@ -1,0 +1,68 @@
+/** Checks whether this deployment has all that it needs to play a run: its secret, its database, its queues, its bucket. */
+import { readSchemaLevel, SCHEMA_LEVEL } from "../db/schema-level.ts";
+import { logError } from "../kit/log.ts";
+import { type SecretsEnv, secretsProblem } from "../kit/secrets.ts";
+import { QUEUES } from "../messages/queues.ts";
+
+/** `problem`: what is wrong, for anybody to read: it has no secret and no text of an error. Null if it is ok. */
+export interface ReadinessCheck {
+  readonly name: "secret" | "database" | "queues" | "bucket";
+  readonly problem: string | null;
+}
+
+/** A store that has not answered by then counts as unavailable. */
+const ANSWERS_WITHIN_MS = 5000;
+/** An object that is never stored. */
+const NO_SUCH_KEY = "org/platform/readyz";
+
+/** Makes one round trip to D1 and one to R2, each of at most `withinMs`. Never rejects. */
+export async function checkReadiness(env: Env, withinMs: number = ANSWERS_WITHIN_MS): Promise<ReadinessCheck[]> {
+  const [database, bucket] = await Promise.all([databaseProblem(env, withinMs), bucketProblem(env, withinMs)]);
+  return [
+    { name: "secret", problem: secretsProblem(env) },
+    { name: "database", problem: database },
+    { name: "queues", problem: queuesProblem(env) },
+    { name: "bucket", problem: bucket },
+  ];
+}
+
+/** A binding that wrangler.toml lacks is undefined, whatever its type says. */
+type Bound = Partial<Omit<Env, keyof SecretsEnv>>;
+
+async function databaseProblem({ DB: database }: Bound, withinMs: number): Promise<string | null> {
+  if (database === undefined) return "DB is not bound";
+  try {
+    const level = await inTime(readSchemaLevel(database), withinMs);
+    if (level === SCHEMA_LEVEL) return null;
+    return `its newest migration is ${level ?? "none"}, but this release needs ${SCHEMA_LEVEL}`;
+  } catch (thrown) {
+    logError("readiness: the database does not answer", {}, thrown);
+    return "D1 does not answer";
+  }
+}
+
+async function bucketProblem({ STORE: bucket }: Bound, withinMs: number): Promise<string | null> {
+  if (bucket === undefined) return "STORE is not bound";
+  try {
+    await inTime(bucket.head(NO_SUCH_KEY), withinMs);
+    return null;
+  } catch (thrown) {
+    logError("readiness: the bucket does not answer", {}, thrown);
+    return "R2 does not answer";
+  }
+}
+
+function queuesProblem(env: Bound): string | null {
+  const missing = QUEUES.map(({ binding }) => binding).filter((binding) => env[binding] === undefined);
+  return missing.length === 0 ? null : `not bound: ${missing.join(", ")}`;
+}
+
+async function inTime<T>(work: Promise<T>, ms: number): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
