@@ -34,6 +34,7 @@ export const STATUS_OF = {
   conflict: [409, "invalid_request_error"],
   run_unreadable: [500, "server_error"],
   storage_full: [507, "server_error"],
+  unavailable: [503, "server_error"],
   internal: [500, "server_error"],
 } as const;
 export type ErrorCode = keyof typeof STATUS_OF;

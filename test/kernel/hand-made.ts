@@ -64,7 +64,7 @@ export class LossyQueue implements Queue {
 }
 
 /** The objects of a namespace with one method replaced. `call` makes the real call to the object `name`. */
-export function interposed<Namespace extends Env["RUN"] | Env["ACCOUNT"]>(
+export function interposed<Namespace extends Env["RUN"] | Env["ACCOUNT"] | Env["ROLLOUT"]>(
   namespace: Namespace,
   method: string,
   instead: (call: () => Promise<unknown>, name: string) => Promise<unknown>,

@@ -88,6 +88,8 @@ export type CallOutcome<Response = ModelResponse> =
       readonly status?: number;
       /** The call was sent, and it is unknown whether the endpoint processed it: tokens may have been sampled. */
       readonly lost?: boolean;
+      /** The server, or a proxy before it, did not answer in time. */
+      readonly late?: boolean;
       /** Usage of an unusable reply, as its endpoint reported it. */
       readonly usage?: Usage;
       /** A sampled reply came that did not report its usage. */
@@ -100,6 +102,9 @@ export type CallOutcome<Response = ModelResponse> =
 
 /** Statuses of proxies that gave up waiting for the engine: it may have done its work. */
 const GAVE_UP_WAITING = [408, 499, 502, 504, 520, 521, 522, 523, 524];
+
+/** Of these, the statuses of proxies whose time for a reply was over; 524 is Cloudflare's. */
+const TIMED_OUT = [504, 524];
 
 const USER_AGENT = `OpenAI/JS ${VERSION}`;
 /** Sent if there is no key: servers that need none ignore it. */
@@ -277,8 +282,9 @@ function classify(thrown: unknown, { signal, api_key }: Destination): CallOutcom
   if (thrown instanceof PolicyRefusalError) return { ...failure(thrown, false, null), lost: true };
   const message = withoutKey(messageOf(thrown), api_key);
   const error = new ModelError(message);
+  if (thrown instanceof SilentServerError) return { ...failure(error, true, null), lost: true, late: true };
   if (thrown instanceof AddressRefused) return failure(error, false, null);
-  // The connection failed, the server was silent, or a body broke off.
+  // The connection failed, or a body broke off.
   if (!(thrown instanceof APIError)) return { ...failure(error, true, null), lost: true };
   const { status } = thrown;
   if (status === undefined) return { ...failure(error, true, null), lost: true };
@@ -294,8 +300,11 @@ function classify(thrown: unknown, { signal, api_key }: Destination): CallOutcom
   const mayPass = status === 408 || status === 409 || status === 429 || status >= 500;
   // A gateway may return a policy refusal with a status of its own.
   const retryable = mayPass && !hasPolicyCode(thrown);
-  const lost = GAVE_UP_WAITING.includes(status) ? { lost: true } : {};
-  return { ...failure(error, retryable, retryAfter(thrown.headers)), status, ...lost };
+  return { ...failure(error, retryable, retryAfter(thrown.headers)), status, ...ofWaiting(status) };
+}
+
+function ofWaiting(status: number): Pick<Failed, "lost" | "late"> {
+  return { ...(GAVE_UP_WAITING.includes(status) && { lost: true }), ...(TIMED_OUT.includes(status) && { late: true }) };
 }
 
 function failure(error: RolloutError, retryable: boolean, retry_after_ms: number | null): Failed {

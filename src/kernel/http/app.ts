@@ -9,7 +9,7 @@ import { Hono, type MiddlewareHandler } from "hono";
 import * as z from "zod";
 import { PAGES } from "../../contract/pages.ts";
 import { AnyObject } from "../../contract/primitives.ts";
-import { damagedMessage, failedForStorage, isUnreadable, STORAGE_FULL } from "../kit/storage-faults.ts";
+import { damagedMessage, failedForStorage, isPassing, isUnreadable, STORAGE_FULL } from "../kit/storage-faults.ts";
 import { batchOperations } from "./batches.ts";
 import { datasetOperations } from "./datasets.ts";
 import { endpointOperations } from "./endpoints.ts";
@@ -129,7 +129,8 @@ export function createApp(dependencies: ApiDependencies, operations: readonly Op
     if (error instanceof Refusal) return refusalReply(error);
     dependencies.report(error, context.var.requestId);
     if (await failedForStorage(context.env, error)) return refusalReply(FULL);
-    const unreadable = isUnreadable(error) ? unreadableRun(context.req.path) : null;
+    if (isPassing(context.env, error)) return refusalReply(UNAVAILABLE);
+    const unreadable = isUnreadable(context.env, error) ? unreadableRun(context.req.path) : null;
     return unreadable === null ? internalReply() : refusalReply(unreadable);
   });
   return app;
@@ -179,6 +180,11 @@ function protections({ req, res }: ApiContext): Readonly<Record<string, string>>
   return Object.fromEntries(Object.entries(all).filter(([name]) => !res.headers.has(name)));
 }
 
+const UNAVAILABLE = new Refusal({
+  code: "unavailable",
+  message: "a part of the platform did not answer: nothing is known to be lost, try again",
+  param: null,
+});
 const FULL = new Refusal({ code: "storage_full", message: STORAGE_FULL, param: null });
 
 /** An error about the storage of a run, for routes that read the run's object; null for any other route. */

@@ -12,7 +12,7 @@ import { issueText } from "../../core/schema/issues.ts";
 import type { Refusal as Failure, Result } from "../messages/refusal.ts";
 
 /** How many seconds to wait before a retry, for the codes for which waiting helps. */
-const RETRY_AFTER_S: Partial<Record<ErrorCode, number>> = { in_progress: 1, rate_limited: 1 };
+const RETRY_AFTER_S: Partial<Record<ErrorCode, number>> = { in_progress: 1, rate_limited: 1, unavailable: 2 };
 
 const MESSAGE_CHARACTERS = 1000;
 const PARAM_CHARACTERS = 300;

@@ -16,8 +16,14 @@ const SAYS = /SQLITE_(TOOBIG|MISMATCH|CONSTRAINT|RANGE)|limited to 32 ?MiB/;
 
 const DAMAGED = /SQLITE_(CORRUPT|NOTADB)/;
 
-/** The error that a caller gets if an object failed outside our code. */
-const UNOPENED = /(^|: )internal error; reference = /;
+/**
+ * The runtime's text for a failure outside our code. In production it masks any passing fault of the platform below. On
+ * one machine it is what a caller gets if the object's file does not open.
+ */
+const MASKED = /(^|: )internal error; reference = /;
+/** Passing faults that production names: of objects, and of D1. */
+const PASSING =
+  /Network connection lost|Durable Object is overloaded|object to be reset|was updated|D1 DB is overloaded|D1_ERROR.*(?:timeout|timed out)|exceeded its? (?:CPU|memory) limit/i;
 
 const FULL = /SQLITE_FULL|ENOSPC|No space left on device|disk is full/i;
 /** How long a noted failure counts. While the disk stays full, it is noted again and again. */
@@ -55,7 +61,7 @@ export function isStorageFull(thrown: unknown): boolean {
 export async function failedForStorage(env: Env, thrown: unknown): Promise<boolean> {
   noteStorage(thrown);
   if (isStorageFull(thrown)) return true;
-  return isUnreadable(thrown) && !(await storageTakes(env));
+  return isUnreadable(env, thrown) && !(await storageTakes(env));
 }
 
 /** The error is about a damaged file, not about a full disk. */
@@ -84,14 +90,23 @@ export async function storageTakes(env: Env): Promise<boolean> {
  * whose file is damaged does not open, and its caller does not even get that text.
  */
 
-/** The object's storage cannot be read, as far as one error can tell. Temporary failures are marked as such. */
-export function isUnreadable(thrown: unknown): boolean {
-  if (!(thrown instanceof Error) || passes(thrown)) return false;
+/** The object's storage cannot be read, as far as one error can tell. */
+export function isUnreadable(env: Env, thrown: unknown): boolean {
+  if (!(thrown instanceof Error) || isMarked(thrown)) return false;
   const { message, cause } = thrown;
-  return DAMAGED.test(message) || UNOPENED.test(message) || isUnreadable(cause);
+  return DAMAGED.test(message) || (isLocal(env) && MASKED.test(message)) || isUnreadable(env, cause);
 }
 
-function passes(thrown: Error): boolean {
+/** A fault of the platform below that passes: the same call may succeed soon. */
+export function isPassing(env: Env, thrown: unknown): boolean {
+  if (!(thrown instanceof Error)) return false;
+  const { message, cause } = thrown;
+  const masked = !isLocal(env) && MASKED.test(message);
+  return isMarked(thrown) || masked || PASSING.test(message) || isPassing(env, cause);
+}
+
+/** The runtime marks errors of objects as temporary. */
+function isMarked(thrown: Error): boolean {
   const { retryable, overloaded } = thrown as { retryable?: unknown; overloaded?: unknown };
   return retryable === true || overloaded === true;
 }

@@ -57,6 +57,8 @@ export type TurnOutcome<Response = ModelResponse> = { readonly refusals?: readon
       readonly unmetered?: boolean;
       /** The call was sent, and it is unknown whether the endpoint processed it. */
       readonly lost?: boolean;
+      /** The endpoint, or a proxy before it, did not answer in time. */
+      readonly late?: boolean;
       readonly replica?: string;
     }
 );

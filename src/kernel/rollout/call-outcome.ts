@@ -13,6 +13,8 @@ import type { RolloutSpec } from "../messages/wire.ts";
 /** A call that waits for its fleet is tried again after at least this time; the spread keeps retries apart. */
 const HELD_LEAST_MS = 500;
 const HELD_SPREAD_MS = 500;
+/** A call that timed out is tried again at most this often: each try may sample, and cost, a whole reply. */
+const RETRIES_AFTER_TIMEOUT = 1;
 /** Length of a failed call's message; the rollout's own error has all of it. */
 const MESSAGE_CHARACTERS = 300;
 
@@ -71,7 +73,7 @@ function eventsOf(rollout: Rollout, outcome: Came, around: Circumstances): reado
     case "unasked":
       return [{ type: "failed", failure: "environment", error: outcome.error }];
     case "failed":
-      return failedCall(rollout, { ...outcome, failure: "provider" }, around);
+      return failedCall(rollout, { ...outcome, failure: outcome.late ? "timeout" : "provider" }, around);
   }
 }
 
@@ -111,6 +113,8 @@ function failedCall(rollout: Rollout, failed: Failed, { spec, at }: Circumstance
     free,
     ...(took !== undefined && { usage: took }),
   };
-  if (free || (retryable && failures < spec.limits.max_retries)) return [noted];
+  const { max_retries } = spec.limits;
+  const retries = failure === "timeout" ? Math.min(max_retries, RETRIES_AFTER_TIMEOUT) : max_retries;
+  if (free || (retryable && failures < retries)) return [noted];
   return [noted, { type: "failed", failure, error }];
 }

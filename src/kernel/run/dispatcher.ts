@@ -324,7 +324,7 @@ class Standings {
     } catch (thrown) {
       const first = rows[0] && { rollout_id: rows[0].id };
       logError("rollouts do not answer", { ...idsOf({ ...this.#spec, ...first }), count: rows.length }, thrown);
-      const damaged = isUnreadable(thrown) && (await this.#othersOpen());
+      const damaged = isUnreadable(this.#env, thrown) && (await this.#othersOpen());
       return rows.map(() => ({ state: damaged ? "unreadable" : "unreachable" }));
     }
   }

@@ -116,10 +116,15 @@ function readOutcome<Response>(
     case "unusable":
       return { ...none, error: outcome.error.message, retryable: false };
     case "failed": {
-      const { error, retryable, retry_after_ms, status, free, lost, usage = null } = outcome;
+      const { error, retryable, retry_after_ms, status, free, lost, late, usage = null } = outcome;
       const unauthorized = error.error === AuthenticationError.name;
       const forbidden = error.error === PermissionDeniedError.name;
-      const details = { ...(status !== undefined && { status }), ...(free && { free }), ...(lost && { lost }) };
+      const details = {
+        ...(status !== undefined && { status }),
+        ...(free && { free }),
+        ...(lost && { lost }),
+        ...(late && { silent: true }),
+      };
       return { ...none, ...details, error: error.message, usage, retryable, retry_after_ms, unauthorized, forbidden };
     }
   }

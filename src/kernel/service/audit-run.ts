@@ -64,7 +64,7 @@ async function standingOf(env: Env, id: string, object: RunRpc): Promise<LiveVie
   try {
     return (await object.view()) ?? goneMessage(id);
   } catch (thrown) {
-    if (!isUnreadable(thrown) || (await failedForStorage(env, thrown))) throw thrown;
+    if (!isUnreadable(env, thrown) || (await failedForStorage(env, thrown))) throw thrown;
     return damagedMessage(id);
   }
 }

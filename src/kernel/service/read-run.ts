@@ -86,7 +86,7 @@ async function readableView(env: Env, object: RunRpc): Promise<LiveView | "stora
     return await object.view();
   } catch (thrown) {
     if (await failedForStorage(env, thrown)) return "storage_full";
-    if (!isUnreadable(thrown)) throw thrown;
+    if (!isUnreadable(env, thrown)) throw thrown;
     return "unreadable";
   }
 }

@@ -95,7 +95,7 @@ test.each<[when: string, script: Script]>([
     expect(await outcomeAfter(script, 99)).toBe("waiting");
     vi.clearAllTimers();
     const outcome = await outcomeAfter(script, 110);
-    expect(outcome).toMatchObject({ kind: "failed", lost: true, retryable: true });
+    expect(outcome).toMatchObject({ kind: "failed", lost: true, late: true, retryable: true });
     const { error } = outcome as Extract<CallOutcome, { kind: "failed" }>;
     expect(error.message).toBe("the endpoint sent nothing for 100 s, its limit (silence_limit_s)");
   },
@@ -103,7 +103,7 @@ test.each<[when: string, script: Script]>([
 
 test("a limit above the proxy's ends as the proxy ends it: with 524, or a broken stream, and never with an answer", async () => {
   const refused = await outcomeAfter([[300, ""]], 126, 600);
-  expect(refused).toMatchObject({ kind: "failed", status: 524, lost: true });
+  expect(refused).toMatchObject({ kind: "failed", status: 524, lost: true, late: true });
   const begun: Script = [
     [1, ""],
     [1, chunk({ content: "4" })],

@@ -30,8 +30,8 @@ test("every code that a service may return is sent with its status and all four 
     const [status, type] = STATUS_OF[code];
     expect(reply.status, code).toBe(status);
     expect(await reply.json()).toEqual({ error: { code, message: "why", param: "field", type } });
-    const wait = code === "in_progress" || code === "rate_limited" ? "1" : null;
-    expect(reply.headers.get("retry-after"), code).toBe(wait);
+    const waits: Record<string, string> = { in_progress: "1", rate_limited: "1", unavailable: "2" };
+    expect(reply.headers.get("retry-after"), code).toBe(waits[code] ?? null);
   }
 });
 

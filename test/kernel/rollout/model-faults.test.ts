@@ -72,6 +72,24 @@ test("a 429 is retried no earlier than Retry-After says, with the same idempoten
   expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(1000);
 });
 
+test("a call that Cloudflare's proxy ended is a timeout, and is tried once more, whatever the run allows", async () => {
+  const model = failing({ kind: "status", status: 524 });
+  const run = await platform.finish({ ...one, model, limits: { max_retries: 5 }, min_scored: 0 });
+  expect(run.counts).toMatchObject({ scored: 0, failed: { timeout: 1 } });
+  expect(await requestsOf(model)).toHaveLength(2);
+  const { failed_calls } = await platform.rollout(rolloutAt(run.id));
+  expect(failed_calls.map(({ status }) => status)).toEqual([524, 524]);
+});
+
+test("a model that sends nothing for its endpoint's limit is a timeout, and the error names the limit", async () => {
+  const endpoint = { base_url: env.MODEL_URL, silence_limit_s: 1 };
+  const model = failing({ kind: "hang" });
+  const run = await platform.finish({ ...one, model, endpoint, limits: { max_retries: 0 }, min_scored: 0 });
+  expect(run.counts).toMatchObject({ scored: 0, failed: { timeout: 1 } });
+  const { error } = await platform.rollout(rolloutAt(run.id));
+  expect(error?.message).toContain("sent nothing for 1 s, its limit (silence_limit_s)");
+});
+
 test("arguments that are not JSON are the model's mistake: it gets the error, and the call is not repeated", async () => {
   const wrong = { tool_calls: [{ name: "add", arguments: '{"a": 1, "b": ' }] };
   const model = script([wrong, "It is 3."]);

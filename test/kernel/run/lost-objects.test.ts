@@ -1,9 +1,11 @@
 /** A run whose object's storage is gone: the run's row is in D1, and what only the object had is lost. */
+import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { ApiError } from "../../../src/contract/api-error.ts";
 import { RunAudit } from "../../../src/contract/audit.ts";
-import { isUnreadable } from "../../../src/kernel/kit/storage-faults.ts";
-import { openPlatform, rolloutAt, type TestApi } from "../platform.ts";
+import { isPassing, isUnreadable } from "../../../src/kernel/kit/storage-faults.ts";
+import { interposed } from "../hand-made.ts";
+import { openPlatform, release, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
@@ -98,11 +100,69 @@ test("a run whose object's storage is lost cannot be compared, and is named by i
   }
 });
 
-test("an error of the runtime means damaged storage, unless it is marked as temporary", () => {
-  const damaged = ["file is not a database: SQLITE_NOTADB", "internal error; reference = abc"];
-  for (const message of damaged) expect(isUnreadable(new Error(message))).toBe(true);
-  const passing = Object.assign(new Error("internal error; reference = abc"), { retryable: true });
-  for (const other of [new Error("Network connection lost."), passing, "no error"]) {
-    expect(isUnreadable(other)).toBe(false);
+const MASKED = "internal error; reference = abc";
+
+test("only SQLite's own errors mean damaged storage; on one machine also the error of an object that does not open", () => {
+  const local = { ...env, LIVE_OBJECT_CEILING: 100 };
+  for (const message of ["file is not a database: SQLITE_NOTADB", "SQLITE_CORRUPT_VTAB: malformed"]) {
+    expect([isUnreadable(env, new Error(message)), isPassing(env, new Error(message))]).toEqual([true, false]);
   }
+  const masked = new Error(`RPC: ${MASKED}`);
+  expect([isUnreadable(env, masked), isPassing(env, masked)]).toEqual([false, true]);
+  expect([isUnreadable(local, masked), isPassing(local, masked)]).toEqual([true, false]);
+  const marked = Object.assign(new Error(MASKED), { retryable: true });
+  for (const passing of [new Error("Network connection lost."), new Error("D1 DB is overloaded."), marked]) {
+    expect([isUnreadable(local, passing), isPassing(local, passing)]).toEqual([false, true]);
+  }
+  for (const other of [new Error("no such table: runs"), "no error"]) {
+    expect([isUnreadable(env, other), isPassing(env, other)]).toEqual([false, false]);
+  }
+});
+
+test("a request whose object fails for a moment is answered 503, and changes nothing of the run", async () => {
+  const request = { environment: "gsm8k", dataset: questions(1), model: script([{ fault: { kind: "hang" } }]) };
+  const { id } = await api.start(request);
+  const { RUN } = env;
+  env.RUN = interposed(RUN, "view", async (call, name) => {
+    if (!name.endsWith(id)) return await call();
+    throw new Error(MASKED);
+  });
+  try {
+    const reply = await api.ask(`/v1/runs/${id}`);
+    expect([reply.status, reply.headers.get("retry-after")]).toEqual([503, "2"]);
+    expect(ApiError.parse(await reply.json()).error.code).toBe("unavailable");
+  } finally {
+    env.RUN = RUN;
+  }
+  expect(await api.run(id)).toMatchObject({ status: "running", error: null });
+  await api.post(`/v1/runs/${id}/cancel`, {});
+});
+
+test("rollouts whose object fails for many minutes are not given up", async () => {
+  const model = script(RIGHT, undefined, { held: true });
+  const { id } = await api.start({ environment: "gsm8k", dataset: questions(1), model });
+  const rollout = rolloutAt(id);
+  const [{ idempotency_key = "" } = {}] = await requestsOf(model, 1);
+  const { ROLLOUT } = env;
+  let asked = 0;
+  env.ROLLOUT = interposed(ROLLOUT, "ask", async (call, name) => {
+    if (!name.includes(id)) return await call();
+    asked += 1;
+    throw new Error(MASKED);
+  });
+  try {
+    for (let minutes = 1; minutes <= 10; minutes += 1) {
+      await api.inRun(id, async (run) => {
+        run.now = () => Date.now() + minutes * 60_000;
+        await run.alarm();
+        run.now = () => Date.now();
+      });
+    }
+  } finally {
+    env.ROLLOUT = ROLLOUT;
+  }
+  expect(asked).toBeGreaterThan(4);
+  expect((await api.rollout(rollout)).status).toBe("running");
+  await release(idempotency_key);
+  expect((await api.ended(id)).counts).toMatchObject({ scored: 1, failed: {} });
 });

@@ -133,6 +133,10 @@ const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
     when: "the disk of a local platform is full: nothing is lost, and runs continue once there is space",
     message: "the disk of this platform is full: nothing is lost, and runs continue once there is space",
   },
+  unavailable: {
+    when: "a part of the platform below did not answer, such as an object or the database: try again",
+    message: "a part of the platform did not answer: nothing is known to be lost, try again",
+  },
   internal: {
     when: "something failed on our side: quote the `x-request-id`",
     message: "Something failed on our side. Quote the x-request-id of this reply.",

@@ -365,6 +365,7 @@ function codesOf(operation: Operation, path: string): ErrorCode[] {
       ...may(!open || body !== undefined, "rate_limited"),
       ...may(ofRun.test(path), "run_unreadable"),
       ...may(!open, "storage_full"),
+      ...may(!open, "unavailable"),
       "internal" as const,
     ]),
   ];

@@ -6,6 +6,7 @@ import type { Permission } from "../../../../src/contract/identity.ts";
 
 export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Permission[]>> = {
   getHealth: "anybody",
+  getReadiness: "anybody",
   getOpenApi: "anybody",
   getDocs: "anybody",
   getJoinPage: "anybody",
