@@ -1,4 +1,4 @@
-/** The Worker: its Durable Object classes, its HTTP handler and its queue consumer. Nothing else. */
+/** The Worker: its Durable Object classes, its HTTP handler, its queue consumer and its cron. Nothing else. */
 import { openAuthentication } from "./accounts/authentication.ts";
 import { refuseExit } from "./kernel/environment/stage-clock.ts";
 import { createApp } from "./kernel/http/app.ts";
@@ -10,6 +10,7 @@ import { RunObject as Run } from "./kernel/run/object.ts";
 import { acceptRun } from "./kernel/service/accept-run.ts";
 import { consume } from "./kernel/service/consume.ts";
 import { services } from "./kernel/service/services.ts";
+import { wakeRuns } from "./kernel/service/wake-runs.ts";
 import { SLICE_SERVICES } from "./slice-services.ts";
 import { OPERATIONS } from "./slices.ts";
 import { TriggerObject as Trigger } from "./triggers/object.ts";
@@ -50,4 +51,7 @@ const app = createApp(dependencies, OPERATIONS);
 export default {
   fetch: app.fetch,
   queue: consume,
+  async scheduled(_, env) {
+    await wakeRuns(env, Date.now());
+  },
 } satisfies ExportedHandler<Env, RunMessage>;

@@ -7,8 +7,10 @@
  * does not probe its replicas. The alarm never throws. The object never waits for an object that waits for it: it
  * notifies trainers and the endpoint object from the alarm or after its answer.
  */
+
 import { DurableObject } from "cloudflare:workers";
 import type { Send } from "../kernel/clients/outgoing.ts";
+import { isArmed } from "../kernel/kit/alarms.ts";
 import { isAtRest, untilTheNextBoot } from "../kernel/kit/at-rest.ts";
 import { idsOf, logError } from "../kernel/kit/log.ts";
 import { endpointObject } from "../kernel/kit/names.ts";
@@ -333,11 +335,10 @@ export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> 
     });
   }
 
-  /** An alarm that fires too early costs less than setting the alarm again with every call. */
   async #arm(): Promise<void> {
     const at = this.#nextAt();
     if (at === null || (at <= this.now() && this.#driver.wake())) return;
-    if (this.#armedAt !== null && this.#armedAt <= at) return;
+    if (isArmed(this.#armedAt, at, this.now())) return;
     this.#armedAt = at;
     await this.ctx.storage.setAlarm(at);
   }

@@ -6,9 +6,11 @@
  * six in total, and one while the endpoint fails. Before anything is sent, the database is read for whether the
  * endpoint exists, is enabled, and how it signs. If nothing is due, there is no alarm. The alarm never throws.
  */
+
 import { DurableObject } from "cloudflare:workers";
 import { LIMITS } from "../contract/limits.ts";
 import type { Send } from "../kernel/clients/outgoing.ts";
+import { isArmed } from "../kernel/kit/alarms.ts";
 import { isAtRest, untilTheNextBoot } from "../kernel/kit/at-rest.ts";
 import { backoffMs } from "../kernel/kit/backoff.ts";
 import { PROCESS_SCHEDULER } from "../kernel/kit/fair-scheduler.ts";
@@ -234,12 +236,11 @@ export class WebhookObject extends DurableObject<Env> implements Serves<WebhookR
     this.#store.note({ disabled: { ...disabled, written: true, mails: 0 } });
   }
 
-  /** An alarm that fires too early costs less than setting the alarm again with every call. */
   async #arm(): Promise<void> {
     const due = this.#dueAt();
     if (due === null || this.#tombstone.stands) return;
     const at = Math.max(this.now(), due);
-    if (this.#armedAt !== null && this.#armedAt <= at) return;
+    if (isArmed(this.#armedAt, at, this.now())) return;
     this.#armedAt = at;
     await this.ctx.storage.setAlarm(at);
   }

@@ -2,7 +2,7 @@
  * Runs: written when they are accepted, then updated by their object. A run is read together with the public fields of
  * its endpoint, never with the sealed key.
  */
-import { and, count, eq, exists, inArray, isNull, like, notExists, or, SQL, sql } from "drizzle-orm";
+import { and, count, eq, exists, inArray, isNull, like, lt, notExists, or, SQL, sql } from "drizzle-orm";
 import { costOfUsage } from "../../contract/judgement.ts";
 import type { RunReport } from "../../contract/report.ts";
 import type { RunCounts, RunKind, RunStatus, RunView } from "../../contract/run.ts";
@@ -13,7 +13,7 @@ import { violatedTable } from "./idempotency-keys.ts";
 import { currentReport } from "./old-names.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
 import { type EndpointRow, endpoints, type RunRow, runs } from "./schema.ts";
-import { type Condition, inOrganization, inProject, isOpenProject, type Rows } from "./scoped.ts";
+import { type Condition, inOrganization, inProject, isOpenProject, type Rows, unscoped } from "./scoped.ts";
 import { fleetTable } from "./slice-tables.ts";
 
 export type NewRun = Omit<RunRow, "org_id" | "project_id">;
@@ -138,7 +138,31 @@ export async function updateRun(
     Pick<RunRow, "status" | "counts" | "report" | "error" | "finished_at" | "dead_letters" | "stored_bytes">
   >,
 ): Promise<void> {
-  await inProject(database, scope).update(runs, changes, eq(runs.id, id));
+  await inProject(database, scope).update(runs, { ...changes, written_at: Date.now() }, eq(runs.id, id));
+}
+
+/**
+ * The unfinished runs whose objects have not written their rows since `before` (epoch milliseconds): those silent for
+ * longest, at most `limit`. Their rows count as written now, so that the next call returns others.
+ */
+export async function takeSilentRuns(
+  database: D1Database,
+  { now, before, limit }: { readonly now: number; readonly before: number; readonly limit: number },
+): Promise<{ id: string; scope: Scope }[]> {
+  const all = unscoped(database, "operator");
+  const last = sql`coalesce(${runs.written_at}, ${runs.created_at})`;
+  const silent = all
+    .select({ id: runs.id })
+    .from(runs)
+    .where(and(isNull(runs.finished_at), isNull(runs.deleted_at), lt(last, before)))
+    .orderBy(last)
+    .limit(limit);
+  const taken = await all
+    .update(runs)
+    .set({ written_at: now })
+    .where(inArray(runs.id, silent))
+    .returning({ id: runs.id, orgId: runs.org_id, projectId: runs.project_id });
+  return taken.map(({ id, ...scope }) => ({ id, scope }));
 }
 
 /** What a client may change in a run, at any time. Fields left out are unchanged. */

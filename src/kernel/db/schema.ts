@@ -8,6 +8,7 @@
  * `*_at` is integer milliseconds since the epoch; the API uses seconds. Columns with JSON are typed here, because only
  * this platform writes them.
  */
+import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
 import type { DeletionKind } from "../../contract/deletion.ts";
 import type { EndpointCapabilities, EndpointView } from "../../contract/endpoint.ts";
@@ -215,6 +216,8 @@ export const runs = sqliteTable(
     metadata: text({ mode: "json" }).$type<Record<string, string>>().notNull(),
     created_at: integer().notNull(),
     finished_at: integer(),
+    /** When the object last wrote this row, or was last woken; null: before 0.3. */
+    written_at: integer(),
     /** Size of its trajectories and segments in the object store, as its object last counted. */
     stored_bytes: integer().notNull().default(0),
     /** Set when its deletion begins: from then on it is hidden. */
@@ -232,6 +235,7 @@ export const runs = sqliteTable(
     index("runs_of_organization").on(table.org_id, table.status),
     index("runs_stored").on(table.org_id, table.stored_bytes),
     index("runs_by_end").on(table.finished_at),
+    index("runs_unfinished").on(table.id).where(sql`finished_at is null`),
     index("runs_by_status").on(table.org_id, table.project_id, table.status, table.created_at, table.id),
   ],
 );

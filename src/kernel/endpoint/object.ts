@@ -8,12 +8,14 @@
  * run leaves, everything is deleted except the latencies of its calls, which are deleted an hour later. The alarm never
  * throws.
  */
+
 import { DurableObject } from "cloudflare:workers";
 import { InvalidModelResponseError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { type CallOutcome, callModel } from "../clients/inference.ts";
 import { getEndpoint } from "../db/endpoints.ts";
+import { isArmed } from "../kit/alarms.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { isFleet, runObject } from "../kit/names.ts";
@@ -87,9 +89,7 @@ export class EndpointObject extends DurableObject<Env> implements Serves<Endpoin
     const probe_at = outage?.probe_at ?? this.#suspicion.probe_at;
     if (probe_at === null) return { again_at: null };
     // The waiting call needs the result of a probe, so the alarm is set even if no run has rollouts left to dispatch.
-    if (((await this.ctx.storage.getAlarm()) ?? Number.POSITIVE_INFINITY) > probe_at) {
-      await this.ctx.storage.setAlarm(probe_at);
-    }
+    if (!isArmed(await this.ctx.storage.getAlarm(), probe_at, now)) await this.ctx.storage.setAlarm(probe_at);
     return { again_at: Math.max(probe_at, now + PROBED_SOON_MS) };
   }
 

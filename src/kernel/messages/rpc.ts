@@ -146,6 +146,8 @@ export type LeaseIssuer = "endpoint" | "account";
 export interface RunRpc {
   /** Creates the run; does nothing after the first call. */
   create(spec: RunSpec): Promise<void>;
+  /** Does what is due, in case that its alarm was lost. */
+  wake(): Promise<void>;
   /** Which of these must still be started, and how. Null, here and below: the run does not exist. */
   admit(places: readonly RolloutSlot[]): Promise<{ spec: RunSpec; admitted: Starter[] } | null>;
   /** Final reports of rollouts. A repeated report changes nothing. One answer for each report, in order. */

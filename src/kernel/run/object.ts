@@ -263,6 +263,10 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     return this.#read(() => stepsOf(this.#store, after, limit));
   }
 
+  wake(): void {
+    this.#change(() => undefined);
+  }
+
   endpointChanged(by: LeaseIssuer = "endpoint"): void {
     this.#change(() => [this.#leases.changed(by), this.#judging.changed(by)]);
   }

@@ -5,6 +5,7 @@
  * debounced into one tick. No tick and no reconciliation throws.
  */
 
+import { isArmed } from "../kit/alarms.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import type { RunSpec } from "../messages/wire.ts";
@@ -62,7 +63,7 @@ export class RunTicks {
 
   async arm(spec: RunSpec): Promise<void> {
     const at = nextRunAlarm(clockOf(this.#parts, spec));
-    if (at === null || (this.#armedAt !== null && this.#armedAt <= at)) return;
+    if (at === null || isArmed(this.#armedAt, at, this.#now())) return;
     this.#armedAt = at;
     await this.#ctx.storage.setAlarm(at);
   }

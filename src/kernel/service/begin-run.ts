@@ -166,7 +166,15 @@ export function newRun(
     environment_version: spec.environment.version,
     endpoint_id: spec.endpoint_id,
     ...{ idempotency_key: idempotencyKey, request_hash: requestHash },
-    ...{ counts: null, report: null, error: null, created_at: now, finished_at: null, dead_letters: 0 },
+    ...{
+      counts: null,
+      report: null,
+      error: null,
+      created_at: now,
+      finished_at: null,
+      written_at: null,
+      dead_letters: 0,
+    },
     ...{ stored_bytes: 0, deleted_at: null, sealed_push_secret: null },
   };
 }

@@ -7,12 +7,14 @@
  * harm. Every change wakes the requests that wait for a batch. An object that was never created answers `unknown` or
  * null and writes nothing. The alarm never throws.
  */
+
 import { DurableObject } from "cloudflare:workers";
 import type { BatchManifest, Leased, LeaseView, WeightVersions } from "../../contract/trainer-wire.ts";
 import { leaseId, mintId } from "../../core/ids.ts";
 import type { ServedWeights } from "../../core/training/numbering.ts";
 import type { Send } from "../clients/outgoing.ts";
 import type { OfferReply } from "../clients/trainer.ts";
+import { isArmed } from "../kit/alarms.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
@@ -329,7 +331,6 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     return this.#reported(state, reportWithAck(step, state.epoch, reply.published), now).state;
   }
 
-  /** An alarm that fires too early costs less than setting it again with every call. */
   async #arm(spec: TrainerSpec): Promise<void> {
     const state = this.#store.state();
     const now = this.now();
@@ -338,7 +339,7 @@ export class TrainerObject extends DurableObject<Env> implements Serves<TrainerR
     const due = [state.lease?.expires_at ?? null, offerAt(state, spec), notifyAt, orderAt].filter((at) => at !== null);
     if (due.length === 0) return;
     const at = Math.max(now, Math.min(...due));
-    if (this.#armedAt !== null && this.#armedAt <= at) return;
+    if (isArmed(this.#armedAt, at, now)) return;
     this.#armedAt = at;
     await this.ctx.storage.setAlarm(at);
   }

@@ -45,6 +45,7 @@ export function runRow(endpoint: InlineEndpointRow, changes: Partial<NewRun> = {
     created_at: 1000,
     finished_at: null,
     dataset_id: null,
+    written_at: null,
     dead_letters: 0,
     stored_bytes: 0,
     deleted_at: null,

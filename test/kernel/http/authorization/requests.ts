@@ -64,7 +64,6 @@ const batchOf = ({ training }: Resources) => `/v1/runs/${training}/batches/1`;
 const READS: Readonly<Record<string, Request>> = {
   getHealth: { ask: () => ({ path: "/healthz" }) },
   getReadiness: { ask: () => ({ path: "/readyz" }) },
-  getReadiness: { ask: () => ({ path: "/readyz" }) },
   getOpenApi: { ask: () => ({ path: "/openapi.json" }) },
   getDocs: { ask: () => ({ path: "/docs" }) },
   getJoinPage: { ask: () => ({ path: "/join" }) },
