@@ -2,12 +2,10 @@
  * docs/deploy.md and docs/operations.md against wrangler itself, wrangler.toml and docs/cost.md: every command for the
  * reader must exist.
  */
-import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { experimental_getWranglerCommands as wranglerCommands } from "wrangler";
-import { readDeployment } from "../../src/local/deployment.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const read = (page: string) => readFileSync(join(ROOT, "docs", page), "utf8");
@@ -38,16 +36,6 @@ test("every wrangler command that the pages name exists in the installed wrangle
     const known = [...Object.keys(at.definition?.args ?? {}), ...Object.keys(globalFlags)];
     expect(known, line).toEqual(expect.arrayContaining(flagsOf(line)));
   }
-});
-
-test("the line that creates queues creates every queue of the file once", async () => {
-  const [, line = ""] = /^(sed -n .*?) \| xargs/m.exec(read("deploy.md")) ?? [];
-  const script = line.replace("wrangler.deploy.toml", "wrangler.toml");
-  const made = execFileSync("bash", ["-c", script], { cwd: ROOT, encoding: "utf8" }).trim().split("\n");
-  const { queues } = await readDeployment(join(ROOT, "wrangler.toml"));
-  const letters = queues.consumers?.flatMap(({ dead_letter_queue: queue }) => queue ?? []) ?? [];
-  const all = [...(queues.producers ?? []), ...(queues.consumers ?? [])].map(({ queue }) => queue);
-  expect(made).toEqual([...new Set([...all, ...letters])].sort());
 });
 
 test("the monthly cost is computed from the tables of docs/cost.md", () => {
