@@ -175,7 +175,7 @@ export class CloudflareStub {
     ["/accounts/\\w+/d1/database", (asked) => this.#databases(asked)],
     ["/accounts/\\w+/d1/database/([\\w-]+)", (asked) => this.#database(asked)],
     ["/accounts/\\w+/d1/database/([\\w-]+)/query", (asked) => this.#query(asked)],
-    ["/accounts/\\w+/r2/buckets", (asked) => this.#createBucket(asked)],
+    ["/accounts/\\w+/r2/buckets", (asked) => this.#bucketsOf(asked)],
     ["/accounts/\\w+/r2/buckets/([\\w-]+)", (asked) => this.#bucket(asked)],
     ["/accounts/\\w+/r2/buckets/([\\w-]+)/lifecycle", (asked) => this.#lifecycle(asked)],
     ["/accounts/\\w+/queues", (asked) => this.#queuesOf(asked)],
@@ -230,7 +230,8 @@ export class CloudflareStub {
     }
   }
 
-  #createBucket({ body, headers }: Asked): Reply {
+  #bucketsOf({ method, body, headers }: Asked): Reply {
+    if (method === "GET") return ok({ buckets: [...this.buckets.keys()].map((name) => ({ name, creation_date: "" })) });
     const name = String(body["name"]);
     if (this.buckets.has(name))
       return refuse(409, 10004, "The bucket you tried to create already exists, and you own it.");

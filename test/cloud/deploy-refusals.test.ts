@@ -2,6 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { command } from "../cli/run-rollcall.ts";
 import { openStand } from "./stand.ts";
 
 test("a login with several accounts must name one, and an account without a name below workers.dev needs a domain", async () => {
@@ -26,9 +27,9 @@ test("a login with several accounts must name one, and an account without a name
 });
 
 test("a wrong name, place, variable or file is refused with the flag or the line", async () => {
-  const { stub, rollcall, folder } = await openStand();
+  const { stub, env, folder } = await openStand();
   const refused = async (...words: string[]) => {
-    const { code, stdout } = await rollcall("deploy", ...words, "--json");
+    const { code, stdout } = await command(["deploy", ...words, "--json"], { env, cwd: folder });
     const { error } = JSON.parse(stdout);
     return [code, error.param, error.message];
   };

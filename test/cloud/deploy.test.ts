@@ -1,9 +1,15 @@
 /** `rollcall deploy` with the pinned wrangler, against a stub of Cloudflare. */
-import { existsSync, rmSync, statSync } from "node:fs";
+import { existsSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
+import { bundleWorker } from "../../src/local/bundle.ts";
+import { deploymentConfig, queuesOf, readReleased, withConfig } from "../../src/local/deployment-config.ts";
+import { newRecord } from "../../src/local/deployment-file.ts";
 import { migrationsIn } from "../../src/local/migrate.ts";
 import { PACKAGE_ROOT } from "../../src/local/package-root.ts";
+import { bundlePage } from "../../src/local/page-bundle.ts";
+import { callWrangler } from "../../src/local/wrangler.ts";
 import { openStand, type Stand } from "./stand.ts";
 
 const MINUTES = 5 * 60_000;
@@ -147,4 +153,27 @@ test("a platform that does not get ready is an error with its last answer, and t
   prod.late.times = 0;
   expect((await deploy()).code).toBe(0);
   expect(Object.keys(stub.workers.get("rollcall-prod")?.secrets ?? {})).toEqual(["ROLLCALL_SECRET"]);
+});
+
+test("wrangler by itself creates the bucket and every queue, as the button needs it", {
+  timeout: MINUTES,
+}, async () => {
+  const { stub, env } = await openStand();
+  const account_id = stub.accounts[0] ?? "";
+  stub.databases.set("a-database", { name: "rollcall", sqlite: new DatabaseSync(":memory:"), made: {} });
+  const record = { ...newRecord("button"), account_id, database_id: "a-database" };
+  const built = {
+    bundle: await bundleWorker(PACKAGE_ROOT),
+    page: await bundlePage(PACKAGE_ROOT),
+    migrations: join(PACKAGE_ROOT, "migrations"),
+  };
+  const config = deploymentConfig(await readReleased(PACKAGE_ROOT), record, built);
+  await withConfig(config, async ({ folder, file }) => {
+    writeFileSync(join(folder, "secrets.json"), JSON.stringify({ ROLLCALL_SECRET: "5e".repeat(32) }));
+    const words = ["deploy", "--config", file, "--secrets-file", join(folder, "secrets.json")];
+    await callWrangler(words, { folder, env });
+  });
+  expect([...stub.buckets.keys()]).toEqual([record.bucket]);
+  expect([...stub.queues.keys()].sort()).toEqual(queuesOf(config));
+  expect([...stub.queues.values()].every(({ consumers }) => consumers.length === 1)).toBe(true);
 });

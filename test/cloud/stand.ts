@@ -24,7 +24,6 @@ export async function openStand(accounts?: readonly string[]) {
     rmSync(folder, { recursive: true });
   });
   const env = {
-    ...process.env,
     CLOUDFLARE_API_BASE_URL: api,
     CLOUDFLARE_API_TOKEN: "a-token-of-cloudflare",
     CLOUDFLARE_ACCOUNT_ID: "",
@@ -33,7 +32,11 @@ export async function openStand(accounts?: readonly string[]) {
   /** In a process group of its own: SIGKILL ends the command and its wrangler. */
   const rollcall = (...words: readonly string[]) =>
     new Promise<CommandResult>((resolve, reject) => {
-      const child = spawn(process.execPath, [BIN, ...words], { cwd: folder, env, detached: true });
+      const child = spawn(process.execPath, [BIN, ...words], {
+        cwd: folder,
+        env: { ...process.env, ...env },
+        detached: true,
+      });
       let [stdout, stderr] = ["", ""];
       child.stdout.on("data", (part) => {
         stdout += part;
@@ -47,7 +50,7 @@ export async function openStand(accounts?: readonly string[]) {
     });
   let running: number | null = null;
   return {
-    ...{ stub, prod, preview, folder, rollcall },
+    ...{ stub, prod, preview, folder, env, rollcall },
     /** `rollcall deploy --name prod` at the stub's address, with more words. */
     deploy: (...words: readonly string[]) => rollcall("deploy", "--name", "prod", "--url", prod.url, ...words),
     /** Kills the running command at the first request for which this is true: after its effect, before its reply. */

@@ -6,6 +6,8 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { experimental_getWranglerCommands as wranglerCommands } from "wrangler";
+import manifest from "../../package.json" with { type: "json" };
+import { readDeployment } from "../../src/local/deployment.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const read = (page: string) => readFileSync(join(ROOT, "docs", page), "utf8");
@@ -78,4 +80,17 @@ test("the monthly cost is computed from the tables of docs/cost.md", () => {
     const sum = each.reduce((total, count) => total + Number(count.replaceAll(",", "")), 0);
     expect(Math.abs((included / sum) * 1000 - within), what).toBeLessThan(1000);
   }
+});
+
+test("the button has a secret to ask for and a description of each variable, and wrangler can create every queue", async () => {
+  const { vars, secrets, queues, bindings } = await readDeployment(join(ROOT, "wrangler.toml"));
+  const example = readFileSync(join(ROOT, ".dev.vars.example"), "utf8");
+  const asked = Array.from(example.matchAll(/^(\w+)=/gm), ([, name = ""]) => name);
+  expect(asked).toEqual([...(secrets?.required ?? []), "ROLLCALL_BOOTSTRAP_TOKEN"]);
+  const described = Object.keys(manifest.cloudflare.bindings);
+  expect(described).toEqual(expect.arrayContaining([...asked, ...Object.keys(vars)]));
+  expect(described.filter((name) => !asked.includes(name) && bindings[name] === undefined)).toEqual([]);
+  // It looks for the queues of consumers before it creates those of producers.
+  const produced = queues.producers?.map(({ queue }) => queue).sort();
+  expect(produced).toEqual(queues.consumers?.map(({ queue }) => queue).sort());
 });
