@@ -2,6 +2,7 @@
  * The configuration that wrangler deploys: the release's wrangler.toml with the names and ids of one deployment. It is
  * made at each deploy and thrown away afterwards, so there is nothing to merge when the release changes.
  */
+import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -52,8 +53,17 @@ export function deploymentConfig(released: RawConfig, record: PlacedDeployment, 
       ...(record.jurisdiction !== undefined && { jurisdiction: record.jurisdiction }),
     })),
     ...renamedQueues(released, record),
+    ratelimits: (released.ratelimits ?? []).map((limit) => ({
+      ...limit,
+      namespace_id: namespaceOf(record, limit.name),
+    })),
     vars: { ...released.vars, ...record.vars },
   };
+}
+
+/** A rate limit counts for all Workers of the account that name its namespace: each deployment has its own. */
+function namespaceOf({ worker }: DeploymentRecord, limit: string): string {
+  return String(createHash("sha256").update(`${worker}/${limit}`).digest().readUIntBE(0, 4));
 }
 
 /** The queues of the release under the names of the deployment. */

@@ -18,16 +18,38 @@ interface Wait {
   readonly log: (line: string) => void;
 }
 
-/** Throws NotReady after `waitMs`, or the signal's reason. A new address may take a minute until it resolves. */
-export async function waitUntilReady(url: string, { waitMs, signal, log }: Wait): Promise<void> {
+interface Question {
+  readonly path: string;
+  readonly method: string;
+  /** The status of the answer that is waited for. */
+  readonly wanted: number;
+}
+
+const READINESS: Question = { path: "/readyz", method: "GET", wanted: 200 };
+
+/**
+ * Waits until the platform is ready. Throws NotReady after `waitMs`, or the signal's reason. A new address may take a
+ * minute until it resolves.
+ */
+export function waitUntilReady(url: string, wait: Wait): Promise<void> {
+  return waitFor(`${url} is not ready`, READINESS, url, wait);
+}
+
+/** Waits until the version without the bootstrap token is served. Sends no token, so nothing is created. */
+export function waitUntilClosed(url: string, wait: Wait): Promise<void> {
+  const unmet = `the bootstrap route of ${url} is still open`;
+  return waitFor(unmet, { path: "/v1/bootstrap", method: "POST", wanted: 404 }, url, wait);
+}
+
+async function waitFor(unmet: string, question: Question, url: string, { waitMs, signal, log }: Wait): Promise<void> {
   const until = performance.now() + waitMs;
-  for (let before = ""; ; ) {
-    const answer = await askReadiness(url, signal);
-    if (answer === "ready") return;
+  for (let before: string | null = null; ; ) {
+    const answer = await ask(url, question, signal);
+    if (answer === null) return;
     if (performance.now() >= until) {
-      throw new NotReady(`${url} is not ready after ${Math.round(waitMs / 1000)} s: ${answer}`);
+      throw new NotReady(`${unmet} after ${Math.round(waitMs / 1000)} s: ${answer}`);
     }
-    if (answer !== before) log(`not ready yet: ${answer}`);
+    if (answer !== before) log(`${unmet}: ${answer}`);
     before = answer;
     await sleep(ASK_EVERY_MS, undefined, { signal });
   }
@@ -35,15 +57,20 @@ export async function waitUntilReady(url: string, { waitMs, signal, log }: Wait)
 
 /** "ready", or the answer in words. */
 export async function askReadiness(url: string, signal: AbortSignal): Promise<string> {
+  return (await ask(url, READINESS, signal)) ?? "ready";
+}
+
+/** Null for the wanted answer; another one in words. */
+async function ask(url: string, { path, method, wanted }: Question, signal: AbortSignal): Promise<string | null> {
   try {
     const within = AbortSignal.any([signal, AbortSignal.timeout(ANSWERS_WITHIN_MS)]);
-    const reply = await fetch(new URL("/readyz", url), { signal: within, redirect: "manual" });
+    const reply = await fetch(new URL(path, url), { method, signal: within, redirect: "manual" });
     const text = await reply.text();
-    return reply.status === 200 ? "ready" : `/readyz says ${reply.status} ${text.slice(0, MOST_SHOWN)}`.trim();
+    return reply.status === wanted ? null : `${path} says ${reply.status} ${text.slice(0, MOST_SHOWN)}`.trim();
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof TypeError || error instanceof DOMException)) throw error;
     const why = error.cause instanceof Error ? error.cause.message : error.message;
-    return `/readyz got no answer: ${why}`;
+    return `${path} got no answer: ${why}`;
   }
 }

@@ -2,13 +2,14 @@
  * `rollcall deploy` is killed after each kind of request that it makes, before it gets the reply, and is then repeated.
  * The end is always the same as without a kill.
  */
+import { readdirSync } from "node:fs";
 import { expect, test } from "vitest";
 import { openStand, type Stand } from "./stand.ts";
 
 const HOUR = 60 * 60_000;
 
 /** Everything that a deployment leaves, at Cloudflare and on this disk. */
-function endOf({ stub, prod, read }: Stand) {
+function endOf({ stub, prod, read, folder }: Stand) {
   const { profiles } = JSON.parse(read("config.json"));
   const organizations = stub.database("rollcall-prod")?.prepare("SELECT id, name FROM organizations").all();
   return {
@@ -16,6 +17,7 @@ function endOf({ stub, prod, read }: Stand) {
     ...{ organizations, file: read("rollcall.deploy.toml").replaceAll(prod.url, "URL") },
     secrets: Object.keys(JSON.parse(read("rollcall.prod.secrets.json"))),
     profiles: Object.keys(profiles),
+    written: readdirSync(folder).sort(),
     secretIsKept:
       stub.workers.get("rollcall-prod")?.secrets["ROLLCALL_SECRET"] ===
       JSON.parse(read("rollcall.prod.secrets.json")).ROLLCALL_SECRET,

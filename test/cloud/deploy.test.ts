@@ -24,8 +24,10 @@ test("from nothing to a deployment that answers, and the same command upgrades i
   const stand = await openStand();
   const { stub, prod, deploy, rollcall, read, folder } = stand;
   prod.late.times = 1;
+  prod.late.closings = 1;
   const first = await deploy("--location", "weur", "--json");
-  expect([first.code, first.stderr]).toEqual([0, expect.stringContaining("not ready yet: /readyz says 503")]);
+  expect([first.code, first.stderr]).toEqual([0, expect.stringContaining("is not ready: /readyz says 503")]);
+  expect(first.stderr).toContain("is still open: /v1/bootstrap says 401");
   expect(JSON.parse(first.stdout)).toMatchObject({
     ...{ name: "prod", url: prod.url, profile: "prod", findings: [], migrated: MIGRATIONS },
     ...{ worker: "rollcall-prod", database: "rollcall-prod", bucket: "rollcall-prod-store" },
@@ -99,6 +101,8 @@ test("a preview has a Worker and data of its own, and is deleted without the dep
   ]);
   expect(both.buckets["rollcall-prod-preview-store"]).toMatchObject({ made: { jurisdiction: "eu" } });
   expect(keyOf(stand, "prod-preview")).not.toBe(keyOf(stand));
+  const counters = Object.values(both.workers).map(({ bindings }) => bindings.find(({ type }) => type === "ratelimit"));
+  expect(new Set(counters.map((counter) => counter?.["namespace_id"])).size).toBe(2);
 
   const unsure = await rollcall("deploy", "destroy", "--name", "prod", "--preview", "--yes", "prod");
   expect([unsure.code, unsure.stderr]).toEqual([2, expect.stringContaining("--yes prod-preview")]);

@@ -7,6 +7,7 @@
  * served.
  */
 import { createHash, randomUUID } from "node:crypto";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { messageOf } from "../../contract/errors.ts";
 import { bundleWorker } from "../../local/bundle.ts";
@@ -38,7 +39,7 @@ import {
 } from "../../local/deployment-file.ts";
 import { PACKAGE_ROOT } from "../../local/package-root.ts";
 import { bundlePage } from "../../local/page-bundle.ts";
-import { waitUntilReady } from "../../local/readyz.ts";
+import { waitUntilClosed, waitUntilReady } from "../../local/readyz.ts";
 import { callWrangler } from "../../local/wrangler.ts";
 import { ApiRequestError, RollcallClient } from "../../sdk/client.ts";
 import { defined } from "../argument-values.ts";
@@ -101,7 +102,7 @@ export async function makeDeployment(api: CloudflareApi, asked: DeployAsked, ste
   await ensureQueues(account, queuesOf(config), step);
   const secrets = await prepareSecrets({ account, asked, record, url }, step);
   const migrated = await migrate(account.database(record.database_id), built, step);
-  await upload(config, secrets, step);
+  await upload(config, { secrets, path: secretsFile(file, `${name}.upload`) }, step);
   step.log(`waiting until ${url} is ready`);
   await waitUntilReady(url, { ...step, waitMs: asked.waitMs });
   const profile = await storeFirstKey({ account, asked, record, url }, step);
@@ -233,18 +234,27 @@ async function migrate(database: RemoteDatabase, { migrations }: Built, { log }:
   return applied;
 }
 
-function upload(config: RawConfig, secrets: DeploymentSecrets, { signal, log }: Step): Promise<void> {
+interface Uploaded {
+  readonly secrets: DeploymentSecrets;
+  /** The file by which wrangler gets them. What a killed command left there is replaced. */
+  readonly path: string;
+}
+
+async function upload(config: RawConfig, { secrets, path }: Uploaded, { signal, log }: Step): Promise<void> {
   log("uploading the Worker and the page");
-  return withConfig(config, async ({ folder, file }) => {
-    const some = Object.keys(secrets).length > 0;
-    const secretsPath = join(folder, "secrets.json");
-    if (some) writeSecrets(secretsPath, secrets);
-    const words = ["deploy", "--config", file, ...(some ? ["--secrets-file", secretsPath] : [])];
-    await callWrangler(words, { folder, signal }).catch((thrown: unknown) => {
-      signal.throwIfAborted();
-      throw new StepFailed(`wrangler deploy failed:\n${messageOf(thrown)}`, { cause: thrown });
+  const some = Object.keys(secrets).length > 0;
+  if (some) writeSecrets(path, secrets);
+  try {
+    await withConfig(config, async ({ folder, file }) => {
+      const words = ["deploy", "--config", file, ...(some ? ["--secrets-file", path] : [])];
+      await callWrangler(words, { folder, signal });
     });
-  });
+  } catch (thrown) {
+    signal.throwIfAborted();
+    throw new StepFailed(`wrangler deploy failed:\n${messageOf(thrown)}`, { cause: thrown });
+  } finally {
+    rmSync(path, { force: true });
+  }
 }
 
 /**
@@ -264,6 +274,7 @@ async function storeFirstKey({ account, asked, record, url }: Platform, step: St
   if (held?.includes(BOOTSTRAP)) {
     step.log(`removing ${BOOTSTRAP}`);
     await account.deleteSecret(record.worker, BOOTSTRAP);
+    await waitUntilClosed(url, { ...step, waitMs: asked.waitMs });
   }
   if (token !== undefined) writeSecrets(file, others);
   return key === null ? null : name;
