@@ -16,7 +16,7 @@ export const NODE = {
   include: [
     ...PLATFORM_FREE,
     "packages/{policy,trainer}/test/**/*.test.ts",
-    "test/{cli,conformance,examples,faults,ground,local,packages,sdk}/**/*.test.ts",
+    "test/{cli,cloud,conformance,examples,faults,ground,local,packages,sdk}/**/*.test.ts",
     CLIENTS,
     `test/${PLATFORM}/**/*.node.test.ts`,
     "test/{quiet,web}/**/*.node.test.ts",
@@ -37,6 +37,7 @@ export const AT_LENGTH = {
   node: [
     "test/cli/{commands,commands-doc,completion,deploy,deploy-page,env-init,env-validate}.test.ts",
     "test/cli/{newcomer,reading,start,stopping}.test.ts",
+    "test/cloud/{deploy,deploy-kills}.test.ts",
     "test/examples/**/*.test.ts",
     "test/faults/faults.test.ts",
     "test/local/{cancel,ending-code,environment-package,kill,local-key,own-environment}.test.ts",

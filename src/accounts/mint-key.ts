@@ -1,6 +1,6 @@
 /** Creates keys: the row to store, and the token, which is shown once. */
 
-import { mintId, mintToken } from "../core/ids.ts";
+import { type Minting, mintId, mintToken } from "../core/ids.ts";
 import { minting, sha256Hex } from "../kernel/kit/secrets.ts";
 import { keyViewOf, type NewKey } from "./queries/api-keys.ts";
 import type { CreatedKey } from "./wire.ts";
@@ -10,10 +10,15 @@ export type KeyAttributes = Pick<
   "name" | "scopes" | "project_id" | "person_id" | "requests_per_minute" | "created_by" | "maker_id" | "expires_at"
 >;
 
-/** `now`: epoch milliseconds. */
-export function mintKey(env: Env, attributes: KeyAttributes, now: number): { row: NewKey; token: string } {
+/** `now`: epoch milliseconds. `random`: what the token is made of, if it must be the same for a repeated request. */
+export function mintKey(
+  env: Env,
+  attributes: KeyAttributes,
+  now: number,
+  random?: Minting["random"],
+): { row: NewKey; token: string } {
   const mint = minting(env, now);
-  const token = mintToken("rk", mint);
+  const token = mintToken("rk", { ...mint, random: random ?? mint.random });
   const row = {
     ...attributes,
     id: mintId("key", mint),

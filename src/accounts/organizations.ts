@@ -4,18 +4,20 @@
  */
 
 import { type Caller, DEFAULT_PROJECT, type Permission } from "../contract/identity.ts";
+import { canonicalJson } from "../contract/json.ts";
 import { ofOrganization } from "../contract/scope.ts";
-import { mintId } from "../core/ids.ts";
+import { type Minting, mintId } from "../core/ids.ts";
 import { notifyAccount } from "../kernel/account/tell-account.ts";
 import { given } from "../kernel/kit/given.ts";
 import { type CreateOptions, replay, toRemember } from "../kernel/kit/idempotency.ts";
-import { isSameText, minting } from "../kernel/kit/secrets.ts";
+import { isSameText, minting, repeatableBytes } from "../kernel/kit/secrets.ts";
 import { keyReused, type Result, refuse, refuseOneProject } from "../kernel/messages/refusal.ts";
 import { notFound } from "../kernel/service/read-run.ts";
 import { createdKeyOf, mintKey } from "./mint-key.ts";
 import { listApiKeys } from "./queries/api-keys.ts";
 import {
   type Founding,
+  findFoundedWith,
   findOrganization,
   insertFirstOrganization,
   insertOrganization,
@@ -52,15 +54,27 @@ export function refuseFounder({ ROLLCALL_BOOTSTRAP_TOKEN: expected = "" }: Env, 
   return refuse("unauthorized", "send ROLLCALL_BOOTSTRAP_TOKEN as: Authorization: Bearer <token>", null);
 }
 
-/** Creates the first organisation, once. Of several concurrent requests, one succeeds. */
+/**
+ * Creates the first organisation, once. Of several concurrent requests, one succeeds. The token of its key follows from
+ * the Idempotency-Key, so that a repeat gets it again: nobody else has it if the reply was lost.
+ */
 export async function bootstrap(
   env: Env,
   { name }: BootstrapRequest,
-  now: number,
-): Promise<Result<CreatedOrganization>> {
+  { idempotencyKey, now }: Pick<CreateOptions, "idempotencyKey" | "now">,
+): Promise<Result<{ value: CreatedOrganization; replayed: boolean }>> {
   const by = { scopes: ["admin", "operator"], created_by: "bootstrap" } as const;
-  const founded = foundingOf(env, { name, project: DEFAULT_PROJECT, limits: {} }, by, now);
-  if (await insertFirstOrganization(env.DB, founded.rows)) return { ok: true, value: createdOf(founded) };
+  const random =
+    idempotencyKey === null
+      ? undefined
+      : repeatableBytes(env, canonicalJson(["bootstrap", env.ROLLCALL_BOOTSTRAP_TOKEN ?? "", idempotencyKey]));
+  const founded = foundingOf(env, { name, project: DEFAULT_PROJECT, limits: {} }, by, now, random);
+  if (await insertFirstOrganization(env.DB, founded.rows)) {
+    return { ok: true, value: { value: createdOf(founded), replayed: false } };
+  }
+  const orgId = await findFoundedWith(env.DB, founded.rows.key.hash);
+  const before = orgId === null ? null : await readFounded(env, orgId, founded.token);
+  if (before !== null) return { ok: true, value: { value: before, replayed: true } };
   return refuse("conflict", "an organisation already exists: use its keys", null);
 }
 
@@ -116,6 +130,7 @@ function foundingOf(
   { name, project, limits }: OrganizationRequest,
   by: { readonly scopes: readonly Permission[]; readonly created_by: string },
   now: number,
+  random?: Minting["random"],
 ): Founded {
   const mint = minting(env, now);
   const times = { created_at: now, deleted_at: null };
@@ -130,7 +145,7 @@ function foundingOf(
   };
   const first = { id: mintId("pj", mint), org_id: organization.id, name: project, retention: {}, ...times };
   const reach = { project_id: null, person_id: null, maker_id: null, requests_per_minute: null, expires_at: null };
-  const { row, token } = mintKey(env, { name: "first key", ...by, ...reach }, now);
+  const { row, token } = mintKey(env, { name: "first key", ...by, ...reach }, now, random);
   return { rows: { organization, project: first, key: row }, token };
 }
 
@@ -141,16 +156,19 @@ function createdOf({ rows, token }: Founded): CreatedOrganization {
 
 /** Returned with the current state of its first project and key. */
 async function findRepeated(env: Env, caller: Caller, options: CreateOptions) {
-  const found = await replay(env, ofOrganization(caller.orgId), OPERATION, options, async (id) => {
-    const all = { orgId: id, projectId: null };
-    const first = { after: null, limit: 1, order: "asc" } as const;
-    const [project] = await listProjects(env.DB, all, first);
-    const [key] = await listApiKeys(env.DB, all, first);
-    const organization = await findOrganization(env.DB, id);
-    if (organization === null || project === undefined || key === undefined) return null;
-    const parts = { project: projectViewOf(project), key: createdKeyOf(key, null) };
-    return { ...organizationViewOf(organization), ...parts };
-  });
+  const scope = ofOrganization(caller.orgId);
+  const found = await replay(env, scope, OPERATION, options, (id) => readFounded(env, id, null));
   if (found === null || !found.ok) return found;
   return { ok: true, value: { value: found.value, replayed: true } } as const;
+}
+
+/** An organisation with its first project and its first key, whose token is `token`; null if one of them is gone. */
+async function readFounded(env: Env, id: string, token: string | null): Promise<CreatedOrganization | null> {
+  const all = { orgId: id, projectId: null };
+  const first = { after: null, limit: 1, order: "asc" } as const;
+  const [project] = await listProjects(env.DB, all, first);
+  const [key] = await listApiKeys(env.DB, all, first);
+  const organization = await findOrganization(env.DB, id);
+  if (organization === null || project === undefined || key === undefined) return null;
+  return { ...organizationViewOf(organization), project: projectViewOf(project), key: createdKeyOf(key, token) };
 }

@@ -5,20 +5,17 @@
  * A user's own environments, or another entry module, can be included. Then wrangler bundles a generated module that
  * imports them, in a separate folder.
  */
-import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { promisify, stripVTControlCharacters } from "node:util";
 import * as z from "zod";
 import { hasCode, readIfThere } from "./directory-lock.ts";
 import { type EnvironmentPackage, NoEnvironmentPackage } from "./environment-package.ts";
 import { tryEnvironmentModule } from "./load-environment.ts";
 import { environmentExports, hashFiles, sourcesHash } from "./package-root.ts";
 import { isRefusedImport, refusedImport } from "./refused-imports.ts";
+import { callWrangler } from "./wrangler.ts";
 
 /** The import names of zod, which all resolve to Rollcall's copy. An alias of `zod` does not cover `zod/v4`. */
 const ZOD_NAMES = ["zod", "zod/v4", "zod/v4/core"] as const;
@@ -179,24 +176,11 @@ export async function runWrangler(
   flags: readonly string[],
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const wrangler = createRequire(import.meta.url).resolve("wrangler/package.json");
-  const script = join(wrangler, "..", "bin", "wrangler.js");
-  const args = [script, "deploy", "--dry-run", ...flags];
-  const env = {
-    ...process.env,
-    WRANGLER_SEND_METRICS: "false",
-    WRANGLER_WRITE_LOGS: "false",
-    FORCE_COLOR: "0",
-    // Compiles wrangler's own code once, not for every bundle.
-    NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? join(tmpdir(), "node-compile-cache"),
-  };
   try {
-    await promisify(execFile)(process.execPath, args, { cwd: folder, env, signal });
+    await callWrangler(["deploy", "--dry-run", ...flags], { folder, signal });
   } catch (error) {
     signal?.throwIfAborted();
     if (!(error instanceof Error)) throw error;
-    const said = ["stdout", "stderr"].map((name) => Reflect.get(error, name)).join("\n");
-    const why = stripVTControlCharacters(said).trim() || error.message;
-    throw new Error(`the Worker could not be bundled:\n${why}`, { cause: error });
+    throw new Error(`the Worker could not be bundled:\n${error.message}`, { cause: error });
   }
 }

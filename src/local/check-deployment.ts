@@ -145,7 +145,7 @@ function checkQueues({ queues: { producers = [], consumers = [] } }: Deployment)
   const consumed = new Set(consumers.map(({ queue }) => queue));
   const dead = new Set(consumers.flatMap(({ dead_letter_queue: queue }) => queue ?? []));
   const produced = new Set(producers.map(({ queue }) => queue));
-  const unread = [...produced, ...dead].filter((queue) => !consumed.has(queue));
+  const unread = [...new Set([...produced, ...dead])].filter((queue) => !consumed.has(queue));
   return [
     ...unread.map((queue) => {
       const what = `the queue has no consumer: ${queue}${dead.has(queue) ? ", which gets dead letters" : ""}`;

@@ -12,7 +12,8 @@ import { DirectoryUnusable } from "./directory-unusable.ts";
 
 type Database = Awaited<ReturnType<Miniflare["getD1Database"]>>;
 
-const TABLE = `CREATE TABLE IF NOT EXISTS d1_migrations (
+/** The same as that of `wrangler d1 migrations apply`. */
+export const MIGRATIONS_TABLE = `CREATE TABLE IF NOT EXISTS d1_migrations (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   name TEXT UNIQUE,
   applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL
@@ -20,7 +21,7 @@ const TABLE = `CREATE TABLE IF NOT EXISTS d1_migrations (
 
 /** Applies missing migrations in the order of their names, and returns their names. */
 export async function migrate(database: Database, folder: string): Promise<string[]> {
-  await database.prepare(TABLE).run();
+  await database.prepare(MIGRATIONS_TABLE).run();
   const { results } = await database.prepare("SELECT name FROM d1_migrations").all();
   const applied = new Set(results.map((row) => row["name"]));
   const missing = migrationsIn(folder).filter((name) => !applied.has(name));
@@ -82,7 +83,8 @@ export function statementsIn(migration: string): string[] {
   return statements.map((statement) => statement.trim()).filter((statement) => statement !== "");
 }
 
-function migrationsIn(folder: string): string[] {
+/** The names of the migrations of a folder, in the order in which they are applied. */
+export function migrationsIn(folder: string): string[] {
   if (!existsSync(folder)) return [];
   return readdirSync(folder)
     .filter((name) => name.endsWith(".sql"))

@@ -12,7 +12,7 @@ import { logError } from "../kernel/kit/log.ts";
 import { endpointObject } from "../kernel/kit/names.ts";
 import { Subrequests } from "../kernel/kit/subrequests.ts";
 import { type Counted, LATENCY_BOUNDS_S, type Latencies, PLATFORM_BOUNDS_MS } from "../kernel/messages/latency.ts";
-import { QUEUES } from "../kernel/messages/queues.ts";
+import { WORK_QUEUES } from "../kernel/messages/queues.ts";
 import { type Family, histogramSamples, prometheusText, type Sample } from "./prometheus.ts";
 import { countUnfinishedRuns, type EndpointInUse, listEndpointsInUse, readTotals, type Total } from "./queries.ts";
 
@@ -123,7 +123,7 @@ function totalFamilies(totals: readonly Total[]): Family[] {
 
 async function readQueues(env: Env, reads: Reads, now: number): Promise<Family[]> {
   const read = await Promise.all(
-    QUEUES.map(async ({ binding, queue }) => {
+    WORK_QUEUES.map(async ({ binding, queue }) => {
       const met = await reads.of("queues", () => env[binding].metrics());
       return met === null ? [] : [{ labels: { queue }, ...met }];
     }),

@@ -12,7 +12,12 @@ import { openTenant } from "./tenant.ts";
 const TOKEN = "the deployment's own token, of 32 characters";
 
 /** Sends a bootstrap request to a deployment with this token. */
-async function bootstrapWith(own: string | undefined, given: string, body: object = { name: "Example Labs" }) {
+async function bootstrapWith(
+  own: string | undefined,
+  given: string,
+  body: object = { name: "Example Labs" },
+  headers: Readonly<Record<string, string>> = {},
+) {
   const app = createApp(
     {
       services,
@@ -28,7 +33,7 @@ async function bootstrapWith(own: string | undefined, given: string, body: objec
   const ask = checked(async (path, init) => await app.request(`http://platform.test${path}`, init, deployment));
   const reply = await ask("/v1/bootstrap", {
     method: "POST",
-    headers: { authorization: `Bearer ${given.replaceAll(" ", "-")}`, "content-type": "application/json" },
+    headers: { authorization: `Bearer ${given.replaceAll(" ", "-")}`, "content-type": "application/json", ...headers },
     body: JSON.stringify(body),
   });
   // biome-ignore lint/suspicious/noExplicitAny: a body is whatever the test says of it
@@ -67,6 +72,22 @@ test("of two concurrent bootstraps one creates the first organisation, whose key
   expect((await bootstrapWith(OWN, TOKEN)).status).toBe(409);
   const { data } = (await call(made.key.key, "GET /v1/audit-log")).body;
   expect(data).toMatchObject([{ who: "bootstrap", action: "createFirstOrganization", made: made.key.id, status: 201 }]);
+});
+
+test("a bootstrap whose reply was lost returns the same key under its Idempotency-Key, and no other request gets it", async () => {
+  await env.DB.exec("delete from organizations; delete from deletions");
+  const named = { name: "Example Labs" };
+  const first = await bootstrapWith(OWN, TOKEN, named, { "idempotency-key": "one-of-a-kind" });
+  expect(first.status).toBe(201);
+  const again = await bootstrapWith(OWN, TOKEN, named, { "idempotency-key": "one-of-a-kind" });
+  expect(again).toEqual(first);
+  const { call } = await openTenant();
+  expect((await call(again.body.key.key, "GET /v1/whoami")).body.organization.id).toBe(first.body.id);
+  for (const headers of [{}, { "idempotency-key": "another" }]) {
+    expect((await bootstrapWith(OWN, TOKEN, named, headers)).status).toBe(409);
+  }
+  const other = "x".repeat(40);
+  expect((await bootstrapWith(other, other, named, { "idempotency-key": "one-of-a-kind" })).status).toBe(409);
 });
 
 test("a token that is too short is not accepted", async () => {

@@ -13,6 +13,8 @@ import { COMMANDS, type CommandName, findCommand } from "../../src/cli/commands.
 import { keepProfile } from "../../src/cli/profiles.ts";
 import { bootPlatform, type Platform } from "../../src/local/platform.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
+import { CloudflareStub } from "../cloud/cloudflare-stub.ts";
+import { startDeployed } from "../cloud/deployed-stub.ts";
 import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
 import { configFor } from "../local/deployable.ts";
 import { testPort } from "../local/test-port.ts";
@@ -185,6 +187,8 @@ const examples = [...PAGE.matchAll(/```sh\n([\s\S]*?)```/g)]
   });
 
 let platform: Platform;
+let cloudflare: Awaited<ReturnType<typeof CloudflareStub.start>>;
+let deployed: Awaited<ReturnType<typeof startDeployed>>;
 let model: ScriptedModel;
 const folder = mkdtempSync(join(tmpdir(), "rollcall-doc-"));
 const ids = {
@@ -224,12 +228,14 @@ beforeAll(async () => {
     },
   });
   const log = (line: string) => process.stderr.write(`${line}\n`);
+  cloudflare = await CloudflareStub.start();
+  deployed = await startDeployed(cloudflare.stub, "rollcall-prod");
   platform = await bootPlatform({ directory: null, port: testPort(16), log });
   await makeOrganization();
 });
 afterAll(async () => {
   await platform.stop();
-  await model.stop();
+  await Promise.all([model, deployed, cloudflare].map(({ stop }) => stop()));
   rmSync(folder, { recursive: true });
 });
 
@@ -254,7 +260,8 @@ async function makeOrganization(): Promise<void> {
 async function run(line: string): Promise<{ stdout: string; stderr: string }> {
   // The same server under another name, because a fleet may have each URL only once.
   const other = model.url.replace("127.0.0.1", "localhost");
-  const models = line.replaceAll("OTHER_MODEL_URL", other).replaceAll("MODEL_URL", model.url);
+  const deploys = line.replaceAll("DEPLOYMENT_URL", deployed.url);
+  const models = deploys.replaceAll("OTHER_MODEL_URL", other).replaceAll("MODEL_URL", model.url);
   const urls = models.replaceAll("PLATFORM_URL", platform.url);
   const command = urls.replaceAll("-m MODEL", "-m m");
   const byProfile = ACCOUNTS.test(line);
@@ -269,6 +276,8 @@ async function run(line: string): Promise<{ stdout: string; stderr: string }> {
     ROLLCALL_PROFILE: byProfile ? "default" : "",
     OPENAI_API_KEY: "",
     MODEL_KEY: "sk-a-key-of-some-length-1234",
+    CLOUDFLARE_API_BASE_URL: cloudflare.url,
+    CLOUDFLARE_API_TOKEN: "a-token-of-cloudflare",
   };
   if (!/^rollcall [^<>|&;\n]+$/.test(command)) {
     return await inShell(`rollcall() { "${process.execPath}" "${BIN}" "$@"; }\n${command}`, env);

@@ -1,6 +1,7 @@
 /**
- * docs/deploy.md from its secrets to its first run, on the Worker as deployed: with an empty database, and with the
- * secrets of the page. Steps that only Cloudflare can do are left out.
+ * docs/deploy.md by hand, from its secrets to its first run, on the Worker as deployed: with an empty database, and with
+ * the secrets of the page; then a run by the profile that `rollcall deploy` stores. Steps that only Cloudflare can do are
+ * left out.
  */
 import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -8,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { LogLevel, type Miniflare } from "miniflare";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { keepProfile } from "../../src/cli/profiles.ts";
 import { bundleWorker } from "../../src/local/bundle.ts";
 import { migrate } from "../../src/local/migrate.ts";
 import { miniflareOptions, quietMiniflare, StderrLog } from "../../src/local/miniflare.ts";
@@ -70,7 +72,7 @@ beforeAll(async () => {
   deployed = quietMiniflare(options);
   url = (await deployed.ready).origin;
   await migrate(await deployed.getD1Database("DB"), join(PACKAGE_ROOT, "migrations"));
-  writeFileSync(join(home, "wrangler.deploy.toml"), configFor(PACKAGE_ROOT));
+  writeFileSync(join(home, "wrangler.toml"), configFor(PACKAGE_ROOT));
 });
 
 afterAll(async () => {
@@ -87,9 +89,14 @@ test("an empty deployment creates its first key once, that key creates another, 
   const made = JSON.parse(await run(block("/v1/keys"), { FIRST_KEY: first.key.key }));
   expect(made).toMatchObject({ object: "key", name: "evals", project_id: first.project.id });
 
-  const lines = block("rollcall eval").replace("https://api.openai.com/v1", model.url);
-  const said = await run(lines, { ROLLCALL_API_KEY: made.key, OPENAI_API_KEY: "sk-a-key-of-some-length" });
+  const env = { OPENAI_API_KEY: "sk-a-key-of-some-length", ROLLCALL_CONFIG: join(home, "config.json") };
+  const lines = block("rollcall deploy check").replace("https://api.openai.com/v1", model.url);
+  const said = await run(lines, { ...env, ROLLCALL_API_KEY: made.key });
   expect(said).toContain("! the bootstrap route is still open: /v1/bootstrap says 401 unauthorized");
   expect(said).toContain("ready to deploy, with 1 warnings\n");
   expect(said).toContain("Rewards of 8 scored rollouts\n");
+
+  keepProfile(env.ROLLCALL_CONFIG, "prod", { platform: url, key: first.key.key, project: null });
+  const byProfile = await run(block("--profile prod").replace("https://api.openai.com/v1", model.url), env);
+  expect(byProfile).toMatch(/^rk_\w+\n[\s\S]*Rewards of 8 scored rollouts\n/);
 });

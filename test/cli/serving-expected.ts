@@ -29,6 +29,12 @@ export const SERVING_EXPECTED = {
   "run delete": { json: { object: "deletion", kind: "run", finished_at: null } },
   "deletion list": { text: /\ndel_\w+ +run run_\w+ +(queued|running)/ },
   "deletion show": { json: { object: "deletion", id: expect.stringMatching(/^del_/) } },
+  deploy: { json: { name: "prod", profile: "prod", findings: [], worker: "rollcall-prod" } },
+  "deploy status": {
+    text: /^deployment +prod\n[\s\S]*\nstate +ready\n[\s\S]*\nqueues +17\n/,
+    json: { name: "prod", readiness: "ready", queues: { missing: [] } },
+  },
+  "deploy destroy": { json: { name: "prod", kept: [] } },
   "deploy check": { text: /\nready to deploy\n$/, json: { ok: true, findings: [], bundle_bytes: expect.any(Number) } },
   "endpoint delete": { text: /^Deleted ep_/, json: DELETED },
   "fleet create": { text: /^fleet +trained\n[\s\S]*update +reload\n[\s\S]*No replicas/ },

@@ -2,11 +2,11 @@
  * docs/deploy.md and docs/operations.md against wrangler itself, wrangler.toml and docs/cost.md: every command for the
  * reader must exist.
  */
-import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { experimental_getWranglerCommands as wranglerCommands } from "wrangler";
+import manifest from "../../package.json" with { type: "json" };
 import { readDeployment } from "../../src/local/deployment.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -38,16 +38,6 @@ test("every wrangler command that the pages name exists in the installed wrangle
     const known = [...Object.keys(at.definition?.args ?? {}), ...Object.keys(globalFlags)];
     expect(known, line).toEqual(expect.arrayContaining(flagsOf(line)));
   }
-});
-
-test("the line that creates queues creates every queue of the file once", async () => {
-  const [, line = ""] = /^(sed -n .*?) \| xargs/m.exec(read("deploy.md")) ?? [];
-  const script = line.replace("wrangler.deploy.toml", "wrangler.toml");
-  const made = execFileSync("bash", ["-c", script], { cwd: ROOT, encoding: "utf8" }).trim().split("\n");
-  const { queues } = await readDeployment(join(ROOT, "wrangler.toml"));
-  const letters = queues.consumers?.flatMap(({ dead_letter_queue: queue }) => queue ?? []) ?? [];
-  const all = [...(queues.producers ?? []), ...(queues.consumers ?? [])].map(({ queue }) => queue);
-  expect(made).toEqual([...new Set([...all, ...letters])].sort());
 });
 
 test("the monthly cost is computed from the tables of docs/cost.md", () => {
@@ -90,4 +80,17 @@ test("the monthly cost is computed from the tables of docs/cost.md", () => {
     const sum = each.reduce((total, count) => total + Number(count.replaceAll(",", "")), 0);
     expect(Math.abs((included / sum) * 1000 - within), what).toBeLessThan(1000);
   }
+});
+
+test("the button has a secret to ask for and a description of each variable, and wrangler can create every queue", async () => {
+  const { vars, secrets, queues, bindings } = await readDeployment(join(ROOT, "wrangler.toml"));
+  const example = readFileSync(join(ROOT, ".dev.vars.example"), "utf8");
+  const asked = Array.from(example.matchAll(/^(\w+)=/gm), ([, name = ""]) => name);
+  expect(asked).toEqual([...(secrets?.required ?? []), "ROLLCALL_BOOTSTRAP_TOKEN"]);
+  const described = Object.keys(manifest.cloudflare.bindings);
+  expect(described).toEqual(expect.arrayContaining([...asked, ...Object.keys(vars)]));
+  expect(described.filter((name) => !asked.includes(name) && bindings[name] === undefined)).toEqual([]);
+  // It looks for the queues of consumers before it creates those of producers.
+  const produced = queues.producers?.map(({ queue }) => queue).sort();
+  expect(produced).toEqual(queues.consumers?.map(({ queue }) => queue).sort());
 });

@@ -187,6 +187,7 @@ test("a misleading queue name is an error, since dead-letter queues are recognis
     await findings(
       fileWith(
         [DEAD_LETTERS, 'dead_letter_queue = "lost"\n'],
+        ['queue = "run-segments-dead"\nbinding', 'queue = "lost"\nbinding'],
         [DEAD_CONSUMER, DEAD_CONSUMER.replace("run-segments-dead", "lost")],
       ),
     )
@@ -246,7 +247,8 @@ test.each(WARNINGS)("a warning: %s", async (what, from, to) => {
 test("a custom domain instead of workers.dev, and another queue name, are no findings", async () => {
   const routes = 'minify = true\nworkers_dev = false\nroutes = [{ pattern = "a.example.com", custom_domain = true }]';
   const renamed = (queue: string) => ["run-segments", queue] as const;
-  const own = fileWith(["minify = true", routes], renamed("own"), renamed("own"), renamed("own"), renamed("own"));
+  // Producer and consumer, the name of the dead-letter queue, and its producer and consumer.
+  const own = fileWith(["minify = true", routes], ...Array.from({ length: 5 }, () => renamed("own")));
   expect(await findings(own)).toEqual([]);
 });
 

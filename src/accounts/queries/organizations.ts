@@ -103,6 +103,13 @@ export async function insertFirstOrganization(database: D1Database, founding: Fo
   return made.length > 0;
 }
 
+/** The organisation whose bootstrap key has this hash; null if there is none. */
+export async function findFoundedWith(database: D1Database, hash: string): Promise<string | null> {
+  const bootstraps = and(eq(apiKeys.hash, hash), eq(apiKeys.created_by, "bootstrap"));
+  const [row] = await unscoped(database, "bootstrap").select({ id: apiKeys.org_id }).from(apiKeys).where(bootstraps);
+  return row?.id ?? null;
+}
+
 /** The project and the key, if the preceding statement created the organisation. */
 function withFirst(owned: InOrganization, { project, key }: Founding): Statement<unknown>[] {
   const there = sql`exists ${owned.select(organizations)}`;

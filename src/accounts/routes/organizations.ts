@@ -54,14 +54,14 @@ export const organizationOperations: readonly Operation[] = [
     reach: "organization",
     summary: "Create the first organisation of a deployment, and its first key",
     description:
-      "`Authorization: Bearer` carries the deployment's ROLLCALL_BOOTSTRAP_TOKEN; if that is not set, the path does not exist. It works once. The key has all permissions in the organisation, and can create organisations.",
-    headers: { "Idempotency-Key": "accepted but not needed: it works once" },
+      "`Authorization: Bearer` carries the deployment's ROLLCALL_BOOTSTRAP_TOKEN; if that is not set, the path does not exist. It works once: another request is 409, unless it repeats the first one. The key has all permissions in the organisation, and can create organisations.",
+    headers: { "Idempotency-Key": "a repeat with the same value returns the same organisation and the same key" },
     body: { schema: BootstrapRequest },
     reply: {
       status: 201,
       description: "The organisation, its project `default`, and its key, which is shown only once",
       schema: CreatedOrganization,
-      headers: { location: CREATED_HEADERS.location },
+      headers: CREATED_HEADERS,
     },
     errors: ["unknown_field", "not_found", "unauthorized", "conflict", "rate_limited", "storage_full"],
     handle: makeFirst,
@@ -172,14 +172,16 @@ async function organizationOf(env: Env, { orgId }: Caller): Promise<Organization
 }
 
 async function makeFirst(context: ApiContext): Promise<Response> {
-  idempotencyKeyOf(context.req.raw);
+  const idempotencyKey = idempotencyKeyOf(context.req.raw);
   const token = /^Bearer +(\S+) *$/i.exec(context.req.header("authorization") ?? "")?.[1] ?? "";
   const refused = refuseFounder(context.env, token);
   if (refused?.ok === false) await refuseStranger(context, new Refusal(refused.error));
   const request = await readBody(context, BootstrapRequest);
-  const made = unwrap(await service(context).bootstrap(context.env, request, context.var.now()));
+  const options = { idempotencyKey, now: context.var.now() };
+  const { value: made, replayed } = unwrap(await service(context).bootstrap(context.env, request, options));
   await logDone(context, made.id, { who: "bootstrap", action: "createFirstOrganization", made: made.key.id });
   context.header("location", "/v1/organization");
+  if (replayed) context.header("idempotent-replayed", "true");
   return context.json(made, 201);
 }
 

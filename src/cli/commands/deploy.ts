@@ -1,12 +1,16 @@
-/** `rollcall deploy check`: finds what is missing or wrong in a deployment, before it is made and once it answers. */
+/** `rollcall deploy`: makes, upgrades, shows, checks and deletes deployments on Cloudflare. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Finding } from "../../local/check-deployment.ts";
+import { DEPLOYMENT_FILE, JURISDICTIONS, LOCATIONS } from "../../local/deployment-file.ts";
 import { PACKAGE_ROOT } from "../../local/package-root.ts";
 import { WORKER_BYTES } from "../../local/worker-bytes.ts";
 import { urlOf } from "../argument-values.ts";
-import { command } from "../command-line.ts";
+import { type CommandLine, command, type Flags } from "../command-line.ts";
+import type { Deployed } from "../deploy/make.ts";
+import type { DeploymentStatus } from "../deploy/status.ts";
 import { EXIT, usageError } from "../exit.ts";
+import { safeDetails } from "../terminal/table.ts";
 import { printJson, terminal } from "../terminal/terminal.ts";
 import { safeLine } from "../terminal/text.ts";
 
@@ -109,4 +113,161 @@ function sizeText(bytes: number): string {
   return `${(bytes / 1000).toFixed(0)} kB`;
 }
 
-export const DEPLOY_COMMANDS = [CHECK] as const;
+const RECORD_FLAGS = {
+  name: { value: "NAME", help: "the deployment; also the name of its profile: prod" },
+  preview: { help: "the preview of this deployment: NAME-preview, with a Worker and data of its own" },
+  file: { value: "FILE", help: `the file with the deployments; default ${DEPLOYMENT_FILE}` },
+} as const satisfies Flags;
+
+/** Loads the code that calls Cloudflare only when it is needed. */
+function loadDeployment() {
+  return import("../deploy/deployment.ts");
+}
+
+async function named(line: CommandLine<keyof typeof RECORD_FLAGS>) {
+  const { deploymentName } = await loadDeployment();
+  return {
+    file: line.text("file") ?? DEPLOYMENT_FILE,
+    name: deploymentName(line.text("name"), line.on("preview")),
+  };
+}
+
+/** How to continue a command that changes a deployment, after an error or an interruption. */
+const AGAIN = "the same command continues where this one stopped";
+
+const DEPLOY = command({
+  name: "deploy",
+  help: "make a deployment on Cloudflare, or upgrade it to this release",
+  more: `The command creates the D1 database, the R2 bucket and the queues that are missing, migrates the database, deploys the
+Worker with wrangler, waits until it is ready, and stores the first key as a profile. The same command upgrades, and
+continues after an interruption. It uses the login of wrangler (npx wrangler login) or CLOUDFLARE_API_TOKEN.
+Names and ids are in ${DEPLOYMENT_FILE}, which the command writes. Secrets are in rollcall.NAME.secrets.json next to it.
+Further commands: deploy status, deploy destroy, deploy check.`,
+  flags: {
+    ...RECORD_FLAGS,
+    account: { value: "ID", help: "the Cloudflare account, if the login has several; default CLOUDFLARE_ACCOUNT_ID" },
+    location: { value: "WHERE", choices: LOCATIONS, help: "where data is stored; cannot be changed later" },
+    jurisdiction: { value: "WHERE", choices: JURISDICTIONS, help: "which D1 and R2 data never leaves" },
+    domain: { value: "HOST", help: "an address in a zone of the account: rollcall.example.com; default workers.dev" },
+    url: { value: "URL", help: "the address at which to call the deployment, if a proxy is in front of it" },
+    var: { value: "NAME=VALUE", repeatable: true, help: "set a variable of the Worker" },
+    organization: { value: "NAME", help: "name of the first organisation; default the name of the deployment" },
+    wait: { value: "S", help: "seconds to wait until the deployment is ready; default 300" },
+    json: { help: "exactly one JSON object on stdout" },
+  },
+  async run(line) {
+    line.none();
+    const deployment = await named(line);
+    const asked = {
+      ...deployment,
+      like: line.on("preview") ? (line.text("name") ?? null) : null,
+      changes: {
+        account_id: line.text("account"),
+        location: LOCATIONS.find((location) => location === line.text("location")),
+        jurisdiction: JURISDICTIONS.find((jurisdiction) => jurisdiction === line.text("jurisdiction")),
+        domain: line.text("domain"),
+        url: addressFlag(line.text("url")),
+      },
+      vars: line.pairs("var"),
+      organization: line.text("organization") ?? deployment.name,
+      waitMs: (line.count("wait", 1) ?? WAIT_S) * 1000,
+    };
+    const term = terminal(line.on("json"));
+    const { atCloudflare } = await loadDeployment();
+    const { makeDeployment } = await import("../deploy/make.ts");
+    const deployed = await atCloudflare(AGAIN, (api, signal) => makeDeployment(api, asked, { signal, log: term.log }));
+    term.print(deployedText(asked.name, deployed));
+    if (line.on("json")) printJson(deployedView(asked.name, deployed));
+    return deployed.findings.every(({ level }) => level !== "error") ? EXIT.good : EXIT.bad;
+  },
+});
+
+const WAIT_S = 300;
+
+function addressFlag(text: string | undefined): string | undefined {
+  const url = urlOf("url", text);
+  if (url === undefined || /^https?:/i.test(url)) return url;
+  throw usageError(`--url: ${url} is not an http or https URL`, "url");
+}
+
+function deployedView(name: string, { record, ...deployed }: Deployed) {
+  const { account_id, worker, database, database_id, bucket } = record;
+  return { name, ...deployed, account_id, worker, database, database_id, bucket };
+}
+
+function deployedText(name: string, { url, profile, secrets, findings }: Deployed): string {
+  return [
+    ...findings.flatMap(({ level, what, fix }) => [`${MARKS[level]} ${safeLine(what)}`, `    ${safeLine(fix)}`]),
+    safeDetails({
+      deployed: name,
+      page: url,
+      profile: profile === null ? null : `${profile}: rollcall whoami --profile ${profile}`,
+      secrets: secrets === null ? "only at Cloudflare" : `${secrets}: keep a copy`,
+    }),
+  ].join("\n");
+}
+
+const STATUS = command({
+  name: "deploy status",
+  reads: true,
+  help: "show what exists of a deployment: versions, schema, resources, address",
+  flags: { ...RECORD_FLAGS, json: { help: "exactly one JSON object on stdout" } },
+  async run(line) {
+    line.none();
+    const deployment = await named(line);
+    const { atCloudflare } = await loadDeployment();
+    const { readStatus } = await import("../deploy/status.ts");
+    const status = await atCloudflare(null, (api, signal) => readStatus(api, deployment, signal));
+    if (line.on("json")) printJson(status);
+    else terminal(false).print(statusText(status));
+    return status.readiness === "ready" ? EXIT.good : EXIT.bad;
+  },
+});
+
+function statusText({ worker, database, schema, bucket, queues, ...status }: DeploymentStatus): string {
+  const behind = schema.applied === schema.release ? "" : `, and this release has ${schema.release}`;
+  return safeDetails({
+    deployment: status.name,
+    address: status.url,
+    state: status.readiness,
+    account: status.account_id,
+    worker: `${worker.name}: ${worker.version === null ? "not deployed" : `${worker.version} since ${worker.since}`}`,
+    secrets: status.secrets.join(", ") || "none",
+    database: `${database.name}: ${database.id ?? "does not exist"}`,
+    schema: `${schema.applied ?? "empty"}${behind}`,
+    bucket: `${bucket.name}${bucket.exists ? "" : ": does not exist"}`,
+    queues: `${queues.existing.length}${queues.missing.length === 0 ? "" : `, missing: ${queues.missing.join(", ")}`}`,
+    release: status.release,
+  });
+}
+
+const DESTROY = command({
+  name: "deploy destroy",
+  help: "delete a deployment: its Worker with all objects, its queues, and its data",
+  more: `A database that has organisations and a bucket that has objects stay without --data. R2 deletes the objects of a bucket
+within a day or two; the command then deletes the bucket when it is repeated.`,
+  flags: {
+    ...RECORD_FLAGS,
+    yes: { value: "NAME", help: "the name of the deployment, as confirmation" },
+    data: { help: "also delete data: organisations, runs, datasets" },
+    json: { help: "exactly one JSON object on stdout: {name, kept}" },
+  },
+  async run(line) {
+    line.none();
+    const asked = { ...(await named(line)), data: line.on("data") };
+    if (line.text("yes") !== asked.name) {
+      throw usageError(`--yes: is required, with the name of the deployment: --yes ${asked.name}`, "yes");
+    }
+    const term = terminal(line.on("json"));
+    const { atCloudflare } = await loadDeployment();
+    const { destroyDeployment } = await import("../deploy/destroy.ts");
+    const destroyed = await atCloudflare(AGAIN, (api) => destroyDeployment(api, asked, term.log));
+    const { name, kept } = destroyed;
+    term.print(kept.length === 0 ? `${name} is deleted` : [`${name} is not deleted completely:`, ...kept].join("\n"));
+    if (line.on("json")) printJson(destroyed);
+    return kept.length === 0 ? EXIT.good : EXIT.bad;
+  },
+});
+
+/** `deploy` is last, because the words of each other command begin with its name. */
+export const DEPLOY_COMMANDS = [STATUS, CHECK, DESTROY, DEPLOY] as const;

@@ -203,6 +203,15 @@ export function minting(env: Env, now: number): Minting {
   return { now, random, mac: idMac(secretsOf(env)[0]) };
 }
 
+/**
+ * Bytes that nobody without the secret can predict, and that are always the same for a text: the token of a repeated
+ * request.
+ */
+export function repeatableBytes(env: SecretsEnv, text: string): Minting["random"] {
+  const key = deriveKey(secretsOf(env)[0], "repeatable");
+  return (bytes) => new Uint8Array(hkdfSync("sha256", key, text, "", bytes));
+}
+
 /** An endpoint's key as it is stored: sealed, with the last characters that may be shown. */
 export async function sealedKey(
   env: Env,

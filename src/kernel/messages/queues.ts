@@ -1,4 +1,4 @@
-/** The queues to which the Worker sends, by the names of their bindings. */
+/** The queues, by the names of their bindings. Cloudflare itself sends to those of dead letters. */
 type QueueBinding = { [Name in keyof Env]-?: Env[Name] extends Queue ? Name : never }[keyof Env];
 
 /** By binding, so that none is missing: the name in this release's wrangler.toml. */
@@ -16,6 +16,13 @@ const NAMES: Readonly<Record<QueueBinding, string>> = {
   ROLLOUT_JUDGEMENTS_SLOW_3: "rollout-judgements-slow-3",
   ROLLOUT_JUDGEMENTS_SILENT: "rollout-judgements-silent",
   RUN_SEGMENTS: "run-segments",
+  ROLLOUT_GROUPS_DEAD: "rollout-groups-dead",
+  ROLLOUT_SCORES_DEAD: "rollout-scores-dead",
+  ROLLOUT_JUDGEMENTS_DEAD: "rollout-judgements-dead",
+  RUN_SEGMENTS_DEAD: "run-segments-dead",
 };
 
 export const QUEUES = Object.entries(NAMES).map(([binding, queue]) => ({ binding: binding as QueueBinding, queue }));
+
+/** Those to which the Worker sends. */
+export const WORK_QUEUES = QUEUES.filter(({ queue }) => !queue.endsWith("-dead"));

@@ -1,0 +1,300 @@
+/**
+ * Makes or upgrades a deployment. Every step looks at what exists before it changes anything, and what it made is in the
+ * deployment's file before the next step begins. So a command that was interrupted, at any point, can be repeated.
+ *
+ * Invariants. Data is never left without its secret: ROLLCALL_SECRET is on this disk before Cloudflare gets it, and it
+ * is not replaced if a Worker or an organisation exists. Migrations are applied before the code that needs them is
+ * served.
+ */
+import { createHash, randomUUID } from "node:crypto";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { messageOf } from "../../contract/errors.ts";
+import { bundleWorker } from "../../local/bundle.ts";
+import { checkDeployed } from "../../local/check-deployed.ts";
+import { checkDeployment, type Finding } from "../../local/check-deployment.ts";
+import type { CloudflareAccount, RemoteDatabase } from "../../local/cloudflare/account.ts";
+import type { CloudflareApi } from "../../local/cloudflare/api.ts";
+import { migrateDatabase } from "../../local/cloudflare/migrate-database.ts";
+import { neededBindings, readDeployment } from "../../local/deployment.ts";
+import {
+  type Built,
+  deploymentConfig,
+  type PlacedDeployment,
+  queuesOf,
+  type RawConfig,
+  readReleased,
+  withConfig,
+} from "../../local/deployment-config.ts";
+import {
+  type DeploymentRecord,
+  type DeploymentSecrets,
+  newRecord,
+  newSecret,
+  readDeployments,
+  readSecrets,
+  secretsFile,
+  writeDeployment,
+  writeSecrets,
+} from "../../local/deployment-file.ts";
+import { PACKAGE_ROOT } from "../../local/package-root.ts";
+import { bundlePage } from "../../local/page-bundle.ts";
+import { waitUntilClosed, waitUntilReady } from "../../local/readyz.ts";
+import { callWrangler } from "../../local/wrangler.ts";
+import { ApiRequestError, RollcallClient } from "../../sdk/client.ts";
+import { defined } from "../argument-values.ts";
+import { usageError } from "../exit.ts";
+import { checkCanKeep, configFile, findProfile, keepProfile } from "../profiles.ts";
+import { accountOf, addressOf, hasOrganization, StepFailed } from "./deployment.ts";
+
+const SECRET = "ROLLCALL_SECRET";
+const BOOTSTRAP = "ROLLCALL_BOOTSTRAP_TOKEN";
+const CONFLICT = 409;
+
+export interface DeployAsked {
+  readonly name: string;
+  /** The deployment whose account, place and variables a new one takes over; null for none. */
+  readonly like: string | null;
+  readonly file: string;
+  /** What the command line sets of the record; undefined leaves it. */
+  readonly changes: {
+    readonly [Name in "account_id" | "location" | "jurisdiction" | "domain" | "url"]?: DeploymentRecord[Name];
+  };
+  readonly vars: Readonly<Record<string, string>>;
+  /** The name of the first organisation. */
+  readonly organization: string;
+  readonly waitMs: number;
+}
+
+export interface Deployed {
+  readonly url: string;
+  readonly record: PlacedDeployment;
+  readonly queues: readonly string[];
+  /** The names of the migrations that were applied now. */
+  readonly migrated: readonly string[];
+  /** The profile that has the first key; null if this command did not store it. */
+  readonly profile: string | null;
+  /** The path of the file with ROLLCALL_SECRET; null if the secret is only at Cloudflare. */
+  readonly secrets: string | null;
+  readonly findings: readonly Finding[];
+}
+
+interface Step {
+  readonly signal: AbortSignal;
+  readonly log: (line: string) => void;
+}
+
+export async function makeDeployment(api: CloudflareApi, asked: DeployAsked, step: Step): Promise<Deployed> {
+  const { file, name } = asked;
+  const chosen = await chooseRecord(asked);
+  const account = await accountOf(api, chosen.account_id);
+  const url = await addressOf(account, chosen);
+  if (chosen.database_id === undefined) checkProfile(name, url);
+  const { released, built } = await build(step);
+  await checkConfig(
+    deploymentConfig(released, { ...chosen, account_id: account.id, database_id: randomUUID() }, built),
+  );
+  step.log(`${name}: the Worker ${chosen.worker} in the account ${account.id}, at ${url}`);
+  const record = { ...chosen, account_id: account.id, database_id: await ensureDatabase(account, chosen, step) };
+  await writeDeployment(file, name, record);
+  await ensureBucket(account, record, step);
+  const config = deploymentConfig(released, record, built);
+  await ensureQueues(account, queuesOf(config), step);
+  const secrets = await prepareSecrets({ account, asked, record, url }, step);
+  const migrated = await migrate(account.database(record.database_id), built, step);
+  await upload(config, { secrets, path: secretsFile(file, `${name}.upload`) }, step);
+  step.log(`waiting until ${url} is ready`);
+  await waitUntilReady(url, { ...step, waitMs: asked.waitMs });
+  const profile = await storeFirstKey({ account, asked, record, url }, step);
+  const key = findProfile(configFile(process.env), name);
+  const findings = await checkDeployed(url, key?.platform === url ? key.key : undefined);
+  const kept = secretsFile(file, name);
+  const hasSecret = readSecrets(kept)[SECRET] !== undefined;
+  return { url, record, queues: queuesOf(config), migrated, profile, secrets: hasSecret ? kept : null, findings };
+}
+
+/** Built before anything is created: an error in the sources changes nothing at Cloudflare. */
+async function build({ signal, log }: Step) {
+  log("building the Worker and the page");
+  const [released, bundle, page] = await Promise.all([
+    readReleased(PACKAGE_ROOT),
+    bundleWorker(PACKAGE_ROOT, signal),
+    bundlePage(PACKAGE_ROOT),
+  ]);
+  return { released, built: { bundle, page, migrations: join(PACKAGE_ROOT, "migrations") } };
+}
+
+/** The record of the deployment with the changes of the command line. Throws if one of them is not possible any more. */
+async function chooseRecord({ file, name, like, changes, vars }: DeployAsked): Promise<DeploymentRecord> {
+  const records = await readDeployments(file);
+  const before = records[name];
+  for (const [flag, field] of [
+    ["account", "account_id"],
+    ["location", "location"],
+    ["jurisdiction", "jurisdiction"],
+  ] as const) {
+    const [now, then] = [changes[field], before?.[field]];
+    if (before?.database_id === undefined || now === undefined || now === then) continue;
+    throw usageError(`--${flag}: ${name} is in ${then ?? "another place"} and cannot be moved: use another name`, flag);
+  }
+  const { account_id, location, jurisdiction, vars: others = {} } = (like === null ? undefined : records[like]) ?? {};
+  const fresh = { ...newRecord(name), ...defined({ account_id, location, jurisdiction }), vars: others };
+  const record = { ...(before ?? fresh), ...defined(changes) };
+  if (record.location !== undefined && record.jurisdiction !== undefined) {
+    throw usageError("--jurisdiction: cannot be combined with --location", "jurisdiction");
+  }
+  return { ...record, vars: { ...record.vars, ...vars } };
+}
+
+async function ensureDatabase(account: CloudflareAccount, record: DeploymentRecord, { log }: Step): Promise<string> {
+  const found = await account.findDatabase(record.database);
+  if (found !== null) return found;
+  if (record.database_id !== undefined) {
+    throw new StepFailed(
+      `the database ${record.database} (${record.database_id}) of this deployment does not exist any more: restore it, or remove database_id from the deployment's file to begin with an empty one`,
+    );
+  }
+  log(`creating the database ${record.database}`);
+  return await account.createDatabase(record.database, record);
+}
+
+async function ensureBucket(account: CloudflareAccount, record: DeploymentRecord, { log }: Step): Promise<void> {
+  if (await account.hasBucket(record.bucket, record)) return;
+  log(`creating the bucket ${record.bucket}`);
+  await account.createBucket(record.bucket, record);
+}
+
+async function ensureQueues(account: CloudflareAccount, names: readonly string[], { log }: Step): Promise<void> {
+  const existing = await account.listQueues();
+  const missing = names.filter((name) => !existing.has(name));
+  if (missing.length > 0) log(`creating ${missing.length} queues`);
+  for (const name of missing) await account.createQueue(name);
+}
+
+interface Platform {
+  readonly account: CloudflareAccount;
+  readonly asked: DeployAsked;
+  readonly record: PlacedDeployment;
+  readonly url: string;
+}
+
+/**
+ * The secrets that this upload must bring: those of the deployment's file that the Worker lacks, and the bootstrap token
+ * as long as the first key is not stored. A missing ROLLCALL_SECRET is made, and is on disk before it is used.
+ */
+async function prepareSecrets({ account, asked, record }: Platform, { log }: Step): Promise<DeploymentSecrets> {
+  const file = secretsFile(asked.file, asked.name);
+  const held = (await account.secretsOf(record.worker)) ?? [];
+  const before = readSecrets(file);
+  const founded = await hasOrganization(account.database(record.database_id));
+  const isNew = !held.includes(SECRET) && before[SECRET] === undefined;
+  if (isNew && founded) {
+    throw new StepFailed(
+      `the database ${record.database} has data of an organisation, and the ${SECRET} that it was written with is not in ${file}: put it there as {"${SECRET}": "…"}`,
+    );
+  }
+  const founding = !founded || before[BOOTSTRAP] !== undefined;
+  const secrets = {
+    ...before,
+    ...(isNew && { [SECRET]: newSecret() }),
+    ...(founding && { [BOOTSTRAP]: before[BOOTSTRAP] ?? newSecret() }),
+  };
+  if (JSON.stringify(secrets) !== JSON.stringify(before)) writeSecrets(file, secrets);
+  if (isNew) {
+    log(`${SECRET} is in ${file}: keep a copy, since Cloudflare never shows it and no stored key opens without it`);
+  }
+  return Object.fromEntries(Object.entries(secrets).filter(([name]) => name === BOOTSTRAP || !held.includes(name)));
+}
+
+/** The first key must not replace that of another platform, and must not get lost because it cannot be stored. */
+function checkProfile(name: string, url: string): void {
+  const file = configFile(process.env);
+  const profile = findProfile(file, name);
+  if (profile !== undefined && profile.platform !== url) {
+    const message = `--name: the profile ${name} is of ${profile.platform}, and the first key would replace it`;
+    throw usageError(`${message}: rollcall logout --profile ${name}, or use another name`, "name");
+  }
+  checkCanKeep(file);
+}
+
+/** The variables of the deployment are checked like those of a file made by hand. */
+async function checkConfig(config: RawConfig): Promise<void> {
+  const released = await readDeployment(join(PACKAGE_ROOT, "wrangler.toml"));
+  // The bundle is made of the release's own entry.
+  const deployed = { ...(await withConfig(config, ({ file }) => readDeployment(file))), main: released.main };
+  const findings = checkDeployment({ deployed, released, needed: neededBindings(PACKAGE_ROOT) });
+  const errors = findings.filter(({ level }) => level === "error");
+  if (errors.length === 0) return;
+  throw new StepFailed(errors.map(({ what, fix }) => `${what} (${fix})`).join("\n"));
+}
+
+async function migrate(database: RemoteDatabase, { migrations }: Built, { log }: Step): Promise<string[]> {
+  const applied = await migrateDatabase(database, migrations);
+  log(applied.length === 0 ? "the database is up to date" : `applied ${applied.length} migrations to the database`);
+  return applied;
+}
+
+interface Uploaded {
+  readonly secrets: DeploymentSecrets;
+  /** The file by which wrangler gets them. What a killed command left there is replaced. */
+  readonly path: string;
+}
+
+async function upload(config: RawConfig, { secrets, path }: Uploaded, { signal, log }: Step): Promise<void> {
+  log("uploading the Worker and the page");
+  const some = Object.keys(secrets).length > 0;
+  if (some) writeSecrets(path, secrets);
+  try {
+    await withConfig(config, async ({ folder, file }) => {
+      const words = ["deploy", "--config", file, ...(some ? ["--secrets-file", path] : [])];
+      await callWrangler(words, { folder, signal });
+    });
+  } catch (thrown) {
+    signal.throwIfAborted();
+    throw new StepFailed(`wrangler deploy failed:\n${messageOf(thrown)}`, { cause: thrown });
+  } finally {
+    rmSync(path, { force: true });
+  }
+}
+
+/**
+ * Creates the first organisation and stores its key as a profile, then removes the bootstrap token. Returns the name of
+ * the profile, or null if there was nothing to store.
+ */
+async function storeFirstKey({ account, asked, record, url }: Platform, step: Step): Promise<string | null> {
+  const { name, organization } = asked;
+  const file = secretsFile(asked.file, name);
+  const { [BOOTSTRAP]: token, ...others } = readSecrets(file);
+  const key = token === undefined ? null : await firstKey({ token, url, organization }, step);
+  if (key !== null) {
+    keepProfile(configFile(process.env), name, { platform: url, key, project: null });
+    step.log(`the first key is stored as the profile ${name}`);
+  }
+  const held = await account.secretsOf(record.worker);
+  if (held?.includes(BOOTSTRAP)) {
+    step.log(`removing ${BOOTSTRAP}`);
+    await account.deleteSecret(record.worker, BOOTSTRAP);
+    await waitUntilClosed(url, { ...step, waitMs: asked.waitMs });
+  }
+  if (token !== undefined) writeSecrets(file, others);
+  return key === null ? null : name;
+}
+
+/** Null if the organisation was created by somebody else. A repeat returns the same key. */
+async function firstKey(
+  { token, url, organization }: { readonly token: string; readonly url: string; readonly organization: string },
+  { signal, log }: Step,
+): Promise<string | null> {
+  const client = new RollcallClient({ baseUrl: url, apiKey: token });
+  // Only who has the token can compute it.
+  const idempotencyKey = createHash("sha256").update(`first key ${token}`).digest("hex");
+  log(`creating the organisation ${organization}`);
+  try {
+    const { key } = await client.organizations.bootstrap({ name: organization }, { idempotencyKey, signal });
+    return key.key;
+  } catch (thrown) {
+    if (!(thrown instanceof ApiRequestError && thrown.status === CONFLICT)) throw thrown;
+    log(`an organisation exists already: log in with one of its keys: rollcall login --platform ${url}`);
+    return null;
+  }
+}
