@@ -8,7 +8,6 @@
  * `*_at` is integer milliseconds since the epoch; the API uses seconds. Columns with JSON are typed here, because only
  * this platform writes them.
  */
-import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
 import type { DeletionKind } from "../../contract/deletion.ts";
 import type { EndpointCapabilities, EndpointView } from "../../contract/endpoint.ts";
@@ -235,7 +234,6 @@ export const runs = sqliteTable(
     index("runs_of_organization").on(table.org_id, table.status),
     index("runs_stored").on(table.org_id, table.stored_bytes),
     index("runs_by_end").on(table.finished_at),
-    index("runs_unfinished").on(table.id).where(sql`finished_at is null`),
     index("runs_by_status").on(table.org_id, table.project_id, table.status, table.created_at, table.id),
   ],
 );

@@ -67,7 +67,7 @@ const WITHOUT_SCOPE = [
   ...["findKey", "findTrainerToken", "findInvitationByHash", "membershipOf", "personWhoProved"],
   ...["findAnyOrganization", "listOrganizations", "insertFirstOrganization", "insertOrganization"],
   ...["countUnfinishedRuns", "readTotals", "listEndpointsInUse", "addTotal", "readSchemaLevel"],
-  ...["findSession", "findSignInCode", "findSharedRun", "takeSilentRuns"],
+  ...["findSession", "findSignInCode", "findSharedRun", "takeSilentRuns", "findFoundedWith"],
   ...["getAnyDeletion", "sealsBehind", "pricesFrom", "findPriceList", "insertPriceList", "triggerAnywhere"],
 ];
 
