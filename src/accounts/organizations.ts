@@ -55,8 +55,8 @@ export function refuseFounder({ ROLLCALL_BOOTSTRAP_TOKEN: expected = "" }: Env, 
 }
 
 /**
- * Creates the first organisation, once. Of several concurrent requests, one succeeds. The token of its key follows from
- * the Idempotency-Key, so that a repeat gets it again: nobody else has it if the reply was lost.
+ * Creates the first organisation, once. Of several concurrent requests, one succeeds. The token of its key is derived
+ * from the Idempotency-Key, so a repeat gets the same one. Otherwise a lost reply would lose the only key.
  */
 export async function bootstrap(
   env: Env,

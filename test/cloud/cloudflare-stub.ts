@@ -130,7 +130,7 @@ export class CloudflareStub {
     return [...this.databases.values()].find((database) => database.name === name)?.sqlite;
   }
 
-  /** The applied migrations of a database; empty if there is no such database. */
+  /** The applied migrations of a database; empty if the database does not exist. */
   migrationsOf(name: string): string[] {
     const sqlite = this.database(name);
     const table = sqlite?.prepare("SELECT 1 FROM sqlite_master WHERE name = 'd1_migrations'").get();

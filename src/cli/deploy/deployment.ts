@@ -59,7 +59,7 @@ export async function addressOf(
   throw usageError(`--domain: the account has no workers.dev name: choose one at ${where}, or give a domain`, "domain");
 }
 
-/** Whether the database of a deployment has data that somebody may need. */
+/** Whether the database of a deployment has organisations, whose data may still be needed. */
 export async function hasOrganization(database: RemoteDatabase): Promise<boolean> {
   if (!(await database.hasTable("organizations"))) return false;
   return (await database.query("SELECT id FROM organizations LIMIT 1")).length > 0;

@@ -280,13 +280,13 @@ async function storeFirstKey({ account, asked, record, url }: Platform, step: St
   return key === null ? null : name;
 }
 
-/** Null if the organisation was created by somebody else. A repeat returns the same key. */
+/** Null if the deployment already has an organisation with another key. A repeat returns the same key. */
 async function firstKey(
   { token, url, organization }: { readonly token: string; readonly url: string; readonly organization: string },
   { signal, log }: Step,
 ): Promise<string | null> {
   const client = new RollcallClient({ baseUrl: url, apiKey: token });
-  // Only who has the token can compute it.
+  // Only a holder of the token can compute it.
   const idempotencyKey = createHash("sha256").update(`first key ${token}`).digest("hex");
   log(`creating the organisation ${organization}`);
   try {

@@ -5,7 +5,7 @@ import { storageIsFull, storageTakes } from "../kit/storage-faults.ts";
 import type { ReadinessCheck } from "../service/check-readiness.ts";
 import type { ApiContext, Operation } from "./operation.ts";
 
-/** The routes need no key, so whoever calls them in a loop causes only one check in this time, in each isolate. */
+/** Anyone may call these routes, so an isolate makes at most one check in this time, however many requests there are. */
 const CHECKED_AGAIN_MS = 5000;
 const KEPT_MS = 10_000;
 

@@ -204,8 +204,8 @@ export function minting(env: Env, now: number): Minting {
 }
 
 /**
- * Bytes that nobody without the secret can predict, and that are always the same for a text: the token of a repeated
- * request.
+ * Bytes derived from a text and the deployment's secret: always the same for the same text, and unpredictable without
+ * the secret. For a token that a repeated request must get again.
  */
 export function repeatableBytes(env: SecretsEnv, text: string): Minting["random"] {
   const key = deriveKey(secretsOf(env)[0], "repeatable");

@@ -112,7 +112,7 @@ export class CloudflareAccount {
     await this.#api.find(`DELETE ${this.#path}/queues/${id}`, z.unknown());
   }
 
-  /** The names of a Worker's secrets; null if there is no such Worker. */
+  /** The names of a Worker's secrets; null if the Worker does not exist. */
   async secretsOf(worker: string): Promise<readonly string[] | null> {
     const path = `${this.#path}/workers/scripts/${worker}/secrets`;
     const secrets = await this.#api.find(`GET ${path}`, z.array(Secret));

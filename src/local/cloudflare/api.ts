@@ -48,7 +48,7 @@ async function credentialsOf(environment: Environment, signal: AbortSignal): Pro
   if (token) return { authorization: `Bearer ${token}` };
   const said = await callWrangler(["auth", "token", "--json"], { folder: process.cwd(), signal }).catch((thrown) => {
     signal.throwIfAborted();
-    throw new Error("there is no login at Cloudflare: npx wrangler login, or set CLOUDFLARE_API_TOKEN", {
+    throw new Error("not signed in to Cloudflare: run npx wrangler login, or set CLOUDFLARE_API_TOKEN", {
       cause: thrown,
     });
   });

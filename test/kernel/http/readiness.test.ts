@@ -99,7 +99,7 @@ test("a store that fails is named without the text of its error", async () => {
   ]);
 });
 
-test("a store that never answers holds nobody up", async () => {
+test("a store that does not answer in time fails its check", async () => {
   const { promise: never } = Promise.withResolvers<never>();
   const found = await checkReadiness({ ...env, STORE: new Proxy(env.STORE, { get: () => () => never }) }, 1);
   expect(found.find(({ name }) => name === "bucket")).toEqual({ name: "bucket", problem: "R2 does not answer" });
