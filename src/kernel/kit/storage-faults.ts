@@ -23,7 +23,7 @@ const DAMAGED = /SQLITE_(CORRUPT|NOTADB)/;
 const MASKED = /(^|: )internal error; reference = /;
 /** Passing faults that production names: of objects, and of D1. */
 const PASSING =
-  /Network connection lost|Durable Object is overloaded|object to be reset|was updated|D1 DB is overloaded|D1_ERROR.*(?:timeout|timed out)|exceeded its? (?:CPU|memory) limit/i;
+  /Network connection lost|Durable Object is overloaded|object to be reset|its code was updated|D1 DB is overloaded|D1_ERROR.*(?:timeout|timed out)/i;
 
 const FULL = /SQLITE_FULL|ENOSPC|No space left on device|disk is full/i;
 /** How long a noted failure counts. While the disk stays full, it is noted again and again. */
@@ -36,9 +36,9 @@ export const STORAGE_FULL = "the disk of this platform is full: nothing is lost,
 
 let noted: number | null = null;
 
-/** Whether the platform runs on a local machine. Only there the number of live objects is limited. */
+/** Whether the platform runs on a local machine: only the local boot limits live objects, and binds LAST_END. */
 export function isLocal(env: Env): boolean {
-  return Number(env.LIVE_OBJECT_CEILING) > 0;
+  return Number(env.LIVE_OBJECT_CEILING) > 0 || "LAST_END" in env;
 }
 
 /** Must be called with every error that is caught. */

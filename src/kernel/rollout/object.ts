@@ -19,6 +19,7 @@ import { PROCESS_SCHEDULER } from "../kit/fair-scheduler.ts";
 import { type LogIds, logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
 import { readId } from "../kit/secrets.ts";
+import { isPassing } from "../kit/storage-faults.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import type { Answered, RolloutRpc, RunRpc, Serves, StopOrder } from "../messages/rpc.ts";
 import type { TurnSlice, TurnsAsk } from "../messages/turn-wire.ts";
@@ -70,8 +71,8 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
   readonly #wakeAt = new Map<string, number>();
   /** The running alarm: the limits, in milliseconds and in calls, for the beginning of its last step. */
   #alarm: { readonly until: number; readonly calls: number } | null = null;
-  /** Rollouts whose storage could not be read at the last try. */
-  readonly #unreadable = new Set<string>();
+  /** Rollouts whose storage could not be read at the last try, with the error. */
+  readonly #unreadable = new Map<string, unknown>();
   #changed: () => void = () => undefined;
   readonly #reports: Debounced<Sent<RolloutReport>, Answered>;
   readonly #asks: Debounced<Sent<RolloutBudgetAsk>, BudgetReply>;
@@ -213,7 +214,7 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
       this.#unreadable.delete(id);
     } catch (thrown) {
       logError("rollout cannot be read", this.#idsOf(id), thrown);
-      this.#unreadable.add(id);
+      this.#unreadable.set(id, thrown);
       this.#rollouts.delete(id);
     }
     return !this.#unreadable.has(id);
@@ -276,8 +277,9 @@ export class RolloutObject extends DurableObject<Env> implements Serves<RolloutR
     const over = this.#all().get(id);
     if (over === undefined) return { state: "unknown" };
     if (over) return { state: "answered" };
-    if (!this.#isReadable(id)) return { state: "unreadable" };
-    const at = this.#playing.has(id) ? this.#rollout(id).nextEventAt : this.#wakeAt.get(id);
+    const readable = this.#isReadable(id);
+    if (!readable && !isPassing(this.env, this.#unreadable.get(id))) return { state: "unreadable" };
+    const at = readable && this.#playing.has(id) ? this.#rollout(id).nextEventAt : this.#wakeAt.get(id);
     if (this.#alarm !== null) return { state: "running", next_event_at: at ?? this.now() };
     const alarm = await this.ctx.storage.getAlarm();
     // It is neither played nor will be: its alarm was lost, so it is woken.

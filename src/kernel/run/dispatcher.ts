@@ -11,7 +11,7 @@ import { liveQuota, noteRunning, objectsEach, quotaReason } from "../environment
 import { idsOf, logError } from "../kit/log.ts";
 import { rolloutShard } from "../kit/names.ts";
 import { macWithin } from "../kit/secrets.ts";
-import { isUnreadable, STORAGE_FULL, storageIsFull } from "../kit/storage-faults.ts";
+import { isPassing, isUnreadable, STORAGE_FULL, storageIsFull } from "../kit/storage-faults.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import type { Need } from "../messages/endpoint-wire.ts";
 import type { RolloutRpc } from "../messages/rpc.ts";
@@ -219,7 +219,7 @@ export class Dispatcher {
   #takeCancelAnswer(spec: RunSpec, row: RolloutEntry | null, reason: CancelReason, answer: RolloutAnswer): void {
     if (row?.status !== "running") return;
     const now = this.#now();
-    const away = answer.state === "unreachable";
+    const away = answer.state === "unreachable" || answer.state === "unavailable";
     if (answer.state === "running") {
       this.#store.setRollout(row.seq, { told: 1, misses: 0 });
     } else if (answer.state === "answered") {
@@ -324,6 +324,7 @@ class Standings {
     } catch (thrown) {
       const first = rows[0] && { rollout_id: rows[0].id };
       logError("rollouts do not answer", { ...idsOf({ ...this.#spec, ...first }), count: rows.length }, thrown);
+      if (isPassing(this.#env, thrown)) return rows.map(() => ({ state: "unavailable" }));
       const damaged = isUnreadable(this.#env, thrown) && (await this.#othersOpen());
       return rows.map(() => ({ state: damaged ? "unreadable" : "unreachable" }));
     }

@@ -65,10 +65,11 @@ const UNSCORED = {
 } as const;
 
 /**
- * `unreachable`: the call itself failed, which says nothing about the rollout. `unreadable`: the rollout's object
- * reports it, or does not open although other objects do.
+ * `unreachable`: the call itself failed, which says nothing about the rollout. `unavailable`: it failed because of a
+ * temporary fault below the platform. `unreadable`: the rollout's object reports it, or does not open although other
+ * objects do.
  */
-export type RolloutAnswer = RolloutStanding | { readonly state: "unreachable" };
+export type RolloutAnswer = RolloutStanding | { readonly state: "unreachable" | "unavailable" };
 
 export const UNREADABLE = "the storage of its object cannot be read";
 
@@ -101,6 +102,10 @@ export function takeAnswer(
       // A start that arrives twice has the effect of one.
       return { resend: true, unit: null };
     }
+    case "unavailable":
+      // Not a miss: however long the fault lasts, no rollout is given up for it.
+      store.setRollout(row.seq, { asks, ask_at: now + wait });
+      return { resend: false, unit: null };
     case "unreadable": {
       const misses = row.misses + 1;
       if (misses > MOST_UNREADABLE) return lost(store, spec, row, `${UNREADABLE}: ${row.id}`, now);
