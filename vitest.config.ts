@@ -11,6 +11,7 @@ import { packageNames } from "./scripts/package-names.ts";
 import LongestFirst from "./scripts/test-order.ts";
 import { networkService } from "./src/local/miniflare.ts";
 import { bundlePage } from "./src/local/page-bundle.ts";
+import { TEST_HANGS_MS, WAIT_HANGS_MS } from "./test/hang-limits.ts";
 import { AT_LENGTH, NODE, WORKERD } from "./test/suites.ts";
 
 /** Recorded behaviours are a file, and workerd has none. */
@@ -33,9 +34,11 @@ process.env["WRANGLER_LOG"] ??= "error";
 // The Worker's assets: without their folder no workerd starts.
 await bundlePage(import.meta.dirname);
 
-/** For machines that are slow or busy: a test that takes this long hangs, and so does a boot before one. */
-const HANGS_MS = 60_000;
-const patience = { testTimeout: HANGS_MS, hookTimeout: HANGS_MS, expect: { poll: { timeout: HANGS_MS / 2 } } };
+const patience = {
+  testTimeout: TEST_HANGS_MS,
+  hookTimeout: TEST_HANGS_MS,
+  expect: { poll: { timeout: WAIT_HANGS_MS } },
+};
 
 const nodeProject = {
   resolve: { alias },

@@ -148,7 +148,7 @@ test("a run dispatches within its reservation, reports that it lacks money, and 
   const waiting = await api.run(id);
   expect(waiting.counts.pending).toBeGreaterThan(0);
   // What does not pay for a rollout is left to other runs.
-  await expect.poll(async () => (await balanceOf(api)).reserved_micros, { timeout: 30_000 }).toBe(0);
+  await expect.poll(async () => (await balanceOf(api)).reserved_micros).toBe(0);
   expect((await balanceOf(api)).balance_micros).toBeGreaterThan(0);
   await payIn(api, DOLLAR);
   await runObject(env, api.scope, id).endpointChanged("account");
@@ -183,7 +183,7 @@ test("a run that waits for money asks less and less often, and within a second o
 });
 
 async function expectStatusReason(api: TestApi, id: string, state: string): Promise<void> {
-  await expect.poll(async () => (await api.run(id)).status_reason?.state, { timeout: 30_000 }).toBe(state);
+  await expect.poll(async () => (await api.run(id)).status_reason?.state).toBe(state);
 }
 
 test("a run whose reservation exceeds the largest number waits for money, and ends when cancelled", async () => {

@@ -144,7 +144,7 @@ test("a new key is alone on stdout, works for its scopes, and no other command p
   const revoked = await good(type(`key revoke ${next.id}`));
   for (const { stdout, stderr } of [shown, updated, listed, revoked]) expect(stdout + stderr).not.toMatch(KEY);
   expect(made.stderr).not.toMatch(KEY);
-}, 90_000);
+});
 
 test("a key is for the whole organisation only if the command says so", async () => {
   const { type } = await loggedIn();
@@ -199,7 +199,7 @@ test("an organisation is shown and changed, and an operator creates others and s
   expect((await good(type("org list", "", operator))).stdout).toMatch(/\nOthers +org_/);
   const refused = await type("org list");
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("lacks the scope operator")]);
-}, 90_000);
+});
 
 test("a person is invited, becomes a member with their own profile, and is removed", async () => {
   const { type } = await loggedIn();
@@ -225,7 +225,7 @@ test("a person is invited, becomes a member with their own profile, and is remov
   expect([nobody.code, nobody.stderr]).toEqual([2, expect.stringContaining("nobody in the organisation")]);
   const bob = JSON.parse((await good(type("invitation create bob@example.com --role viewer --json"))).stdout);
   expect((await good(type(`invitation delete ${bob.id}`))).stdout).toBe(`Deleted ${bob.id}\n`);
-}, 120_000);
+});
 
 test("a user with a profile of the platform accepts as that person, if the address is theirs", async () => {
   const { type: invite } = await loggedIn();
@@ -258,7 +258,7 @@ test("a user with a profile of the platform accepts as that person, if the addre
     "rki_x",
   );
   expect([elsewhere.code, elsewhere.stderr]).toEqual([2, expect.stringContaining("its profiles: none")]);
-}, 120_000);
+});
 
 test("the audit log lists what was done, and more on request", async () => {
   const { type } = await loggedIn();
@@ -322,7 +322,7 @@ test("an organisation is exported completely, and an interrupted export continue
   expect(JSON.parse(resumed.stdout).counts).toMatchObject({ runs: 1, rollouts: 12 });
   expect(readFileSync(join(out, place, "rollouts.jsonl"), "utf8")).toBe(rollouts);
   expect(readFileSync(join(out, place, "events.jsonl"), "utf8")).toBe("kept\n");
-}, 120_000);
+});
 
 /** The state after a kill: no manifest, and half a line after five rollouts. Complete event files are marked. */
 function cutOff(out: string, place: string, rollouts: string): void {

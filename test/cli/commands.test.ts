@@ -141,7 +141,7 @@ test("an interrupted training is paused, says how to resume it, and can be resum
     0,
     { run_id: id, status: "completed", steps: 2, before: null, after: null },
   ]);
-}, 120_000);
+});
 
 test("a reader that stops reading ends the results without an error", async () => {
   const { id } = await client.runs.create({

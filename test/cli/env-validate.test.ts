@@ -211,27 +211,23 @@ test.each([
     "export const unused = 0;",
     /EvalError: Code generation from strings .*\n {2}at .*evaluates\/environment\.ts:8:\d+$/,
   ],
-])(
-  "code that works in Node but not in a Worker is an error with its line: %s",
-  async (name, ...lines) => {
-    const [first, second, fault] = lines;
-    const rowsOf = first.startsWith("const load") ? "load()" : "rows";
-    const at = environment(
-      name,
-      first,
-      second,
-      "export const loadEnvironment = defineEnvironment({ args: z.object({}),",
-      `build: () => new SingleTurnEnv({ dataset: ${rowsOf}, rubric: { rewards } }) });`,
-    );
-    const { code, said } = await validate(at);
-    expect([code, said["rollouts"]?.[0], said["workerd"]]).toEqual([
-      EXIT.bad,
-      "ok",
-      ["error", expect.stringMatching(fault)],
-    ]);
-  },
-  60_000,
-);
+])("code that works in Node but not in a Worker is an error with its line: %s", async (name, ...lines) => {
+  const [first, second, fault] = lines;
+  const rowsOf = first.startsWith("const load") ? "load()" : "rows";
+  const at = environment(
+    name,
+    first,
+    second,
+    "export const loadEnvironment = defineEnvironment({ args: z.object({}),",
+    `build: () => new SingleTurnEnv({ dataset: ${rowsOf}, rubric: { rewards } }) });`,
+  );
+  const { code, said } = await validate(at);
+  expect([code, said["rollouts"]?.[0], said["workerd"]]).toEqual([
+    EXIT.bad,
+    "ok",
+    ["error", expect.stringMatching(fault)],
+  ]);
+});
 
 test("arguments that do not fit are wrong usage", async () => {
   const { code, answer } = await validate("calculator", "-a", "max=1");

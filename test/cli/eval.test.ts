@@ -120,15 +120,11 @@ test.each([
   [["calculator", "-m", "gpt"], 2, "the endpoint of gpt is required: -b"],
   [["calculator", "-a", "max=1"], 2, "expected number to be >=2"],
   [["calculator", "-m", "m", "-b", `http://127.0.0.1:${testPort(48)}/v1`], 4, "is not reachable"],
-])(
-  "%j is refused before anything runs",
-  async (argv, exit, message) => {
-    const result = await run([...argv, "--json"]);
-    expect(result.code).toBe(exit);
-    expect(json(result).error.message).toContain(message);
-  },
-  60_000,
-);
+])("%j is refused before anything runs", async (argv, exit, message) => {
+  const result = await run([...argv, "--json"]);
+  expect(result.code).toBe(exit);
+  expect(json(result).error.message).toContain(message);
+});
 
 test("a file too large for the run's request is uploaded first, and the run names it", async () => {
   const { url } = await model(() => "It is \\boxed{42}.");

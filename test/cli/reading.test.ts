@@ -25,20 +25,16 @@ test("a command waits for another that boots or only reads on the same directory
 test.each([
   { ends: "Ctrl-C", flags: [], exit: 130, code: "interrupted" },
   { ends: "--timeout", flags: ["--timeout", "1"], exit: 1, code: "timeout" },
-])(
-  "$ends ends the wait for a directory that is in use",
-  async ({ flags, exit, code }) => {
-    const directory = temporaryDirectory();
-    const lock = await lockDirectory(directory);
-    onTestFinished(() => lock.release());
-    const argv = ["run", "list", "--json", ...flags];
-    const ended = await rollcall(argv, { ROLLCALL_DIR: directory }, (said, kill) => {
-      if (exit === 130 && said.endsWith("waiting for it.\n")) kill("SIGINT");
-    });
-    expect([ended.code, JSON.parse(ended.stdout).error.code], ended.stderr).toEqual([exit, code]);
-  },
-  30_000,
-);
+])("$ends ends the wait for a directory that is in use", async ({ flags, exit, code }) => {
+  const directory = temporaryDirectory();
+  const lock = await lockDirectory(directory);
+  onTestFinished(() => lock.release());
+  const argv = ["run", "list", "--json", ...flags];
+  const ended = await rollcall(argv, { ROLLCALL_DIR: directory }, (said, kill) => {
+    if (exit === 130 && said.endsWith("waiting for it.\n")) kill("SIGINT");
+  });
+  expect([ended.code, JSON.parse(ended.stdout).error.code], ended.stderr).toEqual([exit, code]);
+});
 
 test("commands that only read play nothing of an unfinished run, and the next that plays continues it at once", async () => {
   const directory = temporaryDirectory();
@@ -56,7 +52,7 @@ test("commands that only read play nothing of an unfinished run, and the next th
   let asked: Promise<void> | null = null;
   const cutOff = await rollcall(["eval", "gsm8k", ...flags], env, (said, kill) => {
     if (asked !== null || !/Run run_/.test(said)) return;
-    const all = expect.poll(() => model.requests.length, { timeout: 20_000 }).toBe(3);
+    const all = expect.poll(() => model.requests.length).toBe(3);
     asked = all.then(() => kill("SIGINT"));
   });
   await asked;
@@ -76,4 +72,4 @@ test("commands that only read play nothing of an unfinished run, and the next th
   expect(watched.data).toMatchObject([{ status: "completed", counts: { scored: 4 } }]);
   // The three interrupted calls are sent again.
   expect(model.requests).toHaveLength(7);
-}, 120_000);
+});

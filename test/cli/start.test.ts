@@ -30,7 +30,7 @@ test("start --once trains the demo, prints before and after with their intervals
   expect(stderr).toMatch(/\ncalculator {2}step 2\/2 · /);
   expect(existsSync(join(directory, "platform.lock"))).toBe(false);
   expect(readReadyFile(directory)).toBeNull();
-}, 120_000);
+});
 
 test("serve is ready when it says so, and exits 0 after SIGTERM", async () => {
   const directory = newDirectory();

@@ -66,4 +66,4 @@ test("SIGTERM to npm ends a demo in progress, including its trainer", async () =
   npm.kill("SIGTERM");
   await until(() => !isGroupAlive(npm), 30 * SECONDS);
   expect(readReadyFile(directory)).toBeNull();
-}, 120_000);
+});

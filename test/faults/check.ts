@@ -231,6 +231,7 @@ function toolsRunRight({ tool_runs, deaths }: Account): string[] {
 }
 
 /**
+ * A boot shows how fast this machine is just now: where it takes longer than the limit, so may the first call.
  * Without D1 the address of an endpoint cannot be read, so the time counts from D1's return; likewise from the end of a
  * pause.
  */
@@ -243,7 +244,9 @@ function slowRecovery(death: Death, account: Account): string[] {
   const called = ready_at + recovery_ms;
   const meanwhile = [...outages, ...pausesOf(askings)].filter(({ from, to }) => from < called && to > before);
   const possible = Math.max(ready_at, ...meanwhile.map(({ to }) => Math.min(to, called)));
-  return called - possible <= RECOVERY_MS ? [] : [`${recovery_ms} ms from the boot ${died}`];
+  return called - possible <= Math.max(RECOVERY_MS, ready_at - before)
+    ? []
+    : [`${recovery_ms} ms from the boot ${died}`];
 }
 
 function pausesOf(askings: readonly Asking[]): { readonly from: number; readonly to: number }[] {

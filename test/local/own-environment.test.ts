@@ -114,7 +114,7 @@ test("without a running platform, the state directory's own plays it on --port, 
     folder: join(kept, "worker"),
   });
   expect(made()).toBe(first);
-}, 120_000);
+});
 
 test("a run of an old version is rescored by the current version, named or not", async () => {
   writeNumbers("0.2.0");
@@ -134,7 +134,7 @@ test("a run of an old version is rescored by the current version, named or not",
   } finally {
     await second.stop();
   }
-}, 180_000);
+});
 
 test("one of Rollcall's own environments, named by its folder, is the same environment", async () => {
   const folder = resolve(import.meta.dirname, "../../environments/reverse-text");

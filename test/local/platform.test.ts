@@ -113,7 +113,7 @@ test("the Worker gets its secret, its quota of objects, a key, a rate limit and 
   expect(knocks).toBeLessThanOrEqual(6);
   expect(await read(platform, "/knock?by=another")).toEqual({ success: true });
   await fetch(`${platform.url}/note`);
-  await expect.poll(() => read(platform, "/notes"), { timeout: 10_000 }).toEqual([{ body: "fails" }]);
+  await expect.poll(() => read(platform, "/notes")).toEqual([{ body: "fails" }]);
   await platform.stop();
   expect(existsSync(platform.directory)).toBe(false);
 });
@@ -125,7 +125,7 @@ test("a killed workerd is restarted with the same address and state", async () =
   expect(await read(platform, "/count")).toBe(1);
   const killed = platform.workerdPid();
   process.kill(killed, "SIGKILL");
-  await expect.poll(() => readReadyFile(directory)?.workerd_pid ?? killed, { timeout: 15_000 }).not.toBe(killed);
+  await expect.poll(() => readReadyFile(directory)?.workerd_pid ?? killed).not.toBe(killed);
   expect(await read(platform, "/count")).toBe(2);
   expect(said.filter((line) => !line.startsWith("Port"))).toEqual([
     `workerd ${killed} died; it is restarted with the same state.`,

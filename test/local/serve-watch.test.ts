@@ -7,12 +7,12 @@ import { expect, onTestFinished, test } from "vitest";
 import { readReadyFile } from "../../src/local/state-directory.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
 import { temporaryDirectory } from "../cli/temporary-directory.ts";
+import { WAIT_HANGS_MS } from "../hang-limits.ts";
 import { until } from "./served-platform.ts";
 import { testPort } from "./test-port.ts";
 
 const BIN = resolve(import.meta.dirname, "../../bin/rollcall.mjs");
 const TEMPLATE = resolve(import.meta.dirname, "../../src/cli/templates/single-turn");
-const WITHIN_MS = 120_000;
 
 test("a change is loaded with the same state and port; a broken one is reported and changes nothing", async () => {
   const [base, directory] = [temporaryDirectory(), temporaryDirectory()];
@@ -31,7 +31,7 @@ test("a change is loaded with the same state and port; a broken one is reported 
   child.stderr.on("data", (part) => {
     said += part;
   });
-  const hears = (words: string) => until(() => said.includes(words), WITHIN_MS);
+  const hears = (words: string) => until(() => said.includes(words), WAIT_HANGS_MS);
 
   await hears("Watching ");
   const before = await held(directory);
@@ -49,7 +49,7 @@ test("a change is loaded with the same state and port; a broken one is reported 
   const after = await held(directory);
   expect(after.digest).not.toBe(before.digest);
   expect({ ...after, digest: "" }).toEqual({ ...before, digest: "" });
-}, 300_000);
+});
 
 /** The platform's address, its key, and the code of the environment that it has. */
 async function held(directory: string) {

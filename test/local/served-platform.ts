@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { isRunning, markOf, type ProcessMark } from "../../src/local/processes.ts";
 import { readReadyFile } from "../../src/local/state-directory.ts";
+import { WAIT_HANGS_MS } from "../hang-limits.ts";
 
 const BIN = join(import.meta.dirname, "../../bin/rollcall.mjs");
 const LOOK_EVERY_MS = 5;
-const BOOT_WITHIN_MS = 30_000;
 
 export interface Served {
   readonly url: string;
@@ -55,7 +55,7 @@ export async function serve(
 export async function rebooted(directory: string, before: Served): Promise<Served> {
   await until(
     () => (readReadyFile(directory)?.workerd_pid ?? before.workerd.pid) !== before.workerd.pid,
-    BOOT_WITHIN_MS,
+    WAIT_HANGS_MS,
   );
   return { ...before, ...standing(directory) };
 }
@@ -77,7 +77,7 @@ export async function deathOf(mark: ProcessMark): Promise<{ after: number; befor
     if (!isRunning(mark)) return true;
     after = looked;
     return false;
-  }, BOOT_WITHIN_MS);
+  }, WAIT_HANGS_MS);
   return { after, before: Date.now() };
 }
 

@@ -42,7 +42,7 @@ beforeAll(async () => {
   model = await startScriptedModel({ reply: () => "So the answer is \\boxed{4}." });
   const worker = { entry: join(root, WORKER), folder: join(root, "bundle") };
   platform = await bootPlatform({ directory: null, root, worker, log: () => undefined });
-}, 300_000);
+});
 
 afterAll(async () => {
   await platform?.stop();

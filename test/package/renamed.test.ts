@@ -12,7 +12,6 @@ import { copyPackages, succeedIn, unpackedPackages } from "../local/in-a-folder.
 const ROOT = resolve(import.meta.dirname, "../..");
 const NAME = "@acme/gym";
 const INSTALL = ["npm", "install", "--prefer-offline", "--no-audit", "--no-fund"] as const;
-const MINUTES_MS = 60_000;
 
 const base = mkdtempSync(join(tmpdir(), "rollcall-renamed-"));
 const tree = join(base, "tree");
@@ -34,9 +33,9 @@ beforeAll(async () => {
   await succeedIn(author, ["npx", "rollcall", "env", "init", "my-env"]);
   await unpackedPackages(ROOT, environment);
   await succeedIn(environment, INSTALL);
-}, 5 * MINUTES_MS);
+});
 
-afterAll(() => rm(base, { recursive: true }), MINUTES_MS);
+afterAll(() => rm(base, { recursive: true }));
 
 test("a new environment depends on the new name and imports by it", () => {
   const manifest = JSON.parse(readFileSync(join(environment, "package.json"), "utf8"));
@@ -45,18 +44,14 @@ test("a new environment depends on the new name and imports by it", () => {
   expect(readFileSync(join(environment, "environment.ts"), "utf8")).toContain(`from "${NAME}"`);
 });
 
-test(
-  "it passes its own tests, its types and its validation, and is played",
-  async () => {
-    expect(await succeedIn(environment, ["npm", "test"])).toMatch(/Tests +\d+ passed/);
-    await succeedIn(environment, ["npm", "run", "check"]);
-    const validate = ["npm", "run", "--silent", "validate", "--", "--json"] as const;
-    expect(JSON.parse(await succeedIn(environment, validate))).toMatchObject({ environment: "my-env", ok: true });
-    const play = ["npx", "rollcall", "eval", ".", "--force", "-n", "2", "--json"] as const;
-    expect(JSON.parse(await succeedIn(environment, play))).toMatchObject({
-      status: "completed",
-      counts: { scored: 2 },
-    });
-  },
-  2 * MINUTES_MS,
-);
+test("it passes its own tests, its types and its validation, and is played", async () => {
+  expect(await succeedIn(environment, ["npm", "test"])).toMatch(/Tests +\d+ passed/);
+  await succeedIn(environment, ["npm", "run", "check"]);
+  const validate = ["npm", "run", "--silent", "validate", "--", "--json"] as const;
+  expect(JSON.parse(await succeedIn(environment, validate))).toMatchObject({ environment: "my-env", ok: true });
+  const play = ["npx", "rollcall", "eval", ".", "--force", "-n", "2", "--json"] as const;
+  expect(JSON.parse(await succeedIn(environment, play))).toMatchObject({
+    status: "completed",
+    counts: { scored: 2 },
+  });
+});

@@ -72,7 +72,7 @@ test("rollouts in flight end once, as cancelled, before anything of the run is d
       storage.sql.exec("select outcome, count(*) as n from rollouts group by outcome").toArray(),
     );
   // The job checks again and again until the rollouts have ended, and then waits until nothing can be in flight.
-  await expect.poll(outcomes, { timeout: 30_000 }).toEqual([{ outcome: "cancelled", n: 4 }]);
+  await expect.poll(outcomes).toEqual([{ outcome: "cancelled", n: 4 }]);
   await alarm(api, 60_000);
   // Its own alarm may still be running.
   await expect.poll(() => deletion(api, job)).toMatchObject({ state: "running", counts: {} });

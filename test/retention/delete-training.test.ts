@@ -42,19 +42,19 @@ test("a training run is deleted with its trainer, its batches and its evals", as
   const api = await openPlatform();
   const { id } = await begun(api);
   const evals = async () => (await api.run(id)).training?.evals.flatMap(({ run_id }) => run_id ?? []) ?? [];
-  await expect.poll(evals, { timeout: 20_000 }).toHaveLength(1);
-  await expect.poll(() => keysUnder(`org/${api.scope.orgId}/`), { timeout: 20_000 }).not.toEqual([]);
+  await expect.poll(evals).toHaveLength(1);
+  await expect.poll(() => keysUnder(`org/${api.scope.orgId}/`)).not.toEqual([]);
   const [evalId = ""] = await evals();
   await api.ended(evalId);
   const trainer = trainerObject(env, api.scope, id);
-  await expect.poll(() => trainer.snapshot({ acked_step: 0 }), { timeout: 20_000 }).not.toBeNull();
+  await expect.poll(() => trainer.snapshot({ acked_step: 0 })).not.toBeNull();
   const { spec } =
     (await env.DB.prepare("select spec from runs where id = ?").bind(id).first<{ spec: string }>()) ?? {};
   const { id: job } = await remove(api, id);
   const tokens = "select count(*) as n from trainer_tokens where run_id = ? and expires_at is null";
   expect(await env.DB.prepare(tokens).bind(id).first("n")).toBe(0);
   const settledAt = () => api.inRun(id, (_, { storage }) => storage.kv.get<RunHead>("head")?.settled_at);
-  await expect.poll(settledAt, { timeout: 20_000 }).toBeTypeOf("number");
+  await expect.poll(settledAt).toBeTypeOf("number");
   const receipt = await done(api, job);
   expect(receipt.counts).toMatchObject({ runs: 2 });
   for (const gone of [id, evalId]) await expectGone(api, gone);

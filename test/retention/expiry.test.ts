@@ -54,9 +54,7 @@ async function countOf(api: TestApi, table: string): Promise<number> {
 /** A run's end reaches D1 within a second. */
 const told = (id: string) =>
   expect
-    .poll(() => env.DB.prepare("select finished_at as at from runs where id = ?").bind(id).first("at"), {
-      timeout: 30_000,
-    })
+    .poll(() => env.DB.prepare("select finished_at as at from runs where id = ?").bind(id).first("at"))
     .not.toBeNull();
 
 test("runs and datasets older than the retention are deleted like any others", async () => {

@@ -7,6 +7,7 @@ import { exportSpans, forgetCollector } from "../../src/telemetry/export-spans.t
 import { readTotals } from "../../src/telemetry/queries.ts";
 import type { Span } from "../../src/telemetry/spans.ts";
 import type { Received } from "../fakes/otlp-collector.ts";
+import { WAIT } from "../hang-limits.ts";
 import { openPlatform, type TestApi } from "../kernel/platform.ts";
 import { questions, RIGHT } from "../kernel/rows.ts";
 import { script } from "../kernel/script.ts";
@@ -20,7 +21,7 @@ beforeAll(async () => {
   const run = await api.finish({ environment: "gsm8k", dataset: questions(3), model: script(RIGHT) });
   runId = run.id;
   const folded = async () => (await runObject(env, api.scope, runId).segmentTrace(SEGMENT))?.key != null;
-  await vi.waitUntil(folded, { timeout: 30_000 });
+  await vi.waitUntil(folded, WAIT);
 });
 
 beforeEach(() => {

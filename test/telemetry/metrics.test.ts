@@ -4,6 +4,7 @@ import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { endpointObject } from "../../src/kernel/kit/names.ts";
 import { scrapeMetrics } from "../../src/telemetry/scrape-metrics.ts";
 import { admit } from "../accounts/admit.ts";
+import { WAIT } from "../hang-limits.ts";
 import { openPlatform } from "../kernel/platform.ts";
 import { questions, RIGHT } from "../kernel/rows.ts";
 import { script } from "../kernel/script.ts";
@@ -72,16 +73,13 @@ test("an ended run is counted, and its endpoint shows the latencies of its calls
   let after = before;
   const grown = (name: string) => (after.get(name) ?? Number.NaN) - (before.get(name) ?? Number.NaN);
   // D1 and the endpoint's object get the data a moment after the end; runs of other files add to it meanwhile.
-  await vi.waitUntil(
-    async () => {
-      after = valuesOf(await scrapeMetrics(env, Date.now()));
-      return grown(ENDED) >= 1 && grown(SCORED) >= 3;
-    },
-    { timeout: 30_000 },
-  );
+  await vi.waitUntil(async () => {
+    after = valuesOf(await scrapeMetrics(env, Date.now()));
+    return grown(ENDED) >= 1 && grown(SCORED) >= 3;
+  }, WAIT);
   // A scrape reads the endpoints that most runs use, and other tests have some in this database.
   const endpoint = endpointObject(env, api.scope, run.endpoint?.id ?? "");
-  await vi.waitUntil(async () => (await endpoint.latencies()) !== null, { timeout: 30_000 });
+  await vi.waitUntil(async () => (await endpoint.latencies()) !== null, WAIT);
   const latencies = await endpoint.latencies();
   expect(latencies?.counts.reduce((sum, count) => sum + count, 0)).toBe(3);
   expect(after.get('rollcall_queue_messages{queue="run-segments"}')).toBeGreaterThanOrEqual(0);

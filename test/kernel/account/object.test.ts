@@ -5,6 +5,7 @@ import { afterEach, expect, test, vi } from "vitest";
 import { RunObject } from "../../../src/index.ts";
 import { AccountObject } from "../../../src/kernel/account/object.ts";
 import { accountObject } from "../../../src/kernel/kit/names.ts";
+import { WAIT } from "../../hang-limits.ts";
 import { expectLaw, inside, isOf, openPlatform, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
@@ -52,7 +53,7 @@ test("runs of one organisation share its rollouts, a run of another has its own,
     reason: "the organisation's limit is 4 rollouts at once, used by its other runs",
   });
   await cancelled(busy, first.id);
-  await vi.waitUntil(async () => (await running(busy, second.id)) === 4, { timeout: 30_000 });
+  await vi.waitUntil(async () => (await running(busy, second.id)) === 4, WAIT);
   await cancelled(busy, second.id);
   await cancelled(other, stranger.id);
 });
@@ -66,7 +67,7 @@ test("the limit holds even if every object is lost, and the runs continue within
   expect(await all()).toBe(3);
   await cancelled(api, runs[0].id);
   await abortAllDurableObjects();
-  await vi.waitUntil(async () => (await running(api, runs[1].id)) === 3, { timeout: 30_000 });
+  await vi.waitUntil(async () => (await running(api, runs[1].id)) === 3, WAIT);
   await cancelled(api, runs[1].id);
 });
 

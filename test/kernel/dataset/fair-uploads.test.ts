@@ -36,9 +36,7 @@ function upload(scope: Scope, scheduler: FairScheduler, lines: string) {
   return createDataset(env, scope, given, body, { idempotencyKey: null, now: Date.now(), scheduler });
 }
 
-test("the rows of uploads are checked in bounded passes, and organisations take turns", {
-  timeout: 60_000,
-}, async () => {
+test("the rows of uploads are checked in bounded passes, and organisations take turns", async () => {
   const [greedy, fair] = await Promise.all([openPlatform(), openPlatform()]);
   const { scheduler, seen } = countingScheduler();
   const larger = [1, 2, 3].map(() => uploadTexts(greedy.scope, scheduler, LARGEST));

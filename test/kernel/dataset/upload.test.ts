@@ -10,7 +10,6 @@ import { jsonLines, kept, rowPages, sha256, upload, uploaded } from "../upload.t
 
 const encoder = new TextEncoder();
 /** The tests move megabytes through both stores. */
-const LARGE = { timeout: 30_000 };
 const NOTHING = { keys: [], ids: [] };
 
 let platform: TestApi;
@@ -201,7 +200,7 @@ test("rows are checked against an environment's schema and arguments, and the da
   expect(await refusedBy(args)).toEqual([400, "unknown_field", "environment_args.promptt"]);
 });
 
-test("a file of several parts reads back complete", LARGE, async () => {
+test("a file of several parts reads back complete", async () => {
   const file = largeFile('{"question":"the last"}');
   const dataset = await uploaded(platform, file);
   expect(dataset).toMatchObject({ bytes: file.length, sha256: await sha256(file) });
@@ -238,7 +237,7 @@ function receive(scope: Scope, bucket: R2Bucket, body: ReadableStream<Uint8Array
   return createDataset({ ...env, STORE: bucket }, scope, asked, body, options);
 }
 
-test("a file of exactly the limit is accepted, and one byte more is too large and leaves nothing", LARGE, async () => {
+test("a file of exactly the limit is accepted, and one byte more is too large and leaves nothing", async () => {
   const api = await openPlatform();
   const file = largeFile(good);
   const { bucket, begun } = watchedBucket();
@@ -253,7 +252,7 @@ test("a file of exactly the limit is accepted, and one byte more is too large an
   });
 });
 
-test("a bad row after the first part ends the multipart upload, and nothing of it is stored", LARGE, async () => {
+test("a bad row after the first part ends the multipart upload, and nothing of it is stored", async () => {
   const api = await openPlatform();
   const { bucket, begun } = watchedBucket();
   const refused = await receive(api.scope, bucket, streamOf(largeFile("{}")));
@@ -262,7 +261,7 @@ test("a bad row after the first part ends the multipart upload, and nothing of i
   expect(await kept(api)).toEqual(NOTHING);
 });
 
-test("a caller that disconnects leaves nothing, before the first part and after it", LARGE, async () => {
+test("a caller that disconnects leaves nothing, before the first part and after it", async () => {
   const api = await openPlatform();
   const { bucket, begun } = watchedBucket();
   const brokenOff = { ok: false, error: { code: "invalid_request", param: null } };
@@ -292,7 +291,7 @@ test("one organisation's uploads leave places for another's, and its next upload
   expect(taken).toHaveLength(LIMITS.uploadsAtOnce / 2);
 });
 
-test("a file whose last step fails after it was carried out is deleted too", LARGE, async () => {
+test("a file whose last step fails after it was carried out is deleted too", async () => {
   const api = await openPlatform();
   const { bucket } = watchedBucket((upload) => ({
     ...upload,

@@ -5,6 +5,7 @@ import { EndpointView } from "../../../src/contract/endpoint.ts";
 import type { RunView } from "../../../src/contract/run.ts";
 import { NO_OUTCOMES } from "../../../src/kernel/endpoint/health.ts";
 import { EndpointObject } from "../../../src/kernel/endpoint/object.ts";
+import { WAIT } from "../../hang-limits.ts";
 import { expectLaw, type Inside, inside, openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { down, questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
@@ -75,7 +76,7 @@ test("runs of one endpoint together never exceed its limit of concurrent rollout
   });
   await api.post(`/v1/runs/${first.id}/cancel`, {});
   expect((await api.ended(first.id)).status).toBe("cancelled");
-  await vi.waitUntil(async () => (await running(second.id)) === 2, { timeout: 30_000 });
+  await vi.waitUntil(async () => (await running(second.id)) === 2, WAIT);
   await api.post(`/v1/runs/${second.id}/cancel`, {});
   await api.ended(second.id);
 });
@@ -90,7 +91,7 @@ test("a raised limit applies to runs under way", async () => {
     body: JSON.stringify({ max_concurrent: 4 }),
   });
   expect(patched.status).toBe(200);
-  await vi.waitUntil(async () => (await running(second.id)) === 2, { timeout: 30_000 });
+  await vi.waitUntil(async () => (await running(second.id)) === 2, WAIT);
   for (const { id } of [first, second]) await api.post(`/v1/runs/${id}/cancel`, {});
 });
 
@@ -100,7 +101,7 @@ test("the endpoint's object forgets its last run, an hour later its latencies, a
   const request = { environment: "gsm8k", dataset: questions(60), model: script(RIGHT) };
   await api.finish({ ...request, endpoint: "left", max_concurrent: 5 });
   const kept = () => inEndpoint(id, (_, { storage }) => [...storage.kv.list()].map(([key]) => key));
-  await vi.waitUntil(async () => String(await kept()) === "latencies", { timeout: 30_000 });
+  await vi.waitUntil(async () => String(await kept()) === "latencies", WAIT);
   await inEndpoint(id, async (object) => {
     object.now = () => Date.now() + 2 * HOUR;
     await object.alarm();
@@ -202,9 +203,7 @@ test("calls in flight wait while their endpoint is down, use none of their tries
   expect(waiting.status_reason?.reason).toMatch(/^it does not answer: /);
   const rollouts = Array.from({ length: 12 }, (_, group) => rolloutAt(id, group));
   const hold = (rollout: string) => api.inRollout(rollout, (object) => object.read()?.intent);
-  await vi.waitUntil(async () => (await Promise.all(rollouts.map(hold))).every((intent) => intent?.held_until), {
-    timeout: 30_000,
-  });
+  await vi.waitUntil(async () => (await Promise.all(rollouts.map(hold))).every((intent) => intent?.held_until), WAIT);
   const now = Date.now();
   // At any time: woken during the outage, they ask and keep waiting.
   for (const rollout of rollouts) await api.inRollout(rollout, (object) => object.alarm());
@@ -229,7 +228,7 @@ test("calls in flight wait while their endpoint is down, use none of their tries
     }
     return (await api.run(id)).counts.scored === 12;
   };
-  await vi.waitUntil(all, { timeout: 30_000 });
+  await vi.waitUntil(all, WAIT);
   expect((await api.ended(id)).counts).toMatchObject({ scored: 12, failed: {} });
 });
 
@@ -242,7 +241,7 @@ test("a rollout whose clock is ahead of its endpoint's asks once each time it is
   });
   await until(id, ({ status_reason }) => status_reason?.state === "endpoint_down");
   const rollout = rolloutAt(id, 0);
-  await vi.waitUntil(() => api.inRollout(rollout, (object) => object.read()?.intent?.held_until), { timeout: 30_000 });
+  await vi.waitUntil(() => api.inRollout(rollout, (object) => object.read()?.intent?.held_until), WAIT);
   const asks = vi.spyOn(EndpointObject.prototype, "failing");
   const ahead = Date.now() + 60_000;
   await api.inRollout(rollout, async (object) => {
@@ -270,7 +269,7 @@ test("a call that has waited for its endpoint as long as allowed uses the tries 
   const rollout = rolloutAt(id, 0);
   const held = () => api.inRollout(rollout, (object) => object.read()?.intent?.held_until ?? 0);
   await until(id, ({ status_reason }) => status_reason?.state === "endpoint_down");
-  const heldUntil = await vi.waitUntil(held, { timeout: 30_000 });
+  const heldUntil = await vi.waitUntil(held, WAIT);
   let now = heldUntil;
   const done = () =>
     api.inRollout(rollout, async (object) => {

@@ -5,6 +5,7 @@ import * as z from "zod";
 import { dataset, defineEnvironment, MultiTurnEnv, type ToolDefinition } from "../../../src/core/entry.ts";
 import { MOST_FAULTS } from "../../../src/kernel/rollout/fault.ts";
 import { RolloutStore } from "../../../src/kernel/rollout/store.ts";
+import { WAIT } from "../../hang-limits.ts";
 import { expectLaw, openPlatform, rolloutAt, type TestApi } from "../platform.ts";
 import { registerOnce } from "../registered.ts";
 import { questions, RIGHT } from "../rows.ts";
@@ -150,7 +151,7 @@ async function failing(thrown: Error) {
     throw thrown;
   });
   const { id } = await platform.start({ environment: "gsm8k", dataset: questions(1), model, min_scored: 0 });
-  await vi.waitUntil(() => count > 0, { timeout: 20_000 });
+  await vi.waitUntil(() => count > 0, WAIT);
   return { id, tries: () => count, heal: () => spy.mockRestore() };
 }
 

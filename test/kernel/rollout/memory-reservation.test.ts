@@ -4,13 +4,12 @@ import { LIMITS } from "../../../src/contract/limits.ts";
 import { PROCESS_SCHEDULER } from "../../../src/kernel/kit/fair-scheduler.ts";
 import type { Reservation } from "../../../src/kernel/kit/fair-semaphore.ts";
 import { ROLLOUTS_HELD } from "../../../src/kernel/rollout/memory-reservation.ts";
+import { WAIT } from "../../hang-limits.ts";
 import { openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { GUESSES, questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
 const HALF = LIMITS.heldCharacters / 2;
-
-const WAIT = { timeout: 30_000 };
 
 let platform: TestApi;
 let held: Reservation[] = [];

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { dataset, defineEnvironment, MultiTurnEnv } from "../../../src/core/entry.ts";
 import { FactsTable } from "../../../src/kernel/rollout/facts.ts";
 import { RolloutObject } from "../../../src/kernel/rollout/object.ts";
+import { WAIT } from "../../hang-limits.ts";
 import { expectLaw, openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { registerOnce } from "../registered.ts";
 import { down, questions, RIGHT } from "../rows.ts";
@@ -11,7 +12,6 @@ import { script } from "../script.ts";
 
 const HANGS = [{ fault: { kind: "hang" } }] as const;
 const MINUTE = 60_000;
-const WAIT = { timeout: 30_000 };
 
 /** What each hook of `steps` waits for; set by the test. */
 let step: (rollout: number, turn: number) => Promise<void> = async () => undefined;
@@ -222,4 +222,4 @@ test("three rollouts whose process is killed after any of their writes end as if
     expect({ results, keys }).toEqual({ results: uncut.results, keys: uncut.keys });
     expect(calls - keys).toBeLessThanOrEqual(3);
   }
-}, 120_000);
+});

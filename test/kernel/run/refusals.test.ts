@@ -11,6 +11,7 @@ import { takeResults } from "../../../src/kernel/run/judging/scoring-group-state
 import { remainingToBegin } from "../../../src/kernel/run/refusals.ts";
 import type { Fault } from "../../fakes/scripted-model.ts";
 import { insertFleet } from "../../fleets/rows.ts";
+import { WAIT } from "../../hang-limits.ts";
 import { judgement, registerEssays, topics } from "../essays.ts";
 import { expectLaw, openPlatform, release, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
@@ -27,7 +28,6 @@ beforeAll(async () => {
 const refusal = (body?: unknown): Fault => ({ kind: "status", status: 403, ...(body !== undefined && { body }) });
 const PLAIN = refusal({ error: { message: "no rights", type: "permission_error" } });
 const page: Fault = { kind: "garbage", status: 403, text: "<!DOCTYPE html><title>Blocked</title>" };
-const PATIENCE = { timeout: 30_000 };
 
 function played(model: string, count: number, more: object = {}) {
   return { environment: "gsm8k", dataset: questions(count), model, max_concurrent: 2, min_scored: 0, ...more };
@@ -92,7 +92,7 @@ function askedOf(run: RunView, group: number): string {
 
 function failedOf(run: RunView, count: number): Promise<void> {
   const failed = async () => (await platform.run(run.id)).counts.failed["provider"] === count;
-  return vi.waitUntil(failed, PATIENCE).then(() => undefined);
+  return vi.waitUntil(failed, WAIT).then(() => undefined);
 }
 
 test("after three early refusals the run waits for calls in flight, and continues if one of those is answered", async () => {

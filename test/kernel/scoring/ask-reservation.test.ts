@@ -5,6 +5,7 @@ import { LIMITS } from "../../../src/contract/limits.ts";
 import type { Reservation } from "../../../src/kernel/kit/fair-semaphore.ts";
 import { ASKS_HELD, AskReservation } from "../../../src/kernel/scoring/ask-reservation.ts";
 import { said } from "../../fixtures/judge-hearing.ts";
+import { WAIT } from "../../hang-limits.ts";
 import { openPlatform, requestsOf, type TestApi } from "../platform.ts";
 import { questions } from "../rows.ts";
 import { script } from "../script.ts";
@@ -40,7 +41,7 @@ test("a scoring group whose questions have no memory calls its judges once there
     model: script(["four"]),
     judges: { default: { model: judge, endpoint: { base_url: env.MODEL_URL } } },
   });
-  await vi.waitUntil(() => waits.mock.calls.length > 0, { timeout: 30_000 });
+  await vi.waitUntil(() => waits.mock.calls.length > 0, WAIT);
   expect(await requestsOf(judge)).toEqual([]);
   reservation.leave();
   expect((await platform.ended(run.id)).counts.scored).toBe(1);

@@ -13,6 +13,7 @@ import { sealKeyIds } from "../../../src/kernel/kit/secrets.ts";
 import { reseal } from "../../../src/kernel/service/reseal.ts";
 import { findTrigger } from "../../../src/triggers/queries.ts";
 import { secretsOfWebhook } from "../../../src/webhooks/queries.ts";
+import { WAIT } from "../../hang-limits.ts";
 import { expectLaw, openPlatform, release, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
@@ -133,7 +134,7 @@ test("a run whose secret is removed dispatches nothing more, and continues when 
     platform.inRun(run.id, (_, { storage }) =>
       storage.sql.exec<{ n: number }>("select count(*) as n from rollouts where status <> 'running'").one(),
     );
-  await vi.waitFor(async () => expect(await answered()).toEqual({ n: 1 }), { timeout: 30_000 });
+  await vi.waitFor(async () => expect(await answered()).toEqual({ n: 1 }), WAIT);
   const alarm = () => platform.inRun(run.id, (object) => object.alarm());
   await expect(alarm()).rejects.toThrow(
     `${run.id} was created under a ROLLCALL_SECRET that this deployment does not have`,

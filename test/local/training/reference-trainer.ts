@@ -3,10 +3,10 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { WAIT_HANGS_MS } from "../../hang-limits.ts";
 import { until } from "../served-platform.ts";
 
 const MAIN = join(import.meta.dirname, "../../../packages/trainer/main.ts");
-const SAYS_WITHIN_MS = 60_000;
 
 export interface TrainerEvent {
   readonly event: string;
@@ -81,6 +81,6 @@ export class ReferenceTrainer {
       if (condition()) return true;
       if (this.#process.exitCode !== null) throw new Error(`the trainer ended:\n${this.#said}`);
       return false;
-    }, SAYS_WITHIN_MS);
+    }, WAIT_HANGS_MS);
   }
 }

@@ -4,10 +4,10 @@ import type { RunView } from "../../../src/contract/run.ts";
 import type { TrainingRequestInput } from "../../../src/contract/training-request.ts";
 import { RollcallClient } from "../../../src/sdk/client.ts";
 import { TrainerClient } from "../../../src/sdk/trainer-client.ts";
+import { WAIT_HANGS_MS } from "../../hang-limits.ts";
 import type { Served } from "../served-platform.ts";
 
 /** For a machine that is busy with other work; otherwise a tenth is enough. */
-const ENDS_WITHIN_MS = 150_000;
 export const HELD_OUT = 256;
 export const SEED = 3;
 /**
@@ -92,7 +92,7 @@ interface StoredRow {
 }
 
 export async function ended(client: RollcallClient, id: string): Promise<RunView> {
-  for await (const _ of client.runs.events(id, { signal: AbortSignal.timeout(ENDS_WITHIN_MS) }));
+  for await (const _ of client.runs.events(id, { signal: AbortSignal.timeout(WAIT_HANGS_MS) }));
   return await client.runs.get(id);
 }
 

@@ -17,7 +17,6 @@ import type { TrainGroup } from "../../../../src/kernel/run/training-state.ts";
 import { expectLaw, inside } from "../../platform.ts";
 import { RIGHT, TrainingByHand } from "../../training-rows.ts";
 
-const LIMIT_MS = 30_000;
 const pick = fc.nat({ max: 50 });
 const does = <Name extends string>(name: Name) => fc.constant(name);
 const event = fc.oneof(
@@ -228,69 +227,53 @@ function recordOf(run: TrainingByHand) {
   return [groupsOf(run), run.store.training.batchesBetween(0, 1000), run.training];
 }
 
-test(
-  "the same events again give the same groups, credits and batches, whenever it was restarted",
-  async () => {
-    await holds(async (open, happenings) => {
-      const first = await open();
-      for (const happening of happenings) apply(first, happening);
-      const before = recordOf(first);
-      const second = await open();
-      for (const happening of happenings) {
-        apply(second, happening);
-        second.restart();
-      }
-      expect(recordOf(second)).toEqual(before);
-    });
-  },
-  LIMIT_MS,
-);
+test("the same events again give the same groups, credits and batches, whenever it was restarted", async () => {
+  await holds(async (open, happenings) => {
+    const first = await open();
+    for (const happening of happenings) apply(first, happening);
+    const before = recordOf(first);
+    const second = await open();
+    for (const happening of happenings) {
+      apply(second, happening);
+      second.restart();
+    }
+    expect(recordOf(second)).toEqual(before);
+  });
+});
 
-test(
-  "after any order of events groups, batches and counters agree, nothing too old ships, and the lead stays bounded",
-  async () => {
-    await holds(async (open, happenings) => {
-      const run = await open();
-      for (const happening of happenings) {
-        apply(run, happening);
-        check(run);
-      }
-    });
-  },
-  LIMIT_MS,
-);
-
-test(
-  "after any history, once all rollouts report every step is trained and the run is completed",
-  async () => {
-    await holds(async (open, happenings) => {
-      const run = await open();
-      for (const happening of happenings) apply(run, happening);
-      finish(run);
+test("after any order of events groups, batches and counters agree, nothing too old ships, and the lead stays bounded", async () => {
+  await holds(async (open, happenings) => {
+    const run = await open();
+    for (const happening of happenings) {
+      apply(run, happening);
       check(run);
-      const { status, error, in_flight, settled_at } = run.store.head();
-      expect({ status, error, in_flight }).toEqual({
-        ...{ status: "completed", error: null, in_flight: 0 },
-      });
-      expect(settled_at).not.toBeNull();
-      expect(run.training.trainer.acked_step).toBe(run.spec.training?.max_steps);
-    });
-  },
-  LIMIT_MS,
-);
+    }
+  });
+});
 
-test(
-  "a run that is cancelled at any moment ends once what is in flight has reported",
-  async () => {
-    await holds(async (open, happenings) => {
-      const run = await open();
-      for (const happening of happenings) apply(run, happening);
-      requestCancel(run.store, run.spec, "user", run.now);
-      for (const row of run.rows("running")) run.answer(row, { ...RIGHT, cancelled: "user" });
-      const waiting = run.rows("scoring").map(({ group_index }) => group_index);
-      expect(run.store.head().running).toBe(0);
-      if (waiting.length === 0) expect(run.store.head().settled_at).not.toBeNull();
+test("after any history, once all rollouts report every step is trained and the run is completed", async () => {
+  await holds(async (open, happenings) => {
+    const run = await open();
+    for (const happening of happenings) apply(run, happening);
+    finish(run);
+    check(run);
+    const { status, error, in_flight, settled_at } = run.store.head();
+    expect({ status, error, in_flight }).toEqual({
+      ...{ status: "completed", error: null, in_flight: 0 },
     });
-  },
-  LIMIT_MS,
-);
+    expect(settled_at).not.toBeNull();
+    expect(run.training.trainer.acked_step).toBe(run.spec.training?.max_steps);
+  });
+});
+
+test("a run that is cancelled at any moment ends once what is in flight has reported", async () => {
+  await holds(async (open, happenings) => {
+    const run = await open();
+    for (const happening of happenings) apply(run, happening);
+    requestCancel(run.store, run.spec, "user", run.now);
+    for (const row of run.rows("running")) run.answer(row, { ...RIGHT, cancelled: "user" });
+    const waiting = run.rows("scoring").map(({ group_index }) => group_index);
+    expect(run.store.head().running).toBe(0);
+    if (waiting.length === 0) expect(run.store.head().settled_at).not.toBeNull();
+  });
+});
