@@ -37,10 +37,10 @@ export const AT_LENGTH = {
   node: [
     "test/cli/{commands,commands-doc,completion,deploy,deploy-page,env-init,env-validate}.test.ts",
     "test/cli/{newcomer,reading,start,stopping}.test.ts",
-    "test/cloud/{deploy,deploy-kills}.test.ts",
+    "test/cloud/**/*.test.ts",
     "test/examples/**/*.test.ts",
     "test/faults/faults.test.ts",
-    "test/local/{cancel,ending-code,environment-package,kill,local-key,own-environment}.test.ts",
+    "test/local/{cancel,declared-sql-class,ending-code,environment-package,kill,local-key,own-environment}.test.ts",
     "test/local/{planted-secrets,poisoned,serve-watch,sign-in,without-slices}.test.ts",
     "test/local/training/{holdout,restarts,training}.test.ts",
     "test/packages/policy/{exact,pretraining}.test.ts",
