@@ -4,6 +4,7 @@
  */
 const EXPECTED: Readonly<Record<string, RegExp>> = {
   "archive of the ledger": /killed|the store is away|the answer is lost/,
+  "a rollout's database does not answer": /is overloaded/,
   "audit log": /away/,
   "batch in a format": /is missing/,
   "billing of the organisation": /killed|the store is away|the answer is lost/,

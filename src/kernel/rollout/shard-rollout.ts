@@ -281,7 +281,7 @@ export class ShardRollout {
     this.#clock = clock;
     const capabilities = rolloutCapabilities(env, now, opened, this.#callsOf(clock));
     this.#ownsDatabase = environment.needs.includes("sql");
-    const sql = sqlOf(ctx, spec, this.#store, clock);
+    const sql = sqlOf(ctx, env, spec, this.#store, clock);
     const reach = reachOf(env, spec, calls, now);
     const harness = openHarness(environment, rollout, {
       rolloutId: spec.rollout_id,

@@ -24,8 +24,11 @@ import {
 } from "../../core/environments/rollout-sql.ts";
 import type { SqlDatabase } from "../../core/sql/database.ts";
 import type { StageClock } from "../environment/stage-clock.ts";
+import { backoffMs } from "../kit/backoff.ts";
 import { PROCESS_SCHEDULER, stepsOfText } from "../kit/fair-scheduler.ts";
+import { idsOf, logError } from "../kit/log.ts";
 import { Semaphore } from "../kit/semaphore.ts";
+import { isPassing } from "../kit/storage-faults.ts";
 import type { RolloutSqlRpc, Serves, SqlAnswer, SqlCaller } from "../messages/rpc.ts";
 import type { RolloutSlot, RolloutSpec } from "../messages/wire.ts";
 import type { RolloutStore } from "./store.ts";
@@ -34,6 +37,8 @@ import type { RolloutStore } from "./store.ts";
 const READ_ON = 100_000;
 /** A step of a statement takes about 10 ns, a step of a scheduling turn about 50 ns. */
 const STEPS_PER_TURN_STEP = 5;
+/** Temporary faults in a row before a call fails. The waits between them take one to two minutes together. */
+const MOST_FAULTS = 8;
 
 export class RolloutSqlObject extends DurableObject<Env> implements Serves<RolloutSqlRpc> {
   #writes: number | null = null;
@@ -98,25 +103,43 @@ export function dropDatabase(ctx: DurableObjectState, place: RolloutSlot): void 
   ctx.facets.delete(facetOf(place));
 }
 
-/** Runs `can.sql` for the hooks of one rollout of the object. */
+/**
+ * Runs `can.sql` for the hooks of one rollout of the object. A call that met a temporary fault of the platform below is
+ * made again: the journal makes sure that it has its effect once. The waits do not count as the hook's time.
+ */
 export function sqlOf(
-  ctx: DurableObjectState,
-  spec: RolloutSlot & Pick<RolloutSpec, "scope">,
+  ctx: Pick<DurableObjectState<unknown>, "facets" | "exports">,
+  env: Env,
+  spec: RolloutSlot & Pick<RolloutSpec, "scope" | "rollout_id">,
   store: Pick<RolloutStore, "writes" | "noteSql">,
-  clock: Pick<StageClock, "excuse">,
+  clock: Pick<StageClock, "excuse" | "untimed">,
 ): SqlRunner {
   const database = (): RolloutSqlRpc => {
     const stub: unknown = ctx.facets.get(facetOf(spec), () => ({ class: ctx.exports.RolloutSqlObject }));
     return stub as RolloutSqlRpc;
   };
+  const answerOf = async (...call: Parameters<RolloutSqlRpc["exec"]>): Promise<SqlAnswer> => {
+    for (let failures = 0; ; failures += 1) {
+      try {
+        return await database().exec(...call);
+      } catch (cause) {
+        if (failures === MOST_FAULTS || !isPassing(env, cause)) {
+          throw new InfraError("the rollout's database did not answer", { cause });
+        }
+        logError("a rollout's database does not answer", idsOf(spec), cause);
+        await clock.untimed(scheduler.wait(backoffMs(failures, null, spec.rollout_id)));
+      }
+    }
+  };
   return {
     async exec(place, query, params) {
       store.noteSql();
-      const { outcome, waited_ms } = await database()
-        .exec({ org: spec.scope.orgId, writes: store.writes() }, place, query, params)
-        .catch((cause: unknown) => {
-          throw new InfraError("the rollout's database did not answer", { cause });
-        });
+      const { outcome, waited_ms } = await answerOf(
+        { org: spec.scope.orgId, writes: store.writes() },
+        place,
+        query,
+        params,
+      );
       clock.excuse(waited_ms);
       if ("error" in outcome) throw errorOf(outcome);
       return outcome.rows;

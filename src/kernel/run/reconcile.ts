@@ -15,6 +15,7 @@ const MOST_MISSES = 12;
 /** An object whose storage cannot be read will not answer: its rollouts are given up within a minute. */
 const MOST_UNREADABLE = 4;
 const UNREADABLE_ASK_MS = 10_000;
+/** With the waits between them they take about 15 minutes. */
 const MOST_SCORING_TRIES = 5;
 const LONGEST_ASK_MS = 10 * 60_000;
 
@@ -30,7 +31,6 @@ export function reconcileScoring(
   now: number,
   isUnsent: (scoringGroup: number) => boolean = () => false,
 ): number[] {
-  const ask_at = now + SCORING_DEADLINE_MS;
   const scoringGroups = new Set<number>();
   for (const row of rows) {
     const scoringGroup = completedScoringGroup(store, spec, row);
@@ -40,8 +40,9 @@ export function reconcileScoring(
       continue;
     }
     // Null: other members of its group have not reported. Nothing is lost, and a group is never scored in part.
-    if (scoringGroup === null || isUnsent(scoringGroup)) store.setRollout(row.seq, { ask_at });
-    else scoringGroups.add(scoringGroup);
+    if (scoringGroup === null || isUnsent(scoringGroup)) {
+      store.setRollout(row.seq, { ask_at: now + SCORING_DEADLINE_MS });
+    } else scoringGroups.add(scoringGroup);
   }
   return [...scoringGroups].filter((scoringGroup) => {
     const members = waitingRows(store, spec, scoringGroup);
@@ -52,6 +53,8 @@ export function reconcileScoring(
       for (const row of members) giveUp(store, spec, row, UNSCORED, now);
       return false;
     }
+    // The wait doubles, so that a store that is unavailable for minutes costs no score.
+    const ask_at = now + SCORING_DEADLINE_MS * 2 ** Math.max(0, asks - 1);
     for (const row of members) store.setRollout(row.seq, { asks, ask_at });
     return true;
   });

@@ -1,5 +1,9 @@
 /** environments/tool-sql on the whole platform, with a hostile model. */
+import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
+import type { SqlPlace } from "../../../src/core/environments/rollout-sql.ts";
+import type { RolloutSqlRpc } from "../../../src/kernel/messages/rpc.ts";
+import { sqlOf } from "../../../src/kernel/rollout/sql-object.ts";
 import { openPlatform, rolloutAt, type TestApi } from "../platform.ts";
 import { questionScript, script } from "../script.ts";
 
@@ -86,4 +90,34 @@ test("a row whose SQL counts without end fails with the name of the field, and t
   const [seed, check] = [await answered(rolloutAt(run.id, 0)), await answered(rolloutAt(run.id, 1))];
   expect(seed.rollout.error?.message).toMatch(/^seed_sql: the statement may never end/);
   expect(check.rollout.error?.message).toMatch(/^check_sql: the statement may never end/);
+});
+
+test("an SQL call that meets temporary faults below the platform is made again, and not for other faults", async () => {
+  const overloaded = new Error("Durable Object is overloaded. Too many requests queued.");
+  const faults = [overloaded, overloaded];
+  const places: SqlPlace[] = [];
+  const database: RolloutSqlRpc = {
+    async exec(_, place) {
+      places.push(place);
+      const fault = faults.shift();
+      if (fault !== undefined) throw fault;
+      return { outcome: { rows: [{ n: 1 }] }, waited_ms: 0 };
+    },
+  };
+  const ctx = { facets: { get: () => database }, exports: {} } as unknown as DurableObjectState;
+  const spec = { group: 0, slot: 0, attempt: 0, rollout_id: "ro_sql", scope: platform.scope };
+  const waits: Promise<unknown>[] = [];
+  const untimed = async <T>(wait: Promise<T>) => {
+    waits.push(wait);
+    return await wait;
+  };
+  const store = { writes: () => 1, noteSql: () => undefined };
+  const sql = sqlOf(ctx, env, spec, store, { excuse: () => undefined, untimed });
+  const place = { effect: "setup:0", call: 0 };
+  expect(await sql.exec(place, "select 1 as n", [])).toEqual([{ n: 1 }]);
+  expect(places).toEqual([place, place, place]);
+  expect(waits).toHaveLength(2);
+  faults.push(new Error("it is broken"));
+  await expect(sql.exec(place, "select 1 as n", [])).rejects.toThrow("the rollout's database did not answer");
+  expect(places).toHaveLength(4);
 });

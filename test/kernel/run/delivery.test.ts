@@ -166,7 +166,7 @@ test("a rollout whose scores never arrive ends unscored, without a reward, and t
   // The first look may be before the first send.
   for (let tries = 1; tries <= 7; tries += 1) {
     await within(async (run) => {
-      run.now = () => Date.now() + tries * 30_001;
+      run.now = () => Date.now() + 2 ** tries * 30_001;
       await run.alarm();
     });
   }
@@ -253,7 +253,7 @@ test("a group that is scored as a whole is not scored before all of it has repor
   const { within, scores, id } = await answeredUnscored({ whole_groups: true, rollouts_per_example: 2 });
   for (let tries = 1; tries <= 7; tries += 1) {
     await within(async (run) => {
-      run.now = () => Date.now() + tries * 30_001;
+      run.now = () => Date.now() + 2 ** tries * 30_001;
       await run.alarm();
     });
   }

@@ -17,6 +17,7 @@ import { LiveViews } from "../../../src/kernel/run/report.ts";
 import { waitingRows } from "../../../src/kernel/run/scoring-groups.ts";
 import { byHand, type Hand } from "../run-by-hand.ts";
 
+const MINUTE_MS = 60_000;
 const GROUP = { whole_groups: true, rollouts_per_example: 4 } as const;
 
 const nothing = () => null;
@@ -109,7 +110,7 @@ test("scoring interrupted by any number of restarts is sent again, and given up 
       return reconcile();
     });
     const silences = Array.from({ length: 6 }, () => {
-      run.now += 60_000;
+      run.now += 10 * MINUTE_MS;
       store.askAll(run.now);
       return reconcile();
     });
@@ -118,6 +119,24 @@ test("scoring interrupted by any number of restarts is sent again, and given up 
   expect(tried.restarts).toEqual(Array.from({ length: 9 }, () => [1]));
   expect(tried.silences).toEqual([[1], [1], [1], [1], [1], []]);
   expect(tried.unscored).toEqual({ scorer: 1 });
+});
+
+test("scoring that is silent for fifteen minutes is sent five times, each after twice the wait, and not given up", async () => {
+  const { sent, unscored } = await byHand({}, (run) => {
+    const { store, spec } = run;
+    run.dispatch();
+    run.answer();
+    const end = run.now + 15 * MINUTE_MS;
+    const answered = run.now;
+    const sent: number[] = [];
+    for (; run.now <= end; run.now += MINUTE_MS / 4) {
+      const groups = reconcileScoring(store, spec, store.silent(run.now, 10), run.now);
+      if (groups.length > 0) sent.push((run.now - answered) / MINUTE_MS);
+    }
+    return { sent, unscored: store.head().unscored };
+  });
+  expect(sent).toEqual([0.5, 1, 2, 4, 8]);
+  expect(unscored).toEqual({});
 });
 
 const BY_HAND = { unit: 0, by: { id: "by hand", attempt: 1 } };
