@@ -1,13 +1,19 @@
-/** Runs work one pass at a time, and waits after a failure before the next pass. Never throws. */
+/**
+ * Runs work one pass at a time, and waits after a failure before the next pass. Never throws. A pass whose invocation
+ * was ended runs no code any more, so after the longest time of an invocation it counts as gone.
+ */
 import { type LogIds, logError } from "./log.ts";
 
 const AGAIN_MS = 1000;
 const LONGEST_WAIT_MS = 60_000;
+/** The longest time of an alarm on Cloudflare. */
+const GONE_MS = 15 * 60_000;
 
 export class SingleFlight {
   readonly #what: string;
   readonly #now: () => number;
-  #busy = false;
+  /** When the running pass began, in epoch milliseconds; null if none runs. */
+  #began: number | null = null;
   #failures = 0;
   #notBefore = 0;
 
@@ -18,12 +24,17 @@ export class SingleFlight {
 
   /** Returns null and does nothing while a pass is running or the wait after a failure is not over. */
   run(about: LogIds, work: () => Promise<void>): Promise<void> | null {
-    if (this.#busy || this.#now() < this.#notBefore) return null;
-    this.#busy = true;
-    return this.#pass(about, work);
+    const began = this.#now();
+    if (this.#isBusy() || began < this.#notBefore) return null;
+    this.#began = began;
+    return this.#pass(about, work, began);
   }
 
-  async #pass(about: LogIds, work: () => Promise<void>): Promise<void> {
+  #isBusy(): boolean {
+    return this.#began !== null && this.#now() - this.#began < GONE_MS;
+  }
+
+  async #pass(about: LogIds, work: () => Promise<void>, began: number): Promise<void> {
     try {
       await work();
       this.#failures = 0;
@@ -33,13 +44,13 @@ export class SingleFlight {
       this.#notBefore = this.#now() + wait;
       this.#failures += 1;
     } finally {
-      this.#busy = false;
+      if (this.#began === began) this.#began = null;
     }
   }
 
   /** `at`, or when the next pass may begin: epoch milliseconds. */
   after(at: number | null): number | null {
     if (at === null) return null;
-    return Math.max(at, this.#busy ? this.#now() + AGAIN_MS : this.#notBefore);
+    return Math.max(at, this.#isBusy() ? this.#now() + AGAIN_MS : this.#notBefore);
   }
 }

@@ -46,3 +46,20 @@ test("nothing starts while a pass runs or waits, and the caller gets the time to
   await first;
   expect([flight.run({}, works), flight.after(5)]).toEqual([null, 1_001_000]);
 });
+
+test("a pass that never ends counts as gone after a quarter of an hour, and the next one keeps others out", async () => {
+  let now = 1_000_000;
+  const flight = new SingleFlight("work", () => now);
+  const [ended, going] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const first = flight.run({}, () => ended.promise);
+  now += 15 * 60_000 - 1;
+  expect(flight.run({}, works)).toBe(null);
+  now += 1;
+  const second = flight.run({}, () => going.promise);
+  ended.resolve();
+  await first;
+  expect(flight.run({}, works)).toBe(null);
+  going.resolve();
+  await second;
+  expect(flight.run({}, works)).not.toBe(null);
+});
