@@ -3,6 +3,7 @@
  * from a simulation of how rollouts share objects (sharing.ts); this module counts what each event writes and requests.
  * Seeded, so every machine gets the same numbers.
  */
+import { LIMITS } from "../src/contract/limits.ts";
 import { seededRandom } from "../src/contract/random.ts";
 import { QUEUE_S, type Shared, shareObjects } from "./sharing.ts";
 
@@ -46,6 +47,8 @@ const LENGTHS: Readonly<Record<string, (random: Random) => number>> = {
   exponential: (random) => -MEAN_S * Math.log(1 - random()),
 };
 const IN_FLIGHT = [6, 128] as const;
+/** Rollouts that share an object: as many as it has connections (the only choice if replies come whole), and more. */
+const WIDTHS = [LIMITS.parallelFetches, 12, 24, 48] as const;
 
 /**
  * The size of trajectories. Up to 32 KiB they are sent with the report, and what needs no other rollout is scored where
@@ -77,10 +80,20 @@ interface Chores {
 
 interface Case extends Shared, Chores {}
 
-function played(size: Size, maxConcurrent: number, lengths: string, seed: number): Case {
+interface Setup {
+  readonly size: Size;
+  readonly maxConcurrent: number;
+  readonly perShard?: number;
+}
+
+function played(
+  { size, maxConcurrent, perShard = LIMITS.rolloutsPerShard }: Setup,
+  lengths: string,
+  seed: number,
+): Case {
   const random = seededRandom("cost", lengths, maxConcurrent, seed);
   const turnS = () => LENGTHS[lengths]?.(random) ?? MEAN_S;
-  const work = { rollouts: ROLLOUTS, turns: TURNS, maxConcurrent, callTimeoutS: CALL_TIMEOUT_S, turnS };
+  const work = { rollouts: ROLLOUTS, turns: TURNS, maxConcurrent, perShard, callTimeoutS: CALL_TIMEOUT_S, turnS };
   const shared = shareObjects(work);
   return { ...shared, ...choresOf(shared, size === "over 32 KiB") };
 }
@@ -282,9 +295,8 @@ interface Cases {
 export function costTables(): string {
   const cases = SIZES.flatMap((size) =>
     IN_FLIGHT.map((inFlight): Cases => {
-      const seeds = (lengths: string) =>
-        Array.from({ length: SEEDS }, (_, seed) => played(size, inFlight, lengths, seed));
-      return { size, inFlight, of: Object.keys(LENGTHS).map(seeds) };
+      const setup = { size, maxConcurrent: inFlight };
+      return { size, inFlight, of: Object.keys(LENGTHS).map((lengths) => seeds(setup, lengths)) };
     }),
   );
   const bills = cases.map(({ size, inFlight, of }) => [
@@ -293,7 +305,40 @@ export function costTables(): string {
   ]);
   // The size of trajectories changes no times.
   const timed = cases.filter(({ size }) => size === SIZES[0]);
-  return [totals(cases), times(timed), ...bills.flat()].join("\n\n");
+  return [totals(cases), widths(), times(timed), ...bills.flat()].join("\n\n");
+}
+
+function seeds(setup: Setup, lengths: string): Case[] {
+  return Array.from({ length: SEEDS }, (_, seed) => played(setup, lengths, seed));
+}
+
+/** The parts of the bill, by words in the names of their lines. */
+const PARTS: Readonly<Record<string, RegExp>> = {
+  duration: /^GB-s/,
+  requests: /^(requests|queue|invocations|CPU)/,
+  "rows and alarms": /^(rows|alarms)/,
+  "R2 and storage": /^(R2|storage)/,
+  "log lines": /^lines/,
+};
+
+/** What sharing an object saves: each part for large trajectories, and both sums. */
+function widths(): string {
+  const head = ["rollouts an object", "objects", "their time, s", "a rollout, s", ...Object.keys(PARTS), ...SIZES];
+  const rows = WIDTHS.map((perShard) => {
+    const [large = [], small = []] = SIZES.map((size) =>
+      seeds({ size, maxConcurrent: Math.max(...IN_FLIGHT), perShard }, `lognormal σ ${SIGMA}`),
+    );
+    const parts = Object.values(PARTS).map((of) => BILL.filter(({ what }) => of.test(what)));
+    return [
+      String(perShard),
+      whole(mean(large, ({ objects }) => objects)),
+      whole(mean(large, ({ objectS }) => objectS)),
+      mean(large, ({ rolloutS }) => rolloutS / ROLLOUTS).toFixed(1),
+      ...parts.map((lines) => dollarsOf(lines, large).toFixed(4)),
+      ...[large, small].map((cases) => dollarsOf(BILL, cases).toFixed(4)),
+    ];
+  });
+  return table([head, ...rows]);
 }
 
 function totals(cases: readonly Cases[]): string {

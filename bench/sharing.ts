@@ -1,6 +1,6 @@
 /**
  * Simulates how the rollouts of a run share its objects, second by second, without playing them: which object each gets
- * (`Hosts`, as the run decides it) and when the alarm of each object hands over (as in src/kernel/rollout/object.ts).
+ * (`Shards`, as the run decides it) and when the alarm of each object hands over (as in src/kernel/rollout/object.ts).
  * An object is billed for the time in which any of its rollouts is in progress.
  */
 import { Shards } from "../src/kernel/run/shards.ts";
@@ -9,6 +9,8 @@ export interface Work {
   readonly rollouts: number;
   readonly turns: number;
   readonly maxConcurrent: number;
+  /** How many rollouts share an object at a time. */
+  readonly perShard: number;
   /** The timeout of a call, in seconds. */
   readonly callTimeoutS: number;
   /** The seconds of the next turn. */
@@ -160,7 +162,7 @@ export function shareObjects(work: Work): Shared {
 class SharingRun {
   readonly #work: Work;
   readonly #agenda = new Agenda();
-  readonly #shards = new Shards();
+  readonly #shards: Shards;
   readonly #objects = new Map<number, PlayingObject>();
   readonly #dispatches: number[] = [];
   readonly #ends: { at: number; count: number }[] = [];
@@ -176,6 +178,7 @@ class SharingRun {
 
   constructor(work: Work) {
     this.#work = work;
+    this.#shards = new Shards(work.perShard);
     this.#pending = work.rollouts;
   }
 
@@ -213,7 +216,7 @@ class SharingRun {
   }
 
   #placed(): Playing {
-    const shard = this.#shards.take(() => this.#objects.size + 1);
+    const shard = this.#shards.take(() => this.#objects.size + 1, this.#work.perShard);
     if (!this.#objects.has(shard)) {
       const object = new PlayingObject(this.#agenda, this.#work, (rollout) => this.#hear(rollout));
       this.#objects.set(shard, object);

@@ -190,14 +190,16 @@ export const LIMITS = {
   metadataValueCharacters: 512,
   /** Calls to other services one invocation may make (production stops at 10,000). */
   subrequests: 500,
-  /** Connections one invocation may hold open at once (production stops at 6). */
+  /** Calls of one invocation that may wait for the headers of their replies at once (production stops at 6). */
   parallelFetches: 6,
   /**
-   * Rollouts that one shard plays at a time, as many as it may have connections; and in its whole life, since it keeps
-   * their results.
+   * Rollouts that one shard plays at a time if its model streams, chosen in docs/cost.md; and in its whole life, since
+   * it keeps their results.
    */
-  rolloutsPerShard: 6,
+  rolloutsPerShard: 24,
   rolloutsPerShardInAll: 100,
+  /** Rollouts of a run with a cap that run at once while the cost of one is unknown. */
+  rolloutsTried: 6,
   /**
    * Objects that one invocation may address, and rows or keys that it may read or write, before it continues in the
    * next slice.

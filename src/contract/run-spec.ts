@@ -29,6 +29,8 @@ export interface RunSpec {
   readonly endpoint_id: string;
   /** Set for a run on a fleet. */
   readonly fleet?: RunFleet;
+  /** True: the endpoint refuses streams, so each of its replies comes whole. */
+  readonly replies_whole?: boolean;
   readonly sampling: Sampling;
   readonly limits: RunLimits;
   readonly seed: number;

@@ -5,6 +5,7 @@ import { newRollout, type Rollout } from "../../src/core/rollout/rollout.ts";
 import { fleetReach } from "../../src/fleets/reach.ts";
 import type { CallLease, EndedCall, FleetCall } from "../../src/fleets/rpc.ts";
 import { fleets, replicas } from "../../src/fleets/tables.ts";
+import { UNLIMITED } from "../../src/kernel/clients/outgoing.ts";
 import { inProject } from "../../src/kernel/db/scoped.ts";
 import { Subrequests } from "../../src/kernel/kit/subrequests.ts";
 import type { RolloutSpec } from "../../src/kernel/messages/wire.ts";
@@ -51,6 +52,7 @@ async function called(lease: CallLease, model: string, from: Partial<Rollout> = 
     from: { ...newRollout(task, 0), ...from },
     waitMs: 5000,
     controller: new AbortController(),
+    connection: UNLIMITED,
     call: (by) => ({
       model: by?.model === "adapter@3" ? model : "?",
       messages: [{ role: "user", content: "2 + 2" }],

@@ -135,13 +135,13 @@ const RUN: readonly Edit[] = [
     "src/kernel/run/shards.ts",
     ["kernel/run/shards.node"],
     [
-      ["if (shard !== null) this.#change(shard, 1);", "if (shard !== null) this.#change(shard, -1);"],
-      ["if (by === -1) shardSlots.left -= 1;", "if (by === -1) shardSlots.left -= 0;"],
+      ["if (shard !== null) this.#change(shard, -1);", "if (shard !== null) this.#change(shard, 1);"],
+      ["if (by === 1) occupation.left -= 1;", "if (by === 1) occupation.left -= 0;"],
       [
-        "if (shard === null || shardSlots === undefined) return;",
-        "if (shard === null || shardSlots !== undefined) return;",
+        "if (shard === null || occupation === undefined) return;",
+        "if (shard === null || occupation !== undefined) return;",
       ],
-      ["if (shardSlots.left > 0) this.#free", "if (shardSlots.left >= 0) this.#free"],
+      ["if (occupation.left > 0) this.#playing", "if (occupation.left >= 0) this.#playing"],
     ],
   ),
   ...editsOf(

@@ -31,7 +31,7 @@ import { type Embeddings, readEmbeddings } from "../../core/rubrics/embeddings.t
 import { refusedIn, STREAMS, withoutRefused } from "./adapted-request.ts";
 import { refusalText, SilentServerError, takeCompletion, unlessSilent } from "./bounded-body.ts";
 import { isContextFull } from "./context-full.ts";
-import { AddressRefused, ownNetwork, type Send } from "./outgoing.ts";
+import { AddressRefused, type Connection, ownNetwork, type Send, UNLIMITED } from "./outgoing.ts";
 import {
   bodyOf,
   failureInside,
@@ -57,6 +57,8 @@ export interface Destination {
   readonly signal: AbortSignal;
   /** How the call leaves the deployment; absent if there is no deployment, as in a test. */
   readonly send?: Send;
+  /** Absent: the call does not share connections with others. */
+  readonly connection?: Connection;
   /** Called for each reply. Absent: replies never wait for memory. */
   readonly openReservation?: () => ReplyReservation;
   /** Names of what the endpoint is known to refuse in a request (adapted-request.ts): it is left out. */
@@ -75,7 +77,8 @@ export interface ModelCall extends Destination {
 }
 
 export type CallOutcome<Response = ModelResponse> =
-  | { readonly kind: "answered"; readonly response: Response }
+  /** `whole`: the reply did not come as a stream. */
+  | { readonly kind: "answered"; readonly response: Response; readonly whole?: true }
   /** The prompt does not fit the model's context: a truncation, not a failure. */
   | { readonly kind: "prompt_too_long" }
   | { readonly kind: "aborted" }
@@ -159,7 +162,8 @@ async function postCall<Response>(
     if (failed !== null) throw failureInside(failed, reply.headers);
     const response = read(answer, streamed);
     // Joining parts of the response may produce the key.
-    return { kind: "answered", response: withoutKeyIn(response, () => JSON.stringify(response), where.api_key) };
+    const shown = withoutKeyIn(response, () => JSON.stringify(response), where.api_key);
+    return { kind: "answered", response: shown, ...(!streamed && { whole: true }) };
   } catch (thrown) {
     const outcome = classify(thrown, where);
     if (outcome.kind !== "failed") return outcome;
@@ -196,7 +200,7 @@ function withTaken({ lost, ...failed }: Failed, answer: unknown): Failed {
 }
 
 async function post(
-  { base_url, api_key, idempotency_key, signal, send = ownNetwork, silence_ms }: Destination,
+  { base_url, api_key, idempotency_key, signal, send = ownNetwork, connection = UNLIMITED, silence_ms }: Destination,
   path: string,
   body: Readonly<Record<string, unknown>>,
 ): Promise<Response> {
@@ -210,9 +214,13 @@ async function post(
   };
   const silent = new AbortController();
   const within = AbortSignal.any([signal, silent.signal]);
-  try {
+  // The server is silent from here on: the wait for a connection is not its fault.
+  const leave = () => {
     const reply = send(url, { method: "POST", headers, body: JSON.stringify(body), signal: within });
-    return await (silence_ms === undefined ? reply : unlessSilent(reply, silence_ms));
+    return silence_ms === undefined ? reply : unlessSilent(reply, silence_ms);
+  };
+  try {
+    return await connection.request(leave, signal);
   } catch (thrown) {
     if (thrown instanceof SilentServerError) silent.abort();
     else if (!(thrown instanceof AddressRefused)) throw notConnected(thrown);

@@ -15,6 +15,19 @@ export interface Sent extends Omit<RequestInit, "signal"> {
 /** Sends one request. Throws AddressRefused, and errors of the connection. */
 export type Send = (url: URL, init: Sent) => Promise<Response>;
 
+/** The connection of one call: at most six calls of an invocation or an object have one. */
+export interface Connection {
+  /**
+   * Sends a request of the call. The connection is free for other calls once the headers of an answer are here, while its
+   * body is read. After a refusal the call keeps it: it may send its request again in another form. A request after an
+   * answer waits for a connection, unless `signal` is aborted.
+   */
+  readonly request: (send: () => Promise<Response>, signal: AbortSignal) => Promise<Response>;
+}
+
+/** Of a call outside of an invocation, such as a probe by a tool: there is no limit. */
+export const UNLIMITED: Connection = { request: (send) => send() };
+
 /** The call was not sent: this deployment may not call its address. */
 export class AddressRefused extends Error {
   override readonly name = "AddressRefused";

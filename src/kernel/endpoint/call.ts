@@ -16,7 +16,7 @@ import { seededRandom } from "../../contract/random.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { advance, type Rollout } from "../../core/rollout/rollout.ts";
 import { type CallOutcome, callModel, type Destination } from "../clients/inference.ts";
-import type { Send } from "../clients/outgoing.ts";
+import type { Connection, Send } from "../clients/outgoing.ts";
 import type { ReplyReservation } from "../clients/reply-reservation.ts";
 import { getEndpoint, keepRefused } from "../db/endpoints.ts";
 import type { EndpointRow } from "../db/schema.ts";
@@ -81,6 +81,7 @@ interface Way {
   readonly open: OpenEndpoint;
   readonly waitMs: number;
   readonly controller: AbortController;
+  readonly connection: Connection;
 }
 
 export interface EndpointCall extends Way {
@@ -95,7 +96,7 @@ export function callEndpoint({ call, ...way }: EndpointCall): Promise<TurnOutcom
 
 /** The same for any kind of call: `send` makes it when the endpoint is open. */
 export async function reachEndpoint<Response>(
-  { open, waitMs, controller }: Way,
+  { open, waitMs, controller, connection }: Way,
   send: (where: Omit<Destination, "idempotency_key">) => Promise<CallOutcome<Response>>,
 ): Promise<TurnOutcome<Response>> {
   const endpoint = await openedOr(open, false);
@@ -106,7 +107,7 @@ export async function reachEndpoint<Response>(
   if (controller.signal.aborted) return { kind: "aborted" };
   const timer = setTimeout(() => controller.abort(), waitMs);
   try {
-    const { outcome, refusals } = await adaptedCall(endpoint, controller, send);
+    const { outcome, refusals } = await adaptedCall({ ...endpoint, connection }, controller, send);
     const adapted = refusals.length > 0 ? { refusals } : {};
     if (outcome.kind !== "failed") return { ...outcome, ...adapted };
     const { refuses: _, changed: __, error, ...failed } = outcome;
@@ -124,7 +125,7 @@ export async function reachEndpoint<Response>(
  * unchanged.
  */
 async function adaptedCall<Response>(
-  { remember, refuses = [], ...where }: EndpointAccess,
+  { remember, refuses = [], ...where }: EndpointAccess & Pick<Way, "connection">,
   { signal }: AbortController,
   send: (where: Omit<Destination, "idempotency_key">) => Promise<CallOutcome<Response>>,
 ): Promise<{ readonly outcome: CallOutcome<Response>; readonly refusals: readonly Refusal[] }> {

@@ -89,6 +89,6 @@ export function scoringCapabilities(
   subrequests: Subrequests,
 ): OfferedForScoring {
   const secret = secretFrom(secrets);
-  const turn = <T>(call: () => Promise<T>) => subrequests.inTurn(call);
+  const turn: FetchMeans["turn"] = (call) => subrequests.inTurn(call);
   return { now, secret, fetch: guardedFetch(env, { hosts, now, secret, turn }) };
 }

@@ -8,7 +8,7 @@ import { EnvError, InfraError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Capabilities, FetchOptions } from "../../core/environments/contract.ts";
 import { LongBodyError, PausedBodyError, wholeText } from "../clients/bounded-body.ts";
-import { AddressRefused, type Send } from "../clients/outgoing.ts";
+import { AddressRefused, type Connection, type Send, UNLIMITED } from "../clients/outgoing.ts";
 import { type AllowedHosts, refusedUrl, wayOut } from "./address.ts";
 import { signedHeaders } from "./sign-webhook.ts";
 
@@ -20,7 +20,7 @@ export interface FetchMeans {
   readonly now: () => number;
   readonly secret: Capabilities["secret"];
   /** Makes the call when a turn is free; default: at once. */
-  readonly turn?: <T>(call: () => Promise<T>) => Promise<T>;
+  readonly turn?: <T>(call: (connection: Connection) => Promise<T>) => Promise<T>;
   /** Aborts calls whose result is no longer needed; called for each request. */
   readonly signal?: () => AbortSignal;
   /** The network to send by, replaced by tests. */
@@ -28,16 +28,17 @@ export interface FetchMeans {
 }
 
 export function guardedFetch(env: Env, means: FetchMeans): Capabilities["fetch"] {
-  const { turn = (call) => call() } = means;
+  const { turn = (call) => call(UNLIMITED) } = means;
   // The deadline and the signature count from the moment when the call leaves.
-  return async (url, options = {}) => await turn(() => fetchOnce(env, url, options, means));
+  return async (url, options = {}) =>
+    await turn((connection) => fetchOnce(env, url, options, { ...means, connection }));
 }
 
 async function fetchOnce(
   env: Env,
   url: string,
   { sign, timeoutMs, until, ...init }: FetchOptions,
-  { hosts: ask, now, secret, signal: given, send }: FetchMeans,
+  { hosts: ask, now, secret, signal: given, send, connection }: FetchMeans & { readonly connection: Connection },
 ): ReturnType<Capabilities["fetch"]> {
   const hosts = await ask();
   const refused = refusedUrl(env, hosts, url);
@@ -53,7 +54,7 @@ async function fetchOnce(
   const sent = { ...init, headers: { ...init.headers, ...signed }, signal };
   const timer = setTimeout(() => controller.abort(), waitMs);
   try {
-    const reply = await wayOut(env, hosts, send)(new URL(url), sent);
+    const reply = await connection.request(() => wayOut(env, hosts, send)(new URL(url), sent), signal);
     await refuseRedirect(reply, url);
     const { status, headers } = reply;
     const enough = (piece: string) => until?.(piece, { status, headers }) ?? false;

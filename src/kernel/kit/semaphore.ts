@@ -19,15 +19,25 @@ export class Semaphore {
     return this.#taken >= this.#most();
   }
 
-  /** Runs `work` when a place is free. `during` gets the wait; if it throws, the place is given up. */
-  async run<T>(work: () => Promise<T>, during: (wait: Promise<void>) => Promise<void> = (wait) => wait): Promise<T> {
+  /**
+   * Runs `work` when a place is free, and holds the place until its end or until it calls `leave`. `during` gets the
+   * wait; if it throws, the place is given up.
+   */
+  async run<T>(
+    work: (leave: () => void) => Promise<T>,
+    during: (wait: Promise<void>) => Promise<void> = (wait) => wait,
+  ): Promise<T> {
     if (this.full) await this.#wait(during);
     else this.#taken += 1;
+    let held = true;
+    const leave = () => {
+      if (held) this.#giveBack();
+      held = false;
+    };
     try {
-      return await work();
+      return await work(leave);
     } finally {
-      this.#taken -= 1;
-      this.#next();
+      leave();
     }
   }
 
@@ -39,15 +49,13 @@ export class Semaphore {
       await during(promise);
     } catch (thrown) {
       // The place may have been handed over at that moment.
-      if (!this.#waiting.delete(resolve)) {
-        this.#taken -= 1;
-        this.#next();
-      }
+      if (!this.#waiting.delete(resolve)) this.#giveBack();
       throw thrown;
     }
   }
 
-  #next(): void {
+  #giveBack(): void {
+    this.#taken -= 1;
     for (const resolve of this.#waiting) {
       if (this.full) return;
       this.#waiting.delete(resolve);

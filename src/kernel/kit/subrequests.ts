@@ -1,12 +1,17 @@
 /**
- * Counts and bounds the outgoing calls of one invocation. Production stops an invocation at 10,000 subrequests and
- * allows at most 6 connections. The local runtime enforces neither, so local tests would not notice a fan-out that is
- * too wide. This counter throws above our own, lower limits. An object that plays rollouts has one counter for all of
- * them: it has no total limit (the object's alarm ends by the count), and calls wait for a connection instead of being
- * refused.
+ * Counts and bounds the outgoing calls of one invocation. Production stops an invocation at 10,000 subrequests, and
+ * lets at most 6 of them wait for the headers of their replies. The local runtime enforces neither, so local tests would
+ * not notice a fan-out that is too wide. This counter throws above our own, lower limits. An object that plays rollouts
+ * has one counter for all of them: it has no total limit (the object's alarm ends by the count), and calls wait for a
+ * connection instead of being refused.
+ *
+ * Invariant. A call to a server frees its connection when the headers of the reply are here, and reads the body without
+ * one. So these connections do not bound the number of bodies, nor their memory: `IsolateMemory` does. Any other call (R2,
+ * queues, D1) holds its connection to its end.
  */
 import { LIMITS } from "../../contract/limits.ts";
-import { Semaphore } from "./semaphore.ts";
+import type { Connection } from "../clients/outgoing.ts";
+import { Semaphore, unlessAborted } from "./semaphore.ts";
 
 /** Objects called at once. RPC uses none of the six connections, but many cold objects at once cost memory. */
 const PARALLEL_OBJECTS = 32;
@@ -36,12 +41,28 @@ export class Subrequests {
    * The same, but waits for a connection, in order of arrival: for callers that do not know about each other. `during`
    * gets the wait; if it throws, the call is not made.
    */
-  inTurn<T>(call: () => Promise<T>, during?: (wait: Promise<void>) => Promise<void>): Promise<T> {
-    const counted = async () => {
+  inTurn<T>(call: (connection: Connection) => Promise<T>, during?: (wait: Promise<void>) => Promise<void>): Promise<T> {
+    const counted = async (leave: () => void) => {
       this.#spend();
-      return await call();
+      return await call(this.#connection(leave));
     };
     return this.#connections.run(counted, during);
+  }
+
+  #connection(leave: () => void): Connection {
+    let held = true;
+    return {
+      request: async (send, signal) => {
+        if (!held) {
+          const again = (connection: Connection) => connection.request(send, signal);
+          return await this.inTurn(again, (wait) => unlessAborted(wait, signal));
+        }
+        const reply = await send();
+        held = !reply.ok;
+        if (!held) leave();
+        return reply;
+      },
+    };
   }
 
   /** One call to another object. */

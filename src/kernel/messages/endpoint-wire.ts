@@ -7,6 +7,7 @@ import type { Scope } from "../../contract/scope.ts";
 import type { FleetCallNote, ModelResponse } from "../../contract/trajectory.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
 import type { ModelCall } from "../clients/inference.ts";
+import type { Connection } from "../clients/outgoing.ts";
 import type { Latencies } from "./latency.ts";
 
 /** What rollouts of one run experienced since the last report. */
@@ -34,9 +35,14 @@ export interface Refusal {
   readonly usage?: Usage;
 }
 
-/** `replica`, `fleet_call`: for a call on a fleet, the replica that had it. */
+/** `replica`, `fleet_call`: for a call on a fleet, the replica that had it. `whole`: the reply was no stream. */
 export type TurnOutcome<Response = ModelResponse> = { readonly refusals?: readonly Refusal[] } & (
-  | { readonly kind: "answered"; readonly response: Response; readonly fleet_call?: FleetCallNote }
+  | {
+      readonly kind: "answered";
+      readonly response: Response;
+      readonly whole?: true;
+      readonly fleet_call?: FleetCallNote;
+    }
   | { readonly kind: "prompt_too_long" }
   /** The result was no longer needed. */
   | { readonly kind: "aborted"; readonly replica?: string }
@@ -96,6 +102,7 @@ export interface ReachedCall {
   readonly from: Rollout;
   readonly waitMs: number;
   readonly controller: AbortController;
+  readonly connection: Connection;
   /** Makes the request right before it is sent. */
   readonly call: (by?: CalledBy) => TurnCall;
 }

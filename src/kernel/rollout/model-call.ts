@@ -42,7 +42,7 @@ export type CallModel = (
 ) => Promise<TurnOutcome | Unasked | Held | { readonly kind: "later" }>;
 
 export function endpointReach(open: OpenEndpoint): Reach {
-  return ({ call, waitMs, controller }) => callEndpoint({ open, call: () => call(), waitMs, controller });
+  return ({ call, ...way }) => callEndpoint({ ...way, open, call: () => call() });
 }
 
 /** The part of a rollout's spec that its calls depend on. */
@@ -121,9 +121,9 @@ export function modelCaller(
     if (largeTurn !== null) await largeTurn;
     try {
       return await calls.inTurn(
-        async () => {
+        async (connection) => {
           if (waited && !mayLeave()) return { kind: "later" };
-          return await reach({ from, call, controller, waitMs: Math.min(waitMs, latestMs()) });
+          return await reach({ from, call, controller, connection, waitMs: Math.min(waitMs, latestMs()) });
         },
         async (wait) => {
           waited = true;

@@ -84,6 +84,8 @@ export class ShardRollout {
   /** True: its alarm was started before, and its process died. */
   #again = false;
   #ownsDatabase = false;
+  /** Whether the last reply to this instance came whole; undefined: there was none. */
+  #repliesWhole: boolean | undefined;
   /** Limits the calls of its hooks. */
   readonly #ownCalls: Semaphore;
 
@@ -282,7 +284,7 @@ export class ShardRollout {
     const capabilities = rolloutCapabilities(env, now, opened, this.#callsOf(clock));
     this.#ownsDatabase = environment.needs.includes("sql");
     const sql = sqlOf(ctx, env, spec, this.#store, clock);
-    const reach = reachOf(env, spec, calls, now);
+    const reach = this.#noting(reachOf(env, spec, calls, now));
     const harness = openHarness(environment, rollout, {
       rolloutId: spec.rollout_id,
       signal: clock.signal,
@@ -308,6 +310,14 @@ export class ShardRollout {
       onDisk: () => ctx.storage.sync(),
       quarantine,
     });
+  }
+
+  #noting(reach: Reach): Reach {
+    return async (call) => {
+      const outcome = await reach(call);
+      if (outcome.kind === "answered") this.#repliesWhole = outcome.whole === true;
+      return outcome;
+    };
   }
 
   #callBudgetingOf(spec: RolloutSpec, environment: AnyEnvironment): CallBudgeting | null {
@@ -369,7 +379,8 @@ export class ShardRollout {
     const trajectory = storableTrajectory(left ?? (await finishedTrajectory(spec, rollout)));
     const { digest, text } = trajectory;
     const inline = await calls.inTurn(() => storeTrajectory(env, spec, digest, text));
-    const report = reportOf(spec, rollout, trajectory, inline);
+    const whole = this.#repliesWhole === undefined ? {} : { replies_whole: this.#repliesWhole };
+    const report = { ...reportOf(spec, rollout, trajectory, inline), ...whole };
     const record = await this.#scored(spec, report);
     await this.#sendReport(spec, record === null ? report : { ...report, record });
     return null;

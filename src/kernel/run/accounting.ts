@@ -29,6 +29,7 @@ import { chargedBy } from "./charged.ts";
 import { nameOfRollout } from "./lost-reservations.ts";
 import { afterReport } from "./refusals.ts";
 import type { RunHead } from "./schema.ts";
+import { rolloutsPerShard } from "./shards.ts";
 import { appendEvent, settle } from "./standing.ts";
 import type { RunStore } from "./store.ts";
 
@@ -61,12 +62,13 @@ export function dispatch(
     });
     const askAt = now + FIRST_ASK_MS;
     let { hosts: shards } = head;
+    const most = rolloutsPerShard(spec, head);
     const shardOf = (carries: number | null) => {
       if (spec.rescore !== undefined || carries !== null) return null;
       return store.shards.take(() => {
         shards += 1;
         return shards;
-      });
+      }, most);
     };
     let out = 0;
     for (const { place, carries } of [...retries, ...firsts.map((place) => ({ place, carries: null }))]) {
@@ -120,10 +122,13 @@ function isAnswered({ outcome, digest }: RolloutEntry): boolean {
 /** The result for one report: also the scoring group that is now complete, if any. */
 type Taken = Answered & { readonly unit?: number | null };
 
-/** Adds the platform's time in this report's turns to the run's total. */
-function withPlatform(head: RunHead, { latencies }: RolloutReport): Pick<RunHead, "platform"> {
+/** Adds the platform's time in this report's turns to the run's total, and notes how the model replied. */
+function withReplies(
+  head: RunHead,
+  { latencies, replies_whole }: RolloutReport,
+): Pick<RunHead, "platform" | "replies_whole"> {
   const platform = addCounted(head.platform, latencies?.platform);
-  return platform === undefined ? {} : { platform };
+  return { ...(platform !== undefined && { platform }), ...(replies_whole !== undefined && { replies_whole }) };
 }
 
 /** Stores final reports together. If that is refused they are stored one by one, so that only a bad one is refused. */
@@ -165,7 +170,7 @@ export function answer(
       running: head.running - 1,
       gate: afterEnd(head.gate, report, now),
       refusals: afterReport(head.refusals, spec, row, report),
-      ...withPlatform(head, report),
+      ...withReplies(head, report),
       stop: head.stop ?? (report.stop_run === null ? null : { kind: "fail", ...report.stop_run }),
     });
     if (report.trajectory !== null) store.addTrajectory(row.seq, report.trajectory);

@@ -87,7 +87,7 @@ export function startableWithin(store: RunStore, spec: RunSpec, count: number): 
   const remaining = Math.max(0, remainingForRollouts(store, spec));
   const fitting = (more: number) => (base + more === 0 ? count : Math.floor(remaining / (base + more)));
   if (carried) return Math.min(count, fitting(0));
-  const few = Math.max(0, Math.min(LIMITS.rolloutsPerShard - running, fitting(first?.need ?? 0)));
+  const few = Math.max(0, Math.min(LIMITS.rolloutsTried - running, fitting(first?.need ?? 0)));
   // The needs of earlier rollouts say little about the next one: if none is running, one is tried.
   const tried = running === 0 && remaining >= base ? 1 : 0;
   return Math.min(count, Math.max(first === null ? 0 : fitting(first.wish), few, tried));

@@ -160,6 +160,8 @@ export interface RunHead {
   /** Shards (objects) that its rollouts were assigned to, numbered from 1, and how many are freed, in that order. */
   readonly hosts: number;
   readonly freed: number;
+  /** Whether its model replies whole, by the latest report; absent: by its spec. */
+  readonly replies_whole?: boolean;
   /** Messages that ended in a dead-letter queue. */
   readonly dead_letters: number;
   /** Rollouts and scoring groups that killed the process so often that they are not tried again. */

@@ -15,6 +15,7 @@ import { type ReadJudgement, readCosine, readJudgement } from "../../core/rubric
 import type { JudgeAsk } from "../../core/rubrics/judges.ts";
 import { sizeOfCall, sizeOfEmbeddings } from "../clients/call-size.ts";
 import { callEmbeddings, callModel } from "../clients/inference.ts";
+import type { Connection } from "../clients/outgoing.ts";
 import { type CachedJudgement, findJudgements, keepJudgement } from "../db/cached-judgements.ts";
 import { endpointOpener, openEndpoint, reachEndpoint } from "../endpoint/call.ts";
 import { idsOf, logError } from "../kit/log.ts";
@@ -43,7 +44,7 @@ export async function askJudge(
   target: JudgeTarget,
   ask: JudgeAsk,
   idempotency_key: string,
-  hangUp: AbortSignal,
+  { hangUp, connection }: { readonly hangUp: AbortSignal; readonly connection: Connection },
 ): Promise<AskOutcome> {
   // A separate controller: the timeout of this call must not end other calls.
   const controller = new AbortController();
@@ -51,7 +52,7 @@ export async function askJudge(
   if (hangUp.aborted) stop();
   hangUp.addEventListener("abort", stop, { once: true });
   try {
-    return await callJudge(env, spec, target, ask, idempotency_key, controller);
+    return await callJudge(env, spec, target, ask, idempotency_key, { controller, connection });
   } finally {
     hangUp.removeEventListener("abort", stop);
   }
@@ -73,7 +74,7 @@ async function callJudge(
   { endpoint_id, model, sampling }: JudgeTarget,
   ask: JudgeAsk,
   idempotency_key: string,
-  controller: AbortController,
+  by: { readonly controller: AbortController; readonly connection: Connection },
 ): Promise<AskOutcome> {
   const { messages, menu } = ask;
   const settings = asSent({ ...sampling, ...ask.sampling });
@@ -82,7 +83,7 @@ async function callJudge(
   const way = {
     open: endpointOpener(env, scope, { endpoint_id, address }, () => Date.now()),
     waitMs: seconds * 1000,
-    controller,
+    ...by,
   };
   if (menu.kind === "cosine") {
     const { extra_body } = settings;

@@ -24,6 +24,7 @@ import { judgeCosts } from "../../core/costs/run-costs.ts";
 import type { JudgeAsk, JudgeResult } from "../../core/rubrics/judges.ts";
 import { scoreJudged } from "../../core/rubrics/score.ts";
 import { scoringGroupWork } from "../../core/rubrics/work.ts";
+import type { Connection } from "../clients/outgoing.ts";
 import { FIRST_LOOK_MS, hangUpOnceOver } from "../kit/hang-up.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
@@ -259,13 +260,15 @@ class ScoringGroupJudging {
     const recorded = this.#recorded.get(ask.key) ?? { calls: 0, replies: 0 };
     const key = `${spec.run_id}:judge:${scoringGroup.unit}:${ask.key}:${recorded.replies}`;
     let left = false;
-    const call = async (signal: AbortSignal) => {
+    const call = async (signal: AbortSignal, connection: Connection) => {
       left = true;
-      const came = await askJudge(this.#env, spec, target, ask, key, signal);
+      const came = await askJudge(this.#env, spec, target, ask, key, { hangUp: signal, connection });
       this.#settle(ask, bound, came);
       return came;
     };
-    const outcome = await this.#subrequests.inTurn(() => this.#inTime(call, hangUp));
+    const outcome = await this.#subrequests.inTurn((connection) =>
+      this.#inTime((signal) => call(signal, connection), hangUp),
+    );
     if (!left) this.#callBudget &&= settleCall(this.#callBudget, bound, 0);
     if (outcome === null) return;
     await this.#tell([judgedAsk(ask, { ...outcome, recorded })], given);

@@ -23,7 +23,7 @@ import { charges } from "../run/charges.ts";
 import { issueTrainer } from "./issue-token.ts";
 import { refusedStorage, tooManyRuns } from "./limits.ts";
 import { noteProject } from "./note-project.ts";
-import { refuseTaken } from "./resolve/endpoint.ts";
+import { refuseTaken, repliesWhole } from "./resolve/endpoint.ts";
 import type { RunRows } from "./resolve/play.ts";
 import type { ResolvedRun } from "./resolve/resolve-run.ts";
 
@@ -137,6 +137,7 @@ function specOf(
     environment_args: play.args,
     num_examples: play.num_examples,
     whole_groups: training !== null || play.whole_groups,
+    ...(repliesWhole(endpoint) && { replies_whole: true }),
     ...(Object.keys(judges).length > 0 && { judges }),
     ...(training && { training }),
     // If no caller started the run, the run itself pays.

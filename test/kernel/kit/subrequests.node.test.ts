@@ -32,6 +32,77 @@ test("at most as many calls are in progress as there are connections, and each w
   expect({ most, done, count: subrequests.count }).toEqual({ most: 6, done: 40, count: 40 });
 });
 
+/** A request that is not answered until `answer` is called. */
+function request() {
+  const { promise, resolve } = Promise.withResolvers<Response>();
+  return { send: () => promise, answer: (status = 200) => resolve(new Response("", { status })) };
+}
+
+/** All connections are held by unanswered requests; the bodies of their replies stay open for ever. */
+function unanswered(subrequests: Subrequests) {
+  const requests = Array.from({ length: LIMITS.parallelFetches }, request);
+  for (const { send } of requests) {
+    void subrequests.inTurn(async (connection) => {
+      await connection.request(send, new AbortController().signal);
+      await new Promise(() => undefined);
+    });
+  }
+  return { answer: (status?: number) => requests.shift()?.answer(status) };
+}
+
+test("six unanswered requests block a seventh; the headers of one reply let it leave while the body is read", async () => {
+  const subrequests = new Subrequests();
+  const { answer } = unanswered(subrequests);
+  let made = false;
+  const seventh = subrequests.inTurn(async () => {
+    made = true;
+  });
+  await setImmediate();
+  expect(made).toBe(false);
+  answer();
+  await seventh;
+  expect(made).toBe(true);
+});
+
+test("a call keeps its connection after a refusal, since it may send its request again", async () => {
+  const subrequests = new Subrequests();
+  const { answer } = unanswered(subrequests);
+  let made = false;
+  const seventh = subrequests.inTurn(async () => {
+    made = true;
+  });
+  answer(400);
+  await setImmediate();
+  expect(made).toBe(false);
+  answer(200);
+  await seventh;
+});
+
+test("a second request after an answer waits for a connection, and is not sent if it is given up", async () => {
+  const subrequests = new Subrequests();
+  const [first, second] = [request(), request()];
+  const controller = new AbortController();
+  const answered = Promise.withResolvers<void>();
+  let sent = 0;
+  const call = subrequests.inTurn(async (connection) => {
+    await connection.request(first.send, controller.signal);
+    answered.resolve();
+    await setImmediate();
+    const again = () => {
+      sent += 1;
+      return second.send();
+    };
+    return await connection.request(again, controller.signal);
+  });
+  first.answer();
+  await answered.promise;
+  unanswered(subrequests);
+  await setImmediate();
+  controller.abort(new Error("nobody wants it"));
+  await expect(call).rejects.toThrow("nobody wants it");
+  expect(sent).toBe(0);
+});
+
 test("a call that is given up while it waits is never made, and takes no other call's turn", async () => {
   const subrequests = new Subrequests();
   const { release } = held(subrequests);

@@ -1,16 +1,20 @@
 /** Rollouts that share an object are independent of each other. */
+import { env } from "cloudflare:workers";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod";
+import { LIMITS } from "../../../src/contract/limits.ts";
 import { dataset, defineEnvironment, MultiTurnEnv } from "../../../src/core/entry.ts";
 import { FactsTable } from "../../../src/kernel/rollout/facts.ts";
 import { RolloutObject } from "../../../src/kernel/rollout/object.ts";
 import { WAIT } from "../../hang-limits.ts";
-import { expectLaw, openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
+import { expectLaw, openPlatform, release, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { registerOnce } from "../registered.ts";
 import { down, questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
 const HANGS = [{ fault: { kind: "hang" } }] as const;
+/** The headers come at once, and the body never ends. */
+const STREAMS_ON = [{ fault: { kind: "drip", everyMs: 20 } }] as const;
 const MINUTE = 60_000;
 
 /** What each hook of `steps` waits for; set by the test. */
@@ -55,12 +59,52 @@ function shardsOf(run: string): Promise<number[]> {
   );
 }
 
-test("six rollouts of a run share an object, and a free shard slot gets the next rollout", async () => {
-  const wide = { environment: "gsm8k", dataset: questions(8), model: script(RIGHT) };
-  const [together, one] = await Promise.all([platform.finish(wide), platform.finish({ ...wide, max_concurrent: 1 })]);
-  expect([together.counts.scored, one.counts.scored]).toEqual([8, 8]);
-  expect(await shardsOf(together.id)).toEqual([1, 1, 1, 1, 1, 1, 2, 2]);
-  expect(await shardsOf(one.id)).toEqual([1, 1, 1, 1, 1, 1, 1, 1]);
+test("as many rollouts share an object as it may play, and a free place gets the next rollout", async () => {
+  const plays = (rollouts: number, max_concurrent: number) =>
+    platform.finish({ environment: "gsm8k", dataset: questions(rollouts), model: script(RIGHT), max_concurrent });
+  const [together, one] = await Promise.all([plays(LIMITS.rolloutsPerShard + 2, 100), plays(8, 1)]);
+  expect([together.counts.scored, one.counts.scored]).toEqual([26, 8]);
+  expect(await shardsOf(together.id)).toEqual([...Array(24).fill(1), 2, 2]);
+  expect(await shardsOf(one.id)).toEqual(Array(8).fill(1));
+});
+
+test("an object has more calls in flight than connections while their replies stream", async () => {
+  const model = script(STREAMS_ON);
+  const run = await platform.start({ environment: "gsm8k", dataset: questions(12), model });
+  expect((await requestsOf(model, 12)).length).toBe(12);
+  expect(new Set(await shardsOf(run.id))).toEqual(new Set([1]));
+  await platform.post(`/v1/runs/${run.id}/cancel`, {});
+  expect((await platform.ended(run.id)).counts).toMatchObject({ cancelled: { user: 12 } });
+});
+
+test("six calls without an answer hold the connections of their object: each answer lets the next one leave", async () => {
+  const model = script(RIGHT, {}, { held: true });
+  const run = await platform.start({ environment: "gsm8k", dataset: questions(12), model });
+  for (let answered = 0; answered < 12; answered += 1) {
+    const seen = await requestsOf(model, Math.min(12, 6 + answered));
+    expect(seen.length).toBe(Math.min(12, 6 + answered));
+    await release(seen[answered]?.idempotency_key ?? "");
+  }
+  expect((await platform.ended(run.id)).counts).toMatchObject({ scored: 12 });
+  expect(new Set(await shardsOf(run.id))).toEqual(new Set([1]));
+});
+
+test("six rollouts share an object if the endpoint is known to refuse streams", async () => {
+  const request = { name: "whole-replies", base_url: env.MODEL_URL, probe: false, refuses: ["streams"] };
+  expect((await platform.post("/v1/endpoints", request)).status).toBe(201);
+  const run = { environment: "gsm8k", dataset: questions(8), model: script(RIGHT), endpoint: "whole-replies" };
+  expect(await shardsOf((await platform.finish(run)).id)).toEqual([1, 1, 1, 1, 1, 1, 2, 2]);
+});
+
+test("a run whose model turns out to reply whole gives its objects six rollouts from then on", async () => {
+  const fault = { kind: "status", status: 400, body: { error: { message: "streaming is not supported" } } } as const;
+  const model = script([{ fault, holds: '"stream":true', reply: "\\boxed{4}" }]);
+  const run = await platform.finish({ environment: "gsm8k", dataset: questions(16), model, max_concurrent: 8 });
+  expect(run.counts).toMatchObject({ scored: 16 });
+  const shards = await shardsOf(run.id);
+  expect(shards.slice(0, 8)).toEqual(Array(8).fill(1));
+  // However many of the eight have reported when the next ones begin, the first object cannot take all of these.
+  expect(new Set(shards.slice(8))).toContain(2);
 });
 
 test("a rollout that waits for its next try continues in time while another still waits for its model", async () => {

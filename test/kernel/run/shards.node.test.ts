@@ -1,18 +1,45 @@
 /** Which of a run's shards (objects) plays which rollout. */
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
-import { Shards } from "../../../src/kernel/run/shards.ts";
+import type { RunSpec } from "../../../src/kernel/messages/wire.ts";
+import { NEW_HEAD } from "../../../src/kernel/run/schema.ts";
+import { rolloutsPerShard, Shards } from "../../../src/kernel/run/shards.ts";
 
 /** `take` gives the next rollout a shard; shards are numbered from 1. */
 function shardSlots() {
   const shards = new Shards();
   let begun = 0;
-  const take = () => shards.take(() => ++begun);
-  return { shards, take, takeAll: (count: number) => Array.from({ length: count }, take) };
+  const take = (most = 6) => shards.take(() => ++begun, most);
+  return { shards, take, takeAll: (count: number) => Array.from({ length: count }, () => take()) };
 }
 
 test("rollouts that are dispatched one after the other share an object until it is full", () => {
   expect(shardSlots().takeAll(14)).toEqual([1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 3]);
+});
+
+test("an object plays fewer rollouts from the moment at which the run's model is known to reply whole", () => {
+  const { shards, take } = shardSlots();
+  const wide = Array.from({ length: 24 }, () => take(24));
+  expect(new Set(wide)).toEqual(new Set([1]));
+  expect(take(6)).toBe(2);
+  for (let left = 0; left < 18; left += 1) shards.leave(1);
+  expect([take(6), take(6)]).toEqual([2, 2]);
+  shards.leave(1);
+  for (let taken = 0; taken < 3; taken += 1) take(6);
+  expect(take(6)).toBe(1);
+});
+
+test("the latest report says whether a model replies whole; before the first one the run's spec does", () => {
+  const widths = (["streams", "whole"] as const).map((at) => {
+    const spec = { ...(at === "whole" && { replies_whole: true }) } as RunSpec;
+    return [{}, { replies_whole: true }, { replies_whole: false }].map((head) => {
+      return rolloutsPerShard(spec, { ...NEW_HEAD, ...head });
+    });
+  });
+  expect(widths).toEqual([
+    [24, 6, 24],
+    [6, 6, 24],
+  ]);
 });
 
 test("a shard slot that becomes free gets the next rollout before another object is begun", () => {

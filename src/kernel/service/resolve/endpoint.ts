@@ -9,6 +9,7 @@ import type { ResolvedJudge, TokenPrices } from "../../../contract/judgement.ts"
 import type { RunSpec } from "../../../contract/run-spec.ts";
 import type { Scope } from "../../../contract/scope.ts";
 import { mintId } from "../../../core/ids.ts";
+import { STREAMS } from "../../clients/adapted-request.ts";
 import { findEndpoint, getEndpoint } from "../../db/endpoints.ts";
 import { type InlineEndpointRow, type RunPlace, type RunRecord, trainingOn } from "../../db/runs.ts";
 import type { EndpointRow } from "../../db/schema.ts";
@@ -38,6 +39,11 @@ type EndpointPlace = { readonly kind: "endpoint" } & Pick<
   EndpointRow,
   "id" | "base_url" | "sealed_key" | "refuses" | "silence_limit_s"
 >;
+
+/** True for an endpoint that is known to refuse streams. */
+export function repliesWhole({ place }: RunEndpoint): boolean {
+  return place?.kind === "endpoint" && (place.refuses ?? []).includes(STREAMS);
+}
 
 /** Where a request says that its model is called: one of the two (eval-request.ts). */
 type Named = Pick<EvalRequest, "endpoint" | "fleet">;
