@@ -194,7 +194,14 @@ export class CloudflareStub {
     ["/accounts/\\w+/workers/scripts/[\\w-]+/schedules", () => ok({ schedules: [] })],
     ["/accounts/\\w+/workers/scripts/[\\w-]+/domains/(?:records|changeset)", () => ok({ added: [], updated: [] })],
     ["/accounts/\\w+/workers/domains.*", () => ok([])],
+    ["/graphql", (asked) => this.analytics(asked.body)],
   ];
+
+  /** The reply to a query for analytics. */
+  analytics: (body: Readonly<Record<string, unknown>>) => Reply = () => ({
+    status: 200,
+    body: { data: { viewer: { accounts: [] } }, errors: null },
+  });
 
   #databases({ method, query, body }: Asked): Reply {
     const name = String(body["name"] ?? query.get("name") ?? "");

@@ -29,9 +29,10 @@ function chunksOf(completion: Members, style: StreamStyle): Members[] {
   const [choice] = Array.isArray(choices) ? choices : [];
   if (choice === undefined) return [completion];
   const { message, finish_reason = null, logprobs, token_ids, index = 0, ...more }: Members = choice;
+  // OpenAI's own SDK passes over an event that is of another kind.
+  const head = { ...rest, object: "chat.completion.chunk" };
   const chunkOf = (delta: unknown, other: Members = {}) => ({
-    ...rest,
-    object: "chat.completion.chunk",
+    ...head,
     choices: [{ index, delta, finish_reason: null, ...other }],
   });
   const [first = {}, ...deltas] = deltasOf(message as Members, style);
@@ -48,7 +49,7 @@ function chunksOf(completion: Members, style: StreamStyle): Members[] {
   return [
     { ...chunkOf(first), ...(promptIds !== undefined && { prompt_token_ids: promptIds }) },
     ...pieces,
-    ...(counted ? [{ ...rest, choices: [], usage }] : []),
+    ...(counted ? [{ ...head, choices: [], usage }] : []),
   ];
 }
 

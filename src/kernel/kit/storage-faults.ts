@@ -21,9 +21,13 @@ const DAMAGED = /SQLITE_(CORRUPT|NOTADB)/;
  * one machine it is what a caller gets if the object's file does not open.
  */
 const MASKED = /(^|: )internal error; reference = /;
-/** Passing faults that production names: of objects, and of D1. */
-const PASSING =
-  /Network connection lost|Durable Object is overloaded|object to be reset|its code was updated|D1 DB is overloaded|D1_ERROR.*(?:timeout|timed out)/i;
+/** Passing faults that production names: of objects and isolates, of D1, and of R2 by the code at the end. */
+const PASSING = [
+  /Network connection lost|(?:Durable Object|D1 DB) is overloaded|object to be reset|its code was updated/i,
+  /exceeded (?:its )?(?:memory|CPU time) limit/i,
+  /D1_ERROR.*(?:timeout|timed out|transient issue)/i,
+  /^\w+: .*\((?:10001|10043|10058)\)$/,
+];
 
 const FULL = /SQLITE_FULL|ENOSPC|No space left on device|disk is full/i;
 /** How long a noted failure counts. While the disk stays full, it is noted again and again. */
@@ -102,7 +106,7 @@ export function isPassing(env: Env, thrown: unknown): boolean {
   if (!(thrown instanceof Error)) return false;
   const { message, cause } = thrown;
   const masked = !isLocal(env) && MASKED.test(message);
-  return isMarked(thrown) || masked || PASSING.test(message) || isPassing(env, cause);
+  return isMarked(thrown) || masked || PASSING.some((text) => text.test(message)) || isPassing(env, cause);
 }
 
 /** The runtime marks errors of objects as temporary. */

@@ -16,6 +16,11 @@ const Envelope = z.object({
 });
 type Envelope = z.infer<typeof Envelope>;
 
+const GraphqlReply = z.object({
+  data: z.unknown(),
+  errors: z.array(z.object({ message: z.string() })).nullish(),
+});
+
 /** Cloudflare refused a request, or did not answer: then `status` is 0. `code`: its own number of the error, or 0. */
 export class CloudflareFailed extends Error {
   override readonly name = "CloudflareFailed";
@@ -120,17 +125,34 @@ export class CloudflareApi {
     return items;
   }
 
-  async #send(call: string, { query = {}, body, headers = {} }: ApiRequest): Promise<Envelope> {
+  /** The `data` of a query to the GraphQL API. Throws CloudflareFailed. */
+  async graphql(query: string, variables: object): Promise<unknown> {
+    const { status, text } = await this.#exchange("POST /graphql", { body: { query, variables } });
+    const read = GraphqlReply.safeParse(parsed(text));
+    const errors = read.success ? (read.data.errors ?? []) : [];
+    if (read.success && errors.length === 0) return read.data.data;
+    throw refusal(
+      "POST /graphql",
+      status,
+      errors.map(({ message }) => ({ code: 0, message })),
+    );
+  }
+
+  async #send(call: string, request: ApiRequest): Promise<Envelope> {
+    const { status, text } = await this.#exchange(call, request);
+    const read = Envelope.safeParse(parsed(text));
+    if (read.success && read.data.success) return read.data;
+    throw refusal(call, status, read.success ? read.data.errors : []);
+  }
+
+  #exchange(call: string, { query = {}, body, headers = {} }: ApiRequest) {
     const [method = "", path = ""] = call.split(" ");
     const search = new URLSearchParams(query).toString();
     const url = `${this.#base}${path}${search === "" ? "" : `?${search}`}`;
     const signal = AbortSignal.any([this.#signal, AbortSignal.timeout(ANSWERS_WITHIN_MS)]);
     const content = body === undefined ? {} : { "content-type": "application/json" };
     const init = { method, headers: { ...this.#credentials, ...content, ...headers }, signal };
-    const { status, text } = await exchange(url, body === undefined ? init : { ...init, body: JSON.stringify(body) });
-    const read = Envelope.safeParse(parsed(text));
-    if (read.success && read.data.success) return read.data;
-    throw refusal(call, status, read.success ? read.data.errors : []);
+    return exchange(url, body === undefined ? init : { ...init, body: JSON.stringify(body) });
   }
 }
 
