@@ -2,10 +2,10 @@
  * `--dataset`: a file of rows, or a dataset of the platform. A few rows are sent in the request for the run; a file
  * that would make the request too large is uploaded first, and the run names it.
  */
-import { createReadStream, statSync } from "node:fs";
+import { createReadStream, openAsBlob, statSync } from "node:fs";
 import type { EvalRequestInput } from "../contract/eval-request.ts";
 import { LIMITS } from "../contract/limits.ts";
-import type { RollcallClient } from "../sdk/client.ts";
+import type { DatasetSource, RollcallClient } from "../sdk/client.ts";
 import { jsonObject, readText } from "./argument-values.ts";
 import { countText } from "./terminal/format.ts";
 
@@ -45,10 +45,15 @@ export function datasetInRequest(dataset: DatasetArgument): EvalRequestInput["da
   }
 }
 
+/** A file is read by ranges, so that its upload can be continued. A pipe or a device is read once. */
+export async function openRows(file: string): Promise<DatasetSource> {
+  return isFile(file) ? await openAsBlob(file) : createReadStream(file);
+}
+
 interface UploadOptions {
   readonly client: RollcallClient;
   readonly log: (line: string) => void;
-  /** When it is aborted, the upload stops and the platform keeps none of it. */
+  /** When it is aborted, the upload stops. The same command continues it. */
   readonly signal: AbortSignal;
 }
 
@@ -61,7 +66,7 @@ export async function withUploadedRows(
   if (dataset === null || dataset.kind === "uploaded") return request;
   const bytes = dataset.kind === "rows" ? Buffer.byteLength(JSON.stringify(request)) : Infinity;
   if (bytes <= LIMITS.requestBodyBytes) return request;
-  const uploaded = await client.datasets.upload(createReadStream(dataset.file), {
+  const uploaded = await client.datasets.upload(await openRows(dataset.file), {
     environment: request.environment,
     environmentArgs: request.environment_args,
     signal,

@@ -97,8 +97,17 @@ export const LIMITS = {
   /** JSON values in a request body. */
   valuesPerRequest: 100_000,
   datasetBytes: 1024 * MIB,
-  /** Size of all parts of a multipart upload but the last: R2 requires parts of equal size. */
+  /** A dataset that is sent in one request: Cloudflare refuses longer bodies. A larger one is sent in parts. */
+  datasetBodyBytes: 100_000_000,
+  /**
+   * Size of all parts of an upload but the last, when they are sent and when they are stored: R2 requires parts of
+   * equal size.
+   */
   datasetPartBytes: 8 * MIB,
+  datasetParts: 128,
+  /** Unfinished uploads of one organisation, and after how long an upload expires. */
+  openUploads: 50,
+  uploadMs: 7 * 24 * 60 * MINUTE,
   /** Uploads at once in one process: each holds a part in memory. */
   uploadsAtOnce: 10,
   /** An uploaded file is read in blocks of whole rows, each by one ranged get: at most so many rows, */

@@ -18,6 +18,7 @@ export const EXAMPLE = {
   delivery: "msg_01ks2h9q4e7mxw3f0tbn8vc5za2k7p4mxq_41_01ks2h9q4e7mxw3f0tbn8vc5zrx2n6k9sf",
   secret: "sec_01ks2h9q4e7mxw3f0tbn8vc5zc6t3k7xre",
   dataset: "ds_01ks2h9q4e7mxw3f0tbn8vc5zcq4m7rt2d",
+  upload: "up_01ks2h9q4e7mxw3f0tbn8vc5zvn6t2r9hd",
   deletion: "del_01ks2h9q4e7mxw3f0tbn8vc5ze8h2n5kvt",
   budget: "bud_01ks2h9q4e7mxw3f0tbn8vc5zmr3w6t2gd",
   lease: "ls_01ks2h9q4e7mxw3f0tbn8vc5za_1_w7c3nq2e",

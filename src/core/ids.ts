@@ -28,6 +28,7 @@ export interface RolloutPlace {
 type PlainKind =
   | "run"
   | "dataset"
+  | "upload"
   | "endpoint"
   | "secret"
   | "organization"
@@ -62,6 +63,7 @@ const PLAIN = /^([a-z]+)_[0-9a-hjkmnp-tv-z]{26}([0-9a-z]{8})$/;
 const PLAIN_KINDS: ReadonlyMap<string, PlainKind> = new Map([
   ["run", "run"],
   ["ds", "dataset"],
+  ["up", "upload"],
   ["ep", "endpoint"],
   ["sec", "secret"],
   ["org", "organization"],

@@ -3,7 +3,15 @@ import { and, asc, eq, inArray, isNotNull, isNull, lt, notExists, sql } from "dr
 import { DEFAULT_RETENTION, type Retention } from "../contract/identity.ts";
 import type { Scope } from "../contract/scope.ts";
 import { unfinishedRuns } from "../kernel/db/runs.ts";
-import { cachedJudgements, datasets, deletions, idempotencyKeys, projects, runs } from "../kernel/db/schema.ts";
+import {
+  cachedJudgements,
+  datasets,
+  datasetUploads,
+  deletions,
+  idempotencyKeys,
+  projects,
+  runs,
+} from "../kernel/db/schema.ts";
 import { type Condition, type InProject, inOrganization, inProject, type ProjectTable } from "../kernel/db/scoped.ts";
 import { tablesOf } from "../kernel/db/slice-tables.ts";
 
@@ -48,6 +56,20 @@ export async function datasetsBefore(
   return rows.map(({ id }) => id);
 }
 
+/** Uploads in parts that began before `before`, finished or not: the oldest, at most `limit`. */
+export async function uploadsBefore(
+  database: D1Database,
+  scope: Scope,
+  before: number,
+  limit: number,
+): Promise<string[]> {
+  const rows = await inProject(database, scope)
+    .columns({ id: datasetUploads.id }, datasetUploads, lt(datasetUploads.created_at, before))
+    .orderBy(asc(datasetUploads.created_at), asc(datasetUploads.id))
+    .limit(limit);
+  return rows.map(({ id }) => id);
+}
+
 /** Deletes at most `limit` judgements that are older. True: there may be more. */
 export function dropJudgements(database: D1Database, scope: Scope, before: number, limit: number): Promise<boolean> {
   return dropSome(inProject(database, scope), cachedJudgements, lt(cachedJudgements.created_at, before), limit);
@@ -85,7 +107,7 @@ async function dropSome(owned: InProject, table: ProjectTable, old: Condition, l
 /** True while the project has data that will expire some day. */
 export async function hasToExpire(database: D1Database, scope: Scope, kept: Retention): Promise<boolean> {
   const project = inProject(database, scope);
-  const tables: ProjectTable[] = [idempotencyKeys, deletions, ...tablesOf("expiring")];
+  const tables: ProjectTable[] = [idempotencyKeys, datasetUploads, deletions, ...tablesOf("expiring")];
   if (kept.runs_days !== null) tables.push(runs);
   if (kept.datasets_days !== null) tables.push(datasets);
   if (kept.verdicts_days !== null) tables.push(cachedJudgements);

@@ -6,6 +6,7 @@ import { DEFAULT_RETENTION, type Retention } from "../contract/identity.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { ofOrganization, type Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
+import { dropUpload } from "../kernel/dataset/upload-parts.ts";
 import { deleteUnusedDataset } from "../kernel/db/datasets.ts";
 import { uploadKeys } from "../kernel/kit/names.ts";
 import { minting } from "../kernel/kit/secrets.ts";
@@ -20,6 +21,7 @@ import {
   endedRunsBefore,
   hasToExpire,
   retentionOf,
+  uploadsBefore,
 } from "./expiry-queries.ts";
 import type { Jobs } from "./jobs.ts";
 
@@ -30,6 +32,10 @@ const RECEIPT_DAYS = 90;
 const RETENTION = "retention";
 /** The most runs and datasets in one slice. Jobs of this many runs take turns. */
 const AT_ONCE = 50;
+/** Each takes up to five calls. */
+const UPLOADS_AT_ONCE = 20;
+/** An expired upload is kept for so long: a part that began to arrive before may still be stored. */
+const UPLOADS_KEPT_MS = LIMITS.uploadMs + DAY_MS;
 
 /** `more`: the next slice follows immediately. `idle`: nothing can expire, now or later. `gone`: no project. */
 export type Expiry = "more" | "done" | "idle" | "gone";
@@ -50,7 +56,8 @@ export async function expireSlice(
   const rows = await dropRows(env, scope, kept, now, subrequests);
   const runs = await deleteRuns(env, scope, kept.runs_days, jobs, now, subrequests);
   const files = await deleteDatasets(env, scope, kept.datasets_days, now, subrequests);
-  if (rows || runs || files) return "more";
+  const uploads = await deleteUploads(env, scope, now, subrequests);
+  if (rows || runs || files || uploads) return "more";
   return (await subrequests.fetch(() => hasToExpire(env.DB, scope, kept))) ? "done" : "idle";
 }
 
@@ -119,4 +126,11 @@ async function deleteDatasets(
     if (deleted) await subrequests.fetch(() => env.STORE.delete(Object.values(uploadKeys(scope, id))));
   }
   return old.length === AT_ONCE;
+}
+
+/** True: there may be more. */
+async function deleteUploads(env: Env, scope: Scope, now: number, subrequests: Subrequests): Promise<boolean> {
+  const old = await subrequests.fetch(() => uploadsBefore(env.DB, scope, now - UPLOADS_KEPT_MS, UPLOADS_AT_ONCE));
+  for (const id of old) await dropUpload(env, scope, id, subrequests);
+  return old.length === UPLOADS_AT_ONCE;
 }

@@ -8,6 +8,7 @@ import {
   cachedJudgements,
   type DeletionRow,
   datasets,
+  datasetUploads,
   deletions,
   endpoints,
   idempotencyKeys,
@@ -104,6 +105,7 @@ export async function nameOfOrganization(database: D1Database, orgId: string): P
 function ofProject(): ProjectTable[] {
   return [
     datasets,
+    datasetUploads,
     endpoints,
     idempotencyKeys,
     cachedJudgements,

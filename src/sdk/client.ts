@@ -15,6 +15,7 @@ import { AuditLog } from "./audit-log.ts";
 import { Balance } from "./balance.ts";
 import { Budgets } from "./budgets.ts";
 import { Checkouts } from "./checkouts.ts";
+import { DatasetUploads } from "./dataset-uploads.ts";
 import { Datasets } from "./datasets.ts";
 import { Deletions } from "./deletions.ts";
 import { Endpoints } from "./endpoints.ts";
@@ -61,6 +62,7 @@ export type { BalanceView, BudgetView, CheckoutView, LedgerVerification, PostedE
 export type { ApiError, ErrorCode } from "../contract/api-error.ts";
 export type { RunAudit } from "../contract/audit.ts";
 export type { ComparedTask, RunComparison } from "../contract/comparison.ts";
+export type { DatasetUploadPart, DatasetUploadProgress, DatasetUploadView } from "../contract/dataset-upload.ts";
 export type { Deleted, EndpointPatch, EndpointRequestInput, EndpointView, SecretView } from "../contract/endpoint.ts";
 export type { DpoRow, ExportFormat, LeftOutNote, SftRow, VerifiersRow } from "../contract/export.ts";
 export type { LedgerEntry, PriceList, PriceLists } from "../contract/money.ts";
@@ -113,6 +115,7 @@ export class RollcallClient extends Resource {
   readonly reportLinks: ReportLinks = new ReportLinks(this.requests);
   readonly environments: Environments = new Environments(this.requests);
   readonly datasets: Datasets = new Datasets(this.requests);
+  readonly datasetUploads: DatasetUploads = new DatasetUploads(this.requests);
   readonly endpoints: Endpoints = new Endpoints(this.requests);
   readonly fleets: Fleets = new Fleets(this.requests);
   readonly secrets: Secrets = new Secrets(this.requests);

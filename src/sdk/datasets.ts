@@ -1,30 +1,34 @@
 /** Uploaded datasets; by id or name. */
 import type { Deleted } from "../contract/endpoint.ts";
 import type { DatasetRow, DatasetView } from "../contract/uploaded-dataset.ts";
-import { type DatasetSource, datasetBodyOf } from "./dataset-body.ts";
+import { type DatasetSource, isLarge, readSource } from "./dataset-body.ts";
+import { DatasetUploads } from "./dataset-uploads.ts";
 import type { CallOptions, DatasetOptions, RowQuery } from "./options.ts";
 import { headersOf, search } from "./requests.ts";
 import { Readable } from "./resource.ts";
+import { uploadInParts } from "./upload-in-parts.ts";
 
 export class Datasets extends Readable<DatasetView> {
   protected readonly path = "/datasets";
 
   /**
-   * Uploads rows as a dataset. An upload has no timeout unless `timeoutMs` is given. A stream or an async iterable is
-   * read while it is sent and never sent twice; browsers support that over HTTP/2 only, otherwise use a Blob.
+   * Uploads rows as a dataset. What is longer than 8 MiB is sent in parts: if the upload is interrupted, another call
+   * with the same file, name and environment continues it, except for a stream or an async iterable, which is sent
+   * from its beginning. At most one part of those is in memory. No request has a timeout unless `timeoutMs` is given.
    */
-  upload(source: DatasetSource, options: DatasetOptions = {}): Promise<DatasetView> {
-    const { name, environment, environmentArgs } = options;
+  async upload(source: DatasetSource, options: DatasetOptions = {}): Promise<DatasetView> {
+    const read = await readSource(source, options.signal);
+    if (isLarge(read)) return await uploadInParts(new DatasetUploads(this.requests), read, options);
+    const { name, environment, environmentArgs, idempotencyKey, signal, timeoutMs = null } = options;
     const query = search({
       name,
       environment,
       environment_args: environmentArgs && JSON.stringify(environmentArgs),
     });
-    const { idempotencyKey, signal, timeoutMs = null } = options;
-    return this.requests.json(this.path + query, {
+    return await this.requests.json(this.path + query, {
       method: "POST",
       headers: headersOf("application/jsonl", idempotencyKey),
-      ...datasetBodyOf(source),
+      body: read,
       signal,
       timeoutMs,
     });

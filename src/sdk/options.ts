@@ -165,6 +165,19 @@ export interface DatasetOptions extends PostOptions {
   /** `id` or `id@version`: every row is checked against its row schema. */
   readonly environment?: string | undefined;
   readonly environmentArgs?: Readonly<Record<string, unknown>> | undefined;
+  /** Called for each part of a large file that is stored, also for those of an earlier upload that is continued. */
+  readonly onProgress?: ((progress: UploadProgress) => void) | undefined;
+}
+
+/** In bytes. `total`: null if the size of the file is not known. */
+export interface UploadProgress {
+  readonly sent: number;
+  readonly total: number | null;
+}
+
+export interface DatasetUploadQuery extends ListQuery {
+  /** In hex: only uploads of this file. */
+  readonly sha256?: string | undefined;
 }
 
 /** Selects turns of a rollout: those after turn `after`. */

@@ -2,8 +2,8 @@
  * Sends one HTTP call, and retries it if that is safe.
  *
  * Invariants. Every POST has an Idempotency-Key, and all other methods are idempotent. So a call is retried after a
- * broken connection, a timeout, 429, 502, 503, 504, and the API's error `in_progress`. A body that can be read only
- * once is never sent again. Nothing else is retried: the caller decides about other errors.
+ * broken connection, a timeout, 429, 502, 503, 504, and the API's error `in_progress`. Nothing else is retried: the
+ * caller decides about other errors.
  */
 import { ApiRequestError, requestErrorOf } from "./request-error.ts";
 
@@ -24,11 +24,10 @@ export interface TransportOptions {
 }
 
 export interface Call {
-  readonly method?: "GET" | "POST" | "PATCH" | "DELETE";
+  readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: BodyInit;
-  /** The body is a stream, which can be sent only once. */
-  readonly once?: boolean;
+  /** Not a stream: it may be sent several times. */
+  readonly body?: Exclude<BodyInit, ReadableStream>;
   readonly signal?: AbortSignal | undefined;
   /** Null: no limit. Default: the client's. */
   readonly timeoutMs?: number | null | undefined;
@@ -43,24 +42,6 @@ const LONGEST_WAIT_MS = 8000;
 /** If a server requests a longer wait, its error is thrown: the caller decides whether to wait. */
 const LONGEST_RETRY_AFTER_MS = 60_000;
 const RETRYABLE = new Set([429, 502, 503, 504]);
-
-/**
- * A body that is a stream. Node's fetch keeps a copy of everything it sends, for redirects, unless redirects are errors
- * and there is no window; a Worker's fetch does not support that setting, and keeps no copy.
- */
-const STREAMED: RequestInit & { readonly duplex: "half" } = {
-  duplex: "half",
-  ...(refusesRedirects() && { window: null, redirect: "error" }),
-};
-
-function refusesRedirects(): boolean {
-  try {
-    return new Request("http://localhost", { redirect: "error" }).redirect === "error";
-  } catch (thrown) {
-    if (thrown instanceof TypeError) return false;
-    throw thrown;
-  }
-}
 
 export class Transport {
   readonly #options: TransportOptions;
@@ -78,7 +59,7 @@ export class Transport {
       try {
         return await this.#attempt(url, call, read);
       } catch (error) {
-        const wait = this.#waitAfter(error, retries, call);
+        const wait = this.#waitAfter(error, retries);
         if (wait === null || call.signal?.aborted) throw error;
         await this.pause(wait, call.signal);
       }
@@ -98,7 +79,6 @@ export class Transport {
       },
       signal: patience.signal,
       ...(body !== undefined && { body }),
-      ...(call.once && STREAMED),
     });
     if (!reply.ok) throw await requestErrorOf(reply);
     return reply;
@@ -123,9 +103,9 @@ export class Transport {
   }
 
   /** Milliseconds until the next attempt; null if there is none. */
-  #waitAfter(error: unknown, retries: number, call: Call): number | null {
+  #waitAfter(error: unknown, retries: number): number | null {
     const { maxRetries = MAX_RETRIES, random = Math.random } = this.#options;
-    if (call.once || retries >= maxRetries || !isPassing(error)) return null;
+    if (retries >= maxRetries || !isPassing(error)) return null;
     const asked = error instanceof ApiRequestError ? error.retryAfterMs : null;
     if (asked !== null) return asked <= LONGEST_RETRY_AFTER_MS ? asked : null;
     const backoff = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** retries);

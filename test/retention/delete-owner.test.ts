@@ -15,7 +15,7 @@ import { script } from "../kernel/script.ts";
 const TABLES = [
   ...["api_keys", "datasets", "endpoints", "idempotency_keys", "judge_verdicts", "runs", "secrets", "triggers"],
   ...["trainer_tokens", "members", "invitations"],
-  ...["budgets", "usage_hours"],
+  ...["budgets", "usage_hours", "dataset_uploads"],
 ];
 
 /** Rows of the organisation, by table; empty tables are left out. */
@@ -27,7 +27,7 @@ async function rowsOf(orgId: string): Promise<Record<string, number>> {
   return Object.fromEntries((await Promise.all(counted)).filter(([, n]) => n > 0));
 }
 
-/** Adds a run, a dataset, a secret, an endpoint, and a trigger with a delivery. */
+/** Adds a run, a dataset, an upload in parts that is not complete, a secret, an endpoint, and a trigger with a delivery. */
 async function furnish(api: TestApi): Promise<string> {
   const { id } = await api.finish({ environment: "gsm8k", dataset: questions(2), model: script(RIGHT) });
   await api.post("/v1/secrets", { name: "WORD", value: "a secret of this project" });
@@ -51,6 +51,12 @@ async function furnish(api: TestApi): Promise<string> {
     method: "POST",
     body: '{"question":"a","answer":"#### 1"}\n',
     headers: { "content-type": "application/jsonl", "idempotency-key": "rows-1" },
+  });
+  const { id: upload } = await (await api.post("/v1/dataset-uploads", {})).json<{ id: string }>();
+  await api.ask(`/v1/dataset-uploads/${upload}/parts/1`, {
+    method: "PUT",
+    body: '{"question"',
+    headers: { "content-type": "application/octet-stream" },
   });
   await env.DB.prepare("insert into judge_verdicts values (?, ?, 'k', '{}', 0)")
     .bind(api.scope.orgId, api.scope.projectId)

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { ledgerObject } from "../../src/billing/rpc.ts";
 import type { Retention } from "../../src/contract/identity.ts";
-import { uploadKeys } from "../../src/kernel/kit/names.ts";
+import { partsFolder, uploadKeys } from "../../src/kernel/kit/names.ts";
 import { ProjectObject } from "../../src/retention/object.ts";
 import { expectGone, inProject, keysUnder, projectStub } from "../kernel/deleting.ts";
 import { openPaying } from "../kernel/paying.ts";
@@ -208,3 +208,16 @@ test("a project that stored nothing for weeks pays from the day it stores someth
 function dayFrom(days: number): string {
   return new Date(Date.now() + days * DAY_MS).toISOString().slice(0, 10);
 }
+
+test("an upload in parts that was never completed is deleted with its parts, and the reconciliation then ends", async () => {
+  const api = await openPlatform();
+  const { id } = await (await api.post("/v1/dataset-uploads", {})).json<{ id: string }>();
+  const part = { method: "PUT", body: '{"question"', headers: { "content-type": "application/octet-stream" } };
+  expect((await api.ask(`/v1/dataset-uploads/${id}/parts/1`, part)).status).toBe(200);
+  const folder = partsFolder(api.scope, id);
+  expect(await after(api, 7)).toBe(1);
+  expect(await keysUnder(folder)).toHaveLength(1);
+  expect(await after(api, 9)).toBe(null);
+  expect(await keysUnder(folder)).toEqual([]);
+  expect(await countOf(api, "dataset_uploads")).toBe(0);
+});

@@ -165,9 +165,10 @@ function heldBytes(): number {
   return process.memoryUsage().arrayBuffers;
 }
 
-test("a file is read while it is sent, and sent parts are not kept in memory", async () => {
+test("a stream is read while it is sent, and sent parts are not kept in memory", async () => {
   const client = await serve((request, response) => {
-    request.resume().on("end", () => response.writeHead(201).end('{"id":"ds_1"}'));
+    const answer = request.method === "PUT" ? {} : { id: "up_1", dataset_id: null, parts: [] };
+    request.resume().on("end", () => response.writeHead(200).end(JSON.stringify(answer)));
   });
   const held: number[] = [];
   async function* file() {
@@ -176,7 +177,7 @@ test("a file is read while it is sent, and sent parts are not kept in memory", a
       if (sent % 8 === 7) held.push(heldBytes());
     }
   }
-  expect(await client.datasets.upload(file())).toEqual({ id: "ds_1" });
+  await client.datasets.upload(file());
   // If sent parts were kept, memory would grow by 8 MiB at every measurement; other objects of the process vary.
   const grown = held.slice(1).map((bytes, at) => bytes - (held[at] ?? 0));
   expect(grown).toHaveLength(7);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { DatasetSource } from "../../src/sdk/client.ts";
-import { recorded } from "./recording-fetch.ts";
+import { recorded, refusal } from "./recording-fetch.ts";
 
 const LINES = '{"question":"ü"}\n{"question":"b"}\n';
 const bytes = new Uint8Array(new TextEncoder().encode(LINES));
@@ -39,13 +39,8 @@ test("an upload that ends early ends the iteration of its source", async () => {
       ended = true;
     }
   }
-  const { client } = recorded(async ({ body }) => {
-    const reader = body instanceof ReadableStream ? body.getReader() : null;
-    await reader?.read();
-    await reader?.cancel();
-    throw new TypeError("fetch failed");
-  });
-  await expect(client.datasets.upload(endless())).rejects.toThrow("fetch failed");
+  const { client } = recorded(() => refusal(403, "forbidden"));
+  await expect(client.datasets.upload(endless())).rejects.toMatchObject({ code: "forbidden" });
   expect(ended).toBe(true);
 });
 

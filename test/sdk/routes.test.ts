@@ -52,6 +52,12 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
   getDataset: (client) => client.datasets.get("x/y"),
   listDatasetRows: (client) => collect(client.datasets.rows("x/y")),
   deleteDataset: (client) => client.datasets.delete("x/y"),
+  createDatasetUpload: (client) => client.datasetUploads.create({ name: "n" }),
+  listDatasetUploads: (client) => client.datasetUploads.list({ sha256: "s" }),
+  getDatasetUpload: (client) => client.datasetUploads.get("x/y"),
+  putDatasetUploadPart: (client) => client.datasetUploads.putPart("x/y", 3, new Uint8Array(1)),
+  completeDatasetUpload: (client) => client.datasetUploads.complete("x/y", 1),
+  deleteDatasetUpload: (client) => client.datasetUploads.delete("x/y"),
   createEndpoint: (client) => client.endpoints.create({ name: "n", base_url: "http://x/v1" }),
   listEndpoints: (client) => client.endpoints.list(),
   getEndpoint: (client) => client.endpoints.get("x/y"),
@@ -168,6 +174,7 @@ test.each(Object.entries(CALLS))("%s calls its route in the right form", async (
   const [method = "", route = ""] = operation?.route.split(" ") ?? [];
   const path = route
     .replaceAll(/\{(id|month|msg|replica)\}/g, "x%2Fy")
+    .replace("{number}", "3")
     .replace("{turn}", "0")
     .replace("{group}", "3");
   expect(`${request?.method} ${request?.path.split("?")[0]}`).toBe(`${method} ${path}`);

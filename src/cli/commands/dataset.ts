@@ -1,14 +1,16 @@
-/** `rollcall dataset push | list | show | delete`. */
-import { createReadStream, statSync } from "node:fs";
+/** `rollcall dataset push | list | show | delete`, and `rollcall dataset upload list | delete`. */
+import { statSync } from "node:fs";
+import type { DatasetUploadView } from "../../contract/dataset-upload.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { DatasetRow, DatasetView } from "../../contract/uploaded-dataset.ts";
+import type { UploadProgress } from "../../sdk/client.ts";
 import { environmentArgs } from "../argument-values.ts";
 import { ARGS_FLAG, command, PLATFORM_FLAGS } from "../command-line.ts";
+import { openRows } from "../dataset-argument.ts";
 import { usageError } from "../exit.ts";
 import { gather, onPlatform, question } from "../on-platform.ts";
 import { bytesText, countText, timeText } from "../terminal/format.ts";
 import { details, listText } from "../terminal/table.ts";
-import type { Terminal } from "../terminal/terminal.ts";
 import { preview, safeLine, safeText } from "../terminal/text.ts";
 
 const HEADER = ["dataset", "name", "rows", "size", "checked against", "created"];
@@ -19,7 +21,7 @@ const PUSH = command({
   takes: "<file | ->",
   argument: "file",
   help: "upload task rows, one JSON object a line",
-  more: `- reads stdin. With --environment every row is checked as in a run; the error names the line of the first invalid row.`,
+  more: `- reads stdin. With --environment every row is checked as in a run; the error names the line of the first invalid row. A file over 8 MiB is sent in parts: if the command is interrupted, the same command continues where it stopped.`,
   flags: {
     name: { value: "NAME", help: "a name for the dataset" },
     environment: { value: "E", help: "check the rows against this environment: id or id@version" },
@@ -33,19 +35,25 @@ const PUSH = command({
     if (environment === undefined && Object.keys(args).length > 0) {
       throw usageError("--env-args: needs --environment", "env-args");
     }
-    const bytes = file === "-" ? null : sizeOf(file);
-    return onPlatform(line, async ({ client, signal, term }) => {
-      const source = file === "-" ? process.stdin : createReadStream(file);
-      const dataset = await client.datasets.upload(showProgress(source, bytes, term), {
-        name: line.text("name"),
-        environment,
-        ...(environment !== undefined && { environmentArgs: args }),
-        signal,
-      });
-      // After the end, the progress of the upload is no longer useful.
-      term.redraw(() => []);
-      return { json: dataset, text: () => datasetText(dataset) };
-    });
+    const isLarge = file !== "-" && sizeOf(file) > LIMITS.datasetPartBytes;
+    const goOn = isLarge ? () => "; run the same command again to continue the upload" : undefined;
+    return onPlatform(
+      line,
+      async ({ client, signal, term }) => {
+        if (isLarge) term.redraw(() => [`reading ${file}`]);
+        const dataset = await client.datasets.upload(file === "-" ? process.stdin : await openRows(file), {
+          name: line.text("name"),
+          environment,
+          ...(environment !== undefined && { environmentArgs: args }),
+          onProgress: (progress) => term.redraw(() => [progressText(progress)]),
+          signal,
+        });
+        // After the end, the progress of the upload is no longer useful.
+        term.redraw(() => []);
+        return { json: dataset, text: () => datasetText(dataset) };
+      },
+      goOn,
+    );
   },
 });
 
@@ -56,21 +64,9 @@ function sizeOf(file: string): number {
   return found.size;
 }
 
-/** The same bytes; a terminal shows the progress. */
-async function* showProgress(
-  source: NodeJS.ReadableStream,
-  total: number | null,
-  term: Terminal,
-): AsyncGenerator<Uint8Array> {
-  let sent = 0;
-  for await (const chunk of source) {
-    const bytes = typeof chunk === "string" ? Buffer.from(chunk) : chunk;
-    sent += bytes.length;
-    const of = total === null ? "" : ` of ${bytesText(total)}`;
-    term.redraw(() => [`${bytesText(sent)}${of} sent`]);
-    yield bytes;
-  }
-  term.redraw(() => [`${bytesText(sent)} sent; checking the rows`]);
+function progressText({ sent, total }: UploadProgress): string {
+  if (sent === total) return `${bytesText(sent)} sent; checking the rows`;
+  return `${bytesText(sent)}${total === null ? "" : ` of ${bytesText(total)}`} sent`;
 }
 
 const LIST = command({
@@ -165,4 +161,35 @@ const DELETE = question({
   text: ({ id }) => `Deleted ${id}`,
 });
 
-export const DATASET_COMMANDS = [PUSH, LIST, SHOW, DELETE] as const;
+const UPLOAD_HEADER = ["upload", "name", "size", "dataset", "created", "expires"];
+
+const UPLOAD_LIST = command({
+  name: "dataset upload list",
+  reads: true,
+  help: "list uploads in parts, newest first",
+  flags: PLATFORM_FLAGS,
+  run(line) {
+    line.none();
+    return onPlatform(line, async ({ client, signal, term: { room } }) => {
+      const page = await gather(client.datasetUploads.list({}, { signal }));
+      const none = "No uploads in parts.";
+      return { json: page, text: () => listText(page.data, { header: UPLOAD_HEADER, rowOf: uploadRowOf, none, room }) };
+    });
+  },
+});
+
+function uploadRowOf({ id, name, bytes, dataset_id, created_at, expires_at }: DatasetUploadView): string[] {
+  const size = bytes === null ? "" : bytesText(bytes);
+  return [id, name ?? "", size, dataset_id ?? "not complete", timeText(created_at), timeText(expires_at)];
+}
+
+const UPLOAD_DELETE = question({
+  name: "dataset upload delete",
+  takes: "<upload>",
+  help: "delete an upload in parts; a dataset that it became stays",
+  what: "an upload",
+  ask: (client, id, options) => client.datasetUploads.delete(id, options),
+  text: ({ id }) => `Deleted ${id}`,
+});
+
+export const DATASET_COMMANDS = [PUSH, LIST, SHOW, DELETE, UPLOAD_LIST, UPLOAD_DELETE] as const;

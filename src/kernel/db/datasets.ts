@@ -5,7 +5,7 @@ import type { DatasetView } from "../../contract/uploaded-dataset.ts";
 import { insertOnce, type Kept, type Remembered } from "./idempotency-keys.ts";
 import { type Page, pageOf, seconds } from "./page.ts";
 import { type Deleted, RUNS_LISTED, unfinishedRuns } from "./runs.ts";
-import { type DatasetTableRow, datasets, runs } from "./schema.ts";
+import { type DatasetTableRow, datasets, datasetUploads, runs } from "./schema.ts";
 import { inProject } from "./scoped.ts";
 
 export type NewDataset = Omit<DatasetTableRow, "org_id" | "project_id">;
@@ -55,9 +55,12 @@ export function insertDataset(
 export async function deleteUnusedDataset(database: D1Database, scope: Scope, id: string): Promise<Deleted> {
   const project = inProject(database, scope);
   const used = () => unfinishedRuns(database, scope, eq(runs.dataset_id, id));
+  const still = project.columns({ id: datasets.id }, datasets, eq(datasets.id, id));
   const [deleted, using] = await project.batch([
     project.delete(datasets, eq(datasets.id, id), notExists(used())).returning({ id: datasets.id }),
     used().limit(RUNS_LISTED),
+    // The same file can be uploaded again: its upload no longer answers with this dataset.
+    project.delete(datasetUploads, eq(datasetUploads.dataset_id, id), notExists(still)),
   ]);
   return { deleted: deleted.length > 0, usedBy: using.map((run) => run.id) };
 }

@@ -171,6 +171,26 @@ export const datasets = sqliteTable(
 );
 export type DatasetTableRow = typeof datasets.$inferSelect;
 
+/** Uploads of datasets in parts, also those that became datasets, until they expire. The parts are objects in R2. */
+export const datasetUploads = sqliteTable(
+  "dataset_uploads",
+  {
+    id: text().primaryKey(),
+    ...projectColumns,
+    name: text(),
+    /** As it was given: `id` or `id@version`. */
+    environment: text(),
+    environment_args: text({ mode: "json" }).$type<JsonObject>().notNull(),
+    bytes: integer(),
+    sha256: text(),
+    /** Null until it is completed. */
+    dataset_id: text(),
+    created_at: integer().notNull(),
+  },
+  (table) => [index("dataset_uploads_by_time").on(table.org_id, table.project_id, table.created_at, table.id)],
+);
+export type DatasetUploadRow = typeof datasetUploads.$inferSelect;
+
 /** What an Idempotency-Key created, for resources that do not store the key themselves (runs do). */
 export const idempotencyKeys = sqliteTable(
   "idempotency_keys",

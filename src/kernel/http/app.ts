@@ -11,6 +11,7 @@ import { PAGES } from "../../contract/pages.ts";
 import { AnyObject } from "../../contract/primitives.ts";
 import { damagedMessage, failedForStorage, isPassing, isUnreadable, STORAGE_FULL } from "../kit/storage-faults.ts";
 import { batchOperations } from "./batches.ts";
+import { datasetUploadOperations } from "./dataset-uploads.ts";
 import { datasetOperations } from "./datasets.ts";
 import { endpointOperations } from "./endpoints.ts";
 import { environmentOperations } from "./environments.ts";
@@ -79,6 +80,7 @@ export const KERNEL_OPERATIONS: readonly Operation[] = [
   ...endpointOperations,
   ...secretOperations,
   ...datasetOperations,
+  ...datasetUploadOperations,
   ...resealOperations,
 ];
 

@@ -1,7 +1,7 @@
 /**
  * Writes changes to the audit log. An entry is written before a change begins, and its outcome when the reply is known.
  * So a change that was interrupted has an entry without an outcome. Reads are not logged, nor are the calls that a
- * trainer makes at every step.
+ * trainer makes at every step, nor the parts of an upload.
  */
 import { accounts } from "../kit/account-hooks.ts";
 import { logError } from "../kit/log.ts";

@@ -1,5 +1,6 @@
 /** Uploaded datasets: upload, list, read, read rows, delete. */
 import * as z from "zod";
+import { BODY_TOO_LARGE } from "../../contract/dataset-upload.ts";
 import { Deleted, ResourceName } from "../../contract/endpoint.ts";
 import type { JsonObject } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
@@ -8,10 +9,9 @@ import { AnyObject, EXAMPLE, NonEmpty, wholeNumber } from "../../contract/primit
 import type { Scope } from "../../contract/scope.ts";
 import { DatasetList, DatasetRow, DatasetView } from "../../contract/uploaded-dataset.ts";
 import { datasetViewOf, findDataset, listDatasets } from "../db/datasets.ts";
-import { BrokenBodyError, readToEnd } from "../kit/body-chunks.ts";
 import { answer, ask, creationReply, readQuery } from "./answer.ts";
 import { Refusal, unwrap } from "./errors.ts";
-import { brokenBody, idempotencyKeyOf, objectOf, refuseEncoded } from "./input.ts";
+import { idempotencyKeyOf, objectOf, readingToEnd, refuseEncoded, refuseLongerThan } from "./input.ts";
 import { linesReply } from "./lines.ts";
 import type { ApiContext, Operation } from "./operation.ts";
 import { listReply, PageQuery } from "./page.ts";
@@ -36,7 +36,7 @@ export const datasetOperations: readonly Operation[] = [
     permission: "datasets:write",
     summary: "Upload rows, as JSON lines",
     description:
-      "One JSON object a line, in UTF-8. Without `environment` a row needs a `question`, a `prompt`, or an `item` (an object). Blank lines are skipped. Rows are checked as they are read; the first invalid row ends the upload, and nothing is kept.",
+      "One JSON object a line, in UTF-8. Without `environment` a row needs a `question`, a `prompt`, or an `item` (an object). Blank lines are skipped. Rows are checked as they are read; the first invalid row ends the upload, and nothing is kept. A file over 100 MB is sent in parts: `POST /v1/dataset-uploads`.",
     query: UploadQuery,
     headers: { "Idempotency-Key": "a repeat with the same key, query and file returns the same dataset" },
     body: { schema: AnyObject, example: EXAMPLE.row, contentType: "application/jsonl" },
@@ -104,15 +104,9 @@ export const datasetOperations: readonly Operation[] = [
   },
 ];
 
-async function uploadDataset(context: ApiContext): Promise<Response> {
-  const { raw } = context.req;
-  refuseStatedLength(raw);
-  try {
-    return await receiveDataset(context);
-  } catch (thrown) {
-    if (raw.body !== null && !raw.body.locked) await readToEnd(raw.body, LIMITS.datasetBytes);
-    throw thrown instanceof BrokenBodyError ? brokenBody(thrown) : thrown;
-  }
+function uploadDataset(context: ApiContext): Promise<Response> {
+  refuseLongerThan(context.req.raw, LIMITS.datasetBodyBytes, BODY_TOO_LARGE);
+  return readingToEnd(context, receiveDataset, LIMITS.datasetBodyBytes);
 }
 
 async function receiveDataset(context: ApiContext): Promise<Response> {
@@ -130,13 +124,6 @@ async function receiveDataset(context: ApiContext): Promise<Response> {
   const made = await context.var.services.createDataset(context.env, context.var.scope, upload, raw.body, options);
   const { dataset, replayed } = unwrap(made);
   return creationReply(context, { folder: "/v1/datasets", status: 201 }, dataset, replayed);
-}
-
-/** A body whose content-length is too large is refused before any of it is read. */
-function refuseStatedLength(request: Request): void {
-  if (Number(request.headers.get("content-length") ?? 0) <= LIMITS.datasetBytes) return;
-  const message = `a dataset is at most ${LIMITS.datasetBytes} bytes: split the file`;
-  throw new Refusal({ code: "too_large", message, param: null });
 }
 
 function requireJsonLines({ headers }: Request): void {

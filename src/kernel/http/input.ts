@@ -8,7 +8,7 @@ import { LIMITS } from "../../contract/limits.ts";
 import { findLost } from "../../contract/lost-json.ts";
 import { mediaTypeOf } from "../../contract/media-type.ts";
 import { holdsMore } from "../../core/schema/bounded-lists.ts";
-import { BrokenBodyError, receivedChunks } from "../kit/body-chunks.ts";
+import { BrokenBodyError, readToEnd, receivedChunks } from "../kit/body-chunks.ts";
 import { PROCESS_SCHEDULER } from "../kit/fair-scheduler.ts";
 import { FairSemaphore, type Reservation, waitFor } from "../kit/fair-semaphore.ts";
 import { Refusal, refusalOfIssues } from "./errors.ts";
@@ -261,6 +261,30 @@ async function grown(bytes: Uint8Array, least: number, reservation: Reservation)
   if ((await waitFor((now) => reservation.grow(by, now) || null, LIMITS.bodyWaitMs)) === null) throw tooManyBodies();
   larger.set(bytes);
   return larger;
+}
+
+/** A body whose content-length is too large is refused before any of it is read. */
+export function refuseLongerThan(request: Request, bytes: number, message: string): void {
+  if (Number(request.headers.get("content-length") ?? 0) <= bytes) return;
+  throw new Refusal({ code: "too_large", message, param: null });
+}
+
+/**
+ * Answers a request with a body that `receive` reads itself. After a refusal the rest is read, at most `bytes`: its
+ * sender does not read the answer before the whole body is sent.
+ */
+export async function readingToEnd(
+  context: ApiContext,
+  receive: (context: ApiContext) => Promise<Response>,
+  bytes: number,
+): Promise<Response> {
+  const { body } = context.req.raw;
+  try {
+    return await receive(context);
+  } catch (thrown) {
+    if (body !== null && !body.locked) await readToEnd(body, bytes);
+    throw thrown instanceof BrokenBodyError ? brokenBody(thrown) : thrown;
+  }
 }
 
 /** The refusal for it: 408 if the body arrived too slowly. */

@@ -65,7 +65,7 @@ export interface RequestBody {
   /** Differences from the schema's own example. */
   readonly example?: unknown;
   /** `application/json` when absent. */
-  readonly contentType?: "application/jsonl";
+  readonly contentType?: "application/jsonl" | "application/octet-stream";
 }
 
 export interface SuccessReply {
@@ -99,7 +99,7 @@ export interface SuccessReply {
 export interface Operation {
   readonly id: string;
   /** Parameters are in braces, as in OpenAPI. */
-  readonly route: `${"GET" | "POST" | "PATCH" | "DELETE"} /${string}`;
+  readonly route: `${"GET" | "POST" | "PUT" | "PATCH" | "DELETE"} /${string}`;
   readonly summary: string;
   /** Further description; paragraphs are separated by an empty line. */
   readonly description?: string;
@@ -118,7 +118,7 @@ export interface Operation {
    * requests.
    */
   readonly urgent?: true;
-  /** True: the change is not in the audit log, because it occurs at every step of a training run. */
+  /** True: the change is not in the audit log: it occurs at every step of a training run, or for each part of a file. */
   readonly unlogged?: true;
   /** CPU of one request in milliseconds, by which requests are paced (request-pace.ts); 4 if absent. */
   readonly costMs?: number;

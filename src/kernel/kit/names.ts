@@ -97,6 +97,16 @@ export function uploadKeys(scope: Scope, datasetId: string): { key: string; inde
   return { key: `${folder}/rows.jsonl`, index_key: `${folder}/rows.index` };
 }
 
+/** Prefix of the parts of an upload that is not finished. */
+export function partsFolder(scope: Scope, uploadId: string): string {
+  return `${folderOf(scope)}uploads/${uploadId}/`;
+}
+
+/** A part of an upload, from 1. Keys sort by number. */
+export function partKey(scope: Scope, uploadId: string, number: number): string {
+  return `${partsFolder(scope, uploadId)}${String(number).padStart(3, "0")}`;
+}
+
 export function trajectoryKey(scope: Scope, runId: string, sha256: string): string {
   return `${runFolder(scope, runId)}trajectories/${sha256}.json`;
 }

@@ -4,6 +4,7 @@
  * key named something that already existed.
  */
 import { readDataset, readDatasetRows } from "../dataset/read.ts";
+import { endUpload, readUpload } from "../dataset/upload-parts.ts";
 import { listEnvironments, readEnvironment } from "../environment/read-environments.ts";
 import { acceptRun } from "./accept-run.ts";
 import { askTrainer, readWeightVersions, rotateTrainerToken } from "./ask-trainer.ts";
@@ -27,7 +28,7 @@ import { readOutline, readRolloutHead, readTurn, readTurns } from "./read-turns.
 import { rescoreRun } from "./rescore-run.ts";
 import { reseal } from "./reseal.ts";
 import { changeSecret, createSecret } from "./store-secret.ts";
-import { uploadDataset } from "./upload-dataset.ts";
+import { completeUploadOf, createUpload, uploadDataset, uploadPart } from "./upload-dataset.ts";
 
 export const services = {
   acceptRun,
@@ -75,6 +76,11 @@ export const services = {
   createSecret,
   changeSecret,
   createDataset: uploadDataset,
+  createDatasetUpload: createUpload,
+  readDatasetUpload: readUpload,
+  putDatasetUploadPart: uploadPart,
+  completeDatasetUpload: completeUploadOf,
+  deleteDatasetUpload: endUpload,
   readDataset,
   readDatasetRows,
   deleteDataset,

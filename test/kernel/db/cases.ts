@@ -5,6 +5,7 @@ import * as books from "../../../src/billing/queries/ledger.ts";
 import * as usage from "../../../src/billing/queries/usage-hours.ts";
 import type { Scope } from "../../../src/contract/scope.ts";
 import * as judgements from "../../../src/kernel/db/cached-judgements.ts";
+import * as datasetUploads from "../../../src/kernel/db/dataset-uploads.ts";
 import * as datasets from "../../../src/kernel/db/datasets.ts";
 import * as endpoints from "../../../src/kernel/db/endpoints.ts";
 import * as idempotency from "../../../src/kernel/db/idempotency-keys.ts";
@@ -48,6 +49,17 @@ export const CASES: Readonly<Record<string, Case>> = {
     const row = { id: crypto.randomUUID(), name: "new", rows: 1, bytes: 1, sha256: "s", environment: null, ...at };
     return datasets.insertDataset(d1, scope, row, null);
   },
+  findUpload: (d1, scope, mark) => datasetUploads.findUpload(d1, scope, `up_${mark}`),
+  listUploads: (d1, scope) => datasetUploads.listUploads(d1, scope, FIRST, { now: 2000 }),
+  insertUpload: (d1, scope) => {
+    const said = { name: null, environment: null, environment_args: {}, bytes: null, sha256: null };
+    return datasetUploads.insertUpload(d1, scope, { id: crypto.randomUUID(), ...said, dataset_id: null, ...at }, null);
+  },
+  insertUploaded: (d1, scope, mark) => {
+    const row = { id: crypto.randomUUID(), name: null, rows: 1, bytes: 1, sha256: "s", environment: null, ...at };
+    return datasetUploads.insertUploaded(d1, scope, `up_${mark}`, row);
+  },
+  deleteUpload: (d1, scope, mark) => datasetUploads.deleteUpload(d1, scope, `up_${mark}`),
   deleteUnusedDataset: async (d1, scope, mark) => [
     await datasets.deleteUnusedDataset(d1, scope, `ds_${mark}`),
     await datasets.deleteUnusedDataset(d1, scope, `ds-unused_${mark}`),

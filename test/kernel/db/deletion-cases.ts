@@ -26,6 +26,7 @@ export const DELETION_CASES: Readonly<Record<string, Case>> = {
   retentionOf: (d1, scope) => retention.retentionOf(d1, scope),
   endedRunsBefore: (d1, scope) => retention.endedRunsBefore(d1, scope, NOW, 10),
   datasetsBefore: (d1, scope) => retention.datasetsBefore(d1, scope, NOW, 10),
+  uploadsBefore: (d1, scope) => retention.uploadsBefore(d1, scope, NOW, 10),
   dropJudgements: (d1, scope) => retention.dropJudgements(d1, scope, NOW, 10),
   dropIdempotencyKeys: (d1, scope) => retention.dropIdempotencyKeys(d1, scope, NOW, 10),
   storedIn: (d1, scope) => stored.storedIn(d1, scope),

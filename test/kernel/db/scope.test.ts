@@ -23,6 +23,7 @@ import * as usage from "../../../src/billing/queries/usage-hours.ts";
 import * as ofBilling from "../../../src/billing/tables.ts";
 import * as fleets from "../../../src/fleets/queries.ts";
 import * as judgements from "../../../src/kernel/db/cached-judgements.ts";
+import * as datasetUploads from "../../../src/kernel/db/dataset-uploads.ts";
 import * as datasets from "../../../src/kernel/db/datasets.ts";
 import * as deletedRows from "../../../src/kernel/db/deleted-rows.ts";
 import * as endpoints from "../../../src/kernel/db/endpoints.ts";
@@ -59,7 +60,7 @@ const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects, ...standing, ...triggers },
   ...{ ...trainerTokens, ...budgets, ...books, ...metrics, ...totals, ...past, ...priceLists, ...seals, ...usage },
   ...{ ...deletedRows, ...deletions, ...stored, ...owners, ...retention, ...schemaLevel, ...webhooks },
-  ...{ ...reportLinks, ...sessions, ...workingKeys },
+  ...{ ...reportLinks, ...sessions, ...workingKeys, ...datasetUploads },
 };
 
 /** These give a request its scope, or are for operators; an inserted row names its organisation itself. */
@@ -80,7 +81,7 @@ const ALIKE = ["countRowsOfProject", "hasToExpire", "pastRuns", "storedIn"];
 /** These read the row of the project, or count the runs of its organisation. */
 const OF_ORGANIZATION_TOO = [
   ...["insertRun", "insertDataset", "insertEndpoint", "insertSecret", "insertTrigger", "insertWebhook", "insertOnce"],
-  ...["insertWithin", "insertFleet", "insertReplica", "insertReportLink"],
+  ...["insertWithin", "insertFleet", "insertReplica", "insertReportLink", "insertUpload", "insertUploaded"],
   ...["retentionOf", "countRowsOfProject", "deleteRowsOfProject"],
 ];
 
@@ -152,7 +153,7 @@ function unlimited({ text, values }: NotedStatement, { scope }: Tenant, limit: R
 const IN_PROJECT = [
   ...[ofAccounts.apiKeys, tables.datasets, tables.deletions, tables.endpoints, tables.idempotencyKeys],
   ...[tables.cachedJudgements, tables.runs, tables.secrets, tables.trainerTokens, ofTriggers.triggers],
-  ...[ofAccounts.webSessions, ofAccounts.signInCodes, ofSharing.reportLinks],
+  ...[ofAccounts.webSessions, ofAccounts.signInCodes, ofSharing.reportLinks, tables.datasetUploads],
 ];
 const IN_ORGANIZATION = [
   ...[ofAccounts.apiKeys, ofBilling.budgets, tables.deletions, ofAccounts.invitations, ofAccounts.members],

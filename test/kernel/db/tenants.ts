@@ -9,6 +9,7 @@ import { fleets, replicas } from "../../../src/fleets/tables.ts";
 import {
   cachedJudgements,
   datasets,
+  datasetUploads,
   deletions,
   endpoints,
   idempotencyKeys,
@@ -33,7 +34,17 @@ export interface Tenant {
 }
 
 export const TENANT_TABLES = {
-  ...{ apiKeys, datasets, deletions, endpoints, idempotencyKeys, invitations, cachedJudgements, members },
+  ...{
+    apiKeys,
+    datasets,
+    datasetUploads,
+    deletions,
+    endpoints,
+    idempotencyKeys,
+    invitations,
+    cachedJudgements,
+    members,
+  },
   ...{ fleets, replicas },
   ...{ organizations, projects, runs, secrets, trainerTokens, webhookEndpoints, webhookSecrets, triggers },
   ...{ budgets, usageHours },
@@ -104,6 +115,7 @@ async function settle({ scope, mark }: Tenant): Promise<void> {
     d1.insert(triggers).values({ id: `tr_${mark}`, ...owner, name: "name", ...TRIGGER, sealed_secret: mark }),
     d1.insert(datasets).values({ id: `ds_${mark}`, ...owner, name: "name", rows: 1, bytes: 2, sha256: mark, ...at }),
     d1.insert(datasets).values({ id: `ds-unused_${mark}`, ...owner, rows: 1, bytes: 2, sha256: mark, ...at }),
+    d1.insert(datasetUploads).values({ id: `up_${mark}`, ...owner, environment_args: {}, sha256: mark, ...at }),
     d1.insert(idempotencyKeys).values({ ...owner, ...asked, ...at }),
     d1.insert(runs).values({ ...run, ...owner }),
     d1.insert(runs).values({ ...ended, ...owner }),

@@ -201,7 +201,7 @@ function send(operation: Operation, { path, body, once, bearer }: Asked, caller:
     ...(caller.cookie !== undefined && { cookie: caller.cookie }),
     ...(shown !== null && { authorization: `Bearer ${shown}` }),
     ...(named !== undefined && { "rollcall-project": named.scope.projectId }),
-    ...(body !== undefined && { "content-type": lines ? "application/jsonl" : "application/json" }),
+    ...(body !== undefined && { "content-type": operation.body?.contentType ?? "application/json" }),
   };
   const sent = lines ? body : JSON.stringify(body);
   return ask(path, { method: placeOf(operation).method, headers, ...(sent !== undefined && { body: sent }) });

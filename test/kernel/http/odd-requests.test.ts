@@ -159,6 +159,7 @@ test.each(HIDDEN)("a name that contains %j is refused, naming its field, whereve
     await post("/v1/endpoints", { name, base_url: "http://127.0.0.1/v1" }),
     await post("/v1/secrets", { name, value: "x" }),
     await ask(`/v1/runs/${RUN.id}`, { ...patch, body: JSON.stringify({ name }) }),
+    await post("/v1/dataset-uploads", { name }),
     await ask(`/v1/datasets?${new URLSearchParams({ name })}`, { method: "POST", body: "{}" }),
   ];
   for (const reply of others) {

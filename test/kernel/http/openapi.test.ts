@@ -39,6 +39,7 @@ test("every route is documented and every documented route exists", async () => 
   expect(documented(paths).sort()).toMatchInlineSnapshot(`
     [
       "DELETE /v1/budgets/{id}",
+      "DELETE /v1/dataset-uploads/{id}",
       "DELETE /v1/datasets/{id}",
       "DELETE /v1/endpoints/{id}",
       "DELETE /v1/fleets/{id}",
@@ -65,6 +66,8 @@ test("every route is documented and every documented route exists", async () => 
       "GET /v1/balance",
       "GET /v1/budgets",
       "GET /v1/budgets/{id}",
+      "GET /v1/dataset-uploads",
+      "GET /v1/dataset-uploads/{id}",
       "GET /v1/datasets",
       "GET /v1/datasets/{id}",
       "GET /v1/datasets/{id}/rows",
@@ -148,6 +151,8 @@ test("every route is documented and every documented route exists", async () => 
       "POST /v1/bootstrap",
       "POST /v1/budgets",
       "POST /v1/checkouts",
+      "POST /v1/dataset-uploads",
+      "POST /v1/dataset-uploads/{id}/complete",
       "POST /v1/datasets",
       "POST /v1/endpoints",
       "POST /v1/endpoints/{id}/probe",
@@ -192,6 +197,7 @@ test("every route is documented and every documented route exists", async () => 
       "POST /v1/webhook-endpoints/{id}/replay",
       "POST /v1/webhook-endpoints/{id}/rotate-secret",
       "POST /v1/webhook-endpoints/{id}/test",
+      "PUT /v1/dataset-uploads/{id}/parts/{number}",
     ]
   `);
 });

@@ -5,6 +5,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   rollouts: "One attempt at one task: its messages, turns, usage, errors and scores.",
   environments: "A dataset, turn logic and a rubric, which runs use by name.",
   datasets: "Task rows, uploaded once and used by any number of runs.",
+  "dataset-uploads": "Uploads of large datasets in parts, which can be continued.",
   endpoints: "OpenAI-compatible servers that runs call, with their sealed keys.",
   triggers: "Addresses for webhooks of other platforms: each delivery with a valid signature starts a run.",
   hooks: "Addresses that webhook senders post to: they need no key, and sign what they send.",

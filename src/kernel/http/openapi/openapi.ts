@@ -10,6 +10,7 @@ import { ApiError, type ErrorCode, STATUS_OF } from "../../../contract/api-error
 import { Month } from "../../../contract/money.ts";
 import { EXAMPLE } from "../../../contract/primitives.ts";
 import { BatchStep } from "../batches.ts";
+import { PartNumber } from "../dataset-uploads.ts";
 import { EventId } from "../events.ts";
 import { IdempotencyKey } from "../input.ts";
 import { isOpen, type Operation, placeOf } from "../operation.ts";
@@ -71,6 +72,7 @@ const PATH_IDS: Readonly<Record<string, z.ZodType>> = {
   rollouts: text("id of the rollout", EXAMPLE.rollout),
   environments: text("id, or id@version", "gsm8k@1"),
   datasets: text("id or name", "gsm8k-test"),
+  "dataset-uploads": text("id of the upload", EXAMPLE.upload),
   endpoints: text("id or name", "qwen"),
   fleets: text("id or name", "trained"),
   secrets: text("id or name", "SEARCH_KEY"),
@@ -95,6 +97,7 @@ const PATH_PARTS: Readonly<Record<string, z.ZodType>> = {
   replica: text("id or name", "gpu-0"),
   group: text("number of the group, from 0", "41"),
   msg: text("id of the delivery: its webhook-id", EXAMPLE.delivery),
+  number: PartNumber.describe("number of the part, from 1").meta({ example: "1" }),
   turn: text("number of the turn, from 0", "0"),
   sha256: text("digest of the object, in hex", EXAMPLE.batch_sha256),
 };
@@ -348,8 +351,8 @@ const ofRun = /^\/v1\/(runs|rollouts)\/\{id\}/;
 function codesOf(operation: Operation, path: string): ErrorCode[] {
   const { body, query, headers, errors = [] } = operation;
   const open = isOpen(operation);
-  // The format of a step is checked; an id is only looked up.
-  const reads = (body ?? query ?? headers) !== undefined || /\{(step|month)\}/.test(path);
+  // The format of a step or of a part's number is checked; an id is only looked up.
+  const reads = (body ?? query ?? headers) !== undefined || /\{(step|month|number)\}/.test(path);
   // Its project may be named in a header.
   const inProject = !open && operation.reach !== "organization";
   const may = (does: boolean | undefined, code: ErrorCode): ErrorCode[] => (does ? [code] : []);

@@ -167,6 +167,12 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   getDataset: ["datasets:read"],
   listDatasetRows: ["datasets:read"],
   deleteDataset: ["datasets:write"],
+  createDatasetUpload: ["datasets:write"],
+  listDatasetUploads: ["datasets:read"],
+  getDatasetUpload: ["datasets:read"],
+  putDatasetUploadPart: ["datasets:write"],
+  completeDatasetUpload: ["datasets:write"],
+  deleteDatasetUpload: ["datasets:write"],
 };
 
 /** Further scopes that these need: the creator of a trigger must be allowed to start the runs that it starts. */

@@ -18,6 +18,7 @@ import {
   newProject,
   newSecret,
   newTrigger,
+  newUpload,
   newWebhook,
   PLAYED,
   type Project,
@@ -117,6 +118,8 @@ const READS: Readonly<Record<string, Request>> = {
   listTriggerDeliveries: { ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}/deliveries` }) },
   listDatasets: { ask: () => ({ path: "/v1/datasets" }) },
   getDataset: { ask: ({ dataset }) => ({ path: `/v1/datasets/${dataset}` }) },
+  listDatasetUploads: { ask: () => ({ path: "/v1/dataset-uploads" }) },
+  getDatasetUpload: { ask: ({ upload }) => ({ path: `/v1/dataset-uploads/${upload}` }) },
   listDatasetRows: { ask: ({ dataset }) => ({ path: `/v1/datasets/${dataset}/rows` }) },
 };
 
@@ -216,6 +219,16 @@ const CHANGES: Readonly<Record<string, Request>> = {
     ask: ({ dataset }) => ({ path: `/v1/datasets/${dataset}` }),
     anew: async ({ api }) => ({ dataset: (await uploaded(api, ROWS)).id }),
   },
+  createDatasetUpload: { ask: () => ({ path: "/v1/dataset-uploads", body: { name: unique() } }) },
+  putDatasetUploadPart: { ask: ({ upload }) => ({ path: `/v1/dataset-uploads/${upload}/parts/1`, body: ROWS }) },
+  completeDatasetUpload: {
+    ask: ({ upload }) => ({ path: `/v1/dataset-uploads/${upload}/complete`, body: { bytes: ROWS.length } }),
+    anew: async ({ api }) => ({ upload: await newUpload(api) }),
+  },
+  deleteDatasetUpload: {
+    ask: ({ upload }) => ({ path: `/v1/dataset-uploads/${upload}` }),
+    anew: async ({ api }) => ({ upload: await newUpload(api) }),
+  },
 };
 
 const TRAINING: Readonly<Record<string, Request>> = {
@@ -285,6 +298,7 @@ export const NAMED_INSIDE: readonly (readonly [operation: string, ask: (own: Res
     ["listSecrets", (_own, { secret }) => ({ path: `/v1/secrets?after=${secret}` })],
     ["listWebhookEndpoints", (_own, { webhook }) => ({ path: `/v1/webhook-endpoints?after=${webhook}` })],
     ["listTriggers", (_own, { trigger }) => ({ path: `/v1/triggers?after=${trigger}` })],
+    ["listDatasetUploads", (_own, { upload }) => ({ path: `/v1/dataset-uploads?after=${upload}` })],
     ["listDatasets", (_own, { dataset }) => ({ path: `/v1/datasets?after=${dataset}` })],
   ];
 

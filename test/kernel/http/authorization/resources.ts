@@ -38,6 +38,8 @@ export interface Resources {
   readonly batch_sha256: string;
   readonly object_sha256: string;
   readonly dataset: string;
+  /** With its only part. */
+  readonly upload: string;
   readonly endpoint: string;
   /** With a replica; both have the name that all tenants use. */
   readonly fleet: string;
@@ -91,7 +93,7 @@ export async function furnish(orgId?: string): Promise<Project> {
     newSecret(api, NAME),
     newTrigger(api, NAME),
   ]);
-  const fleet = await newFleet(api, NAME);
+  const [fleet, upload] = [await newFleet(api, NAME), await newUpload(api)];
   const [key, person, invited, deletion] = await Promise.all([
     newKey(api),
     newPerson(api),
@@ -103,7 +105,19 @@ export async function furnish(orgId?: string): Promise<Project> {
   const things: Resources = {
     ...{ organization, project: api.scope.projectId, run: run.id, rollout: rolloutAt(run.id) },
     ...{ rival: rival.id, going },
-    ...{ ...training, ...invited, ...webhook, dataset: dataset.id, endpoint, fleet, secret, trigger, key, person },
+    ...{
+      ...training,
+      ...invited,
+      ...webhook,
+      dataset: dataset.id,
+      upload,
+      endpoint,
+      fleet,
+      secret,
+      trigger,
+      key,
+      person,
+    },
     ...{ deletion, budget, session: await newSession(api, key), code: await newCode(api, key) },
     ...(await newReportLink(api, run.id)),
   };
@@ -117,6 +131,14 @@ export async function startGoing(api: TestApi): Promise<string> {
 
 export function newEndpoint(api: TestApi, name: string): Promise<string> {
   return newResource(api, "/v1/endpoints", { name, base_url: env.MODEL_URL, probe: false });
+}
+
+export async function newUpload(api: TestApi): Promise<string> {
+  const id = await newResource(api, "/v1/dataset-uploads", {});
+  const part = { method: "PUT", body: ROWS, headers: { "content-type": "application/octet-stream" } };
+  const reply = await api.ask(`/v1/dataset-uploads/${id}/parts/1`, part);
+  if (!reply.ok) throw new Error(await reply.text());
+  return id;
 }
 
 export function newFleet(api: TestApi, name: string): Promise<string> {
