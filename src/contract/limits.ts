@@ -44,6 +44,8 @@ export const LIMITS = {
   refusedNames: 16,
   /** The same for a streamed reply, in which each token has its own JSON object. */
   streamedBytes: 32 * MIB,
+  /** Memory of what is kept of a streamed reply, in characters: thousands of small values take much more than their text. */
+  streamedCharacters: 64 * MIB,
   /** How much is read of a reply that refuses a call. */
   refusalBytes: 64 * KIB,
   /** The longest `silence_limit_s` of an endpoint, in seconds. */

@@ -57,7 +57,10 @@ export async function openReplica(
     return { base_url, control_url, api_key, control_key: await open("replica_control", sealed_control_key) };
   });
   const refuses = refused.get(replicaId) ?? [];
-  const remember = async (name: string) => refused.set(replicaId, [...refuses, name].slice(0, LIMITS.refusedNames));
+  const remember = async (name: string) => {
+    const known = refused.get(replicaId) ?? [];
+    refused.set(replicaId, [...new Set([...known, name])].slice(0, LIMITS.refusedNames));
+  };
   return { ...(await outgoingFor(env, scope)), ...access, refuses, remember };
 }
 

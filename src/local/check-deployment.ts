@@ -199,6 +199,10 @@ function checkVariables({ vars }: Deployment): Finding[] {
   if (Number(vars["LOCAL_PORT"] ?? 0) !== 0) {
     found.push(error("LOCAL_PORT is set: browsers could only sign in on loopback", "LOCAL_PORT = 0"));
   }
+  const silence = vars["SILENCE_LIMIT_S"];
+  if (silence !== undefined && !(Number(silence) > 0)) {
+    found.push(error(`SILENCE_LIMIT_S is not a number of seconds: ${silence}`, "SILENCE_LIMIT_S = 100"));
+  }
   if (Number(vars["LIVE_OBJECT_CEILING"] ?? 0) !== 0) {
     const what = "LIVE_OBJECT_CEILING limits concurrent rollouts: it is only for machines with few open files";
     found.push(warning(what, "LIVE_OBJECT_CEILING = 0"));

@@ -38,9 +38,8 @@ export function deploymentConfig(released: RawConfig, record: PlacedDeployment, 
     // Only the bundle: other files next to it are of the page and of the compiler.
     find_additional_modules: false,
     assets: { ...released.assets, directory: built.page },
-    ...(record.domain === undefined
-      ? { workers_dev: true, preview_urls: false }
-      : { routes: [{ pattern: record.domain, custom_domain: true }], workers_dev: false, preview_urls: false }),
+    // The domain is not a route here: wrangler without a terminal takes a domain away from whatever has it.
+    ...{ workers_dev: record.domain === undefined, preview_urls: false },
     d1_databases: (released.d1_databases ?? []).map((database) => ({
       ...database,
       database_name: record.database,

@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto";
 import { existsSync, rmSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import * as z from "zod";
-import { readIfThere, replaceFile } from "./directory-lock.ts";
+import { createFile, readIfThere, replaceFile } from "./directory-lock.ts";
 
 export const DEPLOYMENT_FILE = "rollcall.deploy.toml";
 
@@ -15,6 +15,14 @@ export const LOCATIONS = ["weur", "eeur", "wnam", "enam", "apac", "oc"] as const
 export const JURISDICTIONS = ["eu"] as const;
 
 const Name = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, "must be lower-case letters, digits and dashes");
+
+/** A host name without a scheme, a port or a path. */
+export const Domain = z
+  .string()
+  .regex(
+    /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$/,
+    "must be a host name: rollcall.example.com",
+  );
 
 const Record = z.strictObject({
   account_id: z.string().optional(),
@@ -26,7 +34,7 @@ const Record = z.strictObject({
   queue_prefix: z.string(),
   location: z.enum(LOCATIONS).optional(),
   jurisdiction: z.enum(JURISDICTIONS).optional(),
-  domain: z.string().optional(),
+  domain: Domain.optional(),
   /** Its address, if that is neither the domain nor the Worker's name below workers.dev. */
   url: z.string().optional(),
   /** Values that differ from `[vars]` of the release's wrangler.toml. */
@@ -70,8 +78,9 @@ function tableOf(title: string, { vars, ...fields }: DeploymentRecord): string {
   const values = new Map<string, string | undefined>(Object.entries(fields));
   const known = Object.keys(Record.shape).map((key) => [key, values.get(key)] as const);
   const variables = linesOf(Object.entries(vars));
-  const below = variables.length === 0 ? [] : ["", `[${title}.vars]`, ...variables];
-  return [`[${title}]`, ...linesOf(known), ...below, ""].join("\n");
+  const name = /^[\w-]+$/.test(title) ? title : JSON.stringify(title);
+  const below = variables.length === 0 ? [] : ["", `[${name}.vars]`, ...variables];
+  return [`[${name}]`, ...linesOf(known), ...below, ""].join("\n");
 }
 
 /** A JSON string is a valid TOML string. */
@@ -95,6 +104,11 @@ export function secretsFile(deploymentFile: string, name: string): string {
   return join(dirname(resolve(deploymentFile)), `rollcall.${name}.secrets.json`);
 }
 
+/** The file by which wrangler gets the secrets of one upload. A command that is killed leaves it behind. */
+export function uploadFile(deploymentFile: string, name: string): string {
+  return secretsFile(deploymentFile, `${name}.upload`);
+}
+
 /** Empty without a file. Throws UnreadableDeployments, also if others may read the file. */
 export function readSecrets(file: string): DeploymentSecrets {
   const text = readIfThere(file);
@@ -113,7 +127,16 @@ export function readSecrets(file: string): DeploymentSecrets {
 
 /** Written whole, readable by its owner only. */
 export function writeSecrets(file: string, secrets: DeploymentSecrets): void {
-  replaceFile(file, `${JSON.stringify(secrets, null, 2)}\n`);
+  replaceFile(file, textOf(secrets));
+}
+
+/** Returns false if the file exists, for example because another command wrote it just now. */
+export function createSecrets(file: string, secrets: DeploymentSecrets): boolean {
+  return createFile(file, textOf(secrets));
+}
+
+function textOf(secrets: DeploymentSecrets): string {
+  return `${JSON.stringify(secrets, null, 2)}\n`;
 }
 
 /** 64 hex digits. */

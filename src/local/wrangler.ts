@@ -24,6 +24,8 @@ export async function callWrangler(words: readonly string[], { folder, env = {},
     WRANGLER_WRITE_LOGS: "false",
     // Reading a configuration in this process silences wrangler here.
     WRANGLER_LOG: "log",
+    // Else wrangler would add it to the name of the Worker.
+    CLOUDFLARE_ENV: "",
     FORCE_COLOR: "0",
     // Compiles wrangler's own code once, not for every call.
     NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? join(tmpdir(), "node-compile-cache"),

@@ -52,6 +52,7 @@ interface Asked {
 }
 
 const ACCOUNT = "a".repeat(32);
+const QUEUES_PER_PAGE = 10;
 
 const ok = (result: unknown, more: object = {}): Reply => ({
   status: 200,
@@ -77,6 +78,12 @@ export class CloudflareStub {
   readonly buckets = new Map<string, { objects: number; readonly made: object; lifecycle: unknown }>();
   readonly queues = new Map<string, StubQueue>();
   readonly workers = new Map<string, StubWorker>();
+  /** The Worker at each custom domain. */
+  readonly domains = new Map<string, string>();
+  /** Host names with a DNS record that no Worker made. */
+  readonly records = new Set<string>();
+  /** Every request is answered with status 500. */
+  refuseAll = false;
   readonly seen: Seen[] = [];
   /** Called after the effect of a request and before its reply; a promise that never resolves holds the reply back. */
   afterEffect: (seen: Seen) => Promise<void> = async () => undefined;
@@ -161,6 +168,7 @@ export class CloudflareStub {
   }
 
   async #route(path: string, asked: Omit<Asked, "at">): Promise<Reply> {
+    if (this.refuseAll) return refuse(500, 1, "the stub is down");
     for (const [pattern, handle] of this.#routes) {
       const found = new RegExp(`^${pattern}$`).exec(path);
       if (found !== null) return await handle({ ...asked, at: found.slice(1) });
@@ -192,8 +200,9 @@ export class CloudflareStub {
     ["/accounts/\\w+/workers/scripts/([\\w-]+)/subdomain", (asked) => this.#publish(asked)],
     ["/accounts/\\w+/workers/scripts/[\\w-]+/assets-upload-session", () => ok({ jwt: ASSETS_TOKEN, buckets: [] })],
     ["/accounts/\\w+/workers/scripts/[\\w-]+/schedules", () => ok({ schedules: [] })],
-    ["/accounts/\\w+/workers/scripts/[\\w-]+/domains/(?:records|changeset)", () => ok({ added: [], updated: [] })],
-    ["/accounts/\\w+/workers/domains.*", () => ok([])],
+    ["/accounts/\\w+/workers/scripts/[\\w-]+/domains/changeset", () => ok({ added: [], updated: [], conflicting: [] })],
+    ["/accounts/\\w+/workers/scripts/([\\w-]+)/domains/records", (asked) => this.#giveDomain(asked)],
+    ["/accounts/\\w+/workers/domains", (asked) => this.#domainsOf(asked)],
     ["/graphql", (asked) => this.analytics(asked.body)],
   ];
 
@@ -271,10 +280,13 @@ export class CloudflareStub {
       return ok(this.#queueView(name));
     }
     const names = query.getAll("name");
-    return page(
-      [...this.queues.keys()]
-        .filter((name) => names.length === 0 || names.includes(name))
-        .map((name) => this.#queueView(name)),
+    const all = [...this.queues.keys()].filter((name) => names.length === 0 || names.includes(name));
+    const number = Number(query.get("page") ?? 1);
+    const shown = all.slice((number - 1) * QUEUES_PER_PAGE, number * QUEUES_PER_PAGE);
+    const result_info = { page: number, per_page: QUEUES_PER_PAGE, count: shown.length, total_count: all.length };
+    return ok(
+      shown.map((name) => this.#queueView(name)),
+      { result_info },
     );
   }
 
@@ -429,6 +441,35 @@ export class CloudflareStub {
     const versions = [{ version_id, percentage: 100 }];
     const latest = { id: "deployment", source: "wrangler", created_on: "2026-11-29T00:00:00Z", versions };
     return ok({ deployments: [latest] });
+  }
+
+  #domainsOf({ query }: Asked): Reply {
+    const hostname = query.get("hostname");
+    return ok(
+      [...this.domains].flatMap(([name, service]) =>
+        name === hostname ? [{ id: name, hostname: name, service }] : [],
+      ),
+    );
+  }
+
+  /** Replaces the domains of a Worker. What has a domain loses it only if the request says so. */
+  #giveDomain({ body, at: [worker = ""] }: Asked): Reply {
+    const asked = (body["origins"] as { hostname: string }[]).map(({ hostname }) => hostname);
+    for (const hostname of asked) {
+      const other = this.domains.get(hostname);
+      if (other !== undefined && other !== worker && body["override_existing_origin"] !== true) {
+        return refuse(409, 100116, `${hostname} is already in use by ${other}`);
+      }
+      if (this.records.has(hostname) && body["override_existing_dns_record"] !== true) {
+        return refuse(409, 100117, `Hostname '${hostname}' already has externally managed DNS records`);
+      }
+    }
+    for (const [hostname, owner] of this.domains) if (owner === worker) this.domains.delete(hostname);
+    for (const hostname of asked) {
+      this.records.delete(hostname);
+      this.domains.set(hostname, worker);
+    }
+    return ok([]);
   }
 
   #settings({ at: [name = ""] }: Asked): Reply {

@@ -1,7 +1,9 @@
 /** What `rollcall deploy` refuses before it changes anything at Cloudflare. */
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
+import { newRecord, writeDeployment } from "../../src/local/deployment-file.ts";
 import { command } from "../cli/run-rollcall.ts";
 import { openStand } from "./stand.ts";
 
@@ -34,7 +36,7 @@ test("a wrong name, place, variable or file is refused with the flag or the line
     return [code, error.param, error.message];
   };
   expect(await refused()).toEqual([2, "name", "--name: is required: --name prod"]);
-  for (const name of ["Prod", "local", "x-preview", "a-name-that-is-much-too-long"]) {
+  for (const name of ["Prod", "local", "prod-", "x-preview", "a-name-that-is-much-too-long"]) {
     expect(await refused("--name", name)).toEqual([2, "name", expect.stringContaining(`--name: ${name} must be`)]);
   }
   expect((await refused("--name", "prod", "--location", "mars")).slice(0, 2)).toEqual([2, "location"]);
@@ -43,6 +45,13 @@ test("a wrong name, place, variable or file is refused with the flag or the line
     "jurisdiction",
   ]);
   expect((await refused("--name", "prod", "--url", "example.com")).slice(0, 2)).toEqual([2, "url"]);
+  for (const domain of ["https://a.example.com", "a.example.com/x", "*.example.com", "example"]) {
+    expect(await refused("--name", "prod", "--domain", domain)).toEqual([
+      2,
+      "domain",
+      expect.stringContaining(`--domain: ${domain} must be a host name`),
+    ]);
+  }
   expect((await refused("status", "--name", "prod")).slice(0, 2)).toEqual([2, "name"]);
   expect(stub.seen.filter(({ kind }) => !kind.startsWith("GET"))).toEqual([]);
   writeFileSync(join(folder, "rollcall.deploy.toml"), '[prod]\nworker = "rollcall-prod"\n');
@@ -61,4 +70,58 @@ test("a variable that is only for one machine, or that is a secret, is not deplo
   const twice = await deploy("--var", "ROLLCALL_SECRET=abc");
   expect([twice.code, twice.stderr]).toEqual([1, expect.stringContaining("ROLLCALL_SECRET assigned to")]);
   expect(stub.seen.filter(({ kind }) => !kind.startsWith("GET"))).toEqual([]);
+});
+
+test("a domain of another Worker, or one with a DNS record, is not taken away", { timeout: 5 * 60_000 }, async () => {
+  const { stub, deploy, rollcall } = await openStand();
+  stub.domains.set("www.example.com", "the-shop");
+  const taken = await rollcall("deploy", "--name", "prod", "--domain", "www.example.com");
+  expect([taken.code, taken.stderr]).toEqual([
+    2,
+    expect.stringContaining("--domain: the Worker the-shop has www.example.com"),
+  ]);
+  expect(stub.seen.filter(({ kind }) => !kind.startsWith("GET"))).toEqual([]);
+  stub.records.add("mail.example.com");
+  const recorded = await deploy("--domain", "mail.example.com");
+  expect([recorded.code, recorded.stderr]).toEqual([4, expect.stringContaining("externally managed DNS records")]);
+  expect([...stub.domains, ...stub.records]).toEqual([["www.example.com", "the-shop"], "mail.example.com"]);
+  const own = await deploy("--domain", "rollcall.example.com");
+  expect([own.code, stub.domains.get("rollcall.example.com")]).toEqual([0, "rollcall-prod"]);
+  const again = await deploy();
+  expect([again.code, stub.workers.get("rollcall-prod")?.published]).toEqual([0, false]);
+});
+
+test("a database that is not the recorded one is not written to, and an error ends with its own words", {
+  timeout: 5 * 60_000,
+}, async () => {
+  const { stub, deploy, rollcall, folder, read } = await openStand();
+  stub.databases.set("other", { name: "rollcall-prod", sqlite: new DatabaseSync(":memory:"), made: {} });
+  const id = "0f1e2d3c-0000-4000-8000-000000000001";
+  await writeDeployment(join(folder, "rollcall.deploy.toml"), "prod", { ...newRecord("prod"), database_id: id });
+  const before = read("rollcall.deploy.toml");
+  const replaced = await deploy();
+  expect([replaced.code, replaced.stderr]).toEqual([1, expect.stringContaining(`this deployment has ${id}`)]);
+  expect([stub.migrationsOf("rollcall-prod"), read("rollcall.deploy.toml")]).toEqual([[], before]);
+  stub.refuseAll = true;
+  const down = await rollcall("deploy", "status", "--name", "prod", "--json");
+  const { error } = JSON.parse(down.stdout);
+  expect([down.code, error.message]).toEqual([4, expect.stringMatching(/with 500: the stub is down \(1\)$/)]);
+});
+
+test("of two deploys that begin together, both use the secret that was written first", {
+  timeout: 5 * 60_000,
+}, async () => {
+  const { stub, deploy, folder } = await openStand();
+  const file = join(folder, "rollcall.prod.secrets.json");
+  const secret = "0123456789abcdef".repeat(4);
+  stub.afterEffect = async ({ kind }) => {
+    // The last question before the secret is made.
+    const { seen } = stub;
+    if (kind !== "POST /d1/database/*/query" || seen.at(-2)?.kind !== "GET /workers/scripts/*/secrets") return;
+    stub.afterEffect = async () => undefined;
+    writeFileSync(file, JSON.stringify({ ROLLCALL_SECRET: secret }), { mode: 0o600 });
+  };
+  expect((await deploy()).code).toBe(0);
+  expect(stub.workers.get("rollcall-prod")?.secrets["ROLLCALL_SECRET"]).toBe(secret);
+  expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({ ROLLCALL_SECRET: secret });
 });

@@ -125,6 +125,7 @@ const ERRORS: readonly (readonly [what: string, from: string, to: string, fix: s
     'ALLOW_PRIVATE_ENDPOINTS = "true"',
     "false",
   ],
+  ["SILENCE_LIMIT_S is not a number of seconds: off", "SILENCE_LIMIT_S = 100", 'SILENCE_LIMIT_S = "off"', "= 100"],
   ["AT_REST is true: no rollout would be played", 'AT_REST = "false"', "AT_REST = true", "false"],
   [
     "compatibility_date is 2026-01-01, but the Worker needs 2026-09-01",

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Finding } from "../../local/check-deployment.ts";
-import { DEPLOYMENT_FILE, JURISDICTIONS, LOCATIONS } from "../../local/deployment-file.ts";
+import { DEPLOYMENT_FILE, Domain, JURISDICTIONS, LOCATIONS } from "../../local/deployment-file.ts";
 import { PACKAGE_ROOT } from "../../local/package-root.ts";
 import { WORKER_BYTES } from "../../local/worker-bytes.ts";
 import { urlOf } from "../argument-values.ts";
@@ -165,7 +165,7 @@ Further commands: deploy status, deploy destroy, deploy check.`,
         account_id: line.text("account"),
         location: LOCATIONS.find((location) => location === line.text("location")),
         jurisdiction: JURISDICTIONS.find((jurisdiction) => jurisdiction === line.text("jurisdiction")),
-        domain: line.text("domain"),
+        domain: domainFlag(line.text("domain")),
         url: addressFlag(line.text("url")),
       },
       vars: line.pairs("var"),
@@ -183,6 +183,12 @@ Further commands: deploy status, deploy destroy, deploy check.`,
 });
 
 const WAIT_S = 300;
+
+function domainFlag(text: string | undefined): string | undefined {
+  const { error } = Domain.optional().safeParse(text);
+  if (error === undefined) return text;
+  throw usageError(`--domain: ${text} ${error.issues[0]?.message}`, "domain");
+}
 
 function addressFlag(text: string | undefined): string | undefined {
   const url = urlOf("url", text);

@@ -9,14 +9,14 @@ import { catchInterrupts } from "../interrupt.ts";
 import { LOCAL } from "../profiles.ts";
 
 /** The longest name of a deployment; with `-preview` and a queue's own name it is 63 characters, the maximum of a queue. */
-const NAME = /^[a-z][a-z0-9-]{0,19}$/;
+const NAME = /^[a-z](?:[a-z0-9-]{0,18}[a-z0-9])?$/;
 const PREVIEW = "-preview";
 
 /** The name of the deployment that `--name` and `--preview` mean. */
 export function deploymentName(given: string | undefined, preview: boolean): string {
   if (given === undefined) throw usageError("--name: is required: --name prod", "name");
   if (!NAME.test(given) || given === LOCAL || given.endsWith(PREVIEW)) {
-    const message = `--name: ${given} must be at most 20 lower-case letters, digits and dashes, and begin with a letter`;
+    const message = `--name: ${given} must be at most 20 lower-case letters, digits and dashes, begin with a letter, and not end in a dash`;
     throw usageError(`${message}; ${LOCAL} and names that end in ${PREVIEW} are reserved`, "name");
   }
   return preview ? `${given}${PREVIEW}` : given;
@@ -89,11 +89,7 @@ function failureOf(thrown: Error, goOn: string | null): CommandError | null {
   if (thrown instanceof UnreadableDeployments) return usageError(thrown.message, "file");
   const message = [thrown.message, ...(goOn === null ? [] : [goOn])].join("\n");
   if (thrown instanceof CloudflareFailed || thrown instanceof NotReady) {
-    return new CommandError(EXIT.unreachable, {
-      code: "not_deployed",
-      message: message + goOn,
-      type: "platform_error",
-    });
+    return new CommandError(EXIT.unreachable, { code: "not_deployed", message, type: "platform_error" });
   }
   if (thrown instanceof StepFailed || thrown instanceof UnreadableConfig) {
     return new CommandError(EXIT.bad, { code: "not_deployed", message, type: "platform_error" });

@@ -6,7 +6,7 @@ import { rmSync } from "node:fs";
 import type { CloudflareAccount } from "../../local/cloudflare/account.ts";
 import type { CloudflareApi } from "../../local/cloudflare/api.ts";
 import { queuesOf, readReleased, renamedQueues } from "../../local/deployment-config.ts";
-import { type DeploymentRecord, secretsFile, writeDeployment } from "../../local/deployment-file.ts";
+import { type DeploymentRecord, secretsFile, uploadFile, writeDeployment } from "../../local/deployment-file.ts";
 import { PACKAGE_ROOT } from "../../local/package-root.ts";
 import { accountOf, hasOrganization, recordedDeployment } from "./deployment.ts";
 
@@ -39,7 +39,7 @@ export async function destroyDeployment(
   for (const id of ids) await account.deleteQueue(id);
   const kept = [...(await deleteDatabase(account, record, data)), ...(await deleteBucket(account, record, data))];
   if (kept.length > 0) return { name, kept };
-  rmSync(secretsFile(file, name), { force: true });
+  for (const secrets of [secretsFile(file, name), uploadFile(file, name)]) rmSync(secrets, { force: true });
   await writeDeployment(file, name, null);
   return { name, kept };
 }

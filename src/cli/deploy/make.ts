@@ -7,7 +7,7 @@
  * served.
  */
 import { createHash, randomUUID } from "node:crypto";
-import { rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { messageOf } from "../../contract/errors.ts";
 import { bundleWorker } from "../../local/bundle.ts";
@@ -27,6 +27,7 @@ import {
   withConfig,
 } from "../../local/deployment-config.ts";
 import {
+  createSecrets,
   type DeploymentRecord,
   type DeploymentSecrets,
   newRecord,
@@ -34,6 +35,7 @@ import {
   readDeployments,
   readSecrets,
   secretsFile,
+  uploadFile,
   writeDeployment,
   writeSecrets,
 } from "../../local/deployment-file.ts";
@@ -89,7 +91,9 @@ export async function makeDeployment(api: CloudflareApi, asked: DeployAsked, ste
   const chosen = await chooseRecord(asked);
   const account = await accountOf(api, chosen.account_id);
   const url = await addressOf(account, chosen);
-  if (chosen.database_id === undefined) checkProfile(name, url);
+  const unfounded = readSecrets(secretsFile(file, name))[BOOTSTRAP] !== undefined;
+  if (chosen.database_id === undefined || unfounded) checkProfile(name, url);
+  await checkDomain(account, chosen);
   const { released, built } = await build(step);
   await checkConfig(
     deploymentConfig(released, { ...chosen, account_id: account.id, database_id: randomUUID() }, built),
@@ -102,7 +106,8 @@ export async function makeDeployment(api: CloudflareApi, asked: DeployAsked, ste
   await ensureQueues(account, queuesOf(config), step);
   const secrets = await prepareSecrets({ account, asked, record, url }, step);
   const migrated = await migrate(account.database(record.database_id), built, step);
-  await upload(config, { secrets, path: secretsFile(file, `${name}.upload`) }, step);
+  await upload(config, { secrets, path: uploadFile(file, name) }, step);
+  if (record.domain !== undefined) await account.giveDomain(record.worker, record.domain);
   step.log(`waiting until ${url} is ready`);
   await waitUntilReady(url, { ...step, waitMs: asked.waitMs });
   const profile = await storeFirstKey({ account, asked, record, url }, step);
@@ -148,7 +153,13 @@ async function chooseRecord({ file, name, like, changes, vars }: DeployAsked): P
 
 async function ensureDatabase(account: CloudflareAccount, record: DeploymentRecord, { log }: Step): Promise<string> {
   const found = await account.findDatabase(record.database);
-  if (found !== null) return found;
+  const { database_id: recorded = found } = record;
+  if (found !== null && found === recorded) return found;
+  if (found !== null) {
+    throw new StepFailed(
+      `the database ${record.database} is ${found}, but this deployment has ${recorded}: is this another account, or was the database replaced? If it is the right one, set database_id to it in the deployment's file`,
+    );
+  }
   if (record.database_id !== undefined) {
     throw new StepFailed(
       `the database ${record.database} (${record.database_id}) of this deployment does not exist any more: restore it, or remove database_id from the deployment's file to begin with an empty one`,
@@ -182,10 +193,12 @@ interface Platform {
  * The secrets that this upload must bring: those of the deployment's file that the Worker lacks, and the bootstrap token
  * as long as the first key is not stored. A missing ROLLCALL_SECRET is made, and is on disk before it is used.
  */
-async function prepareSecrets({ account, asked, record }: Platform, { log }: Step): Promise<DeploymentSecrets> {
+async function prepareSecrets(platform: Platform, step: Step): Promise<DeploymentSecrets> {
+  const { account, asked, record } = platform;
+  const { log } = step;
   const file = secretsFile(asked.file, asked.name);
   const held = (await account.secretsOf(record.worker)) ?? [];
-  const before = readSecrets(file);
+  const [existed, before] = [existsSync(file), readSecrets(file)];
   const founded = await hasOrganization(account.database(record.database_id));
   const isNew = !held.includes(SECRET) && before[SECRET] === undefined;
   if (isNew && founded) {
@@ -199,7 +212,10 @@ async function prepareSecrets({ account, asked, record }: Platform, { log }: Ste
     ...(isNew && { [SECRET]: newSecret() }),
     ...(founding && { [BOOTSTRAP]: before[BOOTSTRAP] ?? newSecret() }),
   };
-  if (JSON.stringify(secrets) !== JSON.stringify(before)) writeSecrets(file, secrets);
+  // Of two deploys at the same time, only one may make the secret.
+  if (isNew && !existed) {
+    if (!createSecrets(file, secrets)) return await prepareSecrets(platform, step);
+  } else if (JSON.stringify(secrets) !== JSON.stringify(before)) writeSecrets(file, secrets);
   if (isNew) {
     log(`${SECRET} is in ${file}: keep a copy, since Cloudflare never shows it and no stored key opens without it`);
   }
@@ -215,6 +231,13 @@ function checkProfile(name: string, url: string): void {
     throw usageError(`${message}: rollcall logout --profile ${name}, or use another name`, "name");
   }
   checkCanKeep(file);
+}
+
+/** A domain is never taken away from another Worker, such as that of another deployment. */
+async function checkDomain(account: CloudflareAccount, { domain, worker }: DeploymentRecord): Promise<void> {
+  const other = domain === undefined ? null : await account.findWorkerAt(domain);
+  if (other === null || other === worker) return;
+  throw usageError(`--domain: the Worker ${other} has ${domain}: remove it there, or use another domain`, "domain");
 }
 
 /** The variables of the deployment are checked like those of a file made by hand. */

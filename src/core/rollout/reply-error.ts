@@ -113,10 +113,11 @@ function errorInPlace(reply: Members): Members | null {
   const { errors, detail, base_resp: base } = reply;
   if (isRecord(base) && base["status_code"] !== 0) return { ...base, code: STATUS_OF_MINIMAX.get(base["status_code"]) };
   if (Array.isArray(errors) && isRecord(errors[0])) return errors[0];
-  if (typeof detail === "string") return { ...reply, message: detail };
+  if (typeof detail === "string" && !isWell(detail)) return { ...reply, message: detail };
   if (Array.isArray(detail) && isRecord(detail[0])) return detail[0];
-  const said = [reply["message"], reply["error_msg"], reply["msg"]].some((word) => typeof word === "string");
-  return said ? reply : null;
+  const said = [reply["message"], reply["error_msg"], reply["msg"]].find((word) => typeof word === "string");
+  // The chunk with the usage has no choices, and some servers report success with each chunk.
+  return said === undefined || isWell(said) ? null : reply;
 }
 
 function statusOf(error: Members, reply: Members): number | null {

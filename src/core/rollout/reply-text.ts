@@ -86,8 +86,11 @@ const ID_LISTS: ReadonlySet<string> = new Set(["token_ids", "prompt_token_ids"])
 
 const FIELDS: ReadonlySet<string> = new Set(["data", "event", "error", "id", "retry"]);
 const MOST_MEMBERS = 100;
-/** Digits and punctuation of a token id or a logprob. */
-const NUMBER_CHARACTERS = 8;
+/** Memory of a parsed value without its text, and of an object or a list without its members, as characters. */
+const VALUE_CHARACTERS = 8;
+const HOLDER_CHARACTERS = 24;
+/** Names up to this length are those of the format, which all objects share. */
+const SHARED_NAME = 32;
 
 /** Takes the pieces of a body as they arrive. */
 export class ReplyReader {
@@ -107,8 +110,9 @@ export class ReplyReader {
   readonly #reply: Record<string, unknown> = {};
   readonly #choices = new Map<number, Choice>();
   #kept = 0;
-  /** Characters of the line that has not ended. */
+  /** Characters of the line that has not ended, and of the lines of the event that has not ended. */
   #open = 0;
+  #pending = 0;
 
   /** The text so far if it is not a stream; null if it is one. */
   get plainText(): string | null {
@@ -117,7 +121,7 @@ export class ReplyReader {
 
   /** About how many characters are in memory: a stream repeats its envelope for each token, which is not kept. */
   get kept(): number {
-    return this.#kept + this.#open;
+    return this.#kept + this.#open + this.#pending;
   }
 
   get isStream(): boolean {
@@ -168,7 +172,7 @@ export class ReplyReader {
     if (!FIELDS.has(field)) {
       if (colon === 0) return;
       this.#plain.push(line);
-      this.#kept += line.length;
+      this.#kept += VALUE_CHARACTERS + line.length;
       return;
     }
     const value = colon === -1 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1);
@@ -177,6 +181,7 @@ export class ReplyReader {
     if (field === "error") this.#event = field;
     if (field !== "data" && field !== "error") return;
     this.#data.push(value);
+    this.#pending += VALUE_CHARACTERS + value.length;
     this.#streamed = true;
   }
 
@@ -201,6 +206,7 @@ export class ReplyReader {
     const [lines, event] = [this.#data, this.#event];
     if (lines.length === 0) return;
     this.#data = [];
+    this.#pending = 0;
     this.#event = "";
     const [first = "", ...others] = lines;
     if (others.length > 0 && endsObject(first)) for (const line of lines) this.#takeEvent(line, event);
@@ -234,7 +240,7 @@ export class ReplyReader {
     for (const [name, value] of Object.entries(chunk)) {
       if (value === null || this.#reply[name] !== undefined || !isTaken(this.#reply, name)) continue;
       this.#reply[name] = value;
-      this.#kept += charactersOf(value);
+      this.#kept += name.length + charactersOf(value);
     }
     // Groq sends the usage in a member of its own, Moonshot in the choice.
     this.#count(usage ?? (isRecord(groq) ? groq["usage"] : null));
@@ -245,7 +251,9 @@ export class ReplyReader {
   }
 
   #count(usage: unknown): void {
-    if (usage != null && (isCount(usage) || this.#reply["usage"] === undefined)) this.#reply["usage"] = usage;
+    if (usage == null || (!isCount(usage) && this.#reply["usage"] !== undefined)) return;
+    this.#reply["usage"] = usage;
+    this.#kept += charactersOf(usage);
   }
 
   #takeChoice({ index, delta, message, usage, logprobs, ...chunk }: Members): void {
@@ -270,13 +278,17 @@ export class ReplyReader {
   }
 }
 
-/** The length as JSON, about. */
+/** The memory of a value, about: many small objects take many times as much as their text. */
 function charactersOf(value: unknown): number {
-  if (typeof value === "string") return value.length;
-  if (typeof value !== "object" || value === null) return 0;
-  let characters = 0;
-  for (const member of Object.values(value)) {
-    characters += typeof member === "number" ? NUMBER_CHARACTERS : charactersOf(member);
+  if (typeof value === "string") return VALUE_CHARACTERS + value.length;
+  if (typeof value !== "object" || value === null) return VALUE_CHARACTERS;
+  let characters = HOLDER_CHARACTERS;
+  if (Array.isArray(value)) {
+    for (const item of value) characters += charactersOf(item);
+    return characters;
+  }
+  for (const [name, member] of Object.entries(value)) {
+    characters += charactersOf(member) + (name.length > SHARED_NAME ? name.length : 0);
   }
   return characters;
 }

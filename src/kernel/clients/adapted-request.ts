@@ -18,6 +18,7 @@ const STANDARD_OF_FUNCTION: ReadonlySet<string> = new Set(["name", "arguments"])
 
 /** The endpoint only replies whole. */
 export const STREAMS = "streams";
+const NOT_BESIDES: ReadonlySet<string> = new Set(["model", "messages", "stream", "stream_options"]);
 /**
  * Statuses of a refusal of something in the request: OpenAI and most servers, Cohere and FastAPI (422), servers without
  * streams (405, 406, 415, 501).
@@ -73,8 +74,25 @@ export function refusedIn(
 function isStreamRefused({ words, fields, codes }: Pick<ErrorWords, "words" | "fields" | "codes">): boolean {
   if (words.some((said) => FAILED.test(said))) return false;
   if (fields.some((field) => field.split(".").at(-1) === "stream")) return true;
-  return [...words, ...codes].some((said) => {
-    return said.split(/[.;!。]/).some((sentence) => A_STREAM.test(sentence) && UNAVAILABLE.test(sentence));
+  return [...words, ...codes].some((said) => refusingStreams(said).length > 0);
+}
+
+/** The sentences that say that there are no streams. */
+function refusingStreams(said: string): string[] {
+  return said.split(/[.;!。]/).filter((sentence) => A_STREAM.test(sentence) && UNAVAILABLE.test(sentence));
+}
+
+/**
+ * Whether streams are refused only beside another part of this request, which the refusal names (vLLM's
+ * `prompt_logprobs`). Then other requests may stream, so this must not be remembered.
+ */
+export function isRefusedBesides(body: Body, name: string, { words }: Pick<ErrorWords, "words">): boolean {
+  if (name !== STREAMS) return false;
+  const others = Object.keys(body).filter((other) => !NOT_BESIDES.has(other) && MEMBER.test(other));
+  const sentences = words.flatMap(refusingStreams);
+  return others.slice(0, MOST_MEMBERS).some((other) => {
+    const named = new RegExp(patternOf(other));
+    return sentences.some((sentence) => named.test(sentence));
   });
 }
 

@@ -7,7 +7,6 @@
  */
 import { InvalidModelResponseError, ModelError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import { mediaTypeOf } from "../../contract/media-type.ts";
 import type { ReplyReservation } from "./reply-reservation.ts";
 
 export class LongBodyError extends Error {
@@ -37,30 +36,36 @@ export type After = (ms: number, late: () => void) => () => void;
 
 /**
  * Called with "" before the body, and then with each piece of it; true ends the reading. Nothing is read while its
- * promise is pending.
+ * promise is pending. `bytes`: length of the body up to the end of the piece.
  */
-export type Enough = (piece: string) => boolean | Promise<boolean>;
+export type Enough = (piece: string, bytes: number) => boolean | Promise<boolean>;
 
 /**
  * The text up to where `enough` returns true. Throws LongBodyError and PausedBodyError, and errors of the connection.
  */
 export async function wholeText(reply: Response, bytes: number, after?: After, enough?: Enough): Promise<string> {
   const text: string[] = [];
-  const take = (piece: string) => {
+  const take = (piece: string, read: number) => {
     text.push(piece);
-    return enough?.(piece) ?? false;
+    return enough?.(piece, read) ?? false;
   };
   await readWhole(reply, bytes, take, after);
   return text.join("");
 }
 
-/** The beginning of a body: at most `bytes` bytes. Throws PausedBodyError, and errors of the connection. */
-export async function beginningOf(reply: Response, bytes: number, enough?: Enough): Promise<string> {
+/** The beginning of a body: at most `bytes` bytes. Throws PausedBodyError or SilentServerError, and errors of the connection. */
+export async function beginningOf(
+  reply: Response,
+  bytes: number,
+  enough?: Enough,
+  silenceMs?: number,
+): Promise<string> {
   const text: string[] = [];
-  await read(reply, bytes, (piece) => {
+  const take = (piece: string, read: number) => {
     text.push(piece);
-    return enough?.(piece) ?? false;
-  });
+    return enough?.(piece, read) ?? false;
+  };
+  await read(reply, bytes, take, undefined, silenceMs);
   return text.join("");
 }
 
@@ -104,7 +109,7 @@ async function readWhole(
   silenceMs?: number,
 ): Promise<void> {
   const { more } = await read(reply, bytes, take, after, silenceMs);
-  if (more) throw new LongBodyError(`more than ${bytes} bytes`);
+  if (more) throw tooLong(bytes);
 }
 
 async function read(
@@ -124,16 +129,17 @@ async function read(
     return begun ? withinPause(piece, after) : piece;
   };
   try {
-    if (await take("")) return { more: false };
+    if (await take("", 0)) return { more: false };
     for (;;) {
       const { done, value } = await nextPiece(reader.read(), left < bytes);
       if (done) break;
-      if (await take(decoder.decode(value.subarray(0, left), { stream: true }))) return { more: false };
-      if (value.byteLength > left) return { more: true };
-      left -= value.byteLength;
+      const piece = value.subarray(0, left);
+      left -= piece.byteLength;
+      if (await take(decoder.decode(piece, { stream: true }), bytes - left)) return { more: false };
+      if (value.byteLength > piece.byteLength) return { more: true };
       if (left === end) break;
     }
-    await take(decoder.decode());
+    await take(decoder.decode(), bytes - left);
     return { more: false };
   } finally {
     // This can fail for a body that was read to its end or broke off: then there is nothing to cancel.
@@ -179,46 +185,48 @@ export const inTime: After = (ms, late) => {
 export interface CompletionSink {
   /** True if the reply is complete, whatever may follow. */
   readonly take: (piece: string) => boolean;
-  /**
-   * Called and awaited before a piece is taken. `stated`: the length of the whole reply if it is known; null: unknown.
-   * `most`: how many characters the reply can have.
-   */
-  readonly grow: (piece: string, stated: number | null, most: number) => Promise<void>;
+  /** Called and awaited before a piece is taken. `stated`: the length of the whole reply; null if it is not known. */
+  readonly grow: (piece: string, stated: number | null) => Promise<void>;
+  /** Whether what was taken is a stream. */
+  readonly isStream: () => boolean;
 }
 
 /**
- * Reads a model's reply, whole or streamed, piece by piece. `silenceMs`: milliseconds without a byte after which it is
- * lost; absent: no limit before its first byte. Throws SilentServerError if it was silent, ModelError if the body broke
- * off, and InvalidModelResponseError if it is too long.
+ * Reads a model's reply, whole or streamed, piece by piece. The text decides what it is, because servers send streams
+ * under other content types too. `silenceMs`: milliseconds without a byte after which it is lost; absent: no limit
+ * before its first byte. Throws SilentServerError if it was silent, ModelError if the body broke off, and
+ * InvalidModelResponseError if it is too long.
  */
 export async function takeCompletion(
   reply: Response,
-  { take, grow }: CompletionSink,
+  { take, grow, isStream }: CompletionSink,
   silenceMs?: number,
 ): Promise<void> {
-  const bytes =
-    mediaTypeOf(reply.headers.get("content-type")) === "text/event-stream"
-      ? LIMITS.streamedBytes
-      : LIMITS.completionBytes;
-  const stated = statedLength(reply.headers);
-  const most = Math.min(stated ?? bytes, bytes);
-  const toItsEnd = async (piece: string) => {
-    await grow(piece, stated === null ? null : most, most);
-    return take(piece);
+  const length = statedLength(reply.headers);
+  const stated = length === null ? null : Math.min(length, LIMITS.completionBytes);
+  const toItsEnd = async (piece: string, bytes: number) => {
+    await grow(piece, stated);
+    const isDone = take(piece);
+    if (bytes > LIMITS.completionBytes && !isStream()) throw tooLong(LIMITS.completionBytes);
+    return isDone;
   };
-  await unlessBroken(() => readWhole(reply, bytes, toItsEnd, undefined, silenceMs));
+  await unlessBroken(() => readWhole(reply, LIMITS.streamedBytes, toItsEnd, undefined, silenceMs));
 }
 
-/** The beginning of a refusal. Throws ModelError if the body broke off. */
-export async function refusalText(reply: Response): Promise<string> {
-  return await unlessBroken(() => beginningOf(reply, LIMITS.refusalBytes));
+function tooLong(bytes: number): LongBodyError {
+  return new LongBodyError(`more than ${bytes} bytes`);
+}
+
+/** The beginning of a refusal. Throws as `takeCompletion` does. */
+export async function refusalText(reply: Response, silenceMs?: number): Promise<string> {
+  return await unlessBroken(() => beginningOf(reply, LIMITS.refusalBytes, undefined, silenceMs));
 }
 
 async function unlessBroken<T>(reading: () => Promise<T>): Promise<T> {
   try {
     return await reading();
   } catch (thrown) {
-    if (thrown instanceof SilentServerError) throw thrown;
+    if (thrown instanceof SilentServerError || thrown instanceof InvalidModelResponseError) throw thrown;
     if (thrown instanceof LongBodyError) {
       throw new InvalidModelResponseError(`the reply is ${thrown.message}`);
     }

@@ -20,6 +20,7 @@ import {
 } from "../../contract/errors.ts";
 import { parseExactJson } from "../../contract/exact-json.ts";
 import { isRecord } from "../../contract/json.ts";
+import { LIMITS } from "../../contract/limits.ts";
 import type { Message, Messages, ToolCall, ToolDefinition, Usage } from "../../contract/messages.ts";
 import { isFixedField, type Sampling } from "../../contract/sampling.ts";
 import type { ModelResponse } from "../../contract/trajectory.ts";
@@ -28,7 +29,7 @@ import { errorIn } from "../../core/rollout/reply-error.ts";
 import { ReplyReader } from "../../core/rollout/reply-text.ts";
 import { cutResponse } from "../../core/rollout/tokens.ts";
 import { type Embeddings, readEmbeddings } from "../../core/rubrics/embeddings.ts";
-import { refusedIn, STREAMS, withoutRefused } from "./adapted-request.ts";
+import { isRefusedBesides, refusedIn, STREAMS, withoutRefused } from "./adapted-request.ts";
 import { refusalText, SilentServerError, takeCompletion, unlessSilent } from "./bounded-body.ts";
 import { isContextFull } from "./context-full.ts";
 import { AddressRefused, type Connection, ownNetwork, type Send, UNLIMITED } from "./outgoing.ts";
@@ -99,6 +100,8 @@ export type CallOutcome<Response = ModelResponse> =
       readonly unmetered?: boolean;
       /** What the endpoint refuses in the request: a call without it may be answered. */
       readonly refuses?: string;
+      /** It refuses that only beside another part of this request: other requests may have it. */
+      readonly besides?: boolean;
       /** The request was sent without something that the endpoint is known to refuse. */
       readonly changed?: boolean;
     };
@@ -155,7 +158,7 @@ async function postCall<Response>(
   const reservation = where.openReservation?.();
   try {
     const reply = await post({ ...where, idempotency_key }, path, body);
-    if (!reply.ok) throw refusalOf(reply, await refusalText(reply));
+    if (!reply.ok) throw refusalOf(reply, await refusalText(reply, where.silence_ms));
     const { value, streamed } = await replyJson(reply, where, reservation);
     answer = value;
     const failed = errorIn(answer);
@@ -181,13 +184,19 @@ function adaptation(
   thrown: unknown,
   { usage, lost }: Failed,
   { body, changes }: ReturnType<typeof withoutRefused>,
-): Pick<Failed, "refuses" | "changed"> {
+): Pick<Failed, "refuses" | "besides" | "changed"> {
   if (thrown instanceof IncompleteStream) return { refuses: STREAMS };
   // If tokens were used or may have been, a repeat would cost again; a prompt that was refused would be refused again.
   const took = usage !== undefined || lost === true;
   if (!(thrown instanceof APIError) || took || isRefusedPrompt(thrown)) return {};
-  const refuses = refusedIn(body, thrown.status ?? 0, wordsOfRefusal(thrown));
-  return { ...(refuses !== null && { refuses }), ...(changes.length > 0 && { changed: true }) };
+  const words = wordsOfRefusal(thrown);
+  const refuses = refusedIn(body, thrown.status ?? 0, words);
+  const besides = refuses !== null && isRefusedBesides(body, refuses, words);
+  return {
+    ...(refuses !== null && { refuses }),
+    ...(besides && { besides }),
+    ...(changes.length > 0 && { changed: true }),
+  };
 }
 
 /** Adds the usage of a reply that could not be used. `answer`: null if no reply came. */
@@ -343,13 +352,18 @@ async function replyJson(
     reader.take(piece);
     return reader.isDone;
   };
-  const grow = async (piece: string, stated: number | null, most: number) => {
+  const grow = async (piece: string, stated: number | null) => {
     unturned += piece.length;
-    await reservation?.grow(stated ?? reader.kept + piece.length, most, signal);
+    const kept = reader.kept + piece.length;
+    if (kept > LIMITS.streamedCharacters) throw new InvalidModelResponseError("the reply has too many values");
+    const [wanted, most] = reader.isStream
+      ? [kept, LIMITS.streamedCharacters]
+      : [stated ?? kept, stated ?? LIMITS.completionBytes];
+    await reservation?.grow(wanted, most, signal);
     // A stream is parsed while it arrives, a whole reply at its end.
     if (reader.isStream) await turn();
   };
-  await takeCompletion(response, { take, grow }, silence_ms);
+  await takeCompletion(response, { take, grow, isStream: () => reader.isStream }, silence_ms);
   await turn();
   try {
     const reply = reader.end();

@@ -110,7 +110,7 @@ export async function reachEndpoint<Response>(
     const { outcome, refusals } = await adaptedCall({ ...endpoint, connection }, controller, send);
     const adapted = refusals.length > 0 ? { refusals } : {};
     if (outcome.kind !== "failed") return { ...outcome, ...adapted };
-    const { refuses: _, changed: __, error, ...failed } = outcome;
+    const { refuses: _, besides: __, changed: ___, error, ...failed } = outcome;
     const free = await givenAnotherKey(outcome, endpoint, open);
     return { ...failed, error: serializeError(error), ...(free && { free }), ...adapted };
   } finally {
@@ -130,12 +130,12 @@ async function adaptedCall<Response>(
   send: (where: Omit<Destination, "idempotency_key">) => Promise<CallOutcome<Response>>,
 ): Promise<{ readonly outcome: CallOutcome<Response>; readonly refusals: readonly Refusal[] }> {
   const refusals: Refusal[] = [];
-  let trial: Trial = { known: refuses, found: [] };
+  let trial: Trial = { known: refuses, found: [], kept: [] };
   for (;;) {
     const outcome = await send({ ...where, refuses: [...trial.known, ...trial.found], signal });
     const next = remember === undefined || outcome.kind !== "failed" ? null : nextTrial(trial, outcome);
     if (outcome.kind !== "failed" || next === null) {
-      if (outcome.kind === "answered") for (const name of trial.found) await remember?.(name);
+      if (outcome.kind === "answered") for (const name of trial.kept) await remember?.(name);
       return { outcome, refusals };
     }
     refusals.push(refusalOf(outcome));
@@ -151,14 +151,20 @@ function refusalOf({ error, status, usage }: Failed): Refusal {
 interface Trial {
   readonly known: readonly string[];
   readonly found: readonly string[];
+  /** Those of `found` that other calls leave out too, if a call without them is answered. */
+  readonly kept: readonly string[];
 }
 
 /** The next call to try; null if no other call would help. */
-function nextTrial({ known, found }: Trial, { refuses: refused, changed = false, status }: Failed): Trial | null {
-  const isNew = refused !== undefined && !found.includes(refused);
-  if (isNew && known.length + found.length < LIMITS.refusedNames) return { known, found: [...found, refused] };
+function nextTrial(trial: Trial, { refuses: refused, besides = false, changed = false, status }: Failed): Trial | null {
+  const { known, found, kept } = trial;
+  // A server that streams although it was not asked to gets the same request only once.
+  const isNew = refused !== undefined && !found.includes(refused) && !known.includes(refused);
+  if (isNew && known.length + found.length < LIMITS.refusedNames) {
+    return { known, found: [...found, refused], kept: besides ? kept : [...kept, refused] };
+  }
   const mayLack = changed && found.length === 0 && (status === BAD_REQUEST || status === UNPROCESSABLE);
-  return mayLack ? { known: [], found } : null;
+  return mayLack ? { ...trial, known: [] } : null;
 }
 
 type Failed = Extract<CallOutcome, { kind: "failed" }>;

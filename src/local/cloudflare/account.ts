@@ -24,6 +24,7 @@ const Queue = z.object({ queue_id: z.string(), queue_name: z.string() });
 const Bucket = z.object({ name: z.string() });
 const Secret = z.object({ name: z.string() });
 const Subdomain = z.object({ subdomain: z.string() });
+const Domain = z.object({ hostname: z.string(), service: z.string() });
 const Deployments = z.object({
   deployments: z.array(z.object({ created_on: z.string(), versions: z.array(z.object({ version_id: z.string() })) })),
 });
@@ -146,6 +147,19 @@ export class CloudflareAccount {
       if (thrown instanceof CloudflareFailed && thrown.code === NO_SUBDOMAIN) return null;
       throw thrown;
     }
+  }
+
+  /** The Worker at this domain; null if no Worker of the account has it. */
+  async findWorkerAt(domain: string): Promise<string | null> {
+    const found = await this.#api.list(`${this.#path}/workers/domains`, Domain, { hostname: domain });
+    return found.find(({ hostname }) => hostname === domain)?.service ?? null;
+  }
+
+  /** Gives a Worker this domain as its only one. Refused if another Worker has it, or if it has a DNS record. */
+  async giveDomain(worker: string, domain: string): Promise<void> {
+    const keep = { override_existing_origin: false, override_existing_dns_record: false };
+    const body = { override_scope: true, ...keep, origins: [{ hostname: domain }] };
+    await this.#api.ask(`PUT ${this.#path}/workers/scripts/${worker}/domains/records`, z.unknown(), { body });
   }
 
   database(id: string): RemoteDatabase {

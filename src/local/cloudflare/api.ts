@@ -12,7 +12,10 @@ const Envelope = z.object({
   success: z.boolean(),
   errors: z.array(z.object({ code: z.number(), message: z.string() })).default([]),
   result: z.unknown(),
-  result_info: z.object({ total_pages: z.number().optional() }).nullish(),
+  result_info: z
+    .object({ total_pages: z.number(), total_count: z.number(), per_page: z.number().positive() })
+    .partial()
+    .nullish(),
 });
 type Envelope = z.infer<typeof Envelope>;
 
@@ -120,7 +123,7 @@ export class CloudflareApi {
     for (let page = 1; page <= MOST_PAGES; page += 1) {
       const { result, result_info } = await this.#send(`GET ${path}`, { query: { ...query, page: String(page) } });
       items.push(...z.array(item).parse(result ?? []));
-      if (page >= (result_info?.total_pages ?? 1)) break;
+      if (page >= pagesOf(result_info ?? {})) break;
     }
     return items;
   }
@@ -152,8 +155,23 @@ export class CloudflareApi {
     const signal = AbortSignal.any([this.#signal, AbortSignal.timeout(ANSWERS_WITHIN_MS)]);
     const content = body === undefined ? {} : { "content-type": "application/json" };
     const init = { method, headers: { ...this.#credentials, ...content, ...headers }, signal };
-    return exchange(url, body === undefined ? init : { ...init, body: JSON.stringify(body) });
+    const asked = () => exchange(url, body === undefined ? init : { ...init, body: JSON.stringify(body) });
+    // While this program builds, Cloudflare may close the connection that the next request uses.
+    return method === "GET" ? asked().catch(unlessClosed(asked)) : asked();
   }
+}
+
+/** Some lists state the number of their items instead of that of their pages. */
+function pagesOf({ total_pages, total_count = 0, per_page = 1 }: NonNullable<Envelope["result_info"]>): number {
+  return total_pages ?? Math.ceil(total_count / per_page);
+}
+
+/** Repeats a request whose connection was closed. */
+function unlessClosed<T>(again: () => Promise<T>): (thrown: unknown) => Promise<T> {
+  return (thrown) => {
+    if (thrown instanceof CloudflareFailed && thrown.cause instanceof TypeError) return again();
+    throw thrown;
+  };
 }
 
 async function exchange(url: string, init: RequestInit): Promise<{ readonly status: number; readonly text: string }> {

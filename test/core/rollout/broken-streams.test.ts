@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { InvalidModelResponseError, PolicyRefusalError } from "../../../src/contract/errors.ts";
 import { readChatCompletion } from "../../../src/core/rollout/chat-completion.ts";
 import { errorIn } from "../../../src/core/rollout/reply-error.ts";
-import { readReplyText } from "../../../src/core/rollout/reply-text.ts";
+import { ReplyReader, readReplyText } from "../../../src/core/rollout/reply-text.ts";
 import { type Members, read } from "./replies.ts";
 
 const chunk = (choice: Members, more: Members = {}) =>
@@ -102,6 +102,21 @@ describe("tool calls with overlapping pieces", () => {
     const text = unnumbered("[") + unnumbered(`{"a":"${"x".repeat(80)}"}`).repeat(40_000);
     expect(argumentsOf(text)).toHaveLength(1);
   });
+});
+
+test("a stream whose last chunk reports success, with the usage and without choices, is an answer", () => {
+  const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
+  const end = `data: ${JSON.stringify({ code: 0, message: "Success", sid: "1", choices: [], usage })}\n\n`;
+  expect(errorIn(readReplyText(says("Oslo", { finish_reason: "stop" }) + end + DONE))).toBeNull();
+  expect(read(says("Oslo", { finish_reason: "stop" }) + end + DONE)).toMatchObject({ usage });
+});
+
+test("the lines of an event that does not end count as kept", () => {
+  const reader = new ReplyReader();
+  for (let line = 0; line < 100; line += 1) reader.take(`data: ${"x".repeat(1000)}\n`);
+  expect(reader.kept).toBeGreaterThan(100_000);
+  reader.take("\n");
+  expect(reader.kept).toBe(0);
 });
 
 test("a whole message after empty pieces is the answer", () => {

@@ -1,5 +1,9 @@
 import { expect, test } from "vitest";
-import { refusedIn as refusedBy, withoutRefused } from "../../../src/kernel/clients/adapted-request.ts";
+import {
+  isRefusedBesides,
+  refusedIn as refusedBy,
+  withoutRefused,
+} from "../../../src/kernel/clients/adapted-request.ts";
 import { wordsOfError } from "../../../src/kernel/clients/error-words.ts";
 
 /** `words`: a message, or a whole body as JSON. */
@@ -108,6 +112,14 @@ test("a stream is requested without its options or not at all if the server refu
   expect(withoutRefused(STREAMED, ["stream_options"]).body).toEqual({ ...BODY, stream: true });
   expect(withoutRefused(STREAMED, ["streams"])).toEqual({ body: BODY, changes: ["streams"] });
   expect(withoutRefused(BODY, ["stream_options", "streams"]).changes).toEqual([]);
+});
+
+test("streams that are refused only beside another part of the request are not refused for every request", () => {
+  const words = wordsOfError({ error: { message: "`prompt_logprobs` are not available when `stream=True`." } }, "");
+  const asking = { ...STREAMED, prompt_logprobs: 1 };
+  expect([refusedBy(asking, 400, words), isRefusedBesides(asking, "streams", words)]).toEqual(["streams", true]);
+  expect(isRefusedBesides(STREAMED, "streams", words)).toBe(false);
+  expect(isRefusedBesides(asking, "streams", wordsOfError(null, "stream=true is not supported"))).toBe(false);
 });
 
 test("a name that versions before 0.3 stored for servers that only stream changes nothing", () => {

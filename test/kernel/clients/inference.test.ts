@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { LIMITS } from "../../../src/contract/limits.ts";
 import type { Messages } from "../../../src/contract/messages.ts";
 import { callEmbeddings, callModel } from "../../../src/kernel/clients/inference.ts";
 import { type ModelRequest, startScriptedModel } from "../../fakes/scripted-model.ts";
@@ -114,4 +115,30 @@ test("a whole reply is parsed only when its turn comes, and the turn is requeste
   } finally {
     await model.stop();
   }
+});
+
+/** The outcome of a call whose server sends this with status 200. */
+async function outcomeOf(text: string, type: string) {
+  const send = async () => new Response(text, { headers: { "content-type": type } });
+  const where = { base_url: "https://m.example/v1", api_key: null, idempotency_key: "k", send };
+  const { signal } = new AbortController();
+  return await callModel({ ...where, model: "m", messages: [], tools: [], sampling: {}, signal });
+}
+const chunk = (choice: object) => `data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, ...choice }] })}\n\n`;
+const STOP = chunk({ finish_reason: "stop" });
+
+test("the limit of a stream holds for streams, and that of whole replies for others, whatever the content type is", async () => {
+  const word = `data: ${JSON.stringify({ id: "x".repeat(1000), choices: [{ index: 0, delta: { content: "word " } }] })}\n\n`;
+  const stream = word.repeat(LIMITS.completionBytes / 1000 + 1) + STOP;
+  expect(stream.length).toBeGreaterThan(LIMITS.completionBytes);
+  expect((await outcomeOf(stream, "application/json")).kind).toBe("answered");
+  const whole = JSON.stringify({ choices: [{ message: { content: "x".repeat(LIMITS.completionBytes) } }] });
+  const error = { message: `the reply is more than ${LIMITS.completionBytes} bytes` };
+  expect(await outcomeOf(whole, "text/event-stream")).toMatchObject({ kind: "failed", error });
+});
+
+test("a stream of millions of small values is refused before they fill the memory", async () => {
+  const values = chunk({ logprobs: { content: Array.from({ length: 100_000 }, () => ({})) } });
+  const outcome = await outcomeOf(values.repeat(40) + STOP, "text/event-stream");
+  expect(outcome).toMatchObject({ kind: "failed", error: { message: "the reply has too many values" } });
 });

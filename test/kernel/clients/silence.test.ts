@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type CallOutcome, callModel } from "../../../src/kernel/clients/inference.ts";
 import type { Send } from "../../../src/kernel/clients/outgoing.ts";
+import { silenceLimitOf } from "../../../src/kernel/endpoint/outgoing.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
@@ -124,4 +125,32 @@ test("a reply is complete at its end mark, even if the server leaves the connect
     4,
   );
   expect(outcome).toMatchObject({ kind: "answered", response: { message: { content: "4" } } });
+});
+
+test("a refusal whose body does not come is lost after the same time", async () => {
+  const { signal } = new AbortController();
+  const send: Send = async () => new Response(new ReadableStream(), { status: 500 });
+  const where = { base_url: "https://m.example/v1", api_key: null, idempotency_key: "k", signal, send };
+  const calling = callModel({
+    ...where,
+    model: "m",
+    messages: [],
+    tools: [],
+    sampling: {},
+    silence_ms: 100 * SECOND_MS,
+  });
+  await vi.advanceTimersByTimeAsync(101 * SECOND_MS);
+  expect(await calling).toMatchObject({ kind: "failed", lost: true, late: true });
+});
+
+test.each([
+  [100, 100],
+  ["600", 600],
+  [undefined, 100],
+  ["", 100],
+  [0, 100],
+  ["off", 100],
+  [1e9, 3600],
+])("with SILENCE_LIMIT_S %j the limit is %i s", (SILENCE_LIMIT_S, seconds) => {
+  expect(silenceLimitOf({ SILENCE_LIMIT_S })).toBe(seconds * SECOND_MS);
 });

@@ -39,13 +39,14 @@ const refusedBy = async ({ id }: EndpointView) =>
   (await (await platform.ask(`/v1/endpoints/${id}`)).json<EndpointView>()).refuses;
 
 /** A run of `rollouts` rollouts, one after the other, without retries. */
-async function play(at: EndpointView, turns: Turns, rollouts: number) {
+async function play(at: EndpointView, turns: Turns, rollouts: number, more: object = {}) {
   const model = script([]);
   const row = { question: questionScript(turns), answer: "[]", ...ROW };
   const dataset = Array.from({ length: rollouts }, () => row);
   const environment_args = { rows: "uploaded" };
   const request = { environment: "tool-sql", environment_args, dataset, endpoint: at.name, model };
-  const run = await platform.finish({ ...request, min_scored: 0, max_concurrent: 1, limits: { max_retries: 0 } });
+  const alone = { min_scored: 0, max_concurrent: 1, limits: { max_retries: 0 } };
+  const run = await platform.finish({ ...request, ...alone, ...more });
   const ids = Array.from({ length: rollouts }, (_, group) => rolloutAt(run.id, group));
   const keys = (await requestsOf(model)).map(({ idempotency_key }) => idempotency_key);
   return { run, rollouts: await Promise.all(ids.map((id) => platform.rollout(id))), keys };
@@ -225,6 +226,16 @@ test("a model gets a parameter that it needs, even if another model of its endpo
   expect(run.counts).toMatchObject({ scored: 1, failed: {} });
   expect(rollouts[0]?.failed_calls).toMatchObject([{ status: 400 }]);
   expect(await refusedBy(at)).toEqual(["messages.reasoning_content"]);
+});
+
+test("streams that a server refuses because of a setting of one run are not taken from the other runs", async () => {
+  const at = await endpoint();
+  const fault = refuses("`prompt_logprobs` are not available when `stream=True`.");
+  const turns: Turns = [{ fault, holds: '"stream":true', reply: "done" }];
+  const { run, keys } = await play(at, turns, 2, { sampling: { extra_body: { prompt_logprobs: 1 } } });
+  expect(run.counts).toMatchObject({ scored: 2, failed: {} });
+  expect(keys.map((key) => key?.endsWith(":0:streams"))).toEqual([false, true, false, true]);
+  expect(await refusedBy(at)).toEqual([]);
 });
 
 test("if nothing more can be remembered the refusal fails the call", async () => {
