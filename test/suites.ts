@@ -37,7 +37,7 @@ export const AT_LENGTH = {
   node: [
     "test/cli/{commands,commands-doc,completion,deploy,deploy-page,env-init,env-validate}.test.ts",
     "test/cli/{newcomer,reading,start,stopping}.test.ts",
-    "test/cloud/{deploy,deploy-kills}.test.ts",
+    "test/cloud/{deploy,deploy-kills,wrangler-dev}.test.ts",
     "test/cloud/account/account.test.ts",
     "test/examples/**/*.test.ts",
     "test/faults/faults.test.ts",
