@@ -18,10 +18,10 @@ import { bundlePage } from "../../../src/local/page-bundle.ts";
 import { freePort } from "../../../src/local/ports.ts";
 import { NO_DEATHS } from "../../../src/local/state-directory.ts";
 import { callWrangler } from "../../../src/local/wrangler.ts";
+import { testPort } from "../../local/test-port.ts";
 import { CloudflareStub } from "../cloudflare-stub.ts";
 import { probeConfig, probeNames } from "./deploy-probe.ts";
 
-const FIRST_PORT = 22_300;
 const ACCOUNT = "a".repeat(32);
 
 /** Closed at the end of the test. */
@@ -33,7 +33,7 @@ export async function openAccountStand() {
     await Promise.all([stop(), running.product?.dispose(), running.probe?.dispose()]);
     rmSync(folder, { recursive: true });
   });
-  const product = await freePort(FIRST_PORT);
+  const product = await freePort(testPort(20));
   const probe = await freePort(product + 1);
   stub.afterEffect = async ({ kind }) => {
     // The probes fill their bucket, and the command empties it: here by the first refusal to delete it.
