@@ -37,7 +37,7 @@ export const AT_LENGTH = {
   node: [
     "test/cli/{commands,commands-doc,completion,deploy,deploy-page,env-init,env-validate}.test.ts",
     "test/cli/{newcomer,reading,start,stopping}.test.ts",
-    "test/cloud/{deploy,deploy-kills}.test.ts",
+    "test/cloud/{backup-kills,deploy,deploy-kills}.test.ts",
     "test/examples/**/*.test.ts",
     "test/faults/faults.test.ts",
     "test/local/{cancel,ending-code,environment-package,kill,local-key,own-environment}.test.ts",
