@@ -45,6 +45,7 @@ const PROGRAMS = ["packages/policy", "packages/trainer"];
  */
 const SLICES = [
   "src/accounts",
+  "src/backup",
   "src/billing",
   "src/fleets",
   "src/retention",
@@ -57,7 +58,7 @@ const BELOW_SLICES = ["src/contract", "src/core", "src/kernel"];
 const CLIENTS = ["src/sdk", "src/cli", "src/web"];
 /** Where tables of D1 are defined. */
 const TABLES = "^src/(kernel/db/schema|[^/]+/tables)[.]ts$";
-const SLICE_WIRE = "^src/(accounts|billing|fleets|sharing|triggers|webhooks)/wire[.]ts$";
+const SLICE_WIRE = "^src/(accounts|backup|billing|fleets|sharing|triggers|webhooks)/wire[.]ts$";
 /** The package entry `rollcall/contract`: it puts together what the contract and slices have of the wire. */
 const WIRE = "^src/wire[.]ts$";
 

@@ -1,5 +1,6 @@
 /** The Worker: its Durable Object classes, its HTTP handler, its queue consumer and its cron. Nothing else. */
 import { openAuthentication } from "./accounts/authentication.ts";
+import { serveBackup } from "./backup/serve.ts";
 import { refuseExit } from "./kernel/environment/stage-clock.ts";
 import { createApp } from "./kernel/http/app.ts";
 import type { ApiDependencies } from "./kernel/http/operation.ts";
@@ -49,7 +50,8 @@ const dependencies: ApiDependencies = {
 const app = createApp(dependencies, OPERATIONS);
 
 export default {
-  fetch: app.fetch,
+  fetch: (request: Request, env: Env, ctx: ExecutionContext) =>
+    serveBackup(request, env) ?? app.fetch(request, env, ctx),
   queue: consume,
   async scheduled(_, env) {
     await wakeRuns(env, Date.now());

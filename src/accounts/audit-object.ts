@@ -6,10 +6,11 @@
  * changed. If there are more than `LIMITS.auditEntries` entries, the oldest are deleted, and `dropped` counts them.
  * Reading writes nothing.
  */
-import { DurableObject } from "cloudflare:workers";
+
 import { LIMITS } from "../contract/limits.ts";
 import type { AuditChange, AuditOutcome } from "../kernel/kit/account-hooks.ts";
 import { type Migration, migrate } from "../kernel/kit/migrate.ts";
+import { StoredObject } from "../kernel/kit/stored-object.ts";
 import { Tombstone } from "../kernel/kit/tombstone.ts";
 import type { Serves } from "../kernel/messages/rpc.ts";
 import type { AuditPage, AuditQuery, AuditRpc, StoredAuditEntry } from "./rpc.ts";
@@ -30,7 +31,7 @@ const MIGRATIONS: readonly Migration[] = [
   { name: "released", statements: ["alter table entries add column released text"] },
 ];
 
-export class AuditObject extends DurableObject<Env> implements Serves<AuditRpc> {
+export class AuditObject extends StoredObject implements Serves<AuditRpc> {
   /** The clock; tests replace it. */
   now: () => number = () => Date.now();
   readonly #storage: DurableObjectStorage;

@@ -8,12 +8,12 @@
  * notifies trainers and the endpoint object from the alarm or after its answer.
  */
 
-import { DurableObject } from "cloudflare:workers";
 import type { Send } from "../kernel/clients/outgoing.ts";
 import { isArmed } from "../kernel/kit/alarms.ts";
 import { isAtRest, untilTheNextBoot } from "../kernel/kit/at-rest.ts";
 import { idsOf, logError } from "../kernel/kit/log.ts";
 import { endpointObject } from "../kernel/kit/names.ts";
+import { StoredObject } from "../kernel/kit/stored-object.ts";
 import { Tombstone } from "../kernel/kit/tombstone.ts";
 import type { Serves } from "../kernel/messages/rpc.ts";
 import type { PastCall, ReplicaReport, WeightOrder } from "../kernel/messages/run-fleet.ts";
@@ -47,7 +47,7 @@ const AGAIN_MS = 1000;
 const GONE = "its fleet was deleted";
 const NOTHING: FleetStanding = { replicas: [], max_concurrent: 0, weights: null };
 
-export class FleetObject extends DurableObject<Env> implements Serves<FleetRpc> {
+export class FleetObject extends StoredObject implements Serves<FleetRpc> {
   /** The clock; tests replace it. */
   now: () => number = () => Date.now();
   /** The network to the engines; tests replace it. */

@@ -6,12 +6,13 @@
  * the job. The alarm works in slices and never throws. An object without a job and without data that can expire has no
  * alarm. An object that was never called writes nothing.
  */
-import { DurableObject } from "cloudflare:workers";
+
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { isAtRest, untilTheNextBoot } from "../kernel/kit/at-rest.ts";
 import { logError } from "../kernel/kit/log.ts";
 import { notifyOfDays } from "../kernel/kit/slice-hooks.ts";
+import { StoredObject } from "../kernel/kit/stored-object.ts";
 import { Subrequests } from "../kernel/kit/subrequests.ts";
 import type { Owner, Serves } from "../kernel/messages/rpc.ts";
 import { organizationSlice, projectSlice } from "./delete-owner.ts";
@@ -39,7 +40,7 @@ const NOTED_AT = "noted_at";
 /** The last day (UTC) for which storage was posted. */
 const STORED_DAY = "stored_day";
 
-export class ProjectObject extends DurableObject<Env> implements Serves<ProjectRpc> {
+export class ProjectObject extends StoredObject implements Serves<ProjectRpc> {
   /** The clock; tests replace it. */
   now: () => number = () => Date.now();
   readonly #jobs: Jobs;

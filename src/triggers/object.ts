@@ -7,13 +7,14 @@
  * `LIMITS.triggerWaiting` deliveries wait. Unsigned deliveries are logged at most six times a minute. Refusals are sent
  * to webhooks. The alarm never throws.
  */
-import { DurableObject } from "cloudflare:workers";
+
 import { LIMITS } from "../contract/limits.ts";
 import { getRun } from "../kernel/db/runs.ts";
 import { accounts } from "../kernel/kit/account-hooks.ts";
 import { isAtRest, untilTheNextBoot } from "../kernel/kit/at-rest.ts";
 import { backoffMs } from "../kernel/kit/backoff.ts";
 import { idsOf, logError } from "../kernel/kit/log.ts";
+import { StoredObject } from "../kernel/kit/stored-object.ts";
 import { Tombstone } from "../kernel/kit/tombstone.ts";
 import type { Refusal } from "../kernel/messages/refusal.ts";
 import type { Serves } from "../kernel/messages/rpc.ts";
@@ -40,7 +41,7 @@ const MINUTE_MS = 60_000;
 const PASSING: readonly string[] = ["rate_limited", "in_progress", "storage_full"];
 const ENDED: readonly string[] = ["completed", "failed", "cancelled"];
 
-export abstract class TriggerObject extends DurableObject<Env> implements Serves<TriggerRpc> {
+export abstract class TriggerObject extends StoredObject implements Serves<TriggerRpc> {
   /** The clock; tests replace it. */
   now: () => number = () => Date.now();
   protected abstract readonly acceptRun: AcceptRun;

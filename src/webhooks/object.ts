@@ -7,7 +7,6 @@
  * endpoint exists, is enabled, and how it signs. If nothing is due, there is no alarm. The alarm never throws.
  */
 
-import { DurableObject } from "cloudflare:workers";
 import { LIMITS } from "../contract/limits.ts";
 import type { Send } from "../kernel/clients/outgoing.ts";
 import { isArmed } from "../kernel/kit/alarms.ts";
@@ -17,6 +16,7 @@ import { PROCESS_SCHEDULER } from "../kernel/kit/fair-scheduler.ts";
 import { idsOf, logError, logNotice } from "../kernel/kit/log.ts";
 import { mailOwners } from "../kernel/kit/mail-owners.ts";
 import type { OutboundEvent } from "../kernel/kit/slice-hooks.ts";
+import { StoredObject } from "../kernel/kit/stored-object.ts";
 import { Subrequests } from "../kernel/kit/subrequests.ts";
 import { Tombstone } from "../kernel/kit/tombstone.ts";
 import type { Serves } from "../kernel/messages/rpc.ts";
@@ -43,7 +43,7 @@ const STEPS_PER_ATTEMPT = 40_000;
 const LOCKED_MS = 3600_000;
 const LOCKED_AGAIN_MS = 5 * 60_000;
 
-export class WebhookObject extends DurableObject<Env> implements Serves<WebhookRpc> {
+export class WebhookObject extends StoredObject implements Serves<WebhookRpc> {
   /** The clock; tests replace it. */
   now: () => number = () => Date.now();
   /** The network to the endpoint; tests replace it. */

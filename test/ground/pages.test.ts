@@ -12,7 +12,7 @@ const PAGES = globSync(
   },
 ).sort();
 const MODULES = PAGES.filter((page) =>
-  /^src\/(kernel\/[^/]+|accounts|fleets|retention|sharing|telemetry|triggers|webhooks)\/README\.md$/.test(page),
+  /^src\/(kernel\/[^/]+|accounts|backup|fleets|retention|sharing|telemetry|triggers|webhooks)\/README\.md$/.test(page),
 );
 
 function read(page: string): string {
@@ -73,9 +73,12 @@ test.each(PAGES)("the links of %s lead to an existing page and heading", (page) 
 });
 
 test("each folder of the kernel and each slice describes itself in 5 to 15 lines, and names files that it has", () => {
-  const modules = globSync(["src/kernel/*/", "src/{accounts,fleets,retention,sharing,telemetry,triggers,webhooks}/"], {
-    cwd: ROOT,
-  }).map((module) => basename(module));
+  const modules = globSync(
+    ["src/kernel/*/", "src/{accounts,backup,fleets,retention,sharing,telemetry,triggers,webhooks}/"],
+    {
+      cwd: ROOT,
+    },
+  ).map((module) => basename(module));
   expect(MODULES.map((page) => basename(dirname(page))).sort()).toEqual(modules.sort());
   for (const page of MODULES) {
     const text = read(page).trim();

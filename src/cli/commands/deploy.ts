@@ -13,6 +13,7 @@ import { EXIT, usageError } from "../exit.ts";
 import { safeDetails } from "../terminal/table.ts";
 import { printJson, terminal } from "../terminal/terminal.ts";
 import { safeLine } from "../terminal/text.ts";
+import { BACKUP_COMMANDS } from "./deploy-backup.ts";
 
 const CONFIG = "wrangler.toml";
 const MARKS: Readonly<Record<Finding["level"], string>> = { error: "✗", warning: "!" };
@@ -142,7 +143,7 @@ const DEPLOY = command({
 Worker with wrangler, waits until it is ready, and stores the first key as a profile. The same command upgrades, and
 continues after an interruption. It uses the login of wrangler (npx wrangler login) or CLOUDFLARE_API_TOKEN.
 Names and ids are in ${DEPLOYMENT_FILE}, which the command writes. Secrets are in rollcall.NAME.secrets.json next to it.
-Further commands: deploy status, deploy destroy, deploy check.`,
+Further commands: deploy status, deploy backup, deploy restore, deploy destroy, deploy check.`,
   flags: {
     ...RECORD_FLAGS,
     account: { value: "ID", help: "the Cloudflare account, if the login has several; default CLOUDFLARE_ACCOUNT_ID" },
@@ -152,6 +153,7 @@ Further commands: deploy status, deploy destroy, deploy check.`,
     url: { value: "URL", help: "the address at which to call the deployment, if a proxy is in front of it" },
     var: { value: "NAME=VALUE", repeatable: true, help: "set a variable of the Worker" },
     organization: { value: "NAME", help: "name of the first organisation; default the name of the deployment" },
+    empty: { help: "make no organisation, so that deploy restore can fill the deployment" },
     wait: { value: "S", help: "seconds to wait until the deployment is ready; default 300" },
     json: { help: "exactly one JSON object on stdout" },
   },
@@ -169,7 +171,7 @@ Further commands: deploy status, deploy destroy, deploy check.`,
         url: addressFlag(line.text("url")),
       },
       vars: line.pairs("var"),
-      organization: line.text("organization") ?? deployment.name,
+      organization: line.on("empty") ? null : (line.text("organization") ?? deployment.name),
       waitMs: (line.count("wait", 1) ?? WAIT_S) * 1000,
     };
     const term = terminal(line.on("json"));
@@ -276,4 +278,4 @@ within a day or two; the command then deletes the bucket when it is repeated.`,
 });
 
 /** `deploy` is last, because the words of each other command begin with its name. */
-export const DEPLOY_COMMANDS = [STATUS, CHECK, DESTROY, DEPLOY] as const;
+export const DEPLOY_COMMANDS = [STATUS, CHECK, ...BACKUP_COMMANDS, DESTROY, DEPLOY] as const;

@@ -2,8 +2,16 @@
 import { CloudflareAccount, listAccounts, type RemoteDatabase } from "../../local/cloudflare/account.ts";
 import { CloudflareApi, CloudflareFailed } from "../../local/cloudflare/api.ts";
 import { UnreadableConfig } from "../../local/deployment.ts";
-import { type DeploymentRecord, readDeployments, UnreadableDeployments } from "../../local/deployment-file.ts";
+import {
+  type DeploymentRecord,
+  readDeployments,
+  readSecrets,
+  secretsFile,
+  UnreadableDeployments,
+} from "../../local/deployment-file.ts";
 import { NotReady } from "../../local/readyz.ts";
+import { OperatorClient } from "../backup/operator-client.ts";
+import { StepFailed } from "../backup/step-failed.ts";
 import { CommandError, EXIT, endBy, usageError } from "../exit.ts";
 import { catchInterrupts } from "../interrupt.ts";
 import { LOCAL } from "../profiles.ts";
@@ -70,19 +78,38 @@ export async function atCloudflare<T>(
   goOn: string | null,
   work: (api: CloudflareApi, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
+  return await untilInterrupted(goOn, async (signal) => work(await CloudflareApi.open(process.env, signal), signal));
+}
+
+/** Runs a command that Ctrl-C ends. */
+export async function untilInterrupted<T>(goOn: string | null, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   using interrupt = catchInterrupts();
   const { signal } = interrupt;
   try {
-    return await work(await CloudflareApi.open(process.env, signal), signal);
+    return await work(signal);
   } catch (thrown) {
     if (signal.aborted) throw endBy(signal, goOn === null ? "" : `; ${goOn}`);
     throw thrown instanceof Error ? (failureOf(thrown, goOn) ?? thrown) : thrown;
   }
 }
 
-/** A step of a deployment failed for a reason outside of this program, such as the output of wrangler. */
-export class StepFailed extends Error {
-  override readonly name = "StepFailed";
+/** A client for the operator of a deployment that was made already. Cloudflare is called only to find its address. */
+export async function operatorOf(
+  { file, name }: { readonly file: string; readonly name: string },
+  signal: AbortSignal,
+): Promise<OperatorClient> {
+  const record = await recordedDeployment(file, name);
+  const { ROLLCALL_SECRET: secret } = readSecrets(secretsFile(file, name));
+  if (secret === undefined) {
+    throw usageError(
+      `--name: ${secretsFile(file, name)} has no ROLLCALL_SECRET: put it there as {"ROLLCALL_SECRET": "…"}`,
+      "name",
+    );
+  }
+  const known = record.url ?? (record.domain === undefined ? undefined : `https://${record.domain}`);
+  if (known !== undefined) return new OperatorClient(known, secret, signal);
+  const account = await accountOf(await CloudflareApi.open(process.env, signal), record.account_id);
+  return new OperatorClient(await addressOf(account, record), secret, signal);
 }
 
 function failureOf(thrown: Error, goOn: string | null): CommandError | null {

@@ -45,9 +45,10 @@ import { waitUntilClosed, waitUntilReady } from "../../local/readyz.ts";
 import { callWrangler } from "../../local/wrangler.ts";
 import { ApiRequestError, RollcallClient } from "../../sdk/client.ts";
 import { defined } from "../argument-values.ts";
+import { StepFailed } from "../backup/step-failed.ts";
 import { usageError } from "../exit.ts";
 import { checkCanKeep, configFile, findProfile, keepProfile } from "../profiles.ts";
-import { accountOf, addressOf, hasOrganization, StepFailed } from "./deployment.ts";
+import { accountOf, addressOf, hasOrganization } from "./deployment.ts";
 
 const SECRET = "ROLLCALL_SECRET";
 const BOOTSTRAP = "ROLLCALL_BOOTSTRAP_TOKEN";
@@ -63,8 +64,8 @@ export interface DeployAsked {
     readonly [Name in "account_id" | "location" | "jurisdiction" | "domain" | "url"]?: DeploymentRecord[Name];
   };
   readonly vars: Readonly<Record<string, string>>;
-  /** The name of the first organisation. */
-  readonly organization: string;
+  /** The name of the first organisation; null to make none. */
+  readonly organization: string | null;
   readonly waitMs: number;
 }
 
@@ -206,7 +207,7 @@ async function prepareSecrets(platform: Platform, step: Step): Promise<Deploymen
       `the database ${record.database} has data of an organisation, and the ${SECRET} that it was written with is not in ${file}: put it there as {"${SECRET}": "…"}`,
     );
   }
-  const founding = !founded || before[BOOTSTRAP] !== undefined;
+  const founding = asked.organization !== null && (!founded || before[BOOTSTRAP] !== undefined);
   const secrets = {
     ...before,
     ...(isNew && { [SECRET]: newSecret() }),
@@ -288,7 +289,7 @@ async function storeFirstKey({ account, asked, record, url }: Platform, step: St
   const { name, organization } = asked;
   const file = secretsFile(asked.file, name);
   const { [BOOTSTRAP]: token, ...others } = readSecrets(file);
-  const key = token === undefined ? null : await firstKey({ token, url, organization }, step);
+  const key = token === undefined || organization === null ? null : await firstKey({ token, url, organization }, step);
   if (key !== null) {
     keepProfile(configFile(process.env), name, { platform: url, key, project: null });
     step.log(`the first key is stored as the profile ${name}`);

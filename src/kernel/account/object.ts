@@ -5,8 +5,9 @@
  * Invariants. A run calls each part at most once a second, never per rollout. The alarm never throws. After the
  * organisation was deleted, the object accepts late calls and stores nothing of them.
  */
-import { DurableObject } from "cloudflare:workers";
+
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
+import { StoredObject } from "../kit/stored-object.ts";
 import { Tombstone } from "../kit/tombstone.ts";
 import type { AccountLeaseAsk, AccountRpc, GrantedLeases } from "../messages/account-wire.ts";
 import type { Serves } from "../messages/rpc.ts";
@@ -24,7 +25,7 @@ export interface AccountPart {
   nextAt(): number | null;
 }
 
-export class AccountObject extends DurableObject<Env> implements Serves<AccountRpc> {
+export class AccountObject extends StoredObject implements Serves<AccountRpc> {
   /** The clock, replaced by tests. */
   now: () => number = () => Date.now();
   leases: AccountLeases;

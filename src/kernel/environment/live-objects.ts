@@ -19,9 +19,13 @@ type Owned = Pick<RunSpec, "run_id" | "scope">;
 const WITH_DATABASE = 2;
 
 /** How many objects a rollout of the run counts as. */
-export function objectsEach({ environment: { id, version } }: Pick<RunSpec, "environment">): number {
-  const needs = findEnvironment(`${id}@${version}`)?.needs ?? [];
-  return needs.includes("sql") ? WITH_DATABASE : 1;
+export function objectsEach(spec: Pick<RunSpec, "environment">): number {
+  return hasDatabase(spec) ? WITH_DATABASE : 1;
+}
+
+/** Whether each rollout of the run has a database of its own. */
+export function hasDatabase({ environment: { id, version } }: Pick<RunSpec, "environment">): boolean {
+  return findEnvironment(`${id}@${version}`)?.needs.includes("sql") ?? false;
 }
 
 /** How many rollouts this run may have running: at least one, because otherwise it would never continue. */

@@ -150,6 +150,19 @@ export function leaseToken(env: SecretsEnv, runId: string, leaseId: string): str
   return createHmac("sha256", key).update(leaseId).digest("base64url");
 }
 
+/**
+ * The token with which the holder of the current secret reads and restores the whole deployment. The command line derives
+ * the same (src/cli/deploy/operator-client.ts).
+ */
+export function operatorToken(env: SecretsEnv): string {
+  return deriveKey(secretsOf(env)[0], "operator").toString("base64url");
+}
+
+/** A name of the current secret. It reveals nothing of the secret. */
+export function secretName(env: SecretsEnv): string {
+  return sealKeyId(secretsOf(env)[0]);
+}
+
 export function sha256Hex(data: string | Uint8Array): string {
   return createHash("sha256").update(data).digest("hex");
 }

@@ -10,7 +10,6 @@
  * kill it. The only exception is a rollout that was cancelled: it still closes.
  */
 
-import { DurableObject } from "cloudflare:workers";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
 import { retiresAtOnce } from "../environment/live-objects.ts";
@@ -20,6 +19,7 @@ import { type LogIds, logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
 import { readId } from "../kit/secrets.ts";
 import { isPassing } from "../kit/storage-faults.ts";
+import { StoredObject } from "../kit/stored-object.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import type { Answered, RolloutRpc, RunRpc, Serves, StopOrder } from "../messages/rpc.ts";
 import type { TurnSlice, TurnsAsk } from "../messages/turn-wire.ts";
@@ -53,7 +53,7 @@ interface Sent<What> {
   readonly what: What;
 }
 
-export class RolloutObject extends DurableObject<Env> implements Serves<RolloutRpc> {
+export class RolloutObject extends StoredObject implements Serves<RolloutRpc> {
   /** The clock, replaced by tests. */
   now: () => number = () => Date.now();
   /** How long one alarm may work; tests shorten it. */

@@ -7,9 +7,10 @@
  * and reconciliation sends again what a kill lost. A fresh instance asks every rollout in flight once. A call that only
  * changes rows is answered at once; its consequences follow in a tick (`ticks.ts`).
  */
-import { DurableObject } from "cloudflare:workers";
+
 import type { ExportQuery } from "../../contract/export.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
+import { StoredObject } from "../kit/stored-object.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import type { ClaimSpending, JudgedAsk, JudgementRequest } from "../messages/judge-outcome.ts";
 import type { Answered, LeaseIssuer, ListAsk, ListQuestion, RunRpc, Serves } from "../messages/rpc.ts";
@@ -31,6 +32,7 @@ import { answerAll, fold, requestCancel } from "./accounting.ts";
 import { takeAsks } from "./cap.ts";
 import { RunClosing } from "./closing.ts";
 import { cancelOne, noteDeadLetter, retry, setMaxConcurrent, setPaused } from "./control.ts";
+import { copyNeedsOf, correctCopiedRun } from "./copying.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { exportPage } from "./export-page.ts";
 import { RunHousekeeping } from "./housekeeping.ts";
@@ -59,7 +61,7 @@ import { stepsOf, trainingRecords, trainingStatusReason, trainingView } from "./
 /** How judging, prices and training extend the accounting of ended rollouts. */
 export const ACCOUNTING_HOOKS: AccountingHooks = { onEnded: chargeEnd, onGroupEnded: closeGroup };
 
-export abstract class RunObject extends DurableObject<Env> implements Serves<RunRpc> {
+export abstract class RunObject extends StoredObject implements Serves<RunRpc> {
   /** Starts an eval of a training run. The module that assembles the whole platform implements it. */
   protected abstract readonly acceptEval: AcceptEval;
   /** The clock, replaced by tests. */
@@ -318,6 +320,15 @@ export abstract class RunObject extends DurableObject<Env> implements Serves<Run
     if (spec === null) return;
     noteDeadLetter(this.#store, queue, message, this.now());
     await this.#ticks.arm(spec);
+  }
+
+  protected override copyNeeds() {
+    return copyNeedsOf(this.#store, this.ctx.storage.sql);
+  }
+
+  protected override correctCopied(): number {
+    correctCopiedRun(this.#store, this.ctx.storage.sql);
+    return this.now();
   }
 
   override async alarm(): Promise<void> {

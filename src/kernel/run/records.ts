@@ -122,7 +122,7 @@ function countsOfRows(
 }
 
 /** Digests of trajectories that are neither in a compacted segment nor in the object itself. */
-function largeTrajectories(sql: SqlStorage, { segmented }: RunHead, segments: RunRecords["segments"]): string[] {
+export function largeTrajectories(sql: SqlStorage, { segmented }: RunHead, segments: RunRecords["segments"]): string[] {
   const uncompacted = segments.filter(({ key }) => key === null);
   const ranges = [
     "finish_seq is null",

@@ -8,7 +8,6 @@
  * null and writes nothing. The alarm never throws.
  */
 
-import { DurableObject } from "cloudflare:workers";
 import type { BatchManifest, Leased, LeaseView, WeightVersions } from "../../contract/trainer-wire.ts";
 import { leaseId, mintId } from "../../core/ids.ts";
 import type { ServedWeights } from "../../core/training/numbering.ts";
@@ -20,6 +19,7 @@ import { idsOf, logError } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
 import { isSameText, leaseToken, macWithin, minting, readId } from "../kit/secrets.ts";
 import { fleets } from "../kit/slice-hooks.ts";
+import { StoredObject } from "../kit/stored-object.ts";
 import { Tombstone } from "../kit/tombstone.ts";
 import type { Serves } from "../messages/rpc.ts";
 import type {
@@ -54,7 +54,7 @@ const UNKNOWN = { ok: false, refusal: { code: "unknown" } } as const;
 const NOTIFY_AGAIN_MS = 5000;
 const LONGEST_TELL_MS = 10 * 60_000;
 
-export class TrainerObject extends DurableObject<Env> implements Serves<TrainerRpc> {
+export class TrainerObject extends StoredObject implements Serves<TrainerRpc> {
   /** The clock, replaced by tests. */
   now: () => number = () => Date.now();
   /** The network that leads to the trainer's address, replaced by tests. */

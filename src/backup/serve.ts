@@ -1,0 +1,171 @@
+/**
+ * The Worker's side of `rollcall deploy backup` and `restore`.
+ *
+ * Invariants. Only a holder of ROLLCALL_SECRET can call it; for anybody else its paths do not exist. A backup writes
+ * nothing. A restore writes only while it is under way, and begins only if the deployment has no organisation.
+ */
+import * as z from "zod";
+import { internalReply, Refusal, refusalOfIssues, refusalReply } from "../kernel/http/errors.ts";
+import { logError } from "../kernel/kit/log.ts";
+import { isSameText, operatorToken, secretName } from "../kernel/kit/secrets.ts";
+import {
+  beginFile,
+  endFile,
+  listFiles,
+  noteRestored,
+  noteRestoring,
+  readFile,
+  readRestores,
+  writeFile,
+  writePart,
+} from "./files.ts";
+import { readStorage, startObjects, writeStorage } from "./objects.ts";
+import { hasOrganizations, listObjects, listTables, readRows, schemaOf, writeRows } from "./queries.ts";
+import {
+  BACKUP_PATH,
+  type DeploymentState,
+  OBJECT_KINDS,
+  ObjectKind,
+  StartedObjects,
+  UploadedParts,
+  WrittenRows,
+  WrittenStorage,
+} from "./wire.ts";
+
+interface Ask {
+  readonly env: Env;
+  readonly request: Request;
+  readonly query: URLSearchParams;
+}
+
+type Handler = (ask: Ask) => Promise<Response>;
+
+const Count = z.coerce.number().int().min(0).default(0);
+
+const READS: Readonly<Record<string, Handler>> = {
+  "GET ": async ({ env }) => Response.json(await stateOf(env)),
+  "GET /rows": async ({ env, query }) => {
+    const table = await tableOf(env, query.get("table") ?? "");
+    return Response.json(await readRows(env.DB, table, countOf(query, "after")));
+  },
+  "GET /objects": async ({ env, query }) => {
+    const kind = parsed(z.enum(OBJECT_KINDS), query.get("kind"), "kind");
+    return Response.json(await listObjects(env.DB, kind, countOf(query, "after")));
+  },
+  "GET /storage": async ({ env, query }) => {
+    const kind = parsed(ObjectKind, query.get("kind"), "kind");
+    return Response.json(await readStorage(env, kind, textOf(query, "name"), query.get("after")));
+  },
+  "GET /files": async ({ env, query }) => Response.json(await listFiles(env, query.get("after"))),
+  "GET /file": async ({ env, query }) => await readFile(env, textOf(query, "key"), countOf(query, "offset")),
+};
+
+/** Only during a restore. */
+const WRITES: Readonly<Record<string, Handler>> = {
+  "POST /rows": async ({ env, request }) => {
+    const rows = parsed(WrittenRows, await request.json());
+    await tableOf(env, rows.table);
+    await writeRows(env.DB, rows);
+    return new Response(null, { status: 204 });
+  },
+  "POST /storage": async ({ env, request }) =>
+    Response.json({ written: await writeStorage(env, parsed(WrittenStorage, await request.json())) }),
+  "POST /start": async ({ env, request }) => {
+    await startObjects(env, parsed(StartedObjects, await request.json()));
+    return new Response(null, { status: 204 });
+  },
+  "PUT /file": async ({ env, request, query }) => {
+    await writeFile(env, textOf(query, "key"), textOf(query, "sha256"), await request.arrayBuffer());
+    return new Response(null, { status: 204 });
+  },
+  "POST /upload": async ({ env, query }) => Response.json({ upload: await beginFile(env, textOf(query, "key")) }),
+  "PUT /part": async ({ env, request, query }) => {
+    const place = { key: textOf(query, "key"), upload: textOf(query, "upload"), part: countOf(query, "part") };
+    return Response.json(await writePart(env, place, await request.arrayBuffer()));
+  },
+  "POST /uploaded": async ({ env, request, query }) => {
+    await endFile(env, textOf(query, "key"), textOf(query, "upload"), parsed(UploadedParts, await request.json()));
+    return new Response(null, { status: 204 });
+  },
+  "POST /end": async ({ env, query }) => {
+    await noteRestored(env, textOf(query, "of"));
+    return new Response(null, { status: 204 });
+  },
+};
+
+/** Null if the request is not for this exchange. */
+export function serveBackup(request: Request, env: Env): Promise<Response> | null {
+  const url = new URL(request.url);
+  const path = url.pathname;
+  if (path !== BACKUP_PATH && !path.startsWith(`${BACKUP_PATH}/`)) return null;
+  return answer({ env, request, query: url.searchParams }, `${request.method} ${path.slice(BACKUP_PATH.length)}`);
+}
+
+async function answer(ask: Ask, name: string): Promise<Response> {
+  try {
+    const token = /^Bearer +(\S+) *$/i.exec(ask.request.headers.get("authorization") ?? "")?.[1] ?? "";
+    if (!isSameText(token, operatorToken(ask.env))) throw new Refusal(NOTHING);
+    return await handle(ask, name);
+  } catch (thrown) {
+    if (thrown instanceof Refusal) return refusalReply(thrown);
+    logError("backup", { request_id: name }, thrown);
+    return internalReply();
+  }
+}
+
+const NOTHING = { code: "not_found", message: "there is nothing here", param: null } as const;
+
+async function handle(ask: Ask, name: string): Promise<Response> {
+  const read = READS[name];
+  if (read !== undefined) return await read(ask);
+  const backup = textOf(ask.query, "of");
+  if (name === "POST /begin") return await beginRestore(ask.env, backup);
+  const write = WRITES[name];
+  if (write === undefined) throw new Refusal(NOTHING);
+  const { restoring, restored } = await readRestores(ask.env);
+  // The reply to the end of a restore was lost.
+  if (name === "POST /end" && restored === backup) return new Response(null, { status: 204 });
+  if (restoring !== backup) throw new Refusal(refused(`the backup ${backup} is not being restored`));
+  return await write(ask);
+}
+
+async function beginRestore(env: Env, backup: string): Promise<Response> {
+  const { restoring, empty } = await stateOf(env);
+  const isDone = restoring === null && (await readRestores(env)).restored === backup;
+  if (isDone) return Response.json({ begun: false });
+  if (restoring === null && !empty) throw new Refusal(refused("the deployment already has an organisation"));
+  if (restoring !== null && restoring !== backup)
+    throw new Refusal(refused(`the backup ${restoring} is being restored`));
+  await noteRestoring(env, backup);
+  return Response.json({ begun: true });
+}
+
+async function stateOf(env: Env): Promise<DeploymentState> {
+  const [schema, { restoring }, tables] = await Promise.all([schemaOf(env.DB), readRestores(env), listTables(env.DB)]);
+  const empty = !tables.includes("organizations") || !(await hasOrganizations(env.DB));
+  return { schema, secret: secretName(env), restoring, empty, tables };
+}
+
+async function tableOf(env: Env, named: string): Promise<string> {
+  if ((await listTables(env.DB)).includes(named)) return named;
+  throw new Refusal({ code: "invalid_request", message: `table: ${named} does not exist`, param: "table" });
+}
+
+function refused(message: string) {
+  return { code: "conflict", message, param: null } as const;
+}
+
+function textOf(query: URLSearchParams, name: string): string {
+  return parsed(z.string().min(1), query.get(name) ?? "", name);
+}
+
+function countOf(query: URLSearchParams, name: string): number {
+  return parsed(Count, query.get(name) ?? undefined, name);
+}
+
+function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown, name?: string): z.output<Schema> {
+  const read = schema.safeParse(value);
+  if (read.success) return read.data;
+  const refusal = refusalOfIssues(read.error, value);
+  throw name === undefined ? refusal : new Refusal({ ...refusal.failure, param: name });
+}

@@ -1,0 +1,41 @@
+/** A deployment is copied to a store while it works, and restored into an empty one: real workerds, a fake S3 store. */
+import { expect, test, vi } from "vitest";
+import { makeHistory, openBackupStand, seenBy } from "./backup-stand.ts";
+
+const MINUTES = 5 * 60_000;
+
+test("an empty deployment gets everything, and runs that had not ended continue and are charged once", {
+  timeout: MINUTES,
+}, async () => {
+  const stand = await openBackupStand();
+  const prod = await stand.deployment("prod");
+  const { key, model, ended, unfinished } = await makeHistory(prod);
+  const before = await seenBy(prod, key, ended);
+  const made = await stand.backUp("prod");
+  expect([made.code, made.stderr]).toEqual([0, expect.stringContaining("objects")]);
+  await prod.stop();
+
+  const next = await stand.deployment("next");
+  const restored = await stand.restore("next");
+  expect([restored.code, restored.stderr, next.said]).toEqual([0, expect.any(String), []]);
+  const again = next.client(key);
+  expect(await seenBy(next, key, ended)).toEqual(before);
+  expect(next.said).toEqual([]);
+
+  model.setLatency(0);
+  for await (const _ of again.runs.events(unfinished, { signal: AbortSignal.timeout(60_000) }));
+  const run = await again.runs.get(unfinished);
+  expect([run.status, run.counts]).toMatchObject(["completed", { planned: 8, scored: 8, in_flight: 0 }]);
+  await vi.waitUntil(async () => (await again.runs.audit(unfinished)).holds, { timeout: 60_000 });
+  const charged = async () => {
+    const entries: string[] = [];
+    for await (const { kind, run_id, source_id } of again.ledger.list()) {
+      if (kind === "rollout") entries.push(`${run_id} ${source_id}`);
+    }
+    return entries;
+  };
+  await vi.waitUntil(async () => (await charged()).length === 12, { timeout: 60_000 });
+  expect(new Set(await charged()).size).toBe(12);
+  expect(model.changed).toEqual([]);
+  expect((await again.ledger.verify()).ok).toBe(true);
+});

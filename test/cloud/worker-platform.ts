@@ -1,0 +1,97 @@
+/** The Worker in a real workerd, with an empty database that is migrated, as `rollcall deploy --empty` leaves it. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer, request as send } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { LogLevel, type Miniflare } from "miniflare";
+import { onTestFinished } from "vitest";
+import { bundleWorker } from "../../src/local/bundle.ts";
+import { migrate } from "../../src/local/migrate.ts";
+import { miniflareOptions, quietMiniflare, StderrLog } from "../../src/local/miniflare.ts";
+import { PACKAGE_ROOT } from "../../src/local/package-root.ts";
+import { bundlePage } from "../../src/local/page-bundle.ts";
+import { RollcallClient } from "../../src/sdk/client.ts";
+import { Requests } from "../../src/sdk/requests.ts";
+
+const BOOTSTRAP = "a-token-to-make-the-first-organisation";
+
+export interface WorkerPlatform {
+  /** Of a proxy in front of it. */
+  readonly url: string;
+  /** What the Worker logged. */
+  readonly said: readonly string[];
+  /** `POST /path` of every request through the proxy. */
+  readonly seen: string[];
+  /** Called after the effect of a request, before its reply. */
+  afterEffect: (request: string) => Promise<void>;
+  /** Creates the first organisation, and returns its key. */
+  found(): Promise<string>;
+  client(apiKey: string): RollcallClient;
+  /** For paths below /v1. */
+  requests(apiKey: string): Requests;
+  stop(): Promise<void>;
+}
+
+/** Stopped at the end of the test. */
+export async function startWorker(secret: string): Promise<WorkerPlatform> {
+  const folder = mkdtempSync(join(tmpdir(), "rollcall-worker-"));
+  const said: string[] = [];
+  const miniflare: Miniflare = quietMiniflare({
+    ...(await miniflareOptions({
+      root: PACKAGE_ROOT,
+      bundle: await bundleWorker(PACKAGE_ROOT),
+      page: await bundlePage(PACKAGE_ROOT),
+      store: folder,
+      port: 0,
+      bindings: {
+        ...{ ALLOW_PRIVATE_ENDPOINTS: "true", ROLLCALL_SECRET: secret, ROLLCALL_BOOTSTRAP_TOKEN: BOOTSTRAP },
+        LIVE_OBJECT_CEILING: 0,
+      },
+      lastEnd: async () => ({ deaths: 0, byItself: 0 }),
+      log: new StderrLog(LogLevel.NONE),
+      // Lines of the Worker are JSON; others are notices of workerd.
+      onOutput: (line) => {
+        if (line.startsWith("{")) said.push(line);
+      },
+      onRestart: async () => undefined,
+    })),
+  });
+  const inner = await miniflare.ready;
+  await migrate(await miniflare.getD1Database("DB"), join(PACKAGE_ROOT, "migrations"));
+  const platform = { seen: [] as string[], afterEffect: async (_: string): Promise<void> => undefined };
+  const proxy = createServer((request, response) => {
+    const { method = "", url = "", headers } = request;
+    const passed = send(`${inner.origin}${url}`, { method, headers }, (reply) => {
+      const name = `${method} ${url.split("?")[0]}`;
+      platform.seen.push(name);
+      platform.afterEffect(name).then(
+        () => reply.pipe(response.writeHead(reply.statusCode ?? 500, reply.headers)),
+        (thrown: unknown) => response.writeHead(500).end(String(thrown)),
+      );
+    });
+    passed.on("error", () => response.destroy());
+    request.pipe(passed);
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  let stopped: Promise<void> | null = null;
+  const stop = () => {
+    stopped ??= (async () => {
+      proxy.closeAllConnections();
+      proxy.close();
+      await miniflare.dispose();
+      rmSync(folder, { recursive: true });
+    })();
+    return stopped;
+  };
+  onTestFinished(stop);
+  const client = (apiKey: string) => new RollcallClient({ baseUrl: url, apiKey });
+  const found = async () => {
+    const { key } = await client(BOOTSTRAP).organizations.bootstrap({ name: "a laboratory" });
+    if (key.key === null) throw new Error("the first key is not shown");
+    return key.key;
+  };
+  const requests = (apiKey: string) => new Requests({ baseUrl: url, apiKey });
+  return Object.assign(platform, { url, said, client, requests, found, stop });
+}
