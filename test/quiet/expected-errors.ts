@@ -23,7 +23,7 @@ const EXPECTED: Readonly<Record<string, RegExp>> = {
   "readiness: the bucket does not answer": /the store is away|no answer within 1 ms/,
   "readiness: the database does not answer": /the store is away/,
   "releases for the audit log": /killed/,
-  "request failed": /the process ends here|internal error; reference = abc|Failed query: select/,
+  "request failed": /the process ends here|internal error; reference = abc/,
   "requests are not counted": /overloaded/,
   "rollout cannot be ended": /killed here/,
   "rollout ended": /no such thing|^RefusedValueError/,

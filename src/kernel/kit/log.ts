@@ -47,7 +47,7 @@ interface About {
   readonly endpoint_id?: string;
 }
 
-/** A failed statement repeats its parameters. The beginning of its message says what went wrong. */
+/** Of a message that is longer the middle is left out: its beginning says what failed, and its end the first cause. */
 const LONGEST = 500;
 const MOST_FRAMES = 8;
 const FRAME = /^\s*at .{1,200}$/;
@@ -78,7 +78,7 @@ export function logNotice(message: string, about: object): void {
 }
 
 function errorOf(thrown: unknown): Readonly<Record<string, unknown>> {
-  const message = clean(serializeError(thrown).error_chain_repr).slice(0, LONGEST);
+  const message = cut(clean(serializeError(thrown).error_chain_repr));
   return { name: nameOf(thrown).slice(0, LONGEST), message, stack: framesOf(thrown) };
 }
 
@@ -88,6 +88,10 @@ function framesOf(thrown: unknown): readonly string[] {
     .split("\n")
     .filter((line) => FRAME.test(line));
   return frames.slice(0, MOST_FRAMES).map((frame) => frame.trim());
+}
+
+function cut(text: string): string {
+  return text.length <= LONGEST ? text : `${text.slice(0, LONGEST / 2)} … ${text.slice(-LONGEST / 2)}`;
 }
 
 function clean(text: string): string {

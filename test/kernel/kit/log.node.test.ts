@@ -51,6 +51,12 @@ it("leaves out the parameters of a failed statement, tokens and credentials", ()
   expect(written().error.message).toContain("locked");
 });
 
+it("keeps the cause of a statement that is longer than a line", () => {
+  const statement = new DrizzleQueryError(`select ${"a, ".repeat(400)}b from c`, ["value"], new Error("D1 is away"));
+  logError("request failed", {}, statement);
+  expect(written().error.message).toMatch(/^Error\("Failed query: select a, .+ … .+ -> Error\("D1 is away"\)$/);
+});
+
 it("cuts the message of an error, and the lines of its stack", () => {
   const long = new Error("x".repeat(100_000));
   long.stack = Array.from({ length: 100 }, () => `    at ${"y".repeat(150)}`).join("\n");
