@@ -50,6 +50,8 @@ export const LIMITS = {
   refusalBytes: 64 * KIB,
   /** The longest `silence_limit_s` of an endpoint, in seconds. */
   silenceLimitS: 3600,
+  /** A call of a model or a judge that timed out is tried again at most this often: each try may cost a whole reply. */
+  retriesAfterTimeout: 1,
   /** Milliseconds between two pieces of a body; a request's body must bring so many bytes in that time. */
   bodyPauseMs: MINUTE,
   bodyProgressBytes: 32 * KIB,

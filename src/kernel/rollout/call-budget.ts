@@ -65,23 +65,35 @@ export function afterOutcome(
   budget: RolloutBudget | undefined,
 ): RolloutCallBudget {
   if (callBudget.open === 0) return callBudget;
+  const settled = settledBy(callBudget, outcome, budget);
+  return { ...callBudget, ...settled, spent: settled.spent + costOfRefusals(outcome, budget) };
+}
+
+/** What replies cost that could not be used, for which the call was repeated at once. */
+function costOfRefusals(outcome: TurnOutcome | Unasked, budget: RolloutBudget | undefined): number {
+  if (budget === undefined || !("refusals" in outcome)) return 0;
+  const used = outcome.refusals?.flatMap(({ usage }) => usage ?? []) ?? [];
+  return used.reduce((sum, usage) => sum + callCost(budget.prices, usage), 0);
+}
+
+function settledBy(
+  callBudget: RolloutCallBudget,
+  outcome: TurnOutcome | Unasked,
+  budget: RolloutBudget | undefined,
+): CallBudget {
   const { held } = callBudget;
   switch (outcome.kind) {
     case "answered":
-      return { ...callBudget, ...answered(callBudget, outcome.response, budget) };
+      return answered(callBudget, outcome.response, budget);
     case "aborted":
-      return { ...callBudget, ...loseCall(callBudget, held) };
+      return loseCall(callBudget, held);
     case "failed":
-      if (outcome.usage !== undefined)
-        return { ...callBudget, ...answered(callBudget, { usage: outcome.usage }, budget) };
-      return {
-        ...callBudget,
-        ...(outcome.lost === true ? loseCall(callBudget, held) : settleCall(callBudget, held, 0)),
-      };
+      if (outcome.usage !== undefined) return answered(callBudget, { usage: outcome.usage }, budget);
+      return outcome.lost === true ? loseCall(callBudget, held) : settleCall(callBudget, held, 0);
     case "prompt_too_long":
     case "unusable":
     case "unasked":
-      return { ...callBudget, ...settleCall(callBudget, held, 0) };
+      return settleCall(callBudget, held, 0);
   }
 }
 

@@ -13,8 +13,6 @@ import type { RolloutSpec } from "../messages/wire.ts";
 /** A call that waits for its fleet is tried again after at least this time; the spread keeps retries apart. */
 const HELD_LEAST_MS = 500;
 const HELD_SPREAD_MS = 500;
-/** A call that timed out is tried again at most this often: each try may sample, and cost, a whole reply. */
-const RETRIES_AFTER_TIMEOUT = 1;
 /** Length of a failed call's message; the rollout's own error has all of it. */
 const MESSAGE_CHARACTERS = 300;
 
@@ -114,7 +112,7 @@ function failedCall(rollout: Rollout, failed: Failed, { spec, at }: Circumstance
     ...(took !== undefined && { usage: took }),
   };
   const { max_retries } = spec.limits;
-  const retries = failure === "timeout" ? Math.min(max_retries, RETRIES_AFTER_TIMEOUT) : max_retries;
+  const retries = failure === "timeout" ? Math.min(max_retries, LIMITS.retriesAfterTimeout) : max_retries;
   if (free || (retryable && failures < retries)) return [noted];
   return [noted, { type: "failed", failure, error }];
 }

@@ -7,7 +7,7 @@
 import { AuthenticationError, PermissionDeniedError } from "../../contract/errors.ts";
 import { textOf, type Usage } from "../../contract/messages.ts";
 import type { Sampling } from "../../contract/sampling.ts";
-import type { ModelResponse } from "../../contract/trajectory.ts";
+import { addUsage, type ModelResponse } from "../../contract/trajectory.ts";
 import { callBound } from "../../core/costs/call-budget.ts";
 import { judgeCosts } from "../../core/costs/run-costs.ts";
 import type { Embeddings } from "../../core/rubrics/embeddings.ts";
@@ -109,7 +109,7 @@ function readOutcome<Response>(
   const none = { kind: "failed", usage: null, retry_after_ms: null } as const;
   switch (outcome.kind) {
     case "answered":
-      return read(outcome.response);
+      return withRefusals(read(outcome.response), outcome);
     case "prompt_too_long":
       return { ...none, error: "the question does not fit the judge's context", retryable: false };
     case "aborted":
@@ -126,9 +126,21 @@ function readOutcome<Response>(
         ...(lost && { lost }),
         ...(late && { silent: true }),
       };
-      return { ...none, ...details, error: error.message, usage, retryable, retry_after_ms, unauthorized, forbidden };
+      const failed = { ...none, ...details, error: error.message, usage, retryable, retry_after_ms };
+      return withRefusals({ ...failed, unauthorized, forbidden }, outcome);
     }
   }
+}
+
+/** Adds the usage of replies that could not be used, for which the call was repeated at once. Unknown stays unknown. */
+function withRefusals<Outcome extends AskOutcome>(
+  came: Outcome,
+  { refusals = [] }: Pick<TurnOutcome, "refusals">,
+): Outcome {
+  const used = refusals.flatMap(({ usage }) => (usage === undefined ? [] : [{ usage }]));
+  const isUnknown = came.usage === null && (came.kind === "given" || came.lost === true);
+  if (used.length === 0 || isUnknown) return came;
+  return { ...came, usage: addUsage([...used, { usage: came.usage }]) };
 }
 
 function readVectors({ vectors, usage }: Embeddings): AskOutcome {

@@ -3,6 +3,7 @@
  *
  * Invariant. Only this file decides how often a judge is called for a judgement, and after which wait.
  */
+import { LIMITS } from "../../../contract/limits.ts";
 import type { JudgeResult } from "../../../core/rubrics/judges.ts";
 import type { Met } from "../../endpoint/run-lease.ts";
 import { backoffMs } from "../../kit/backoff.ts";
@@ -54,11 +55,12 @@ export function afterOutcome(
     const { value, reason } = outcome;
     return { ...spent, verdict: resultText({ value, reason }), cached: asked ? 0 : 1 };
   }
-  const { error, retryable, free = false, retry_after_ms } = outcome;
+  const { error, retryable, free = false, silent = false, retry_after_ms } = outcome;
   if (free) return { ...spent, next_at: now };
   const tries = before.tries + 1;
   const replies = before.replies + (outcome.replied ? 1 : 0);
-  if (!retryable || before.tries >= limits.max_retries) {
+  const retries = silent ? Math.min(limits.max_retries, LIMITS.retriesAfterTimeout) : limits.max_retries;
+  if (!retryable || before.tries >= retries) {
     return { ...spent, tries, replies, verdict: resultText({ value: null, error, retryable }) };
   }
   const seed = `${run_id}:${before.unit}:${before.key}`;
