@@ -127,14 +127,16 @@ export async function completeUpload(
 ): Promise<Uploaded> {
   return await inUploadPlace(scope, async (onChunk) => {
     const subrequests = new Subrequests();
-    const found = await openUpload(env, scope, id);
-    if (!found.ok) return found;
+    const before = await openUpload(env, scope, id);
+    if (!before.ok) return before;
     const made =
-      found.value.dataset_id === null
-        ? await makeDataset(env, scope, found.value, bytes, subrequests, { ...options, onChunk })
-        : await madeDataset(env, scope, found.value.dataset_id);
-    if (made.ok) await dropParts(env, scope, id, subrequests);
-    return made;
+      (await madeBy(env, scope, before.value)) ??
+      (await makeDataset(env, scope, before.value, bytes, subrequests, { ...options, onChunk }));
+    // Another completion may have taken the name and deleted the parts meanwhile: its dataset is this one's, too.
+    const after = made.ok ? null : await findUpload(env.DB, scope, id);
+    const answer = (after && (await madeBy(env, scope, after))) ?? made;
+    if (answer.ok) await dropParts(env, scope, id, subrequests);
+    return answer;
   });
 }
 
@@ -177,15 +179,17 @@ async function insert(env: Env, scope: Scope, upload: DatasetUploadRow, dataset:
   const inserted = await insertUploaded(env.DB, scope, id, dataset);
   if (inserted === "inserted") return null;
   if (inserted === "taken") return nameTaken(upload.name);
-  // Another request completed it, or deleted it, while this one read the parts.
   const now = await openUpload(env, scope, id);
   if (!now.ok) return now;
-  return now.value.dataset_id === null ? projectGone() : await madeDataset(env, scope, now.value.dataset_id);
+  // Another request completed it while this one read the parts.
+  return (await madeBy(env, scope, now.value)) ?? projectGone();
 }
 
-async function madeDataset(env: Env, scope: Scope, datasetId: string): Promise<Uploaded> {
-  const dataset = await findDataset(env.DB, scope, { id: datasetId });
-  if (dataset === null) return refuse("not_found", `${datasetId}, which this upload became, was deleted`, "id");
+/** The dataset that a completed upload became; null for one that is not complete. */
+async function madeBy(env: Env, scope: Scope, { dataset_id }: DatasetUploadRow): Promise<Uploaded | null> {
+  if (dataset_id === null) return null;
+  const dataset = await findDataset(env.DB, scope, { id: dataset_id });
+  if (dataset === null) return refuse("not_found", `${dataset_id}, which this upload became, was deleted`, "id");
   return { ok: true, value: { dataset: datasetViewOf(dataset), replayed: true } };
 }
 

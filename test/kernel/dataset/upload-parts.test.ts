@@ -323,29 +323,50 @@ test.for(["deleted", "completed"] as const)("a part that arrives while the uploa
   expect(await partKeys(api)).toEqual([]);
 });
 
-test("a part that is replaced while the parts are read ends the completion, and nothing is kept", async () => {
-  const api = await openPlatform();
-  const { id } = await begin(api);
-  await put(api, id, 1, FILE);
-  const changing = new Proxy(env.STORE, {
+/** The real bucket, which does `first` before the first call of `method`. */
+function bucketBefore(method: "get" | "list", first: () => Promise<unknown>): R2Bucket {
+  let isFirst = true;
+  return new Proxy(env.STORE, {
     get: (target, name) => {
       const member: unknown = Reflect.get(target, name);
       if (typeof member !== "function") return member;
-      if (name !== "get") return member.bind(target);
       return async (...args: unknown[]) => {
-        await put(api, id, 1, OTHER);
+        const is = isFirst && name === method;
+        if (is) isFirst = false;
+        if (is) await first();
         return await Reflect.apply(member, target, args);
       };
     },
   });
+}
+
+test("a part that is replaced while the parts are read ends the completion, and nothing is kept", async () => {
+  const api = await openPlatform();
+  const { id } = await begin(api);
+  await put(api, id, 1, FILE);
+  const STORE = bucketBefore("get", () => put(api, id, 1, OTHER));
   const now = Date.now();
-  expect(await completeUpload({ ...env, STORE: changing }, api.scope, id, FILE.length, { now })).toMatchObject({
+  expect(await completeUpload({ ...env, STORE }, api.scope, id, FILE.length, { now })).toMatchObject({
     ok: false,
     error: { code: "conflict", message: expect.stringContaining("part 1 was changed") },
   });
   expect(await kept(api)).toEqual({ keys: [], ids: [] });
   expect((await complete(api, id, FILE.length)).status).toBe(201);
 });
+
+test.for(["list", "get"] as const)(
+  "a completion that another one overtakes before its first %s of R2 returns the dataset of the other",
+  async (method) => {
+    const api = await openPlatform();
+    const { id } = await begin(api, { name: "overtaken" });
+    await put(api, id, 1, FILE);
+    const STORE = bucketBefore(method, () => complete(api, id, FILE.length));
+    const made = await completeUpload({ ...env, STORE }, api.scope, id, FILE.length, { now: Date.now() });
+    const { ids } = await kept(api);
+    expect(ids).toHaveLength(1);
+    expect(made).toMatchObject({ ok: true, value: { replayed: true, dataset: { id: ids[0] } } });
+  },
+);
 
 /** Everything that an upload of one part does, from its creation to its completion. */
 async function uploadAll(using: Env, scope: Scope): Promise<string> {
