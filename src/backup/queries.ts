@@ -1,6 +1,5 @@
 /** Every row of the database, page by page, whoever owns it. Names of tables are those that the database has. */
 import { type SQL, sql } from "drizzle-orm";
-import { readSchemaLevel } from "../kernel/db/schema-level.ts";
 import { unscoped } from "../kernel/db/scoped.ts";
 import { decodeStored, encodeStored } from "../kernel/kit/stored-values.ts";
 import type { ObjectKind, ObjectsPage, RowsPage, WrittenRows } from "./wire.ts";
@@ -23,10 +22,6 @@ export async function listTables(database: D1Database): Promise<string[]> {
       and substr(name, 1, 7) <> 'sqlite_' and substr(name, 1, 4) <> '_cf_' order by name = ${LAST_TABLE}, name`,
   );
   return rows.map(([name]) => String(name));
-}
-
-export async function schemaOf(database: D1Database): Promise<string | null> {
-  return await readSchemaLevel(database);
 }
 
 export async function hasOrganizations(database: D1Database): Promise<boolean> {

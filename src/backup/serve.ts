@@ -5,6 +5,7 @@
  * nothing. A restore writes only while it is under way, and begins only if the deployment has no organisation.
  */
 import * as z from "zod";
+import { readSchemaLevel } from "../kernel/db/schema-level.ts";
 import { internalReply, Refusal, refusalOfIssues, refusalReply } from "../kernel/http/errors.ts";
 import { logError } from "../kernel/kit/log.ts";
 import { isSameText, operatorToken, secretName } from "../kernel/kit/secrets.ts";
@@ -20,7 +21,7 @@ import {
   writePart,
 } from "./files.ts";
 import { readStorage, startObjects, writeStorage } from "./objects.ts";
-import { hasOrganizations, listObjects, listTables, readRows, schemaOf, writeRows } from "./queries.ts";
+import { hasOrganizations, listObjects, listTables, readRows, writeRows } from "./queries.ts";
 import {
   BACKUP_PATH,
   type DeploymentState,
@@ -141,7 +142,11 @@ async function beginRestore(env: Env, backup: string): Promise<Response> {
 }
 
 async function stateOf(env: Env): Promise<DeploymentState> {
-  const [schema, { restoring }, tables] = await Promise.all([schemaOf(env.DB), readRestores(env), listTables(env.DB)]);
+  const [schema, { restoring }, tables] = await Promise.all([
+    readSchemaLevel(env.DB),
+    readRestores(env),
+    listTables(env.DB),
+  ]);
   const empty = !tables.includes("organizations") || !(await hasOrganizations(env.DB));
   return { schema, secret: secretName(env), restoring, empty, tables };
 }

@@ -16,6 +16,7 @@ import * as standing from "../../../src/accounts/queries/standing.ts";
 import * as sessions from "../../../src/accounts/queries/web-sessions.ts";
 import * as workingKeys from "../../../src/accounts/queries/working-keys.ts";
 import * as ofAccounts from "../../../src/accounts/tables.ts";
+import * as backups from "../../../src/backup/queries.ts";
 import * as budgets from "../../../src/billing/queries/budgets.ts";
 import * as books from "../../../src/billing/queries/ledger.ts";
 import * as priceLists from "../../../src/billing/queries/price-lists.ts";
@@ -60,7 +61,7 @@ const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects, ...standing, ...triggers },
   ...{ ...trainerTokens, ...budgets, ...books, ...metrics, ...totals, ...past, ...priceLists, ...seals, ...usage },
   ...{ ...deletedRows, ...deletions, ...stored, ...owners, ...retention, ...schemaLevel, ...webhooks },
-  ...{ ...reportLinks, ...sessions, ...workingKeys, ...datasetUploads },
+  ...{ ...reportLinks, ...sessions, ...workingKeys, ...datasetUploads, ...backups },
 };
 
 /** These give a request its scope, or are for operators; an inserted row names its organisation itself. */
@@ -69,6 +70,8 @@ const WITHOUT_SCOPE = [
   ...["findAnyOrganization", "listOrganizations", "insertFirstOrganization", "insertOrganization"],
   ...["countUnfinishedRuns", "readTotals", "listEndpointsInUse", "addTotal", "readSchemaLevel"],
   ...["findSession", "findSignInCode", "findSharedRun", "takeSilentRuns", "findFoundedWith"],
+  // A backup has the rows of everybody.
+  ...["listTables", "hasOrganizations", "readRows", "writeRows", "listObjects"],
   ...["getAnyDeletion", "sealsBehind", "pricesFrom", "findPriceList", "insertPriceList", "triggerAnywhere"],
 ];
 
