@@ -52,6 +52,7 @@ export const AT_LENGTH = {
     "test/kernel/dataset/fair-uploads.test.ts",
     "test/kernel/http/authorization.test.ts",
     "test/kernel/rollout/rollout-sql.test.ts",
+    "test/kernel/run/platform-faults.test.ts",
     "test/kernel/scoring/fair-scoring.test.ts",
     "test/kernel/service/recomputed-export.test.ts",
   ],

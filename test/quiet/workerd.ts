@@ -12,6 +12,8 @@ const KNOWN = [
   /^uncaught exception; .*(The RPC receiver does not implement the method "ask")/,
   /^uncaught exception; .*was created under a ROLLCALL_SECRET that this deployment does not have/,
   /^uncaught exception; .*Application called abortAllDurableObjects\(\)/,
+  // Objects whose reads of D1 fail on purpose.
+  /^uncaught exception; .*Error: Failed query: select .* from "(endpoints|organizations)" where /,
   // Its cause is printed next to it.
   /^uncaught exception; .*internal error; reference = \w+/,
   /^exception = \S+: failed: (broken\.outputGateBroken; )?jsg\.Error: (killed|its storage is gone)/,

@@ -18,6 +18,8 @@ const UNREADABLE_ASK_MS = 10_000;
 /** With the waits between them they take about 15 minutes. */
 const MOST_SCORING_TRIES = 5;
 const LONGEST_ASK_MS = 10 * 60_000;
+/** With the longest wait before each they take a week, many times the longest time of a rollout. */
+const MOST_ASKS = 1000;
 
 /**
  * Handles scoring without a result: returns the scoring groups to send again, and ends those that had too many tries as
@@ -106,7 +108,8 @@ export function takeAnswer(
       return { resend: true, unit: null };
     }
     case "unavailable":
-      // Not a miss: however long the fault lasts, no rollout is given up for it.
+      // Not a miss: a fault that passes costs no rollout. But one that never passes must not keep a run from its end.
+      if (asks > MOST_ASKS) return lost(store, spec, row, "its object was unavailable for a week", now);
       store.setRollout(row.seq, { asks, ask_at: now + wait });
       return { resend: false, unit: null };
     case "unreadable": {

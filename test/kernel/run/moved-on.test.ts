@@ -59,24 +59,37 @@ test("misses count in a row: a healthy rollout that was asked for hours survives
   expect(row).toMatchObject({ status: "running", misses: 1 });
 });
 
-test("a rollout whose storage cannot be read is given up within a minute, as a platform failure that names it", async () => {
-  const { row, at } = await waiting((store, spec, now) => {
+/** The row of a rollout that answers `state` until it is given up, and how long that took. What it did is undone. */
+async function givenUp(state: "unreadable" | "unavailable") {
+  return await waiting((store, spec, now) => {
     let [clock, row] = [now, store.bySeq(1)];
     const undone = () =>
       store.transaction(() => {
         while (store.bySeq(1)?.status === "running") {
           clock = store.bySeq(1)?.ask_at ?? clock;
-          takeAnswer(store, spec, store.bySeq(1), { state: "unreadable" }, clock);
+          takeAnswer(store, spec, store.bySeq(1), { state }, clock);
         }
         row = store.bySeq(1);
         throw new Error("undone");
       });
     expect(undone).toThrow("undone");
-    return { row, at: clock - now };
+    return { row, after: clock - now };
   });
-  expect(at).toBeLessThanOrEqual(60_000);
+}
+
+test("a rollout whose storage cannot be read is given up within a minute, as a platform failure that names it", async () => {
+  const { row, after } = await givenUp("unreadable");
+  expect(after).toBeLessThanOrEqual(60_000);
   expect(row).toMatchObject({ outcome: "failed", reason: "platform" });
   expect(row?.error).toContain(`the storage of its object cannot be read: ${row?.id}`);
+});
+
+test("a rollout whose object is unavailable for days is given up only after about a week", async () => {
+  const { row, after } = await givenUp("unavailable");
+  const days = after / (24 * 60 * 60_000);
+  expect([days > 6.5, days < 7.5]).toEqual([true, true]);
+  expect(row).toMatchObject({ outcome: "failed", reason: "platform" });
+  expect(row?.error).toContain("its object was unavailable for a week");
 });
 
 test("an endpoint whose key cannot be opened ends its rollouts as platform failures, and no call is sent", async () => {
