@@ -105,6 +105,8 @@ const EXPECTED: Partial<Record<CommandName, Printed>> = {
     json: { ...DATASET, head: [expect.objectContaining({ index: 0 }), expect.anything()] },
   },
   "dataset delete": { json: DELETED },
+  "dataset upload list": { json: LIST },
+  "dataset upload delete": { json: DELETED },
   ...SERVING_EXPECTED,
   ...INTERFACES,
   "env list": { text: /\ncalculator +\d/, json: LIST },
@@ -177,7 +179,14 @@ const EXPECTED: Partial<Record<CommandName, Printed>> = {
 };
 
 /** These have their own tests. */
-const ELSEWHERE: readonly CommandName[] = ["env init", "env validate", "serve", "start"];
+const ELSEWHERE: readonly CommandName[] = [
+  "deploy backup",
+  "deploy restore",
+  "env init",
+  "env validate",
+  "serve",
+  "start",
+];
 
 const examples = [...PAGE.matchAll(/```sh\n([\s\S]*?)```/g)]
   .flatMap(([, block = ""]) => block.trim().split("\n"))
@@ -203,6 +212,7 @@ const ids = {
   WEBHOOK: "",
   SOURCE: "",
   LINK: "",
+  UPLOAD: "",
 };
 /** Commands of an organisation of their own, with a key for all of it. */
 const ACCOUNTS =
@@ -232,6 +242,8 @@ beforeAll(async () => {
   deployed = await startDeployed(cloudflare.stub, "rollcall-prod");
   platform = await bootPlatform({ directory: null, port: testPort(16), log });
   await makeOrganization();
+  const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
+  ids.UPLOAD = (await client.datasetUploads.create({ name: "unfinished" })).id;
 });
 afterAll(async () => {
   await platform.stop();

@@ -223,8 +223,8 @@ const RUN: readonly Edit[] = [
     ["kernel/dataset/upload"],
     [
       ["if (!isSameRequest(made.request_hash,", "if (isSameRequest(made.request_hash,"],
-      ["const key = idempotencyKey === null ? null :", "const key = idempotencyKey !== null ? null :"],
-      ['if (inserted === "inserted") {', "if (inserted === inserted) {"],
+      ["return idempotencyKey === null ? null : await recall", "return idempotencyKey !== null ? null : await recall"],
+      ['if (inserted === "inserted") return null;', "if (inserted === inserted) return null;"],
     ],
   ),
   ...editsOf(

@@ -44,7 +44,7 @@ test("a cancelled run notifies a slice of its rollouts per alarm, without a wait
 
 test("the rollouts of a slice are notified all at once: none waits for the others to react", async () => {
   const many = 60;
-  const hangs = [{ fault: { kind: "hang" } }] as const;
+  const hangs = [{ fault: { kind: "drip", everyMs: 20 } }] as const;
   const request = { environment: "gsm8k", dataset: questions(many), model: script(hangs) };
   const run = await platform.start({ ...request, max_concurrent: many });
   await requestsOf(request.model, many);

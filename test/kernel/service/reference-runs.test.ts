@@ -17,7 +17,8 @@ beforeAll(async () => {
   registerMarking();
 });
 
-const HANGS: Turns = [{ fault: { kind: "hang" } }];
+/** Its headers come at once, and its body never ends. */
+const HANGS: Turns = [{ fault: { kind: "drip", everyMs: 20 } }];
 
 function guess(number: number) {
   return { tool_calls: [{ name: "guess", arguments: { number } }] };
