@@ -1,6 +1,6 @@
 /** The objects of the bucket, which are called files here. Those of the platform itself are not copied. */
 
-import type * as z from "zod";
+import * as z from "zod";
 import { Refusal } from "../kernel/http/errors.ts";
 import { FILE_SIZE, type FilesPage, PART_BYTES, type UploadedParts } from "./wire.ts";
 
@@ -51,15 +51,21 @@ export async function endFile(
   await STORE.resumeMultipartUpload(key, upload).complete(parts);
 }
 
+/** `starting`: everything is written, and its objects have begun to start. */
+const Restoring = z.object({ of: z.string(), starting: z.boolean() });
+type Restoring = z.output<typeof Restoring>;
+
 /** The backup that is being restored, and the one that was restored last; null if there is none. */
-export async function readRestores({ STORE }: Env): Promise<{ restoring: string | null; restored: string | null }> {
-  const text = async (key: string) => (await (await STORE.get(key))?.text()) ?? null;
-  const [restoring, restored] = await Promise.all([text(RESTORING), text(RESTORED)]);
-  return { restoring, restored };
+export async function readRestores({ STORE }: Env): Promise<{ restoring: Restoring | null; restored: string | null }> {
+  const [restoring, restored] = await Promise.all([STORE.get(RESTORING), STORE.get(RESTORED)]);
+  return {
+    restoring: restoring === null ? null : Restoring.parse(await restoring.json()),
+    restored: restored === null ? null : await restored.text(),
+  };
 }
 
-export async function noteRestoring({ STORE }: Env, backup: string): Promise<void> {
-  await STORE.put(RESTORING, backup);
+export async function noteRestoring({ STORE }: Env, restoring: Restoring): Promise<void> {
+  await STORE.put(RESTORING, JSON.stringify(restoring));
 }
 
 /** In this order: a repeat of the last request finds that all is done. */

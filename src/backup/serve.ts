@@ -2,7 +2,8 @@
  * The Worker's side of `rollcall deploy backup` and `restore`.
  *
  * Invariants. Only a holder of ROLLCALL_SECRET can call it; for anybody else its paths do not exist. A backup writes
- * nothing. A restore writes only while it is under way, and begins only if the deployment has no organisation.
+ * nothing. A restore writes only while it is under way, and begins only if the deployment has no organisation. After
+ * the first object was started it writes nothing more.
  */
 import * as z from "zod";
 import { readSchemaLevel } from "../kernel/db/schema-level.ts";
@@ -27,6 +28,7 @@ import {
   type DeploymentState,
   OBJECT_KINDS,
   ObjectKind,
+  type RestoreBegun,
   StartedObjects,
   UploadedParts,
   WrittenRows,
@@ -61,7 +63,7 @@ const READS: Readonly<Record<string, Handler>> = {
   "GET /file": async ({ env, query }) => await readFile(env, textOf(query, "key"), countOf(query, "offset")),
 };
 
-/** Only during a restore. */
+/** Only during a restore, before its first object is started. */
 const WRITES: Readonly<Record<string, Handler>> = {
   "POST /rows": async ({ env, request }) => {
     const rows = parsed(WrittenRows, await request.json());
@@ -71,10 +73,6 @@ const WRITES: Readonly<Record<string, Handler>> = {
   },
   "POST /storage": async ({ env, request }) =>
     Response.json({ written: await writeStorage(env, parsed(WrittenStorage, await request.json())) }),
-  "POST /start": async ({ env, request }) => {
-    await startObjects(env, parsed(StartedObjects, await request.json()));
-    return new Response(null, { status: 204 });
-  },
   "PUT /file": async ({ env, request, query }) => {
     await writeFile(env, textOf(query, "key"), textOf(query, "sha256"), await request.arrayBuffer());
     return new Response(null, { status: 204 });
@@ -86,6 +84,16 @@ const WRITES: Readonly<Record<string, Handler>> = {
   },
   "POST /uploaded": async ({ env, request, query }) => {
     await endFile(env, textOf(query, "key"), textOf(query, "upload"), parsed(UploadedParts, await request.json()));
+    return new Response(null, { status: 204 });
+  },
+};
+
+/** Only during a restore, after everything is written. */
+const STARTS: Readonly<Record<string, Handler>> = {
+  "POST /start": async ({ env, request, query }) => {
+    const objects = parsed(StartedObjects, await request.json());
+    await noteRestoring(env, { of: textOf(query, "of"), starting: true });
+    await startObjects(env, objects);
     return new Response(null, { status: 204 });
   },
   "POST /end": async ({ env, query }) => {
@@ -121,24 +129,30 @@ async function handle(ask: Ask, name: string): Promise<Response> {
   if (read !== undefined) return await read(ask);
   const backup = textOf(ask.query, "of");
   if (name === "POST /begin") return await beginRestore(ask.env, backup);
-  const write = WRITES[name];
+  const write = WRITES[name] ?? STARTS[name];
   if (write === undefined) throw new Refusal(NOTHING);
   const { restoring, restored } = await readRestores(ask.env);
   // The reply to the end of a restore was lost.
   if (name === "POST /end" && restored === backup) return new Response(null, { status: 204 });
-  if (restoring !== backup) throw new Refusal(refused(`the backup ${backup} is not being restored`));
+  if (restoring?.of !== backup) throw new Refusal(refused(`the backup ${backup} is not being restored`));
+  if (restoring.starting && name in WRITES) throw new Refusal(refused("the restored objects have begun to work"));
   return await write(ask);
 }
 
 async function beginRestore(env: Env, backup: string): Promise<Response> {
-  const { restoring, empty } = await stateOf(env);
-  const isDone = restoring === null && (await readRestores(env)).restored === backup;
-  if (isDone) return Response.json({ begun: false });
-  if (restoring === null && !empty) throw new Refusal(refused("the deployment already has an organisation"));
-  if (restoring !== null && restoring !== backup)
-    throw new Refusal(refused(`the backup ${restoring} is being restored`));
-  await noteRestoring(env, backup);
-  return Response.json({ begun: true });
+  const { restoring, restored } = await readRestores(env);
+  if (restoring !== null) {
+    if (restoring.of !== backup) throw new Refusal(refused(`the backup ${restoring.of} is being restored`));
+    return begun(restoring.starting ? "starts" : "everything");
+  }
+  if (restored === backup) return begun("nothing");
+  if (!(await stateOf(env)).empty) throw new Refusal(refused("the deployment already has an organisation"));
+  await noteRestoring(env, { of: backup, starting: false });
+  return begun("everything");
+}
+
+function begun(left: RestoreBegun["left"]): Response {
+  return Response.json({ left } satisfies RestoreBegun);
 }
 
 async function stateOf(env: Env): Promise<DeploymentState> {
@@ -148,7 +162,7 @@ async function stateOf(env: Env): Promise<DeploymentState> {
     listTables(env.DB),
   ]);
   const empty = !tables.includes("organizations") || !(await hasOrganizations(env.DB));
-  return { schema, secret: secretName(env), restoring, empty, tables };
+  return { schema, secret: secretName(env), restoring: restoring?.of ?? null, empty, tables };
 }
 
 async function tableOf(env: Env, named: string): Promise<string> {

@@ -46,6 +46,13 @@ export const DeploymentState = z.object({
 });
 export type DeploymentState = z.output<typeof DeploymentState>;
 
+/**
+ * What is left of a restore. `starts`: everything is written, and some objects may work already. What they changed must
+ * not be overwritten.
+ */
+export const RestoreBegun = z.object({ left: z.enum(["everything", "starts", "nothing"]) });
+export type RestoreBegun = z.output<typeof RestoreBegun>;
+
 /** `text`: a JSON value a line. First `{columns}`, then `{row}` each. */
 export const RowsPage = z.object({ text: z.string(), next: z.number().nullable() });
 export type RowsPage = z.output<typeof RowsPage>;

@@ -39,3 +39,26 @@ test("an empty deployment gets everything, and runs that had not ended continue 
   expect(model.changed).toEqual([]);
   expect((await again.ledger.verify()).ok).toBe(true);
 });
+
+test("a restore that was killed after its objects were started is finished, and keeps what they did since", {
+  timeout: MINUTES,
+}, async () => {
+  const stand = await openBackupStand();
+  const prod = await stand.deployment("prod");
+  const { key, model, unfinished } = await makeHistory(prod);
+  expect((await stand.backUp("prod")).code).toBe(0);
+  await prod.stop();
+
+  const next = await stand.deployment("next");
+  stand.killAt(next, (request) => request === "POST /operator/backup/start");
+  expect((await stand.restore("next")).code).toBe(null);
+  model.setLatency(0);
+  const client = next.client(key);
+  for await (const _ of client.runs.events(unfinished, { signal: AbortSignal.timeout(60_000) }));
+  const ended = await client.runs.get(unfinished);
+  expect(ended.status).toBe("completed");
+  const finished = await stand.restore("next");
+  expect([finished.code, finished.stderr]).toEqual([0, expect.any(String)]);
+  expect(await client.runs.get(unfinished)).toEqual(ended);
+  expect((await stand.restore("next")).stderr).toContain("restored already");
+});

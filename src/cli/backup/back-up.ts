@@ -144,7 +144,7 @@ class Backup {
       if (copied !== null && (await this.#copyNeeded(copied.page))) return copied;
     }
     throw new StepFailed(
-      `${kind} ${name} changes all the time and is too large to be copied at one moment: repeat the command, or use rollcall deploy --drain first`,
+      `${kind} ${name} changes all the time and is too large to be copied at one moment: repeat the command, or first pause its runs, or stop what starts them and wait until they end`,
     );
   }
 

@@ -3,17 +3,25 @@
  *
  * Invariants. Files come first, then objects, then rows, so what is restored later finds what it names. No object does
  * anything by itself before all rows are there. A restore that was interrupted is continued by the same command, and
- * only by the same backup.
+ * only by the same backup. Once an object was started, nothing is written again: it may have changed rows and objects.
  */
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import { DeploymentState, FilesPage, PART_BYTES, STARTED_AT_ONCE, type StartedObjects } from "../../backup/wire.ts";
+import {
+  DeploymentState,
+  FilesPage,
+  PART_BYTES,
+  RestoreBegun,
+  STARTED_AT_ONCE,
+  type StartedObjects,
+} from "../../backup/wire.ts";
 import type { Blobs } from "./blobs.ts";
 import { readList } from "./lists.ts";
 import { CopiedFile, CopiedObject, Manifest } from "./manifest.ts";
 import type { OperatorClient } from "./operator-client.ts";
 import { StepFailed } from "./step-failed.ts";
 
+/** What this call restored; zeros if an earlier one had written everything. */
 export interface Restored {
   readonly made_at: string;
   readonly files: number;
@@ -31,12 +39,31 @@ export async function restoreBackup(
   const state = await into.read("", {}, DeploymentState);
   refuseOther(manifest, state);
   const of = createHash("sha256").update(JSON.stringify(manifest)).digest("hex").slice(0, 16);
-  const { begun } = await into.ask("/begin", { of }, undefined, Begun);
-  if (!begun) {
-    log("this backup is restored already");
-    return { made_at: manifest.made_at, files: 0, objects: 0, tables: 0 };
-  }
+  const { left } = await into.ask("/begin", { of }, undefined, RestoreBegun);
   const restore = { into, blobs, of };
+  const written =
+    left === "everything" ? await writeEverything(restore, manifest, log) : { files: 0, objects: 0, tables: 0 };
+  if (left === "nothing") log("this backup is restored already");
+  else {
+    await startObjects(restore, manifest);
+    await into.write("/end", { of });
+  }
+  return { made_at: manifest.made_at, ...written };
+}
+
+interface Restore {
+  readonly into: OperatorClient;
+  readonly blobs: Blobs;
+  /** The name of the backup. */
+  readonly of: string;
+}
+
+async function writeEverything(
+  restore: Restore,
+  manifest: Manifest,
+  log: (line: string) => void,
+): Promise<Omit<Restored, "made_at">> {
+  const { into, blobs, of } = restore;
   const files = await restoreFiles(restore, manifest);
   log(`${files} files`);
   const objects = await restoreObjects(restore, manifest);
@@ -47,19 +74,7 @@ export async function restoreBackup(
     }
   }
   log(`${manifest.tables.length} tables`);
-  await startObjects(restore, manifest);
-  await into.write("/end", { of });
-  return { made_at: manifest.made_at, files, objects, tables: manifest.tables.length };
-}
-
-/** False: an earlier restore of the backup is complete. */
-const Begun = z.object({ begun: z.boolean() });
-
-interface Restore {
-  readonly into: OperatorClient;
-  readonly blobs: Blobs;
-  /** The name of the backup. */
-  readonly of: string;
+  return { files, objects, tables: manifest.tables.length };
 }
 
 function refuseOther(manifest: Manifest, { schema, secret }: DeploymentState): void {
