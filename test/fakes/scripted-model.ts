@@ -23,6 +23,8 @@ export interface ModelRequest {
   readonly body: Readonly<Record<string, unknown>>;
   /** Whether the client has disconnected. */
   readonly gone: () => boolean;
+  /** Sends the headers now if a stream is asked for, as servers that generate while they send do. The reply is no fault. */
+  readonly begin: () => void;
 }
 
 /** A failure of a real endpoint. */
@@ -201,7 +203,10 @@ function readRequest(request: IncomingMessage, response: ServerResponse, bytes: 
   if (!hasMessages(body)) return null;
   const { model = "", messages, tools = [] } = body;
   const gone = () => response.destroyed;
-  return { model, messages, tools, headers: request.headers, body, gone };
+  const begin = () => {
+    if (body["stream"] === true) beginStream(response);
+  };
+  return { model, messages, tools, headers: request.headers, body, gone, begin };
 }
 
 function parseJson(bytes: Buffer): unknown {
@@ -275,8 +280,13 @@ function sendJson(response: ServerResponse, status: number, body: unknown, heade
   response.end(text);
 }
 
-function sendStream(response: ServerResponse, text: string): void {
+function beginStream(response: ServerResponse): void {
   response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" });
+  response.flushHeaders();
+}
+
+function sendStream(response: ServerResponse, text: string): void {
+  if (!response.headersSent) beginStream(response);
   response.end(text);
 }
 

@@ -117,12 +117,11 @@ export async function startFaultModel(plan: Settings): Promise<FaultModel> {
       mostOpen = Math.max(mostOpen, model.inFlight());
       call.requests.push(asked);
       const answer = answerTo(plan, request, call.requests.length - 1);
+      if (endingOf(answer) === "answered") request.begin();
       await pause(plan.latency_ms * (0.5 + seededRandom("latency", plan.seed, placeOf(key))()));
       await gate;
       const before = call.requests.some(({ ended }) => ended === "answered");
-      asked.ended = request.gone() ? "open" : endingOf(answer);
-      if (asked.ended === "answered") asked.said = saidOf(answer);
-      if (answer === ABORTED && asked.ended === "fault") asked.aborted = true;
+      noteEnd(asked, answer, request.gone());
       if (asked.ended === "answered" && !before) answered += 1;
       return answer;
     },
@@ -176,6 +175,12 @@ function placeOf(key: string): string {
   if (asked !== undefined) return asked;
   const [, , group, slot, attempt] = key.split("_");
   return [group, slot, attempt, key.split(":")[1]].join("/");
+}
+
+function noteEnd(asked: Asked, answer: Answer, gone: boolean): void {
+  asked.ended = gone ? "open" : endingOf(answer);
+  if (asked.ended === "answered") asked.said = saidOf(answer);
+  if (answer === ABORTED && asked.ended === "fault") asked.aborted = true;
 }
 
 function endingOf(answer: Answer): Ending {

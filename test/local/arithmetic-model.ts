@@ -2,6 +2,7 @@
  * A scripted model that plays `calculator` in exactly three turns. It records the prompt for each idempotency key, and
  * the tokens that it reported for that key. It runs outside the processes that a test kills, so its log is complete.
  */
+import { setTimeout as pause } from "node:timers/promises";
 import { textOf, type Usage } from "../../src/contract/messages.ts";
 import type { ReplyParts } from "../fakes/completion-body.ts";
 import { type ModelRequest, type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
@@ -31,9 +32,11 @@ export async function startArithmeticModel(latencyMs: number): Promise<Arithmeti
   const prompts = new Map<string, string>();
   const usages = new Map<string, Usage>();
   const changed: string[] = [];
+  let latency = latencyMs;
   const model = await startScriptedModel({
-    latencyMs,
-    reply(request) {
+    async reply(request) {
+      request.begin();
+      await pause(latency);
       const key = String(request.headers["idempotency-key"]);
       const prompt = JSON.stringify(request.messages);
       if ((prompts.get(key) ?? prompt) !== prompt) changed.push(key);
@@ -50,7 +53,9 @@ export async function startArithmeticModel(latencyMs: number): Promise<Arithmeti
     times: () => model.requests.map(({ at }) => at),
     unanswered: () => model.inFlight(),
     answered: () => usages.size,
-    setLatency: (ms) => model.setLatency(ms),
+    setLatency: (ms) => {
+      latency = ms;
+    },
     usage: () => sum([...usages.values()]),
     stop: () => model.stop(),
   };
