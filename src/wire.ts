@@ -79,6 +79,14 @@ export { BatchFormat, type FormatQuery } from "./contract/batch-format.ts";
 export { BATCH_SHA256_HEADER, CUT_ROWS_HEADER } from "./contract/batch-headers.ts";
 export { type ComparedTask, CompareQuery, RunComparison } from "./contract/comparison.ts";
 export {
+  DatasetUploadEnd,
+  DatasetUploadList,
+  DatasetUploadPart,
+  DatasetUploadProgress,
+  DatasetUploadRequest,
+  DatasetUploadView,
+} from "./contract/dataset-upload.ts";
+export {
   DELETION_KINDS,
   DELETION_STATES,
   type DeletionKind,

@@ -3,9 +3,7 @@
  * repeated. The end is always the same as without a kill.
  */
 import { expect, test } from "vitest";
-import { type BackupStand, makeHistory, openBackupStand, seenBy } from "./backup-stand.ts";
-
-const HOUR = 60 * 60_000;
+import { type BackupStand, makeHistory, openBackupStand, seenBy } from "../cloud/backup-stand.ts";
 
 /** After the first request of each kind, and after the last one. */
 function cutsOf(seen: readonly string[], kindOf: (request: string) => string): { kind: string; nth: number }[] {
@@ -31,9 +29,7 @@ function killAtNth(
 
 const inStore = (request: string) => request.replace(/blobs\/.*/, "blobs");
 
-test("a backup and a restore that are killed at any step are finished by the same commands", {
-  timeout: HOUR,
-}, async () => {
+test("a backup and a restore that are killed at any step are finished by the same commands", async () => {
   const stand = await openBackupStand();
   const prod = await stand.deployment("prod");
   const { key, ended } = await makeHistory(prod);
@@ -60,7 +56,7 @@ test("a backup and a restore that are killed at any step are finished by the sam
     String,
   );
   await trial.stop();
-  expect(written.length).toBeGreaterThan(10);
+  expect(written.length).toBeGreaterThanOrEqual(10);
   for (const [number, cut] of written.entries()) {
     const next = await stand.deployment(`next${number}`);
     killAtNth(stand, next, cut, String);
