@@ -1,12 +1,12 @@
 /**
  * Wakes unfinished runs that have been silent for long, once a minute. A run works by its object's alarms, and a run
  * whose alarm was lost would wait for the next call about it. A run that was accepted while the process ended has no
- * object yet: it gets one here.
+ * object yet: it gets one here. A run whose object was lost ends here, as it does for a reader.
  */
 import { takeSilentRuns } from "../db/runs.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { Subrequests } from "../kit/subrequests.ts";
-import { openRun } from "./read-run.ts";
+import { openRun, readRun } from "./read-run.ts";
 
 const SILENT_MS = 5 * 60_000;
 /** Runs in one pass. If there are more, the next minute's pass continues with those that were silent for longest. */
@@ -23,6 +23,7 @@ export async function wakeRuns(env: Env, now: number): Promise<number> {
       const found = await openRun(env, scope, id);
       if (!found.ok) return false;
       await found.value.object.wake();
+      await readRun(env, scope, id);
       return true;
     } catch (thrown) {
       logError("a silent run could not be woken", idsOf({ scope, run_id: id }), thrown);

@@ -87,6 +87,21 @@ test("the cron creates the object of a run that was accepted while the process e
   await api.post(`/v1/runs/${id}/cancel`, {});
 });
 
+test("the cron ends a run whose object was lost", async () => {
+  const id = await runningRun();
+  await api.inRun(id, async (_, { storage }) => {
+    await storage.deleteAlarm();
+    await storage.deleteAll();
+  });
+  await api.inRun(id, (_, state) => state.abort("killed")).catch(() => undefined);
+  await env.DB.prepare("update runs set status = 'running' where id = ?").bind(id).run();
+  await setWrittenAt(id, 0);
+  await wakeRuns(env, Date.now());
+  const row = await env.DB.prepare("select status, error, finished_at from runs where id = ?").bind(id).first();
+  expect(row).toMatchObject({ status: "failed", error: expect.stringContaining("run_unreadable") });
+  expect(row?.["finished_at"]).not.toBeNull();
+});
+
 test("the Worker's cron does that each minute", async () => {
   const id = await runningRun();
   await setWrittenAt(id, 0);
