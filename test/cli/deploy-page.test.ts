@@ -19,7 +19,8 @@ import { NO_DEATHS } from "../../src/local/state-directory.ts";
 import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
 import { configFor } from "../local/deployable.ts";
 
-const PAGE = readFileSync(join(PACKAGE_ROOT, "docs/deploy.md"), "utf8");
+/** The page up to the section that a test of its own plays (test/cloud/wrangler-dev.test.ts). */
+const [PAGE = ""] = readFileSync(join(PACKAGE_ROOT, "docs/deploy.md"), "utf8").split("\n## wrangler dev\n");
 const BIN = join(PACKAGE_ROOT, "bin/rollcall.mjs");
 const home = mkdtempSync(join(tmpdir(), "rollcall-deploy-page-"));
 let model: ScriptedModel;

@@ -24,7 +24,7 @@ const ROLLOUT = { group: 0, slot: 0, attempt: 0, scope: { orgId: "org_1", projec
 export class HostObject extends DurableObject {
   async exec(writes, query) {
     const store = { writes: () => writes, noteSql() {} };
-    return await sqlOf(this.ctx, ROLLOUT, store, { excuse() {} }).exec({ effect: "test", call: 0 }, query, []);
+    return await sqlOf(this.ctx, this.env, ROLLOUT, store, { excuse() {} }).exec({ effect: "test", call: 0 }, query, []);
   }
   async end(how) {
     if (how === "over") dropDatabase(this.ctx, ROLLOUT);
