@@ -1,4 +1,4 @@
-/** Every row of the database, page by page, whoever owns it. Names of tables are those that the database has. */
+/** Reads and writes all rows of the database, of every organisation, page by page. The database itself lists its tables. */
 import { type SQL, sql } from "drizzle-orm";
 import { unscoped } from "../kernel/db/scoped.ts";
 import { decodeStored, encodeStored } from "../kernel/kit/stored-values.ts";

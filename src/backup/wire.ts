@@ -1,6 +1,6 @@
 /**
- * What `rollcall deploy backup` and `restore` exchange with the Worker of the same release. It is no part of the API:
- * only a holder of ROLLCALL_SECRET can call it.
+ * What `rollcall deploy backup` and `restore` exchange with the Worker of the same release. It is not part of the
+ * public API: only a holder of ROLLCALL_SECRET can call it.
  */
 import * as z from "zod";
 

@@ -2,8 +2,8 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { sha256Hex } from "../../src/kernel/kit/secrets.ts";
+import { cutOffAt } from "../kernel/cut-off.ts";
 import { openBrowser } from "../kernel/http/browser.ts";
-import { killedAt } from "../kernel/http/killed.ts";
 import { openTenant, type Tenant } from "./tenant.ts";
 
 const HTTPS = "https://platform.test";
@@ -33,7 +33,10 @@ const signIn = async (tenant: Tenant, body: object) => {
 
 /** Signs in on a platform that is killed. Returns the status of the answer, or "killed". */
 async function cutOff(tenant: Tenant, body: object, { call, at }: (typeof CUTS)[number]): Promise<number | "killed"> {
-  const { DB, killed } = killedAt(env.DB, call, at);
+  const {
+    env: { DB },
+    reached: killed,
+  } = cutOffAt(call, at);
   const reply = openBrowser(tenant, HTTPS, { DB }).ask("POST /v1/session", body);
   return await Promise.race([reply.then(({ status }) => status), killed.then(() => "killed" as const)]);
 }
@@ -82,7 +85,10 @@ test("a code whose creation was interrupted does not work, and is deleted with t
     const { orgId } = tenant.scope;
     const headers = { authorization: `Bearer ${tenant.admin}` };
     for (let call = 0, over = false; !over && call < MOST_CALLS; call += 1) {
-      const { DB, killed } = killedAt(env.DB, call, at);
+      const {
+        env: { DB },
+        reached: killed,
+      } = cutOffAt(call, at);
       const made = openBrowser(tenant, HTTPS, { DB }).ask("POST /v1/sign-in-codes", undefined, headers);
       over = await Promise.race([made.then(() => true), killed.then(() => false)]);
       tenant.clock.now += 5 * 60_000;

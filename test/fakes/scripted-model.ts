@@ -23,7 +23,7 @@ export interface ModelRequest {
   readonly body: Readonly<Record<string, unknown>>;
   /** Whether the client has disconnected. */
   readonly gone: () => boolean;
-  /** Sends the headers now if a stream is asked for, as servers that generate while they send do. The reply is no fault. */
+  /** Sends the headers of a stream before its content, as real servers do. Must not be called if the reply is a fault. */
   readonly begin: () => void;
 }
 

@@ -48,7 +48,7 @@ const PUSH = command({
           onProgress: (progress) => term.redraw(() => [progressText(progress)]),
           signal,
         });
-        // After the end, the progress of the upload is no longer useful.
+        // The upload is complete: remove its progress from the terminal.
         term.redraw(() => []);
         return { json: dataset, text: () => datasetText(dataset) };
       },

@@ -25,7 +25,7 @@ export interface Connection {
   readonly request: (send: () => Promise<Response>, signal: AbortSignal) => Promise<Response>;
 }
 
-/** Of a call outside of an invocation, such as a probe by a tool: there is no limit. */
+/** For calls that are made outside of an invocation, such as the probe of a tool: they are not limited. */
 export const UNLIMITED: Connection = { request: (send) => send() };
 
 /** The call was not sent: this deployment may not call its address. */

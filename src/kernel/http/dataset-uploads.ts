@@ -101,7 +101,7 @@ export const datasetUploadOperations: readonly Operation[] = [
     permission: "datasets:write",
     summary: "Make a dataset of the parts",
     description:
-      "Rows are checked as in an upload in one request. If one is invalid there is no dataset, and the upload stays: replace its part, or delete the upload. A repeat returns the same dataset.",
+      "The rows are checked like those of an upload in one request. If a row is invalid, no dataset is created and the upload is kept: send the corrected part again, or delete the upload. A repeat returns the same dataset.",
     body: { schema: DatasetUploadEnd },
     reply: {
       status: 201,

@@ -76,7 +76,7 @@ const CASES: readonly (readonly [id: string, raw: unknown, verdict: Verdict])[] 
     { ms: 9, value: null, error: error("Durable Object's isolate exceeded its memory limit and was reset.") },
     "agrees",
   ],
-  ["memory", { ms: 9, value: null, error: error("a text that nobody saw before") }, "differs"],
+  ["memory", { ms: 9, value: null, error: error("an unknown error text") }, "differs"],
   ["memory", { ms: 9, value: null, error: error("another text", { overloaded: true }) }, "agrees"],
   ["d1-overload", [null, error("D1_ERROR: D1 DB is overloaded. Requests queued for too long.")], "agrees"],
   ["d1-overload", [null, error("D1_ERROR: too busy")], "differs"],

@@ -233,7 +233,7 @@ test("an upload is refused at once for a name that is taken, an unknown environm
   await uploaded(api, FILE, "name=taken");
   const refused = async (body: object) => errorOf(await api.post("/v1/dataset-uploads", body));
   expect(await refused({ name: "taken" })).toMatchObject({ status: 409, param: "name" });
-  expect(await refused({ environment: "nobody" })).toMatchObject({ status: 404, param: "environment" });
+  expect(await refused({ environment: "unknown" })).toMatchObject({ status: 404, param: "environment" });
   expect(await refused({ environment_args: {} })).toMatchObject({ status: 400, param: "environment_args" });
   expect(await refused({ bytes: LIMITS.datasetBytes + 1 })).toMatchObject({ status: 400, param: "bytes" });
   expect(await refused({ sha256: "x" })).toMatchObject({ status: 400, param: "sha256" });
