@@ -7,6 +7,7 @@ import { expect, onTestFinished, vi } from "vitest";
 import { PACKAGE_ROOT } from "../../src/local/package-root.ts";
 import type { CommandResult } from "../cli/run-rollcall.ts";
 import { S3_KEYS, startS3Store } from "../fakes/s3-store.ts";
+import { WAIT, WAIT_HANGS_MS } from "../hang-limits.ts";
 import { startArithmeticModel } from "../local/arithmetic-model.ts";
 import { startWorker, type WorkerPlatform } from "./worker-platform.ts";
 
@@ -88,10 +89,10 @@ export async function makeHistory(platform: WorkerPlatform, rows = 4) {
   const endpoint = { base_url: model.url, api_key: "a-key-of-the-endpoint" };
   const asked = { environment: "calculator", model: "arithmetic", endpoint, num_examples: rows };
   const ended = await client.runs.create(asked);
-  for await (const _ of client.runs.events(ended.id, { signal: AbortSignal.timeout(60_000) }));
+  for await (const _ of client.runs.events(ended.id, { signal: AbortSignal.timeout(WAIT_HANGS_MS) }));
   model.setLatency(10 * 60_000);
   const unfinished = await client.runs.create({ ...asked, num_examples: 8, max_concurrent: 8 });
-  await vi.waitUntil(() => model.unanswered() === 8, { timeout: 60_000 });
+  await vi.waitUntil(() => model.unanswered() === 8, WAIT);
   return { key, model, ended: ended.id, unfinished: unfinished.id };
 }
 

@@ -1,5 +1,6 @@
 /** A deployment is copied to a store while it works, and restored into an empty one: real workerds, a fake S3 store. */
 import { expect, test, vi } from "vitest";
+import { WAIT_HANGS_MS } from "../hang-limits.ts";
 import { makeHistory, openBackupStand, seenBy } from "./backup-stand.ts";
 
 const MINUTES = 5 * 60_000;
@@ -23,7 +24,7 @@ test("an empty deployment gets everything, and runs that had not ended continue 
   expect(next.said).toEqual([]);
 
   model.setLatency(0);
-  for await (const _ of again.runs.events(unfinished, { signal: AbortSignal.timeout(60_000) }));
+  for await (const _ of again.runs.events(unfinished, { signal: AbortSignal.timeout(WAIT_HANGS_MS) }));
   const run = await again.runs.get(unfinished);
   expect([run.status, run.counts]).toMatchObject(["completed", { planned: 8, scored: 8, in_flight: 0 }]);
   await vi.waitUntil(async () => (await again.runs.audit(unfinished)).holds, { timeout: 60_000 });
@@ -54,7 +55,7 @@ test("a restore that was killed after its objects were started is finished, and 
   expect((await stand.restore("next")).code).toBe(null);
   model.setLatency(0);
   const client = next.client(key);
-  for await (const _ of client.runs.events(unfinished, { signal: AbortSignal.timeout(60_000) }));
+  for await (const _ of client.runs.events(unfinished, { signal: AbortSignal.timeout(WAIT_HANGS_MS) }));
   const ended = await client.runs.get(unfinished);
   expect(ended.status).toBe("completed");
   const finished = await stand.restore("next");

@@ -1,10 +1,10 @@
 /** A paid plan: turns billing on before its run begins, and reads the ledger once it has ended. */
 import { setTimeout as pause } from "node:timers/promises";
 import type { ChargeAudit } from "../../src/contract/audit.ts";
+import { WAIT_HANGS_MS } from "../hang-limits.ts";
 import type { Served } from "../local/served-platform.ts";
 
 const PAID_IN = 1_000_000_000;
-const SETTLED_WITHIN_MS = 60_000;
 const ASK_EVERY_MS = 250;
 const SECOND_MS = 1000;
 
@@ -55,7 +55,7 @@ export async function organizationOf(where: Where): Promise<string> {
 
 /** For a run that has ended: waits until the ledger has all of it. */
 export async function readBilled(where: Where, run: string): Promise<Billed> {
-  const deadline = Date.now() + SETTLED_WITHIN_MS;
+  const deadline = Date.now() + WAIT_HANGS_MS;
   for (;;) {
     const billed = await readOnce(where, run);
     if ((billed.unsettled === 0 && billed.reserved === 0) || Date.now() > deadline) return billed;

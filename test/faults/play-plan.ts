@@ -11,6 +11,7 @@ import type { ResultRow, RolloutView, RunView } from "../../src/contract/run.ts"
 import type { RunEvent } from "../../src/contract/run-events.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
 import { ApiRequestError } from "../../src/sdk/request-error.ts";
+import { WAIT_HANGS_MS } from "../hang-limits.ts";
 import type { Served } from "../local/served-platform.ts";
 import type { Account, Asking, Death, Injected, Outage, Told } from "./account.ts";
 import { type Billed, organizationOf, payFor, readBilled, setPrices } from "./billing.ts";
@@ -34,9 +35,6 @@ const NOTHING_ASKED_MS = 8000;
 const GETS_AT_ONCE = 8;
 /** The suffix of an id. */
 const ID_CODE = 8;
-const WRITTEN_WITHIN_MS = 30_000;
-/** For a platform that boots on a busy machine while its store is unavailable. */
-const HEARS_WITHIN_MS = 60_000;
 
 export interface Stage {
   /** Where the calm run is played. */
@@ -153,7 +151,7 @@ async function calmRun(plan: FaultPlan, served: Served): Promise<Told> {
   try {
     const rollcall = client(served);
     const { id } = await rollcall.runs.create(requestOf(plan, { model, judge, desk }));
-    return await tell(rollcall, await ended(rollcall, id, 60_000));
+    return await tell(rollcall, await ended(rollcall, id, WAIT_HANGS_MS));
   } finally {
     await Promise.all([model.stop(), judge.stop(), desk.stop()]);
   }
@@ -253,7 +251,7 @@ async function askFor({ does, for_ms }: Control, scene: Scene): Promise<Asking[]
  * refused.
  */
 async function asking(does: Asking["does"], { boot, run }: Scene): Promise<Asking> {
-  const deadline = Date.now() + HEARS_WITHIN_MS;
+  const deadline = Date.now() + WAIT_HANGS_MS;
   const asks = {
     pause: (rollcall: RollcallClient) => rollcall.runs.pause(run),
     resume: (rollcall: RollcallClient) => rollcall.runs.resume(run),
@@ -390,7 +388,7 @@ async function auditWritten(
   rollcall: RollcallClient,
   { id, finished_at }: Pick<RunView, "id" | "finished_at">,
 ): Promise<RunAudit> {
-  const deadline = Date.now() + (finished_at === null ? 0 : WRITTEN_WITHIN_MS);
+  const deadline = Date.now() + (finished_at === null ? 0 : WAIT_HANGS_MS);
   for (;;) {
     const audit = await rollcall.runs.audit(id);
     if (audit.sources.d1.current || Date.now() > deadline) return audit;

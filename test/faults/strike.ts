@@ -1,13 +1,12 @@
 /** Kills processes, restarts the platform if it does not restart itself, and measures. */
 import { setTimeout as pause } from "node:timers/promises";
+import { WAIT_HANGS_MS } from "../hang-limits.ts";
 import { deathOf, rebooted, type Served } from "../local/served-platform.ts";
 import type { Death } from "./account.ts";
 import type { FaultModel } from "./fault-model.ts";
 import { LEAST_IN_FLIGHT } from "./limits.ts";
 import type { Victim } from "./plan.ts";
 
-/** Nothing calls the platform meanwhile: it must begin by itself. */
-const FIRST_CALL_WITHIN_MS = 15_000;
 /** With few rollouts in flight there may be no call left to make. */
 const LAST_CALL_WITHIN_MS = 3000;
 const LOOK_EVERY_MS = 5;
@@ -42,7 +41,8 @@ export async function strike(
     const back = victim === "workerd" ? rebooted(directory, served) : serveAgain();
     const [died, again] = await Promise.all([dead, back]);
     const few = in_flight < LEAST_IN_FLIGHT || !goes_on;
-    const withinMs = few ? LAST_CALL_WITHIN_MS : FIRST_CALL_WITHIN_MS;
+    // Nothing calls the platform meanwhile: it must begin by itself.
+    const withinMs = few ? LAST_CALL_WITHIN_MS : WAIT_HANGS_MS;
     const called = await firstCall(model, died.before, withinMs);
     const recovery_ms = called === null ? null : Math.max(0, called - again.readyAt);
     const { readyAt: ready_at } = again;

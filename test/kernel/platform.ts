@@ -16,6 +16,7 @@ import type { RolloutSpec, RolloutStanding } from "../../src/kernel/messages/wir
 import { RolloutObject } from "../../src/kernel/rollout/object.ts";
 import { admit } from "../accounts/admit.ts";
 import type { Fault } from "../fakes/scripted-model.ts";
+import { WAIT_HANGS_MS } from "../hang-limits.ts";
 import { checked } from "./http/validate-responses.ts";
 import type { Inquiry, Release, Seen } from "./script.ts";
 
@@ -83,7 +84,7 @@ export async function openPlatform(orgId?: string): Promise<TestApi> {
   const events: TestApi["events"] = async (id, after = 0) =>
     parseEvents(await (await ask(`/v1/runs/${id}/events?after=${after}`)).text());
   const ended: TestApi["ended"] = async (id) => {
-    await events(id);
+    await inTime(events(id), async () => `${id} does not end: ${JSON.stringify(await run(id))}`);
     return run(id);
   };
   const pages: TestApi["pages"] = (id, query = "") => readPages(ask, `/v1/runs/${id}/results?${query}`);
@@ -187,7 +188,20 @@ export function inside<Instance, T>(
 
 /** The requests that the model got under this name; waits for the first `atLeast`. */
 export async function requestsOf(model: string, atLeast = 0): Promise<Seen[]> {
-  return JSON.parse(await told({ requests_of: model, at_least: atLeast }));
+  const requests = async (count: number): Promise<Seen[]> =>
+    JSON.parse(await told({ requests_of: model, at_least: count }));
+  return await inTime(requests(atLeast), async () => {
+    const keys = (await requests(0)).map(({ idempotency_key }) => idempotency_key);
+    return `the model did not get ${atLeast} requests: ${JSON.stringify(keys)}`;
+  });
+}
+
+/** What is waited for; if it hangs, an error that says how far it came. */
+async function inTime<T>(awaited: Promise<T>, describe: () => Promise<string>): Promise<T> {
+  const hang = Promise.withResolvers<never>();
+  const giveUp = () => describe().then((text) => hang.reject(new Error(text)), hang.reject);
+  const timer = setTimeout(giveUp, WAIT_HANGS_MS);
+  return await Promise.race([awaited, hang.promise]).finally(() => clearTimeout(timer));
 }
 
 /** Lets a held script (script.ts) answer the next request with this key; with the fault, if one is given. */

@@ -36,7 +36,7 @@ export async function startArithmeticModel(latencyMs: number): Promise<Arithmeti
   const model = await startScriptedModel({
     async reply(request) {
       request.begin();
-      await pause(latency);
+      await pause(latency, undefined, { ref: false });
       const key = String(request.headers["idempotency-key"]);
       const prompt = JSON.stringify(request.messages);
       if ((prompts.get(key) ?? prompt) !== prompt) changed.push(key);

@@ -45,7 +45,7 @@ export interface CrashAccount {
 
 const RowInD1 = RunView.pick({ status: true, counts: true, report: true });
 
-/** Longer than any start needs to find the orphan. */
+/** Longer than the kill needs, and longer than any start needs to find and end an orphan, which continues the run. */
 const HELD_MS = WAIT_HANGS_MS;
 
 /** Throws if the run does not end in time. */
@@ -86,8 +86,6 @@ async function strike(
   model: ArithmeticModel,
 ): Promise<{ served: Served; crash: Crash }> {
   const unanswered = model.unanswered();
-  // An orphan continues the run until the next start ends it, and must not finish the run before that.
-  if (victim === "node alone") model.setLatency(HELD_MS);
   const death = deathOf(served.workerd).finally(() => model.setLatency(plan.latencyMs));
   kill(victim, served);
   const back = victim === "workerd alone" ? rebooted(directory, served) : serve(directory, plan.port);
@@ -109,11 +107,15 @@ function kill(victim: Victim, { node, workerd, group }: Served): void {
   }
 }
 
-/** Waits until the share of the run before this kill is done, and at least half of the possible calls are in flight. */
+/**
+ * Waits until the share of the run before this kill is done. From then on the model holds every answer until the kill,
+ * so that half of the possible calls are in flight on a machine of any speed.
+ */
 async function untilUnderWay(plan: CrashPlan, model: ArithmeticModel, kills: number) {
   const share = ((kills + 1) / (plan.victims.length + 2)) * plan.rollouts * TURNS;
-  const busy = () => model.answered() >= share && model.unanswered() >= plan.maxConcurrent / 2;
-  await until(busy, WAIT_HANGS_MS);
+  await until(() => model.answered() >= share, WAIT_HANGS_MS);
+  model.setLatency(HELD_MS);
+  await until(() => model.unanswered() >= plan.maxConcurrent / 2, WAIT_HANGS_MS);
 }
 
 function requestOf(plan: CrashPlan, url: string) {

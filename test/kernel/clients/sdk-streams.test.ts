@@ -6,6 +6,7 @@ import OpenAI from "openai";
 import { expect, onTestFinished, test } from "vitest";
 import { callModel } from "../../../src/kernel/clients/inference.ts";
 import { type StreamStyle, streamOf } from "../../fakes/streamed-completion.ts";
+import { WAIT_HANGS_MS } from "../../hang-limits.ts";
 
 const USAGE = { prompt_tokens: 12, completion_tokens: 3, total_tokens: 15 };
 const HEAD = { id: "c", object: "chat.completion", created: 1, model: "m", usage: USAGE };
@@ -65,7 +66,7 @@ test("both fold the same message, usage, tool calls and logprobs", async () => {
     const asked = { model, messages: [...messages], stream_options: { include_usage: true } };
     const { choices, usage } = await sdk.chat.completions.stream(asked).finalChatCompletion();
     const [choice] = choices;
-    const where = { base_url: baseURL, api_key: "k", idempotency_key: "k", signal: AbortSignal.timeout(60_000) };
+    const where = { base_url: baseURL, api_key: "k", idempotency_key: "k", signal: AbortSignal.timeout(WAIT_HANGS_MS) };
     const outcome = await callModel({
       ...{ ...where, model, messages, tools: [], sampling: {}, silence_ms: 60_000 },
       send: (url, init) => fetch(url, init),

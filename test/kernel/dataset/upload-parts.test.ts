@@ -21,7 +21,6 @@ import { jsonLines, kept, rowPages, sha256, uploaded } from "../upload.ts";
 
 const encoder = new TextEncoder();
 /** The tests move megabytes through both stores. */
-const LARGE = { timeout: 60_000 };
 const PART = LIMITS.datasetPartBytes;
 const FILE = encoder.encode(jsonLines(questions(3)));
 /** Of the same length. */
@@ -85,7 +84,7 @@ function largeFile(lastRow: string): Uint8Array {
 const partsOf = (file: Uint8Array) =>
   Array.from({ length: Math.ceil(file.length / PART) }, (_, at) => file.slice(at * PART, (at + 1) * PART));
 
-test("parts in any order become the dataset that the same file becomes in one request", LARGE, async () => {
+test("parts in any order become the dataset that the same file becomes in one request", async () => {
   const api = await openPlatform();
   const file = largeFile('{"question":"the last"}');
   const digest = await sha256(file);
@@ -175,7 +174,7 @@ test("an invalid row is named by its line, nothing is kept of it, and another pa
   expect(await (await complete(api, id, FILE.length)).json()).toMatchObject({ rows: 3, environment: { id: "gsm8k" } });
 });
 
-test("a file that is not complete is refused with the part that is wrong", LARGE, async () => {
+test("a file that is not complete is refused with the part that is wrong", async () => {
   const api = await openPlatform();
   const { id } = await begin(api);
   const bytes = PART + 10;
@@ -383,42 +382,38 @@ async function uploadAll(using: Env, scope: Scope): Promise<string> {
   return made.value.dataset.id;
 }
 
-test(
-  "an upload that is cut at any call of either store is continued by a repeat, and makes one dataset",
-  LARGE,
-  async () => {
-    let cuts = 0;
-    for (let call = 0; ; call += 1) {
-      let finished = false;
-      for (const at of ["before", "after"] as const) {
-        const api = await openPlatform();
-        const cut = cutOffAt(call, at);
-        const work = uploadAll(cut.env, api.scope).then(
-          () => "finished",
-          () => "buried",
-        );
-        finished = (await Promise.race([work, cut.reached.then(() => "cut")])) === "finished";
-        if (finished) break;
-        cuts += 1;
-        const dataset = await uploadAll(env, api.scope);
-        // What the cut attempt cleans up now is nothing of the other.
-        cut.bury();
-        expect(await work).toBe("buried");
-        const where = `${at} call ${call}`;
-        const { keys, ids } = await kept(api);
-        expect(ids, where).toEqual([dataset]);
-        expect(keys, where).toEqual(expect.arrayContaining(Object.values(uploadKeys(api.scope, dataset))));
-        expect(await partKeys(api), where).toEqual([]);
-        const rows = questions(3).map((row, index) => ({ index, row }));
-        expect(await rowPages(api, dataset), where).toEqual([rows]);
-      }
+test("an upload that is cut at any call of either store is continued by a repeat, and makes one dataset", async () => {
+  let cuts = 0;
+  for (let call = 0; ; call += 1) {
+    let finished = false;
+    for (const at of ["before", "after"] as const) {
+      const api = await openPlatform();
+      const cut = cutOffAt(call, at);
+      const work = uploadAll(cut.env, api.scope).then(
+        () => "finished",
+        () => "buried",
+      );
+      finished = (await Promise.race([work, cut.reached.then(() => "cut")])) === "finished";
       if (finished) break;
+      cuts += 1;
+      const dataset = await uploadAll(env, api.scope);
+      // What the cut attempt cleans up now is nothing of the other.
+      cut.bury();
+      expect(await work).toBe("buried");
+      const where = `${at} call ${call}`;
+      const { keys, ids } = await kept(api);
+      expect(ids, where).toEqual([dataset]);
+      expect(keys, where).toEqual(expect.arrayContaining(Object.values(uploadKeys(api.scope, dataset))));
+      expect(await partKeys(api), where).toEqual([]);
+      const rows = questions(3).map((row, index) => ({ index, row }));
+      expect(await rowPages(api, dataset), where).toEqual([rows]);
     }
-    expect(cuts).toBeGreaterThan(20);
-  },
-);
+    if (finished) break;
+  }
+  expect(cuts).toBeGreaterThan(20);
+});
 
-test("a deletion that is cut at any call is finished by a repeat, and leaves no part", LARGE, async () => {
+test("a deletion that is cut at any call is finished by a repeat, and leaves no part", async () => {
   for (let call = 0; ; call += 1) {
     const { id } = await begin(platform);
     await put(platform, id, 1, FILE);

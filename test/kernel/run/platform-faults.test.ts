@@ -238,9 +238,7 @@ test("a query that failed inside an object is a passing fault to the caller of t
 });
 
 for (const [seam, { texts, arm }] of Object.entries(SEAMS)) {
-  test(`${seam}: a run that meets a fault at any call ends with each rollout played once and charged once`, {
-    timeout: 300_000,
-  }, async () => {
+  test(`${seam}: a run that meets a fault at any call ends with each rollout played once and charged once`, async () => {
     const opened = () => openPaying(1_000_000);
     const whole = await opened();
     const count: Plan = { at: 0, when: "before", message: "", calls: 0, met: null };

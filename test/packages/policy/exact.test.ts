@@ -22,6 +22,7 @@ import { whyUntrainable } from "../../../src/core/training/engine-exactness.ts";
 import { callModel, type ModelCall } from "../../../src/kernel/clients/inference.ts";
 import { probeEndpoint } from "../../../src/kernel/clients/probe.ts";
 import { turnCall } from "../../../src/kernel/rollout/model-call.ts";
+import { WAIT_HANGS_MS } from "../../hang-limits.ts";
 
 const EXACT = 1e-5;
 /** Replies per question; enough that a wrong setting shows. */
@@ -63,7 +64,7 @@ function callOf({ url }: Served, question: string, seed: number, asked: Asked): 
   const rollout = newRollout({ id: "ro_a", task_key: "t", ...task }, 0);
   const call = turnCall(spec, rollout, calculator);
   if ("kind" in call) throw new Error(JSON.stringify(call));
-  const signal = AbortSignal.timeout(20_000);
+  const signal = AbortSignal.timeout(WAIT_HANGS_MS);
   const whole = { ...call, base_url: `${url}/v1`, api_key: null, signal };
   return { ...whole, ...asked.change?.(whole) };
 }
