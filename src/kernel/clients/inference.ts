@@ -126,7 +126,7 @@ export async function callModel(call: ModelCall): Promise<CallOutcome> {
   });
 }
 
-/** The stream left out token ids that a whole reply has. */
+/** The stream left out token ids that a whole reply has, or may have left them out. */
 class IncompleteStream extends InvalidModelResponseError {}
 
 /**
@@ -134,7 +134,9 @@ class IncompleteStream extends InvalidModelResponseError {}
  * would be trained on wrong tokens.
  */
 function checkIds({ completion_ids: ids, usage }: ModelResponse): void {
-  if (ids === null || usage === null || ids.length >= usage.completion_tokens) return;
+  if (ids === null) return;
+  if (usage === null) throw new IncompleteStream("the stream has token ids, and no usage that says how many there are");
+  if (ids.length >= usage.completion_tokens) return;
   throw new IncompleteStream(`the stream has ${ids.length} token ids of ${usage.completion_tokens} sampled tokens`);
 }
 

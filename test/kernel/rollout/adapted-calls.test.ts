@@ -136,10 +136,12 @@ test("a server that does not stream is asked for whole replies, from the first r
   expect(rollouts[0]?.usage.completion_tokens).toBeGreaterThan(0);
 });
 
-test("a stream that leaves out token ids is not used: the reply is requested whole, now and later", async () => {
+test.each([
+  ["leaves out token ids", { prompt_tokens: 2, completion_tokens: 3, total_tokens: 5 }, [6, 3]],
+  ["does not say how many token ids there are", undefined, [3, 3]],
+])("a stream that %s is not used: the reply is requested whole, now and later", async (_, usage, counted) => {
   const at = await endpoint();
   const choice = { index: 0, delta: { content: "done" }, finish_reason: "stop", token_ids: [7] };
-  const usage = { prompt_tokens: 2, completion_tokens: 3, total_tokens: 5 };
   const text = [
     { id: "c", prompt_token_ids: [1, 2], choices: [choice] },
     { choices: [], usage },
@@ -152,7 +154,7 @@ test("a stream that leaves out token ids is not used: the reply is requested who
   expect(run.counts).toMatchObject({ scored: 2, failed: {} });
   expect(await refusedBy(at)).toEqual(["streams"]);
   // The tokens of the unusable reply were paid for.
-  expect(rollouts.map(({ usage: counted }) => counted.completion_tokens)).toEqual([6, 3]);
+  expect(rollouts.map((rollout) => rollout.usage.completion_tokens)).toEqual(counted);
 });
 
 test("members that a server adds to a message and to a call are sent back to it", async () => {
