@@ -1,6 +1,7 @@
 /** Reads all forms of a dataset as JSON lines: the body of one request, or the pieces of a large file. */
+import { sha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex } from "@noble/hashes/utils.js";
 import { LIMITS } from "../contract/limits.ts";
-import { Sha256 } from "./sha256.ts";
 
 /** One task row. Its required fields depend on the environment. */
 export type TaskRow = Readonly<Record<string, unknown>>;
@@ -67,13 +68,14 @@ function* slicesOf(blob: Blob): Generator<Piece & { readonly data: Blob }> {
   }
 }
 
+/** In hex. WebCrypto would need the whole file in memory. */
 async function sha256Of(blob: Blob, signal: AbortSignal | undefined): Promise<string> {
-  const hash = new Sha256();
+  const hash = sha256.create();
   for (const { data } of slicesOf(blob)) {
     signal?.throwIfAborted();
     hash.update(new Uint8Array(await data.arrayBuffer()));
   }
-  return hash.digest();
+  return bytesToHex(hash.digest());
 }
 
 async function beginningOf(stream: ReadableStream<Uint8Array>): Promise<SmallFile | LargeFile> {
