@@ -289,8 +289,10 @@ export function cutSegment(store: RunStore, now: number): number | null {
     const head = store.head();
     const waiting = head.finished - head.segmented;
     const full = waiting >= LIMITS.segmentRollouts || head.unsegmented_bytes >= SEGMENT_BYTES;
-    if (waiting === 0 || !(full || head.settled_at !== null)) return null;
+    if (waiting <= 0 || !(full || head.settled_at !== null)) return null;
     const { count, bytes } = segmentOf(store.ended.bytes(head.segmented, LIMITS.segmentRollouts));
+    // The head counts rows that do not exist: the audit reports that, and there is nothing to cut.
+    if (count === 0) return null;
     const last = head.segmented + count;
     const segment = store.addSegment(head.segmented + 1, last, now + SCORING_DEADLINE_MS);
     const unsegmented_bytes = head.unsegmented_bytes - bytes;

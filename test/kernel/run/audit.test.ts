@@ -144,6 +144,21 @@ test("a changed row of the run is named, by the count that it changes", async ()
   });
 });
 
+test.each([
+  ["lost", "delete from rollouts", { segmented: 0 }],
+  ["more than were counted", "select 1", { finished: 2, segmented: 0 }],
+])("rows that are %s stop no alarm, and are named", async (_, change, counted) => {
+  const run = await settled();
+  await platform.inRun(run.id, (_run, { storage }) => {
+    storage.sql.exec(change);
+    const store = new RunStore(storage, ACCOUNTING_HOOKS);
+    store.saveHead({ ...store.head(), ...counted });
+  });
+  await evictDurableObject(platform.runStub(run.id));
+  await written(run.id, 2);
+  expect((await audit(run.id)).holds).toBe(false);
+});
+
 test("the run's row in the database is compared with its counters, and its usage with the rows", async () => {
   const run = await settled();
   const set = (column: string, path: string, value: number) =>
