@@ -110,11 +110,13 @@ test("a preview has a Worker and data of its own, and is deleted without the dep
   if (bucket !== undefined) bucket.objects = 3;
   const destroy = (...words: string[]) =>
     rollcall("deploy", "destroy", "--name", "prod", "--preview", "--yes", "prod-preview", "--json", ...words);
-  const kept = await destroy();
-  expect([kept.code, JSON.parse(kept.stdout).kept]).toEqual([
+  const full = stub.state();
+  const refused = await destroy();
+  expect([refused.code, JSON.parse(refused.stdout).error.message]).toEqual([
     1,
-    [expect.stringContaining("has organisations: --data"), expect.stringContaining("has objects: --data")],
+    expect.stringContaining("has organisations, and nothing was deleted: --data"),
   ]);
+  expect(stub.state()).toEqual(full);
   const emptying = await destroy("--data");
   expect([emptying.code, JSON.parse(emptying.stdout).kept]).toEqual([1, [expect.stringContaining("then repeat")]]);
   expect(bucket?.lifecycle).toMatchObject({ rules: [{ deleteObjectsTransition: { condition: { type: "Age" } } }] });

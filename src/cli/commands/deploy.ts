@@ -252,12 +252,12 @@ function statusText({ worker, database, schema, bucket, queues, ...status }: Dep
 const DESTROY = command({
   name: "deploy destroy",
   help: "delete a deployment: its Worker with all objects, its queues, and its data",
-  more: `A database that has organisations and a bucket that has objects stay without --data. R2 deletes the objects of a bucket
-within a day or two; the command then deletes the bucket when it is repeated.`,
+  more: `A deployment that has organisations is deleted only with --data: its runs are in the objects of the Worker. R2 deletes the
+objects of a bucket within a day or two; the command then deletes the bucket when it is repeated.`,
   flags: {
     ...RECORD_FLAGS,
     yes: { value: "NAME", help: "the name of the deployment, as confirmation" },
-    data: { help: "also delete data: organisations, runs, datasets" },
+    data: { help: "delete data: organisations, runs, datasets" },
     json: { help: "exactly one JSON object on stdout: {name, kept}" },
   },
   async run(line) {

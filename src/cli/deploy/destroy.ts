@@ -1,6 +1,7 @@
 /**
- * Deletes a deployment. The Worker goes first, with its Durable Objects, so that nothing is written any more. What was
- * deleted already is passed over, so an interrupted command can be repeated.
+ * Deletes a deployment. The Worker goes first, with its Durable Objects, so that nothing is written any more. With them
+ * go all runs: a database that has organisations is useless without its objects, so it stays or goes with the Worker.
+ * What was deleted already is passed over, so an interrupted command can be repeated.
  */
 import { rmSync } from "node:fs";
 import type { CloudflareAccount } from "../../local/cloudflare/account.ts";
@@ -8,12 +9,13 @@ import type { CloudflareApi } from "../../local/cloudflare/api.ts";
 import { queuesOf, readReleased, renamedQueues } from "../../local/deployment-config.ts";
 import { type DeploymentRecord, secretsFile, uploadFile, writeDeployment } from "../../local/deployment-file.ts";
 import { PACKAGE_ROOT } from "../../local/package-root.ts";
+import { StepFailed } from "../backup/step-failed.ts";
 import { accountOf, hasOrganization, recordedDeployment } from "./deployment.ts";
 
 export interface DestroyAsked {
   readonly file: string;
   readonly name: string;
-  /** Also delete a database with organisations and a bucket with objects. */
+  /** Delete a deployment that has organisations, and a bucket that has objects. */
   readonly data: boolean;
 }
 
@@ -30,6 +32,12 @@ export async function destroyDeployment(
 ): Promise<Destroyed> {
   const record = await recordedDeployment(file, name);
   const account = await accountOf(api, record.account_id);
+  const database = await account.findDatabase(record.database);
+  if (!data && database !== null && (await hasOrganization(account.database(database)))) {
+    throw new StepFailed(
+      `${name} has organisations, and nothing was deleted: --data deletes them, their runs and their datasets (rollcall deploy backup copies them first)`,
+    );
+  }
   log(`deleting the Worker ${record.worker}`);
   await account.deleteWorker(record.worker);
   const existing = await account.listQueues();
@@ -37,21 +45,12 @@ export async function destroyDeployment(
   const ids = queues.flatMap((queue) => existing.get(queue) ?? []);
   log(`deleting ${ids.length} queues`);
   for (const id of ids) await account.deleteQueue(id);
-  const kept = [...(await deleteDatabase(account, record, data)), ...(await deleteBucket(account, record, data))];
+  if (database !== null) await account.deleteDatabase(database);
+  const kept = await deleteBucket(account, record, data);
   if (kept.length > 0) return { name, kept };
   for (const secrets of [secretsFile(file, name), uploadFile(file, name)]) rmSync(secrets, { force: true });
   await writeDeployment(file, name, null);
   return { name, kept };
-}
-
-async function deleteDatabase(account: CloudflareAccount, { database }: DeploymentRecord, data: boolean) {
-  const id = await account.findDatabase(database);
-  if (id === null) return [];
-  if (!data && (await hasOrganization(account.database(id)))) {
-    return [`the database ${database} has organisations: --data deletes it too`];
-  }
-  await account.deleteDatabase(id);
-  return [];
 }
 
 async function deleteBucket(account: CloudflareAccount, record: DeploymentRecord, data: boolean) {
