@@ -48,6 +48,7 @@ const SLICES = [
   "src/backup",
   "src/billing",
   "src/fleets",
+  "src/operator",
   "src/retention",
   "src/sharing",
   "src/telemetry",
@@ -58,7 +59,7 @@ const BELOW_SLICES = ["src/contract", "src/core", "src/kernel"];
 const CLIENTS = ["src/sdk", "src/cli", "src/web"];
 /** Where tables of D1 are defined. */
 const TABLES = "^src/(kernel/db/schema|[^/]+/tables)[.]ts$";
-const SLICE_WIRE = "^src/(accounts|backup|billing|fleets|sharing|triggers|webhooks)/wire[.]ts$";
+const SLICE_WIRE = "^src/(accounts|backup|billing|fleets|operator|sharing|triggers|webhooks)/wire[.]ts$";
 /** The package entry `rollcall/contract`: it puts together what the contract and slices have of the wire. */
 const WIRE = "^src/wire[.]ts$";
 

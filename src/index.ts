@@ -12,6 +12,7 @@ import { acceptRun } from "./kernel/service/accept-run.ts";
 import { consume } from "./kernel/service/consume.ts";
 import { services } from "./kernel/service/services.ts";
 import { wakeRuns } from "./kernel/service/wake-runs.ts";
+import { serveOperator } from "./operator/serve.ts";
 import { SLICE_SERVICES } from "./slice-services.ts";
 import { OPERATIONS } from "./slices.ts";
 import { TriggerObject as Trigger } from "./triggers/object.ts";
@@ -51,7 +52,7 @@ const app = createApp(dependencies, OPERATIONS);
 
 export default {
   fetch: (request: Request, env: Env, ctx: ExecutionContext) =>
-    serveBackup(request, env) ?? app.fetch(request, env, ctx),
+    serveBackup(request, env) ?? serveOperator(request) ?? app.fetch(request, env, ctx),
   queue: consume,
   async scheduled(_, env) {
     await wakeRuns(env, Date.now());

@@ -51,8 +51,9 @@ export async function openStand(accounts?: readonly string[]) {
   let running: number | null = null;
   return {
     ...{ stub, prod, preview, folder, env, rollcall },
-    /** `rollcall deploy --name prod` at the stub's address, with more words. */
-    deploy: (...words: readonly string[]) => rollcall("deploy", "--name", "prod", "--url", prod.url, ...words),
+    /** `rollcall deploy --name prod` at the stub's address, with more words. The stub plays no runs. */
+    deploy: (...words: readonly string[]) =>
+      rollcall("deploy", "--name", "prod", "--url", prod.url, "--no-smoke", ...words),
     /** Kills the running command at the first request for which this is true: after its effect, before its reply. */
     killAt: (isIt: (seen: Seen) => boolean) => {
       stub.afterEffect = async (seen) => {

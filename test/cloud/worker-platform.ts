@@ -4,7 +4,7 @@ import { createServer, request as send } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { LogLevel, type Miniflare } from "miniflare";
+import { LogLevel, type Miniflare, type MiniflareOptions } from "miniflare";
 import { onTestFinished } from "vitest";
 import { bundleWorker } from "../../src/local/bundle.ts";
 import { migrate } from "../../src/local/migrate.ts";
@@ -25,45 +25,54 @@ export interface WorkerPlatform {
   readonly seen: string[];
   /** Called after the effect of a request, before its reply. */
   afterEffect: (request: string) => Promise<void>;
+  /** True for a request that the proxy answers itself, with a page, as one that asks for a login does. */
+  answerStrangely: (request: string) => boolean;
   /** Creates the first organisation, and returns its key. */
   found(): Promise<string>;
-  client(apiKey: string): RollcallClient;
+  client(apiKey: string, project?: string): RollcallClient;
   /** For paths below /v1. */
   requests(apiKey: string): Requests;
   stop(): Promise<void>;
 }
 
-/** Stopped at the end of the test. */
-export async function startWorker(secret: string): Promise<WorkerPlatform> {
+/** Stopped at the end of the test. `undelivered`: queues that take messages and deliver none. */
+export async function startWorker(secret: string, undelivered: readonly string[] = []): Promise<WorkerPlatform> {
   const folder = mkdtempSync(join(tmpdir(), "rollcall-worker-"));
   const said: string[] = [];
-  const miniflare: Miniflare = quietMiniflare({
-    ...(await miniflareOptions({
-      root: PACKAGE_ROOT,
-      bundle: await bundleWorker(PACKAGE_ROOT),
-      page: await bundlePage(PACKAGE_ROOT),
-      store: folder,
-      port: 0,
-      bindings: {
-        ...{ ALLOW_PRIVATE_ENDPOINTS: "true", ROLLCALL_SECRET: secret, ROLLCALL_BOOTSTRAP_TOKEN: BOOTSTRAP },
-        LIVE_OBJECT_CEILING: 0,
-      },
-      lastEnd: async () => ({ deaths: 0, byItself: 0 }),
-      log: new StderrLog(LogLevel.NONE),
-      // Lines of the Worker are JSON; others are notices of workerd.
-      onOutput: (line) => {
-        if (line.startsWith("{")) said.push(line);
-      },
-      onRestart: async () => undefined,
-    })),
+  const options = await miniflareOptions({
+    root: PACKAGE_ROOT,
+    bundle: await bundleWorker(PACKAGE_ROOT),
+    page: await bundlePage(PACKAGE_ROOT),
+    store: folder,
+    port: 0,
+    bindings: {
+      ...{ ALLOW_PRIVATE_ENDPOINTS: "true", ROLLCALL_SECRET: secret, ROLLCALL_BOOTSTRAP_TOKEN: BOOTSTRAP },
+      LIVE_OBJECT_CEILING: 0,
+    },
+    lastEnd: async () => ({ deaths: 0, byItself: 0 }),
+    log: new StderrLog(LogLevel.NONE),
+    // Lines of the Worker are JSON; others are notices of workerd.
+    onOutput: (line) => {
+      if (line.startsWith("{")) said.push(line);
+    },
+    onRestart: async () => undefined,
   });
+  const miniflare: Miniflare = quietMiniflare(withoutConsumers(options, undelivered));
   const inner = await miniflare.ready;
   await migrate(await miniflare.getD1Database("DB"), join(PACKAGE_ROOT, "migrations"));
-  const platform = { seen: [] as string[], afterEffect: async (_: string): Promise<void> => undefined };
+  const platform = {
+    seen: [] as string[],
+    afterEffect: async (_: string): Promise<void> => undefined,
+    answerStrangely: (_: string) => false,
+  };
   const proxy = createServer((request, response) => {
     const { method = "", url = "", headers } = request;
+    const name = `${method} ${url.split("?")[0]}`;
+    if (platform.answerStrangely(name)) {
+      response.writeHead(403, { "content-type": "text/html" }).end("<html>Sign in</html>");
+      return;
+    }
     const passed = send(`${inner.origin}${url}`, { method, headers }, (reply) => {
-      const name = `${method} ${url.split("?")[0]}`;
       platform.seen.push(name);
       platform.afterEffect(name).then(
         () => reply.pipe(response.writeHead(reply.statusCode ?? 500, reply.headers)),
@@ -86,7 +95,7 @@ export async function startWorker(secret: string): Promise<WorkerPlatform> {
     return stopped;
   };
   onTestFinished(stop);
-  const client = (apiKey: string) => new RollcallClient({ baseUrl: url, apiKey });
+  const client = (apiKey: string, project?: string) => new RollcallClient({ baseUrl: url, apiKey, project });
   const found = async () => {
     const { key } = await client(BOOTSTRAP).organizations.bootstrap({ name: "a laboratory" });
     if (key.key === null) throw new Error("the first key is not shown");
@@ -94,4 +103,16 @@ export async function startWorker(secret: string): Promise<WorkerPlatform> {
   };
   const requests = (apiKey: string) => new Requests({ baseUrl: url, apiKey });
   return Object.assign(platform, { url, said, client, requests, found, stop });
+}
+
+function withoutConsumers({ workers, ...options }: MiniflareOptions, queues: readonly string[]): MiniflareOptions {
+  const isConsumed = ({ type, name = "" }: { readonly type: string; readonly name?: string }) =>
+    type !== "queue" || !queues.includes(name);
+  return {
+    ...options,
+    workers: workers.map(({ config, ...worker }) => ({
+      ...worker,
+      config: { ...config, triggers: (config.triggers ?? []).filter(isConsumed) },
+    })),
+  };
 }

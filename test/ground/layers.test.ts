@@ -34,6 +34,7 @@ const SLICES = [
   "src/backup",
   "src/billing",
   "src/fleets",
+  "src/operator",
   "src/retention",
   "src/sharing",
   "src/telemetry",

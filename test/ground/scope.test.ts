@@ -5,7 +5,10 @@ import { expect, test } from "vitest";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const SOURCES = globSync(
-  ["src/{accounts,backup,billing,kernel,fleets,retention,sharing,telemetry,triggers,webhooks}/**/*.ts", "src/*.ts"],
+  [
+    "src/{accounts,backup,billing,kernel,fleets,operator,retention,sharing,telemetry,triggers,webhooks}/**/*.ts",
+    "src/*.ts",
+  ],
   {
     cwd: ROOT,
   },

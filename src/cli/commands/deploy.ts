@@ -140,8 +140,8 @@ const DEPLOY = command({
   name: "deploy",
   help: "make a deployment on Cloudflare, or upgrade it to this release",
   more: `The command creates the D1 database, the R2 bucket and the queues that are missing, migrates the database, deploys the
-Worker with wrangler, waits until it is ready, and stores the first key as a profile. The same command upgrades, and
-continues after an interruption. It uses the login of wrangler (npx wrangler login) or CLOUDFLARE_API_TOKEN.
+Worker with wrangler, waits until it is ready, stores the first key as a profile, and plays a smoke run of four rollouts with
+a model inside the deployment. The same command upgrades, and continues after an interruption. It uses the login of wrangler (npx wrangler login) or CLOUDFLARE_API_TOKEN.
 Names and ids are in ${DEPLOYMENT_FILE}, which the command writes. Secrets are in rollcall.NAME.secrets.json next to it.
 Further commands: deploy status, deploy backup, deploy restore, deploy destroy, deploy check.`,
   flags: {
@@ -154,7 +154,8 @@ Further commands: deploy status, deploy backup, deploy restore, deploy destroy, 
     var: { value: "NAME=VALUE", repeatable: true, help: "set a variable of the Worker" },
     organization: { value: "NAME", help: "name of the first organisation; default the name of the deployment" },
     empty: { help: "make no organisation, so that deploy restore can fill the deployment" },
-    wait: { value: "S", help: "seconds to wait until the deployment is ready; default 300" },
+    "no-smoke": { help: "play no smoke run at the end" },
+    wait: { value: "S", help: "seconds to wait until the deployment is ready, and for the smoke run; default 300" },
     json: { help: "exactly one JSON object on stdout" },
   },
   async run(line) {
@@ -172,6 +173,7 @@ Further commands: deploy status, deploy backup, deploy restore, deploy destroy, 
       },
       vars: line.pairs("var"),
       organization: line.on("empty") ? null : (line.text("organization") ?? deployment.name),
+      smoke: !line.on("no-smoke"),
       waitMs: (line.count("wait", 1) ?? WAIT_S) * 1000,
     };
     const term = terminal(line.on("json"));
@@ -203,12 +205,13 @@ function deployedView(name: string, { record, ...deployed }: Deployed) {
   return { name, ...deployed, account_id, worker, database, database_id, bucket };
 }
 
-function deployedText(name: string, { url, profile, secrets, findings }: Deployed): string {
+function deployedText(name: string, { url, profile, secrets, smoke, findings }: Deployed): string {
   return [
     ...findings.flatMap(({ level, what, fix }) => [`${MARKS[level]} ${safeLine(what)}`, `    ${safeLine(fix)}`]),
     safeDetails({
       deployed: name,
       page: url,
+      smoke: smoke === "good" ? "4 rollouts were played and scored" : smoke,
       profile: profile === null ? null : `${profile}: rollcall whoami --profile ${profile}`,
       secrets: secrets === null ? "only at Cloudflare" : `${secrets}: keep a copy`,
     }),

@@ -49,6 +49,7 @@ import { StepFailed } from "../backup/step-failed.ts";
 import { usageError } from "../exit.ts";
 import { checkCanKeep, configFile, findProfile, keepProfile } from "../profiles.ts";
 import { accountOf, addressOf, hasOrganization } from "./deployment.ts";
+import { playSmokeRun, type SmokeRun } from "./smoke-run.ts";
 
 const SECRET = "ROLLCALL_SECRET";
 const BOOTSTRAP = "ROLLCALL_BOOTSTRAP_TOKEN";
@@ -66,6 +67,9 @@ export interface DeployAsked {
   readonly vars: Readonly<Record<string, string>>;
   /** The name of the first organisation; null to make none. */
   readonly organization: string | null;
+  /** Play a smoke run at the end. */
+  readonly smoke: boolean;
+  /** How long the deployment may take until it is ready, and the smoke run. */
   readonly waitMs: number;
 }
 
@@ -79,6 +83,7 @@ export interface Deployed {
   readonly profile: string | null;
   /** The path of the file with ROLLCALL_SECRET; null if the secret is only at Cloudflare. */
   readonly secrets: string | null;
+  readonly smoke: SmokeRun["outcome"];
   readonly findings: readonly Finding[];
 }
 
@@ -113,10 +118,16 @@ export async function makeDeployment(api: CloudflareApi, asked: DeployAsked, ste
   await waitUntilReady(url, { ...step, waitMs: asked.waitMs });
   const profile = await storeFirstKey({ account, asked, record, url }, step);
   const key = findProfile(configFile(process.env), name);
-  const findings = await checkDeployed(url, key?.platform === url ? key.key : undefined);
+  const apiKey = key?.platform === url ? key.key : undefined;
+  const smoke = await smokeRun({ account, asked, record, url }, apiKey, step);
+  const findings = [...(await checkDeployed(url, apiKey)), ...smoke.findings];
   const kept = secretsFile(file, name);
   const hasSecret = readSecrets(kept)[SECRET] !== undefined;
-  return { url, record, queues: queuesOf(config), migrated, profile, secrets: hasSecret ? kept : null, findings };
+  const secretsAt = hasSecret ? kept : null;
+  return {
+    ...{ url, record, queues: queuesOf(config), migrated, profile, secrets: secretsAt },
+    ...{ smoke: smoke.outcome, findings },
+  };
 }
 
 /** Built before anything is created: an error in the sources changes nothing at Cloudflare. */
@@ -302,6 +313,14 @@ async function storeFirstKey({ account, asked, record, url }: Platform, step: St
   }
   if (token !== undefined) writeSecrets(file, others);
   return key === null ? null : name;
+}
+
+/** Without a key of the deployment nothing can be played: `checkDeployed` reports that. */
+async function smokeRun({ asked, record, url }: Platform, apiKey: string | undefined, step: Step): Promise<SmokeRun> {
+  if (!asked.smoke || apiKey === undefined) return { outcome: "skipped", findings: [] };
+  const { worker, queue_prefix } = record;
+  const late = AbortSignal.timeout(asked.waitMs);
+  return await playSmokeRun({ url, key: apiKey, worker, queue_prefix, late }, step);
 }
 
 /** Null if the deployment already has an organisation with another key. A repeat returns the same key. */

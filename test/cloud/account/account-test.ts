@@ -81,7 +81,16 @@ async function deployAll(asked: AccountTest, released: Awaited<ReturnType<typeof
     jurisdiction: undefined,
     domain: undefined,
   };
-  const product = { name, file, like: null, changes, vars: {}, organization: name, waitMs: READY_WITHIN_MS };
+  const product = {
+    name,
+    file,
+    like: null,
+    changes,
+    vars: {},
+    organization: name,
+    smoke: false,
+    waitMs: READY_WITHIN_MS,
+  };
   const { record, url } = await makeDeployment(api, product, { signal, log });
   log("deploying the probe Worker");
   const account = new CloudflareAccount(api, accountId);
