@@ -52,7 +52,7 @@ const app = createApp(dependencies, OPERATIONS);
 
 export default {
   fetch: (request: Request, env: Env, ctx: ExecutionContext) =>
-    serveBackup(request, env) ?? serveOperator(request) ?? app.fetch(request, env, ctx),
+    serveBackup(request, env) ?? serveOperator(request, env) ?? app.fetch(request, env, ctx),
   queue: consume,
   async scheduled(_, env) {
     await wakeRuns(env, Date.now());

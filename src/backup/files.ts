@@ -2,17 +2,17 @@
 
 import * as z from "zod";
 import { Refusal } from "../kernel/http/errors.ts";
+import { PLATFORM_FOLDER } from "../kernel/kit/draining.ts";
 import { FILE_SIZE, type FilesPage, PART_BYTES, type UploadedParts } from "./wire.ts";
 
-const OWN = "org/platform/";
-const RESTORING = `${OWN}restoring`;
-const RESTORED = `${OWN}restored`;
+const RESTORING = `${PLATFORM_FOLDER}restoring`;
+const RESTORED = `${PLATFORM_FOLDER}restored`;
 
 export async function listFiles({ STORE }: Env, after: string | null): Promise<FilesPage> {
   const { objects, truncated } = await STORE.list(after === null ? {} : { startAfter: after });
   const files = objects.map(({ key, size, checksums }) => ({ key, size, sha256: checksums.toJSON().sha256 ?? null }));
   return {
-    files: files.filter(({ key }) => !key.startsWith(OWN)),
+    files: files.filter(({ key }) => !key.startsWith(PLATFORM_FOLDER)),
     next: truncated ? (objects.at(-1)?.key ?? null) : null,
   };
 }
@@ -75,6 +75,6 @@ export async function noteRestored({ STORE }: Env, backup: string): Promise<void
 }
 
 function ownable(key: string): string {
-  if (!key.startsWith(OWN)) return key;
+  if (!key.startsWith(PLATFORM_FOLDER)) return key;
   throw new Refusal({ code: "invalid_request", message: `${key} is the platform's own`, param: "key" });
 }

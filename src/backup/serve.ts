@@ -7,9 +7,9 @@
  */
 import * as z from "zod";
 import { readSchemaLevel } from "../kernel/db/schema-level.ts";
-import { internalReply, Refusal, refusalOfIssues, refusalReply } from "../kernel/http/errors.ts";
-import { logError } from "../kernel/kit/log.ts";
-import { isSameText, operatorToken, secretName } from "../kernel/kit/secrets.ts";
+import { Refusal, refusalOfIssues } from "../kernel/http/errors.ts";
+import { answerOperator, NOTHING } from "../kernel/http/operator.ts";
+import { secretName } from "../kernel/kit/secrets.ts";
 import {
   beginFile,
   endFile,
@@ -107,22 +107,10 @@ export function serveBackup(request: Request, env: Env): Promise<Response> | nul
   const url = new URL(request.url);
   const path = url.pathname;
   if (path !== BACKUP_PATH && !path.startsWith(`${BACKUP_PATH}/`)) return null;
-  return answer({ env, request, query: url.searchParams }, `${request.method} ${path.slice(BACKUP_PATH.length)}`);
+  const name = `${request.method} ${path.slice(BACKUP_PATH.length)}`;
+  const what = `${request.method} ${path}`;
+  return answerOperator({ request, env, what }, () => handle({ env, request, query: url.searchParams }, name));
 }
-
-async function answer(ask: Ask, name: string): Promise<Response> {
-  try {
-    const token = /^Bearer +(\S+) *$/i.exec(ask.request.headers.get("authorization") ?? "")?.[1] ?? "";
-    if (!isSameText(token, operatorToken(ask.env))) throw new Refusal(NOTHING);
-    return await handle(ask, name);
-  } catch (thrown) {
-    if (thrown instanceof Refusal) return refusalReply(thrown);
-    logError("backup", { request_id: name }, thrown);
-    return internalReply();
-  }
-}
-
-const NOTHING = { code: "not_found", message: "there is nothing here", param: null } as const;
 
 async function handle(ask: Ask, name: string): Promise<Response> {
   const read = READS[name];

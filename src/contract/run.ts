@@ -74,6 +74,7 @@ export const STATUS_REASON_STATES = [
   "waiting_for_rollouts",
   "paused",
   "draining",
+  "upgrading",
 ] as const;
 
 /** A rollout, and the last of its turns that the forked rollout begins with. */

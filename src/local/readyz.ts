@@ -1,5 +1,6 @@
 /** Waits until a deployed platform can do its work, by its `/readyz`. */
 import { setTimeout as sleep } from "node:timers/promises";
+import * as z from "zod";
 
 const ASK_EVERY_MS = 1000;
 const ANSWERS_WITHIN_MS = 10_000;
@@ -55,22 +56,50 @@ async function waitFor(unmet: string, question: Question, url: string, { waitMs,
   }
 }
 
+const Draining = z.object({ draining_since: z.number() });
+
+/** Since when the platform starts no rollouts; null if it starts them, or does not say. */
+export async function drainingSince(url: string, signal: AbortSignal): Promise<Date | null> {
+  const { text } = await fetched(url, READINESS, signal);
+  const read = Draining.safeParse(parsed(text));
+  return read.success ? new Date(read.data.draining_since * 1000) : null;
+}
+
 /** "ready", or the answer in words. */
 export async function askReadiness(url: string, signal: AbortSignal): Promise<string> {
   return (await ask(url, READINESS, signal)) ?? "ready";
 }
 
 /** Null for the wanted answer; another one in words. */
-async function ask(url: string, { path, method, wanted }: Question, signal: AbortSignal): Promise<string | null> {
+async function ask(url: string, question: Question, signal: AbortSignal): Promise<string | null> {
+  const { path, wanted } = question;
+  const { status, text } = await fetched(url, question, signal);
+  if (status === null) return `${path} got no answer: ${text}`;
+  return status === wanted ? null : `${path} says ${status} ${text.slice(0, MOST_SHOWN)}`.trim();
+}
+
+/** Without an answer the status is null, and the text says why. */
+async function fetched(
+  url: string,
+  { path, method }: Question,
+  signal: AbortSignal,
+): Promise<{ readonly status: number | null; readonly text: string }> {
   try {
     const within = AbortSignal.any([signal, AbortSignal.timeout(ANSWERS_WITHIN_MS)]);
     const reply = await fetch(new URL(path, url), { method, signal: within, redirect: "manual" });
-    const text = await reply.text();
-    return reply.status === wanted ? null : `${path} says ${reply.status} ${text.slice(0, MOST_SHOWN)}`.trim();
+    return { status: reply.status, text: await reply.text() };
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof TypeError || error instanceof DOMException)) throw error;
-    const why = error.cause instanceof Error ? error.cause.message : error.message;
-    return `${path} got no answer: ${why}`;
+    return { status: null, text: error.cause instanceof Error ? error.cause.message : error.message };
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
   }
 }

@@ -182,6 +182,7 @@ const EXPECTED: Partial<Record<CommandName, Printed>> = {
 const ELSEWHERE: readonly CommandName[] = [
   "deploy backup",
   "deploy restore",
+  "deploy resume",
   "env init",
   "env validate",
   "serve",

@@ -56,7 +56,7 @@ export async function startDeployed(stub: CloudflareStub, name: string) {
         const schema = stub.migrationsOf(name).join() === RELEASE.join();
         const secret = /^[0-9a-f]{64}$/.test(worker.secrets["ROLLCALL_SECRET"] ?? "");
         const consumed = [...stub.queues.values()].every(({ consumers }) => consumers.length > 0);
-        if (schema && secret && consumed && late.times === 0) return [200, { status: "ready" }];
+        if (schema && secret && consumed && late.times === 0) return [200, { status: "ready", draining_since: null }];
         late.times = Math.max(0, late.times - 1);
         return [503, { status: "not_ready", checks: { schema, secret, consumed } }];
       }

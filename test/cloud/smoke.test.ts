@@ -1,33 +1,18 @@
 /** The smoke run of `rollcall deploy` on the Worker in a real workerd; Cloudflare's API is a stub. */
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { playSmokeRun } from "../../src/cli/deploy/smoke-run.ts";
 import { TEST_HANGS_MS, WAIT } from "../hang-limits.ts";
-import { openStand } from "./stand.ts";
+import { openDeployed } from "./deployed-worker.ts";
 import { startWorker, type WorkerPlatform } from "./worker-platform.ts";
 
 const SECRET = "5a".repeat(32);
-
-/** A stand whose deployment exists already, and has an organisation. */
-async function openDeployed() {
-  const [stand, platform] = await Promise.all([openStand(), startWorker(SECRET)]);
-  const key = await platform.found();
-  const secret = (file: string, content: object) =>
-    writeFileSync(join(stand.folder, file), JSON.stringify(content), { mode: 0o600 });
-  secret("config.json", { profiles: { prod: { platform: platform.url, key, project: null } } });
-  secret("rollcall.prod.secrets.json", { ROLLCALL_SECRET: SECRET });
-  const deploy = (...words: string[]) =>
-    stand.rollcall("deploy", "--name", "prod", "--url", platform.url, "--empty", ...words);
-  return { ...stand, platform, key, client: platform.client(key), deploy };
-}
 
 async function projectsOf(client: ReturnType<WorkerPlatform["client"]>): Promise<string[]> {
   return (await client.projects.list()).data.map(({ name }) => name);
 }
 
 test("a deploy plays a smoke run and leaves nothing of it", { timeout: TEST_HANGS_MS }, async () => {
-  const { platform, client, deploy } = await openDeployed();
+  const { platform, client, deploy } = await openDeployed(SECRET);
   const made = await deploy("--json");
   expect([made.code, made.stderr]).toEqual([0, expect.stringContaining("playing a smoke run of 4 rollouts")]);
   expect(JSON.parse(made.stdout)).toMatchObject({ smoke: "good", findings: [{ level: "warning" }] });

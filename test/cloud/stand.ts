@@ -54,6 +54,10 @@ export async function openStand(accounts?: readonly string[]) {
     /** `rollcall deploy --name prod` at the stub's address, with more words. The stub plays no runs. */
     deploy: (...words: readonly string[]) =>
       rollcall("deploy", "--name", "prod", "--url", prod.url, "--no-smoke", ...words),
+    /** Sends the running command a signal. */
+    send: (signal: NodeJS.Signals) => {
+      if (running !== null) process.kill(-running, signal);
+    },
     /** Kills the running command at the first request for which this is true: after its effect, before its reply. */
     killAt: (isIt: (seen: Seen) => boolean) => {
       stub.afterEffect = async (seen) => {

@@ -1,4 +1,4 @@
-/** Calls the paths of a deployment that only a holder of its ROLLCALL_SECRET can call (src/backup/wire.ts). */
+/** Calls the paths of a deployment that only a holder of its ROLLCALL_SECRET can call (src/backup, src/operator). */
 import { hkdfSync } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import type * as z from "zod";
@@ -22,9 +22,12 @@ export class OperatorClient {
   readonly url: string;
   readonly #token: string;
   readonly #signal: AbortSignal;
+  readonly #base: string;
 
-  constructor(url: string, secret: string, signal: AbortSignal) {
+  /** `base`: what all paths of the exchange begin with. */
+  constructor(url: string, secret: string, signal: AbortSignal, base = BACKUP_PATH) {
     this.url = url;
+    this.#base = base;
     this.#token = Buffer.from(hkdfSync("sha256", Buffer.from(secret, "hex"), "", "operator", 32)).toString("base64url");
     this.#signal = signal;
   }
@@ -64,7 +67,7 @@ export class OperatorClient {
 
   /** Tries again if nothing answered, or the answer was an error of the server. Each call may be repeated. */
   async #send(path: string, query: Query, { method, body }: Sent): Promise<Response> {
-    const url = new URL(`${BACKUP_PATH}${path}`, this.url);
+    const url = new URL(`${this.#base}${path}`, this.url);
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value));
     const headers = { authorization: `Bearer ${this.#token}` };
     for (let tries = 1; ; tries += 1) {
@@ -87,9 +90,9 @@ export class OperatorClient {
     if (reply.ok) return reply;
     const text = await reply.text();
     const error = ApiError.safeParse(jsonOf(text));
-    if (reply.status === NOT_FOUND && new URL(reply.url).pathname === BACKUP_PATH) {
+    if (reply.status === NOT_FOUND && new URL(reply.url).pathname === this.#base) {
       throw new StepFailed(
-        `${this.url} has no ${BACKUP_PATH} for this ROLLCALL_SECRET: its secret is another, or its release is older than this one`,
+        `${this.url} has no ${this.#base} for this ROLLCALL_SECRET: its secret is another, or its release is older than this one`,
       );
     }
     const said = error.success ? error.data.error.message : text.slice(0, 200);

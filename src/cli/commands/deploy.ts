@@ -143,7 +143,7 @@ const DEPLOY = command({
 Worker with wrangler, waits until it is ready, stores the first key as a profile, and plays a smoke run of four rollouts with
 a model inside the deployment. The same command upgrades, and continues after an interruption. It uses the login of wrangler (npx wrangler login) or CLOUDFLARE_API_TOKEN.
 Names and ids are in ${DEPLOYMENT_FILE}, which the command writes. Secrets are in rollcall.NAME.secrets.json next to it.
-Further commands: deploy status, deploy backup, deploy restore, deploy destroy, deploy check.`,
+Further commands: deploy status, deploy resume, deploy backup, deploy restore, deploy destroy, deploy check.`,
   flags: {
     ...RECORD_FLAGS,
     account: { value: "ID", help: "the Cloudflare account, if the login has several; default CLOUDFLARE_ACCOUNT_ID" },
@@ -154,6 +154,8 @@ Further commands: deploy status, deploy backup, deploy restore, deploy destroy, 
     var: { value: "NAME=VALUE", repeatable: true, help: "set a variable of the Worker" },
     organization: { value: "NAME", help: "name of the first organisation; default the name of the deployment" },
     empty: { help: "make no organisation, so that deploy restore can fill the deployment" },
+    drain: { help: "before an upgrade start no rollouts, and wait until those in flight have ended" },
+    "drain-wait": { value: "S", help: "with --drain: seconds to wait for rollouts in flight; default 1800" },
     "no-smoke": { help: "play no smoke run at the end" },
     wait: { value: "S", help: "seconds to wait until the deployment is ready, and for the smoke run; default 300" },
     json: { help: "exactly one JSON object on stdout" },
@@ -173,13 +175,16 @@ Further commands: deploy status, deploy backup, deploy restore, deploy destroy, 
       },
       vars: line.pairs("var"),
       organization: line.on("empty") ? null : (line.text("organization") ?? deployment.name),
+      drainMs: drainOf(line.on("drain"), line.count("drain-wait", 1)),
       smoke: !line.on("no-smoke"),
       waitMs: (line.count("wait", 1) ?? WAIT_S) * 1000,
     };
     const term = terminal(line.on("json"));
     const { atCloudflare } = await loadDeployment();
     const { makeDeployment } = await import("../deploy/make.ts");
-    const deployed = await atCloudflare(AGAIN, (api, signal) => makeDeployment(api, asked, { signal, log: term.log }));
+    const deployed = await atCloudflare(line.on("drain") ? DRAINING : AGAIN, (api, signal) =>
+      makeDeployment(api, asked, { signal, log: term.log }),
+    );
     term.print(deployedText(asked.name, deployed));
     if (line.on("json")) printJson(deployedView(asked.name, deployed));
     return deployed.findings.every(({ level }) => level !== "error") ? EXIT.good : EXIT.bad;
@@ -187,6 +192,17 @@ Further commands: deploy status, deploy backup, deploy restore, deploy destroy, 
 });
 
 const WAIT_S = 300;
+/** A model call takes ten minutes at most. */
+const DRAIN_WAIT_S = 1800;
+
+/** How to continue a command that may have begun a drain. */
+const DRAINING =
+  "the same command continues where this one stopped; if it had begun to drain, rollcall deploy resume lets rollouts start again";
+
+function drainOf(drain: boolean, seconds: number | undefined): number | null {
+  if (!drain && seconds !== undefined) throw usageError("--drain-wait: needs --drain", "drain-wait");
+  return drain ? (seconds ?? DRAIN_WAIT_S) * 1000 : null;
+}
 
 function domainFlag(text: string | undefined): string | undefined {
   const { error } = Domain.optional().safeParse(text);
@@ -241,6 +257,7 @@ function statusText({ worker, database, schema, bucket, queues, ...status }: Dep
     deployment: status.name,
     address: status.url,
     state: status.readiness,
+    draining: status.draining_since && `since ${status.draining_since}: rollcall deploy resume lets rollouts start`,
     account: status.account_id,
     worker: `${worker.name}: ${worker.version === null ? "not deployed" : `${worker.version} since ${worker.since}`}`,
     secrets: status.secrets.join(", ") || "none",
@@ -251,6 +268,25 @@ function statusText({ worker, database, schema, bucket, queues, ...status }: Dep
     release: status.release,
   });
 }
+
+const RESUME = command({
+  name: "deploy resume",
+  help: "end a drain: rollouts of a deployment start again",
+  more: `For a deployment that rollcall deploy --drain has left draining, for example after Ctrl-C; deploy status shows that. If it
+is not draining, nothing changes. ROLLCALL_SECRET is read from rollcall.NAME.secrets.json.`,
+  flags: { ...RECORD_FLAGS, json: { help: "exactly one JSON object on stdout: {name}" } },
+  async run(line) {
+    line.none();
+    const deployment = await named(line);
+    const { operatorOf, untilInterrupted } = await loadDeployment();
+    const { resume } = await import("../deploy/drain.ts");
+    const { DRAIN_PATH } = await import("../../operator/wire.ts");
+    await untilInterrupted(AGAIN, async (signal) => resume(await operatorOf(deployment, signal, DRAIN_PATH)));
+    terminal(line.on("json")).print(`${deployment.name} is not draining: rollouts start`);
+    if (line.on("json")) printJson({ name: deployment.name });
+    return EXIT.good;
+  },
+});
 
 const DESTROY = command({
   name: "deploy destroy",
@@ -281,4 +317,4 @@ objects of a bucket within a day or two; the command then deletes the bucket whe
 });
 
 /** `deploy` is last, because the words of each other command begin with its name. */
-export const DEPLOY_COMMANDS = [STATUS, CHECK, ...BACKUP_COMMANDS, DESTROY, DEPLOY] as const;
+export const DEPLOY_COMMANDS = [STATUS, CHECK, RESUME, ...BACKUP_COMMANDS, DESTROY, DEPLOY] as const;

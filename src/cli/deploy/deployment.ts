@@ -97,19 +97,22 @@ export async function untilInterrupted<T>(goOn: string | null, work: (signal: Ab
 export async function operatorOf(
   { file, name }: { readonly file: string; readonly name: string },
   signal: AbortSignal,
+  base?: string,
 ): Promise<OperatorClient> {
   const record = await recordedDeployment(file, name);
-  const { ROLLCALL_SECRET: secret } = readSecrets(secretsFile(file, name));
-  if (secret === undefined) {
-    throw usageError(
-      `--name: ${secretsFile(file, name)} has no ROLLCALL_SECRET: put it there as {"ROLLCALL_SECRET": "…"}`,
-      "name",
-    );
-  }
+  const secret = secretOf(file, name);
   const known = record.url ?? (record.domain === undefined ? undefined : `https://${record.domain}`);
-  if (known !== undefined) return new OperatorClient(known, secret, signal);
+  if (known !== undefined) return new OperatorClient(known, secret, signal, base);
   const account = await accountOf(await CloudflareApi.open(process.env, signal), record.account_id);
-  return new OperatorClient(await addressOf(account, record), secret, signal);
+  return new OperatorClient(await addressOf(account, record), secret, signal, base);
+}
+
+/** The ROLLCALL_SECRET of a deployment, from its file. */
+export function secretOf(file: string, name: string): string {
+  const { ROLLCALL_SECRET: secret } = readSecrets(secretsFile(file, name));
+  if (secret !== undefined) return secret;
+  const where = secretsFile(file, name);
+  throw usageError(`--name: ${where} has no ROLLCALL_SECRET: put it there as {"ROLLCALL_SECRET": "…"}`, "name");
 }
 
 function failureOf(thrown: Error, goOn: string | null): CommandError | null {

@@ -41,14 +41,17 @@ import {
 } from "../../local/deployment-file.ts";
 import { PACKAGE_ROOT } from "../../local/package-root.ts";
 import { bundlePage } from "../../local/page-bundle.ts";
-import { waitUntilClosed, waitUntilReady } from "../../local/readyz.ts";
+import { drainingSince, waitUntilClosed, waitUntilReady } from "../../local/readyz.ts";
 import { callWrangler } from "../../local/wrangler.ts";
+import { DRAIN_PATH } from "../../operator/wire.ts";
 import { ApiRequestError, RollcallClient } from "../../sdk/client.ts";
 import { defined } from "../argument-values.ts";
+import { OperatorClient } from "../backup/operator-client.ts";
 import { StepFailed } from "../backup/step-failed.ts";
 import { usageError } from "../exit.ts";
 import { checkCanKeep, configFile, findProfile, keepProfile } from "../profiles.ts";
-import { accountOf, addressOf, hasOrganization } from "./deployment.ts";
+import { accountOf, addressOf, hasOrganization, secretOf } from "./deployment.ts";
+import { drain, resume } from "./drain.ts";
 import { playSmokeRun, type SmokeRun } from "./smoke-run.ts";
 
 const SECRET = "ROLLCALL_SECRET";
@@ -67,6 +70,8 @@ export interface DeployAsked {
   readonly vars: Readonly<Record<string, string>>;
   /** The name of the first organisation; null to make none. */
   readonly organization: string | null;
+  /** How long rollouts in flight may take to end before the upgrade, in milliseconds; null: it does not wait for them. */
+  readonly drainMs: number | null;
   /** Play a smoke run at the end. */
   readonly smoke: boolean;
   /** How long the deployment may take until it is ready, and the smoke run. */
@@ -111,15 +116,23 @@ export async function makeDeployment(api: CloudflareApi, asked: DeployAsked, ste
   const config = deploymentConfig(released, record, built);
   await ensureQueues(account, queuesOf(config), step);
   const secrets = await prepareSecrets({ account, asked, record, url }, step);
+  const operator = await drainOld({ account, asked, record, url }, step);
   const migrated = await migrate(account.database(record.database_id), built, step);
   await upload(config, { secrets, path: uploadFile(file, name) }, step);
   if (record.domain !== undefined) await account.giveDomain(record.worker, record.domain);
   step.log(`waiting until ${url} is ready`);
   await waitUntilReady(url, { ...step, waitMs: asked.waitMs });
+  if (operator !== null) {
+    step.log("rollouts start again");
+    await resume(operator);
+  }
+  // Right after the end of a drain /readyz may still show it.
+  const draining = operator === null ? await drainingSince(url, step.signal) : null;
   const profile = await storeFirstKey({ account, asked, record, url }, step);
   const key = findProfile(configFile(process.env), name);
   const apiKey = key?.platform === url ? key.key : undefined;
-  const smoke = await smokeRun({ account, asked, record, url }, apiKey, step);
+  const smoke =
+    draining === null ? await smokeRun({ account, asked, record, url }, apiKey, step) : drained(name, draining);
   const findings = [...(await checkDeployed(url, apiKey)), ...smoke.findings];
   const kept = secretsFile(file, name);
   const hasSecret = readSecrets(kept)[SECRET] !== undefined;
@@ -313,6 +326,22 @@ async function storeFirstKey({ account, asked, record, url }: Platform, step: St
   }
   if (token !== undefined) writeSecrets(file, others);
   return key === null ? null : name;
+}
+
+/** Drains what is deployed. Returns its operator, who ends the drain after the upgrade; null if nothing is drained. */
+async function drainOld({ account, asked, record, url }: Platform, step: Step): Promise<OperatorClient | null> {
+  if (asked.drainMs === null || (await account.secretsOf(record.worker)) === null) return null;
+  const operator = new OperatorClient(url, secretOf(asked.file, asked.name), step.signal, DRAIN_PATH);
+  step.log("draining: no rollout starts, and those in flight end");
+  await drain(operator, AbortSignal.timeout(asked.drainMs), step);
+  return operator;
+}
+
+/** A smoke run would wait until the drain ends. */
+function drained(name: string, since: Date): SmokeRun {
+  const what = `the deployment is draining since ${since.toISOString()}: no rollout starts`;
+  const fix = `rollcall deploy resume --name ${name}`;
+  return { outcome: "skipped", findings: [{ level: "warning", what, fix }] };
 }
 
 /** Without a key of the deployment nothing can be played: `checkDeployed` reports that. */

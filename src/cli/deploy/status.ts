@@ -5,7 +5,7 @@ import { appliedMigrations } from "../../local/cloudflare/migrate-database.ts";
 import { queuesOf, readReleased, renamedQueues } from "../../local/deployment-config.ts";
 import { migrationsIn } from "../../local/migrate.ts";
 import { PACKAGE_ROOT, rollcallVersion } from "../../local/package-root.ts";
-import { askReadiness } from "../../local/readyz.ts";
+import { askReadiness, drainingSince } from "../../local/readyz.ts";
 import { accountOf, addressOf, recordedDeployment } from "./deployment.ts";
 
 export interface DeploymentStatus {
@@ -14,6 +14,8 @@ export interface DeploymentStatus {
   readonly url: string;
   /** "ready", or the answer of /readyz in words. */
   readonly readiness: string;
+  /** When a drain began that was not ended, in ISO 8601; null if there is none. */
+  readonly draining_since: string | null;
   readonly worker: { readonly name: string; readonly version: string | null; readonly since: string | null };
   readonly secrets: readonly string[];
   readonly database: { readonly name: string; readonly id: string | null };
@@ -41,11 +43,13 @@ export async function readStatus(
     account.listQueues(),
     readReleased(PACKAGE_ROOT),
   ]);
+  const draining = secrets === null ? null : await drainingSince(url, signal);
   const applied = id === null ? [] : await appliedMigrations(account.database(id));
   const needed = queuesOf(renamedQueues(released, record));
   return {
     ...{ name, account_id: account.id, url },
     readiness: secrets === null ? "nothing is deployed" : await askReadiness(url, signal),
+    draining_since: draining?.toISOString() ?? null,
     worker: { name: record.worker, version: version?.id ?? null, since: version?.since ?? null },
     secrets: secrets ?? [],
     database: { name: record.database, id },

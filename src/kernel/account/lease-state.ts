@@ -7,7 +7,7 @@
  * when a limit was lowered. A run holds as many as it was granted, or as many as it reports if that is more. No other
  * run gets these until the run reports fewer or its lease ends. Shares are equal between runs. As long as the limit
  * covers the usual needs of all runs, each run keeps its usual need and returns nothing. Otherwise each run requests
- * only what it needs at the moment.
+ * only what it needs at the moment. While the deployment is draining, `limits.rollouts` is 0 and every grant says why.
  */
 
 import { LEASE_MS } from "../endpoint/lease-state.ts";
@@ -36,12 +36,16 @@ export interface Leaseholder {
   readonly project_id: string;
   readonly held: Readonly<Record<Pool, Held>>;
   readonly lease_until: number;
+  /** True if its last grant said that the deployment is draining. */
+  readonly upgrading?: boolean;
   /** When it was last notified to ask again; null if it has asked since. */
   readonly told_at: number | null;
 }
 
 export interface AccountLeaseState {
   readonly limits: AccountLimits;
+  /** The deployment is draining. */
+  readonly upgrading?: boolean;
   readonly runs: Readonly<Record<string, Leaseholder>>;
 }
 
@@ -69,7 +73,8 @@ export function askLeases(
     messages: heldOf(asked.messages, grantedLeases.messages),
     judgements: heldOf(asked.judgements, grantedLeases.judgements),
   };
-  const leaseholder = { project_id: scope.projectId, held, lease_until, told_at: null };
+  const { upgrading = false } = before;
+  const leaseholder = { project_id: scope.projectId, held, upgrading, lease_until, told_at: null };
   return { state: { ...before, runs: { ...runs, [run_id]: leaseholder } }, grants: grantedLeases };
 }
 
@@ -112,13 +117,26 @@ function grantedLeaseOf(
   const fairQuota =
     fairQuotas([...held, { id: asked.run_id, group: "", wants: need.wants }], limit).get(asked.run_id) ?? 0;
   const quota = Math.min(fairQuota, freeOf(held, limit));
+  const { upgrading = false } = others;
+  const upgrade = upgrading && pool === "rollouts" ? UPGRADING : null;
   return {
     permits: quota,
     shared: isContended(others, pool, usualOf(need)),
-    flow: quota < need.wants ? statusReasonOf(pool, limit, quota) : null,
+    flow: quota < need.wants ? (upgrade ?? statusReasonOf(pool, limit, quota)) : null,
+    ...(upgrading && { upgrading }),
     lease_until,
     ...{ rate: null, watched: false, streak: 0 },
   };
+}
+
+export const UPGRADING = {
+  state: "upgrading",
+  reason: "the operator is upgrading the platform: rollouts start again afterwards",
+} as const satisfies GrantedLease["flow"];
+
+/** How many rollouts the runs may have at once by their leases. What runs beyond its lease is not counted. */
+export function grantedRollouts({ runs }: AccountLeaseState): number {
+  return Object.values(runs).reduce((sum, { held }) => sum + held.rollouts.permits, 0);
 }
 
 /** Why a run was granted less than it wants. The text says that other runs exist, but not which. */
@@ -136,7 +154,7 @@ function statusReasonOf(pool: Pool, limit: number, quota: number): GrantedLease[
 
 /**
  * Runs that hold more than their share, or hold less although some is free. If the usual needs exceed the limit: also
- * runs whose last grant did not say so.
+ * runs whose last grant did not say so. And runs whose last grant was from before a drain began or ended.
  */
 function unfair(state: AccountLeaseState): string[] {
   const found = POOLS.flatMap((pool) => {
@@ -144,7 +162,9 @@ function unfair(state: AccountLeaseState): string[] {
     if (!isContended(state, pool)) return out;
     return [...out, ...Object.entries(state.runs).flatMap(([id, { held }]) => (held[pool].shared ? [] : [id]))];
   });
-  return [...new Set(found)];
+  const { upgrading = false, runs } = state;
+  const before = Object.entries(runs).flatMap(([id, run]) => ((run.upgrading ?? false) === upgrading ? [] : [id]));
+  return [...new Set([...found, ...before])];
 }
 
 /** True if the usual needs of all runs exceed the limit. `more`: the usual need of a run that is about to join. */

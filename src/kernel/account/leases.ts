@@ -4,6 +4,7 @@
  */
 import { LIMITS } from "../../contract/limits.ts";
 import { accounts } from "../kit/account-hooks.ts";
+import { drainingSince } from "../kit/draining.ts";
 import { logError } from "../kit/log.ts";
 import { isLocal } from "../kit/storage-faults.ts";
 import type { AccountLeaseAsk, GrantedLeases } from "../messages/account-wire.ts";
@@ -11,6 +12,7 @@ import {
   type AccountLeaseState,
   askLeases,
   dropExpiredRuns,
+  grantedRollouts,
   type Leaseholder,
   nextLeaseAlarm,
   noteRunsNotified,
@@ -27,6 +29,8 @@ interface KeptLimits {
   readonly org_id: string;
   /** Maximum of concurrent rollouts; null: no limit. */
   readonly rollouts: number | null;
+  /** The deployment is draining. */
+  readonly upgrading?: boolean;
   readonly read_at: number;
 }
 
@@ -75,6 +79,11 @@ export class AccountLeases {
     this.tend();
   }
 
+  /** How many rollouts the runs may have at once by their leases. */
+  granted(): number {
+    return grantedRollouts(this.#state());
+  }
+
   /** Removes expired leases and notifies runs. */
   tend(): void {
     this.#save(dropExpiredRuns(this.#state(), this.#now()));
@@ -89,8 +98,11 @@ export class AccountLeases {
     this.#runs ??= Object.fromEntries(
       [...this.#ctx.storage.kv.list<Leaseholder>({ prefix: ROW })].map(([key, run]) => [key.slice(ROW.length), run]),
     );
-    const rollouts = this.#knownLimits()?.rollouts ?? Number.POSITIVE_INFINITY;
-    return { limits: { rollouts, messages: this.messages, judgements: this.judgements }, runs: this.#runs };
+    const known = this.#knownLimits();
+    const upgrading = known?.upgrading ?? false;
+    const rollouts = upgrading ? 0 : (known?.rollouts ?? Number.POSITIVE_INFINITY);
+    const limits = { rollouts, messages: this.messages, judgements: this.judgements };
+    return { limits, upgrading, runs: this.#runs };
   }
 
   /** Written before the run gets the reply; only changed rows are written. */
@@ -126,11 +138,15 @@ export class AccountLeases {
   async #readLimits(org_id: string): Promise<void> {
     const known = this.#knownLimits();
     const now = this.#now();
-    if (known !== null && now - known.read_at < LIMITS_KEPT_MS) return;
+    // The end of a drain must not be missed: a run that was granted nothing asks again only minutes later.
+    if (known !== null && !known.upgrading && now - known.read_at < LIMITS_KEPT_MS) return;
     try {
-      const { limits } = await accounts().settingsOf(this.#env, org_id);
+      const [{ limits }, draining] = await Promise.all([
+        accounts().settingsOf(this.#env, org_id),
+        drainingSince(this.#env),
+      ]);
       const { concurrent_rollouts: rollouts } = limits;
-      this.#limits = { org_id, rollouts, read_at: now };
+      this.#limits = { org_id, rollouts, upgrading: draining !== null, read_at: now };
       this.#ctx.storage.kv.put(LIMITS_ROW, this.#limits);
     } catch (thrown) {
       if (known === null) throw thrown;

@@ -55,10 +55,11 @@ export class AccountObject extends StoredObject implements Serves<AccountRpc> {
     return grantedLeases;
   }
 
-  async changed(): Promise<void> {
+  async changed() {
     await this.leases.changed();
     await this.otherPart()?.changed();
     await this.arm();
+    return { granted: this.leases.granted() };
   }
 
   async forget(): Promise<boolean> {

@@ -1,20 +1,22 @@
 /** Whether the platform is up (`/healthz`, as cheap as a request can be), and whether it can play runs (`/readyz`). */
 import * as z from "zod";
+import { Seconds } from "../../contract/primitives.ts";
 import { TtlCache } from "../kit/caches.ts";
 import { storageIsFull, storageTakes } from "../kit/storage-faults.ts";
-import type { ReadinessCheck } from "../service/check-readiness.ts";
+import type { Readiness } from "../service/check-readiness.ts";
 import type { ApiContext, Operation } from "./operation.ts";
 
 /** Anyone may call these routes, so an isolate makes at most one check in this time, however many requests there are. */
 const CHECKED_AGAIN_MS = 5000;
 const KEPT_MS = 10_000;
 
-export function readinessCache(): TtlCache<readonly ReadinessCheck[]> {
+export function readinessCache(): TtlCache<Readiness> {
   return new TtlCache(KEPT_MS, CHECKED_AGAIN_MS);
 }
 
-const Readiness = z.object({
+const ReadinessView = z.object({
   status: z.enum(["ready", "not_ready"]),
+  draining_since: Seconds.nullable().describe("the operator lets no rollouts start since then; null if they start"),
   checks: z.array(
     z.object({
       name: z.enum(["secret", "database", "queues", "bucket"]),
@@ -46,8 +48,8 @@ export const healthOperations: readonly Operation[] = [
       "`secret`: ROLLCALL_SECRET and ROLLCALL_SECRETS_BEFORE are valid. `database`: D1 answers, and its newest migration is that of this release. `queues`: all of them are bound. `bucket`: R2 answers. The result is up to 10 s old.",
     reply: {
       description: "It can play runs",
-      schema: Readiness,
-      example: { status: "ready", checks: [{ name: "secret", ok: true, problem: null }] },
+      schema: ReadinessView,
+      example: { status: "ready", draining_since: null, checks: [{ name: "secret", ok: true, problem: null }] },
       unavailable: "`not_ready`: a check failed",
     },
     handle: readiness,
@@ -62,7 +64,9 @@ async function health({ env }: ApiContext): Promise<Response> {
 
 async function readiness({ env, var: { readiness, services, now } }: ApiContext): Promise<Response> {
   const found = await readiness.get("all", now(), () => services.checkReadiness(env));
-  const checks = found.map(({ name, problem }) => ({ name, ok: problem === null, problem }));
+  const checks = found.checks.map(({ name, problem }) => ({ name, ok: problem === null, problem }));
   const ready = checks.every(({ ok }) => ok);
-  return Response.json({ status: ready ? "ready" : "not_ready", checks }, { status: ready ? 200 : 503 });
+  const draining_since = found.drainingSince === null ? null : Math.floor(found.drainingSince / 1000);
+  const status = ready ? "ready" : "not_ready";
+  return Response.json({ status, draining_since, checks }, { status: ready ? 200 : 503 });
 }

@@ -8,7 +8,7 @@ import type { ErrorCode } from "../../contract/api-error.ts";
 import type { Caller, Permission } from "../../contract/identity.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { TtlCache } from "../kit/caches.ts";
-import type { ReadinessCheck } from "../service/check-readiness.ts";
+import type { Readiness } from "../service/check-readiness.ts";
 import type { Services } from "../service/services.ts";
 
 export interface ApiDependencies {
@@ -39,7 +39,7 @@ export interface ApiTypes {
     limitHeaders: Readonly<Record<string, string>> | undefined;
     requestId: string;
     /** The latest result of `checkReadiness`, in this isolate. */
-    readiness: TtlCache<readonly ReadinessCheck[]>;
+    readiness: TtlCache<Readiness>;
     /** All operations that are served. */
     operations: readonly Operation[];
   };

@@ -22,8 +22,11 @@ export interface GrantedLeases {
 export interface AccountRpc {
   /** What the run may do until it asks again or its lease ends. */
   ask(asked: AccountLeaseAsk): Promise<GrantedLeases>;
-  /** The organisation's limits, billing or budgets have changed. */
-  changed(): Promise<void>;
+  /**
+   * The organisation's limits, billing or budgets have changed, or a drain has begun or ended. Returns how many rollouts
+   * its runs may have at once by their leases. Objects of an earlier release return nothing.
+   */
+  changed(): Promise<{ readonly granted: number } | undefined>;
   /** Deletes everything about the organisation. False: a copy is still being written to the stores; call it again. */
   forget(): Promise<boolean>;
 }

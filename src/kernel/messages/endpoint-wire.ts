@@ -151,5 +151,7 @@ export interface GrantedLease {
   readonly streak: number;
   /** The status reason if the run waits for this lease. The stored name stays `flow`. */
   readonly flow: RunView["status_reason"];
+  /** The deployment is draining: no rollout may start. Only organisations say so. Absent: it is not. */
+  readonly upgrading?: boolean;
   readonly lease_until: number;
 }

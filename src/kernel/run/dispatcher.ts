@@ -7,6 +7,7 @@ import type { CancelReason } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { RunView } from "../../contract/run.ts";
 import { rolloutId } from "../../core/ids.ts";
+import { UPGRADING } from "../account/lease-state.ts";
 import { liveQuota, noteRunning, objectsEach, quotaReason } from "../environment/live-objects.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { rolloutShard } from "../kit/names.ts";
@@ -96,7 +97,7 @@ export class Dispatcher {
   /** How many rollouts could be dispatched now if their queue had no limit. */
   #startable(spec: RunSpec): number {
     const head = this.#store.head();
-    if (head.stop !== null || head.settled_at !== null || head.paused) return 0;
+    if (head.stop !== null || head.settled_at !== null || head.paused || this.#leases.isUpgrading()) return 0;
     const asked = maxConcurrentOf(spec, head);
     const funded = Math.min(this.#leases.settling.remaining(spec), LIMITS.sliceRows, remainingToBegin(spec, head));
     if (spec.rescore !== undefined) {
@@ -128,6 +129,7 @@ export class Dispatcher {
     const capped = capStatusReason(this.#store, spec);
     if (capped !== null) return capped;
     if (pendingOf(spec, head) === 0 && !this.#openings.goOn(spec)) return null;
+    if (this.#leases.isUpgrading()) return UPGRADING;
     const unfunded = this.#leases.settling.statusReason(spec);
     if (unfunded !== null || pendingOf(spec, head) === 0 || spec.rescore !== undefined) return unfunded;
     const live = liveQuota(this.#env, spec, head.running, objectsEach(spec));

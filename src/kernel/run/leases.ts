@@ -59,6 +59,11 @@ export class RunLeases {
     return Math.min(leaseRemaining(this.#policy.read(), running, this.#now()), this.#quota(running));
   }
 
+  /** True while the deployment is draining: nothing may start, not even what needs no lease. */
+  isUpgrading(): boolean {
+    return this.#accountSlots.some(({ read }) => read().grant?.upgrading === true);
+  }
+
   #quota(running: number): number {
     return leaseRemaining(this.#rollouts.read(), running, this.#now());
   }

@@ -1,5 +1,6 @@
 /** Checks whether this deployment has all that it needs to play a run: its secret, its database, its queues, its bucket. */
 import { readSchemaLevel, SCHEMA_LEVEL } from "../db/schema-level.ts";
+import { drainingSince } from "../kit/draining.ts";
 import { logError } from "../kit/log.ts";
 import { type SecretsEnv, secretsProblem } from "../kit/secrets.ts";
 import { QUEUES } from "../messages/queues.ts";
@@ -10,20 +11,25 @@ export interface ReadinessCheck {
   readonly problem: string | null;
 }
 
+export interface Readiness {
+  readonly checks: readonly ReadinessCheck[];
+  /** Epoch milliseconds; null if no drain is under way, or the bucket does not answer. */
+  readonly drainingSince: number | null;
+}
+
 /** A store that has not answered by then counts as unavailable. */
 const ANSWERS_WITHIN_MS = 5000;
-/** An object that is never stored. */
-const NO_SUCH_KEY = "org/platform/readyz";
 
 /** Makes one round trip to D1 and one to R2, each of at most `withinMs`. Never rejects. */
-export async function checkReadiness(env: Env, withinMs: number = ANSWERS_WITHIN_MS): Promise<ReadinessCheck[]> {
-  const [database, bucket] = await Promise.all([databaseProblem(env, withinMs), bucketProblem(env, withinMs)]);
-  return [
+export async function checkReadiness(env: Env, withinMs: number = ANSWERS_WITHIN_MS): Promise<Readiness> {
+  const [database, bucket] = await Promise.all([databaseProblem(env, withinMs), readBucket(env, withinMs)]);
+  const checks: ReadinessCheck[] = [
     { name: "secret", problem: secretsProblem(env) },
     { name: "database", problem: database },
     { name: "queues", problem: queuesProblem(env) },
-    { name: "bucket", problem: bucket },
+    { name: "bucket", problem: bucket.problem },
   ];
+  return { checks, drainingSince: bucket.drainingSince };
 }
 
 /** A binding that wrangler.toml lacks is undefined, whatever its type says. */
@@ -41,14 +47,19 @@ async function databaseProblem({ DB: database }: Bound, withinMs: number): Promi
   }
 }
 
-async function bucketProblem({ STORE: bucket }: Bound, withinMs: number): Promise<string | null> {
-  if (bucket === undefined) return "STORE is not bound";
+async function readBucket(
+  { STORE }: Bound,
+  withinMs: number,
+): Promise<{
+  readonly problem: string | null;
+  readonly drainingSince: number | null;
+}> {
+  if (STORE === undefined) return { problem: "STORE is not bound", drainingSince: null };
   try {
-    await inTime(bucket.head(NO_SUCH_KEY), withinMs);
-    return null;
+    return { problem: null, drainingSince: await inTime(drainingSince({ STORE }), withinMs) };
   } catch (thrown) {
     logError("readiness: the bucket does not answer", {}, thrown);
-    return "R2 does not answer";
+    return { problem: "R2 does not answer", drainingSince: null };
   }
 }
 

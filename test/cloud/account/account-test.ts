@@ -88,6 +88,7 @@ async function deployAll(asked: AccountTest, released: Awaited<ReturnType<typeof
     changes,
     vars: {},
     organization: name,
+    drainMs: null,
     smoke: false,
     waitMs: READY_WITHIN_MS,
   };

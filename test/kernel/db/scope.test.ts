@@ -40,6 +40,7 @@ import * as secrets from "../../../src/kernel/db/secrets.ts";
 import * as stored from "../../../src/kernel/db/stored-bytes.ts";
 import * as totals from "../../../src/kernel/db/totals.ts";
 import * as trainerTokens from "../../../src/kernel/db/trainer-tokens.ts";
+import * as operator from "../../../src/operator/queries.ts";
 import * as deletions from "../../../src/retention/deletion-queries.ts";
 import * as retention from "../../../src/retention/expiry-queries.ts";
 import * as owners from "../../../src/retention/owner-queries.ts";
@@ -61,7 +62,7 @@ const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects, ...standing, ...triggers },
   ...{ ...trainerTokens, ...budgets, ...books, ...metrics, ...totals, ...past, ...priceLists, ...seals, ...usage },
   ...{ ...deletedRows, ...deletions, ...stored, ...owners, ...retention, ...schemaLevel, ...webhooks },
-  ...{ ...reportLinks, ...sessions, ...workingKeys, ...datasetUploads, ...backups },
+  ...{ ...reportLinks, ...sessions, ...workingKeys, ...datasetUploads, ...backups, ...operator },
 };
 
 /** These give a request its scope, or are for operators; an inserted row names its organisation itself. */
@@ -72,6 +73,8 @@ const WITHOUT_SCOPE = [
   ...["findSession", "findSignInCode", "findSharedRun", "takeSilentRuns", "findFoundedWith"],
   // A backup has the rows of everybody.
   ...["listTables", "hasOrganizations", "readRows", "writeRows", "listObjects"],
+  // So does a drain.
+  "listUnfinishedRuns",
   ...["getAnyDeletion", "sealsBehind", "pricesFrom", "findPriceList", "insertPriceList", "triggerAnywhere"],
 ];
 

@@ -32,6 +32,7 @@ test("a platform with all that it needs is ready", async () => {
   expect(status).toBe(200);
   expect(body).toEqual({
     status: "ready",
+    draining_since: null,
     checks: ["secret", "database", "queues", "bucket"].map((name) => ({ name, ok: true, problem: null })),
   });
 });
@@ -101,7 +102,10 @@ test("a store that fails is named without the text of its error", async () => {
 
 test("a store that does not answer in time fails its check", async () => {
   const { promise: never } = Promise.withResolvers<never>();
-  const found = await checkReadiness({ ...env, STORE: new Proxy(env.STORE, { get: () => () => never }) }, 1);
+  const { checks: found } = await checkReadiness(
+    { ...env, STORE: new Proxy(env.STORE, { get: () => () => never }) },
+    1,
+  );
   expect(found.find(({ name }) => name === "bucket")).toEqual({ name: "bucket", problem: "R2 does not answer" });
 });
 
