@@ -1,5 +1,6 @@
 /** Reads and writes all rows of the database, of every organisation, page by page. The database itself lists its tables. */
 import { type SQL, sql } from "drizzle-orm";
+import type { Scope } from "../contract/scope.ts";
 import { unscoped } from "../kernel/db/scoped.ts";
 import { decodeStored, encodeStored } from "../kernel/kit/stored-values.ts";
 import type { ObjectKind, ObjectsPage, RowsPage, WrittenRows } from "./wire.ts";
@@ -83,6 +84,23 @@ export async function listObjects(database: D1Database, kind: ListedKind, after:
   );
   const objects = rows.map(([, named, training]) => ({ name: String(named), trains: training === 1 }));
   return { objects, next: rows.length < OBJECTS_AT_ONCE ? null : Number(rows.at(-1)?.[0]) };
+}
+
+/** Runs of all organisations that are not being deleted. `after`: the number of the last row before the page. */
+export async function listRunPlaces(
+  database: D1Database,
+  after: number,
+  limit: number,
+): Promise<{ readonly at: number; readonly id: string; readonly scope: Scope }[]> {
+  const rows = await all(
+    database,
+    sql`select rowid, id, org_id, project_id from runs where rowid > ${after} and deleted_at is null
+      order by rowid limit ${limit}`,
+  );
+  return rows.map(([at, id, org, project]) => ({
+    ...{ at: Number(at), id: String(id) },
+    scope: { orgId: String(org), projectId: String(project) },
+  }));
 }
 
 export type ListedKind = Exclude<ObjectKind, "trainer" | "shard">;

@@ -1,9 +1,9 @@
 /**
- * The Worker's side of `rollcall deploy backup` and `restore`.
+ * The Worker's side of `rollcall deploy backup`, `restore` and `repair`.
  *
  * Invariants. Only a holder of ROLLCALL_SECRET can call it; for anybody else its paths do not exist. A backup writes
  * nothing. A restore writes only while it is under way, and begins only if the deployment has no organisation. After
- * the first object was started it writes nothing more.
+ * the first object was started it writes nothing more. A repair writes only what rows of runs lack.
  */
 import * as z from "zod";
 import { readSchemaLevel } from "../kernel/db/schema-level.ts";
@@ -23,6 +23,7 @@ import {
 } from "./files.ts";
 import { readStorage, startObjects, writeStorage } from "./objects.ts";
 import { hasOrganizations, listObjects, listTables, readRows, writeRows } from "./queries.ts";
+import { isRepairPlace, repairRuns } from "./repair.ts";
 import {
   BACKUP_PATH,
   type DeploymentState,
@@ -102,6 +103,21 @@ const STARTS: Readonly<Record<string, Handler>> = {
   },
 };
 
+/** Not during a restore. */
+async function repair({ env, query }: Ask): Promise<Response> {
+  const { restoring } = await readRestores(env);
+  if (restoring !== null) throw new Refusal(refused(`the backup ${restoring.of} is being restored`));
+  const after = query.get("after");
+  if (after !== null && !isRepairPlace(after)) {
+    throw new Refusal({
+      code: "invalid_request",
+      message: `after: ${after} is not a place of a repair`,
+      param: "after",
+    });
+  }
+  return Response.json(await repairRuns(env, after, Date.now()));
+}
+
 /** Null if the request is not for this exchange. */
 export function serveBackup(request: Request, env: Env): Promise<Response> | null {
   const url = new URL(request.url);
@@ -115,6 +131,7 @@ export function serveBackup(request: Request, env: Env): Promise<Response> | nul
 async function handle(ask: Ask, name: string): Promise<Response> {
   const read = READS[name];
   if (read !== undefined) return await read(ask);
+  if (name === "POST /repair") return await repair(ask);
   const backup = textOf(ask.query, "of");
   if (name === "POST /begin") return await beginRestore(ask.env, backup);
   const write = WRITES[name] ?? STARTS[name];

@@ -100,3 +100,24 @@ export const StartedObjects = z.object({
 export type StartedObjects = z.output<typeof StartedObjects>;
 
 export const UploadedParts = z.object({ parts: z.array(z.object({ partNumber: z.int(), etag: z.string() })) });
+
+const RunPlace = z.object({ organization_id: z.string(), project_id: z.string(), run_id: z.string() });
+
+/** What one call of the repair did. `next`: `after` of the next call; null if it was the last. */
+export const RepairedPage = z.object({
+  /** Runs that were compared with their rows. */
+  checked: z.number(),
+  /** Rows of runs that were written again, because the database did not have them or not their endpoints. */
+  restored: z.number(),
+  /** Rows that were older than the state of their runs. */
+  updated: z.number(),
+  /** Entries of the index that were written for runs of earlier releases. */
+  indexed: z.number(),
+  /** Entries that were deleted, because their run never began. */
+  deleted: z.number(),
+  /** Runs without a row whose project does not exist in the database, or is being deleted. */
+  unowned: z.array(RunPlace),
+  failed: z.array(RunPlace.extend({ message: z.string() })),
+  next: z.string().nullable(),
+});
+export type RepairedPage = z.output<typeof RepairedPage>;

@@ -1,13 +1,15 @@
 /**
  * Deletes a run, slice by slice. Rollouts in flight are cancelled first. When nothing of the run can be in flight any
- * more, its shards are freed, then its files in R2, its rows in D1, and its run object last.
+ * more, its shards are freed, then its files in R2, its entry in the index of runs, its rows in D1, and its run object
+ * last.
  *
- * Invariants. Every step may be repeated. Evals of a training run are deleted with it, before its rows.
+ * Invariants. Every step may be repeated. While the run has an entry in the index, its object exists and is closed, so
+ * the entry does not bring the run back. Evals of a training run are deleted with it, before its rows.
  */
 import { LIMITS } from "../contract/limits.ts";
 import type { Scope } from "../contract/scope.ts";
 import { countRowsOfRun, deleteRowsOfRun } from "../kernel/db/deleted-rows.ts";
-import { rolloutShard, runFolder, runObject, trainerObject } from "../kernel/kit/names.ts";
+import { rolloutShard, runFolder, runIndexKey, runObject, trainerObject } from "../kernel/kit/names.ts";
 import { evalsOf, hideRun, kindOfRun } from "./deletion-queries.ts";
 import { filesSlice } from "./files.ts";
 import { ENDED, goOn, type Outcome, type Slice, waitUntil } from "./job-slice.ts";
@@ -71,6 +73,7 @@ async function deleteRows({ env, subrequests }: Slice, scope: Scope, job: Job): 
     const rows = await subrequests.fetch(() => countRowsOfRun(env.DB, scope, runId));
     return goOn({ ...job, counted: true, counts: plus(job.counts, { rows }) });
   }
+  await subrequests.fetch(() => env.STORE.delete(runIndexKey(scope, runId)));
   await subrequests.fetch(() => deleteRowsOfRun(env.DB, scope, runId));
   return goOn({ ...job, step: "object" });
 }

@@ -181,6 +181,7 @@ const EXPECTED: Partial<Record<CommandName, Printed>> = {
 /** These have their own tests. */
 const ELSEWHERE: readonly CommandName[] = [
   "deploy backup",
+  "deploy repair",
   "deploy restore",
   "deploy resume",
   "env init",

@@ -27,6 +27,7 @@ export interface WorkerPlatform {
   afterEffect: (request: string) => Promise<void>;
   /** True for a request that the proxy answers itself, with a page, as one that asks for a login does. */
   answerStrangely: (request: string) => boolean;
+  readonly database: D1Database;
   /** Creates the first organisation, and returns its key. */
   found(): Promise<string>;
   client(apiKey: string, project?: string): RollcallClient;
@@ -59,7 +60,8 @@ export async function startWorker(secret: string, undelivered: readonly string[]
   });
   const miniflare: Miniflare = quietMiniflare(withoutConsumers(options, undelivered));
   const inner = await miniflare.ready;
-  await migrate(await miniflare.getD1Database("DB"), join(PACKAGE_ROOT, "migrations"));
+  const database = await miniflare.getD1Database("DB");
+  await migrate(database, join(PACKAGE_ROOT, "migrations"));
   const platform = {
     seen: [] as string[],
     afterEffect: async (_: string): Promise<void> => undefined,
@@ -102,7 +104,7 @@ export async function startWorker(secret: string, undelivered: readonly string[]
     return key.key;
   };
   const requests = (apiKey: string) => new Requests({ baseUrl: url, apiKey });
-  return Object.assign(platform, { url, said, client, requests, found, stop });
+  return Object.assign(platform, { url, said, database, client, requests, found, stop });
 }
 
 function withoutConsumers({ workers, ...options }: MiniflareOptions, queues: readonly string[]): MiniflareOptions {

@@ -14,6 +14,7 @@ import { safeDetails } from "../terminal/table.ts";
 import { printJson, terminal } from "../terminal/terminal.ts";
 import { safeLine } from "../terminal/text.ts";
 import { BACKUP_COMMANDS } from "./deploy-backup.ts";
+import { REPAIR } from "./deploy-repair.ts";
 
 const CONFIG = "wrangler.toml";
 const MARKS: Readonly<Record<Finding["level"], string>> = { error: "✗", warning: "!" };
@@ -143,7 +144,7 @@ const DEPLOY = command({
 Worker with wrangler, waits until it is ready, stores the first key as a profile, and plays a smoke run of four rollouts with
 a model inside the deployment. The same command upgrades, and continues after an interruption. It uses the login of wrangler (npx wrangler login) or CLOUDFLARE_API_TOKEN.
 Names and ids are in ${DEPLOYMENT_FILE}, which the command writes. Secrets are in rollcall.NAME.secrets.json next to it.
-Further commands: deploy status, deploy resume, deploy backup, deploy restore, deploy destroy, deploy check.`,
+Further commands: deploy status, deploy resume, deploy backup, deploy restore, deploy repair, deploy destroy, deploy check.`,
   flags: {
     ...RECORD_FLAGS,
     account: { value: "ID", help: "the Cloudflare account, if the login has several; default CLOUDFLARE_ACCOUNT_ID" },
@@ -317,4 +318,4 @@ objects of a bucket within a day or two; the command then deletes the bucket whe
 });
 
 /** `deploy` is last, because the words of each other command begin with its name. */
-export const DEPLOY_COMMANDS = [STATUS, CHECK, RESUME, ...BACKUP_COMMANDS, DESTROY, DEPLOY] as const;
+export const DEPLOY_COMMANDS = [STATUS, CHECK, RESUME, ...BACKUP_COMMANDS, REPAIR, DESTROY, DEPLOY] as const;

@@ -81,15 +81,19 @@ export async function atCloudflare<T>(
   return await untilInterrupted(goOn, async (signal) => work(await CloudflareApi.open(process.env, signal), signal));
 }
 
-/** Runs a command that Ctrl-C ends. */
-export async function untilInterrupted<T>(goOn: string | null, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+/** Runs a command that Ctrl-C ends. `goOn` is asked when it ends early. */
+export async function untilInterrupted<T>(
+  goOn: string | null | (() => string),
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
   using interrupt = catchInterrupts();
   const { signal } = interrupt;
   try {
     return await work(signal);
   } catch (thrown) {
-    if (signal.aborted) throw endBy(signal, goOn === null ? "" : `; ${goOn}`);
-    throw thrown instanceof Error ? (failureOf(thrown, goOn) ?? thrown) : thrown;
+    const how = typeof goOn === "function" ? goOn() : goOn;
+    if (signal.aborted) throw endBy(signal, how === null ? "" : `; ${how}`);
+    throw thrown instanceof Error ? (failureOf(thrown, how) ?? thrown) : thrown;
   }
 }
 

@@ -74,6 +74,14 @@ export function runFolder(scope: Scope, runId: string): string {
   return `${folderOf(scope)}runs/${runId}/`;
 }
 
+/** The name of the folder of a project in R2 that has one entry for each run. */
+export const RUN_INDEX = "run-index";
+
+/** The entry of a run in its project's index of runs. It is outside of the run's folder, so that a listing has entries only. */
+export function runIndexKey(scope: Scope, runId: string): string {
+  return `${folderOf(scope)}${RUN_INDEX}/${runId}.json`;
+}
+
 /** A file of archived ledger entries. `month`: the month of the first entry. Keys sort by entry number. */
 export function ledgerFileKey(
   orgId: string,

@@ -6,6 +6,7 @@
 import type { CancelReason } from "../../contract/errors.ts";
 import type { ExportQuery } from "../../contract/export.ts";
 import type { FilterTerm } from "../../contract/filter.ts";
+import type { RunCounts, RunStatus } from "../../contract/run.ts";
 import type { StepMetrics } from "../../contract/training-view.ts";
 import type { SqlOutcome, SqlPlace, SqlValue } from "../../core/environments/rollout-sql.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
@@ -140,6 +141,15 @@ export interface Closing {
   readonly hosts: number;
 }
 
+/** What the row of a run in D1 says about its state. `finished_at`: epoch milliseconds. */
+export interface StoredStanding {
+  readonly status: RunStatus;
+  readonly counts: RunCounts | null;
+  readonly dead_letters: number;
+  readonly stored_bytes: number;
+  readonly finished_at: number | null;
+}
+
 /** The object that grants leases to a run. */
 export type LeaseIssuer = "endpoint" | "account";
 
@@ -211,6 +221,11 @@ export interface RunRpc {
   auditRecords(): Promise<RunRecords | null>;
   /** The current state of the run. Null: the run does not exist. */
   view(): Promise<LiveView | null>;
+  /**
+   * Writes the run's row in D1 again, unless the row is as `stored`. `stored` null: in any case. Null: the run does not
+   * exist.
+   */
+  rewriteRow(stored: StoredStanding | null): Promise<"same" | "written" | null>;
   /** The trainer's object has changed: anything newer than the run's copy is taken over. */
   trainerChanged(snapshot: TrainerSnapshot): Promise<{ readonly acked_step: number }>;
   /** The metrics of a training run, for steps after this one. */

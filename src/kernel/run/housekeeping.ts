@@ -2,11 +2,13 @@
  * Housekeeping of a run: it copies the run's state to D1, notifies webhooks, and frees rollouts long after the run's
  * end. The row in D1 is a copy that is overwritten each time, so an interrupted write is repeated.
  */
+import { canonicalJson } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { updateRun } from "../db/runs.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { rolloutShard } from "../kit/names.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
+import type { StoredStanding } from "../messages/rpc.ts";
 import type { LiveView } from "../messages/run-records.ts";
 import type { RunSpec } from "../messages/wire.ts";
 import { type RunClock, rowDueAt } from "./alarm.ts";
@@ -48,6 +50,20 @@ export class RunHousekeeping {
   /** The next change is written to D1 at once. */
   writeRowSoon(): void {
     this.#rowTriedAt = 0;
+  }
+
+  /** The row in D1 is not as it was written last. */
+  rowIsStale(): void {
+    this.#store.saveHead({ ...this.#store.head(), row_current: false });
+    this.writeRowSoon();
+  }
+
+  /** Whether the row has the run's current state. */
+  isInRow(spec: RunSpec, stored: StoredStanding): boolean {
+    const { status, counts, dead_letters, settled_at } = this.#views.of(spec);
+    const { stored_bytes } = this.#store.head();
+    const standing = { status, counts: { ...counts }, dead_letters, stored_bytes, finished_at: settled_at };
+    return canonicalJson(standing) === canonicalJson({ ...stored, counts: stored.counts && { ...stored.counts } });
   }
 
   clock(spec: RunSpec): HousekeepingClock {

@@ -13,7 +13,7 @@ import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
 import { StoredObject } from "../kit/stored-object.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import type { ClaimSpending, JudgedAsk, JudgementRequest } from "../messages/judge-outcome.ts";
-import type { Answered, LeaseIssuer, ListAsk, ListQuestion, RunRpc, Serves } from "../messages/rpc.ts";
+import type { Answered, LeaseIssuer, ListAsk, ListQuestion, RunRpc, Serves, StoredStanding } from "../messages/rpc.ts";
 import type { KeyRange } from "../messages/run-records.ts";
 import type { GroupSamples, TrainerSnapshot } from "../messages/training-wire.ts";
 import type {
@@ -279,6 +279,17 @@ export abstract class RunObject extends StoredObject implements Serves<RunRpc> {
 
   view() {
     return this.#read((spec) => this.#views.of(spec));
+  }
+
+  async rewriteRow(stored: StoredStanding | null) {
+    const spec = this.#readable();
+    if (spec === null) return null;
+    if (stored !== null && this.#housekeeping.isInRow(spec, stored)) return "same";
+    this.#housekeeping.rowIsStale();
+    // In the same write: if the database does not answer, an alarm writes the row.
+    await this.#ticks.arm(spec);
+    await this.#closing.during(() => this.#housekeeping.writeRow(spec, new Subrequests()));
+    return "written";
   }
 
   taskMeans(metric: string | null, range: KeyRange) {

@@ -1,9 +1,9 @@
 /**
  * Starts a resolved run: stores what it needs, then its row, then creates its object.
  *
- * Order: rows to R2 → reserve the charges of its first rollouts → run and endpoint to D1 in one batch → the run's
- * object. If the process is killed in between, it leaves rows in R2 that no run names, or a queued run whose object is
- * created by the next read or by a repeat of the key.
+ * Order: rows to R2 → reserve the charges of its first rollouts → its entry in the index of runs → run and endpoint to
+ * D1 in one batch → the run's object. If the process is killed in between, it leaves rows or an entry in R2 that no run
+ * names, or a queued run whose object is created by the next read or by a repeat of the key.
  */
 
 import type { CreatedRun } from "../../contract/run.ts";
@@ -26,6 +26,7 @@ import { noteProject } from "./note-project.ts";
 import { refuseTaken, repliesWhole } from "./resolve/endpoint.ts";
 import type { RunRows } from "./resolve/play.ts";
 import type { ResolvedRun } from "./resolve/resolve-run.ts";
+import { deleteIndexEntry, writeIndexEntry } from "./run-index.ts";
 
 /** The name of a run, and the run or rollout that it is derived from. */
 export interface Naming extends Pick<NewRun, "name" | "metadata"> {
@@ -73,8 +74,8 @@ export async function beginRun(
 }
 
 /**
- * Reserves the charges of the first rollouts, then writes the run's row and the endpoints that came with it. Null: it
- * is stored. `conflict`: another request with the same key was faster, and its run counts.
+ * Reserves the charges of the first rollouts, then writes the run's entry in the index, then its row and the endpoints
+ * that came with it. Null: it is stored. `conflict`: another request with the same key was faster, and its run counts.
  */
 async function insertPaid(
   env: Env,
@@ -85,8 +86,12 @@ async function insertPaid(
   const { standing, endpoint, judges } = resolved;
   const unpaid = byRun ? null : await charges().reserveFirst(env, run.spec, subrequests);
   const limits = { most: byRun ? null : standing.limits.runs_in_flight, alone: fleetAlone(resolved) };
-  const insert = () => insertRun(env.DB, scope, run, endpoint.inline, judges.inline, limits);
-  const inserted = unpaid === null ? await subrequests.fetch(insert) : "unpaid";
+  const insert = async () => {
+    const endpoints = endpoint.inline === null ? judges.inline : [endpoint.inline, ...judges.inline];
+    await subrequests.fetch(() => writeIndexEntry(env, scope, { run, endpoints }));
+    return await subrequests.fetch(() => insertRun(env.DB, scope, run, endpoint.inline, judges.inline, limits));
+  };
+  const inserted = unpaid === null ? await insert() : "unpaid";
   if (inserted === "inserted") return null;
   await forsake(env, scope, run.spec, subrequests);
   if (inserted === "full") return tooManyRuns(standing.limits);
@@ -192,5 +197,6 @@ async function forsake(env: Env, scope: Scope, spec: RunSpec, subrequests: Subre
   const prefix = runFolder(scope, spec.run_id);
   const { objects } = await subrequests.fetch(() => env.STORE.list({ prefix }));
   if (objects.length > 0) await subrequests.fetch(() => env.STORE.delete(objects.map(({ key }) => key)));
+  await subrequests.fetch(() => deleteIndexEntry(env, scope, spec.run_id));
   await subrequests.fetch(() => deleteRowsOfRun(env.DB, scope, spec.run_id));
 }

@@ -10,6 +10,7 @@ import * as datasets from "../../../src/kernel/db/datasets.ts";
 import * as endpoints from "../../../src/kernel/db/endpoints.ts";
 import * as idempotency from "../../../src/kernel/db/idempotency-keys.ts";
 import * as past from "../../../src/kernel/db/past-runs.ts";
+import * as restoredRuns from "../../../src/kernel/db/restored-runs.ts";
 import * as runs from "../../../src/kernel/db/runs.ts";
 import * as tables from "../../../src/kernel/db/schema.ts";
 import * as seals from "../../../src/kernel/db/seals.ts";
@@ -97,6 +98,12 @@ export const CASES: Readonly<Record<string, Case>> = {
     const endpoint = endpointRow();
     return runs.insertRun(d1, scope, runRow(endpoint), endpoint, [endpointRow()]);
   },
+  findStoredRuns: (d1, scope, mark) => restoredRuns.findStoredRuns(d1, scope, [`run_${mark}`]),
+  restoreRun: (d1, scope) => {
+    const endpoint = endpointRow();
+    return restoredRuns.restoreRun(d1, scope, runRow(endpoint, { idempotency_key: "k" }), [endpoint]);
+  },
+  findBegunRun: (d1, scope, mark) => restoredRuns.findBegunRun(d1, scope, `run_${mark}`),
   getRun: (d1, scope, mark) => runs.getRun(d1, scope, `run_${mark}`),
   findRunByIdempotencyKey: (d1, scope) => runs.findRunByIdempotencyKey(d1, scope, "k"),
   listRuns: (d1, scope) => runs.listRuns(d1, scope, ANY_RUN),

@@ -31,6 +31,7 @@ import * as endpoints from "../../../src/kernel/db/endpoints.ts";
 import * as idempotency from "../../../src/kernel/db/idempotency-keys.ts";
 import * as page from "../../../src/kernel/db/page.ts";
 import * as past from "../../../src/kernel/db/past-runs.ts";
+import * as restoredRuns from "../../../src/kernel/db/restored-runs.ts";
 import * as runs from "../../../src/kernel/db/runs.ts";
 import * as tables from "../../../src/kernel/db/schema.ts";
 import * as schemaLevel from "../../../src/kernel/db/schema-level.ts";
@@ -62,7 +63,7 @@ const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects, ...standing, ...triggers },
   ...{ ...trainerTokens, ...budgets, ...books, ...metrics, ...totals, ...past, ...priceLists, ...seals, ...usage },
   ...{ ...deletedRows, ...deletions, ...stored, ...owners, ...retention, ...schemaLevel, ...webhooks },
-  ...{ ...reportLinks, ...sessions, ...workingKeys, ...datasetUploads, ...backups, ...operator },
+  ...{ ...reportLinks, ...sessions, ...workingKeys, ...datasetUploads, ...backups, ...operator, ...restoredRuns },
 };
 
 /** These give a request its scope, or are for operators; an inserted row names its organisation itself. */
@@ -72,7 +73,7 @@ const WITHOUT_SCOPE = [
   ...["countUnfinishedRuns", "readTotals", "listEndpointsInUse", "addTotal", "readSchemaLevel"],
   ...["findSession", "findSignInCode", "findSharedRun", "takeSilentRuns", "findFoundedWith"],
   // A backup has the rows of everybody.
-  ...["listTables", "hasOrganizations", "readRows", "writeRows", "listObjects"],
+  ...["listTables", "hasOrganizations", "readRows", "writeRows", "listObjects", "listRunPlaces"],
   // So does a drain.
   "listUnfinishedRuns",
   ...["getAnyDeletion", "sealsBehind", "pricesFrom", "findPriceList", "insertPriceList", "triggerAnywhere"],
@@ -87,7 +88,16 @@ const ALIKE = ["countRowsOfProject", "hasToExpire", "pastRuns", "storedIn"];
 /** These read the row of the project, or count the runs of its organisation. */
 const OF_ORGANIZATION_TOO = [
   ...["insertRun", "insertDataset", "insertEndpoint", "insertSecret", "insertTrigger", "insertWebhook", "insertOnce"],
-  ...["insertWithin", "insertFleet", "insertReplica", "insertReportLink", "insertUpload", "insertUploaded"],
+  ...[
+    "insertWithin",
+    "findStoredRuns",
+    "restoreRun",
+    "insertFleet",
+    "insertReplica",
+    "insertReportLink",
+    "insertUpload",
+    "insertUploaded",
+  ],
   ...["retentionOf", "countRowsOfProject", "deleteRowsOfProject"],
 ];
 
