@@ -5,9 +5,11 @@ import {
   type AccountLeaseState,
   askLeases,
   dropExpiredRuns,
+  grantedRollouts,
   nextLeaseAlarm,
   noteRunsNotified,
   runsToNotify,
+  UPGRADING,
 } from "../../../src/kernel/account/lease-state.ts";
 import { LeaseKeeper, type LeaseSlot, noteChanged } from "../../../src/kernel/endpoint/lease-keeper.ts";
 import { type LeaseState, leaseRemaining, NEW_LEASE } from "../../../src/kernel/endpoint/run-lease.ts";
@@ -30,6 +32,11 @@ class Organization {
 
   limit(rollouts: number): void {
     this.state = { ...this.state, limits: { ...this.state.limits, rollouts } };
+  }
+
+  drain(upgrading: boolean, rollouts: number): void {
+    this.limit(upgrading ? 0 : rollouts);
+    this.state = { ...this.state, upgrading };
   }
 
   /** Notifies runs, as the object does after each change. */
@@ -342,4 +349,37 @@ test("a run is told how much its organisation may have and that other runs use i
     state: "over_limit",
     reason: "the organisation's limit is 3 rollouts at once, used by its other runs",
   });
+});
+
+test("while the deployment drains no run may start a rollout, each asks again and is told why, and afterwards each gets its part", async () => {
+  const org = new Organization(6);
+  const busy = new Run(org, "a", 8);
+  // It samples nothing, so it holds no rollouts.
+  const rescoring = new Run(org, "b", 0, { usual: 1 });
+  const runs = [busy, rescoring];
+  const askAll = async () => {
+    org.now += SECOND;
+    for (const run of runs) await run.ask();
+  };
+  await askAll();
+  busy.dispatch();
+  expect([busy.running, grantedRollouts(org.state)]).toEqual([6, 6]);
+  org.drain(true, 6);
+  org.tell(runs);
+  busy.end(1);
+  await askAll();
+  expect([busy.room, busy.running, grantedRollouts(org.state)]).toEqual([0, 5, 0]);
+  expect(busy.rolloutLease.grant).toMatchObject({ permits: 0, upgrading: true, flow: UPGRADING });
+  expect(rescoring.messageLease.grant).toMatchObject({ permits: 0, upgrading: true });
+  const late = new Run(org, "c", 3);
+  await late.ask();
+  expect([late.room, late.rolloutLease.grant?.flow]).toEqual([0, UPGRADING]);
+  busy.end(5);
+  org.drain(false, 6);
+  org.tell([...runs, late]);
+  await askAll();
+  await late.ask();
+  await askAll();
+  expect([busy.room > 0, late.room > 0]).toEqual([true, true]);
+  expect([busy.rolloutLease.grant?.flow, rescoring.messageLease.grant?.upgrading]).toEqual([null, undefined]);
 });
