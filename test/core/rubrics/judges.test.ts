@@ -159,7 +159,7 @@ test("questions that are too large together are asked in several passes, each as
   const reward = (number: number) => [
     `s${number}`,
     async ({ judge }: { judge: (prompt: string) => Promise<string> }) =>
-      (await judge(`${number}`.repeat(LIMITS.askCharacters))).length,
+      (await judge(`${number}`.repeat(LIMITS.scoringGroupAskCharacters / 4))).length,
   ];
   const rubric = asking({ rewards: Object.fromEntries(numbers.map(reward)) });
   const heard = await hearing(rubric, ["a"], () => "four");

@@ -117,6 +117,7 @@ test("statuses, outcomes, reasons, error codes and event names stay as they are"
         "waiting_for_rollouts",
         "paused",
         "draining",
+        "upgrading",
       ],
       "UNSCORED_CAUSES": [
         "judge",

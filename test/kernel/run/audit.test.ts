@@ -8,8 +8,7 @@ import type { RunView } from "../../../src/contract/run.ts";
 import { PROCESS_SCHEDULER } from "../../../src/kernel/kit/fair-scheduler.ts";
 import { segmentKey, trajectoryKey } from "../../../src/kernel/kit/names.ts";
 import type { RunMessage } from "../../../src/kernel/messages/wire.ts";
-import { ACCOUNTING_HOOKS } from "../../../src/kernel/run/object.ts";
-import { RunStore } from "../../../src/kernel/run/store.ts";
+import type { RunHead } from "../../../src/kernel/run/schema.ts";
 import { deliver, segmentLines } from "../hand-made.ts";
 import { openPlatform, requestsOf, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
@@ -59,6 +58,17 @@ async function written(id: string, hours = 1): Promise<void> {
   });
 }
 
+/** Changes the stored head, and lets a new instance read it: the running one has cached its head, and may write it. */
+async function changeHead(id: string, changes: Partial<RunHead>): Promise<void> {
+  const stored = () =>
+    platform.inRun(id, (_, { storage }) => {
+      const head = storage.kv.get<RunHead>("head");
+      storage.kv.put("head", { ...head, ...changes });
+      return Object.entries(changes).every(([name, value]) => head?.[name as keyof RunHead] === value);
+    });
+  while (!(await stored())) await evictDurableObject(platform.runStub(id));
+}
+
 test("all records of an intact run agree, and nothing is violated", async () => {
   const run = await settled();
   const found = await audit(run.id);
@@ -73,11 +83,7 @@ test("an audit waits for its scheduling turn before each look, and counts every 
   const run = await settled();
   const spend = vi.spyOn(PROCESS_SCHEDULER, "spend");
   const stepsOf = async (dispatched: number) => {
-    await platform.inRun(run.id, (_, { storage }) => {
-      const store = new RunStore(storage, ACCOUNTING_HOOKS);
-      store.saveHead({ ...store.head(), dispatched });
-    });
-    await evictDurableObject(platform.runStub(run.id));
+    await changeHead(run.id, { dispatched });
     spend.mockClear();
     await audit(run.id);
     return spend.mock.calls.flatMap(([org, steps]) => (org === platform.scope.orgId ? [steps] : []));
@@ -115,12 +121,7 @@ test("a retried run holds, while it runs and after", async () => {
 
 test("a changed counter is named, with the number from the rows", async () => {
   const run = await settled();
-  await platform.inRun(run.id, (_, { storage }) => {
-    const store = new RunStore(storage, ACCOUNTING_HOOKS);
-    store.saveHead({ ...store.head(), scored: 3 });
-  });
-  // The running instance has cached its counters.
-  await evictDurableObject(platform.runStub(run.id));
+  await changeHead(run.id, { scored: 3 });
   const found = await audit(run.id);
   expect(found.holds).toBe(false);
   expect(rulesOf(found)).toContain("accounting_law");
@@ -149,12 +150,8 @@ test.each([
   ["more than were counted", "select 1", { finished: 2, segmented: 0 }],
 ])("rows that are %s stop no alarm, and are named", async (_, change, counted) => {
   const run = await settled();
-  await platform.inRun(run.id, (_run, { storage }) => {
-    storage.sql.exec(change);
-    const store = new RunStore(storage, ACCOUNTING_HOOKS);
-    store.saveHead({ ...store.head(), ...counted });
-  });
-  await evictDurableObject(platform.runStub(run.id));
+  await platform.inRun(run.id, (_run, { storage }) => storage.sql.exec(change).toArray());
+  await changeHead(run.id, counted);
   await written(run.id, 2);
   expect((await audit(run.id)).holds).toBe(false);
 });

@@ -1,5 +1,6 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
+import { LIMITS } from "../../../src/contract/limits.ts";
 import { RunCounts } from "../../../src/contract/run.ts";
 import { unpackTokens } from "../../../src/core/rollout/tokens.ts";
 import { trajectoryKey } from "../../../src/kernel/kit/names.ts";
@@ -49,7 +50,7 @@ test("results come in pages until all are read, each rollout once, and an outcom
 
 test("a page of results has a bounded number of trajectory bytes, but at least one rollout", async () => {
   const run = await mixedRun(6, 0);
-  const sizes = [5, 5, 5, 5, 20, 5].map((mebibytes) => mebibytes * 1024 * 1024);
+  const sizes = [1, 1, 1, 1, 4, 1].map((thirds) => (thirds * LIMITS.pageBytes) / 3);
   await platform.inRun(run.id, (_, { storage }) => {
     for (const [at, bytes] of sizes.entries()) {
       storage.sql.exec("update rollouts set bytes = ? where finish_seq = ?", bytes, at + 1);
