@@ -58,7 +58,6 @@ test("each reply to a probe is read and parsed within the memory and the computi
         grown.push(characters);
         return null;
       },
-      most: 1_000_000,
       turn: (characters: number) => {
         parsed.push(characters);
         return null;

@@ -51,7 +51,6 @@ async function called(lease: CallLease, model: string, from: Partial<Rollout> = 
   const outcome = await fleetReach({ ...env, FLEET } as Env, spec, calls, () => Date.now())({
     from: { ...newRollout(task, 0), ...from },
     waitMs: 5000,
-    latestMs: 5000,
     controller: new AbortController(),
     connection: UNLIMITED,
     call: (by) => ({

@@ -1,7 +1,5 @@
 /** Memory and computing time for one reply. A reply waits for it if many large ones arrive at once. */
 export interface ReplyReservation {
-  /** The most characters that a reply may have: memory for more would never be free. */
-  readonly most: number;
   /**
    * Resolves when this many characters of it may be kept; null: at once. `most`: how many it can have in all. Throws if
    * `signal` aborts the wait.

@@ -22,10 +22,8 @@ import { getEndpoint, keepRefused } from "../db/endpoints.ts";
 import type { EndpointRow } from "../db/schema.ts";
 import { placeOf } from "../kit/address.ts";
 import { OUTAGE_MS, TtlCache } from "../kit/caches.ts";
-import { CallTimer } from "../kit/call-timer.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { endpointObject } from "../kit/names.ts";
-import { withWaits } from "../kit/reply-reservation.ts";
 import { openSealed } from "../kit/sealed-values.ts";
 import type { Refusal, TurnCall, TurnOutcome } from "../messages/endpoint-wire.ts";
 import type { RolloutSpec } from "../messages/wire.ts";
@@ -81,10 +79,7 @@ export function endpointOpener(
 
 interface Way {
   readonly open: OpenEndpoint;
-  /** The time of the call, in milliseconds. */
   readonly waitMs: number;
-  /** The longest it takes together with waits for memory for its reply; absent: `waitMs`. */
-  readonly latestMs?: number;
   readonly controller: AbortController;
   readonly connection: Connection;
 }
@@ -101,7 +96,7 @@ export function callEndpoint({ call, ...way }: EndpointCall): Promise<TurnOutcom
 
 /** The same for any kind of call: `send` makes it when the endpoint is open. */
 export async function reachEndpoint<Response>(
-  { open, waitMs, latestMs = waitMs, controller, connection }: Way,
+  { open, waitMs, controller, connection }: Way,
   send: (where: Omit<Destination, "idempotency_key">) => Promise<CallOutcome<Response>>,
 ): Promise<TurnOutcome<Response>> {
   const endpoint = await openedOr(open, false);
@@ -110,19 +105,16 @@ export async function reachEndpoint<Response>(
   }
   // The call was aborted meanwhile: it is not sent.
   if (controller.signal.aborted) return { kind: "aborted" };
-  const timer = new CallTimer(waitMs, latestMs, () => controller.abort());
-  const { openReservation: opens } = endpoint;
-  const openReservation = opens && (() => withWaits(opens(), (wait) => timer.untimed(wait)));
+  const timer = setTimeout(() => controller.abort(), waitMs);
   try {
-    const where = { ...endpoint, ...(openReservation && { openReservation }), connection };
-    const { outcome, refusals } = await adaptedCall(where, controller, send);
+    const { outcome, refusals } = await adaptedCall({ ...endpoint, connection }, controller, send);
     const adapted = refusals.length > 0 ? { refusals } : {};
     if (outcome.kind !== "failed") return { ...outcome, ...adapted };
     const { refuses: _, besides: __, changed: ___, error, ...failed } = outcome;
     const free = await givenAnotherKey(outcome, endpoint, open);
     return { ...failed, error: serializeError(error), ...(free && { free }), ...adapted };
   } finally {
-    timer.close();
+    clearTimeout(timer);
   }
 }
 

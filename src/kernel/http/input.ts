@@ -11,7 +11,6 @@ import { holdsMore } from "../../core/schema/bounded-lists.ts";
 import { BrokenBodyError, readToEnd, receivedChunks } from "../kit/body-chunks.ts";
 import { PROCESS_SCHEDULER } from "../kit/fair-scheduler.ts";
 import { FairSemaphore, type Reservation, waitFor } from "../kit/fair-semaphore.ts";
-import { isolateMemory } from "../kit/isolate-memory.ts";
 import { Refusal, refusalOfIssues } from "./errors.ts";
 import type { ApiContext } from "./operation.ts";
 import { sharerOf } from "./strangers.ts";
@@ -91,7 +90,7 @@ function refuseLost(text: string, value: Json, name: string): void {
  */
 export async function readJson(context: ApiContext, parse?: (text: string) => Json): Promise<Json> {
   refuseOtherTypes(context.req.raw);
-  const bytes = await readBytes(context.env, context.req.raw, sharerOf(context));
+  const bytes = await readBytes(context.req.raw, sharerOf(context));
   await refuseWhoLostTheRight(context);
   // A small body is parsed at once.
   if (bytes.byteLength > FIRST_BYTES)
@@ -118,9 +117,9 @@ async function refuseWhoLostTheRight(context: ApiContext): Promise<void> {
  * The body as text, exactly as it was sent, because its sender signed it. `org`: the organisation whose share of the
  * process it uses.
  */
-export async function readText(env: Env, request: Request, org: string): Promise<string> {
+export async function readText(request: Request, org: string): Promise<string> {
   refuseOtherTypes(request);
-  const bytes = await readBytes(env, request, org);
+  const bytes = await readBytes(request, org);
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
@@ -196,22 +195,23 @@ export function headerAs<Schema extends z.ZodType>(
 
 const SILENCE_MS = 2 * LIMITS.bodyPauseMs;
 /**
- * Memory for the first bytes of bodies that are being received, shared between organisations. The rest of a body has
- * memory of the isolate. So small bodies, such as those of sign-ins, never wait for large work.
+ * Memory for bodies that are being received, shared between organisations. The first bytes of each body have separate
+ * memory. So small bodies, such as those of sign-ins, never wait for large ones.
  */
 const beginnings = new FairSemaphore(LIMITS.bodyBeginningsBytes, SILENCE_MS);
+const bodies = new FairSemaphore(LIMITS.bodiesBytes, SILENCE_MS);
 /** For parsing a body as JSON and checking it against its schema. */
 const STEPS_PER_BYTE = 1;
 /** Initial size of a body's buffer: most bodies are smaller. */
 const FIRST_BYTES = 4096;
 
 /** Counts the bytes that arrive: a chunked body states no length, and a stated length may be wrong. */
-async function readBytes(env: Env, request: Request, org: string): Promise<Uint8Array> {
+async function readBytes(request: Request, org: string): Promise<Uint8Array> {
   if (Number(request.headers.get("content-length") ?? 0) > LIMITS.requestBodyBytes) throw tooLarge();
   if (request.body === null) return new Uint8Array(0);
   const beginning = await waitFor((now) => beginnings.take(org, now, FIRST_BYTES), LIMITS.bodyWaitMs);
   if (beginning === null) throw tooManyBodies();
-  const reservation = withRest(beginning, isolateMemory(env).bodies, org);
+  const reservation = withRest(beginning, org);
   try {
     return await receive(request.body, reservation);
   } catch (thrown) {
@@ -221,10 +221,8 @@ async function readBytes(env: Env, request: Request, org: string): Promise<Uint8
   }
 }
 
-type BodyReservation = Omit<Reservation, "exceed">;
-
 /** A place whose growth is taken from the memory for larger bodies. */
-function withRest(beginning: Reservation, bodies: FairSemaphore, org: string): BodyReservation {
+function withRest(beginning: Reservation, org: string): Reservation {
   let rest: Reservation | null = null;
   return {
     stay: (now) => {
@@ -243,7 +241,7 @@ function withRest(beginning: Reservation, bodies: FairSemaphore, org: string): B
   };
 }
 
-async function receive(body: ReadableStream<Uint8Array>, reservation: BodyReservation): Promise<Uint8Array> {
+async function receive(body: ReadableStream<Uint8Array>, reservation: Reservation): Promise<Uint8Array> {
   let bytes = new Uint8Array(FIRST_BYTES);
   let length = 0;
   for await (const chunk of receivedChunks(body)) {
@@ -257,7 +255,7 @@ async function receive(body: ReadableStream<Uint8Array>, reservation: BodyReserv
   return bytes.subarray(0, length);
 }
 
-async function grown(bytes: Uint8Array, least: number, reservation: BodyReservation): Promise<Uint8Array<ArrayBuffer>> {
+async function grown(bytes: Uint8Array, least: number, reservation: Reservation): Promise<Uint8Array<ArrayBuffer>> {
   const larger = new Uint8Array(Math.min(LIMITS.requestBodyBytes, Math.max(2 * bytes.byteLength, least)));
   const by = larger.byteLength - bytes.byteLength;
   if ((await waitFor((now) => reservation.grow(by, now) || null, LIMITS.bodyWaitMs)) === null) throw tooManyBodies();

@@ -1,14 +1,13 @@
 /**
  * Sends pages of JSON lines, each of which may be many megabytes.
  *
- * Invariants. A page is made only with memory for all of it: further requests wait briefly and then get a 429. A finished
- * page waits for its reader in memory that may be taken from it, so a slow reader does not block other requests.
- * Organisations share both (src/kernel/kit/isolate-memory.ts).
+ * Invariants. A process makes only `LIMITS.pagesAtOnce` pages at once: further requests wait briefly and then get a
+ * 429. A finished page waits for its reader in separate memory, so a slow reader does not block other requests.
+ * Organisations share both (src/kernel/kit/fair-semaphore.ts).
  */
 import { LIMITS } from "../../contract/limits.ts";
 import { type FairScheduler, PROCESS_SCHEDULER, stepsOfText } from "../kit/fair-scheduler.ts";
-import { waitFor } from "../kit/fair-semaphore.ts";
-import { isolateMemory } from "../kit/isolate-memory.ts";
+import { FairSemaphore, UnreadPages } from "../kit/fair-semaphore.ts";
 import { pulledStream } from "../kit/pulled-stream.ts";
 import { Refusal } from "./errors.ts";
 import type { ApiContext } from "./operation.ts";
@@ -22,6 +21,8 @@ export interface Lines {
   readonly next: number | string | null;
 }
 
+const making = new FairSemaphore(LIMITS.pagesAtOnce, 2 * LIMITS.bodyPauseMs);
+const unread = new UnreadPages(LIMITS.unreadBytes, LIMITS.unreadMs);
 /** Size of the pieces that are sent. */
 const PIECE_BYTES = 64 * 1024;
 const ENCODER = new TextEncoder();
@@ -29,17 +30,12 @@ const ENCODER = new TextEncoder();
 /** The reply with the result of `make`, and a `Link` if there is more. Throws Refusal if too many pages are open. */
 export async function linesReply(context: ApiContext, make: () => Promise<Lines>): Promise<Response> {
   const org = sharerOf(context);
-  const { pages, unread, pageMakingBytes } = isolateMemory(context.env);
-  const { now } = context.var;
-  const take = (at: number) => unread.makeRoom(at, () => pages.take(org, at, pageMakingBytes));
-  const reservation = await waitFor(take, LIMITS.pageWaitMs, { now });
+  const reservation = await making.wait(org, LIMITS.pageWaitMs);
   if (reservation === null) throw tooMany();
   try {
     const { rows, next } = await make();
-    const pieces = await piecesOf(org, rows);
-    // Its bytes are all that is left of it.
-    reservation.leave();
-    const page = await unread.wait(org, pieces, LIMITS.pageWaitMs, { now });
+    const { now } = context.var;
+    const page = await unread.wait(org, await piecesOf(org, rows), LIMITS.pageWaitMs, { now });
     if (page === null) throw tooMany();
     if (next !== null) context.header("link", linkToNext(context.req.url, next));
     return context.body(pulledStream({ next: () => page.next(), end: () => page.drop() }), 200, {

@@ -1,8 +1,8 @@
 /**
- * Bounds resources of a process and shares them between organisations: semaphores for costly work, and memory for pages
- * that are not read yet (`UnreadPages`). Several of them may draw on one total (`Sums`).
+ * Bounds resources of a process and shares them between organisations: semaphores for costly work (`Places`), and
+ * memory for pages that are not read yet (`UnreadPages`).
  *
- * Invariants. The total is never exceeded, but by `exceed`. An organisation gets more only if at least as much is free as it then holds.
+ * Invariants. The total is never exceeded. An organisation gets more only if at least as much is free as it then holds.
  * So an organisation that is alone gets half, and the others always find something free. A holder that does not renew
  * for too long loses its place: the runtime may end an invocation without running its cleanup.
  */
@@ -13,57 +13,21 @@ interface Held {
   readonly size: number;
 }
 
-/** The sums that all organisations hold together, and each one. They may be a part of larger sums, which count them too. */
-export class Sums {
-  readonly #mostOf: () => number;
-  readonly #whole: Sums | null;
+/** The sums that all organisations hold together, and each one. */
+class Sums {
+  readonly #most: number;
   readonly #own = new Map<string, number>();
-  /** They give back what is held by nobody any more. */
-  readonly #sweepers: ((now: number) => void)[] = [];
   #all = 0;
 
-  /** `mostOf`: the total. If it changes, what is held stays. */
-  constructor(mostOf: () => number, whole: Sums | null = null) {
-    this.#mostOf = mostOf;
-    this.#whole = whole;
+  constructor(most: number) {
+    this.#most = most;
   }
 
-  get most(): number {
-    return this.#mostOf();
-  }
-
-  get all(): number {
-    return this.#all;
-  }
-
-  /** The most that one organisation can get while nobody else holds anything. */
-  get mostOfOne(): number {
-    return Math.min(this.most / 2, this.#whole?.mostOfOne ?? Number.POSITIVE_INFINITY);
-  }
-
-  onSweep(sweep: (now: number) => void): void {
-    this.#sweepers.push(sweep);
-    this.#whole?.onSweep(sweep);
-  }
-
-  mayHold(org: string, more: number, now: number): boolean {
-    if (this.#fits(org, more)) return true;
-    this.#sweep(now);
-    return this.#fits(org, more);
-  }
-
-  #fits(org: string, more: number): boolean {
-    const fits = (this.#own.get(org) ?? 0) + more <= this.most - this.#all;
-    return fits && (this.#whole === null || this.#whole.#fits(org, more));
-  }
-
-  #sweep(now: number): void {
-    if (this.#whole !== null) this.#whole.#sweep(now);
-    else for (const sweep of this.#sweepers) sweep(now);
+  mayHold(org: string, more: number): boolean {
+    return (this.#own.get(org) ?? 0) + more <= this.#most - this.#all;
   }
 
   add(org: string, size: number): void {
-    this.#whole?.add(org, size);
     const own = (this.#own.get(org) ?? 0) + size;
     this.#all += size;
     if (own === 0) this.#own.delete(org);
@@ -76,8 +40,6 @@ export interface Reservation {
   readonly stay: (now: number) => void;
   /** Enlarges the place; false if there is not enough left. */
   readonly grow: (by: number, now: number) => boolean;
-  /** Enlarges the place even if there is not enough left. */
-  readonly exceed: (by: number, now: number) => void;
   /** Gives the place back. A second call does nothing. */
   readonly leave: () => void;
 }
@@ -112,30 +74,9 @@ export class FairSemaphore {
   /** With the last renewal of each holder in epoch milliseconds; the longest ago comes first. */
   readonly #held = new Map<symbol, Held & { readonly seenAt: number }>();
 
-  /** `most`: the total, or the sums that others draw on too. */
-  constructor(most: number | Sums, silenceMs: number) {
-    this.#sums = sumsOf(most);
+  constructor(most: number, silenceMs: number) {
+    this.#sums = new Sums(most);
     this.#silenceMs = silenceMs;
-    this.#sums.onSweep((now) => this.#dropSilent(now));
-  }
-
-  /** The most that one organisation can get while nobody else holds anything. */
-  get mostOfOne(): number {
-    return this.#sums.mostOfOne;
-  }
-
-  /** What all organisations hold together. */
-  get held(): number {
-    return this.#sums.all;
-  }
-
-  /** The most that all organisations can get together. */
-  get most(): number {
-    return this.#sums.most;
-  }
-
-  #mayHold(org: string, more: number, now: number): boolean {
-    return more <= 0 || this.#sums.mayHold(org, more, now);
   }
 
   /** Like `take`, but waits up to `ms` milliseconds; null if nothing became free. */
@@ -145,17 +86,18 @@ export class FairSemaphore {
 
   /** Null if the organisation may hold no more now. */
   take(org: string, now: number, size = 1): Reservation | null {
-    if (!this.#mayHold(org, size, now)) return null;
+    this.#dropSilent(now);
+    if (!this.#sums.mayHold(org, size)) return null;
     const holder = Symbol();
     this.#hold(holder, { org, size, seenAt: now });
     return {
       stay: (at) => this.#change(holder, 0, at),
       grow: (by, at) => {
-        const fits = this.#mayHold(org, by, at);
+        this.#dropSilent(at);
+        const fits = this.#sums.mayHold(org, by);
         if (fits) this.#change(holder, by, at);
         return fits;
       },
-      exceed: (by, at) => this.#change(holder, by, at),
       leave: () => this.#drop(holder),
     };
   }
@@ -187,31 +129,23 @@ export class FairSemaphore {
   }
 }
 
-function sumsOf(most: number | Sums): Sums {
-  return typeof most === "number" ? new Sums(() => most) : most;
-}
-
 /**
- * Finished pages that wait for their readers, within a maximum number of bytes.
+ * Finished pages that wait for their readers, within a maximum number of bytes in this process.
  *
  * Invariants. Slow readers do not block other readers. If memory runs out, a page is dropped that has waited for at
  * least `keptMs`: the oldest page of the organisation that holds the most. Its reader gets an error before the last
- * byte, never a page that looks complete. A page larger than the maximum is held only while there is no other page. If
- * others that draw on the same total need memory, pages of at least `lostMs` are dropped.
+ * byte, never a page that looks complete. A page larger than the maximum is held only while there is no other page.
  */
 export class UnreadPages {
-  readonly #sums: Sums;
+  readonly #most: number;
   readonly #keptMs: number;
   /** With the time when each was made, the oldest first. */
   readonly #pages = new Map<UnreadPage, number>();
 
-  /** `most`: bytes, or the sums that others draw on too. `keptMs`: how long a page waits before another may take its memory. */
-  constructor(most: number | Sums, keptMs: number, lostMs = Number.POSITIVE_INFINITY) {
-    this.#sums = sumsOf(most);
+  /** `most`: bytes. `keptMs`: how long a page waits before another page may take its memory. */
+  constructor(most: number, keptMs: number) {
+    this.#most = most;
     this.#keptMs = keptMs;
-    this.#sums.onSweep((now) => {
-      for (const [page, since] of this.#pages) if (now - since >= lostMs) page.drop();
-    });
   }
 
   /** Null if there is not enough memory within `ms` milliseconds. */
@@ -221,26 +155,20 @@ export class UnreadPages {
 
   /** Null if there is not enough memory. `now` is epoch milliseconds. */
   hold(org: string, pieces: readonly Uint8Array[], now: number): UnreadPage | null {
-    const page = new UnreadPage(org, pieces, (bytes) => {
-      this.#sums.add(org, -bytes);
-      if (page.size === 0) this.#pages.delete(page);
-    });
-    const fits = () => this.#pages.size === 0 || this.#sums.mayHold(org, page.size, now) || null;
-    if (this.makeRoom(now, fits) === null) return null;
-    this.#sums.add(org, page.size);
-    this.#pages.set(page, now);
-    return page;
-  }
-
-  /** What `take` gives; until it gives something, pages are dropped that have waited long enough. */
-  makeRoom<T>(now: number, take: () => T | null): T | null {
-    for (;;) {
-      const taken = take();
-      if (taken !== null) return taken;
+    const page = new UnreadPage(org, pieces, () => this.#pages.delete(page));
+    while (!this.#fits(page)) {
       const goes = this.#nextToGo(now);
       if (goes === undefined) return null;
       goes.drop();
     }
+    this.#pages.set(page, now);
+    return page;
+  }
+
+  #fits({ org, size }: UnreadPage): boolean {
+    const sums = new Sums(this.#most);
+    for (const page of this.#pages.keys()) sums.add(page.org, page.size);
+    return this.#pages.size === 0 || sums.mayHold(org, size);
   }
 
   #nextToGo(now: number): UnreadPage | undefined {
@@ -255,17 +183,16 @@ export class UnreadPages {
 
 export class UnreadPage {
   readonly org: string;
-  readonly #freed: (bytes: number) => void;
+  readonly #gone: () => void;
   #pieces: readonly Uint8Array[];
   #sent = 0;
   #dropped = false;
   #size: number;
 
-  /** `freed`: called with each number of bytes that it no longer holds. */
-  constructor(org: string, pieces: readonly Uint8Array[], freed: (bytes: number) => void) {
+  constructor(org: string, pieces: readonly Uint8Array[], gone: () => void) {
     this.org = org;
     this.#pieces = pieces;
-    this.#freed = freed;
+    this.#gone = gone;
     this.#size = pieces.reduce((sum, piece) => sum + piece.length, 0);
   }
 
@@ -283,7 +210,7 @@ export class UnreadPage {
       return null;
     }
     this.#sent += 1;
-    this.#free(piece.length);
+    this.#size -= piece.length;
     return piece;
   }
 
@@ -292,11 +219,7 @@ export class UnreadPage {
     this.#dropped ||= this.#sent < this.#pieces.length;
     this.#pieces = [];
     this.#sent = 0;
-    this.#free(this.#size);
-  }
-
-  #free(bytes: number): void {
-    this.#size -= bytes;
-    this.#freed(bytes);
+    this.#size = 0;
+    this.#gone();
   }
 }

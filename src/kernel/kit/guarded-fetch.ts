@@ -9,10 +9,7 @@ import { LIMITS } from "../../contract/limits.ts";
 import type { Capabilities, FetchOptions } from "../../core/environments/contract.ts";
 import { LongBodyError, PausedBodyError, wholeText } from "../clients/bounded-body.ts";
 import { AddressRefused, type Connection, type Send, UNLIMITED } from "../clients/outgoing.ts";
-import type { ReplyReservation } from "../clients/reply-reservation.ts";
 import { type AllowedHosts, refusedUrl, wayOut } from "./address.ts";
-import { CallTimer } from "./call-timer.ts";
-import { withWaits } from "./reply-reservation.ts";
 import { signedHeaders } from "./sign-webhook.ts";
 
 const REDIRECTS = [301, 302, 303, 307, 308];
@@ -24,8 +21,6 @@ export interface FetchMeans {
   readonly secret: Capabilities["secret"];
   /** Makes the call when a turn is free; default: at once. */
   readonly turn?: <T>(call: (connection: Connection) => Promise<T>) => Promise<T>;
-  /** Memory for each reply; absent: none is reserved. */
-  readonly openReservation?: () => ReplyReservation;
   /** Aborts calls whose result is no longer needed; called for each request. */
   readonly signal?: () => AbortSignal;
   /** The network to send by, replaced by tests. */
@@ -43,9 +38,8 @@ async function fetchOnce(
   env: Env,
   url: string,
   { sign, timeoutMs, until, ...init }: FetchOptions,
-  means: FetchMeans & { readonly connection: Connection },
+  { hosts: ask, now, secret, signal: given, send, connection }: FetchMeans & { readonly connection: Connection },
 ): ReturnType<Capabilities["fetch"]> {
-  const { hosts: ask, now, secret, signal: given, send, connection, openReservation } = means;
   const hosts = await ask();
   const refused = refusedUrl(env, hosts, url);
   if (refused !== null) throw notAllowed(refused);
@@ -58,20 +52,12 @@ async function fetchOnce(
   hungUp?.addEventListener("abort", hangUp);
   if (hungUp?.aborted) hangUp();
   const sent = { ...init, headers: { ...init.headers, ...signed }, signal };
-  const timer = new CallTimer(waitMs, LIMITS.fetchMs, () => controller.abort());
-  const opened = openReservation?.();
-  const reservation = opened && withWaits(opened, (wait) => timer.untimed(wait));
-  let characters = 0;
-  const taken = async (piece: string, reply: Pick<Response, "status" | "headers">) => {
-    characters += piece.length;
-    await reservation?.grow(characters, LIMITS.fetchedBytes, signal);
-    return until?.(piece, reply) ?? false;
-  };
+  const timer = setTimeout(() => controller.abort(), waitMs);
   try {
     const reply = await connection.request(() => wayOut(env, hosts, send)(new URL(url), sent), signal);
     await refuseRedirect(reply, url);
     const { status, headers } = reply;
-    const enough = (piece: string) => taken(piece, { status, headers });
+    const enough = (piece: string) => until?.(piece, { status, headers }) ?? false;
     const text = await wholeText(reply, LIMITS.fetchedBytes, undefined, enough);
     return { status, headers, text: async () => text };
   } catch (thrown) {
@@ -79,8 +65,7 @@ async function fetchOnce(
     if (signal.aborted) throw new InfraError(`${url} did not answer within ${waitMs / 1000} s`);
     throw faultOf(thrown, url);
   } finally {
-    reservation?.leave();
-    timer.close();
+    clearTimeout(timer);
     hungUp?.removeEventListener("abort", hangUp);
   }
 }

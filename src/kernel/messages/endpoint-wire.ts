@@ -101,8 +101,6 @@ export interface CalledBy {
 export interface ReachedCall {
   readonly from: Rollout;
   readonly waitMs: number;
-  /** The longest it takes together with waits for memory for its reply. */
-  readonly latestMs: number;
   readonly controller: AbortController;
   readonly connection: Connection;
   /** Makes the request right before it is sent. */

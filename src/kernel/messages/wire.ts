@@ -173,10 +173,7 @@ export interface StoredTrajectory {
 }
 
 /** One rollout whose trajectory must be scored. */
-export interface Member extends Starter, StoredTrajectory {
-  /** The size of its trajectory as JSON; absent in a message of an earlier release. */
-  readonly bytes?: number;
-}
+export interface Member extends Starter, StoredTrajectory {}
 
 export interface ScoringGroup {
   readonly unit: number;

@@ -83,13 +83,7 @@ async function beginRollouts(
   const orders: RolloutSpec[] = [];
   const failures: RolloutReport[] = [];
   const { orgId } = spec.scope;
-  let [steps, uncounted, held] = [0, 0, 0];
-  const send = async () => {
-    held = 0;
-    await subrequests.objectAll(startsOf(orders.splice(0)), async ({ host: shard, of }) => {
-      await rolloutShard(env, spec.scope, spec.run_id, shard, spec.fleet).start(of, sentAt);
-    });
-  };
+  let [steps, uncounted] = [0, 0];
   for (const member of admitted) {
     const order = await orderOf(spec, environment, member, stored);
     const row = "row" in order ? JSON.stringify(order.row) : "";
@@ -106,14 +100,13 @@ async function beginRollouts(
     PROCESS_SCHEDULER.charge(orgId, STEPS_PER_ROLLOUT);
     if ("failure" in order) failures.push(order);
     else orders.push(order);
-    held += characters;
-    // Large tasks are not held in memory all at once.
-    if (held > LIMITS.startedCharacters) await send();
   }
   // The consumer waited for the organisation's share before this message. A wait here would hold up the queue.
   PROCESS_SCHEDULER.charge(orgId, uncounted);
   if (failures.length > 0) await subrequests.object(() => run.answered(failures));
-  await send();
+  await subrequests.objectAll(startsOf(orders), async ({ host: shard, of }) => {
+    await rolloutShard(env, spec.scope, spec.run_id, shard, spec.fleet).start(of, sentAt);
+  });
   return steps;
 }
 
@@ -125,7 +118,7 @@ function startsOf(orders: readonly RolloutSpec[]): { readonly host: number; read
     for (const order of members) {
       const size = sizeOf(order);
       characters += size;
-      if (characters > LIMITS.startedCharacters) {
+      if (characters > LIMITS.rolloutCharacters / 2) {
         starts.push([]);
         characters = size;
       }

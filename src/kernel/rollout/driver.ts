@@ -46,8 +46,6 @@ export interface DriverParts {
   readonly deadline: number;
   /** True if a step of at most this many milliseconds may begin: false once the alarm hands over to its next one. */
   readonly mayBegin: (longestMs: number) => boolean;
-  /** Milliseconds until the alarm must have handed over. */
-  readonly alarmMs: () => number;
   /** True if there is memory for the rollout at its present size; else it waits, out of memory. */
   readonly fits: (rollout: Rollout) => boolean;
   /** Resolves when all writes are on disk. */
@@ -204,7 +202,7 @@ export class RolloutDriver {
   }
 
   async #sample(before: Rollout, bound: number, began: number): Promise<Rollout> {
-    const { spec, store, now, deadline, mayBegin, alarmMs } = this.#parts;
+    const { spec, store, now, deadline, mayBegin } = this.#parts;
     const waitMs = Math.min(spec.limits.call_timeout_s * 1000, deadline - now());
     this.nextEventAt = now() + waitMs;
     let rollout = before;
@@ -221,7 +219,6 @@ export class RolloutDriver {
         left.resolve();
       },
       latestMs: () => deadline - now(),
-      alarmMs,
       mayLeave: () => now() < deadline && mayBegin(waitMs),
     };
     const outcome = await this.#depart(departure, () => rollout, left.promise);

@@ -26,8 +26,6 @@ export interface Departure {
   readonly waitMs: number;
   /** Milliseconds until the rollout's own deadline at the time of the call; infinity without one. */
   readonly latestMs: () => number;
-  /** Milliseconds until the rollout must not be played any more by this alarm. */
-  readonly alarmMs: () => number;
   /** Writes that the call is sent. */
   readonly leave: () => void;
   /** False if a call that has waited must not be sent any more. */
@@ -109,7 +107,7 @@ export function modelCaller(
   calls: Subrequests,
   turn: () => Promise<void> | null,
 ): CallModel {
-  return async ({ from, waitMs, latestMs, alarmMs, leave, mayLeave }, controller) => {
+  return async ({ from, waitMs, latestMs, leave, mayLeave }, controller) => {
     const { signal } = controller;
     const asked = turnCall(spec, from, environment);
     if ("kind" in asked) return asked;
@@ -125,8 +123,7 @@ export function modelCaller(
       return await calls.inTurn(
         async (connection) => {
           if (waited && !mayLeave()) return { kind: "later" };
-          const times = { waitMs: Math.min(waitMs, latestMs()), latestMs: Math.min(alarmMs(), latestMs()) };
-          return await reach({ from, call, controller, connection, ...times });
+          return await reach({ from, call, controller, connection, waitMs: Math.min(waitMs, latestMs()) });
         },
         async (wait) => {
           waited = true;

@@ -316,7 +316,6 @@ export class RolloutObject extends StoredObject implements Serves<RolloutRpc> {
         calls: this.#calls,
         share: () => Math.max(1, Math.floor(LIMITS.parallelFetches / this.#playing.size)),
         mayBegin: (longestMs) => this.#mayBegin(longestMs),
-        alarmMs: () => (this.#alarm?.until ?? this.now()) - this.now(),
         wake: async () => {
           this.#wakeAt.set(id, this.now());
           await this.#wake();

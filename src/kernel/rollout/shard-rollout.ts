@@ -27,8 +27,6 @@ import { pinnedEnvironment } from "../environment/environments.ts";
 import type { Quarantine } from "../environment/quarantine.ts";
 import { longestStepMs, rolloutTimeMs, StageClock, stageTimes } from "../environment/stage-clock.ts";
 import { idsOf, logError } from "../kit/log.ts";
-import { rolloutCharactersOf } from "../kit/memory-variables.ts";
-import { withWaits } from "../kit/reply-reservation.ts";
 import { Semaphore, unlessAborted } from "../kit/semaphore.ts";
 import { fleets } from "../kit/slice-hooks.ts";
 import { RefusedValueError } from "../kit/storage-faults.ts";
@@ -67,8 +65,6 @@ export interface Shard {
   readonly share: () => number;
   /** True if a step of at most this many milliseconds may begin: false once the object hands over to its next alarm. */
   readonly mayBegin: (longestMs: number) => boolean;
-  /** Milliseconds until the alarm must have handed over. */
-  readonly alarmMs: () => number;
   /** Lets the rollout continue at once. */
   readonly wake: () => Promise<void>;
   /** Requests a higher ceiling from the run. */
@@ -97,7 +93,7 @@ export class ShardRollout {
   constructor(shard: Shard, id: string) {
     this.#shard = shard;
     this.#store = new RolloutStore(shard.table, id);
-    this.#memory = new MemoryReservation(shard.env, shard.now);
+    this.#memory = new MemoryReservation(shard.now);
     this.#ownCalls = new Semaphore(shard.share);
   }
 
@@ -265,10 +261,10 @@ export class ShardRollout {
     const environment = await pinnedEnvironment(spec);
     if (environment === null) return { rollout: this.#changed(spec, stored), driver: null };
     const { rollout_id: id, task_key } = spec;
-    const begin = () =>
+    const rollout =
+      stored ??
       (spec.from && forkedRollout(id, spec.from, this.#shard.now())) ??
       newRollout({ id, task_key, ...buildTask(environment, spec.row, spec.example_id) }, this.#shard.now());
-    const rollout = stored ?? { ...begin(), most_characters: rolloutCharactersOf(this.#shard.env) };
     const quarantine = await quarantineOf(this.#shard.env, spec, this.#circumstances(again));
     return { rollout, driver: await this.#driverOf(spec, environment, rollout, quarantine) };
   }
@@ -279,14 +275,13 @@ export class ShardRollout {
     rollout: Rollout,
     quarantine: Quarantine | null,
   ): Promise<RolloutDriver> {
-    const { ctx, env, now, calls, mayBegin, alarmMs } = this.#shard;
+    const { ctx, env, now, calls, mayBegin } = this.#shard;
     const { scope, limits } = spec;
     const opened = await calls.inTurn(() => openMeans(env, scope, environment.needs, now()));
     const deadline = rollout.started_at + rolloutTimeMs(limits, environment.route(rollout).environment.timeoutMs);
     const clock = new StageClock({ times: stageTimes(limits), deadline, now });
     this.#clock = clock;
-    const openReservation = () => withWaits(opened.openReservation(), (wait) => clock.untimed(wait));
-    const capabilities = rolloutCapabilities(env, now, { ...opened, openReservation }, this.#callsOf(clock));
+    const capabilities = rolloutCapabilities(env, now, opened, this.#callsOf(clock));
     this.#ownsDatabase = environment.needs.includes("sql");
     const sql = sqlOf(ctx, env, spec, this.#store, clock);
     const reach = this.#noting(reachOf(env, spec, calls, now));
@@ -311,7 +306,6 @@ export class ShardRollout {
       clock,
       deadline,
       mayBegin,
-      alarmMs,
       fits: (grown) => this.#memory.grow(sizeInMemory(spec, grown)),
       onDisk: () => ctx.storage.sync(),
       quarantine,

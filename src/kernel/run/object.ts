@@ -10,7 +10,6 @@
 
 import type { ExportQuery } from "../../contract/export.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
-import { isolateMemory } from "../kit/isolate-memory.ts";
 import { StoredObject } from "../kit/stored-object.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import type { ClaimSpending, JudgedAsk, JudgementRequest } from "../messages/judge-outcome.ts";
@@ -68,7 +67,6 @@ export abstract class RunObject extends StoredObject implements Serves<RunRpc> {
   /** The clock, replaced by tests. */
   now: () => number = () => Date.now();
   readonly #store: RunStore;
-  readonly #memory = isolateMemory(this.env);
   readonly #dispatcher: Dispatcher;
   readonly #leases: RunLeases;
   readonly #judging: RunJudging;
@@ -150,13 +148,7 @@ export abstract class RunObject extends StoredObject implements Serves<RunRpc> {
   async scoringGroupsToScore(asked: readonly number[], hold = false) {
     const spec = this.#open();
     if (spec === null) return null;
-    const scoringGroups = scoringGroupsWaiting(
-      this.#store,
-      spec,
-      asked,
-      await this.#quarantine.upTo(),
-      this.#memory.scoringCharacters,
-    );
+    const scoringGroups = scoringGroupsWaiting(this.#store, spec, asked, await this.#quarantine.upTo());
     if (hold) holdScoringGroups(this.#store, scoringGroups, this.now());
     return { spec, units: scoringGroups };
   }
@@ -321,11 +313,11 @@ export abstract class RunObject extends StoredObject implements Serves<RunRpc> {
   }
 
   finished(after: number, limit: number, outcome: string | null) {
-    return this.#read((spec) => finishedPage(this.#store, spec, after, limit, outcome, this.#memory.pageBytes));
+    return this.#read((spec) => finishedPage(this.#store, spec, after, limit, outcome));
   }
 
   exportPage(query: ExportQuery) {
-    return this.#read((spec) => exportPage(this.#store, spec, this.ctx.storage.sql, query, this.#memory.pageBytes));
+    return this.#read((spec) => exportPage(this.#store, spec, this.ctx.storage.sql, query));
   }
 
   async events(after: number, waitMs: number) {

@@ -34,14 +34,13 @@ export function rolloutRecord(store: RunStore, spec: RunSpec, place: RolloutSlot
 
 const NONE: ReadonlyMap<number, number> = new Map();
 
-/** As many ended rollouts as one reply between objects may carry. `most`: stored bytes of their trajectories. */
+/** As many ended rollouts as one reply between objects may carry. */
 export function finishedPage(
   store: RunStore,
   spec: RunSpec,
   after: number,
   limit: number,
   outcome: string | null,
-  most: number = LIMITS.pageBytes,
 ): FinishedPage {
   const found = store.finished(after, limit, outcome);
   const advantages = advantagesIn(store, spec, found);
@@ -51,7 +50,7 @@ export function finishedPage(
     const record = recordIn(store, row, advantages);
     held += record.text?.length ?? 0;
     bytes += row.bytes;
-    const over = held > LIMITS.inlinePageBytes || bytes > most;
+    const over = held > LIMITS.inlinePageBytes || bytes > LIMITS.pageBytes;
     if (over && rows.length > 0) break;
     rows.push(record);
   }

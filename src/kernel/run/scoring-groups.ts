@@ -23,20 +23,19 @@ export function wholeScoringGroup(store: RunStore, spec: RunSpec, scoringGroup: 
 }
 
 /**
- * The first of these scoring groups that still wait, with their members: up to `most` characters of trajectories, at
- * least one scoring group. `quarantineUpTo`: the last rollout (`seq`) that is quarantined.
+ * The first of these scoring groups that still wait, with their members: up to the size limit, at least one.
+ * `quarantineUpTo`: the last rollout (`seq`) that is quarantined.
  */
 export function scoringGroupsWaiting(
   store: RunStore,
   spec: RunSpec,
   scoringGroups: readonly number[],
   quarantineUpTo: number,
-  most: number = LIMITS.scoringCharacters,
 ): ScoringGroup[] {
   const waiting: (Omit<ScoringGroup, "members"> & { readonly rows: readonly RolloutEntry[] })[] = [];
   const { training } = store.head();
   const known = training === null ? {} : { newest_version: newestPossible(training.trainer) };
-  let left = most;
+  let left: number = LIMITS.scoringCharacters;
   for (const scoringGroup of scoringGroups) {
     const rows = wholeScoringGroup(store, spec, scoringGroup);
     if (rows.length === 0) continue;
@@ -63,6 +62,6 @@ export function holdScoringGroups(store: RunStore, scoringGroups: readonly Scori
 }
 
 function memberOf(row: RolloutEntry, texts: ReadonlyMap<number, string>): Member {
-  const { group_index: group, slot, attempt, id: rollout_id, host: shard, digest, bytes } = row;
-  return { group, slot, attempt, rollout_id, host: shard, digest, bytes, text: texts.get(row.seq) ?? null };
+  const { group_index: group, slot, attempt, id: rollout_id, host: shard, digest } = row;
+  return { group, slot, attempt, rollout_id, host: shard, digest, text: texts.get(row.seq) ?? null };
 }

@@ -1,41 +1,26 @@
 /**
- * Memory of the isolate for scoring: the trajectories of scoring groups, and their questions to judges, which stay in
- * memory until they are answered.
+ * Limits the total memory of questions to judges in a process: a scoring group's questions stay in memory until they
+ * are answered.
  *
- * Invariants. Nothing is scored without memory for its trajectories. Questions are asked only if they have memory.
- * If there is none, they are dropped, and the pass that made them is repeated once there is; it then holds its memory
- * from the start. A scoring group that got none for too long is returned to the run. A scoring group too large for the
- * memory of one organisation takes all of that.
+ * Invariants. Questions are asked only if they have memory. If there is none, they are dropped, and the pass that made
+ * them is repeated once there is; it then holds its memory from the start. A scoring group that got none for too long
+ * is returned to the run.
  */
-import type { FairSemaphore, Reservation, Waiting } from "../kit/fair-semaphore.ts";
-import { BYTES_PER_CHARACTER, isolateMemory } from "../kit/isolate-memory.ts";
-import type { ScoringGroup } from "../messages/wire.ts";
+import { LIMITS } from "../../contract/limits.ts";
+import { FairSemaphore, type Reservation, type Waiting } from "../kit/fair-semaphore.ts";
 
+/** Longer than an invocation lasts. */
+const SILENCE_MS = 20 * 60_000;
 /** Less than a claim of a scoring group lasts. */
 const WAIT_MS = 30_000;
 /** A scoring group that was returned is taken again after this time. */
 export const PUT_OFF_MS = 5000;
 
-/** Memory for the trajectories of these scoring groups; null if none is free within 30 s. */
-export async function trajectoryReservation(
-  env: Env,
-  org: string,
-  scoringGroups: readonly ScoringGroup[],
-  waiting: Waiting = {},
-): Promise<Reservation | null> {
-  const members = scoringGroups.flatMap((scoringGroup) => scoringGroup.members);
-  const characters = members.reduce((sum, { bytes, text }) => sum + (bytes ?? text?.length ?? 0), 0);
-  const { trajectories } = isolateMemory(env);
-  return await trajectories.wait(org, WAIT_MS, waiting, bytesOf(characters, trajectories));
-}
+/** The memory for all scoring groups of this process, in characters. */
+export const ASKS_HELD = new FairSemaphore(LIMITS.askedCharacters, SILENCE_MS);
 
-function bytesOf(characters: number, { mostOfOne }: FairSemaphore): number {
-  return Math.min(characters * BYTES_PER_CHARACTER, mostOfOne);
-}
-
-/** The memory for the questions of one scoring group. */
+/** The memory of one scoring group. */
 export class AskReservation {
-  readonly #env: Env;
   readonly #org: string;
   readonly #waiting: Waiting;
   #reservation: Reservation | null = null;
@@ -44,8 +29,7 @@ export class AskReservation {
   #needed = 0;
   #waited = false;
 
-  constructor(env: Env, org: string, waiting: Waiting = {}) {
-    this.#env = env;
+  constructor(org: string, waiting: Waiting = {}) {
     this.#org = org;
     this.#waiting = waiting;
   }
@@ -53,9 +37,7 @@ export class AskReservation {
   /** Must be called before a pass. */
   async enter(): Promise<void> {
     if (this.#needed === 0) return;
-    const { questions } = isolateMemory(this.#env);
-    const bytes = bytesOf(this.#needed, questions);
-    this.#have(await questions.wait(this.#org, WAIT_MS, this.#waiting, bytes), this.#needed);
+    this.#have(await ASKS_HELD.wait(this.#org, WAIT_MS, this.#waiting, this.#needed), this.#needed);
     this.#waited = true;
   }
 
@@ -63,8 +45,7 @@ export class AskReservation {
   hold(characters: number): "held" | "later" | "full" {
     if (characters <= this.#size) return "held";
     this.leave();
-    const { questions } = isolateMemory(this.#env);
-    this.#have(questions.take(this.#org, Date.now(), bytesOf(characters, questions)), characters);
+    this.#have(ASKS_HELD.take(this.#org, Date.now(), characters), characters);
     if (this.#reservation !== null) return "held";
     this.#needed = characters;
     return this.#waited ? "full" : "later";

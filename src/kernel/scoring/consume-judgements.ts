@@ -40,7 +40,7 @@ import type {
 import type { RunRpc } from "../messages/rpc.ts";
 import type { Delivery, JudgementMessage } from "../messages/wire.ts";
 import { type Addressed, askBound, askJudge, JudgeCache } from "./ask-judge.ts";
-import { AskReservation, PUT_OFF_MS, trajectoryReservation } from "./ask-reservation.ts";
+import { AskReservation, PUT_OFF_MS } from "./ask-reservation.ts";
 import { pairUp } from "./consume-scores.ts";
 import { samplesOfGroup, weightsOf } from "./group-samples.ts";
 import {
@@ -92,33 +92,11 @@ class HeavyScoringGroupError extends Error {
   override readonly name = "HeavyScoringGroupError";
 }
 
-interface HowJudged {
-  readonly judging: ScoringGroupJudging;
-  readonly limits: QueueWork;
-}
-
 async function settleScoringGroup(
   env: Env,
   run: () => RunRpc,
   taken: JudgingScoringGroup,
-  how: HowJudged,
-  subrequests: Subrequests,
-): Promise<void> {
-  const reservation = await trajectoryReservation(env, taken.spec.scope.orgId, [taken.unit]);
-  if (reservation === null) throw new InfraError("there is no memory for its trajectories");
-  try {
-    await settleHeld(env, run, taken, how, subrequests);
-  } finally {
-    reservation.leave();
-  }
-}
-
-/** There is memory for its trajectories. */
-async function settleHeld(
-  env: Env,
-  run: () => RunRpc,
-  taken: JudgingScoringGroup,
-  { judging, limits }: HowJudged,
+  { judging, limits }: { readonly judging: ScoringGroupJudging; readonly limits: QueueWork },
   subrequests: Subrequests,
 ): Promise<void> {
   const { spec, unit: scoringGroup, claim, settled } = taken;
@@ -126,7 +104,7 @@ async function settleHeld(
   // The pinned code is not deployed any more; reconciliation ends these as unscored.
   if (scoring === null) return;
   const trajectories = await trajectoriesOf(env, spec, scoringGroup, subrequests);
-  const reservation = new AskReservation(env, spec.scope.orgId);
+  const reservation = new AskReservation(spec.scope.orgId);
   const ask = async (pending: readonly JudgeAsk[], characters: number) => {
     const held = reservation.hold(characters);
     if (held === "later") return null;

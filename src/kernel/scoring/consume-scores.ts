@@ -18,7 +18,6 @@ import type { JudgementRequest } from "../messages/judge-outcome.ts";
 import type { GroupSamples } from "../messages/training-wire.ts";
 import type { Member, RunSpec, ScoredMember, ScoresMessage, ScoringGroup } from "../messages/wire.ts";
 import { sendAll } from "../run/queues.ts";
-import { trajectoryReservation } from "./ask-reservation.ts";
 import { samplesOfGroup, weightsOf } from "./group-samples.ts";
 import {
   askCollectorOf,
@@ -51,13 +50,13 @@ export async function scoreScoringGroups(env: Env, message: ScoresMessage, subre
   let [left, steps] = [message.units, 0];
   for (let { units: scoringGroups } = waiting; scoringGroups.length > 0; ) {
     const pass = { env, spec, scoring, subrequests, failures, limits };
-    const slice = await scoreWithMemory(pass, scoringGroups.slice(0, atOnce(scoring)));
+    const slice = await scoreSlice(pass, scoringGroups.slice(0, atOnce(scoring)));
     await handOver(env, message, slice, subrequests);
     left = left.filter((number) => !slice.tried.has(number));
     steps += slice.steps;
     if (left.length === 0) break;
     scoringGroups = (await subrequests.object(() => run.scoringGroupsToScore(left, true)))?.units ?? [];
-    if (goesOn(slice, steps, limits)) continue;
+    if (steps < limits.sliceSteps) continue;
     // Messages of other organisations in the queue come first.
     if (scoringGroups.length > 0) await sendAll(scoresQueue(env, message), [{ ...message, units: left }], subrequests);
     break;
@@ -99,16 +98,12 @@ interface ScoredScoringGroup {
   readonly samples: GroupSamples | null;
 }
 
-/**
- * `steps`: counted work. `full`: there was no memory. Groups not in `tried` are left for another slice, `heavy` ones for
- * the other queue.
- */
+/** `steps`: counted work. Groups not in `tried` are left for another slice, `heavy` ones for the other queue. */
 interface ScoredSlice {
   readonly scored: readonly ScoredScoringGroup[];
   readonly heavy: readonly number[];
   readonly tried: ReadonlySet<number>;
   readonly steps: number;
-  readonly full: boolean;
 }
 
 /** A group's records; if they need judges first, the request for those. The questions themselves are dropped. */
@@ -128,19 +123,6 @@ interface Message {
   readonly subrequests: Subrequests;
   readonly failures: unknown[];
   readonly limits: QueueWork;
-}
-
-function goesOn({ full }: ScoredSlice, steps: number, { sliceSteps }: QueueWork): boolean {
-  return !full && steps < sliceSteps;
-}
-
-const NOTHING_SCORED: ScoredSlice = { scored: [], heavy: [], tried: new Set(), steps: 0, full: true };
-
-/** Scores nothing if there is no memory for the trajectories. */
-async function scoreWithMemory(message: Message, scoringGroups: readonly ScoringGroup[]): Promise<ScoredSlice> {
-  const reservation = await trajectoryReservation(message.env, message.spec.scope.orgId, scoringGroups);
-  if (reservation === null) return NOTHING_SCORED;
-  return await scoreSlice(message, scoringGroups).finally(() => reservation.leave());
 }
 
 /** Scoring groups that could not be read are left for the next delivery; the errors are in `failures`. */
@@ -175,13 +157,7 @@ async function scoreSlice(message: Message, scoringGroups: readonly ScoringGroup
   const [heavy, whole] = [passes.filter(isTooHeavy), passes.filter((pass) => !isTooHeavy(pass))];
   for (const { work } of heavy) noteHeavyScoringGroup(spec.run_id, work.steps);
   const scored = await settlePasses(message, whole);
-  return {
-    scored,
-    heavy: heavy.map(({ unit: scoringGroup }) => scoringGroup.unit),
-    tried,
-    steps: steps(),
-    full: false,
-  };
+  return { scored, heavy: heavy.map(({ unit: scoringGroup }) => scoringGroup.unit), tried, steps: steps() };
 
   function requestOf({ unit: number }: ScoringGroup, { pending }: AskCollector): JudgementRequest | null {
     return pending.length > 0 ? judgementRequestOf(spec, number, pending) : null;

@@ -33,7 +33,7 @@ test("a platform with all that it needs is ready", async () => {
   expect(body).toEqual({
     status: "ready",
     draining_since: null,
-    checks: ["secret", "variables", "database", "queues", "bucket"].map((name) => ({ name, ok: true, problem: null })),
+    checks: ["secret", "database", "queues", "bucket"].map((name) => ({ name, ok: true, problem: null })),
   });
 });
 
@@ -51,14 +51,6 @@ test("an earlier secret that is not valid is named, and its text is not shown", 
   expect(status).toBe(503);
   expect(JSON.stringify(problem)).toContain("ROLLCALL_SECRETS_BEFORE must be");
   expect(JSON.stringify(problem)).not.toContain("hunter2");
-});
-
-test("a variable that is missing, and one that is not a number, are named", async () => {
-  expect(await problemsWith({ MEMORY_BUDGET_MIB: undefined, ROLLOUT_CHARACTERS: "many" })).toEqual([
-    503,
-    "not_ready",
-    ["variables", "not a number above 0: MEMORY_BUDGET_MIB, ROLLOUT_CHARACTERS"],
-  ]);
 });
 
 test("a database with a newer migration, and one without any, are named", async () => {

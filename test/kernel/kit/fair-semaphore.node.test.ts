@@ -1,6 +1,6 @@
 /** The resources of a process that organisations share. */
 import { expect, test } from "vitest";
-import { FairSemaphore, type Reservation, Sums } from "../../../src/kernel/kit/fair-semaphore.ts";
+import { FairSemaphore, type Reservation } from "../../../src/kernel/kit/fair-semaphore.ts";
 
 /** The places that the organisation gets now. */
 function takeAll(places: FairSemaphore, org: string, now = 0): Reservation[] {
@@ -73,34 +73,4 @@ test("a place can grow only while others find the rest", () => {
   expect(small?.grow(1, 0)).toBe(false);
   large?.leave();
   expect(small?.grow(1, 0)).toBe(true);
-});
-
-test("kinds that share a part have it together, and none has more than its own maximum", () => {
-  const whole = new Sums(() => 20);
-  const one = new FairSemaphore(new Sums(() => 12, whole), 1000);
-  const other = new FairSemaphore(new Sums(() => 12, whole), 1000);
-  expect(takeAll(one, "a")).toHaveLength(6);
-  expect(takeAll(other, "a")).toHaveLength(4);
-  expect(takeAll(one, "b")).toHaveLength(3);
-  expect(whole.all).toBe(13);
-  expect(one.mostOfOne).toBe(6);
-});
-
-test("a place that is lost to silence in one kind is free for the other kinds of its part", () => {
-  const whole = new Sums(() => 10);
-  const one = new FairSemaphore(whole, 1000);
-  const other = new FairSemaphore(whole, 9000);
-  one.take("gone", 0, 10);
-  expect(other.take("b", 500)).toBeNull();
-  expect(other.take("b", 1500)).not.toBeNull();
-});
-
-test("a place that exceeds what is free counts whole, and others wait until it is given back", () => {
-  const places = new FairSemaphore(10, 1000);
-  const first = places.take("a", 0, 5);
-  first?.exceed(20, 0);
-  expect(places.held).toBe(25);
-  expect(places.take("b", 0)).toBeNull();
-  first?.leave();
-  expect(places.held).toBe(0);
 });

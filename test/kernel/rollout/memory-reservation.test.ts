@@ -1,14 +1,15 @@
 /** Memory shared by the rollouts of a process: rollouts without memory wait, and hold none. */
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
+import { LIMITS } from "../../../src/contract/limits.ts";
 import { PROCESS_SCHEDULER } from "../../../src/kernel/kit/fair-scheduler.ts";
 import type { Reservation } from "../../../src/kernel/kit/fair-semaphore.ts";
+import { ROLLOUTS_HELD } from "../../../src/kernel/rollout/memory-reservation.ts";
 import { WAIT } from "../../hang-limits.ts";
-import { MEMORY } from "../memory-budget.ts";
 import { openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { GUESSES, questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
-const HALF = MEMORY.rollouts.mostOfOne;
+const HALF = LIMITS.heldCharacters / 2;
 
 let platform: TestApi;
 let held: Reservation[] = [];
@@ -23,8 +24,8 @@ afterEach(() => {
 });
 
 /** Takes this much of what the test's organisation may hold. */
-function hold(bytes: number): Reservation {
-  const reservation = MEMORY.rollouts.take(platform.scope.orgId, Date.now(), bytes);
+function hold(characters: number): Reservation {
+  const reservation = ROLLOUTS_HELD.take(platform.scope.orgId, Date.now(), characters);
   if (reservation === null) throw new Error("the room is taken");
   held.push(reservation);
   return reservation;
@@ -32,10 +33,10 @@ function hold(bytes: number): Reservation {
 
 /** The free memory: objects that other tests killed in this process hold theirs for a while. */
 function free(): number {
-  let [fits, tooMuch] = [0, MEMORY.total + 1];
+  let [fits, tooMuch] = [0, LIMITS.heldCharacters + 1];
   while (tooMuch - fits > 1) {
     const size = Math.floor((fits + tooMuch) / 2);
-    const reservation = MEMORY.rollouts.take(platform.scope.orgId, Date.now(), size);
+    const reservation = ROLLOUTS_HELD.take(platform.scope.orgId, Date.now(), size);
     reservation?.leave();
     if (reservation === null) tooMuch = size;
     else fits = size;
@@ -72,7 +73,7 @@ test("a rollout that waits for memory can be cancelled like any other", async ()
 
 test("a rollout that outgrows the free memory returns what it has, and continues once it fits", async () => {
   // The rest of the organisation's memory is enough for its row and prompt, but not for its first turn.
-  const reservation = hold((free() - 1600) / 2);
+  const reservation = hold((free() - 800) / 2);
   const model = script(GUESSES);
   const run = await platform.start({
     environment: "guess-number",
@@ -82,7 +83,7 @@ test("a rollout that outgrows the free memory returns what it has, and continues
     seed: 5,
   });
   await requestsOf(model, 1);
-  const all = await vi.waitUntil(() => MEMORY.rollouts.take(platform.scope.orgId, Date.now(), 800), WAIT);
+  const all = await vi.waitUntil(() => ROLLOUTS_HELD.take(platform.scope.orgId, Date.now(), 400), WAIT);
   expect(await requestsOf(model)).toHaveLength(1);
   all.leave();
   reservation.leave();
