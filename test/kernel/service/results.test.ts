@@ -50,7 +50,8 @@ test("results come in pages until all are read, each rollout once, and an outcom
 
 test("a page of results has a bounded number of trajectory bytes, but at least one rollout", async () => {
   const run = await mixedRun(6, 0);
-  const sizes = [1, 1, 1, 1, 4, 1].map((thirds) => (thirds * LIMITS.pageBytes) / 3);
+  const third = Math.floor(LIMITS.pageBytes / 3);
+  const sizes = [third, third, third, third, 4 * third, third];
   await platform.inRun(run.id, (_, { storage }) => {
     for (const [at, bytes] of sizes.entries()) {
       storage.sql.exec("update rollouts set bytes = ? where finish_seq = ?", bytes, at + 1);
