@@ -59,7 +59,7 @@ async function notifyOrganizations(env: Env, runs: readonly UnfinishedRun[], sub
 /** Null if it does not answer. */
 async function inFlightOf(env: Env, { id, scope }: UnfinishedRun): Promise<number | null> {
   try {
-    return (await runObject(env, scope, id).view())?.counts.in_flight ?? 0;
+    return await runObject(env, scope, id).underWay();
   } catch (thrown) {
     logError("drain: the run does not answer", idsOf({ scope, run_id: id }), thrown);
     return null;

@@ -13,7 +13,7 @@ export const END_DRAIN = "/end";
 
 /** About one page of unfinished runs. */
 export const DrainPage = z.object({
-  /** Rollouts that run, or that have answered and wait for scores. */
+  /** Rollouts that run, or that have answered and are scored. */
   in_flight: z.number(),
   /** Rollouts that may still start by the leases of their organisations. */
   granted: z.number(),

@@ -103,17 +103,12 @@ test("a run that scores stored trajectories waits for the end of a drain too", {
   expect((await client.runs.get(rescored.id)).counts.scored).toBe(8);
 });
 
-test("a drain that takes too long says what it waits for, and the deployment stays draining until resume", {
-  timeout: TEST_HANGS_MS,
-}, async () => {
+test("a drain that takes too long says what it waits for, and ends", { timeout: TEST_HANGS_MS }, async () => {
   const { client, answer, run, operator, platform } = await openBusy();
   const late = drain(operator, AbortSignal.abort(), { signal: NEVER, log: () => undefined });
-  await expect(late).rejects.toThrow(`3 rollouts of 1 runs are in flight: ${run.id}; new rollouts do not start`);
-  await vi.waitUntil(async () => (await readiness(platform.url)).draining_since !== null, WAIT);
-  expect((await readiness(platform.url)).status).toBe("ready");
+  await expect(late).rejects.toThrow(`3 rollouts of 1 runs are in flight: ${run.id}; rollouts start again`);
+  await vi.waitUntil(async () => (await readiness(platform.url)).draining_since === null, WAIT);
   answer();
-  await vi.waitUntil(async () => (await client.runs.get(run.id)).counts.scored === 3, WAIT);
-  await resume(operator);
   for await (const _ of client.runs.events(run.id, { signal: AbortSignal.timeout(WAIT.timeout) }));
   expect((await client.runs.get(run.id)).status).toBe("completed");
 });

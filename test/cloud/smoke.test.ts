@@ -128,3 +128,22 @@ test("a key that may not create projects plays nothing and is only a warning", {
   const { outcome, findings } = await playSmokeRun({ ...asked, late: new AbortController().signal }, around);
   expect([outcome, findings]).toEqual(["skipped", [expect.objectContaining({ level: "warning" })]]);
 });
+
+test("a project of the same name that has other runs is left alone", { timeout: TEST_HANGS_MS }, async () => {
+  const platform = await startWorker(SECRET);
+  const key = await platform.found();
+  const founder = platform.client(key);
+  await founder.projects.create({ name: "deploy-smoke" });
+  const client = platform.client(key, "deploy-smoke");
+  const endpoint = { base_url: `${platform.url}/operator/smoke/v1` };
+  const own = await client.runs.create({ environment: "reverse-text", model: "any", endpoint, num_examples: 1 });
+  const asked = { url: platform.url, key, worker: "w", queue_prefix: "w-", late: new AbortController().signal };
+  const around = { signal: new AbortController().signal, log: () => undefined };
+  const { outcome, findings } = await playSmokeRun(asked, around);
+  expect([outcome, findings]).toEqual([
+    "skipped",
+    [expect.objectContaining({ level: "warning", what: expect.stringContaining("deploy-smoke has other runs") })],
+  ]);
+  for await (const _ of client.runs.events(own.id, { signal: AbortSignal.timeout(WAIT.timeout) }));
+  expect((await client.runs.get(own.id)).counts.scored).toBe(1);
+});

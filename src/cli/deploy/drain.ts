@@ -19,7 +19,7 @@ interface Step {
 
 type Look = Omit<Page, "next">;
 
-/** Waits until nothing is in flight. Throws StepFailed once `late` is aborted; the deployment then is still draining. */
+/** Waits until nothing is in flight. Once `late` is aborted it ends the drain, and throws StepFailed. */
 export async function drain(operator: OperatorClient, late: AbortSignal, { signal, log }: Step): Promise<void> {
   let before = "";
   for (let quiet = 0; ; ) {
@@ -28,7 +28,9 @@ export async function drain(operator: OperatorClient, late: AbortSignal, { signa
     if (quiet === QUIET_LOOKS) return;
     const said = textOf(look);
     if (late.aborted) {
-      throw new StepFailed(`the deployment is draining, but ${said}; new rollouts do not start meanwhile`);
+      // One slow run must not stop the runs of everybody for longer than was asked for.
+      await resume(operator);
+      throw new StepFailed(`nothing was upgraded: ${said}; rollouts start again (--drain-wait S waits for longer)`);
     }
     if (said !== before) log(`draining: ${said}`);
     before = said;

@@ -40,8 +40,13 @@ const TRIES = 2;
 const ROLLOUTS = TASKS.length * TRIES;
 const LOOK_AGAIN_MS = 1000;
 const UNAUTHORIZED = 401;
+const PAYMENT_REQUIRED = 402;
 const FORBIDDEN = 403;
 const NOT_FOUND = 404;
+const TOO_MANY = 429;
+/** Refusals that say something about the organisation of the key, and nothing about the deployment. */
+const OF_ORGANIZATION = [UNAUTHORIZED, PAYMENT_REQUIRED, FORBIDDEN, TOO_MANY];
+const RUN = "smoke run of rollcall deploy";
 
 /** What is wrong, and what to do about it. */
 class SmokeFailed extends Error {
@@ -61,8 +66,17 @@ export async function playSmokeRun(
   const organization = new RollcallClient({ baseUrl: asked.url, apiKey: asked.key });
   log(`playing a smoke run of ${ROLLOUTS} rollouts`);
   try {
-    const { id: project } = await replaceProject(organization, signal);
-    await playIn(new RollcallClient({ baseUrl: asked.url, apiKey: asked.key, project }), asked, signal);
+    const within = (project: string) => new RollcallClient({ baseUrl: asked.url, apiKey: asked.key, project });
+    const earlier = await findProject(organization, signal);
+    if (earlier !== null) {
+      if (!(await hasOnlySmokeRuns(within(earlier.id), signal))) {
+        return skipped(`the project ${PROJECT} has other runs, and would be deleted`, `rename it, or use --no-smoke`);
+      }
+      // The deletion goes on in the background, and the name is free at once.
+      await organization.projects.delete(earlier.id, { signal });
+    }
+    const { id: project } = await organization.projects.create({ name: PROJECT }, { signal });
+    await playIn(within(project), asked, signal);
     await organization.projects.delete(project, { signal });
     return { outcome: "good", findings: [] };
   } catch (thrown) {
@@ -73,10 +87,9 @@ export async function playSmokeRun(
 
 function outcomeOf(thrown: unknown): SmokeRun {
   if (thrown instanceof SmokeFailed) return bad(thrown.message, thrown.fix);
-  if (thrown instanceof ApiRequestError && [UNAUTHORIZED, FORBIDDEN].includes(thrown.status)) {
-    const what = `no smoke run was played: the key of the profile may not create a project (${thrown.message})`;
-    const fix = "log in with a key that has the scope admin, or use --no-smoke";
-    return { outcome: "skipped", findings: [{ level: "warning", what, fix }] };
+  if (thrown instanceof ApiRequestError && OF_ORGANIZATION.includes(thrown.status)) {
+    const fix = "log in with a key that has the scope admin, of an organisation that may start runs, or use --no-smoke";
+    return skipped(`the key of the profile may not play it (${thrown.message})`, fix);
   }
   if (thrown instanceof ApiRequestError || thrown instanceof TypeError || thrown instanceof DOMException) {
     return bad(`the smoke run could not be played: ${thrown.message}`, "repeat the command, or use --no-smoke");
@@ -84,19 +97,26 @@ function outcomeOf(thrown: unknown): SmokeRun {
   throw thrown;
 }
 
+function skipped(why: string, fix: string): SmokeRun {
+  return { outcome: "skipped", findings: [{ level: "warning", what: `no smoke run was played: ${why}`, fix }] };
+}
+
 function bad(what: string, fix: string): SmokeRun {
   return { outcome: "bad", findings: [{ level: "error", what, fix }] };
 }
 
-/** The deletion of an earlier project goes on in the background, and its name is free at once. */
-async function replaceProject({ projects }: RollcallClient, signal: AbortSignal): Promise<ProjectView> {
+async function findProject({ projects }: RollcallClient, signal: AbortSignal): Promise<ProjectView | null> {
   try {
-    const { id } = await projects.get(PROJECT, { signal });
-    await projects.delete(id, { signal });
+    return await projects.get(PROJECT, { signal });
   } catch (thrown) {
-    if (!(thrown instanceof ApiRequestError && thrown.status === NOT_FOUND)) throw thrown;
+    if (thrown instanceof ApiRequestError && thrown.status === NOT_FOUND) return null;
+    throw thrown;
   }
-  return await projects.create({ name: PROJECT }, { signal });
+}
+
+async function hasOnlySmokeRuns({ runs }: RollcallClient, signal: AbortSignal): Promise<boolean> {
+  for await (const { name } of runs.list({}, { signal })) if (name !== RUN) return false;
+  return true;
 }
 
 async function playIn(client: RollcallClient, asked: SmokeAsked, signal: AbortSignal): Promise<void> {
@@ -115,7 +135,7 @@ async function playIn(client: RollcallClient, asked: SmokeAsked, signal: AbortSi
 
 function requestFor(url: string): RunRequestInput {
   return {
-    name: "smoke run of rollcall deploy",
+    name: RUN,
     environment: "graded-dataset",
     environment_args: {
       graders: [

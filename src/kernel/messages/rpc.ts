@@ -221,6 +221,8 @@ export interface RunRpc {
   auditRecords(): Promise<RunRecords | null>;
   /** The current state of the run. Null: the run does not exist. */
   view(): Promise<LiveView | null>;
+  /** How many rollouts are played or scored just now; 0 for a run that does not exist. */
+  underWay(): Promise<number>;
   /**
    * Writes the run's row in D1 again, unless the row is as `stored`. `stored` null: in any case. Null: the run does not
    * exist.

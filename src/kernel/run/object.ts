@@ -47,7 +47,7 @@ import { recordsOf } from "./records.ts";
 import { releaseLostCalls } from "./releases.ts";
 import { LiveViews } from "./report.ts";
 import { taskMeans } from "./report-sums.ts";
-import { holdScoringGroups, scoringGroupsWaiting } from "./scoring-groups.ts";
+import { holdScoringGroups, rolloutsUnderWay, scoringGroupsWaiting } from "./scoring-groups.ts";
 import { segmentOf, sourcesIn, startersIn, traceOf } from "./sources.ts";
 import { type AccountingHooks, RunStore } from "./store.ts";
 import { takeScores } from "./take-scores.ts";
@@ -279,6 +279,11 @@ export abstract class RunObject extends StoredObject implements Serves<RunRpc> {
 
   view() {
     return this.#read((spec) => this.#views.of(spec));
+  }
+
+  underWay() {
+    const spec = this.#open();
+    return spec === null ? 0 : rolloutsUnderWay(this.#store, spec);
   }
 
   async rewriteRow(stored: StoredStanding | null) {

@@ -23,6 +23,16 @@ export function wholeScoringGroup(store: RunStore, spec: RunSpec, scoringGroup: 
 }
 
 /**
+ * Rollouts that are played or scored just now. Members of a group of which others have not started are neither: while no
+ * rollout starts, they wait.
+ */
+export function rolloutsUnderWay(store: RunStore, spec: RunSpec): number {
+  const { running, in_flight } = store.head();
+  if (!spec.whole_groups) return in_flight;
+  return store.scoringGroups().reduce((sum, group) => sum + wholeScoringGroup(store, spec, group).length, running);
+}
+
+/**
  * The first of these scoring groups that still wait, with their members: up to the size limit, at least one.
  * `quarantineUpTo`: the last rollout (`seq`) that is quarantined.
  */

@@ -214,6 +214,12 @@ export class RunStore {
     );
   }
 
+  /** The groups with rollouts that wait for scores. */
+  scoringGroups(): number[] {
+    const query = "select distinct group_index from rollouts where status = 'scoring'";
+    return this.#rows.all<{ group_index: number }>(query).map(({ group_index }) => group_index);
+  }
+
   bySeq(seq: number): RolloutEntry | null {
     const known = this.#inFlight.bySeq(seq);
     if (known !== undefined) return known;
