@@ -6,7 +6,8 @@
  * granted any, and nothing is in flight, nothing starts until the drain ends.
  */
 
-import { beginDrain, endDrain } from "../kernel/kit/draining.ts";
+import { Refusal } from "../kernel/http/errors.ts";
+import { beginDrain, drainingSince, endDrain } from "../kernel/kit/draining.ts";
 import { idsOf, logError } from "../kernel/kit/log.ts";
 import { accountObject, runObject } from "../kernel/kit/names.ts";
 import { Subrequests } from "../kernel/kit/subrequests.ts";
@@ -16,9 +17,10 @@ import type { DrainPage } from "./wire.ts";
 /** Runs in one request: each of them and its organisation is called once. */
 const RUNS_AT_ONCE = 100;
 
-/** One page of unfinished runs. A repeat may find fewer in flight. */
-export async function drainPage(env: Env, after: string): Promise<DrainPage> {
-  await beginDrain(env);
+/** One page of unfinished runs. A repeat may find fewer in flight. `begin`: the drain begins, if it has not. */
+export async function drainPage(env: Env, after: string, begin: boolean): Promise<DrainPage> {
+  if (begin) await beginDrain(env);
+  else if ((await drainingSince(env)) === null) throw new Refusal(ENDED);
   const { runs, next } = await pageAfter(env, after);
   const subrequests = new Subrequests();
   const granted = await notifyOrganizations(env, runs, subrequests);
@@ -29,9 +31,11 @@ export async function drainPage(env: Env, after: string): Promise<DrainPage> {
   return { in_flight, granted, busy, silent, next };
 }
 
+const ENDED = { code: "conflict", message: "the drain was ended by another command", param: null } as const;
+
 /** Notifies the organisations of one page of unfinished runs that rollouts may start again. */
 export async function resumePage(env: Env, after: string): Promise<Pick<DrainPage, "next">> {
-  await endDrain(env);
+  if (after === "") await endDrain(env);
   const { runs, next } = await pageAfter(env, after);
   await notifyOrganizations(env, runs, new Subrequests());
   return { next };

@@ -6,7 +6,7 @@ import { drainPage, resumePage } from "./drain.ts";
 import { answerSmoke } from "./smoke-model.ts";
 import { DRAIN_PATH, END_DRAIN, SMOKE_MODEL_PATH } from "./wire.ts";
 
-type Handler = (env: Env, after: string) => Promise<object>;
+type Handler = (env: Env, after: string, begin: boolean) => Promise<object>;
 
 const HANDLERS: Readonly<Record<string, Handler>> = { "": drainPage, [END_DRAIN]: resumePage };
 
@@ -19,6 +19,6 @@ export function serveOperator(request: Request, env: Env): Response | Promise<Re
   return answerOperator({ request, env, what: `${method} ${pathname}` }, async () => {
     const handler = method === "POST" ? HANDLERS[pathname.slice(DRAIN_PATH.length)] : undefined;
     if (handler === undefined) throw new Refusal(NOTHING);
-    return Response.json(await handler(env, searchParams.get("after") ?? ""));
+    return Response.json(await handler(env, searchParams.get("after") ?? "", searchParams.has("begin")));
   });
 }

@@ -6,7 +6,7 @@ export const SMOKE_MODEL_PATH = "/operator/smoke/v1";
 /** What it answers, whatever it is asked. */
 export const SMOKE_ANSWER = "ready";
 
-/** A request begins a drain, and reads one page of it: `?after=`. Only a holder of ROLLCALL_SECRET can call it. */
+/** A request reads one page of a drain: `?after=`; with `&begin=` it begins it. Only a holder of ROLLCALL_SECRET can call it. */
 export const DRAIN_PATH = "/operator/drain";
 /** Below it: a request ends the drain, and notifies the organisations of one page. */
 export const END_DRAIN = "/end";

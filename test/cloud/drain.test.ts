@@ -113,6 +113,19 @@ test("a drain that takes too long says what it waits for, and ends", { timeout: 
   expect((await client.runs.get(run.id)).status).toBe("completed");
 });
 
+test("a drain that another command ends is not begun again", { timeout: TEST_HANGS_MS }, async () => {
+  const { client, answer, run, operator, platform } = await openBusy();
+  const draining = drain(operator, NEVER, { signal: NEVER, log: () => undefined });
+  const failed = expect(draining).rejects.toThrow("the drain was ended by another command");
+  await vi.waitUntil(async () => (await client.runs.get(run.id)).status_reason?.state === "upgrading", WAIT);
+  await resume(operator);
+  await failed;
+  expect((await readiness(platform.url)).status).toBe("ready");
+  answer();
+  for await (const _ of client.runs.events(run.id, { signal: AbortSignal.timeout(WAIT.timeout) }));
+  expect((await client.runs.get(run.id)).counts.scored).toBe(8);
+});
+
 test("only a holder of the secret drains, and its paths do not exist for anybody else", {
   timeout: TEST_HANGS_MS,
 }, async () => {

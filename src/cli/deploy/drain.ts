@@ -22,8 +22,8 @@ type Look = Omit<Page, "next">;
 /** Waits until nothing is in flight. Once `late` is aborted it ends the drain, and throws StepFailed. */
 export async function drain(operator: OperatorClient, late: AbortSignal, { signal, log }: Step): Promise<void> {
   let before = "";
-  for (let quiet = 0; ; ) {
-    const look = await lookAt(operator);
+  for (let [quiet, looks] = [0, 0]; ; looks += 1) {
+    const look = await lookAt(operator, looks === 0);
     quiet = isQuiet(look) ? quiet + 1 : 0;
     if (quiet === QUIET_LOOKS) return;
     const said = textOf(look);
@@ -45,10 +45,12 @@ export async function resume(operator: OperatorClient): Promise<void> {
   }
 }
 
-async function lookAt(operator: OperatorClient): Promise<Look> {
+/** Throws StepFailed if another command has ended the drain. */
+async function lookAt(operator: OperatorClient, begin: boolean): Promise<Look> {
   let all: Look = { in_flight: 0, granted: 0, busy: [], silent: [] };
   for (let after: string | null = ""; after !== null; ) {
-    const page: Page = await operator.ask("", { after }, undefined, DrainPage);
+    const query = begin && after === "" ? { after, begin: 1 } : { after };
+    const page: Page = await operator.ask("", query, undefined, DrainPage);
     all = {
       in_flight: all.in_flight + page.in_flight,
       granted: all.granted + page.granted,
