@@ -16,6 +16,7 @@ import { RollcallClient } from "../../src/sdk/client.ts";
 import { CloudflareStub } from "../cloud/cloudflare-stub.ts";
 import { startDeployed } from "../cloud/deployed-stub.ts";
 import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.ts";
+import { TEST_HANGS_MS } from "../hang-limits.ts";
 import { configFor } from "../local/deployable.ts";
 import { testPort } from "../local/test-port.ts";
 import { INTERFACES, writeTriggers } from "./interfaces-doc.ts";
@@ -335,20 +336,24 @@ async function play({ line, expected }: (typeof examples)[number]): Promise<void
   ids.BASELINE = JSON.parse(runs).data[1].id;
 }
 
-test("every example prints what its section shows", async () => {
-  // In the order of the page; commands that only read may run at once.
-  let reading: Promise<void>[] = [];
-  for (const example of examples) {
-    if (/ (list|show|watch|audit|results|verify)$|^(completion|prices|balance)$/.test(example.name)) {
-      reading.push(play(example));
-      continue;
+test(
+  "every example prints what its section shows",
+  async () => {
+    // In the order of the page; commands that only read may run at once.
+    let reading: Promise<void>[] = [];
+    for (const example of examples) {
+      if (/ (list|show|watch|audit|results|verify)$|^(completion|prices|balance)$/.test(example.name)) {
+        reading.push(play(example));
+        continue;
+      }
+      await Promise.all(reading);
+      reading = [];
+      await play(example);
     }
     await Promise.all(reading);
-    reading = [];
-    await play(example);
-  }
-  await Promise.all(reading);
-}, 600_000);
+  },
+  2 * TEST_HANGS_MS,
+);
 
 test("the commands of docs/ci.md make a baseline and pass their gates against it", async () => {
   const lines = Array.from(CI_PAGE.matchAll(/run: npx --no-install (rollcall eval .*)/g), ([, line]) => line);

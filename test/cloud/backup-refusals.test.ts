@@ -1,10 +1,11 @@
 /** When a backup or a restore is refused, and what it says. */
 import { expect, test } from "vitest";
+import { TEST_HANGS_MS } from "../hang-limits.ts";
 import { openBackupStand } from "./backup-stand.ts";
 
-const MINUTES = 5 * 60_000;
-
-test("a restore needs a complete backup, the same secret and an empty deployment", { timeout: MINUTES }, async () => {
+test("a restore needs a complete backup, the same secret and an empty deployment", {
+  timeout: TEST_HANGS_MS,
+}, async () => {
   const stand = await openBackupStand();
   const prod = await stand.deployment("prod");
   await prod.found();

@@ -1,12 +1,10 @@
 /** A deployment is copied to a store while it works, and restored into an empty one: real workerds, a fake S3 store. */
 import { expect, test, vi } from "vitest";
-import { WAIT_HANGS_MS } from "../hang-limits.ts";
+import { TEST_HANGS_MS, WAIT, WAIT_HANGS_MS } from "../hang-limits.ts";
 import { makeHistory, openBackupStand, seenBy } from "./backup-stand.ts";
 
-const MINUTES = 5 * 60_000;
-
 test("an empty deployment gets everything, and runs that had not ended continue and are charged once", {
-  timeout: MINUTES,
+  timeout: TEST_HANGS_MS,
 }, async () => {
   const stand = await openBackupStand();
   const prod = await stand.deployment("prod");
@@ -27,7 +25,7 @@ test("an empty deployment gets everything, and runs that had not ended continue 
   for await (const _ of again.runs.events(unfinished, { signal: AbortSignal.timeout(WAIT_HANGS_MS) }));
   const run = await again.runs.get(unfinished);
   expect([run.status, run.counts]).toMatchObject(["completed", { planned: 8, scored: 8, in_flight: 0 }]);
-  await vi.waitUntil(async () => (await again.runs.audit(unfinished)).holds, { timeout: 60_000 });
+  await vi.waitUntil(async () => (await again.runs.audit(unfinished)).holds, WAIT);
   const charged = async () => {
     const entries: string[] = [];
     for await (const { kind, run_id, source_id } of again.ledger.list()) {
@@ -35,14 +33,14 @@ test("an empty deployment gets everything, and runs that had not ended continue 
     }
     return entries;
   };
-  await vi.waitUntil(async () => (await charged()).length === 12, { timeout: 60_000 });
+  await vi.waitUntil(async () => (await charged()).length === 12, WAIT);
   expect(new Set(await charged()).size).toBe(12);
   expect(model.changed).toEqual([]);
   expect((await again.ledger.verify()).ok).toBe(true);
 });
 
 test("a restore that was killed after its objects were started is finished, and keeps what they did since", {
-  timeout: MINUTES,
+  timeout: TEST_HANGS_MS,
 }, async () => {
   const stand = await openBackupStand();
   const prod = await stand.deployment("prod");

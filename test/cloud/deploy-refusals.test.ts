@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { newRecord, writeDeployment } from "../../src/local/deployment-file.ts";
 import { command } from "../cli/run-rollcall.ts";
+import { TEST_HANGS_MS } from "../hang-limits.ts";
 import { openStand } from "./stand.ts";
 
 test("a login with several accounts must name one, and an account without a name below workers.dev needs a domain", async () => {
@@ -72,7 +73,9 @@ test("a variable that is only for one machine, or that is a secret, is not deplo
   expect(stub.seen.filter(({ kind }) => !kind.startsWith("GET"))).toEqual([]);
 });
 
-test("a domain of another Worker, or one with a DNS record, is not taken away", { timeout: 5 * 60_000 }, async () => {
+test("a domain of another Worker, or one with a DNS record, is not taken away", {
+  timeout: TEST_HANGS_MS,
+}, async () => {
   const { stub, deploy, rollcall } = await openStand();
   stub.domains.set("www.example.com", "the-shop");
   const taken = await rollcall("deploy", "--name", "prod", "--domain", "www.example.com");
@@ -92,7 +95,7 @@ test("a domain of another Worker, or one with a DNS record, is not taken away", 
 });
 
 test("a database that is not the recorded one is not written to, and an error ends with its own words", {
-  timeout: 5 * 60_000,
+  timeout: TEST_HANGS_MS,
 }, async () => {
   const { stub, deploy, rollcall, folder, read } = await openStand();
   stub.databases.set("other", { name: "rollcall-prod", sqlite: new DatabaseSync(":memory:"), made: {} });
@@ -109,7 +112,7 @@ test("a database that is not the recorded one is not written to, and an error en
 });
 
 test("of two deploys that begin together, both use the secret that was written first", {
-  timeout: 5 * 60_000,
+  timeout: TEST_HANGS_MS,
 }, async () => {
   const { stub, deploy, folder } = await openStand();
   const file = join(folder, "rollcall.prod.secrets.json");

@@ -10,9 +10,9 @@ import { migrationsIn } from "../../src/local/migrate.ts";
 import { PACKAGE_ROOT } from "../../src/local/package-root.ts";
 import { bundlePage } from "../../src/local/page-bundle.ts";
 import { callWrangler } from "../../src/local/wrangler.ts";
+import { TEST_HANGS_MS } from "../hang-limits.ts";
 import { openStand, type Stand } from "./stand.ts";
 
-const MINUTES = 5 * 60_000;
 const MIGRATIONS = migrationsIn(join(PACKAGE_ROOT, "migrations"));
 
 /** The key of the profile `prod`. */
@@ -20,7 +20,9 @@ function keyOf({ read }: Stand, profile = "prod"): string {
   return JSON.parse(read("config.json")).profiles[profile].key;
 }
 
-test("from nothing to a deployment that answers, and the same command upgrades it", { timeout: MINUTES }, async () => {
+test("from nothing to a deployment that answers, and the same command upgrades it", {
+  timeout: TEST_HANGS_MS,
+}, async () => {
   const stand = await openStand();
   const { stub, prod, deploy, rollcall, read, folder } = stand;
   prod.late.times = 1;
@@ -85,7 +87,7 @@ test("from nothing to a deployment that answers, and the same command upgrades i
 });
 
 test("a preview has a Worker and data of its own, and is deleted without the deployment", {
-  timeout: MINUTES,
+  timeout: TEST_HANGS_MS,
 }, async () => {
   const stand = await openStand();
   const { stub, preview, deploy, rollcall, folder } = stand;
@@ -126,7 +128,7 @@ test("a preview has a Worker and data of its own, and is deleted without the dep
   expect(existsSync(join(folder, "rollcall.prod-preview.secrets.json"))).toBe(false);
 });
 
-test("data is never left without its secret", { timeout: MINUTES }, async () => {
+test("data is never left without its secret", { timeout: TEST_HANGS_MS }, async () => {
   const { stub, deploy, folder, read } = await openStand();
   expect((await deploy()).code).toBe(0);
   const file = join(folder, "rollcall.prod.secrets.json");
@@ -146,7 +148,7 @@ test("data is never left without its secret", { timeout: MINUTES }, async () => 
 });
 
 test("a platform that does not get ready is an error with its last answer, and the command continues", {
-  timeout: MINUTES,
+  timeout: TEST_HANGS_MS,
 }, async () => {
   const { prod, stub, deploy } = await openStand();
   prod.late.times = 1000;
@@ -162,7 +164,7 @@ test("a platform that does not get ready is an error with its last answer, and t
 });
 
 test("wrangler by itself creates the bucket and every queue, as the button needs it", {
-  timeout: MINUTES,
+  timeout: TEST_HANGS_MS,
 }, async () => {
   const { stub, env } = await openStand();
   const account_id = stub.accounts[0] ?? "";

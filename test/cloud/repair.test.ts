@@ -1,9 +1,8 @@
 /** `rollcall deploy repair`: a database that was taken back to an earlier time gets the runs that were created since. */
 import { expect, onTestFinished, test, vi } from "vitest";
+import { TEST_HANGS_MS, WAIT } from "../hang-limits.ts";
 import { startArithmeticModel } from "../local/arithmetic-model.ts";
 import { openBackupStand } from "./backup-stand.ts";
-
-const MINUTES = 5 * 60_000;
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -34,7 +33,7 @@ async function rememberNow(database: D1Database): Promise<() => Promise<void>> {
 }
 
 test("runs that were created after the time of the database are listed, audited and controlled after a repair", {
-  timeout: MINUTES,
+  timeout: TEST_HANGS_MS,
 }, async () => {
   const stand = await openBackupStand();
   const prod = await stand.deployment("prod");
@@ -60,7 +59,7 @@ test("runs that were created after the time of the database are listed, audited 
   const before = await seen();
   model.setLatency(10 * 60_000);
   const { id: unfinished } = await client.runs.create({ ...asked, num_examples: 8, max_concurrent: 8 });
-  await vi.waitUntil(() => model.unanswered() === 8, { timeout: 60_000 });
+  await vi.waitUntil(() => model.unanswered() === 8, WAIT);
   const listed = async () => {
     const ids: string[] = [];
     for await (const { id } of client.runs.list()) ids.push(id);
@@ -82,7 +81,7 @@ test("runs that were created after the time of the database are listed, audited 
   await client.runs.cancel(unfinished);
   await end(unfinished);
   expect(await client.runs.get(unfinished)).toMatchObject({ status: "cancelled", counts: { cancelled: { user: 8 } } });
-  await vi.waitUntil(async () => (await client.runs.audit(unfinished)).holds, { timeout: 60_000 });
+  await vi.waitUntil(async () => (await client.runs.audit(unfinished)).holds, WAIT);
   expect((await client.ledger.verify()).ok).toBe(true);
   const refused = await stand.rollcall("deploy", "repair", "--name", "prod", "--after", "elsewhere");
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("elsewhere is not a place of a repair")]);

@@ -10,9 +10,8 @@ import { freePort } from "../../src/local/ports.ts";
 import { waitUntilReady } from "../../src/local/readyz.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
 import { startScriptedModel } from "../fakes/scripted-model.ts";
+import { TEST_HANGS_MS } from "../hang-limits.ts";
 import { testPort } from "../local/test-port.ts";
-
-const MINUTES = 5 * 60_000;
 
 /** The lines of code below the heading. */
 function commands(): string[] {
@@ -22,7 +21,7 @@ function commands(): string[] {
   return blocks.flatMap((block) => block.trim().replaceAll("\\\n", "").split("\n"));
 }
 
-test("the documented commands start a platform that plays a run", { timeout: MINUTES }, async () => {
+test("the documented commands start a platform that plays a run", { timeout: TEST_HANGS_MS }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "rollcall-wrangler-dev-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const port = await freePort(testPort(30));
@@ -43,7 +42,11 @@ test("the documented commands start a platform that plays a run", { timeout: MIN
     if (server.pid !== undefined) process.kill(-server.pid, "SIGKILL");
   });
   const url = `http://localhost:${port}`;
-  await waitUntilReady(url, { waitMs: MINUTES, signal: AbortSignal.timeout(MINUTES), log: () => undefined });
+  await waitUntilReady(url, {
+    waitMs: TEST_HANGS_MS,
+    signal: AbortSignal.timeout(TEST_HANGS_MS),
+    log: () => undefined,
+  });
   const founder = new RollcallClient({ baseUrl: url, apiKey: env.BOOTSTRAP });
   const { key } = await founder.organizations.bootstrap({ name: "dev" });
   const model = await startScriptedModel({ reply: () => "42" });

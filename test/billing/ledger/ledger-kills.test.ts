@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { AccountLedger } from "../../../src/billing/ledger/account-ledger.ts";
 import type { LedgerEntry } from "../../../src/contract/money.ts";
+import { TEST_HANGS_MS } from "../../hang-limits.ts";
 import { Life } from "../../kernel/life.ts";
 import { DAY_MS, endsOf, HOUR_MS, newOrganization, type Organization, orderOf, topUp } from "./booking.ts";
 import { TIMES } from "./histories.ts";
@@ -153,7 +154,7 @@ test(
       { numRuns: 25 * TIMES },
     );
   },
-  TIMES * 30_000,
+  TIMES * TEST_HANGS_MS,
 );
 
 const BREAKS: readonly (readonly [what: string, statement: string, named: RegExp])[] = [

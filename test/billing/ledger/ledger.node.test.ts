@@ -7,6 +7,7 @@ import { Ledger } from "../../../src/billing/ledger/ledger.ts";
 import { Differences, recomputeLedger } from "../../../src/billing/ledger/verify.ts";
 import type { RunFacts, SettledItem, SettleOrder } from "../../../src/billing/rpc.ts";
 import type { GrantedReservation } from "../../../src/kernel/run/schema.ts";
+import { TEST_HANGS_MS } from "../../hang-limits.ts";
 import { TIMES } from "./histories.ts";
 import { Died, MemoryStorage } from "./ledger-in-memory.ts";
 import { LedgerModel, type ModelItem, type ModelRun, type ModelTerms } from "./ledger-model.ts";
@@ -345,7 +346,7 @@ test(
       { numRuns: 1000 * TIMES },
     );
   },
-  TIMES * 30_000,
+  TIMES * TEST_HANGS_MS,
 );
 
 test("usage after the clock went back is counted in the hour of its entry", () => {

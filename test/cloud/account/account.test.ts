@@ -3,11 +3,11 @@ import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { TEST_HANGS_MS } from "../../hang-limits.ts";
 import { openAccountStand } from "./account-stand.ts";
 import { FORCED_DELETE, WAVES } from "./questions.ts";
 import type { Report } from "./report.ts";
 
-const MINUTES = 5 * 60_000;
 const MAIN = join(import.meta.dirname, "main.ts");
 const QUESTIONS = [...WAVES.flat(), FORCED_DELETE].map(({ id }) => id);
 
@@ -37,7 +37,7 @@ function testCloud(
 
 const reportIn = ({ folder }: Stand): Report => JSON.parse(readFileSync(join(folder, "out/report.json"), "utf8"));
 
-test("every question gets an answer of its kind, and nothing is left", { timeout: MINUTES }, async () => {
+test("every question gets an answer of its kind, and nothing is left", { timeout: TEST_HANGS_MS }, async () => {
   const stand = await openAccountStand();
   const { stub } = stand;
   stub.analytics = () => {
@@ -76,7 +76,7 @@ test("every question gets an answer of its kind, and nothing is left", { timeout
 });
 
 test("Ctrl-C deletes everything, and what cannot be deleted is named with the command that does it", {
-  timeout: MINUTES,
+  timeout: TEST_HANGS_MS,
 }, async () => {
   const stand = await openAccountStand();
   const { stub } = stand;
@@ -96,7 +96,9 @@ test("Ctrl-C deletes everything, and what cannot be deleted is named with the co
   expect([again.code, stub.state().buckets]).toEqual([0, {}]);
 });
 
-test("nothing is created without a confirmation, and the estimate comes first", { timeout: MINUTES }, async () => {
+test("nothing is created without a confirmation, and the estimate comes first", {
+  timeout: TEST_HANGS_MS,
+}, async () => {
   const stand = await openAccountStand();
   const { code, stderr } = await testCloud(stand, []);
   expect([code, stand.stub.seen]).toEqual([2, []]);

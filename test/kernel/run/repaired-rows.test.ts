@@ -8,6 +8,7 @@ import { EvalRequest } from "../../../src/contract/eval-request.ts";
 import { folderOf, runIndexKey } from "../../../src/kernel/kit/names.ts";
 import { operatorToken } from "../../../src/kernel/kit/secrets.ts";
 import { acceptRun } from "../../../src/kernel/service/accept-run.ts";
+import { TEST_HANGS_MS } from "../../hang-limits.ts";
 import { cutOffAt } from "../cut-off.ts";
 import { done, expectGone, kill, remove } from "../deleting.ts";
 import { openPlatform, release, requestsOf, type TestApi } from "../platform.ts";
@@ -155,7 +156,7 @@ test("a repair goes on after its last part, and a part whose answer was lost is 
   for (const id of ids) expect((await of.ended(id)).status).toBe("completed");
 });
 
-test("a repair that is cut off at any call is completed by the next one", { timeout: 10 * 60_000 }, async () => {
+test("a repair that is cut off at any call is completed by the next one", { timeout: TEST_HANGS_MS }, async () => {
   const of = await openPlatform();
   const { id } = await of.finish(request());
   await settle(of, id);
