@@ -30,12 +30,14 @@ test("a thousand concurrent deliveries with one id start one run, and all get it
 test("a kill before the run is created, or right after it, loses no run and creates no second one", async () => {
   for (const made of [false, true]) {
     const { deliver, within, runs } = await opened(ENDS);
-    await within((object) =>
+    const delivered = Date.now();
+    await within((object) => {
+      object.now = () => delivered;
       accepting(object, async (...asked) => {
         if (made) await acceptRun(...asked);
         throw new Error("killed");
-      }),
-    );
+      });
+    });
     expect(await deliver("d1")).toMatchObject({ state: "accepted", run_id: null });
     expect(await runs()).toHaveLength(made ? 1 : 0);
     await within(async (object) => {
@@ -44,8 +46,7 @@ test("a kill before the run is created, or right after it, loses no run and crea
     });
     expect(await deliver("d1"), "before its time").toMatchObject({ run_id: null, duplicate: true });
     await within(async (object) => {
-      const then = Date.now() + 60_000;
-      object.now = () => then;
+      object.now = () => delivered + 60_000;
       await object.alarm();
     });
     const [run, ...others] = await runs();
