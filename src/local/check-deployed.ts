@@ -1,6 +1,7 @@
 /** Checks a deployed platform over HTTP, without access to its Cloudflare account. */
 import * as z from "zod";
 import type { Finding } from "./check-deployment.ts";
+import { jsonOrNull } from "./readyz.ts";
 
 const ANSWERS_WITHIN_MS = 10_000;
 /** `info.version` of the OpenAPI document. */
@@ -97,7 +98,7 @@ async function ask(url: URL, init: RequestInit = {}): Promise<Answer> {
   try {
     const signal = AbortSignal.timeout(ANSWERS_WITHIN_MS);
     const reply = await fetch(url, { ...init, signal, redirect: "manual" });
-    const body = parsed(await reply.text());
+    const body = jsonOrNull(await reply.text());
     const failure = Failure.safeParse(body);
     const code = failure.success ? ` ${failure.data.error.code}` : "";
     return { status: reply.status, body, said: `says ${reply.status}${code}` };
@@ -105,14 +106,5 @@ async function ask(url: URL, init: RequestInit = {}): Promise<Answer> {
     if (!(error instanceof TypeError || error instanceof DOMException)) throw error;
     const why = error.cause instanceof Error ? error.cause.message : error.message;
     return { status: 0, body: null, said: `got no answer: ${why}` };
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
   }
 }

@@ -61,7 +61,7 @@ const Draining = z.object({ draining_since: z.number() });
 /** Since when the platform starts no rollouts; null if it starts them, or does not say. */
 export async function drainingSince(url: string, signal: AbortSignal): Promise<Date | null> {
   const { text } = await fetched(url, READINESS, signal);
-  const read = Draining.safeParse(parsed(text));
+  const read = Draining.safeParse(jsonOrNull(text));
   return read.success ? new Date(read.data.draining_since * 1000) : null;
 }
 
@@ -95,7 +95,8 @@ async function fetched(
   }
 }
 
-function parsed(text: string): unknown {
+/** Null if the text is not JSON. */
+export function jsonOrNull(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {

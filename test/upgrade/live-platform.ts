@@ -105,8 +105,8 @@ function classesOf({ config }: Worker): string[] {
 }
 
 /**
- * The Worker under another name, bound to the objects of the Worker that has them. `there`: the classes that it has. Each
- * class that it lacks is called by nobody.
+ * The Worker under another name, bound to the objects of the Worker that has them. `there`: the classes that it has. No
+ * test calls a class that it lacks.
  */
 function renamed(
   { config, ...worker }: Worker,

@@ -72,7 +72,7 @@ export async function playSmokeRun(
       if (!(await hasOnlySmokeRuns(within(earlier.id), signal))) {
         return skipped(`the project ${PROJECT} has other runs, and would be deleted`, `rename it, or use --no-smoke`);
       }
-      // The deletion goes on in the background, and the name is free at once.
+      // The name can be used again at once; the data is deleted later.
       await organization.projects.delete(earlier.id, { signal });
     }
     const { id: project } = await organization.projects.create({ name: PROJECT }, { signal });

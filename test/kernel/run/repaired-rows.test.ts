@@ -99,7 +99,7 @@ test("a run without the row of its endpoint gets it again, and a row that is old
   expect([await seen(of, first), await seen(of, second)]).toEqual(before);
 });
 
-test("an unfinished run that the database had lost goes on and ends, and its calls are made once", async () => {
+test("an unfinished run whose row was lost is played to its end after a repair, and makes each call once", async () => {
   const of = await openPlatform();
   const model = script(RIGHT, {}, { held: true });
   const { id } = await of.start({ environment: "gsm8k", dataset: questions(1), model });
@@ -145,7 +145,7 @@ test("a run whose Idempotency-Key another run has by now is restored without the
   expect((await of.ended(first)).status).toBe("completed");
 });
 
-test("a repair goes on after its last part, and a part whose answer was lost is repeated without effect", async () => {
+test("a repair continues after the last part that it finished, and a repeated part changes nothing", async () => {
   const of = await openPlatform();
   const ids: string[] = [];
   for (let run = 0; run < 5; run += 1) ids.push((await of.start(request(1))).id);
