@@ -35,8 +35,9 @@ export async function recordedDeployment(file: string, name: string): Promise<De
   const records = await readDeployments(file);
   const record = Object.hasOwn(records, name) ? records[name] : undefined;
   if (record !== undefined) return record;
-  const known = Object.keys(records).join(", ") || "none";
-  throw usageError(`--name: ${file} has no deployment ${name}, only ${known}`, "name");
+  const known = Object.keys(records);
+  const others = known.length > 0 ? `; it has ${known.join(", ")}` : "";
+  throw usageError(`--name: ${file} has no deployment ${name}${others}. rollcall deploy makes one`, "name");
 }
 
 /**
