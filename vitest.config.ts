@@ -75,6 +75,7 @@ const inWorkerd = cloudflareTest(async ({ inject }) => ({
       COLLECTOR_URL: inject<string>("collectorUrl"),
       TEST_MIGRATIONS: await readD1Migrations("./migrations"),
       ALLOW_PRIVATE_ENDPOINTS: "true",
+      MEMORY_BUDGET_MIB: 1024,
       ROLLCALL_SECRET: "5ec2e7".repeat(10).padEnd(64, "0"),
       ROLLCALL_SECRETS_BEFORE: "4e".repeat(32),
     },

@@ -16,7 +16,7 @@ export const NODE = {
   include: [
     ...PLATFORM_FREE,
     "packages/{policy,trainer}/test/**/*.test.ts",
-    "test/{cli,cloud,conformance,examples,faults,ground,local,packages,sdk}/**/*.test.ts",
+    "test/{cli,cloud,conformance,examples,faults,ground,local,memory,packages,sdk}/**/*.test.ts",
     CLIENTS,
     `test/${PLATFORM}/**/*.node.test.ts`,
     "test/{quiet,web}/**/*.node.test.ts",
@@ -42,6 +42,7 @@ export const AT_LENGTH = {
     "test/faults/faults.test.ts",
     "test/local/{cancel,declared-sql-class,ending-code,environment-package,kill,local-key,own-environment}.test.ts",
     "test/local/{planted-secrets,poisoned,serve-watch,sign-in,without-slices}.test.ts",
+    "test/memory/**/*.test.ts",
     "test/local/training/{holdout,restarts,training}.test.ts",
     "test/packages/policy/{exact,pretraining}.test.ts",
     "test/sdk/sdk-doc.test.ts",

@@ -65,19 +65,17 @@ export const LIMITS = {
   valuesPerMessage: 100_000,
   /** Of one tool of an MCP server: its name and description, and its schema as JSON. A larger tool is left out. */
   mcpToolBytes: 64 * KIB,
-  /** The turns of a rollout, as JSON in UTF-16 units. A rollout with more is truncated, and scored. */
-  rolloutCharacters: 16 * MIB,
-  /** All running rollouts of a process together: their rows, prompts and turns. Other rollouts wait. */
-  heldCharacters: 256 * MIB,
   /**
-   * All large model replies of a process together, from their arrival until they are parsed; beyond it the reading of
-   * others pauses. This many replies may always finish, so that those with memory never wait for each other
-   * forever.
+   * The turns of a rollout, as JSON in UTF-16 units. A rollout with more is truncated, and scored. A deployment allows
+   * less (`ROLLOUT_CHARACTERS`).
    */
-  repliesCharacters: 64 * MIB,
-  repliesToEnd: 4,
+  rolloutCharacters: 16 * MIB,
+  /** The least memory, in MiB, that the large work of one isolate shares (`MEMORY_BUDGET_MIB`). */
+  memoryBudgetMib: 48,
+  /** Rollouts that are being started, with their rows and prompts; one larger rollout is started alone. */
+  startedCharacters: 2 * MIB,
   /** Trajectories that scoring holds in memory at once, as JSON. A larger scoring group is held alone. */
-  scoringCharacters: 32 * MIB,
+  scoringCharacters: 20 * MIB,
   /** Each text of an error, and all errors of one list together. Longer ones are cut, with a mark. */
   errorCharacters: 4096,
   errorListCharacters: 16 * KIB,
@@ -92,11 +90,10 @@ export const LIMITS = {
   judgementCharacters: 32 * KIB,
   requestBodyBytes: 1 * MIB,
   /**
-   * Memory of one process for request bodies while they arrive, and for the first 4 KiB of each; so long an
-   * organisation waits for its part of that memory.
+   * Memory of one process for the first 4 KiB of each request body, which never wait for anything larger; and how long an
+   * organisation waits for memory for the rest.
    */
-  bodiesBytes: 24 * MIB,
-  bodyBeginningsBytes: 8 * MIB,
+  bodyBeginningsBytes: 4 * MIB,
   bodyWaitMs: 10_000,
   /** JSON values in a request body. */
   valuesPerRequest: 100_000,
@@ -105,15 +102,13 @@ export const LIMITS = {
   datasetBodyBytes: 100_000_000,
   /**
    * Size of all parts of an upload but the last, when they are sent and when they are stored: R2 requires parts of
-   * equal size.
+   * equal size, of at least 5 MiB.
    */
-  datasetPartBytes: 8 * MIB,
-  datasetParts: 128,
+  datasetPartBytes: 5 * MIB,
+  datasetParts: 205,
   /** Unfinished uploads of one organisation, and after how long an upload expires. */
   openUploads: 50,
   uploadMs: 7 * 24 * 60 * MINUTE,
-  /** Uploads at once in one process: each holds a part in memory. */
-  uploadsAtOnce: 10,
   /** An uploaded file is read in blocks of whole rows, each by one ranged get: at most so many rows, */
   datasetBlockRows: 256,
   /** and so many bytes, unless one row is longer. */
@@ -168,9 +163,7 @@ export const LIMITS = {
    */
   askCharacters: 4 * MIB,
   /** All open questions of one scoring group; it sends the next ones after those are answered. */
-  scoringGroupAskCharacters: 16 * MIB,
-  /** All open questions of a process; other questions wait. */
-  askedCharacters: 64 * MIB,
+  scoringGroupAskCharacters: 2 * MIB,
   /** Time to score a group; less than a run waits before it sends the group again. */
   scoringMs: 20_000,
   /** Of one organisation: allowed hosts, projects, members, active keys, open invitations, budgets. */
@@ -226,12 +219,9 @@ export const LIMITS = {
   auditEntries: 5_000_000,
   segmentRollouts: 100,
   /** Stored bytes of the trajectories on one page of results or exported rows, unless one row is longer. */
-  pageBytes: 16 * MIB,
-  /** Such pages made at once in one process, and how long another page waits for its turn. */
-  pagesAtOnce: 4,
+  pageBytes: 12 * MIB,
+  /** How long a page waits for memory, and after how long the memory of a page that nobody reads may be reused. */
   pageWaitMs: 10_000,
-  /** Bytes of finished pages that wait for readers, and after how long a page's memory may be reused. */
-  unreadBytes: 32 * MIB,
   unreadMs: 5000,
   resultsPerPage: 1000,
   /** Triggers of one project. */

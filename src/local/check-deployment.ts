@@ -3,6 +3,7 @@
  * that only Cloudflare has (secrets, existing queues) are not checked.
  */
 import { relative } from "node:path";
+import { LIMITS } from "../contract/limits.ts";
 import type { Deployment, NeededBinding, QueueConsumer } from "./deployment.ts";
 
 /** Error: the deployment fails or does not work. Warning: it works, but something should be checked. */
@@ -26,6 +27,9 @@ const NO_DATABASE = /^[0-]*$/;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Values that are set with `wrangler secret put` and must not be in a file. */
 const SECRETS = ["ROLLCALL_SECRET", "ROLLCALL_SECRETS_BEFORE", "ROLLCALL_BOOTSTRAP_TOKEN", "OTLP_HEADERS"];
+
+/** The share of the 128 MB of an isolate that large work may hold; the rest is for code and small work. */
+const [BUDGET_MIB, MOST_BUDGET_MIB] = [LIMITS.memoryBudgetMib, 64];
 
 /** What goes wrong without a flag, where wrangler or the first request does not show it. */
 const WITHOUT_FLAG: Readonly<Record<string, string>> = {
@@ -203,9 +207,27 @@ function checkVariables({ vars }: Deployment): Finding[] {
   if (silence !== undefined && !(Number(silence) > 0)) {
     found.push(error(`SILENCE_LIMIT_S is not a number of seconds: ${silence}`, "SILENCE_LIMIT_S = 100"));
   }
+  found.push(...checkMemory(vars));
   if (Number(vars["LIVE_OBJECT_CEILING"] ?? 0) !== 0) {
     const what = "LIVE_OBJECT_CEILING limits concurrent rollouts: it is only for machines with few open files";
     found.push(warning(what, "LIVE_OBJECT_CEILING = 0"));
+  }
+  return found;
+}
+
+/** With values that are not valid, the Worker uses those of this release. Missing ones are found among the bindings. */
+function checkMemory({ MEMORY_BUDGET_MIB: budget = BUDGET_MIB, ROLLOUT_CHARACTERS: characters }: Deployment["vars"]) {
+  const found: Finding[] = [];
+  const fix = `MEMORY_BUDGET_MIB = ${BUDGET_MIB}`;
+  if (!(Number(budget) >= BUDGET_MIB)) {
+    found.push(error(`MEMORY_BUDGET_MIB is not a number of MiB of at least ${BUDGET_MIB}: ${budget}`, fix));
+  } else if (Number(budget) > MOST_BUDGET_MIB) {
+    const what = `MEMORY_BUDGET_MIB is ${budget}, but Cloudflare discards an isolate with more than 128 MB`;
+    found.push(warning(what, fix));
+  }
+  if (characters !== undefined && !(Number(characters) >= 1)) {
+    const what = `ROLLOUT_CHARACTERS is not a number of characters: ${characters}`;
+    found.push(error(what, "ROLLOUT_CHARACTERS = 4194304"));
   }
   return found;
 }

@@ -9,6 +9,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { type PolicyServer, startPolicyServer } from "@rollcall/policy/policy-server";
 import { LogLevel, type Miniflare, MiniflareCoreError } from "miniflare";
+import { LIMITS } from "../contract/limits.ts";
 import { bundleWorker, bundleWorkerWith, type WorkerParts } from "./bundle.ts";
 import { DirectoryInUse, type DirectoryLock, lockDirectory } from "./directory-lock.ts";
 import { directoryFault } from "./directory-unusable.ts";
@@ -160,6 +161,9 @@ async function start(options: PlatformOptions, directory: string, boot: Boot): P
       ALLOW_PRIVATE_ENDPOINTS: "true",
       // No proxy stands between this machine and its models.
       SILENCE_LIMIT_S: 600,
+      // One isolate has all of this machine's memory, and all of its work.
+      MEMORY_BUDGET_MIB: 1024,
+      ROLLOUT_CHARACTERS: LIMITS.rolloutCharacters,
       ROLLCALL_SECRET: secretOf(directory),
       AT_REST: String(options.atRest ?? false),
       ...collectorOf(process.env),

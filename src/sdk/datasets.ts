@@ -12,7 +12,7 @@ export class Datasets extends Readable<DatasetView> {
   protected readonly path = "/datasets";
 
   /**
-   * Uploads rows as a dataset. What is longer than 8 MiB is sent in parts: if the upload is interrupted, another call
+   * Uploads rows as a dataset. What is longer than 5 MiB is sent in parts: if the upload is interrupted, another call
    * with the same file, name and environment continues it, except for a stream or an async iterable, which is sent
    * from its beginning. At most one part of those is in memory. No request has a timeout unless `timeoutMs` is given.
    */

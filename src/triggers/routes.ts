@@ -168,7 +168,7 @@ async function receive(context: ApiContext): Promise<Response> {
   if (trigger === null) {
     return await refuseStranger(context, new Refusal({ code: "not_found", message: `no trigger ${id}`, param: "id" }));
   }
-  const read = readText(context.req.raw, sharerOf(context));
+  const read = readText(context.env, context.req.raw, sharerOf(context));
   const body = await read.catch((thrown: unknown) => refuseUnsigned(context, trigger, thrown));
   await keepPace(trigger.org_id, RUN_COST_MS, "hooks");
   const posted = { headers: context.req.raw.headers, body, origin: originOf(context), now: now() };

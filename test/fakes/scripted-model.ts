@@ -38,8 +38,8 @@ export type Fault =
   | { kind: "hang" }
   /** A status (200 by default) and a body that is not JSON, by default an incomplete one. */
   | { kind: "garbage"; status?: number; text?: string }
-  /** These server-sent events; by default the beginning of a reply, without its end. */
-  | { kind: "stream"; text?: string }
+  /** These server-sent events; by default the beginning of a reply, without its end. `rest`: what follows, and when. */
+  | { kind: "stream"; text?: string; rest?: { text: string; ms: number } }
   | { kind: "empty_choices" }
   | HostileBody;
 
@@ -257,7 +257,11 @@ function sendFault(response: ServerResponse, fault: Fault): number | null {
       response.end(fault.text ?? '{"id": "chatcmpl-');
       return fault.status ?? 200;
     case "stream":
-      sendStream(response, fault.text ?? 'data: {"choices": [{"index": 0, "delta": {"content": "4"}}]}\n\n');
+      sendStream(
+        response,
+        fault.text ?? 'data: {"choices": [{"index": 0, "delta": {"content": "4"}}]}\n\n',
+        fault.rest,
+      );
       return 200;
     case "empty_choices":
       sendJson(response, 200, { id: "chatcmpl-empty", object: "chat.completion", choices: [] });
@@ -285,9 +289,18 @@ function beginStream(response: ServerResponse): void {
   response.flushHeaders();
 }
 
-function sendStream(response: ServerResponse, text: string): void {
+function sendStream(
+  response: ServerResponse,
+  text: string,
+  rest?: { readonly text: string; readonly ms: number },
+): void {
   if (!response.headersSent) beginStream(response);
-  response.end(text);
+  if (rest === undefined) {
+    response.end(text);
+    return;
+  }
+  response.write(text);
+  setTimeout(() => response.end(rest.text), rest.ms).unref();
 }
 
 /** vLLM's format: `code` is the HTTP status, as a number. */

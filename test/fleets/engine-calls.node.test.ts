@@ -54,6 +54,8 @@ test("each reply to a probe is read and parsed within the memory and the computi
   const openReservation = () => {
     opened += 1;
     return {
+      most: 1,
+      isWaiting: () => false,
       grow: (characters: number) => {
         grown.push(characters);
         return null;

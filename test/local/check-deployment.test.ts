@@ -126,6 +126,36 @@ const ERRORS: readonly (readonly [what: string, from: string, to: string, fix: s
     "false",
   ],
   ["SILENCE_LIMIT_S is not a number of seconds: off", "SILENCE_LIMIT_S = 100", 'SILENCE_LIMIT_S = "off"', "= 100"],
+  [
+    "MEMORY_BUDGET_MIB is not a number of MiB of at least 48: off",
+    "MEMORY_BUDGET_MIB = 48",
+    'MEMORY_BUDGET_MIB = "off"',
+    "MEMORY_BUDGET_MIB = 48",
+  ],
+  [
+    "MEMORY_BUDGET_MIB is not a number of MiB of at least 48: 8",
+    "MEMORY_BUDGET_MIB = 48",
+    "MEMORY_BUDGET_MIB = 8",
+    "MEMORY_BUDGET_MIB = 48",
+  ],
+  [
+    "ROLLOUT_CHARACTERS is not a number of characters: many",
+    "ROLLOUT_CHARACTERS = 4194304",
+    'ROLLOUT_CHARACTERS = "many"',
+    "ROLLOUT_CHARACTERS = 4194304",
+  ],
+  [
+    "MEMORY_BUDGET_MIB is not bound, but the Worker needs it",
+    "MEMORY_BUDGET_MIB = 48\n",
+    "",
+    "copy the lines of MEMORY_BUDGET_MIB",
+  ],
+  [
+    "ROLLOUT_CHARACTERS is not bound, but the Worker needs it",
+    "ROLLOUT_CHARACTERS = 4194304\n",
+    "",
+    "copy the lines of ROLLOUT_CHARACTERS",
+  ],
   ["AT_REST is true: no rollout would be played", 'AT_REST = "false"', "AT_REST = true", "false"],
   [
     "compatibility_date is 2026-01-01, but the Worker needs 2026-09-01",

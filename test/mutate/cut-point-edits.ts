@@ -274,7 +274,7 @@ const JUDGING: readonly Edit[] = [
     ["kernel/run/judging/faults", "kernel/run/judging/told-again"],
     [
       ["recorded.replies}`;", "recorded.calls}`;"],
-      ["calls, failed: true, spent", "calls, failed: false, spent"],
+      [": { failed: true };", ": { failed: false };"],
       ["judgedAsk(ask, { ...outcome, recorded })", "judgedAsk(ask, { ...outcome })"],
     ],
   ),

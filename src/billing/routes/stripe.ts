@@ -63,7 +63,7 @@ async function receiveEvent(context: ApiContext): Promise<Response> {
   idempotencyKeyOf(context.req.raw);
   const signature = context.req.header("stripe-signature") ?? "";
   const { now } = context.var;
-  const payload = await readText(context.req.raw, sharerOf(context));
+  const payload = await readText(context.env, context.req.raw, sharerOf(context));
   const received = await service(context).receiveStripeEvent(context.env, { payload, signature, now: now() });
   if (!received.ok && UNSIGNED.includes(received.error.code))
     await refuseStranger(context, new Refusal(received.error));

@@ -21,7 +21,7 @@ const PUSH = command({
   takes: "<file | ->",
   argument: "file",
   help: "upload task rows, one JSON object a line",
-  more: `- reads stdin. With --environment every row is checked as in a run; the error names the line of the first invalid row. A file over 8 MiB is sent in parts: if the command is interrupted, the same command continues where it stopped.`,
+  more: `- reads stdin. With --environment every row is checked as in a run; the error names the line of the first invalid row. A file over 5 MiB is sent in parts: if the command is interrupted, the same command continues where it stopped.`,
   flags: {
     name: { value: "NAME", help: "a name for the dataset" },
     environment: { value: "E", help: "check the rows against this environment: id or id@version" },

@@ -8,7 +8,7 @@
  *
  * The order of one turn (verifiers' loop): stop conditions → environment's reply → model call. Stop conditions are
  * checked before every call, also the first, so a condition that is true from the start prevents any call. A rollout
- * whose turns would exceed `LIMITS.rolloutCharacters` makes no further call: it is truncated, as if the context were
+ * whose turns would exceed its `most_characters` makes no further call: it is truncated, as if the context were
  * full.
  */
 import {
@@ -97,6 +97,8 @@ export interface Rollout extends RolloutTask {
   readonly unmetered?: number;
   /** Size of its turns in UTF-16 units; absent if nothing was counted yet. */
   readonly held?: number;
+  /** The largest size of its turns; absent: `LIMITS.rolloutCharacters`. */
+  readonly most_characters?: number;
 }
 
 export type Effect =
@@ -306,7 +308,7 @@ function reply(rollout: Rollout, event: Extract<Event, { type: "replied" }>): Ro
   const final = event.final_env_response;
   const append = final ?? event.prompt.slice(keep);
   const held = (rollout.held ?? 0) + sizeOf(append) + stateSize(rollout, event.state);
-  if (held > LIMITS.rolloutCharacters) {
+  if (held > (rollout.most_characters ?? LIMITS.rolloutCharacters)) {
     return stopNow({ ...rollout, state: event.state, is_truncated: true }, "max_size_reached");
   }
   const turns = withFailures(rollout.turns, event.tool_failed);

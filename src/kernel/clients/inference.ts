@@ -354,13 +354,12 @@ async function replyJson(
     reader.take(piece);
     return reader.isDone;
   };
+  const mostKept = reservation?.most ?? LIMITS.streamedCharacters;
   const grow = async (piece: string, stated: number | null) => {
     unturned += piece.length;
     const kept = reader.kept + piece.length;
-    if (kept > LIMITS.streamedCharacters) throw new InvalidModelResponseError("the reply has too many values");
-    const [wanted, most] = reader.isStream
-      ? [kept, LIMITS.streamedCharacters]
-      : [stated ?? kept, stated ?? LIMITS.completionBytes];
+    if (kept > mostKept) throw new InvalidModelResponseError("the reply needs too much memory");
+    const [wanted, most] = reader.isStream ? [kept, mostKept] : [stated ?? kept, stated ?? LIMITS.completionBytes];
     await reservation?.grow(wanted, most, signal);
     // A stream is parsed while it arrives, a whole reply at its end.
     if (reader.isStream) await turn();

@@ -1,5 +1,9 @@
 /** Memory and computing time for one reply. A reply waits for it if many large ones arrive at once. */
 export interface ReplyReservation {
+  /** The most characters that a reply may have: memory for more would never be free. */
+  readonly most: number;
+  /** True while the reply waits for memory: then its server is not to blame if the time ends. */
+  readonly isWaiting: () => boolean;
   /**
    * Resolves when this many characters of it may be kept; null: at once. `most`: how many it can have in all. Throws if
    * `signal` aborts the wait.

@@ -4,6 +4,7 @@ import type { Scope } from "../../contract/scope.ts";
 import type { DatasetView } from "../../contract/uploaded-dataset.ts";
 import { datasetViewOf, findDataset } from "../db/datasets.ts";
 import type { DatasetTableRow } from "../db/schema.ts";
+import { isolateMemory } from "../kit/isolate-memory.ts";
 import { uploadKeys } from "../kit/names.ts";
 import { readId } from "../kit/secrets.ts";
 import { Subrequests } from "../kit/subrequests.ts";
@@ -16,7 +17,7 @@ export async function readDataset(env: Env, scope: Scope, idOrName: string): Pro
 }
 
 /**
- * Lines of `DatasetRow` after row `after`: at most `limit` lines and about 8 MiB. `next`: the row after which the next
+ * Lines of `DatasetRow` after row `after`: at most `limit` lines and about 8 MiB, 1 in a deployment. `next`: the row after which the next
  * page continues; null on the last page.
  */
 export async function readDatasetRows(
@@ -40,11 +41,13 @@ export async function readDatasetRows(
 
 async function linesFrom(env: Env, file: RowsFile, first: number, limit: number): Promise<string[]> {
   const lines: string[] = [];
+  const most = Math.min(LIMITS.inlinePageBytes, isolateMemory(env).pageBytes);
   let characters = 0;
   for await (const { row, text } of rowsFrom(env, file, first, new Subrequests())) {
-    lines.push(`{"index":${row},"row":${text}}\n`);
     characters += text.length;
-    if (lines.length >= limit || characters > LIMITS.inlinePageBytes) break;
+    if (lines.length > 0 && characters > most) break;
+    lines.push(`{"index":${row},"row":${text}}\n`);
+    if (lines.length >= limit) break;
   }
   return lines;
 }

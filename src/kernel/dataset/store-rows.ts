@@ -16,8 +16,8 @@ import { datasetViewOf, findDataset, type NewDataset } from "../db/datasets.ts";
 import { chooseEnvironment } from "../environment/choose-environment.ts";
 import { pinOf } from "../environment/environments.ts";
 import { type FairScheduler, PROCESS_SCHEDULER, stepsOfJson } from "../kit/fair-scheduler.ts";
-import { FairSemaphore } from "../kit/fair-semaphore.ts";
 import { FileUpload, type StoredFile } from "../kit/file-upload.ts";
+import { isolateMemory } from "../kit/isolate-memory.ts";
 import { uploadKeys } from "../kit/names.ts";
 import { outlive } from "../kit/outlive.ts";
 import { LineTooLong, type RowLine, RowLines } from "../kit/row-lines.ts";
@@ -55,20 +55,19 @@ export interface RowSource {
   readonly keep: (dataset: NewDataset) => Promise<Uploaded | null>;
 }
 
-const TOO_MANY = `too many uploads at once (the limit is ${LIMITS.uploadsAtOnce}): try again later`;
-
-/** A sender that sends nothing for this long has already been given up. */
-const uploads = new FairSemaphore(LIMITS.uploadsAtOnce, 2 * LIMITS.bodyPauseMs);
+const TOO_MANY = "too many uploads at once: try again later";
 
 /**
- * Runs an upload in one of the places of this process. `onChunk` must be called for each piece that arrives. The
+ * Runs an upload with memory for one part of its file. `onChunk` must be called for each piece that arrives. The
  * runtime drops the work of a caller that disconnects, but what was begun here must still be cleaned up.
  */
-export async function inUploadPlace<T>(
+export async function withUploadMemory<T>(
+  env: Env,
   { orgId }: Scope,
   upload: (onChunk: () => void) => Promise<Result<T>>,
 ): Promise<Result<T>> {
-  const reservation = uploads.take(orgId, Date.now());
+  const { uploads } = isolateMemory(env);
+  const reservation = await uploads.wait(orgId, LIMITS.pageWaitMs, {}, LIMITS.datasetPartBytes);
   if (reservation === null) return refuse("rate_limited", TOO_MANY, null);
   return await outlive(upload(() => reservation.stay(Date.now())).finally(reservation.leave));
 }

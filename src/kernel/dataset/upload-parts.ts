@@ -35,11 +35,11 @@ import { keyReused, projectGone, type Result, refuse } from "../messages/refusal
 import {
   checkUpload,
   type DatasetUpload,
-  inUploadPlace,
   nameTaken,
   type StoreOptions,
   storeRows,
   type Uploaded,
+  withUploadMemory,
 } from "./store-rows.ts";
 import { type Body, bytesOf, refusalOfBody } from "./upload.ts";
 
@@ -89,7 +89,7 @@ export async function receivePart(
 ): Promise<Result<DatasetUploadPart>> {
   const before = await unfinished(env, scope, id, options.now);
   if (!before.ok) return before;
-  return await inUploadPlace(scope, async (onChunk) => {
+  return await withUploadMemory(env, scope, async (onChunk) => {
     const subrequests = new Subrequests();
     const key = partKey(scope, id, number);
     // A part is never longer than what is stored at once, so the part before is replaced as a whole or not at all.
@@ -125,7 +125,7 @@ export async function completeUpload(
   bytes: number,
   options: StoreOptions,
 ): Promise<Uploaded> {
-  return await inUploadPlace(scope, async (onChunk) => {
+  return await withUploadMemory(env, scope, async (onChunk) => {
     const subrequests = new Subrequests();
     const before = await openUpload(env, scope, id);
     if (!before.ok) return before;

@@ -13,11 +13,11 @@ import { keyReused, projectGone, type Result, refuse } from "../messages/refusal
 import {
   checkUpload,
   type DatasetUpload,
-  inUploadPlace,
   nameTaken,
   type StoreOptions,
   storeRows,
   type Uploaded,
+  withUploadMemory,
 } from "./store-rows.ts";
 
 export interface UploadOptions extends StoreOptions {
@@ -37,7 +37,7 @@ export async function createDataset(
   body: Body,
   options: UploadOptions,
 ): Promise<Uploaded> {
-  return await inUploadPlace(scope, (onChunk) =>
+  return await withUploadMemory(env, scope, (onChunk) =>
     receive(env, scope, upload, body, { ...options, onChunk }).catch(refusalOfBody),
   );
 }

@@ -4,7 +4,7 @@ import type { Scope } from "../../contract/scope.ts";
 import type { Send } from "../clients/outgoing.ts";
 import type { ReplyReservation } from "../clients/reply-reservation.ts";
 import { allowedHosts, wayOut } from "../kit/address.ts";
-import { replyReservation } from "./reply-reservation.ts";
+import { replyReservation } from "../kit/reply-reservation.ts";
 
 export interface Outgoing {
   readonly send: Send;
@@ -15,7 +15,7 @@ export interface Outgoing {
 }
 
 export async function outgoingFor(env: Env, scope: Scope): Promise<Outgoing> {
-  const openReservation = () => replyReservation(scope.orgId);
+  const openReservation = () => replyReservation(env, scope.orgId);
   return { send: wayOut(env, await allowedHosts(env, scope)), openReservation, silence_ms: silenceLimitOf(env) };
 }
 

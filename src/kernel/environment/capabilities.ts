@@ -10,6 +10,7 @@ import { formatPath, pathTo } from "../../core/field-path.ts";
 import { secretsNamed } from "../db/secrets.ts";
 import { allowedHosts, openAllowedHosts, refusedUrl } from "../kit/address.ts";
 import { type FetchMeans, guardedFetch } from "../kit/guarded-fetch.ts";
+import { fetchedReservation } from "../kit/reply-reservation.ts";
 import { openSecrets, secretFrom, secretNames } from "../kit/secret-values.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { type Result, refuse } from "../messages/refusal.ts";
@@ -64,31 +65,35 @@ export interface Opened {
   /** Values by name. */
   readonly secrets: ReadonlyMap<string, string>;
   readonly hosts: FetchMeans["hosts"];
+  /** Memory for the replies that its code gets. */
+  readonly openReservation: NonNullable<FetchMeans["openReservation"]>;
 }
 
 export async function openMeans(env: Env, scope: Scope, needs: readonly string[], now: number): Promise<Opened> {
-  return { secrets: await openSecrets(env, scope, needs, now), hosts: await openAllowedHosts(env, scope) };
+  const openReservation = () => fetchedReservation(env, scope.orgId);
+  const secrets = await openSecrets(env, scope, needs, now);
+  return { secrets, hosts: await openAllowedHosts(env, scope), openReservation };
 }
 
 /** `calls`: how calls are made. Random numbers and sql are added separately for each rollout. */
 export function rolloutCapabilities(
   env: Env,
   now: () => number,
-  { secrets, hosts }: Opened,
+  { secrets, ...means }: Opened,
   calls: Required<Pick<FetchMeans, "turn" | "signal">>,
 ): Omit<OfferedCapabilities, "random" | "sql"> {
   const secret = secretFrom(secrets);
-  return { now, secret, fetch: guardedFetch(env, { hosts, now, secret, ...calls }) };
+  return { now, secret, fetch: guardedFetch(env, { ...means, now, secret, ...calls }) };
 }
 
 /** The same for scoring: its calls count among those of the invocation, at most six at a time. */
 export function scoringCapabilities(
   env: Env,
   now: () => number,
-  { secrets, hosts }: Opened,
+  { secrets, ...means }: Opened,
   subrequests: Subrequests,
 ): OfferedForScoring {
   const secret = secretFrom(secrets);
   const turn: FetchMeans["turn"] = (call) => subrequests.inTurn(call);
-  return { now, secret, fetch: guardedFetch(env, { hosts, now, secret, turn }) };
+  return { now, secret, fetch: guardedFetch(env, { ...means, now, secret, turn }) };
 }

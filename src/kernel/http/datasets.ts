@@ -79,7 +79,7 @@ export const datasetOperations: readonly Operation[] = [
     summary: "Read a dataset's rows, one JSON object a line",
     query: RowQuery,
     reply: {
-      description: "One page of rows, at most about 8 MiB; follow the link until there is none",
+      description: "One page of rows, at most about 8 MiB (1 MiB in a deployment); follow the link until there is none",
       contentType: "application/jsonl",
       schema: DatasetRow,
       headers: { link: 'the next page, rel="next"; absent on the last' },

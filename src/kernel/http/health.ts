@@ -19,7 +19,7 @@ const ReadinessView = z.object({
   draining_since: Seconds.nullable().describe("the operator lets no rollouts start since then; null if they start"),
   checks: z.array(
     z.object({
-      name: z.enum(["secret", "database", "queues", "bucket"]),
+      name: z.enum(["secret", "variables", "database", "queues", "bucket"]),
       ok: z.boolean(),
       problem: z.string().nullable().describe("what is wrong; null if it is ok"),
     }),
@@ -45,7 +45,7 @@ export const healthOperations: readonly Operation[] = [
     permission: "anybody",
     summary: "Check that the platform can play runs",
     description:
-      "`secret`: ROLLCALL_SECRET and ROLLCALL_SECRETS_BEFORE are valid. `database`: D1 answers, and its newest migration is that of this release. `queues`: all of them are bound. `bucket`: R2 answers. The result is up to 10 s old.",
+      "`secret`: ROLLCALL_SECRET and ROLLCALL_SECRETS_BEFORE are valid. `variables`: SILENCE_LIMIT_S, MEMORY_BUDGET_MIB and ROLLOUT_CHARACTERS are numbers. `database`: D1 answers, and its newest migration is that of this release. `queues`: all of them are bound. `bucket`: R2 answers. The result is up to 10 s old.",
     reply: {
       description: "It can play runs",
       schema: ReadinessView,

@@ -10,7 +10,8 @@ import { mediaTypeOf } from "../../contract/media-type.ts";
 import { holdsMore } from "../../core/schema/bounded-lists.ts";
 import { BrokenBodyError, readToEnd, receivedChunks } from "../kit/body-chunks.ts";
 import { PROCESS_SCHEDULER } from "../kit/fair-scheduler.ts";
-import { FairSemaphore, type Reservation, waitFor } from "../kit/fair-semaphore.ts";
+import { FairSemaphore, type Reservation } from "../kit/fair-semaphore.ts";
+import { isolateMemory } from "../kit/isolate-memory.ts";
 import { Refusal, refusalOfIssues } from "./errors.ts";
 import type { ApiContext } from "./operation.ts";
 import { sharerOf } from "./strangers.ts";
@@ -90,7 +91,7 @@ function refuseLost(text: string, value: Json, name: string): void {
  */
 export async function readJson(context: ApiContext, parse?: (text: string) => Json): Promise<Json> {
   refuseOtherTypes(context.req.raw);
-  const bytes = await readBytes(context.req.raw, sharerOf(context));
+  const bytes = await readBytes(context.env, context.req.raw, sharerOf(context));
   await refuseWhoLostTheRight(context);
   // A small body is parsed at once.
   if (bytes.byteLength > FIRST_BYTES)
@@ -117,9 +118,9 @@ async function refuseWhoLostTheRight(context: ApiContext): Promise<void> {
  * The body as text, exactly as it was sent, because its sender signed it. `org`: the organisation whose share of the
  * process it uses.
  */
-export async function readText(request: Request, org: string): Promise<string> {
+export async function readText(env: Env, request: Request, org: string): Promise<string> {
   refuseOtherTypes(request);
-  const bytes = await readBytes(request, org);
+  const bytes = await readBytes(env, request, org);
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
@@ -195,70 +196,66 @@ export function headerAs<Schema extends z.ZodType>(
 
 const SILENCE_MS = 2 * LIMITS.bodyPauseMs;
 /**
- * Memory for bodies that are being received, shared between organisations. The first bytes of each body have separate
- * memory. So small bodies, such as those of sign-ins, never wait for large ones.
+ * Memory for the first bytes of bodies that are being received, shared between organisations. The rest of a body has
+ * memory of the isolate. So small bodies, such as those of sign-ins, never wait for large work.
  */
 const beginnings = new FairSemaphore(LIMITS.bodyBeginningsBytes, SILENCE_MS);
-const bodies = new FairSemaphore(LIMITS.bodiesBytes, SILENCE_MS);
 /** For parsing a body as JSON and checking it against its schema. */
 const STEPS_PER_BYTE = 1;
 /** Initial size of a body's buffer: most bodies are smaller. */
 const FIRST_BYTES = 4096;
 
 /** Counts the bytes that arrive: a chunked body states no length, and a stated length may be wrong. */
-async function readBytes(request: Request, org: string): Promise<Uint8Array> {
-  if (Number(request.headers.get("content-length") ?? 0) > LIMITS.requestBodyBytes) throw tooLarge();
+async function readBytes(env: Env, request: Request, org: string): Promise<Uint8Array> {
+  const stated = Number(request.headers.get("content-length") ?? LIMITS.requestBodyBytes);
+  if (stated > LIMITS.requestBodyBytes) throw tooLarge();
   if (request.body === null) return new Uint8Array(0);
-  const beginning = await waitFor((now) => beginnings.take(org, now, FIRST_BYTES), LIMITS.bodyWaitMs);
-  if (beginning === null) throw tooManyBodies();
-  const reservation = withRest(beginning, org);
+  const places: Reservation[] = [];
+  const take = async (memory: FairSemaphore, bytes: number) => {
+    const place = await memory.wait(org, LIMITS.bodyWaitMs, {}, bytes);
+    if (place === null) throw tooManyBodies();
+    places.push(place);
+  };
   try {
-    return await receive(request.body, reservation);
+    await take(beginnings, FIRST_BYTES);
+    // A larger body takes all that it may need at once: bodies that wait for more would hold up each other.
+    const rest = () => take(isolateMemory(env).bodies, stated > FIRST_BYTES ? stated : LIMITS.requestBodyBytes);
+    const stay = (now: number) => {
+      for (const place of places) place.stay(now);
+    };
+    return await receive(request.body, { rest, stay });
   } catch (thrown) {
     throw thrown instanceof BrokenBodyError ? brokenBody(thrown) : thrown;
   } finally {
-    reservation.leave();
+    for (const place of places) place.leave();
   }
 }
 
-/** A place whose growth is taken from the memory for larger bodies. */
-function withRest(beginning: Reservation, org: string): Reservation {
-  let rest: Reservation | null = null;
-  return {
-    stay: (now) => {
-      beginning.stay(now);
-      rest?.stay(now);
-    },
-    grow: (by, now) => {
-      if (rest !== null) return rest.grow(by, now);
-      rest = bodies.take(org, now, by);
-      return rest !== null;
-    },
-    leave: () => {
-      beginning.leave();
-      rest?.leave();
-    },
-  };
+interface BodyMemory {
+  /** Resolves when there is memory for the rest of a body. */
+  readonly rest: () => Promise<void>;
+  readonly stay: (now: number) => void;
 }
 
-async function receive(body: ReadableStream<Uint8Array>, reservation: Reservation): Promise<Uint8Array> {
+async function receive(body: ReadableStream<Uint8Array>, memory: BodyMemory): Promise<Uint8Array> {
   let bytes = new Uint8Array(FIRST_BYTES);
   let length = 0;
   for await (const chunk of receivedChunks(body)) {
     const after = length + chunk.byteLength;
     if (after > LIMITS.requestBodyBytes) throw tooLarge();
-    if (after > bytes.byteLength) bytes = await grown(bytes, after, reservation);
-    reservation.stay(Date.now());
+    if (after > bytes.byteLength) {
+      if (bytes.byteLength === FIRST_BYTES) await memory.rest();
+      bytes = grown(bytes, after);
+    }
+    memory.stay(Date.now());
     bytes.set(chunk, length);
     length = after;
   }
   return bytes.subarray(0, length);
 }
 
-async function grown(bytes: Uint8Array, least: number, reservation: Reservation): Promise<Uint8Array<ArrayBuffer>> {
+function grown(bytes: Uint8Array, least: number): Uint8Array<ArrayBuffer> {
   const larger = new Uint8Array(Math.min(LIMITS.requestBodyBytes, Math.max(2 * bytes.byteLength, least)));
-  const by = larger.byteLength - bytes.byteLength;
-  if ((await waitFor((now) => reservation.grow(by, now) || null, LIMITS.bodyWaitMs)) === null) throw tooManyBodies();
   larger.set(bytes);
   return larger;
 }

@@ -1,13 +1,13 @@
 /**
  * Sends pages of JSON lines, each of which may be many megabytes.
  *
- * Invariants. A process makes only `LIMITS.pagesAtOnce` pages at once: further requests wait briefly and then get a
- * 429. A finished page waits for its reader in separate memory, so a slow reader does not block other requests.
- * Organisations share both (src/kernel/kit/fair-semaphore.ts).
+ * Invariants. A page is made only with memory for it: further requests wait briefly and then get a 429. A finished page
+ * waits for its reader in separate memory, so a slow reader does not block other requests. Organisations share both
+ * (src/kernel/kit/isolate-memory.ts).
  */
 import { LIMITS } from "../../contract/limits.ts";
 import { type FairScheduler, PROCESS_SCHEDULER, stepsOfText } from "../kit/fair-scheduler.ts";
-import { FairSemaphore, UnreadPages } from "../kit/fair-semaphore.ts";
+import { isolateMemory } from "../kit/isolate-memory.ts";
 import { pulledStream } from "../kit/pulled-stream.ts";
 import { Refusal } from "./errors.ts";
 import type { ApiContext } from "./operation.ts";
@@ -21,8 +21,6 @@ export interface Lines {
   readonly next: number | string | null;
 }
 
-const making = new FairSemaphore(LIMITS.pagesAtOnce, 2 * LIMITS.bodyPauseMs);
-const unread = new UnreadPages(LIMITS.unreadBytes, LIMITS.unreadMs);
 /** Size of the pieces that are sent. */
 const PIECE_BYTES = 64 * 1024;
 const ENCODER = new TextEncoder();
@@ -30,7 +28,8 @@ const ENCODER = new TextEncoder();
 /** The reply with the result of `make`, and a `Link` if there is more. Throws Refusal if too many pages are open. */
 export async function linesReply(context: ApiContext, make: () => Promise<Lines>): Promise<Response> {
   const org = sharerOf(context);
-  const reservation = await making.wait(org, LIMITS.pageWaitMs);
+  const { pages, unread, pageMakingBytes } = isolateMemory(context.env);
+  const reservation = await pages.wait(org, LIMITS.pageWaitMs, {}, pageMakingBytes);
   if (reservation === null) throw tooMany();
   try {
     const { rows, next } = await make();

@@ -1,38 +1,70 @@
 /**
- * Bounds resources of a process and shares them between organisations: semaphores for costly work (`Places`), and
- * memory for pages that are not read yet (`UnreadPages`).
+ * Bounds resources of a process and shares them between organisations: semaphores for costly work, memory for texts of
+ * unknown size (`GrowingMemory`), and memory for pages that are not read yet (`UnreadPages`).
  *
  * Invariants. The total is never exceeded. An organisation gets more only if at least as much is free as it then holds.
- * So an organisation that is alone gets half, and the others always find something free. A holder that does not renew
- * for too long loses its place: the runtime may end an invocation without running its cleanup.
+ * So an organisation that is alone gets half, and the others always find something free. A holder that does not renew for
+ * too long loses its place, because the runtime may end an invocation without running its cleanup; if it renews after all,
+ * it is counted again.
  */
 
-interface Held {
-  readonly org: string;
-  /** Number of places, or bytes. */
-  readonly size: number;
-}
+/** A total, or what says how much it is now. */
+type Total = number | (() => number);
 
-/** The sums that all organisations hold together, and each one. */
-class Sums {
-  readonly #most: number;
+/** What all organisations hold together, and each one. Several may have a common total, in which they share nothing else. */
+export class Sums {
+  readonly #most: Total;
+  readonly #whole: Sums | null;
   readonly #own = new Map<string, number>();
+  /** They give back what silent holders hold. */
+  readonly #sweepers: ((now: number) => void)[] = [];
   #all = 0;
 
-  constructor(most: number) {
+  constructor(most: Total, whole: Sums | null = null) {
     this.#most = most;
+    this.#whole = whole;
   }
 
-  mayHold(org: string, more: number): boolean {
-    return (this.#own.get(org) ?? 0) + more <= this.#most - this.#all;
+  onSweep(sweep: (now: number) => void): void {
+    this.#sweepers.push(sweep);
+    this.#whole?.onSweep(sweep);
+  }
+
+  get most(): number {
+    return totalNow(this.#most);
+  }
+
+  get all(): number {
+    return this.#all;
+  }
+
+  /** The most that one organisation can get in several steps, while nobody else holds anything. */
+  get mostOfOne(): number {
+    return Math.min(this.most / 2, this.#whole?.most ?? Number.POSITIVE_INFINITY);
+  }
+
+  mayHold(org: string, more: number, now: number): boolean {
+    if (this.#fits(org, more)) return true;
+    for (const sweep of (this.#whole ?? this).#sweepers) sweep(now);
+    return this.#fits(org, more);
+  }
+
+  #fits(org: string, more: number): boolean {
+    const fits = (this.#own.get(org) ?? 0) + more <= this.most - this.#all;
+    return fits && (this.#whole === null || more <= this.#whole.most - this.#whole.#all);
   }
 
   add(org: string, size: number): void {
+    this.#whole?.add(org, size);
     const own = (this.#own.get(org) ?? 0) + size;
     this.#all += size;
     if (own === 0) this.#own.delete(org);
     else this.#own.set(org, own);
   }
+}
+
+function totalNow(total: Total): number {
+  return typeof total === "number" ? total : total();
 }
 
 export interface Reservation {
@@ -68,15 +100,42 @@ export async function waitFor<T>(
   }
 }
 
+interface Holder {
+  readonly org: string;
+  readonly id: string | undefined;
+  /** Number of places, or bytes. */
+  size: number;
+  /** Of its last renewal, in epoch milliseconds. */
+  seenAt: number;
+}
+
 export class FairSemaphore {
   readonly #sums: Sums;
   readonly #silenceMs: number;
-  /** With the last renewal of each holder in epoch milliseconds; the longest ago comes first. */
-  readonly #held = new Map<symbol, Held & { readonly seenAt: number }>();
+  /** The longest ago renewed comes first. */
+  readonly #holders = new Set<Holder>();
+  readonly #byId = new Map<string, Holder>();
 
-  constructor(most: number, silenceMs: number) {
-    this.#sums = new Sums(most);
+  /** `most`: the total, or the sums that others draw on too. `silenceMs`: how long a holder may not renew its place. */
+  constructor(most: number | Sums, silenceMs: number) {
+    this.#sums = typeof most === "number" ? new Sums(most) : most;
     this.#silenceMs = silenceMs;
+    this.#sums.onSweep((now) => this.#dropSilent(now));
+  }
+
+  /** The most that one organisation can get in several steps, while nobody else holds anything. */
+  get mostOfOne(): number {
+    return this.#sums.mostOfOne;
+  }
+
+  /** What all organisations hold together. */
+  get held(): number {
+    return this.#sums.all;
+  }
+
+  /** The most that all organisations can get together. */
+  get most(): number {
+    return this.#sums.most;
   }
 
   /** Like `take`, but waits up to `ms` milliseconds; null if nothing became free. */
@@ -86,46 +145,127 @@ export class FairSemaphore {
 
   /** Null if the organisation may hold no more now. */
   take(org: string, now: number, size = 1): Reservation | null {
-    this.#dropSilent(now);
-    if (!this.#sums.mayHold(org, size)) return null;
-    const holder = Symbol();
-    this.#hold(holder, { org, size, seenAt: now });
+    const fits = size <= 0 || this.#sums.mayHold(org, size, now);
+    return fits ? this.#enter({ org, id: undefined, size, seenAt: now }) : null;
+  }
+
+  /**
+   * A place of size 0, which may grow. `id`: of the holder; its earlier place, if there is one, was left behind when its
+   * invocation was ended.
+   */
+  open(org: string, now: number, id?: string): Reservation {
+    const before = this.#byId.get(id ?? "");
+    if (before !== undefined) this.#drop(before);
+    return this.#enter({ org, id, size: 0, seenAt: now });
+  }
+
+  #enter(holder: Holder): Reservation {
+    this.#hold(holder);
+    let isOver = false;
+    const change = (by: number, at: number) => {
+      const other = this.#byId.get(holder.id ?? "");
+      if (isOver || (other !== undefined && other !== holder)) return;
+      this.#drop(holder);
+      holder.size += by;
+      holder.seenAt = at;
+      this.#hold(holder);
+    };
     return {
-      stay: (at) => this.#change(holder, 0, at),
+      stay: (at) => change(0, at),
       grow: (by, at) => {
-        this.#dropSilent(at);
-        const fits = this.#sums.mayHold(org, by);
-        if (fits) this.#change(holder, by, at);
+        const fits = by <= 0 || this.#sums.mayHold(holder.org, by, at);
+        if (fits) change(by, at);
         return fits;
       },
-      leave: () => this.#drop(holder),
+      leave: () => {
+        isOver = true;
+        this.#drop(holder);
+      },
     };
   }
 
-  #hold(holder: symbol, held: Held & { readonly seenAt: number }): void {
-    this.#held.set(holder, held);
-    this.#sums.add(held.org, held.size);
-  }
-
-  #drop(holder: symbol): void {
-    const held = this.#held.get(holder);
-    if (held === undefined) return;
-    this.#held.delete(holder);
-    this.#sums.add(held.org, -held.size);
-  }
-
-  #change(holder: symbol, by: number, seenAt: number): void {
-    const held = this.#held.get(holder);
-    if (held === undefined) return;
-    this.#drop(holder);
-    this.#hold(holder, { org: held.org, size: held.size + by, seenAt });
-  }
-
   #dropSilent(now: number): void {
-    for (const [holder, { seenAt }] of this.#held) {
-      if (now - seenAt <= this.#silenceMs) break;
+    for (const holder of this.#holders) {
+      if (now - holder.seenAt <= this.#silenceMs) break;
       this.#drop(holder);
     }
+  }
+
+  #hold(holder: Holder): void {
+    this.#holders.add(holder);
+    if (holder.id !== undefined) this.#byId.set(holder.id, holder);
+    this.#sums.add(holder.org, holder.size);
+  }
+
+  #drop(holder: Holder): void {
+    if (!this.#holders.delete(holder)) return;
+    if (holder.id !== undefined) this.#byId.delete(holder.id);
+    this.#sums.add(holder.org, -holder.size);
+  }
+}
+
+/** Memory for something that grows. */
+export interface Growing {
+  readonly stay: (now: number) => void;
+  /** Enlarges it; false if there is not enough left. */
+  readonly grow: (by: number, now: number) => boolean;
+  readonly leave: () => void;
+}
+
+/**
+ * Memory of which a few holders may have more than there is, each of another organisation; what they have beyond it is
+ * not counted. So those that hold some and wait for more cannot block each other for good, and what is too large for the
+ * memory, or for what small holders leave free of it, comes through.
+ */
+export class GrowingMemory {
+  readonly bytes: FairSemaphore;
+  readonly #beyond: FairSemaphore;
+  readonly #largerThan: () => number;
+
+  /** `places`: so many may have more than there is, if they hold more bytes than `largerThan`. */
+  constructor(sums: Sums, silenceMs: number, places: number, largerThan: () => number = () => 0) {
+    this.bytes = new FairSemaphore(sums, silenceMs);
+    this.#beyond = new FairSemaphore(places, silenceMs);
+    this.#largerThan = largerThan;
+  }
+
+  /** Null if there is not enough left. `id`: as for FairSemaphore. */
+  take(org: string, now: number, size: number, id?: string): Growing | null {
+    const held = this.open(org, now, id);
+    if (held.grow(size, now)) return held;
+    held.leave();
+    return null;
+  }
+
+  /** The same after up to `ms` milliseconds. */
+  wait(org: string, ms: number, waiting: Waiting, size: number): Promise<Growing | null> {
+    return waitFor((now) => this.take(org, now, size), ms, waiting);
+  }
+
+  /** `id`: as for FairSemaphore. */
+  open(org: string, now: number, id?: string): Growing {
+    const held = this.bytes.open(org, now, id);
+    const beyond = this.#beyond.open(org, now, id);
+    let [size, isBeyond] = [0, false];
+    return {
+      stay: (at) => {
+        held.stay(at);
+        beyond.stay(at);
+      },
+      grow: (by, at) => {
+        if (!held.grow(by, at)) {
+          if (size + by <= this.#largerThan()) return false;
+          isBeyond ||= beyond.grow(1, at);
+          if (!isBeyond) return false;
+        }
+        size += by;
+        return true;
+      },
+      leave: () => {
+        held.leave();
+        beyond.leave();
+      },
+    };
   }
 }
 
@@ -137,13 +277,13 @@ export class FairSemaphore {
  * byte, never a page that looks complete. A page larger than the maximum is held only while there is no other page.
  */
 export class UnreadPages {
-  readonly #most: number;
+  readonly #most: Total;
   readonly #keptMs: number;
   /** With the time when each was made, the oldest first. */
   readonly #pages = new Map<UnreadPage, number>();
 
   /** `most`: bytes. `keptMs`: how long a page waits before another page may take its memory. */
-  constructor(most: number, keptMs: number) {
+  constructor(most: Total, keptMs: number) {
     this.#most = most;
     this.#keptMs = keptMs;
   }
@@ -168,7 +308,7 @@ export class UnreadPages {
   #fits({ org, size }: UnreadPage): boolean {
     const sums = new Sums(this.#most);
     for (const page of this.#pages.keys()) sums.add(page.org, page.size);
-    return this.#pages.size === 0 || sums.mayHold(org, size);
+    return this.#pages.size === 0 || sums.mayHold(org, size, 0);
   }
 
   #nextToGo(now: number): UnreadPage | undefined {

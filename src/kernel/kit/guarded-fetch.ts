@@ -9,6 +9,7 @@ import { LIMITS } from "../../contract/limits.ts";
 import type { Capabilities, FetchOptions } from "../../core/environments/contract.ts";
 import { LongBodyError, PausedBodyError, wholeText } from "../clients/bounded-body.ts";
 import { AddressRefused, type Connection, type Send, UNLIMITED } from "../clients/outgoing.ts";
+import type { ReplyReservation } from "../clients/reply-reservation.ts";
 import { type AllowedHosts, refusedUrl, wayOut } from "./address.ts";
 import { signedHeaders } from "./sign-webhook.ts";
 
@@ -21,6 +22,8 @@ export interface FetchMeans {
   readonly secret: Capabilities["secret"];
   /** Makes the call when a turn is free; default: at once. */
   readonly turn?: <T>(call: (connection: Connection) => Promise<T>) => Promise<T>;
+  /** Memory for each reply, for which it waits as a part of its time; absent: none is reserved. */
+  readonly openReservation?: () => ReplyReservation;
   /** Aborts calls whose result is no longer needed; called for each request. */
   readonly signal?: () => AbortSignal;
   /** The network to send by, replaced by tests. */
@@ -38,8 +41,9 @@ async function fetchOnce(
   env: Env,
   url: string,
   { sign, timeoutMs, until, ...init }: FetchOptions,
-  { hosts: ask, now, secret, signal: given, send, connection }: FetchMeans & { readonly connection: Connection },
+  means: FetchMeans & { readonly connection: Connection },
 ): ReturnType<Capabilities["fetch"]> {
+  const { hosts: ask, now, secret, signal: given, send, connection, openReservation } = means;
   const hosts = await ask();
   const refused = refusedUrl(env, hosts, url);
   if (refused !== null) throw notAllowed(refused);
@@ -53,19 +57,28 @@ async function fetchOnce(
   if (hungUp?.aborted) hangUp();
   const sent = { ...init, headers: { ...init.headers, ...signed }, signal };
   const timer = setTimeout(() => controller.abort(), waitMs);
+  const reservation = openReservation?.();
+  let characters = 0;
   try {
     const reply = await connection.request(() => wayOut(env, hosts, send)(new URL(url), sent), signal);
     await refuseRedirect(reply, url);
     const { status, headers } = reply;
-    const enough = (piece: string) => until?.(piece, { status, headers }) ?? false;
+    const enough = async (piece: string) => {
+      characters += piece.length;
+      await reservation?.grow(characters, LIMITS.fetchedBytes, signal);
+      return until?.(piece, { status, headers }) ?? false;
+    };
     const text = await wholeText(reply, LIMITS.fetchedBytes, undefined, enough);
     return { status, headers, text: async () => text };
   } catch (thrown) {
     if (hungUp?.aborted) throw new InfraError(`the request to ${url} was aborted`);
-    if (signal.aborted) throw new InfraError(`${url} did not answer within ${waitMs / 1000} s`);
+    const late = `${url} did not answer within ${waitMs / 1000} s`;
+    if (signal.aborted)
+      throw new InfraError(reservation?.isWaiting() ? `${late}: there was no memory for its reply` : late);
     throw faultOf(thrown, url);
   } finally {
     clearTimeout(timer);
+    reservation?.leave();
     hungUp?.removeEventListener("abort", hangUp);
   }
 }

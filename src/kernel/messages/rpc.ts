@@ -173,6 +173,7 @@ export interface RunRpc {
   scoringGroupsToScore(
     scoringGroups: readonly number[],
     hold?: boolean,
+    putOff?: boolean,
   ): Promise<{ spec: RunSpec; units: ScoringGroup[] } | null>;
   /** The first complete record of a rollout wins. `samples`: training samples from whole groups of a training run. */
   scored(members: readonly ScoredMember[], samples?: readonly GroupSamples[], of?: ClaimSpending): Promise<void>;

@@ -54,6 +54,8 @@ export interface RolloutSpec extends RolloutSlot {
    * Its score depends only on its own trajectory, so the shard that played it scores it (scoring/score-in-place.ts).
    */
   readonly scored_in_place?: boolean;
+  /** How many rollouts are scored at once, itself included; absent: it is scored alone. */
+  readonly scored_together?: number;
   /** The turns of another rollout that it begins with, instead of the environment's setup. */
   readonly from?: ForkPoint;
   /** In a training run: the version of the weights when its group was dispatched. */
@@ -173,7 +175,10 @@ export interface StoredTrajectory {
 }
 
 /** One rollout whose trajectory must be scored. */
-export interface Member extends Starter, StoredTrajectory {}
+export interface Member extends Starter, StoredTrajectory {
+  /** The size of its trajectory as JSON; absent in a message of an earlier release. */
+  readonly bytes?: number;
+}
 
 export interface ScoringGroup {
   readonly unit: number;

@@ -83,7 +83,13 @@ async function beginRollouts(
   const orders: RolloutSpec[] = [];
   const failures: RolloutReport[] = [];
   const { orgId } = spec.scope;
-  let [steps, uncounted] = [0, 0];
+  let [steps, uncounted, held] = [0, 0, 0];
+  const send = async () => {
+    held = 0;
+    await subrequests.objectAll(startsOf(orders.splice(0)), async ({ host: shard, of }) => {
+      await rolloutShard(env, spec.scope, spec.run_id, shard, spec.fleet).start(of, sentAt);
+    });
+  };
   for (const member of admitted) {
     const order = await orderOf(spec, environment, member, stored);
     const row = "row" in order ? JSON.stringify(order.row) : "";
@@ -100,13 +106,14 @@ async function beginRollouts(
     PROCESS_SCHEDULER.charge(orgId, STEPS_PER_ROLLOUT);
     if ("failure" in order) failures.push(order);
     else orders.push(order);
+    held += characters;
+    // Large tasks are not held in memory all at once.
+    if (held > LIMITS.startedCharacters) await send();
   }
   // The consumer waited for the organisation's share before this message. A wait here would hold up the queue.
   PROCESS_SCHEDULER.charge(orgId, uncounted);
   if (failures.length > 0) await subrequests.object(() => run.answered(failures));
-  await subrequests.objectAll(startsOf(orders), async ({ host: shard, of }) => {
-    await rolloutShard(env, spec.scope, spec.run_id, shard, spec.fleet).start(of, sentAt);
-  });
+  await send();
   return steps;
 }
 
@@ -118,7 +125,7 @@ function startsOf(orders: readonly RolloutSpec[]): { readonly host: number; read
     for (const order of members) {
       const size = sizeOf(order);
       characters += size;
-      if (characters > LIMITS.rolloutCharacters / 2) {
+      if (characters > LIMITS.startedCharacters) {
         starts.push([]);
         characters = size;
       }
@@ -186,9 +193,10 @@ async function orderOf(
     const { policy_version, policy_generation = 0 } = member;
     const dispatched = policy_version === undefined ? {} : { policy_version, policy_generation };
     const scored_in_place = isScoredInPlace(spec, environment);
+    const together = spec.whole_groups ? { scored_together: spec.rollouts_per_example } : {};
     const address = spec.money?.addresses?.policy ?? null;
     const paid = { ...call, ...(address !== null && { address }), ...budgetOf(spec, member) };
-    return { scope, run_id, ...place, ...task, ...pinned, ...paid, ...dispatched, scored_in_place };
+    return { scope, run_id, ...place, ...task, ...pinned, ...paid, ...dispatched, scored_in_place, ...together };
   } catch (thrown) {
     if (!isAboutTheRow(thrown)) throw thrown;
     return failedAtStart(member, "environment", thrown);

@@ -48,7 +48,7 @@ import { type CallBudgeting, endedWithoutHooks, RolloutDriver } from "./driver.t
 import { dryRun, quarantineOf } from "./dry-run.ts";
 import type { FactsTable } from "./facts.ts";
 import { type FailedTries, faultOf, NO_TRIES, platformWaitMs, type RolloutFault, withFailed } from "./fault.ts";
-import { ASK_AGAIN_MS, MemoryReservation, sizeInMemory } from "./memory-reservation.ts";
+import { ASK_AGAIN_MS, MemoryReservation, mostCharactersOf, sizeInMemory } from "./memory-reservation.ts";
 import { callSizer, endpointReach, modelCaller } from "./model-call.ts";
 import { dropDatabase, sqlOf } from "./sql-object.ts";
 import { RolloutStore } from "./store.ts";
@@ -93,7 +93,7 @@ export class ShardRollout {
   constructor(shard: Shard, id: string) {
     this.#shard = shard;
     this.#store = new RolloutStore(shard.table, id);
-    this.#memory = new MemoryReservation(shard.now);
+    this.#memory = new MemoryReservation(shard.env, id, shard.now);
     this.#ownCalls = new Semaphore(shard.share);
   }
 
@@ -261,10 +261,10 @@ export class ShardRollout {
     const environment = await pinnedEnvironment(spec);
     if (environment === null) return { rollout: this.#changed(spec, stored), driver: null };
     const { rollout_id: id, task_key } = spec;
-    const rollout =
-      stored ??
+    const begin = () =>
       (spec.from && forkedRollout(id, spec.from, this.#shard.now())) ??
       newRollout({ id, task_key, ...buildTask(environment, spec.row, spec.example_id) }, this.#shard.now());
+    const rollout = stored ?? { ...begin(), most_characters: mostCharactersOf(this.#shard.env, spec) };
     const quarantine = await quarantineOf(this.#shard.env, spec, this.#circumstances(again));
     return { rollout, driver: await this.#driverOf(spec, environment, rollout, quarantine) };
   }

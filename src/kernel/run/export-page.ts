@@ -40,11 +40,13 @@ interface Item {
 const SEGMENTS = 10;
 const SINGLE_READS = 400;
 
+/** `most`: stored bytes of the trajectories on the page, unless one item has more. */
 export function exportPage(
   store: RunStore,
   spec: RunSpec,
   sql: SqlStorage,
   { limit, after, ...chosen }: ExportQuery,
+  most: number = LIMITS.pageBytes,
 ): ExportPage {
   const cursor = cursorOf(after) ?? { upto: store.head().finished, at: 0, pair: 0 };
   const rows = new ExportRows(sql, chosen, cursor.upto);
@@ -53,7 +55,7 @@ export function exportPage(
   const items = lines.map((line): Item => {
     return { entries: line.rows.flatMap(({ seq }) => entries.get(seq) ?? []), next: line.next };
   });
-  const { page, segments } = withinBounds(store, items);
+  const { page, segments } = withinBounds(store, items, most);
   const cut = page.length < items.length;
   const shown = chosen.format === "verifiers" ? page.flatMap(({ entries }) => entries) : [];
   const advantages = advantagesIn(store, spec, shown);
@@ -116,8 +118,12 @@ function pairs(
   return { lines: lines.slice(0, limit), next };
 }
 
-/** As many items as one page may carry, at least one, and the segments they are read from. */
-function withinBounds(store: RunStore, items: readonly Item[]): { page: Item[]; segments: SegmentEntry[] } {
+/** As many items as a page of `most` stored bytes may carry, at least one, and the segments they are read from. */
+function withinBounds(
+  store: RunStore,
+  items: readonly Item[],
+  most: number,
+): { page: Item[]; segments: SegmentEntry[] } {
   const page: Item[] = [];
   const segments = new Map<number, SegmentEntry>();
   let [bytes, single, inline] = [0, 0, 0];
@@ -130,8 +136,7 @@ function withinBounds(store: RunStore, items: readonly Item[]): { page: Item[]; 
       if (segment?.key == null && entry.bytes <= LIMITS.inlineTrajectoryBytes) inline += entry.bytes;
       bytes += entry.bytes;
     }
-    const over =
-      folded.size > SEGMENTS || single > SINGLE_READS || bytes > LIMITS.pageBytes || inline > LIMITS.inlinePageBytes;
+    const over = folded.size > SEGMENTS || single > SINGLE_READS || bytes > most || inline > LIMITS.inlinePageBytes;
     if (over && page.length > 0) break;
     page.push(item);
     for (const [number, segment] of folded) segments.set(number, segment);

@@ -10,6 +10,7 @@
 
 import type { ExportQuery } from "../../contract/export.ts";
 import { isAtRest, untilTheNextBoot } from "../kit/at-rest.ts";
+import { isolateMemory } from "../kit/isolate-memory.ts";
 import { StoredObject } from "../kit/stored-object.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import type { ClaimSpending, JudgedAsk, JudgementRequest } from "../messages/judge-outcome.ts";
@@ -67,6 +68,7 @@ export abstract class RunObject extends StoredObject implements Serves<RunRpc> {
   /** The clock, replaced by tests. */
   now: () => number = () => Date.now();
   readonly #store: RunStore;
+  readonly #memory = isolateMemory(this.env);
   readonly #dispatcher: Dispatcher;
   readonly #leases: RunLeases;
   readonly #judging: RunJudging;
@@ -145,11 +147,17 @@ export abstract class RunObject extends StoredObject implements Serves<RunRpc> {
     return takeAsks(this.#store, this.#open(), asks, (spec) => this.#ticks.soon(spec));
   }
 
-  async scoringGroupsToScore(asked: readonly number[], hold = false) {
+  async scoringGroupsToScore(asked: readonly number[], hold = false, putOff = false) {
     const spec = this.#open();
     if (spec === null) return null;
-    const scoringGroups = scoringGroupsWaiting(this.#store, spec, asked, await this.#quarantine.upTo());
-    if (hold) holdScoringGroups(this.#store, scoringGroups, this.now());
+    const scoringGroups = scoringGroupsWaiting(
+      this.#store,
+      spec,
+      asked,
+      await this.#quarantine.upTo(),
+      this.#memory.scoringCharacters,
+    );
+    if (hold) holdScoringGroups(this.#store, spec, asked, { now: this.now(), putOff });
     return { spec, units: scoringGroups };
   }
 
@@ -318,11 +326,11 @@ export abstract class RunObject extends StoredObject implements Serves<RunRpc> {
   }
 
   finished(after: number, limit: number, outcome: string | null) {
-    return this.#read((spec) => finishedPage(this.#store, spec, after, limit, outcome));
+    return this.#read((spec) => finishedPage(this.#store, spec, after, limit, outcome, this.#memory.pageBytes));
   }
 
   exportPage(query: ExportQuery) {
-    return this.#read((spec) => exportPage(this.#store, spec, this.ctx.storage.sql, query));
+    return this.#read((spec) => exportPage(this.#store, spec, this.ctx.storage.sql, query, this.#memory.pageBytes));
   }
 
   async events(after: number, waitMs: number) {

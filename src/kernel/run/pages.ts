@@ -34,13 +34,14 @@ export function rolloutRecord(store: RunStore, spec: RunSpec, place: RolloutSlot
 
 const NONE: ReadonlyMap<number, number> = new Map();
 
-/** As many ended rollouts as one reply between objects may carry. */
+/** As many ended rollouts as one reply between objects may carry. `most`: stored bytes of their trajectories. */
 export function finishedPage(
   store: RunStore,
   spec: RunSpec,
   after: number,
   limit: number,
   outcome: string | null,
+  most: number = LIMITS.pageBytes,
 ): FinishedPage {
   const found = store.finished(after, limit, outcome);
   const advantages = advantagesIn(store, spec, found);
@@ -50,7 +51,7 @@ export function finishedPage(
     const record = recordIn(store, row, advantages);
     held += record.text?.length ?? 0;
     bytes += row.bytes;
-    const over = held > LIMITS.inlinePageBytes || bytes > LIMITS.pageBytes;
+    const over = held > LIMITS.inlinePageBytes || bytes > most;
     if (over && rows.length > 0) break;
     rows.push(record);
   }

@@ -33,19 +33,20 @@ export function rolloutsUnderWay(store: RunStore, spec: RunSpec): number {
 }
 
 /**
- * The first of these scoring groups that still wait, with their members: up to the size limit, at least one.
- * `quarantineUpTo`: the last rollout (`seq`) that is quarantined.
+ * The first of these scoring groups that still wait, with their members: up to `most` characters of trajectories, at
+ * least one scoring group. `quarantineUpTo`: the last rollout (`seq`) that is quarantined.
  */
 export function scoringGroupsWaiting(
   store: RunStore,
   spec: RunSpec,
   scoringGroups: readonly number[],
   quarantineUpTo: number,
+  most: number = LIMITS.scoringCharacters,
 ): ScoringGroup[] {
   const waiting: (Omit<ScoringGroup, "members"> & { readonly rows: readonly RolloutEntry[] })[] = [];
   const { training } = store.head();
   const known = training === null ? {} : { newest_version: newestPossible(training.trainer) };
-  let left: number = LIMITS.scoringCharacters;
+  let left = most;
   for (const scoringGroup of scoringGroups) {
     const rows = wholeScoringGroup(store, spec, scoringGroup);
     if (rows.length === 0) continue;
@@ -61,17 +62,25 @@ export function scoringGroupsWaiting(
   }));
 }
 
-/** Delays the reconciliation of scoring groups that a consumer works on: they are not silent. */
-export function holdScoringGroups(store: RunStore, scoringGroups: readonly ScoringGroup[], now: number): void {
+/**
+ * Delays the reconciliation of scoring groups that a consumer works on: they are not silent. `putOff`: there was no memory
+ * to score them, and tries so far do not count.
+ */
+export function holdScoringGroups(
+  store: RunStore,
+  spec: RunSpec,
+  scoringGroups: readonly number[],
+  { now, putOff }: { readonly now: number; readonly putOff: boolean },
+): void {
   store.transaction(() => {
-    for (const member of scoringGroups.flatMap(({ members }) => members)) {
-      const row = store.rollout(member);
-      if (row !== null) store.setRollout(row.seq, { ask_at: now + SCORING_DEADLINE_MS });
+    for (const row of scoringGroups.flatMap((one) => wholeScoringGroup(store, spec, one))) {
+      const ask_at = Math.max(row.ask_at, now + SCORING_DEADLINE_MS);
+      store.setRollout(row.seq, { ask_at, ...(putOff && { asks: 0 }) });
     }
   });
 }
 
 function memberOf(row: RolloutEntry, texts: ReadonlyMap<number, string>): Member {
-  const { group_index: group, slot, attempt, id: rollout_id, host: shard, digest } = row;
-  return { group, slot, attempt, rollout_id, host: shard, digest, text: texts.get(row.seq) ?? null };
+  const { group_index: group, slot, attempt, id: rollout_id, host: shard, digest, bytes } = row;
+  return { group, slot, attempt, rollout_id, host: shard, digest, bytes, text: texts.get(row.seq) ?? null };
 }

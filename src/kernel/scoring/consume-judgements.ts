@@ -33,6 +33,7 @@ import type { Subrequests } from "../kit/subrequests.ts";
 import type {
   AskOutcome,
   JudgedAsk,
+  JudgementRequest,
   JudgingScoringGroup,
   Recorded,
   ReportedOutcome,
@@ -43,6 +44,7 @@ import { type Addressed, askBound, askJudge, JudgeCache } from "./ask-judge.ts";
 import { AskReservation, PUT_OFF_MS } from "./ask-reservation.ts";
 import { pairUp } from "./consume-scores.ts";
 import { samplesOfGroup, weightsOf } from "./group-samples.ts";
+import { HeldTrajectories, NO_MEMORY_MS, NoMemoryError } from "./held-trajectories.ts";
 import {
   judgementRequestOf,
   judgeSettingsOf,
@@ -50,7 +52,6 @@ import {
   QUEUE_WORK,
   type QueueWork,
   scoreInTurn,
-  trajectoriesOf,
 } from "./scoring-pass.ts";
 
 /** An invocation lasts at most 15 minutes, and the last call may take 10. */
@@ -75,16 +76,16 @@ export async function judgeScoringGroup(
     const limits = delivery.pace === undefined ? QUEUE_WORK.light : QUEUE_WORK.heavy;
     await settleScoringGroup(env, run, taken, { judging, limits }, subrequests);
   } catch (thrown) {
-    if (thrown instanceof HeavyScoringGroupError) {
-      const given = { unit: scoringGroup, claim, endpoint_id, calls, heavy: true, spent: judging.giveUp() };
-      await subrequests.object(() => run().requestJudgements([given]));
-      return;
-    }
-    logError("judging failed", { ...idsOf({ scope, run_id }), unit: scoringGroup }, thrown);
-    await run().requestJudgements([
-      { unit: scoringGroup, claim, endpoint_id, calls, failed: true, spent: judging.giveUp() },
-    ]);
+    const why = whyGivenBack(thrown);
+    if (why.failed) logError("judging failed", { ...idsOf({ scope, run_id }), unit: scoringGroup }, thrown);
+    await run().requestJudgements([{ unit: scoringGroup, claim, endpoint_id, calls, ...why, spent: judging.giveUp() }]);
   }
+}
+
+/** Neither too much work nor a lack of memory is a failure. */
+function whyGivenBack(thrown: unknown): Pick<JudgementRequest, "heavy" | "not_before" | "failed"> {
+  if (thrown instanceof HeavyScoringGroupError) return { heavy: true };
+  return thrown instanceof NoMemoryError ? { not_before: Date.now() + NO_MEMORY_MS } : { failed: true };
 }
 
 /** Its scores take more work than the queue allows: the scoring group moves to another queue. */
@@ -96,31 +97,59 @@ async function settleScoringGroup(
   env: Env,
   run: () => RunRpc,
   taken: JudgingScoringGroup,
-  { judging, limits }: { readonly judging: ScoringGroupJudging; readonly limits: QueueWork },
+  how: Pick<Judged, "judging" | "limits">,
+  subrequests: Subrequests,
+): Promise<void> {
+  const { spec, unit: scoringGroup } = taken;
+  const held = new HeldTrajectories(env, spec, scoringGroup, subrequests);
+  const questions = new AskReservation(env, spec.scope.orgId);
+  try {
+    await settleWithin(env, run, taken, { ...how, held, questions }, subrequests);
+  } finally {
+    questions.leave();
+    held.drop();
+  }
+}
+
+/** `held`, `questions`: the memory that it uses. */
+interface Judged {
+  readonly judging: ScoringGroupJudging;
+  readonly limits: QueueWork;
+  readonly held: HeldTrajectories;
+  readonly questions: AskReservation;
+}
+
+async function settleWithin(
+  env: Env,
+  run: () => RunRpc,
+  taken: JudgingScoringGroup,
+  { judging, limits, held, questions }: Judged,
   subrequests: Subrequests,
 ): Promise<void> {
   const { spec, unit: scoringGroup, claim, settled } = taken;
   const scoring = await openScoring(env, spec, subrequests);
   // The pinned code is not deployed any more; reconciliation ends these as unscored.
   if (scoring === null) return;
-  const trajectories = await trajectoriesOf(env, spec, scoringGroup, subrequests);
-  const reservation = new AskReservation(spec.scope.orgId);
   const ask = async (pending: readonly JudgeAsk[], characters: number) => {
-    const held = reservation.hold(characters);
-    if (held === "later") return null;
-    if (held === "full") return judging.putOff(pending);
-    return await judging.ask(pending).finally(() => reservation.leave());
+    // Judges take minutes. The next pass reads them again.
+    held.drop();
+    const may = questions.hold(characters);
+    if (may === "later") return null;
+    if (may === "full") return judging.putOff(pending);
+    return await judging.ask(pending).finally(() => questions.leave());
   };
   const settings = { known: new Map(settled), ...judgeSettingsOf(spec), ask };
-  const judged = await scoreJudged(settings, trajectories.length, async (judges) => {
+  const judged = await scoreJudged(settings, scoringGroup.members.length, async (judges) => {
     const work = scoringGroupWork(limits.scoringGroupSteps);
-    await reservation.enter();
+    await questions.enter();
+    const trajectories = await held.read();
     const records = await (await scoreInTurn(env, spec, scoringGroup, scoring, trajectories, { judges, work })).result;
     if (work.exceeded && limits === QUEUE_WORK.light) throw new HeavyScoringGroupError("it takes more work");
     if (records === null) throw new InfraError(`scoring group ${scoringGroup.unit} was given up: it waits for nothing`);
     return records;
-  }).finally(() => reservation.leave());
+  });
   if (judged.kind === "scored") {
+    const trajectories = await held.read();
     const members = pairUp(scoringGroup, judged.records);
     const weights = await weightsOf(env, spec, trajectories, subrequests);
     const group = { members, trajectories, newest_version: scoringGroup.newest_version, weights };

@@ -19,6 +19,7 @@ import type { GroupSamples } from "../messages/training-wire.ts";
 import type { Member, RunSpec, ScoredMember, ScoresMessage, ScoringGroup } from "../messages/wire.ts";
 import { sendAll } from "../run/queues.ts";
 import { samplesOfGroup, weightsOf } from "./group-samples.ts";
+import { NO_MEMORY_MS, trajectoryMemory } from "./held-trajectories.ts";
 import {
   askCollectorOf,
   hasHeavyScoringGroups,
@@ -50,20 +51,30 @@ export async function scoreScoringGroups(env: Env, message: ScoresMessage, subre
   let [left, steps] = [message.units, 0];
   for (let { units: scoringGroups } = waiting; scoringGroups.length > 0; ) {
     const pass = { env, spec, scoring, subrequests, failures, limits };
-    const slice = await scoreSlice(pass, scoringGroups.slice(0, atOnce(scoring)));
+    const slice = await scoreWithMemory(pass, scoringGroups.slice(0, atOnce(scoring)));
     await handOver(env, message, slice, subrequests);
     left = left.filter((number) => !slice.tried.has(number));
     steps += slice.steps;
     if (left.length === 0) break;
-    scoringGroups = (await subrequests.object(() => run.scoringGroupsToScore(left, true)))?.units ?? [];
-    if (steps < limits.sliceSteps) continue;
-    // Messages of other organisations in the queue come first.
-    if (scoringGroups.length > 0) await sendAll(scoresQueue(env, message), [{ ...message, units: left }], subrequests);
+    scoringGroups = (await subrequests.object(() => run.scoringGroupsToScore(left, true, slice.full)))?.units ?? [];
+    if (goesOn(slice, steps, limits)) continue;
+    if (scoringGroups.length > 0) await sendBack(env, { ...message, units: left }, slice, subrequests);
     break;
   }
   // The others are scored; when the message is delivered again, the run names only the unscored ones.
   if (failures.length > 0) throw failures[0];
   return steps;
+}
+
+/** Messages of other organisations in the queue come first. Without memory it waits for a while. */
+async function sendBack(
+  env: Env,
+  message: ScoresMessage,
+  { full = false }: ScoredSlice,
+  subrequests: Subrequests,
+): Promise<void> {
+  const delay = full ? NO_MEMORY_MS / 1000 : 0;
+  await sendAll(scoresQueue(env, message), [message], subrequests, () => delay);
 }
 
 /** Sends scores to the run, and scoring groups that exceed their queue's work limit to the other queue. */
@@ -98,12 +109,16 @@ interface ScoredScoringGroup {
   readonly samples: GroupSamples | null;
 }
 
-/** `steps`: counted work. Groups not in `tried` are left for another slice, `heavy` ones for the other queue. */
+/**
+ * `steps`: counted work. `full`: there was no memory. Groups not in `tried` are left for another slice, `heavy` ones for
+ * the other queue.
+ */
 interface ScoredSlice {
   readonly scored: readonly ScoredScoringGroup[];
   readonly heavy: readonly number[];
   readonly tried: ReadonlySet<number>;
   readonly steps: number;
+  readonly full?: boolean;
 }
 
 /** A group's records; if they need judges first, the request for those. The questions themselves are dropped. */
@@ -125,8 +140,23 @@ interface Message {
   readonly limits: QueueWork;
 }
 
+function goesOn({ full = false }: ScoredSlice, steps: number, { sliceSteps }: QueueWork): boolean {
+  return !full && steps < sliceSteps;
+}
+
+/** Scores nothing if there is no memory for the trajectories. */
+async function scoreWithMemory(message: Message, scoringGroups: readonly ScoringGroup[]): Promise<ScoredSlice> {
+  const memory = trajectoryMemory(message.env, message.spec, scoringGroups);
+  if (memory === null) return { scored: [], heavy: [], tried: new Set(), steps: 0, full: true };
+  return await scoreSlice(message, scoringGroups, () => memory.stay(Date.now())).finally(memory.leave);
+}
+
 /** Scoring groups that could not be read are left for the next delivery; the errors are in `failures`. */
-async function scoreSlice(message: Message, scoringGroups: readonly ScoringGroup[]): Promise<ScoredSlice> {
+async function scoreSlice(
+  message: Message,
+  scoringGroups: readonly ScoringGroup[],
+  stay: () => void,
+): Promise<ScoredSlice> {
   const { env, spec, scoring, subrequests, failures, limits } = message;
   const tried = new Set<number>();
   const works: Work[] = [];
@@ -134,6 +164,7 @@ async function scoreSlice(message: Message, scoringGroups: readonly ScoringGroup
   const steps = () => works.reduce((sum, work) => sum + work.steps, 0);
   for (const scoringGroup of scoringGroups) {
     if (steps() >= limits.sliceSteps) break;
+    stay();
     tried.add(scoringGroup.unit);
     const work = scoringGroupWork(limits.scoringGroupSteps);
     works.push(work);

@@ -1,4 +1,7 @@
-/** Checks whether this deployment has all that it needs to play a run: its secret, its database, its queues, its bucket. */
+/**
+ * Checks whether this deployment has all that it needs to play a run: its secret, its variables, its database, its queues,
+ * its bucket.
+ */
 import { readSchemaLevel, SCHEMA_LEVEL } from "../db/schema-level.ts";
 import { drainingSince } from "../kit/draining.ts";
 import { logError } from "../kit/log.ts";
@@ -7,7 +10,7 @@ import { QUEUES } from "../messages/queues.ts";
 
 /** `problem`: what is wrong, for anybody to read: it has no secret and no text of an error. Null if it is ok. */
 export interface ReadinessCheck {
-  readonly name: "secret" | "database" | "queues" | "bucket";
+  readonly name: "secret" | "variables" | "database" | "queues" | "bucket";
   readonly problem: string | null;
 }
 
@@ -19,12 +22,15 @@ export interface Readiness {
 
 /** A store that has not answered by then counts as unavailable. */
 const ANSWERS_WITHIN_MS = 5000;
+/** Variables that bound what the Worker does. */
+const NUMBERS = ["SILENCE_LIMIT_S", "MEMORY_BUDGET_MIB", "ROLLOUT_CHARACTERS"] as const;
 
 /** Makes one round trip to D1 and one to R2, each of at most `withinMs`. Never rejects. */
 export async function checkReadiness(env: Env, withinMs: number = ANSWERS_WITHIN_MS): Promise<Readiness> {
   const [database, bucket] = await Promise.all([databaseProblem(env, withinMs), readBucket(env, withinMs)]);
   const checks: ReadinessCheck[] = [
     { name: "secret", problem: secretsProblem(env) },
+    { name: "variables", problem: variablesProblem(env) },
     { name: "database", problem: database },
     { name: "queues", problem: queuesProblem(env) },
     { name: "bucket", problem: bucket.problem },
@@ -34,6 +40,12 @@ export async function checkReadiness(env: Env, withinMs: number = ANSWERS_WITHIN
 
 /** A binding that wrangler.toml lacks is undefined, whatever its type says. */
 type Bound = Partial<Omit<Env, keyof SecretsEnv>>;
+
+/** The code would go on with the values of a deployment, but whoever runs this one meant others. */
+function variablesProblem(env: Bound): string | null {
+  const wrong = NUMBERS.filter((name) => env[name] !== undefined && !(Number(env[name]) > 0));
+  return wrong.length === 0 ? null : `not a number above 0: ${wrong.join(", ")}`;
+}
 
 async function databaseProblem({ DB: database }: Bound, withinMs: number): Promise<string | null> {
   if (database === undefined) return "DB is not bound";

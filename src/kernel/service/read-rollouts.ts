@@ -17,10 +17,10 @@ import { rolloutShard } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
 import { type Result, refuse } from "../messages/refusal.ts";
 import type { FinishedPage, RunRpc } from "../messages/rpc.ts";
-import type { RolloutEntry, RolloutRecord, SegmentEntry } from "../messages/run-records.ts";
+import type { RolloutEntry, RolloutRecord } from "../messages/run-records.ts";
 import type { TrajectoryRest } from "../messages/turn-wire.ts";
 import { costOf, judgeUsage, lostUsage, metricsOf } from "../run/report-sums.ts";
-import { parseLines, readTrajectory } from "../trajectory/store.ts";
+import { readTrajectory, trajectoriesIn } from "../trajectory/store.ts";
 import { lostRun, notFound, openRun, placeOfId } from "./read-run.ts";
 
 /** Trajectories outside segments that one page may read one by one, within an invocation's subrequests. */
@@ -116,7 +116,8 @@ export async function readPage(
   { rows, segments }: Pick<FinishedPage, "rows" | "segments">,
 ): Promise<Read[] | null> {
   const subrequests = new Subrequests();
-  const folded = await readSegments(env, address.scope, segments, subrequests);
+  const wanted = new Set(rows.map(({ entry }) => entry.id));
+  const folded = await trajectoriesIn(env, address.scope, segments, wanted, { subrequests });
   const single = rows.filter(({ entry: { id, digest } }) => digest !== null && !folded.has(id));
   const cut = single[SINGLE_READS]?.entry.finish_seq ?? Number.POSITIVE_INFINITY;
   const page = rows.filter(({ entry }) => (entry.finish_seq ?? 0) < cut);
@@ -129,22 +130,6 @@ export async function readPage(
   return page.map(({ text: _text, ...record }) => {
     return { ...record, trajectory: folded.get(record.entry.id) ?? null };
   });
-}
-
-async function readSegments(
-  env: Env,
-  scope: Scope,
-  segments: readonly SegmentEntry[],
-  subrequests: Subrequests,
-): Promise<Map<string, Trajectory | null>> {
-  const keys = segments.flatMap(({ key }) => (key === null ? [] : [key]));
-  const texts = await subrequests.fetchAll(keys, async (key) => {
-    const object = await env.STORE.get(key);
-    if (object === null) throw new Error(`segment ${key} is missing`);
-    return await object.text();
-  });
-  const lines = texts.flatMap((text) => text.split("\n"));
-  return await parseLines(scope, lines);
 }
 
 /**
@@ -162,8 +147,9 @@ export async function finishedTrajectory(
   const subrequests = new Subrequests();
   for (let look = 1; look <= LOOKS; look += 1) {
     const segment = await run.segmentOf(finish_seq ?? 0);
-    const folded = segment?.key == null ? null : await readSegments(env, address.scope, [segment], subrequests);
-    const found = folded?.get(id) ?? (await readTrajectory(env, address, { digest, text }, subrequests));
+    const segments = segment === null ? [] : [segment];
+    const folded = await trajectoriesIn(env, address.scope, segments, new Set([id]), { subrequests });
+    const found = folded.get(id) ?? (await readTrajectory(env, address, { digest, text }, subrequests));
     if (found !== null) return found;
   }
   return null;

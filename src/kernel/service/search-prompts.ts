@@ -8,19 +8,13 @@ import { textOf } from "../../contract/messages.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { cutBefore } from "../../contract/shown-text.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
-import { FairSemaphore } from "../kit/fair-semaphore.ts";
+import { isolateMemory } from "../kit/isolate-memory.ts";
 import type { RunRpc } from "../messages/rpc.ts";
 import { readPage } from "./read-rollouts.ts";
 
 /** Slices of ended rollouts that each request reads; a slice has as many as a page of results. */
 const SLICES = 3;
 const SLICE = 1000;
-const SILENCE_MS = 60_000;
-/**
- * Bounds the searches that read prompts in this process, each with a slice of trajectories in memory: one for each
- * organisation.
- */
-const reading = new FairSemaphore(2, SILENCE_MS);
 
 export interface Searched {
   readonly rollouts: number;
@@ -36,7 +30,9 @@ export async function searchPrompts(
   let state = await object.look("searched", null);
   for (let slice = 0; state !== null && slice < SLICES; slice += 1) {
     if (!state.open || state.upto >= state.of) break;
-    const reservation = reading.take(address.scope.orgId, Date.now());
+    // A slice of trajectories is as large as a page of results.
+    const { pages, pageMakingBytes } = isolateMemory(env);
+    const reservation = pages.take(address.scope.orgId, Date.now(), pageMakingBytes);
     if (reservation === null) break;
     try {
       const more = await readSlice(env, address, object, state.upto);

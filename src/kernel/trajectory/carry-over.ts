@@ -21,10 +21,10 @@ import { forkKey, runObject } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import type { SourcePage } from "../messages/rpc.ts";
-import type { RolloutRecord, SegmentEntry } from "../messages/run-records.ts";
+import type { RolloutRecord } from "../messages/run-records.ts";
 import type { RolloutReport, RunSpec, SourceSlot, Starter } from "../messages/wire.ts";
 import { bareReport, storableTrajectory, textOfTask } from "./rollout-report.ts";
-import { parseLines, readTrajectory, storeTrajectory } from "./store.ts";
+import { readTrajectory, storeTrajectory, trajectoriesIn } from "./store.ts";
 
 export interface Source {
   /** Null if it was never dispatched. */
@@ -219,7 +219,7 @@ async function sourcesOf(
   subrequests: Subrequests,
 ): Promise<Source[]> {
   const wanted = new Set(records.flatMap((record) => (record === null ? [] : [record.entry.id])));
-  const folded = await readLines(env, address, segments, wanted, subrequests);
+  const folded = await trajectoriesIn(env, address.scope, segments, wanted, { subrequests, mayBeGone: true });
   return await subrequests.six(records, async (record) => {
     if (record === null) return { record, trajectory: null, cancelled };
     const { id, digest } = record.entry;
@@ -227,26 +227,4 @@ async function sourcesOf(
     const trajectory = folded.get(id) ?? (await readTrajectory(env, address, stored, subrequests));
     return { record, trajectory, cancelled };
   });
-}
-
-/** Parses only the wanted lines, since a segment has a hundred. A deleted segment gives none. */
-async function readLines(
-  env: Env,
-  address: Address,
-  segments: readonly SegmentEntry[],
-  wanted: ReadonlySet<string>,
-  subrequests: Subrequests,
-): Promise<Map<string, Trajectory | null>> {
-  const keys = segments.flatMap(({ key }) => (key === null ? [] : [key]));
-  const lines = await subrequests.fetchAll(keys, async (key) => {
-    const object = await env.STORE.get(key);
-    const text = object === null ? "" : await object.text();
-    return text.split("\n").filter((line) => wanted.has(idOf(line)));
-  });
-  return await parseLines(address.scope, lines.flat());
-}
-
-/** A line begins with its rollout's id. */
-function idOf(line: string): string {
-  return /^\{"rollout_id":"([^"]*)"/.exec(line)?.[1] ?? "";
 }

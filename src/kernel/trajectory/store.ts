@@ -12,7 +12,7 @@ import { runObject, segmentKey, trajectoryKey } from "../kit/names.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import { notifyOfSegment } from "../kit/slice-hooks.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
-import type { RolloutLeft } from "../messages/run-records.ts";
+import type { RolloutLeft, SegmentEntry } from "../messages/run-records.ts";
 import type { SegmentMessage, StoredTrajectory } from "../messages/wire.ts";
 
 /** One line of a segment. `trajectory` is null for a rollout without one. */
@@ -48,18 +48,36 @@ export async function readTrajectory(...from: Parameters<typeof trajectoryText>)
   return JSON.parse(text) as Trajectory;
 }
 
-/** The trajectories in these lines of segments, by rollout id. */
-export async function parseLines(
+/**
+ * The trajectories of these rollouts (by id) that are in these segments. One segment is in memory at a time, and only the
+ * wanted lines are parsed, since a segment has up to a hundred. A missing segment gives none if `mayBeGone`; else this
+ * throws.
+ */
+export async function trajectoriesIn(
+  env: Env,
   { orgId }: Scope,
-  lines: Iterable<string>,
+  segments: readonly SegmentEntry[],
+  wanted: ReadonlySet<string>,
+  { subrequests, mayBeGone = false }: { readonly subrequests: Subrequests; readonly mayBeGone?: boolean },
 ): Promise<Map<string, SegmentLine["trajectory"]>> {
   const trajectories = new Map<string, SegmentLine["trajectory"]>();
-  for (const line of lines) {
-    await PROCESS_SCHEDULER.spend(orgId, stepsOfText(line.length));
-    const { rollout_id, trajectory } = JSON.parse(line) as SegmentLine;
-    trajectories.set(rollout_id, trajectory);
+  for (const { key } of segments) {
+    if (key === null) continue;
+    const object = await subrequests.fetch(() => env.STORE.get(key));
+    if (object === null && !mayBeGone) throw new Error(`segment ${key} is missing`);
+    const text = object === null ? "" : await object.text();
+    for (const line of text.split("\n").filter((one) => wanted.has(idOf(one)))) {
+      await PROCESS_SCHEDULER.spend(orgId, stepsOfText(line.length));
+      const { rollout_id, trajectory } = JSON.parse(line) as SegmentLine;
+      trajectories.set(rollout_id, trajectory);
+    }
   }
   return trajectories;
+}
+
+/** A line begins with its rollout's id. */
+function idOf(line: string): string {
+  return /^\{"rollout_id":"([^"]*)"/.exec(line)?.[1] ?? "";
 }
 
 /** The stored text, for callers that only pass it on: parsed, a large trajectory takes several times its text. */

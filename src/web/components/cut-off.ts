@@ -6,7 +6,7 @@
  */
 const STOPS: Readonly<Record<string, string>> = {
   prompt_too_long: "cut off: its prompt exceeded the model's context",
-  max_size_reached: "cut off: it exceeded the maximum size of a rollout",
+  max_size_reached: "cut off: it exceeded the maximum size of a rollout of this deployment",
 };
 
 /** For a truncated rollout, by its stop. */

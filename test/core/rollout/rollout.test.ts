@@ -216,6 +216,15 @@ test("a rollout whose turns reach the size limit is truncated, with that stop co
   expect(trajectoryOf(done)).toMatchObject({ stop_condition: "max_size_reached", usage: {} });
 });
 
+test("a rollout with a smaller limit stops there", () => {
+  const small = { ...sampling, most_characters: 100 };
+  const stopped = after(
+    [answered("a".repeat(60)), replied([...prompt, { role: "user", content: "m".repeat(60) }], {})],
+    small,
+  );
+  expect(stopped).toMatchObject({ stop_condition: "max_size_reached", is_truncated: true });
+});
+
 test("the environment's replies and states count towards the size like the model's replies", () => {
   expect(talking("a", "m".repeat(QUARTER), () => ({})).turns.length).toBe(4);
   const grown = (turn: number) => ({ kept: `${turn}${"s".repeat(QUARTER)}` });

@@ -98,6 +98,8 @@ test("a whole reply is parsed only when its turn comes, and the turn is requeste
       asked.resolve(characters);
       return turn.promise;
     },
+    isWaiting: () => false,
+    most: LIMITS.streamedCharacters,
     leave: () => {
       left += 1;
     },
@@ -140,5 +142,5 @@ test("the limit of a stream holds for streams, and that of whole replies for oth
 test("a stream of millions of small values is refused before they fill the memory", async () => {
   const values = chunk({ logprobs: { content: Array.from({ length: 100_000 }, () => ({})) } });
   const outcome = await outcomeOf(values.repeat(40) + STOP, "text/event-stream");
-  expect(outcome).toMatchObject({ kind: "failed", error: { message: "the reply has too many values" } });
+  expect(outcome).toMatchObject({ kind: "failed", error: { message: "the reply needs too much memory" } });
 });

@@ -33,7 +33,7 @@ test("a platform with all that it needs is ready", async () => {
   expect(body).toEqual({
     status: "ready",
     draining_since: null,
-    checks: ["secret", "database", "queues", "bucket"].map((name) => ({ name, ok: true, problem: null })),
+    checks: ["secret", "variables", "database", "queues", "bucket"].map((name) => ({ name, ok: true, problem: null })),
   });
 });
 
@@ -51,6 +51,14 @@ test("an earlier secret that is not valid is named, and its text is not shown", 
   expect(status).toBe(503);
   expect(JSON.stringify(problem)).toContain("ROLLCALL_SECRETS_BEFORE must be");
   expect(JSON.stringify(problem)).not.toContain("hunter2");
+});
+
+test("a variable that is not a number is named, and one that is missing has its value for a deployment", async () => {
+  expect(await problemsWith({ MEMORY_BUDGET_MIB: undefined, ROLLOUT_CHARACTERS: "many" })).toEqual([
+    503,
+    "not_ready",
+    ["variables", "not a number above 0: ROLLOUT_CHARACTERS"],
+  ]);
 });
 
 test("a database with a newer migration, and one without any, are named", async () => {

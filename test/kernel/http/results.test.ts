@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import type { Services } from "../../../src/kernel/service/services.ts";
+import { useMemory } from "../memory-budget.ts";
 import { RESULT_ROW } from "./examples.ts";
 import { openTestApi } from "./test-api.ts";
 
@@ -35,9 +36,11 @@ test("results are one JSON object on each line, and a page before the last links
   expect(pages).toEqual([{ after: 5, limit: 2, outcome: "scored" }]);
 });
 
-/** A line of exactly one page. */
+/** Finished pages have 4 MiB: two of these lines. */
+useMemory(48 * 1024 * 1024);
+const LARGE = 2 * 1024 * 1024;
 const OTHERS = JSON.stringify({ ...RESULT_ROW, answer: "" }).length + 1;
-const LARGE_ROW = { ...RESULT_ROW, answer: "x".repeat(LIMITS.pageBytes - OTHERS) };
+const LARGE_ROW = { ...RESULT_ROW, answer: "x".repeat(LARGE - OTHERS) };
 
 /** Pages of the run whose id says how long they are. The replies are not read. */
 async function apiWithPages() {
@@ -58,10 +61,10 @@ async function apiWithPages() {
 
 const times = <T>(count: number, make: () => Promise<T>) => Promise.all(Array.from({ length: count }, make));
 
-test("an organisation's pages take half of the places, its next page waits for one of them, and another organisation's do not wait", async () => {
+test("an organisation's page takes half of the memory, its next page waits for it, and another organisation's do not wait", async () => {
   const { ask, made, letGo } = await apiWithPages();
   const other = await apiWithPages();
-  const mine = LIMITS.pagesAtOnce / 2;
+  const mine = 1;
   const held = times(mine, () => ask("run_held"));
   await expect.poll(() => made.length).toBe(mine);
   const next = ask("run_next");
@@ -85,7 +88,7 @@ test("readers that take nothing block no other page: the first one's memory is g
   expect(await linesOf((await small) ?? new Response())).toHaveLength(1);
   const lengths = unread.map(async (reply) => (await reply?.arrayBuffer())?.byteLength);
   await expect(lengths[0]).rejects.toThrow("request it again");
-  expect(await lengths[1]).toBe(LIMITS.pageBytes);
+  expect(await lengths[1]).toBe(LARGE);
 });
 
 test("the last page has no link, and a request without a query starts at the beginning", async () => {

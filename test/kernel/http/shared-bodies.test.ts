@@ -3,7 +3,12 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import { refuse } from "../../../src/kernel/messages/refusal.ts";
+import { useMemory } from "../memory-budget.ts";
 import { openTestApi } from "./test-api.ts";
+
+/** The part of bodies, in bytes. */
+const TOTAL = 24 * LIMITS.requestBodyBytes;
+useMemory(24 * TOTAL);
 
 /** A body that stops in the middle until it is ended. */
 function stalled(bytes: number) {
@@ -35,7 +40,7 @@ test("a small body does not wait for large ones from the same address that have 
   const headers = { "content-type": "application/json", "cf-connecting-ip": "192.0.2.71" };
   const send = (body: BodyInit) =>
     app.request("http://platform.test/v1/invitations/accept", { method: "POST", headers, body }, env);
-  const half = LIMITS.bodiesBytes / 2;
+  const half = TOTAL / 2;
   const slow = Array.from({ length: half / LIMITS.requestBodyBytes }, () => stalled(LIMITS.requestBodyBytes * 0.75));
   const answers = slow.map(({ body }) => send(body));
   await Promise.all(slow.map(({ held }) => held));

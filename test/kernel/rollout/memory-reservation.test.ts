@@ -1,19 +1,20 @@
 /** Memory shared by the rollouts of a process: rollouts without memory wait, and hold none. */
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
-import { LIMITS } from "../../../src/contract/limits.ts";
 import { PROCESS_SCHEDULER } from "../../../src/kernel/kit/fair-scheduler.ts";
 import type { Reservation } from "../../../src/kernel/kit/fair-semaphore.ts";
-import { ROLLOUTS_HELD } from "../../../src/kernel/rollout/memory-reservation.ts";
 import { WAIT } from "../../hang-limits.ts";
+import { registerMarking } from "../marking.ts";
+import { MEMORY } from "../memory-budget.ts";
 import { openPlatform, requestsOf, rolloutAt, type TestApi } from "../platform.ts";
 import { GUESSES, questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
-const HALF = LIMITS.heldCharacters / 2;
+const HALF = MEMORY.rollouts.bytes.mostOfOne;
 
 let platform: TestApi;
 let held: Reservation[] = [];
 beforeAll(async () => {
+  registerMarking();
   platform = await openPlatform();
 });
 
@@ -24,8 +25,8 @@ afterEach(() => {
 });
 
 /** Takes this much of what the test's organisation may hold. */
-function hold(characters: number): Reservation {
-  const reservation = ROLLOUTS_HELD.take(platform.scope.orgId, Date.now(), characters);
+function hold(bytes: number): Reservation {
+  const reservation = MEMORY.rollouts.bytes.take(platform.scope.orgId, Date.now(), bytes);
   if (reservation === null) throw new Error("the room is taken");
   held.push(reservation);
   return reservation;
@@ -33,10 +34,10 @@ function hold(characters: number): Reservation {
 
 /** The free memory: objects that other tests killed in this process hold theirs for a while. */
 function free(): number {
-  let [fits, tooMuch] = [0, LIMITS.heldCharacters + 1];
+  let [fits, tooMuch] = [0, MEMORY.total + 1];
   while (tooMuch - fits > 1) {
     const size = Math.floor((fits + tooMuch) / 2);
-    const reservation = ROLLOUTS_HELD.take(platform.scope.orgId, Date.now(), size);
+    const reservation = MEMORY.rollouts.bytes.take(platform.scope.orgId, Date.now(), size);
     reservation?.leave();
     if (reservation === null) tooMuch = size;
     else fits = size;
@@ -73,7 +74,7 @@ test("a rollout that waits for memory can be cancelled like any other", async ()
 
 test("a rollout that outgrows the free memory returns what it has, and continues once it fits", async () => {
   // The rest of the organisation's memory is enough for its row and prompt, but not for its first turn.
-  const reservation = hold((free() - 800) / 2);
+  const reservation = hold((free() - 1600) / 2);
   const model = script(GUESSES);
   const run = await platform.start({
     environment: "guess-number",
@@ -83,7 +84,7 @@ test("a rollout that outgrows the free memory returns what it has, and continues
     seed: 5,
   });
   await requestsOf(model, 1);
-  const all = await vi.waitUntil(() => ROLLOUTS_HELD.take(platform.scope.orgId, Date.now(), 400), WAIT);
+  const all = await vi.waitUntil(() => MEMORY.rollouts.bytes.take(platform.scope.orgId, Date.now(), 800), WAIT);
   expect(await requestsOf(model)).toHaveLength(1);
   all.leave();
   reservation.leave();
@@ -92,6 +93,15 @@ test("a rollout that outgrows the free memory returns what it has, and continues
   const { turns } = await platform.rollout(rolloutAt(run.id));
   expect(turns.length).toBeGreaterThan(1);
   expect(await requestsOf(model)).toHaveLength(turns.length);
+});
+
+test("rollouts that are scored together have a part each of what a group may have, and are truncated beyond it", async () => {
+  const most = vi.spyOn(MEMORY, "mostCharacters").mockReturnValue(10);
+  const asked = { environment: "ranked", dataset: questions(1), model: script(["123456"]), rollouts_per_example: 2 };
+  const run = await platform.finish(asked);
+  expect(new Set(most.mock.calls.flat())).toEqual(new Set([2]));
+  const rollouts = await Promise.all([0, 1].map((slot) => platform.rollout(rolloutAt(run.id, 0, slot))));
+  expect(rollouts.map(({ stop_condition }) => stop_condition)).toEqual(["max_size_reached", "max_size_reached"]);
 });
 
 test("a large rollout waits for its scheduling turn before it is read, called for and stored; a small one never does", async () => {

@@ -5,7 +5,9 @@ import { LIMITS } from "../../../src/contract/limits.ts";
 import { trajectoryKey } from "../../../src/kernel/kit/names.ts";
 import { sha256Hex } from "../../../src/kernel/kit/secrets.ts";
 import type { RolloutReport } from "../../../src/kernel/messages/wire.ts";
-import { acceptedOnly, createLossy, deliver, segmentLines } from "../hand-made.ts";
+import { NO_MEMORY_MS } from "../../../src/kernel/scoring/held-trajectories.ts";
+import { acceptedOnly, createLossy, deliver, LossyQueue, segmentLines } from "../hand-made.ts";
+import { MEMORY } from "../memory-budget.ts";
 import { openPlatform, rolloutAt, type TestApi } from "../platform.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
@@ -52,6 +54,26 @@ test("a scorer gets as many scoring groups as fit into memory, at least one, and
   expect(await handed(UNITS)).toEqual([1]);
   expect(await handed([3, 2])).toEqual([3]);
   const message = { kind: "scores", scope: platform.scope, run_id: id, units: UNITS } as const;
+  expect(await deliver("rollout-scores", [message])).toEqual(["0"]);
+  expect((await platform.ended(id)).counts).toMatchObject({ scored: UNITS.length, in_flight: 0 });
+});
+
+test("scoring groups without memory go back to the end of their queue, and none of them counts that as a try", async () => {
+  const { id } = await answeredLarge();
+  const queue = new LossyQueue(env.ROLLOUT_SCORES);
+  await platform.inRun(id, (_, { storage }) => storage.sql.exec("update rollouts set asks = 3"));
+  // All that there is, and what one large scoring group may have beyond it.
+  const { most } = MEMORY.trajectories.bytes;
+  const held = [most, most].map((bytes) => MEMORY.trajectories.take(platform.scope.orgId, Date.now(), bytes));
+  const message = { kind: "scores", scope: platform.scope, run_id: id, units: UNITS } as const;
+  expect(await deliver("rollout-scores", [message], { bindings: { ROLLOUT_SCORES: queue } })).toEqual(["0"]);
+  for (const memory of held) memory?.leave();
+  expect([queue.given, queue.delays]).toEqual([[message], [NO_MEMORY_MS / 1000]]);
+  const rows = await platform.inRun(id, (_, { storage }) =>
+    storage.sql.exec<{ ask_at: number }>("select asks, ask_at from rollouts").toArray(),
+  );
+  expect(rows).toMatchObject(UNITS.map(() => ({ asks: 0 })));
+  expect(Math.min(...rows.map(({ ask_at }) => ask_at))).toBeGreaterThan(Date.now());
   expect(await deliver("rollout-scores", [message])).toEqual(["0"]);
   expect((await platform.ended(id)).counts).toMatchObject({ scored: UNITS.length, in_flight: 0 });
 });

@@ -87,11 +87,10 @@ function giveBack(store: RunStore, spec: RunSpec, entry: JudgingEntry, request: 
     calls,
     not_before = now,
     failed = false,
-    heavy = false,
     silent = false,
+    // If its needs were not computed to the end, the old bound stays.
+    bound_micros: needs = entry.needs,
   } = request;
-  // After a failure, or too much work, its needs were not computed to the end: the old bound stays.
-  const { bound_micros: needs = 0 } = failed || heavy ? { bound_micros: entry.needs } : request;
   store.judging.setScoringGroup(scoringGroup, {
     endpoint_id,
     calls,

@@ -1,13 +1,15 @@
 /** Faults that judging survives: lost and repeated messages, a process that dies, a cancel; and its limits. */
 import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test, vi } from "vitest";
 import { Subrequests } from "../../../../src/kernel/kit/subrequests.ts";
 import { MOST_LOSSES, MOST_UNHEARD, SENT_MS } from "../../../../src/kernel/run/judging/scoring-group-state.ts";
 import { judgementQueue } from "../../../../src/kernel/run/queues.ts";
 import { judgeScoringGroup } from "../../../../src/kernel/scoring/consume-judgements.ts";
+import { NO_MEMORY_MS } from "../../../../src/kernel/scoring/held-trajectories.ts";
 import { judgement, registerEssays } from "../../essays.ts";
 import { deliver, interposed } from "../../hand-made.ts";
+import { MEMORY } from "../../memory-budget.ts";
 import { essayRun, owing, takenTwice } from "../../owing-scoring-group.ts";
 import { expectLaw, openPlatform, requestsOf, rolloutAt, type TestApi } from "../../platform.ts";
 import { script } from "../../script.ts";
@@ -113,6 +115,43 @@ test("a scoring group whose consumer fails is returned, counted as lost once, an
   );
   expect(scoringGroup).toMatchObject({ stage: "waiting", losses: 1 });
   expect(scoringGroup?.ask_at).toBeGreaterThanOrEqual(began + 5000);
+});
+
+test("a scoring group without memory for its trajectories is returned, counts no loss, and calls its judge later", async () => {
+  const judge = script([GOOD]);
+  const { id, within, judgements, asked } = await owing(platform, judge);
+  const message = { kind: "judgement", scope: platform.scope, run_id: id, unit: 1, members: 1 } as const;
+  const held = MEMORY.trajectories.take(platform.scope.orgId, Date.now(), MEMORY.trajectories.bytes.mostOfOne);
+  const began = Date.now();
+  await judgeScoringGroup(env, message, FIRST, new Subrequests());
+  held?.leave();
+  const [scoringGroup] = await platform.inRun(id, (_, { storage }) =>
+    storage.sql.exec<{ ask_at: number }>("select stage, losses, ask_at from judging").toArray(),
+  );
+  expect(scoringGroup).toMatchObject({ stage: "waiting", losses: 0 });
+  expect(scoringGroup?.ask_at).toBeGreaterThanOrEqual(began + NO_MEMORY_MS);
+  expect(await requestsOf(judge)).toHaveLength(asked);
+  judgements.losing = false;
+  await within(async (run) => {
+    run.now = () => Date.now() + NO_MEMORY_MS;
+    await run.alarm();
+  });
+  expect((await platform.ended(id)).counts).toMatchObject({ scored: 1, unscored: {} });
+});
+
+test("trajectories are not in memory while a judge is asked, and are read again for the scores", async () => {
+  const { id } = await owing(platform, script([GOOD]));
+  const message = { kind: "judgement", scope: platform.scope, run_id: id, unit: 1, members: 1 } as const;
+  const held: number[] = [];
+  const RUN = interposed(env.RUN, "judged", (call) => {
+    held.push(MEMORY.trajectories.bytes.held);
+    return call();
+  });
+  const takes = vi.spyOn(MEMORY.trajectories, "take");
+  await judgeScoringGroup({ ...env, RUN }, message, FIRST, new Subrequests());
+  expect([held, takes.mock.calls.length]).toEqual([[0], 2]);
+  expect(MEMORY.trajectories.bytes.held).toBe(0);
+  expect((await platform.ended(id)).counts).toMatchObject({ scored: 1 });
 });
 
 test("a lost answer after a claim costs one more delivery of the message, not the time of the claim", async () => {

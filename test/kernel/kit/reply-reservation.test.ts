@@ -1,9 +1,16 @@
 /** Large replies of models use memory of the process while they arrive; replies without memory are not read. */
-import { expect, test } from "vitest";
+import { env } from "cloudflare:workers";
+import { expect, onTestFinished, test } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import { callModel } from "../../../src/kernel/clients/inference.ts";
-import { REPLIES_HELD, replyReservation } from "../../../src/kernel/endpoint/reply-reservation.ts";
 import { LARGE_CHARACTERS } from "../../../src/kernel/kit/fair-scheduler.ts";
+import { BYTES_PER_CHARACTER } from "../../../src/kernel/kit/isolate-memory.ts";
+import { replyReservation } from "../../../src/kernel/kit/reply-reservation.ts";
+import { MEMORY, useMemory } from "../memory-budget.ts";
+
+/** In characters. */
+const HALF = 32 * 1024 * 1024;
+useMemory(3 * 2 * HALF * BYTES_PER_CHARACTER);
 
 const PIECE = 100_000;
 const PIECES = 39;
@@ -44,7 +51,7 @@ class Server {
   };
 
   call(org: string, signal = new AbortController().signal) {
-    const openReservation = () => replyReservation(org);
+    const openReservation = () => replyReservation(env, org);
     return callModel({ ...CALL, idempotency_key: "k", signal, send: this.send, openReservation });
   }
 }
@@ -66,8 +73,8 @@ for (const told of [true, false]) {
     const server = new Server(told, promise);
     const calls = Array.from({ length: CALLS }, () => server.call(org));
     const sent = await settled(server);
-    // One organisation may use half of the memory, and half of the replies that may finish.
-    const most = LIMITS.repliesCharacters / 2 + (LIMITS.repliesToEnd / 2) * LIMITS.completionBytes;
+    // One organisation may use half of the memory, and one reply may finish beyond it.
+    const most = MEMORY.replies.bytes.mostOfOne / BYTES_PER_CHARACTER + LIMITS.completionBytes;
     expect(sent).toBeGreaterThan(most / 3);
     // Each waiting reply has one piece that was read and is not kept.
     expect(sent).toBeLessThan(most + CALLS * PIECE);
@@ -78,7 +85,7 @@ for (const told of [true, false]) {
     const outcomes = await Promise.all(calls);
     expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(["answered"]));
     expect(server.ended).toBe(CALLS);
-    const all = REPLIES_HELD.take(org, Date.now(), LIMITS.repliesCharacters / 2);
+    const all = MEMORY.replies.bytes.take(org, Date.now(), MEMORY.replies.bytes.mostOfOne);
     expect(all).not.toBeNull();
     all?.leave();
   });
@@ -101,16 +108,26 @@ test("a reply that waits for memory ends with its call's time", async () => {
 
 test("a small reply needs no reservation, and a large one may finish although others hold all memory", async () => {
   const signal = new AbortController().signal;
-  const all = REPLIES_HELD.take("org_small", Date.now(), LIMITS.repliesCharacters / 2);
-  const room = replyReservation("org_small");
+  const all = MEMORY.replies.bytes.take("org_small", Date.now(), MEMORY.replies.bytes.mostOfOne);
+  const room = replyReservation(env, "org_small");
   expect(room.grow(LARGE_CHARACTERS, LARGE_CHARACTERS, signal)).toBeNull();
-  // Two of one organisation may finish, and the third waits.
-  const rooms = [replyReservation("org_small"), replyReservation("org_small"), replyReservation("org_small")];
+  // One of the organisation may finish, and the next waits.
+  const rooms = [replyReservation(env, "org_small"), replyReservation(env, "org_small")];
   const waits = rooms.map((each) => each.grow(LARGE_CHARACTERS + 1, LIMITS.streamedBytes, signal));
-  expect(waits.map((wait) => wait === null)).toEqual([true, true, false]);
+  expect(waits.map((wait) => wait === null)).toEqual([true, false]);
   expect(rooms[0]?.grow(LIMITS.streamedBytes, LIMITS.streamedBytes, signal)).toBeNull();
-  rooms[1]?.leave();
-  await waits[2];
+  rooms[0]?.leave();
+  await waits[1];
   for (const each of rooms) each.leave();
   all?.leave();
+});
+
+test("a reply that needs more than all replies may have is unusable", async () => {
+  const { total } = MEMORY;
+  onTestFinished(() => {
+    MEMORY.total = total;
+  });
+  MEMORY.total = 3 * 1024 * 1024;
+  const outcome = await new Server(false).call("org_large");
+  expect(outcome).toMatchObject({ kind: "failed", error: { message: "the reply needs too much memory" } });
 });
