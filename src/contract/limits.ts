@@ -74,7 +74,7 @@ export const LIMITS = {
   memoryBudgetMib: 48,
   /** Rollouts that are being started, with their rows and prompts; one larger rollout is started alone. */
   startedCharacters: 2 * MIB,
-  /** Trajectories that scoring holds in memory at once, as JSON. A larger scoring group is held alone. */
+  /** Trajectories that scoring holds in memory at once, as JSON, unless a single scoring group has more. */
   scoringCharacters: 20 * MIB,
   /** Each text of an error, and all errors of one list together. Longer ones are cut, with a mark. */
   errorCharacters: 4096,
@@ -220,8 +220,9 @@ export const LIMITS = {
   segmentRollouts: 100,
   /** Stored bytes of the trajectories on one page of results or exported rows, unless one row is longer. */
   pageBytes: 12 * MIB,
-  /** How long a page waits for memory, and after how long the memory of a page that nobody reads may be reused. */
+  /** The longest wait of a page or an upload for memory. */
   pageWaitMs: 10_000,
+  /** A finished page that waits longer than this for its reader may lose its memory to another page. */
   unreadMs: 5000,
   resultsPerPage: 1000,
   /** Triggers of one project. */

@@ -61,7 +61,7 @@ async function boot(budget: number): Promise<Platform> {
 function clientOf({ url, key }: Platform) {
   const ask = (path: string, init: RequestInit = {}) =>
     fetch(new URL(path, url), { ...init, headers: { authorization: `Bearer ${key}`, ...init.headers } });
-  /** Again for as long as there is no memory for it. */
+  /** Repeats the request while the reply is 429. */
   const askAgain = async (path: string, init?: () => RequestInit): Promise<Response> => {
     for (;;) {
       const reply = await ask(path, init?.());

@@ -17,8 +17,8 @@ export async function readDataset(env: Env, scope: Scope, idOrName: string): Pro
 }
 
 /**
- * Lines of `DatasetRow` after row `after`: at most `limit` lines and about 8 MiB, 1 in a deployment. `next`: the row after which the next
- * page continues; null on the last page.
+ * Lines of `DatasetRow` after row `after`: at most `limit` lines and about 8 MiB (1 MiB in a deployment). `next`: the row
+ * after which the next page continues; null on the last page.
  */
 export async function readDatasetRows(
   env: Env,

@@ -38,7 +38,7 @@ export class Sums {
     return this.#all;
   }
 
-  /** The most that one organisation can get in several steps, while nobody else holds anything. */
+  /** The maximum of one organisation that takes several places while no other holds any. */
   get mostOfOne(): number {
     return Math.min(this.most / 2, this.#whole?.most ?? Number.POSITIVE_INFINITY);
   }
@@ -123,7 +123,7 @@ export class FairSemaphore {
     this.#sums.onSweep((now) => this.#dropSilent(now));
   }
 
-  /** The most that one organisation can get in several steps, while nobody else holds anything. */
+  /** The maximum of one organisation that takes several places while no other holds any. */
   get mostOfOne(): number {
     return this.#sums.mostOfOne;
   }

@@ -144,7 +144,7 @@ function goesOn({ full = false }: ScoredSlice, steps: number, { sliceSteps }: Qu
   return !full && steps < sliceSteps;
 }
 
-/** Scores nothing if there is no memory for the trajectories. */
+/** The result is `full` and empty if the trajectories do not fit into memory. */
 async function scoreWithMemory(message: Message, scoringGroups: readonly ScoringGroup[]): Promise<ScoredSlice> {
   const memory = trajectoryMemory(message.env, message.spec, scoringGroups);
   if (memory === null) return { scored: [], heavy: [], tried: new Set(), steps: 0, full: true };

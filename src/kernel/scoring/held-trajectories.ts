@@ -17,7 +17,7 @@ export const NO_MEMORY_MS = 5000;
 /** The size of a trajectory if a run of an earlier release does not state it. */
 const UNKNOWN = 64 * 1024;
 
-/** There is no memory for the trajectories now. */
+/** The trajectories do not fit into memory; a later try may succeed. */
 export class NoMemoryError extends Error {
   override readonly name = "NoMemoryError";
 }
@@ -47,10 +47,10 @@ export class HeldTrajectories {
     this.#enter = () => trajectoryMemory(env, spec, [scoringGroup]);
   }
 
-  /** Throws NoMemoryError if there is no memory for them now. */
+  /** Throws NoMemoryError if they do not fit into memory. */
   async read(): Promise<Trajectory[]> {
     this.#memory ??= this.#enter();
-    if (this.#memory === null) throw new NoMemoryError("there is no memory for its trajectories");
+    if (this.#memory === null) throw new NoMemoryError("not enough memory for the trajectories");
     this.#trajectories ??= await this.#read();
     return this.#trajectories;
   }

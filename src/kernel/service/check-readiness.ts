@@ -41,7 +41,7 @@ export async function checkReadiness(env: Env, withinMs: number = ANSWERS_WITHIN
 /** A binding that wrangler.toml lacks is undefined, whatever its type says. */
 type Bound = Partial<Omit<Env, keyof SecretsEnv>>;
 
-/** The code would go on with the values of a deployment, but whoever runs this one meant others. */
+/** An invalid value is replaced by the default of a deployment, which the operator should know. */
 function variablesProblem(env: Bound): string | null {
   const wrong = NUMBERS.filter((name) => env[name] !== undefined && !(Number(env[name]) > 0));
   return wrong.length === 0 ? null : `not a number above 0: ${wrong.join(", ")}`;
