@@ -14,7 +14,7 @@ const HANDLERS: Readonly<Record<string, Handler>> = { "": drainPage, [END_DRAIN]
 export function serveOperator(request: Request, env: Env): Response | Promise<Response> | null {
   const { pathname, searchParams } = new URL(request.url);
   const { method } = request;
-  if (method === "POST" && pathname === `${SMOKE_MODEL_PATH}/chat/completions`) return answerSmoke();
+  if (method === "POST" && pathname === `${SMOKE_MODEL_PATH}/chat/completions`) return answerSmoke(request);
   if (pathname !== DRAIN_PATH && !pathname.startsWith(`${DRAIN_PATH}/`)) return null;
   return answerOperator({ request, env, what: `${method} ${pathname}` }, async () => {
     const handler = method === "POST" ? HANDLERS[pathname.slice(DRAIN_PATH.length)] : undefined;

@@ -1,4 +1,4 @@
-/** The model of the smoke run: a stream with one constant answer. The request's body is not read. */
+/** The model of the smoke run: a stream with one constant answer. */
 import { SMOKE_ANSWER } from "./wire.ts";
 
 const BASE = { id: "smoke", object: "chat.completion.chunk", created: 0, model: "smoke" };
@@ -9,6 +9,15 @@ const CHUNKS = [
 ];
 const STREAM = [...CHUNKS.map((chunk) => JSON.stringify(chunk)), "[DONE]"].map((data) => `data: ${data}\n\n`).join("");
 
-export function answerSmoke(): Response {
+/** More than any request of the smoke run. */
+const MOST_BYTES = 256 * 1024;
+
+/** The request is read to its end first: a server that answers earlier may close the connection before the reply is sent. */
+export async function answerSmoke({ body }: Request): Promise<Response> {
+  let bytes = 0;
+  for await (const piece of body ?? []) {
+    bytes += piece.byteLength;
+    if (bytes > MOST_BYTES) break;
+  }
   return new Response(STREAM, { headers: { "content-type": "text/event-stream" } });
 }

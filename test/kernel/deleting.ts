@@ -5,6 +5,7 @@ import { DeletionView } from "../../src/contract/deletion.ts";
 import { runFolder } from "../../src/kernel/kit/names.ts";
 import { RolloutObject } from "../../src/kernel/rollout/object.ts";
 import { ProjectObject } from "../../src/retention/object.ts";
+import { WAIT_HANGS_MS } from "../hang-limits.ts";
 import { type Inside, inside, type TestApi } from "./platform.ts";
 
 /** Longer than any message or call of a run can be under way. */
@@ -36,9 +37,10 @@ export async function deletion(api: TestApi, id: string): Promise<DeletionView> 
   return DeletionView.parse(await (await api.ask(`/v1/deletions/${id}`)).json());
 }
 
-/** Fires alarms until the deletion is done. `between`: called after each alarm. */
+/** Fires alarms until the deletion is done: it waits until its run owes nothing. `between`: called after each alarm. */
 export async function done(api: TestApi, id: string, between?: () => Promise<void>): Promise<DeletionView> {
-  for (let alarms = 0; alarms < 60; alarms += 1) {
+  const hangsAt = Date.now() + WAIT_HANGS_MS;
+  for (let alarms = 0; Date.now() < hangsAt; alarms += 1) {
     const view = await deletion(api, id);
     if (view.state === "done") return view;
     // Later each time, so that retries are due.
