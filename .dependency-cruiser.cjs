@@ -57,6 +57,9 @@ const SLICES = [
 ];
 const BELOW_SLICES = ["src/contract", "src/core", "src/kernel"];
 const CLIENTS = ["src/sdk", "src/cli", "src/web"];
+/** The classes of environments, and what runs their hooks and rubrics in this isolate. */
+const CODE_OF_ENVIRONMENTS =
+  "^src/core/(protocol/in-process|environments/(any-environment|environment|env-group)|rollout/(harness|play)|rubrics/(rubric|scoring))[.]ts$";
 /** Where tables of D1 are defined. */
 const TABLES = "^src/(kernel/db/schema|[^/]+/tables)[.]ts$";
 const SLICE_WIRE = "^src/(accounts|backup|billing|fleets|operator|sharing|triggers|webhooks)/wire[.]ts$";
@@ -166,6 +169,14 @@ module.exports = {
       severity: "error",
       from: { path: folders(GROUND) },
       to: { path: "^environments/" },
+    },
+    {
+      name: "the kernel calls environments by their interface",
+      comment:
+        "src/core/protocol/environment-code.ts: the code may run in another isolate. One file connects the code in this one.",
+      severity: "error",
+      from: { path: folders(["src/kernel", ...SLICES]), pathNot: "^src/kernel/environment/environments[.]ts$" },
+      to: { path: CODE_OF_ENVIRONMENTS },
     },
     ...owners,
     {

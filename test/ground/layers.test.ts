@@ -197,6 +197,12 @@ beforeAll(() => {
   write("src/attic/old.ts", 'import "../core/target.ts";\n');
   write("src/core/gone.ts", 'import "./nowhere.ts";\n');
   write("src/kernel/db/peek.ts", 'import "../../../test/fixture.ts";\n');
+  write("src/core/protocol/in-process.ts", "export const code = true;\n");
+  write("src/core/rollout/harness.ts", "export const harness = true;\n");
+  for (const file of ["environments", "neighbour"]) {
+    write(`src/kernel/environment/${file}.ts`, 'import "../../core/protocol/in-process.ts";\n');
+  }
+  write("src/fleets/hooks.ts", 'import "../core/rollout/harness.ts";\n');
   write("src/kernel/db/runs.ts", 'import "drizzle-orm";\nimport "drizzle-orm/d1";\n');
   write("src/kernel/db/scoped.ts", 'import "drizzle-orm/d1";\n');
   write("src/kernel/db/schema.ts", 'import "drizzle-orm/sqlite-core";\nimport "drizzle-orm/d1";\n');
@@ -249,6 +255,13 @@ test("one module reaches D1, and its neighbours may only use the operators of co
   expect(rulesFor("src/kernel/db/schema.ts")).toEqual(["the schema reaches no database"]);
   expect(rulesFor("src/fleets/tables.ts")).toEqual(["the schema reaches no database"]);
   expect(rulesFor("src/fleets/queries.ts")).toEqual(["queries are scoped"]);
+});
+
+test("one file of the kernel connects the environments of this isolate, and nothing else calls their classes", () => {
+  const rule = "the kernel calls environments by their interface";
+  expect(rulesFor("src/kernel/environment/environments.ts")).toEqual([]);
+  expect(rulesFor("src/kernel/environment/neighbour.ts")).toEqual([rule]);
+  expect(rulesFor("src/fleets/hooks.ts")).toEqual([rule]);
 });
 
 test("a cycle is reported even if it consists of type imports", () => {

@@ -1,5 +1,6 @@
 /** Environments for tests, registered with the Worker under test as a generated entry would register them. */
 import * as z from "zod";
+import type { RegisteredEnvironment } from "../../environments/registered.ts";
 import {
   dataset,
   defineEnvironment,
@@ -9,11 +10,7 @@ import {
   ToolEnv,
   tool,
 } from "../../src/core/entry.ts";
-import {
-  type HeldEnvironment,
-  heldEnvironments,
-  registerEnvironment,
-} from "../../src/kernel/environment/environments.ts";
+import { heldEnvironments, registerEnvironment } from "../../src/kernel/environment/environments.ts";
 
 const Task = z.object({ question: z.string() });
 const rows = dataset(Task, [{ question: "Say anything." }]);
@@ -83,7 +80,7 @@ const asking = defineEnvironment({
 });
 
 /** Files share a Worker, so an environment may be registered by an earlier file. */
-export function registerOnce(environment: HeldEnvironment): void {
+export function registerOnce(environment: RegisteredEnvironment): void {
   if (heldEnvironments().some(({ id }) => id === environment.id)) return;
   registerEnvironment(environment);
 }

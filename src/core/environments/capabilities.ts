@@ -36,9 +36,23 @@ export function gateForScoring(needs: readonly Need[], offered: OfferedForScorin
   };
 }
 
+/** The function that `can.secret` is. `values`: by name. */
+export function secretFrom(values: Readonly<Record<string, string>>): Capabilities["secret"] {
+  return (name) => {
+    const value = Object.hasOwn(values, name) ? values[name] : undefined;
+    if (value !== undefined) return value;
+    throw new EnvError(`the secret ${name} can no longer be decrypted: set it again under /v1/secrets`);
+  };
+}
+
 /** The addresses in `needs`. */
 export function addressesNeeded(needs: readonly string[]): string[] {
   return needs.filter((need) => need.startsWith(ADDRESS)).map((need) => need.slice(ADDRESS.length));
+}
+
+/** Whether `needs` permit `can.fetch`, anywhere or to some addresses. */
+export function fetches(needs: readonly string[]): boolean {
+  return needs.includes("fetch") || addressesNeeded(needs).length > 0;
 }
 
 function fetchWithin(needs: readonly Need[], offer: Capabilities["fetch"] | undefined): Capabilities["fetch"] {

@@ -23,7 +23,7 @@ export interface HookContext {
   readonly signal: { readonly aborted: boolean };
   readonly limit: StageLimit;
   /** Called right before a tool runs that must not run twice. */
-  readonly unrepeatable: (tool: string) => void;
+  readonly unrepeatable: (tool: string) => Awaitable<void>;
   /** Called for every answered tool call; `key` identifies the call within the turn (tool-call.ts). */
   readonly toolAnswered: (key: string, failed: boolean) => void;
   /** The task and info that hooks see, if they differ from the rollout's. */

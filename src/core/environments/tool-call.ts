@@ -115,7 +115,7 @@ export async function runTool(
   const visible = Object.entries(args).filter(([name]) => !tool.hidden.includes(name));
   const parsed = parseArguments(tool.parameters, Object.fromEntries(visible));
   if (!parsed.success) throw unfit(tool.name, faultsOf(parsed.error, {}));
-  if (!tool.idempotent) unrepeatable(tool.name);
+  if (!tool.idempotent) await unrepeatable(tool.name);
   // `never` because a list of tools has no common argument type; the schema and `requireHidden` have just checked.
   const running = tool.run({ ...parsed.data, ...injected } as never, call);
   const result = await limit("tool", `the tool ${tool.name}`, running);

@@ -70,7 +70,7 @@ export interface HarnessOptions {
   /** Time limits of environment code; absent: no limits. */
   readonly limit?: StageLimit;
   /** Called right before a tool runs that must not run twice. */
-  readonly unrepeatable?: (tool: string) => void;
+  readonly unrepeatable?: (tool: string) => Awaitable<void>;
 }
 
 /** Per-effect resources. They start from the same point whenever the effect runs again. */
@@ -80,31 +80,15 @@ interface Draws {
   sqlCalls: number;
 }
 
-type Tools = readonly ToolDefinition[];
-
-/**
- * The tools that each environment returned for a state: reports and calls use the result obtained under a hook's
- * limits.
- */
-const said = new WeakMap<PlayedEnvironment, WeakMap<JsonObject, Tools | SerializedError>>();
+type Tools = readonly ToolDefinition[] | SerializedError;
 
 /** The tools sent with a rollout's next call; empty: none. Never throws: an error of the environment is returned. */
-export function offeredTools(environment: AnyEnvironment, rollout: Rollout): Tools | SerializedError {
+export function offeredTools(environment: AnyEnvironment, rollout: Rollout): Tools {
   const { environment: player, info } = environment.route(rollout);
-  return toolsOf(player, info, rollout.state);
+  return askTools(player, info, rollout.state);
 }
 
-function toolsOf(player: PlayedEnvironment, info: Json, state: JsonObject): Tools | SerializedError {
-  const ofPlayer = said.get(player) ?? new WeakMap();
-  said.set(player, ofPlayer);
-  const known = ofPlayer.get(state);
-  if (known !== undefined) return known;
-  const tools = askTools(player, info, state);
-  ofPlayer.set(state, tools);
-  return tools;
-}
-
-function askTools(player: PlayedEnvironment, info: Json, state: JsonObject): Tools | SerializedError {
+function askTools(player: PlayedEnvironment, info: Json, state: JsonObject): Tools {
   try {
     const given = rowTools(info) ?? cloneJson(player.toolDefinitionsOf(state));
     if (Array.isArray(given)) return given;
@@ -114,10 +98,10 @@ function askTools(player: PlayedEnvironment, info: Json, state: JsonObject): Too
   }
 }
 
-/** A harness for the environment that plays this rollout. Throws RangeError if none does. */
+/** A harness for the environment that plays a rollout of this row. Throws RangeError if none does. */
 export function openHarness(
   environment: AnyEnvironment,
-  rollout: Rollout,
+  rollout: RoutedRow,
   options: Omit<HarnessOptions, "row" | "needs">,
 ): Harness {
   const { environment: player, ...row } = environment.route(rollout);
@@ -136,6 +120,7 @@ export class Harness {
   /** The tool calls that the effect answered, and whether they failed. */
   readonly #answered = new Map<string, boolean>();
   #live: { readonly value: unknown; readonly rollout: Rollout } | null = null;
+  #offered: Tools | null = null;
 
   constructor(environment: PlayedEnvironment, options: HarnessOptions) {
     const { rolloutId, capabilities, sql, seed, secrets = [], row } = options;
@@ -154,12 +139,19 @@ export class Harness {
     });
   }
 
+  /** The tools for a call in the state that the last effect left; null if the environment was not asked. */
+  get offered(): Tools | null {
+    return this.#offered;
+  }
+
   /** Performs one effect and returns one event. Never throws. */
   async perform(effect: HookEffect, rollout: Rollout): Promise<Event> {
+    this.#offered = null;
     const event = redact(await this.#runEffect(effect, rollout), this.#secrets);
     if (event.type !== "replied" && event.type !== "closed") return event;
     // Asked right after the hook, about the state it left: no other environment code runs between two hooks.
-    const tools = toolsOf(this.#environment, (this.#context.row ?? rollout).info, event.state);
+    const tools = askTools(this.#environment, (this.#context.row ?? rollout).info, event.state);
+    this.#offered = tools;
     if (event.type === "closed" || event.final_env_response !== null) return event;
     if (!("error" in tools)) return event;
     return redact({ type: "failed", failure: "environment", error: tools }, this.#secrets);

@@ -24,6 +24,7 @@ import {
   type Scorable,
   type ScoreRecord,
   type ScoringOffer,
+  scoreAsking,
   scoreJudged,
   scoreScoringGroup,
 } from "../rubrics/score.ts";
@@ -151,7 +152,8 @@ async function step(
       return advance(rollout, await harness.perform(effect, rollout));
     case "sample": {
       const sent = advance(rollout, { type: "sent" });
-      return advance(sent, await askModel(environment, rollout, options));
+      const tools = harness.offered ?? offeredTools(environment, rollout);
+      return advance(sent, await askModel(environment, rollout, tools, options));
     }
     case "done":
       return rollout;
@@ -159,9 +161,13 @@ async function step(
 }
 
 /** The event of a call, as on the platform: an answer, an error of the endpoint, or the end of the rollout's time. */
-async function askModel(environment: AnyEnvironment, rollout: Rollout, options: PlayOptions): Promise<Event> {
+async function askModel(
+  environment: AnyEnvironment,
+  rollout: Rollout,
+  tools: ReturnType<typeof offeredTools>,
+  options: PlayOptions,
+): Promise<Event> {
   const turn = rollout.turns.length;
-  const tools = offeredTools(environment, rollout);
   if ("error" in tools) return { type: "failed", failure: "environment", error: tools };
   const request = { messages: outstandingPrompt(rollout), tools, turn };
   try {
@@ -205,7 +211,8 @@ function now(options: PlayOptions): number {
   return options.capabilities?.now?.() ?? 0;
 }
 
-function responseOf(reply: Reply, turn: number): ModelResponse {
+/** The reply of a model that is a function, as that of an endpoint. */
+export function responseOf(reply: Reply, turn: number): ModelResponse {
   const message = messageOf(reply, turn);
   return {
     id: null,
@@ -259,16 +266,17 @@ async function scorePlayed(
   judges: TestJudges | undefined,
   offer: Omit<ScoringOffer, "judges">,
 ): Promise<ScoreRecord | undefined> {
-  if (judges === undefined) return (await scoreScoringGroup(environment, [trajectory], offer))[0];
+  const members = [trajectory];
+  if (judges === undefined) return (await scoreScoringGroup(environment, members, offer))[0];
   const models = typeof judges === "function" ? { default: judges } : judges;
   const ask = async (pending: readonly JudgeAsk[]) => {
     const given = new Map<string, JudgeResult>();
     for (const one of pending) given.set(one.key, await verdictOf(models[one.judge], one));
     return given;
   };
-  const calls = { known: new Map(), named: Object.keys(models), hash: (text: string) => text, ask };
-  const scored = await scoreJudged(calls, 1, (asks) =>
-    scoreScoringGroup(environment, [trajectory], { ...offer, judges: asks }),
+  const asked = { named: Object.keys(models), hash: (text: string) => text };
+  const scored = await scoreJudged({ known: {}, ask }, (known) =>
+    scoreAsking(environment, members, { ...asked, known }, offer),
   );
   return scored.kind === "scored" ? scored.records[0] : undefined;
 }

@@ -20,14 +20,20 @@ import type { RolloutTask } from "./rollout.ts";
 export class RowError extends Error {
   override readonly name = "RowError";
   readonly index: number;
+  /** The place in the row: `.question`; "" for the row itself. */
+  readonly column: string;
   readonly path: string;
 
   constructor(index: number, column: string, message: string) {
     super(message);
     this.index = index;
+    this.column = column;
     this.path = `rows[${index}]${column}`;
   }
 }
+
+/** The same as JSON. */
+export type RowFault = Pick<RowError, "index" | "column" | "message">;
 
 /** The task in a row. Throws `RowError` if the schema refuses it or it is not a JSON object. */
 export function parseRow<Task>({ schema }: Pick<Dataset<Task>, "schema">, row: unknown, index: number): Task & TaskRow {

@@ -91,7 +91,8 @@ class UnjudgedError extends NoScoreError {
 }
 
 export interface AskCollectorOptions {
-  readonly known: ReadonlyMap<string, JudgeResult>;
+  /** By key. */
+  readonly known: Readonly<Record<string, JudgeResult>>;
   /** The judges that may be asked. */
   readonly named: readonly string[];
   /** Gives the same key for the same text. */
@@ -132,9 +133,9 @@ export class AskCollector implements Judges {
       throw new UnjudgedError(message, false);
     }
     const ask = askOf(rollout_id, judge, prompt, options, hash);
-    const judgement = known.get(ask.key);
+    const judgement = Object.hasOwn(known, ask.key) ? known[ask.key] : undefined;
     if (judgement === undefined) {
-      if (known.size + this.#pending.size >= most && !this.#pending.has(ask.key)) {
+      if (Object.keys(known).length + this.#pending.size >= most && !this.#pending.has(ask.key)) {
         const advice = "a reward function must ask the same questions when it runs again";
         throw new UnjudgedError(`more than ${most} judgements were requested; ${advice}`, false);
       }

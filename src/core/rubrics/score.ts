@@ -13,7 +13,14 @@ import type { Route } from "../environments/any-environment.ts";
 import { gateForScoring, type OfferedForScoring } from "../environments/capabilities.ts";
 import type { Need, RoutedRow } from "../environments/contract.ts";
 import type { Parser } from "../parsers/parser.ts";
-import { AskCollector, type JudgeAsk, type JudgeResult, type Judges, NO_JUDGES } from "./judges.ts";
+import {
+  AskCollector,
+  type AskCollectorOptions,
+  type JudgeAsk,
+  type JudgeResult,
+  type Judges,
+  NO_JUDGES,
+} from "./judges.ts";
 import type { RubricGroup } from "./rubric.ts";
 import {
   failureOf,
@@ -269,10 +276,7 @@ export function creditOf(step: Partial<StepCredit>, rollout: StepCredit): StepCr
  */
 export interface JudgeCalls {
   /** Known judgements by key; those that `ask` returns are added. */
-  readonly known: Map<string, JudgeResult>;
-  /** Judges that may be asked. */
-  readonly named: readonly string[];
-  readonly hash: (text: string) => string;
+  readonly known: Record<string, JudgeResult>;
   /**
    * Returns judgements by key. One that is left out is not available now. Null: there was not enough memory to hold the
    * questions, and another pass makes them again. `characters`: their size.
@@ -285,25 +289,42 @@ export type JudgedScore =
   /** These judgements are missing, so there are no scores. */
   | { readonly kind: "pending"; readonly pending: readonly JudgeAsk[] };
 
-/** The judges of one pass over `members` rollouts. */
-export function newAskCollector({ known, named, hash }: Omit<JudgeCalls, "ask">, members: number): AskCollector {
-  return new AskCollector({ known, named, hash, most: LIMITS.judgeAsksPerRollout * members });
+/** The result of one pass. */
+export interface AskedScores {
+  /** Void if questions are pending. */
+  readonly records: ScoreRecord[];
+  readonly pending: readonly JudgeAsk[];
+  /** The size of the pending questions (UTF-16 units). */
+  readonly characters: number;
 }
 
-/** `score`: runs the rubric once over the group's `members` rollouts. */
+/** One pass over a scoring group, which collects the questions to judges. `judges` null: they are not called. */
+export async function scoreAsking(
+  environment: Scorable,
+  members: readonly Trajectory[],
+  judges: Omit<AskCollectorOptions, "most"> | null,
+  offer: Omit<ScoringOffer, "judges"> = {},
+): Promise<AskedScores> {
+  if (judges === null) {
+    return { records: await scoreScoringGroup(environment, members, offer), pending: [], characters: 0 };
+  }
+  const asks = new AskCollector({ ...judges, most: LIMITS.judgeAsksPerRollout * members.length });
+  const records = await scoreScoringGroup(environment, members, { ...offer, judges: asks });
+  return { records, pending: asks.pending, characters: asks.characters };
+}
+
+/** `score`: one pass with these known judgements. */
 export async function scoreJudged(
-  calls: JudgeCalls,
-  members: number,
-  score: (judges: Judges) => Promise<ScoreRecord[]>,
+  { known, ask }: JudgeCalls,
+  score: (known: JudgeCalls["known"]) => Promise<AskedScores>,
 ): Promise<JudgedScore> {
   for (;;) {
-    const asks = newAskCollector(calls, members);
-    const records = await score(asks);
-    if (asks.pending.length === 0) return { kind: "scored", records };
-    const given = await calls.ask(asks.pending, asks.characters);
+    const { records, pending: asked, characters } = await score(known);
+    if (asked.length === 0) return { kind: "scored", records };
+    const given = await ask(asked, characters);
     if (given === null) continue;
-    for (const [key, judgement] of given) calls.known.set(key, judgement);
-    const pending = asks.pending.filter(({ key }) => !calls.known.has(key));
+    for (const [key, judgement] of given) known[key] = judgement;
+    const pending = asked.filter(({ key }) => !Object.hasOwn(known, key));
     if (pending.length > 0) return { kind: "pending", pending };
   }
 }

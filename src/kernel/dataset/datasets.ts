@@ -1,9 +1,9 @@
 /** Reads a run's rows: stored as JSON lines in R2, or made by the environment. */
 
-import type { JsonObject } from "../../contract/json.ts";
 import { findLost, within } from "../../contract/lost-json.ts";
-import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
-import { exampleAt, parseRow, RowError, rowAt } from "../../core/rollout/task.ts";
+import type { DatasetDescription, EnvironmentCode, MadeTask } from "../../core/protocol/environment-code.ts";
+import { exampleAt, RowError } from "../../core/rollout/task.ts";
+import { makeTask } from "../environment/make-task.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import type { RunSpec } from "../messages/wire.ts";
 import { readRowTexts } from "./rows.ts";
@@ -14,16 +14,12 @@ export type RowsOf = Pick<RunSpec, "dataset" | "shuffle" | "seed" | "training">;
 /** The same for an eval of a training run: its rows, its seed, its order. */
 export type EvalRowsOf = Omit<RowsOf, "training">;
 
-export interface Example {
-  readonly example_id: number;
-  readonly row: JsonObject;
-}
-
 /** The texts of stored rows, by row number. */
 export type RowTexts = ReadonlyMap<number, string>;
 
 /** Where a run's rows come from: a training run never uses the rows that are kept for evals. */
-export function sourceOf({ dataset, evalDataset }: AnyEnvironment, training: boolean): AnyEnvironment["dataset"] {
+export function sourceOf({ description }: EnvironmentCode, training: boolean): DatasetDescription {
+  const { dataset, evalDataset } = description;
   return training ? dataset : (evalDataset ?? dataset);
 }
 
@@ -31,7 +27,7 @@ export function sourceOf({ dataset, evalDataset }: AnyEnvironment, training: boo
  * What an eval of a training run's own environment plays: the rows of the run's request, or the environment's rows for
  * evals, or its rows. The evals that a training run starts and the rows that it holds out both use this.
  */
-export function evalOf({ dataset, seed, shuffle }: RowsOf, environment: AnyEnvironment): EvalRowsOf {
+export function evalOf({ dataset, seed, shuffle }: RowsOf, environment: EnvironmentCode): EvalRowsOf {
   if (dataset.kind === "uploaded") return { dataset, seed, shuffle };
   const { kind, length } = sourceOf(environment, false);
   // An environment of uploaded rows has no rows before an eval brings them.
@@ -53,18 +49,23 @@ export async function storedRows(
 }
 
 /**
- * The example of group `group`, with its row from `stored` if it is there. Throws `RowError` if the schema refuses the
+ * The task of group `group`, with its row from `stored` if it is there. Throws `RowError` if the schema refuses the
  * row, or if the row has numbers that lose digits. (Such rows are refused on upload, but older ones may be stored.)
  */
-export function exampleOfGroup(spec: RowsOf, environment: AnyEnvironment, group: number, stored: RowTexts): Example {
-  const example_id = exampleAt(group, orderOf(spec));
-  const source = sourceOf(environment, spec.training !== undefined);
-  const text = stored.get(example_id);
-  if (text === undefined) return { example_id, row: rowAt(source, example_id, spec.seed) };
-  const written: unknown = JSON.parse(text);
-  const lost = findLost(text, written);
-  if (lost !== null) throw new RowError(example_id, within(lost), lost.message);
-  return { example_id, row: parseRow(source, written, example_id) };
+export async function taskOfGroup(
+  spec: RowsOf,
+  environment: EnvironmentCode,
+  group: number,
+  stored: RowTexts,
+): Promise<MadeTask> {
+  const index = exampleAt(group, orderOf(spec));
+  const from = { index, training: spec.training !== undefined };
+  const text = stored.get(index);
+  if (text === undefined) return await makeTask(environment, { kind: "own", ...from, seed: spec.seed });
+  const row: unknown = JSON.parse(text);
+  const lost = findLost(text, row);
+  if (lost !== null) throw new RowError(index, within(lost), lost.message);
+  return await makeTask(environment, { kind: "brought", ...from, row });
 }
 
 export function rowsText(rows: readonly unknown[]): string {

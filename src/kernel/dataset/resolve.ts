@@ -4,9 +4,10 @@ import { LIMITS } from "../../contract/limits.ts";
 import { findLost, within } from "../../contract/lost-json.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { RunDataset } from "../../contract/uploaded-dataset.ts";
-import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
-import { buildTask, parseRow, RowError } from "../../core/rollout/task.ts";
+import type { EnvironmentCode } from "../../core/protocol/environment-code.ts";
+import { buildTask, RowError } from "../../core/rollout/task.ts";
 import type { DatasetTableRow } from "../db/schema.ts";
+import { makeTask } from "../environment/make-task.ts";
 import { PROCESS_SCHEDULER, stepsOfJson } from "../kit/fair-scheduler.ts";
 import { uploadKeys } from "../kit/names.ts";
 import { Subrequests } from "../kit/subrequests.ts";
@@ -24,7 +25,7 @@ export interface ResolvedDataset {
 interface Against {
   readonly pin: EnvironmentPin;
   readonly args: JsonObject;
-  readonly environment: AnyEnvironment;
+  readonly environment: EnvironmentCode;
 }
 
 /**
@@ -67,7 +68,7 @@ async function tryFirstRows(
   for await (const { row, text } of rowsFrom(env, file, 0, new Subrequests())) {
     await PROCESS_SCHEDULER.spend(orgId, stepsOfJson(text));
     const value: Json = JSON.parse(text);
-    const refusal = refusedRow(environment, { text, value }, row, `row ${row + 1}`);
+    const refusal = await refusedRow(environment, { text, value }, row, `row ${row + 1}`);
     if (refusal !== null) return { ok: false, error: refusal };
     characters += text.length;
     if (row + 1 >= ROWS_TRIED || characters > CHARACTERS_TRIED) break;
@@ -79,16 +80,16 @@ async function tryFirstRows(
  * What is wrong with row `index`; null if nothing. It must make a task of the environment or, if none is named, a task
  * of any environment. `where` begins the message: "line 17". Never throws for JSON.
  */
-export function refusedRow(
-  environment: AnyEnvironment | null,
+export async function refusedRow(
+  environment: EnvironmentCode | null,
   { text, value }: { readonly text: string; readonly value: Json },
   index: number,
   where: string,
-): Refusal | null {
+): Promise<Refusal | null> {
   try {
     const lost = findLost(text, value);
     if (lost !== null) throw new RowError(index, within(lost), lost.message);
-    checkRow(environment, value, index);
+    await checkRow(environment, value, index);
     return null;
   } catch (thrown) {
     if (!(thrown instanceof RowError)) throw thrown;
@@ -96,7 +97,7 @@ export function refusedRow(
   }
 }
 
-function checkRow(environment: AnyEnvironment | null, row: Json, index: number): void {
+async function checkRow(environment: EnvironmentCode | null, row: Json, index: number): Promise<void> {
   if (!isObject(row)) throw new RowError(index, "", "a row must be a JSON object");
   const odd = findOddity(row, "");
   if (odd !== null) throw new RowError(index, `.${odd.path}`, `${odd.path}: ${odd.message}`);
@@ -106,8 +107,7 @@ function checkRow(environment: AnyEnvironment | null, row: Json, index: number):
     buildTask({}, row, index);
     return;
   }
-  const source = environment.evalDataset ?? environment.dataset;
-  buildTask(environment, parseRow(source, row, index), index);
+  await makeTask(environment, { kind: "brought", training: false, index, row });
 }
 
 function isObject(row: Json): row is JsonObject {

@@ -9,8 +9,8 @@ import type { Json, JsonObject } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { DatasetView } from "../../contract/uploaded-dataset.ts";
-import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import { mintId } from "../../core/ids.ts";
+import type { EnvironmentCode } from "../../core/protocol/environment-code.ts";
 import { countJson } from "../../core/schema/json-counts.ts";
 import { datasetViewOf, findDataset, type NewDataset } from "../db/datasets.ts";
 import { chooseEnvironment } from "../environment/choose-environment.ts";
@@ -73,7 +73,7 @@ export async function withUploadMemory<T>(
 }
 
 /** What rows are checked against; null: only that they are tasks at all. */
-export type Against = { environment: AnyEnvironment; stored: NewDataset["environment"] } | null;
+export type Against = { environment: EnvironmentCode; stored: NewDataset["environment"] } | null;
 
 /** Refused if the environment or its arguments are not valid, or if another dataset has the name. */
 export async function checkUpload(env: Env, scope: Scope, upload: DatasetUpload): Promise<Result<Against>> {
@@ -188,7 +188,7 @@ class Reception {
         const counts = countJson(text);
         await scheduler.spend(this.#scope.orgId, stepsOfJson(text, counts));
         const refusal =
-          counts.values > LIMITS.taskRowValues ? tooManyValues(line) : refusedLine(this.#against, line, text);
+          counts.values > LIMITS.taskRowValues ? tooManyValues(line) : await refusedLine(this.#against, line, text);
         if (refusal !== null) return refusal;
         this.#index.note(line.row, line.offset, line.bytes.length);
         this.#rows = line.row + 1;
@@ -221,7 +221,7 @@ function textOf(bytes: Uint8Array): string | null {
   }
 }
 
-function refusedLine(against: Against, line: RowLine, text: string): Refusal | null {
+async function refusedLine(against: Against, line: RowLine, text: string): Promise<Refusal | null> {
   let value: Json;
   try {
     value = JSON.parse(text);
@@ -229,7 +229,7 @@ function refusedLine(against: Against, line: RowLine, text: string): Refusal | n
     if (thrown instanceof SyntaxError) return invalidJson(line, thrown.message);
     throw thrown;
   }
-  return refusedRow(against?.environment ?? null, { text, value }, line.row, `line ${line.line}`);
+  return await refusedRow(against?.environment ?? null, { text, value }, line.row, `line ${line.line}`);
 }
 
 function invalidJson({ row, line }: RowLine, why: string): Refusal {

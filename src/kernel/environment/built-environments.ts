@@ -1,7 +1,7 @@
 /** A cache of environments that are built with their arguments. */
 
 import { EnvError } from "../../contract/errors.ts";
-import { type AnyEnvironment, holdsSomething } from "../../core/environments/any-environment.ts";
+import type { EnvironmentCode } from "../../core/protocol/environment-code.ts";
 
 export interface ShelfLife {
   /** How many environments stay in the cache. */
@@ -11,13 +11,13 @@ export interface ShelfLife {
   /** How long a build may take. */
   readonly buildMs: number;
   /** Called with each environment that is dropped from the cache and has something to tear down. */
-  readonly retire: (environment: AnyEnvironment) => void;
+  readonly retire: (environment: EnvironmentCode) => void;
 }
 
 interface Built {
-  readonly made: Promise<AnyEnvironment>;
+  readonly made: Promise<EnvironmentCode>;
   /** Null while it is being built. */
-  environment: AnyEnvironment | null;
+  environment: EnvironmentCode | null;
   /** Epoch milliseconds of the last use. */
   used: number;
 }
@@ -45,7 +45,7 @@ export class BuiltEnvironments {
    * The environment with this name, built if needed. Rejects with the error of `build`, or if the build takes longer
    * than `buildMs`.
    */
-  async get(name: string, build: () => Promise<AnyEnvironment>, now: number): Promise<AnyEnvironment> {
+  async get(name: string, build: () => Promise<EnvironmentCode>, now: number): Promise<EnvironmentCode> {
     const built = this.#built.get(name) ?? { made: build(), environment: null, used: now };
     built.used = now;
     // Move it to the end: it is now the most recently used.
@@ -70,7 +70,7 @@ export class BuiltEnvironments {
     for (const [name, { environment, used }] of this.#built) {
       if (this.#built.size <= kept) return;
       if (environment === null) continue;
-      const holds = holdsSomething(environment);
+      const holds = environment.description.tearsDown;
       if (holds && now - used < leaseMs) continue;
       this.#built.delete(name);
       if (holds) retire(environment);

@@ -1,17 +1,14 @@
 /** What this deployment offers to environments, before `needs` narrows it. */
 
 import type { Scope } from "../../contract/scope.ts";
-import {
-  addressesNeeded,
-  type OfferedCapabilities,
-  type OfferedForScoring,
-} from "../../core/environments/capabilities.ts";
+import { addressesNeeded, secretFrom } from "../../core/environments/capabilities.ts";
 import { formatPath, pathTo } from "../../core/field-path.ts";
+import type { RolloutHost, Secrets } from "../../core/protocol/environment-code.ts";
 import { secretsNamed } from "../db/secrets.ts";
 import { allowedHosts, openAllowedHosts, refusedUrl } from "../kit/address.ts";
 import { type FetchMeans, guardedFetch } from "../kit/guarded-fetch.ts";
 import { fetchedReservation } from "../kit/reply-reservation.ts";
-import { openSecrets, secretFrom, secretNames } from "../kit/secret-values.ts";
+import { openSecrets, secretNames } from "../kit/secret-values.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { type Result, refuse } from "../messages/refusal.ts";
 
@@ -62,8 +59,7 @@ async function unmetNeed(env: Env, scope: Scope, needs: readonly string[]): Prom
 
 /** Opened before environment code runs, so that a failure to open is not blamed on the code. */
 export interface Opened {
-  /** Values by name. */
-  readonly secrets: ReadonlyMap<string, string>;
+  readonly secrets: Secrets;
   readonly hosts: FetchMeans["hosts"];
   /** Memory for the replies that its code gets. */
   readonly openReservation: NonNullable<FetchMeans["openReservation"]>;
@@ -75,25 +71,23 @@ export async function openMeans(env: Env, scope: Scope, needs: readonly string[]
   return { secrets, hosts: await openAllowedHosts(env, scope), openReservation };
 }
 
-/** `calls`: how calls are made. Random numbers and sql are added separately for each rollout. */
-export function rolloutCapabilities(
+/** `calls`: how a rollout's calls are made. */
+export function rolloutFetch(
   env: Env,
   now: () => number,
   { secrets, ...means }: Opened,
   calls: Required<Pick<FetchMeans, "turn" | "signal">>,
-): Omit<OfferedCapabilities, "random" | "sql"> {
-  const secret = secretFrom(secrets);
-  return { now, secret, fetch: guardedFetch(env, { ...means, now, secret, ...calls }) };
+): RolloutHost["fetch"] {
+  return guardedFetch(env, { ...means, now, secret: secretFrom(secrets), ...calls });
 }
 
 /** The same for scoring: its calls count among those of the invocation, at most six at a time. */
-export function scoringCapabilities(
+export function scoringFetch(
   env: Env,
   now: () => number,
   { secrets, ...means }: Opened,
   subrequests: Subrequests,
-): OfferedForScoring {
-  const secret = secretFrom(secrets);
+): RolloutHost["fetch"] {
   const turn: FetchMeans["turn"] = (call) => subrequests.inTurn(call);
-  return { now, secret, fetch: guardedFetch(env, { ...means, now, secret, turn }) };
+  return guardedFetch(env, { ...means, now, secret: secretFrom(secrets), turn });
 }

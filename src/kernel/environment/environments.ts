@@ -9,15 +9,18 @@ import { EnvError, messageOf } from "../../contract/errors.ts";
 import { canonicalJson, type JsonObject } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
-import { type AnyEnvironment, tearDown } from "../../core/environments/any-environment.ts";
+import type { EnvironmentCode, LoadableEnvironment } from "../../core/protocol/environment-code.ts";
+import { loadableOf } from "../../core/protocol/in-process.ts";
 import { logError } from "../kit/log.ts";
 import { folderOf } from "../kit/names.ts";
 import type { EnvironmentPin, RunSpec } from "../messages/wire.ts";
 import { BuiltEnvironments } from "./built-environments.ts";
 
-export type HeldEnvironment = RegisteredEnvironment;
+export interface HeldEnvironment extends Pick<RegisteredEnvironment, "id" | "version" | "digest"> {
+  readonly code: LoadableEnvironment;
+}
 
-const held: HeldEnvironment[] = [...ENVIRONMENTS];
+const held: HeldEnvironment[] = ENVIRONMENTS.map(heldOf);
 
 /** Each one is a few closures and their data. */
 const BUILT_KEPT = 64;
@@ -31,11 +34,15 @@ export const built = new BuiltEnvironments({
 });
 
 /** Adds an environment that does not come with Rollcall. Throws if the id is taken. */
-export function registerEnvironment(environment: HeldEnvironment): void {
+export function registerEnvironment(environment: RegisteredEnvironment): void {
   if (held.some(({ id }) => id === environment.id)) {
     throw new Error(`an environment ${environment.id} is registered already`);
   }
-  held.push(environment);
+  held.push(heldOf(environment));
+}
+
+function heldOf({ id, version, digest, ...loader }: RegisteredEnvironment): HeldEnvironment {
+  return { id, version, digest, code: loadableOf(loader) };
 }
 
 export function heldEnvironments(): readonly HeldEnvironment[] {
@@ -64,7 +71,7 @@ export async function pinnedEnvironment({
   scope,
   environment: pin,
   environment_args: args,
-}: Pick<RunSpec, "scope" | "environment" | "environment_args">): Promise<AnyEnvironment | null> {
+}: Pick<RunSpec, "scope" | "environment" | "environment_args">): Promise<EnvironmentCode | null> {
   const registered = findEnvironment(`${pin.id}@${pin.version}`);
   if (registered === null || registered.digest !== pin.digest) return null;
   try {
@@ -82,8 +89,8 @@ export function builtEnvironment(
   scope: Scope | null,
   registered: HeldEnvironment,
   args: JsonObject,
-): Promise<AnyEnvironment> {
-  return built.get(nameOf(scope, registered, args), () => registered.load(args), Date.now());
+): Promise<EnvironmentCode> {
+  return built.get(nameOf(scope, registered, args), () => registered.code.load(args), Date.now());
 }
 
 /** Whether it is built already, so that getting it runs none of its code. */
@@ -95,8 +102,8 @@ function nameOf(scope: Scope | null, { id, digest }: HeldEnvironment, args: Json
   return `${scope === null ? "" : folderOf(scope)} ${id} ${digest} ${canonicalJson(args)}`;
 }
 
-async function retire(environment: AnyEnvironment): Promise<void> {
-  for (const { error_chain_str, message } of await tearDown(environment)) {
+async function retire(environment: EnvironmentCode): Promise<void> {
+  for (const { error_chain_str, message } of await environment.tearDown()) {
     logError("teardown", {}, new EnvError(`${error_chain_str}: ${message}`));
   }
 }

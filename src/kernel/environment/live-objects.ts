@@ -25,7 +25,7 @@ export function objectsEach(spec: Pick<RunSpec, "environment">): number {
 
 /** Whether each rollout of the run has a database of its own. */
 export function hasDatabase({ environment: { id, version } }: Pick<RunSpec, "environment">): boolean {
-  return findEnvironment(`${id}@${version}`)?.needs.includes("sql") ?? false;
+  return findEnvironment(`${id}@${version}`)?.code.needs.includes("sql") ?? false;
 }
 
 /** How many rollouts this run may have running: at least one, because otherwise it would never continue. */

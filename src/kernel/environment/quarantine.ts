@@ -12,8 +12,8 @@
  * repeated starts a quarantine, for the rollouts that its object plays. What a consumer cannot finish is given up by
  * its queue and the reconciliation.
  */
-import type { OfferedForScoring } from "../../core/environments/capabilities.ts";
 import type { SqlRunner } from "../../core/environments/rollout-sql.ts";
+import type { RolloutHost } from "../../core/protocol/environment-code.ts";
 import { type LogIds, logError } from "../kit/log.ts";
 import { retry } from "../kit/retry.ts";
 import type { QuarantineKey } from "../messages/wire.ts";
@@ -195,10 +195,8 @@ export class Quarantine<Key extends string = QuarantineKey> {
     return { exec: (...call) => this.computing(async () => await sql.exec(...call)) };
   }
 
-  watchedCapabilities<Offered extends OfferedForScoring>(offered: Offered): Offered {
-    const { fetch } = offered;
-    if (fetch === undefined) return offered;
-    return { ...offered, fetch: (...call) => this.awaiting(() => fetch(...call)) };
+  watchedFetch(fetch: RolloutHost["fetch"]): RolloutHost["fetch"] {
+    return (...call) => this.awaiting(() => fetch(...call));
   }
 
   /** The work continues whatever happens here: null if it continues without a record. */

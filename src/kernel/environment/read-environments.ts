@@ -1,7 +1,6 @@
 /** The environments of this deployment, as the API shows them. */
 
 import type { EnvironmentView } from "../../contract/run.ts";
-import { inputSchema } from "../../core/schema/json-schema.ts";
 import { type Result, refuse } from "../messages/refusal.ts";
 import { builtOrError } from "./choose-environment.ts";
 import { behindRoute } from "./code-behind-route.ts";
@@ -21,14 +20,15 @@ async function viewOf(env: Env, registered: HeldEnvironment): Promise<Environmen
   // Built with its defaults only to show its row schema. A failure must not hide the other environments.
   const build = () => builtOrError(null, registered, {});
   const environment = isBuilt(null, registered, {}) ? await build() : await behindRoute(env, registered, {}, build);
-  const source = environment instanceof Error ? null : (environment.evalDataset ?? environment.dataset);
+  const description = environment instanceof Error ? null : environment.description;
+  const source = description && (description.evalDataset ?? description.dataset);
   return {
     object: "environment",
     ...pinOf(registered),
-    args: inputSchema(registered.args),
+    args: registered.code.args,
     dataset: source?.kind ?? null,
-    row: source === null ? null : inputSchema(source.schema),
-    needs: [...registered.needs],
-    judges: environment instanceof Error ? [] : [...environment.rubric.judges],
+    row: source?.row ?? null,
+    needs: [...registered.code.needs],
+    judges: [...(description?.judges ?? [])],
   };
 }

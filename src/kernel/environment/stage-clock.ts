@@ -5,10 +5,10 @@
  * at the rollout's own deadline at the latest, and at once if the rollout is cancelled. Closing may finish, each hook
  * within its own time. An endless synchronous loop cannot be stopped from inside an isolate.
  */
-import { StageTimeoutError } from "../../contract/errors.ts";
 import type { RunLimits } from "../../contract/eval-request.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import type { Stage, StageLimit } from "../../core/environments/hook-state.ts";
+import type { Stage } from "../../core/environments/hook-state.ts";
+import type { StepTimer, TimeUp } from "../../core/step-timer.ts";
 
 /** Milliseconds. */
 export type StageTimes = Readonly<Record<Stage, number>>;
@@ -44,8 +44,8 @@ export interface StageClockParts {
 }
 
 export class StageClock {
-  /** Shown to tools as `call.signal`: aborted means that their result is no longer needed. */
-  readonly signal = { aborted: false };
+  /** No step is waited for any longer. */
+  #aborted = false;
   /** Aborted when a stage is cut off: the calls of its hook are no longer needed. */
   #calls = new AbortController();
   readonly #parts: StageClockParts;
@@ -91,7 +91,7 @@ export class StageClock {
 
   /** Stops waiting for the steps in progress. */
   interrupt(): void {
-    this.signal.aborted = true;
+    this.#aborted = true;
     // Closing may finish.
     if (this.#closingUntil === null) this.hangUp();
     for (const cutShort of this.#underWay) cutShort();
@@ -119,14 +119,23 @@ export class StageClock {
     return this.#waitedMs + (this.#waiting === 0 ? 0 : this.#parts.now() - this.#waitingSince);
   }
 
-  readonly limit: StageLimit = async (stage, what, work) => {
-    if (!isThenable(work)) return work;
-    const promise = Promise.resolve(work);
-    // Most hooks only compute: they settle before a timer would be worth making.
-    if (await settlesAtOnce(promise)) return await promise;
-    const time = this.#parts.times[stage];
-    if (stage === "cleanup") return await this.#inTime(promise, this.#closingTime(time), what);
-    return await this.#whileUnderWay(promise, time, what);
+  /** Begins the time of a step. */
+  readonly timer = (stage: Stage, what: string): StepTimer => {
+    const own = this.#parts.times[stage];
+    const { promise: over, resolve: end } = Promise.withResolvers<TimeUp>();
+    if (stage === "cleanup") return { over, stop: this.#begin(end, this.#closingTime(own), what) };
+    const left = this.#parts.deadline - this.#parts.now();
+    const cutShort = () => end({ message: `${what} was cut short`, whole: true });
+    if (this.#aborted) cutShort();
+    this.#underWay.push(cutShort);
+    const depth = this.#underWay.length;
+    const clear = this.#begin(end, Math.min(own, left), what, left < own);
+    const stop = () => {
+      clear();
+      // The steps that began inside it are no longer awaited either: their timers are cleared.
+      for (const inner of this.#underWay.splice(depth - 1).slice(1)) inner();
+    };
+    return { over, stop };
   };
 
   /** Many handlers that are late one after another must not outlast the alarm. */
@@ -136,24 +145,8 @@ export class StageClock {
     return Math.min(own, Math.max(LAST_HANDLERS_MS, this.#closingUntil - now));
   }
 
-  async #whileUnderWay<T>(promise: Promise<T>, own: number, what: string): Promise<T> {
-    const left = this.#parts.deadline - this.#parts.now();
-    const { promise: interrupted, reject } = Promise.withResolvers<T>();
-    const cutShort = () => reject(new StageTimeoutError(`${what} was cut short`, true));
-    if (this.signal.aborted) cutShort();
-    this.#underWay.push(cutShort);
-    const depth = this.#underWay.length;
-    const both = Promise.race([promise, interrupted]);
-    try {
-      return await this.#inTime(both, Math.min(own, left), what, left < own);
-    } finally {
-      // The steps that began inside it are no longer awaited either: their timers are cleared.
-      for (const inner of this.#underWay.splice(depth - 1).slice(1)) inner();
-    }
-  }
-
-  async #inTime<T>(promise: Promise<T>, ms: number, what: string, whole = false): Promise<T> {
-    const { promise: late, reject } = Promise.withResolvers<T>();
+  /** Returns a function that clears the timer. */
+  #begin(end: (up: TimeUp) => void, ms: number, what: string, whole = false): () => void {
     let counted = this.#waited();
     const pass = () => {
       const owed = this.#waited() - counted;
@@ -163,39 +156,17 @@ export class StageClock {
         timer = setTimeout(pass, whole ? Math.min(owed, left) : owed);
         return;
       }
-      this.signal.aborted = true;
+      this.#aborted = true;
+      end({ message: `${what} did not finish within ${ms / 1000} s`, whole });
       this.hangUp();
-      reject(new StageTimeoutError(`${what} did not finish within ${ms / 1000} s`, whole));
     };
     let timer = setTimeout(pass, ms);
-    try {
-      return await Promise.race([promise, late]);
-    } finally {
-      clearTimeout(timer);
-    }
+    return () => clearTimeout(timer);
   }
 }
 
 function inMs(seconds: number | undefined): number | undefined {
   return seconds === undefined ? undefined : seconds * 1000;
-}
-
-function isThenable(work: unknown): boolean {
-  return typeof work === "object" && work !== null && "then" in work;
-}
-
-/** How many microtasks a hook without I/O may take: each `await` in it takes a few. */
-const PROMPT_TICKS = 200;
-
-/** True if the promise settles, either way, without any I/O. */
-export async function settlesAtOnce(promise: Promise<unknown>): Promise<boolean> {
-  let settled = false;
-  const settle = () => {
-    settled = true;
-  };
-  promise.then(settle, settle);
-  for (let tick = 0; tick < PROMPT_TICKS && !settled; tick += 1) await null;
-  return settled;
 }
 
 /**

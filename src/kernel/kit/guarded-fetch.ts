@@ -7,6 +7,7 @@
 import { EnvError, InfraError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Capabilities, FetchOptions } from "../../core/environments/contract.ts";
+import type { Fetched, RolloutHost } from "../../core/protocol/environment-code.ts";
 import { LongBodyError, PausedBodyError, wholeText } from "../clients/bounded-body.ts";
 import { AddressRefused, type Connection, type Send, UNLIMITED } from "../clients/outgoing.ts";
 import type { ReplyReservation } from "../clients/reply-reservation.ts";
@@ -30,7 +31,7 @@ export interface FetchMeans {
   readonly send?: Send;
 }
 
-export function guardedFetch(env: Env, means: FetchMeans): Capabilities["fetch"] {
+export function guardedFetch(env: Env, means: FetchMeans): RolloutHost["fetch"] {
   const { turn = (call) => call(UNLIMITED) } = means;
   // The deadline and the signature count from the moment when the call leaves.
   return async (url, options = {}) =>
@@ -42,7 +43,7 @@ async function fetchOnce(
   url: string,
   { sign, timeoutMs, until, ...init }: FetchOptions,
   means: FetchMeans & { readonly connection: Connection },
-): ReturnType<Capabilities["fetch"]> {
+): Promise<Fetched> {
   const { hosts: ask, now, secret, signal: given, send, connection, openReservation } = means;
   const hosts = await ask();
   const refused = refusedUrl(env, hosts, url);
@@ -69,7 +70,7 @@ async function fetchOnce(
       return until?.(piece, { status, headers }) ?? false;
     };
     const text = await wholeText(reply, LIMITS.fetchedBytes, undefined, enough);
-    return { status, headers, text: async () => text };
+    return { status, headers: [...headers], text };
   } catch (thrown) {
     if (hungUp?.aborted) throw new InfraError(`the request to ${url} was aborted`);
     const late = `${url} did not answer within ${waitMs / 1000} s`;

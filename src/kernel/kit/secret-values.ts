@@ -2,8 +2,8 @@
  * Values of the secrets that an environment names in `needs`. `can.secret` is synchronous, so the values are opened
  * before a rollout's hooks run, and kept in the isolate's memory for five seconds. They are never written anywhere.
  */
-import { EnvError } from "../../contract/errors.ts";
 import type { Scope } from "../../contract/scope.ts";
+import type { Secrets } from "../../core/protocol/environment-code.ts";
 import type { SecretRow } from "../db/schema.ts";
 import { secretsNamed } from "../db/secrets.ts";
 import { OUTAGE_MS, TtlCache } from "./caches.ts";
@@ -11,7 +11,7 @@ import { idsOf, logError } from "./log.ts";
 import { openSealed } from "./sealed-values.ts";
 
 const PREFIX = "secret:";
-const opened = new TtlCache<ReadonlyMap<string, string>>(5000, 4000, OUTAGE_MS);
+const opened = new TtlCache<Secrets>(5000, 4000, OUTAGE_MS);
 
 /** The names of the secrets in `needs`. */
 export function secretNames(needs: readonly string[]): string[] {
@@ -20,22 +20,17 @@ export function secretNames(needs: readonly string[]): string[] {
 }
 
 /** Values by name. A secret that was deleted, or was sealed under a secret that is gone, is missing. */
-export async function openSecrets(
-  env: Env,
-  scope: Scope,
-  needs: readonly string[],
-  now: number,
-): Promise<ReadonlyMap<string, string>> {
+export async function openSecrets(env: Env, scope: Scope, needs: readonly string[], now: number): Promise<Secrets> {
   const names = secretNames(needs).sort();
-  if (names.length === 0) return new Map();
+  if (names.length === 0) return {};
   const kept = `${scope.orgId}/${scope.projectId}/${names.join("/")}`;
   const values = await opened.get(kept, now, async () => {
     const rows = await secretsNamed(env.DB, scope, names);
     const found = await Promise.all(rows.map((row) => openValue(env, scope, row)));
-    return new Map(found.flat());
+    return Object.fromEntries(found.flat());
   });
   // A missing secret may be set at any moment, and runs that are accepted after that need it.
-  if (values.size < names.length) opened.forget(kept);
+  if (Object.keys(values).length < names.length) opened.forget(kept);
   return values;
 }
 
@@ -50,13 +45,4 @@ async function openValue(
     logError("secret does not open", { ...idsOf({ scope }), secret_id: id }, thrown);
     return [];
   }
-}
-
-/** The function that `can.secret` is. */
-export function secretFrom(values: ReadonlyMap<string, string>): (name: string) => string {
-  return (name) => {
-    const value = values.get(name);
-    if (value !== undefined) return value;
-    throw new EnvError(`the secret ${name} can no longer be decrypted: set it again under /v1/secrets`);
-  };
 }

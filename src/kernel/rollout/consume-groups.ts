@@ -7,14 +7,14 @@
 import { EnvError, serializeError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { baseCost, policyCosts } from "../../core/costs/run-costs.ts";
-import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
-import type { RoutedRow } from "../../core/environments/contract.ts";
+import type { EnvironmentCode, MadeTask } from "../../core/protocol/environment-code.ts";
 import type { ForkPoint } from "../../core/rollout/fork.ts";
-import { buildTask, type RowError, taskKey } from "../../core/rollout/task.ts";
+import { RowError, taskKey } from "../../core/rollout/task.ts";
 import { charactersOf, sizeOf } from "../../core/size.ts";
-import { exampleOfGroup, type RowTexts, storedRows } from "../dataset/datasets.ts";
+import { type RowTexts, storedRows, taskOfGroup } from "../dataset/datasets.ts";
 import { RowsMissing } from "../dataset/rows.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
+import { playerOf } from "../environment/make-task.ts";
 import { GIVEN_UP, outsideQuarantine, Quarantine } from "../environment/quarantine.ts";
 import { PROCESS_SCHEDULER, stepsOfTask } from "../kit/fair-scheduler.ts";
 import { idsOf } from "../kit/log.ts";
@@ -29,7 +29,7 @@ import {
   START_MESSAGE_LIFE_MS,
   type Starter,
 } from "../messages/wire.ts";
-import { HeldOut, type KeyedExample, trainingTasks } from "../scoring/held-out.ts";
+import { HeldOut, type KeyedTask, trainingTasks } from "../scoring/held-out.ts";
 import { isScoredInPlace } from "../scoring/score-in-place.ts";
 import { carryOver, isCarried, readForkPoint } from "../trajectory/carry-over.ts";
 
@@ -137,7 +137,7 @@ function startsOf(orders: readonly RolloutSpec[]): { readonly host: number; read
 
 /** For a training run: the task of each example, or why it has none. */
 interface TrainingTasks {
-  readonly tasks: ReadonlyMap<number, KeyedExample | RowError | HeldOut>;
+  readonly tasks: ReadonlyMap<number, KeyedTask | RowError | HeldOut>;
 }
 /** The sources of rollouts: rows of the run's dataset, or the turns that a forked run continues from. */
 type Stored = RowTexts | ForkPoint | TrainingTasks;
@@ -146,7 +146,7 @@ type Stored = RowTexts | ForkPoint | TrainingTasks;
 async function storedOrMissing(
   env: Env,
   spec: RunSpec,
-  environment: AnyEnvironment | null,
+  environment: EnvironmentCode | null,
   admitted: readonly Starter[],
   subrequests: Subrequests,
 ): Promise<Stored | RowsMissing> {
@@ -170,7 +170,7 @@ async function storedOrMissing(
 /** What the rollout is started with; or a report of its failure if it cannot be started. */
 async function orderOf(
   spec: RunSpec,
-  environment: AnyEnvironment | null,
+  environment: EnvironmentCode | null,
   member: Starter,
   stored: Stored | RowsMissing,
 ): Promise<RolloutSpec | RolloutReport> {
@@ -215,41 +215,40 @@ function isAboutTheRow(thrown: unknown): thrown is Error {
 /** The task of a group with a copy of its row. In a forked run: the task of the original rollout, with its turns. */
 async function taskOf(
   spec: RunSpec,
-  environment: AnyEnvironment,
+  environment: EnvironmentCode,
   member: Starter,
   stored: Stored,
 ): Promise<Pick<RolloutSpec, "example_id" | "task_key" | "row" | "from" | "member" | "characters">> {
   if ("turn" in stored) {
     const { example_id, task_key, task } = stored;
-    const whose = memberOf(environment, { task, info: task["info"] ?? {} });
+    const whose = await memberOf(environment, { example_id, row: task });
     return { example_id, task_key, row: task, from: stored, characters: sizeOf(stored), ...whose };
   }
   if ("tasks" in stored) {
-    const example = stored.tasks.get(exampleOf(member));
-    if (example === undefined || example instanceof Error) throw example ?? new HeldOut(member.group);
-    const built = buildTask(environment, example.row, example.example_id);
-    const characters = sizeOf(example.row) + charactersOf(built.prompt);
-    return { ...example, example_id: built.example_id, characters, ...memberOf(environment, built) };
+    const made = stored.tasks.get(exampleOf(member));
+    if (made === undefined || made instanceof Error) throw made ?? new HeldOut(member.group);
+    return { ...startOf(made), task_key: made.task_key };
   }
-  const { example_id, row } = exampleOfGroup(spec, environment, member.group, stored);
   // If the row makes no task, its rollout ends here with the reason, rather than in an object that cannot begin.
-  const built = buildTask(environment, row, example_id);
-  return {
-    example_id: built.example_id,
-    row,
-    characters: sizeOf(row) + charactersOf(built.prompt),
-    task_key: await taskKey(row, async (text) => sha256Hex(text)),
-    ...memberOf(environment, built),
-  };
+  const made = await taskOfGroup(spec, environment, member.group, stored);
+  return { ...startOf(made), task_key: await taskKey(made.row, async (text) => sha256Hex(text)) };
+}
+
+function startOf({ row, task, member }: MadeTask) {
+  const { example_id, prompt } = task;
+  return { example_id, row, characters: sizeOf(row) + charactersOf(prompt), ...(member !== null && { member }) };
 }
 
 /** Empty if the row belongs to no environment of the group: playing it will report that. */
-function memberOf(environment: AnyEnvironment, row: RoutedRow): Pick<RolloutSpec, "member"> {
+async function memberOf(
+  environment: EnvironmentCode,
+  rollout: Pick<RolloutSpec, "example_id" | "row">,
+): Promise<Pick<RolloutSpec, "member">> {
   try {
-    const { member } = environment.route(row);
+    const { member } = await playerOf(environment, rollout);
     return member === null ? {} : { member };
   } catch (thrown) {
-    if (thrown instanceof RangeError) return {};
+    if (thrown instanceof RowError) return {};
     throw thrown;
   }
 }

@@ -18,11 +18,13 @@ import {
   serializeError,
 } from "../../contract/errors.ts";
 import { type CallSize, type CostPrices, wantedFor } from "../../core/costs/call-budget.ts";
-import type { Harness } from "../../core/rollout/harness.ts";
+import type { Player } from "../../core/protocol/environment-code.ts";
 import { advance, type Effect, nextEffect, type Rollout } from "../../core/rollout/rollout.ts";
+import { settlesAtOnce } from "../../core/step-timer.ts";
 import type { HoldCall } from "../endpoint/call.ts";
+import { noteOffered } from "../environment/offered-tools.ts";
 import { GIVEN_UP, outsideQuarantine, type Quarantine, stoppedPlatform } from "../environment/quarantine.ts";
-import { type StageClock, settlesAtOnce } from "../environment/stage-clock.ts";
+import type { StageClock } from "../environment/stage-clock.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import type { BudgetReply, RolloutSpec } from "../messages/wire.ts";
 import { EventLoopYield } from "../run/event-loop-yield.ts";
@@ -34,7 +36,7 @@ import type { RolloutStore } from "./store.ts";
 export interface DriverParts {
   readonly spec: RolloutSpec;
   readonly store: RolloutStore;
-  readonly harness: Harness;
+  readonly player: Player;
   readonly callModel: CallModel;
   /** Called before a failed call is retried. */
   readonly hold: HoldCall;
@@ -58,7 +60,7 @@ export interface DriverParts {
 export interface CallBudgeting {
   readonly prices: CostPrices;
   /** Size of the outstanding call; null if no call will be sent. */
-  readonly sizeOf: (rollout: Rollout) => CallSize | null;
+  readonly sizeOf: (rollout: Rollout) => Promise<CallSize | null>;
   /** Requests a higher ceiling from the run. */
   readonly ask: (ask: BudgetAsk) => Promise<BudgetReply>;
 }
@@ -142,7 +144,7 @@ export class RolloutDriver {
 
   /** Closes open handles before a wait; they are opened again when the rollout continues. */
   async #letGo(): Promise<void> {
-    const fault = await this.#parts.harness.dispose();
+    const fault = await this.#parts.player.dispose();
     if (fault === null) return;
     logError("closeLive", idsOf(this.#parts.spec), new EnvError(fault.error_chain_str));
   }
@@ -185,7 +187,7 @@ export class RolloutDriver {
   /** The maximum cost of the call, once it is paid for; null if it is not: the rollout waits, or was cancelled. */
   async #boundOf(rollout: Rollout): Promise<number | null> {
     const { store, now, callBudgeting } = this.#parts;
-    const size = callBudgeting?.sizeOf(rollout) ?? null;
+    const size = (await callBudgeting?.sizeOf(rollout)) ?? null;
     // Without a cap nothing is paid for; a call that cannot be sent reports that itself.
     if (callBudgeting === null || size === null) return 0;
     const { need, wish } = wantedFor(callBudgeting.prices, size);
@@ -262,14 +264,16 @@ export class RolloutDriver {
   }
 
   async #perform(effect: Exclude<Effect, { kind: "sample" | "done" }>, rollout: Rollout): Promise<Rollout> {
-    const { harness, now, store, clock, deadline } = this.#parts;
+    const { player, now, store, clock, deadline } = this.#parts;
     if (this.#cancel === SHED) return endedWithoutHooks(rollout, null, now());
     const left = effect.kind === "close" ? Number.POSITIVE_INFINITY : deadline - now();
     this.nextEventAt = now() + Math.min(clock.longestMs, left);
-    const event = await this.#runAndAnswer(() => harness.perform(effect, rollout));
-    if (event === GIVEN_UP) {
+    const performed = await this.#runAndAnswer(() => player.perform(effect, rollout));
+    if (performed === GIVEN_UP) {
       return givenUp(rollout, DOING[effect.kind], now());
     }
+    noteOffered(performed);
+    const { event } = performed;
     const cut = event.type === "timed_out" && this.#cancel !== null;
     const after = cut ? this.#interrupt(rollout) : advance(rollout, event);
     // Else the same effect would be performed again and again, without a wait.

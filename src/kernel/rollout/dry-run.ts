@@ -4,9 +4,7 @@
  * quarantined rollout does the dry run alone before it continues, since one of these steps may be what kills the
  * process.
  */
-import { offeredTools } from "../../core/rollout/harness.ts";
 import { newRollout, type Rollout } from "../../core/rollout/rollout.ts";
-import { buildTask } from "../../core/rollout/task.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
 import { DEATHS_TO_THE_END, GIVEN_UP, lastEnd, Quarantine } from "../environment/quarantine.ts";
 import { idsOf } from "../kit/log.ts";
@@ -56,8 +54,9 @@ async function makeAll(spec: RolloutSpec, stored: Rollout | null): Promise<unkno
     const environment = await pinnedEnvironment(spec);
     if (environment === null) return null;
     const { rollout_id: id, task_key, row, example_id } = spec;
-    const task = { id, task_key, ...buildTask(environment, row, example_id) };
-    return offeredTools(environment, stored ?? newRollout(task, 0));
+    const made = await environment.task({ kind: "parsed", index: example_id, row });
+    if ("fault" in made) return made;
+    return await environment.tools(stored ?? newRollout({ id, task_key, ...made.task }, 0));
   } catch (thrown) {
     return thrown;
   }

@@ -8,8 +8,7 @@
 
 import { cacheSalt, mergeSampling, type Sampling, trainingSampling, withCallSeed } from "../../contract/sampling.ts";
 import type { CallSize } from "../../core/costs/call-budget.ts";
-import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
-import { offeredTools } from "../../core/rollout/harness.ts";
+import type { OfferedTools, PlayerDescription } from "../../core/protocol/environment-code.ts";
 import { outstandingPrompt, type Rollout } from "../../core/rollout/rollout.ts";
 import { sizeOfCall } from "../clients/call-size.ts";
 import { callEndpoint, type OpenEndpoint } from "../endpoint/call.ts";
@@ -50,16 +49,21 @@ type Calling = Pick<RolloutSpec, "run_id" | "rollout_id" | "model" | "sampling">
   Pick<RolloutSpec, "group" | "slot" | "attempt"> &
   Pick<RolloutSpec, "policy_version" | "policy_generation">;
 
+/** The environment that plays the rollout, and the tools that it offers for a rollout's next call. */
+export interface Offer {
+  readonly player: Pick<PlayerDescription, "sampling" | "maxSeqLen">;
+  readonly tools: (rollout: Rollout) => Promise<OfferedTools>;
+}
+
 /** The request for the rollout's outstanding turn. `by`: set in a run on a fleet. */
 export function turnCall(
   spec: Calling,
   rollout: Rollout,
-  environment: AnyEnvironment,
+  { sampling, maxSeqLen }: Offer["player"],
+  tools: OfferedTools,
   by?: CalledBy,
 ): TurnCall | Unasked {
-  const tools = offeredTools(environment, rollout);
   if ("error" in tools) return { kind: "unasked", error: tools };
-  const { sampling, maxSeqLen } = environment.route(rollout).environment;
   return {
     model: by?.model ?? spec.model,
     messages: outstandingPrompt(rollout),
@@ -86,9 +90,9 @@ function askedSampling(
 }
 
 /** The maximum size of the rollout's outstanding call; null if no call will be sent. */
-export function callSizer(spec: Calling, environment: AnyEnvironment): (rollout: Rollout) => CallSize | null {
-  return (rollout) => {
-    const call = turnCall(spec, rollout, environment);
+export function callSizer(spec: Calling, { player, tools }: Offer): (rollout: Rollout) => Promise<CallSize | null> {
+  return async (rollout) => {
+    const call = turnCall(spec, rollout, player, await tools(rollout));
     return "kind" in call ? null : sizeOfCall(call);
   };
 }
@@ -102,18 +106,19 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
  */
 export function modelCaller(
   spec: RolloutSpec,
-  environment: AnyEnvironment,
+  { player, tools }: Offer,
   reach: Reach,
   calls: Subrequests,
   turn: () => Promise<void> | null,
 ): CallModel {
   return async ({ from, waitMs, latestMs, leave, mayLeave }, controller) => {
     const { signal } = controller;
-    const asked = turnCall(spec, from, environment);
+    const offered = await tools(from);
+    const asked = turnCall(spec, from, player, offered);
     if ("kind" in asked) return asked;
     const call = (by?: CalledBy) => {
       leave();
-      const made = by === undefined ? asked : turnCall(spec, from, environment, by);
+      const made = by === undefined ? asked : turnCall(spec, from, player, offered, by);
       return "kind" in made ? asked : made;
     };
     const largeTurn = turn();

@@ -15,15 +15,15 @@ import {
   serializeError,
 } from "../../contract/errors.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
-import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
+import type { EnvironmentCode } from "../../core/protocol/environment-code.ts";
 import { forkedRollout } from "../../core/rollout/fork.ts";
-import { openHarness } from "../../core/rollout/harness.ts";
 import { newRollout, type Rollout, trajectoryOf } from "../../core/rollout/rollout.ts";
-import { buildTask } from "../../core/rollout/task.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
 import { callHolder, endpointOpener } from "../endpoint/call.ts";
-import { openMeans, rolloutCapabilities } from "../environment/capabilities.ts";
+import { openMeans, rolloutFetch } from "../environment/capabilities.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
+import { makeTask, playerOf } from "../environment/make-task.ts";
+import { toolsFor } from "../environment/offered-tools.ts";
 import type { Quarantine } from "../environment/quarantine.ts";
 import { longestStepMs, rolloutTimeMs, StageClock, stageTimes } from "../environment/stage-clock.ts";
 import { idsOf, logError } from "../kit/log.ts";
@@ -49,7 +49,7 @@ import { dryRun, quarantineOf } from "./dry-run.ts";
 import type { FactsTable } from "./facts.ts";
 import { type FailedTries, faultOf, NO_TRIES, platformWaitMs, type RolloutFault, withFailed } from "./fault.ts";
 import { ASK_AGAIN_MS, MemoryReservation, mostCharactersOf, sizeInMemory } from "./memory-reservation.ts";
-import { callSizer, endpointReach, modelCaller } from "./model-call.ts";
+import { callSizer, endpointReach, modelCaller, type Offer } from "./model-call.ts";
 import { dropDatabase, sqlOf } from "./sql-object.ts";
 import { RolloutStore } from "./store.ts";
 
@@ -260,48 +260,53 @@ export class ShardRollout {
   ): Promise<{ rollout: Rollout; driver: RolloutDriver | null }> {
     const environment = await pinnedEnvironment(spec);
     if (environment === null) return { rollout: this.#changed(spec, stored), driver: null };
-    const { rollout_id: id, task_key } = spec;
-    const begin = () =>
-      (spec.from && forkedRollout(id, spec.from, this.#shard.now())) ??
-      newRollout({ id, task_key, ...buildTask(environment, spec.row, spec.example_id) }, this.#shard.now());
-    const rollout = stored ?? { ...begin(), most_characters: mostCharactersOf(this.#shard.env, spec) };
+    const rollout = stored ?? (await this.#newRollout(spec, environment));
     const quarantine = await quarantineOf(this.#shard.env, spec, this.#circumstances(again));
     return { rollout, driver: await this.#driverOf(spec, environment, rollout, quarantine) };
   }
 
+  async #newRollout(spec: RolloutSpec, environment: EnvironmentCode): Promise<Rollout> {
+    const { rollout_id: id, task_key, row, example_id: index, from } = spec;
+    const most_characters = mostCharactersOf(this.#shard.env, spec);
+    if (from !== undefined) return { ...forkedRollout(id, from, this.#shard.now()), most_characters };
+    const { task } = await makeTask(environment, { kind: "parsed", index, row });
+    return { ...newRollout({ id, task_key, ...task }, this.#shard.now()), most_characters };
+  }
+
   async #driverOf(
     spec: RolloutSpec,
-    environment: AnyEnvironment,
+    environment: EnvironmentCode,
     rollout: Rollout,
     quarantine: Quarantine | null,
   ): Promise<RolloutDriver> {
     const { ctx, env, now, calls, mayBegin } = this.#shard;
     const { scope, limits } = spec;
-    const opened = await calls.inTurn(() => openMeans(env, scope, environment.needs, now()));
-    const deadline = rollout.started_at + rolloutTimeMs(limits, environment.route(rollout).environment.timeoutMs);
+    const { needs } = environment.description;
+    const opened = await calls.inTurn(() => openMeans(env, scope, needs, now()));
+    const player = await playerOf(environment, { ...spec, row: rollout.task });
+    const deadline = rollout.started_at + rolloutTimeMs(limits, player.timeoutMs);
     const clock = new StageClock({ times: stageTimes(limits), deadline, now });
     this.#clock = clock;
-    const capabilities = rolloutCapabilities(env, now, opened, this.#callsOf(clock));
-    this.#ownsDatabase = environment.needs.includes("sql");
+    const fetch = rolloutFetch(env, now, opened, this.#callsOf(clock));
+    this.#ownsDatabase = needs.includes("sql");
     const sql = sqlOf(ctx, env, spec, this.#store, clock);
     const reach = this.#noting(reachOf(env, spec, calls, now));
-    const harness = openHarness(environment, rollout, {
-      rolloutId: spec.rollout_id,
-      signal: clock.signal,
-      limit: clock.limit,
-      unrepeatable: (tool) => this.#store.beginUnrepeatable(tool),
-      capabilities: quarantine?.watchedCapabilities(capabilities) ?? capabilities,
-      sql: quarantine?.watchedSql(sql) ?? sql,
-      secrets: [...opened.secrets.values()],
-      seed: `${spec.seed}/${spec.example_id}/${spec.slot}/${spec.attempt}`,
-    });
+    const seed = `${spec.seed}/${spec.example_id}/${spec.slot}/${spec.attempt}`;
+    const opening = { rollout_id: spec.rollout_id, row: rollout, seed, secrets: opened.secrets };
+    const offer = { player, tools: (of: Rollout) => toolsFor(environment, of) };
     return new RolloutDriver({
       spec,
       store: this.#store,
-      harness,
-      callModel: modelCaller(spec, environment, reach, calls, () => this.#memory.turn()),
+      player: await environment.play(opening, {
+        now,
+        fetch: quarantine?.watchedFetch(fetch) ?? fetch,
+        sql: quarantine?.watchedSql(sql) ?? sql,
+        unrepeatable: (tool) => this.#store.beginUnrepeatable(tool),
+        timer: clock.timer,
+      }),
+      callModel: modelCaller(spec, offer, reach, calls, () => this.#memory.turn()),
       hold: spec.fleet === undefined ? callHolder(env, spec, now) : async (rollout) => rollout,
-      callBudgeting: this.#callBudgetingOf(spec, environment),
+      callBudgeting: this.#callBudgetingOf(spec, offer),
       now,
       clock,
       deadline,
@@ -320,12 +325,12 @@ export class ShardRollout {
     };
   }
 
-  #callBudgetingOf(spec: RolloutSpec, environment: AnyEnvironment): CallBudgeting | null {
+  #callBudgetingOf(spec: RolloutSpec, offer: Offer): CallBudgeting | null {
     if (spec.budget === undefined) return null;
     const { group, slot, attempt, budget } = spec;
     return {
       prices: budget.prices,
-      sizeOf: callSizer(spec, environment),
+      sizeOf: callSizer(spec, offer),
       ask: (ask) => this.#shard.allow(spec, { group, slot, attempt, ...ask }),
     };
   }
@@ -335,7 +340,7 @@ export class ShardRollout {
    * connections. Waiting for other rollouts' connections does not count as the hook's time; waiting for its own calls
    * does.
    */
-  #callsOf(clock: StageClock): Parameters<typeof rolloutCapabilities>[3] {
+  #callsOf(clock: StageClock): Parameters<typeof rolloutFetch>[3] {
     return {
       signal: () => clock.callSignal,
       turn: (call) => {

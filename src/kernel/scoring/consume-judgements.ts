@@ -47,7 +47,7 @@ import { samplesOfGroup, weightsOf } from "./group-samples.ts";
 import { HeldTrajectories, NO_MEMORY_MS, NoMemoryError } from "./held-trajectories.ts";
 import {
   judgementRequestOf,
-  judgeSettingsOf,
+  judgesOf,
   openScoring,
   QUEUE_WORK,
   type QueueWork,
@@ -138,15 +138,15 @@ async function settleWithin(
     if (may === "full") return judging.putOff(pending);
     return await judging.ask(pending).finally(() => questions.leave());
   };
-  const settings = { known: new Map(settled), ...judgeSettingsOf(spec), ask };
-  const judged = await scoreJudged(settings, scoringGroup.members.length, async (judges) => {
+  const judged = await scoreJudged({ known: Object.fromEntries(settled), ask }, async (known) => {
+    const judges = { named: judgesOf(spec), known };
     const work = scoringGroupWork(limits.scoringGroupSteps);
     await questions.enter();
     const trajectories = await held.read();
-    const records = await (await scoreInTurn(env, spec, scoringGroup, scoring, trajectories, { judges, work })).result;
+    const scored = await (await scoreInTurn(env, spec, scoringGroup, scoring, trajectories, { judges, work })).result;
     if (work.exceeded && limits === QUEUE_WORK.light) throw new HeavyScoringGroupError("it takes more work");
-    if (records === null) throw new InfraError(`scoring group ${scoringGroup.unit} was given up: it waits for nothing`);
-    return records;
+    if (scored === null) throw new InfraError(`scoring group ${scoringGroup.unit} was given up: it waits for nothing`);
+    return scored;
   });
   if (judged.kind === "scored") {
     const trajectories = await held.read();

@@ -8,8 +8,8 @@
 
 import { LIMITS } from "../../contract/limits.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
-import { addressesNeeded } from "../../core/environments/capabilities.ts";
-import type { AskCollector } from "../../core/rubrics/judges.ts";
+import { fetches } from "../../core/environments/capabilities.ts";
+import type { JudgeAsk } from "../../core/rubrics/judges.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
 import { scoringGroupWork, type Work } from "../../core/rubrics/work.ts";
 import { runObject } from "../kit/names.ts";
@@ -21,9 +21,9 @@ import { sendAll } from "../run/queues.ts";
 import { samplesOfGroup, weightsOf } from "./group-samples.ts";
 import { NO_MEMORY_MS, trajectoryMemory } from "./held-trajectories.ts";
 import {
-  askCollectorOf,
   hasHeavyScoringGroups,
   judgementRequestOf,
+  judgesOf,
   noteHeavyScoringGroup,
   openScoring,
   QUEUE_WORK,
@@ -98,9 +98,8 @@ export function scoresQueue(env: Env, { heavy }: Pick<ScoresMessage, "heavy">): 
   return heavy ? env.ROLLOUT_SCORES_HEAVY : env.ROLLOUT_SCORES;
 }
 
-function atOnce({ environment: { needs } }: Scoring): number | undefined {
-  const fetches = needs.includes("fetch") || addressesNeeded(needs).length > 0;
-  return fetches ? LIMITS.parallelFetches : undefined;
+function atOnce({ environment }: Scoring): number | undefined {
+  return fetches(environment.description.needs) ? LIMITS.parallelFetches : undefined;
 }
 
 /** The result of a scoring group: its members' scores, and in a training run its samples. */
@@ -170,12 +169,18 @@ async function scoreSlice(
     works.push(work);
     try {
       const trajectories = await trajectoriesOf(env, spec, scoringGroup, subrequests);
-      const asks = askCollectorOf(spec, trajectories.length);
-      const turn = await scoreInTurn(env, spec, scoringGroup, scoring, trajectories, { judges: asks, work });
+      const judges = { named: judgesOf(spec), known: {} };
+      const turn = await scoreInTurn(env, spec, scoringGroup, scoring, trajectories, { judges, work });
       begun.push(
         turn.result.then(
-          (records) =>
-            records && { unit: scoringGroup, trajectories, records, request: requestOf(scoringGroup, asks), work },
+          (scored) =>
+            scored && {
+              unit: scoringGroup,
+              trajectories,
+              records: scored.records,
+              request: requestOf(scoringGroup, scored.pending),
+              work,
+            },
           (thrown: unknown) => noted(failures, thrown),
         ),
       );
@@ -190,7 +195,7 @@ async function scoreSlice(
   const scored = await settlePasses(message, whole);
   return { scored, heavy: heavy.map(({ unit: scoringGroup }) => scoringGroup.unit), tried, steps: steps() };
 
-  function requestOf({ unit: number }: ScoringGroup, { pending }: AskCollector): JudgementRequest | null {
+  function requestOf({ unit: number }: ScoringGroup, pending: readonly JudgeAsk[]): JudgementRequest | null {
     return pending.length > 0 ? judgementRequestOf(spec, number, pending) : null;
   }
 

@@ -8,11 +8,12 @@
 
 import { trainingSampling } from "../../contract/sampling.ts";
 import type { FleetCallNote, StoredTurn, Trajectory } from "../../contract/trajectory.ts";
-import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
+import type { EnvironmentCode } from "../../core/protocol/environment-code.ts";
 import { creditGroup, type Lengths } from "../../core/training/advantage.ts";
 import type { ServedWeights } from "../../core/training/numbering.ts";
 import { encodeRows, formatOf, rowsOf, type SampleRow, sampleFault } from "../../core/training/sample-row.ts";
 import { samplesOf } from "../../core/training/samples.ts";
+import { playerOf } from "../environment/make-task.ts";
 import { PROCESS_SCHEDULER, stepsOfTokens } from "../kit/fair-scheduler.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { sampleKey, trainerObject } from "../kit/names.ts";
@@ -108,7 +109,7 @@ function byTurn(
 export async function samplesOfGroup(
   env: Env,
   spec: RunSpec,
-  environment: AnyEnvironment,
+  environment: EnvironmentCode,
   { members, trajectories, newest_version, weights }: ScoredGroup,
   subrequests: Subrequests,
 ): Promise<GroupSamples | null> {
@@ -119,7 +120,7 @@ export async function samplesOfGroup(
   for (const [at, member] of members.entries()) {
     const trajectory = trajectories[at];
     if (member.record.reward === null || trajectory === undefined) continue;
-    const one = readMember(spec, environment, { member, trajectory }, { newest_version, weights });
+    const one = await readMember(spec, environment, { member, trajectory }, { newest_version, weights });
     read.push(one);
     await PROCESS_SCHEDULER.spend(spec.scope.orgId, stepsOfTokens(one.lengths.total), true);
   }
@@ -143,9 +144,14 @@ function trains(training: TrainingSpec, read: readonly Read[]): boolean {
   return creditGroup(training, members).verdict === "train";
 }
 
-function readMember(spec: RunSpec, environment: AnyEnvironment, scored: ScoredTrajectory, known: KnownVersions): Read {
+async function readMember(
+  spec: RunSpec,
+  environment: EnvironmentCode,
+  scored: ScoredTrajectory,
+  known: KnownVersions,
+): Promise<Read> {
   try {
-    return { ...scored, ...madeOf(spec, environment, scored.trajectory, known) };
+    return { ...scored, ...(await madeOf(spec, environment, scored.trajectory, known)) };
   } catch (thrown) {
     logError("samples could not be made", { ...idsOf(spec), rollout_id: scored.trajectory.rollout_id }, thrown);
     const lengths = { output: 0, total: 0, turns: scored.trajectory.turns.length };
@@ -154,20 +160,20 @@ function readMember(spec: RunSpec, environment: AnyEnvironment, scored: ScoredTr
   }
 }
 
-function madeOf(
+async function madeOf(
   spec: RunSpec,
-  environment: AnyEnvironment,
+  environment: EnvironmentCode,
   trajectory: Trajectory,
   { newest_version, weights }: KnownVersions,
-): Omit<Read, keyof ScoredTrajectory> {
+): Promise<Omit<Read, keyof ScoredTrajectory>> {
   const { rollout_id, turns } = trajectory;
   const dispatch_version = turns[0]?.dispatch_version ?? 0;
   const stamped = weights?.stamped?.get(rollout_id);
   const facts = { dispatch_version, newest_version, served: weights?.served, ...(stamped && { stamped }) };
   const { samples, untrainable, ...counted } = samplesOf(trajectory, facts);
   const { lengths, transitions, branches } = counted;
-  const { environment: player, member } = environment.route(trajectory);
-  const asked = trainingSampling(player.sampling, spec.sampling, null);
+  const { member, sampling } = await playerOf(environment, { ...trajectory, row: trajectory.task });
+  const asked = trainingSampling(sampling, spec.sampling, null);
   const rows = rowsOf(samples, {
     rollout_id,
     group_id: groupId(rollout_id),

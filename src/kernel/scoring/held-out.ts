@@ -2,38 +2,30 @@
  * Tasks that a training run never trains on: those of the first `holdout` rows of an eval requested with the run's
  * settings.
  *
- * Invariants. The rows are found with the functions that an eval uses (`evalOf`, `exampleOfGroup`), so the order is the
+ * Invariants. The rows are found with the functions that an eval uses (`evalOf`, `taskOfGroup`), so the order is the
  * same. A task is held out by its content, not by its place, so an equal row elsewhere is held out as well. The row
  * that replaces a held-out one depends only on the run and the row's number, so it is always the same.
  */
 
 import type { JsonObject } from "../../contract/json.ts";
 import { seededRandom } from "../../contract/random.ts";
-import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
+import type { EnvironmentCode, MadeTask } from "../../core/protocol/environment-code.ts";
 import { RowError, taskKey } from "../../core/rollout/task.ts";
-import {
-  type Example,
-  evalOf,
-  exampleOfGroup,
-  firstPlaces,
-  type RowsOf,
-  type RowTexts,
-  storedRows,
-} from "../dataset/datasets.ts";
+import { evalOf, firstPlaces, type RowsOf, type RowTexts, storedRows, taskOfGroup } from "../dataset/datasets.ts";
 import { LruCache } from "../kit/caches.ts";
 import { PROCESS_SCHEDULER, stepsOfJson } from "../kit/fair-scheduler.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import type { RunSpec } from "../messages/wire.ts";
 
-export interface KeyedExample extends Example {
+export interface KeyedTask extends MadeTask {
   readonly task_key: string;
 }
 
 /** Rows in the order in which a run plays them. */
 interface RowsInOrder {
   /** The rows at these places; for a bad row, its error. */
-  readonly at: (places: readonly number[]) => Promise<(Example | RowError)[]>;
+  readonly at: (places: readonly number[]) => Promise<(MadeTask | RowError)[]>;
   /** The first `count` places, or as many as there are; rows that are stored together are next to each other. */
   readonly first: (count: number) => number[];
 }
@@ -85,10 +77,10 @@ export class HeldOut extends Error {
 export async function trainingTasks(
   env: Env,
   spec: RunSpec,
-  environment: AnyEnvironment,
+  environment: EnvironmentCode,
   examples: readonly number[],
   subrequests: Subrequests,
-): Promise<ReadonlyMap<number, KeyedExample | RowError | HeldOut>> {
+): Promise<ReadonlyMap<number, KeyedTask | RowError | HeldOut>> {
   const rows = rowsOfRun(env, spec.scope.orgId, spec, environment, subrequests);
   const holdout = spec.training?.holdout ?? 0;
   const heldOut = known.get(spec.run_id) ?? (await keysHeldOut(rows, holdout));
@@ -102,8 +94,8 @@ export async function tasksToTrain(
   heldOut: ReadonlySet<string>,
   holdout: number,
   wanted: readonly number[],
-): Promise<Map<number, KeyedExample | RowError | HeldOut>> {
-  const found = new Map<number, KeyedExample | RowError | HeldOut>();
+): Promise<Map<number, KeyedTask | RowError | HeldOut>> {
+  const found = new Map<number, KeyedTask | RowError | HeldOut>();
   let open = [...new Set(wanted)];
   for (let tried = 0; open.length > 0 && tried < TRIES; tried += 1) {
     const examples = await rows.at(open.map((index) => placeOf(rows, holdout, index, tried)));
@@ -119,7 +111,7 @@ export async function tasksToTrain(
   return found;
 }
 
-async function withKey(example: Example | RowError): Promise<KeyedExample | RowError> {
+async function withKey(example: MadeTask | RowError): Promise<KeyedTask | RowError> {
   if (example instanceof Error) return example;
   return { ...example, task_key: await keyOf(example.row) };
 }
@@ -141,7 +133,7 @@ export function rowsOfRun(
   env: Env,
   org: string,
   spec: RowsOf,
-  environment: AnyEnvironment,
+  environment: EnvironmentCode,
   subrequests: Subrequests,
 ): TrainingRows {
   return rowsRead(org, spec, environment, (of, places) => storedRows(env, of, places, subrequests));
@@ -151,7 +143,7 @@ export function rowsOfRun(
 export function rowsGiven(
   org: string,
   spec: RowsOf,
-  environment: AnyEnvironment,
+  environment: EnvironmentCode,
   given: readonly unknown[],
 ): TrainingRows {
   const texts = new Map(given.map((row, number) => [number, JSON.stringify(row)]));
@@ -162,15 +154,15 @@ export function rowsGiven(
 function rowsRead(
   org: string,
   spec: RowsOf,
-  environment: AnyEnvironment,
+  environment: EnvironmentCode,
   read: (spec: RowsOf, places: readonly number[]) => Promise<RowTexts>,
 ): TrainingRows {
   const ordered = (of: RowsOf): RowsInOrder => ({
     at: async (places) => {
       const stored = await read(of, places);
-      const examples: (Example | RowError)[] = [];
+      const examples: (MadeTask | RowError)[] = [];
       for (const place of places) {
-        const example = orError(() => exampleOfGroup(of, environment, place, stored));
+        const example = await orError(taskOfGroup(of, environment, place, stored));
         examples.push(example);
         await PROCESS_SCHEDULER.spend(org, stepsOfJson(example instanceof Error ? "" : JSON.stringify(example.row)));
       }
@@ -179,15 +171,15 @@ function rowsRead(
     first: (count) => firstPlaces(of, count).map(({ place }) => place),
   });
   const [own, evals] = [ordered(spec), ordered(evalOf(spec, environment))];
-  const readAlike = environment.evalDataset === null;
+  const readAlike = environment.description.evalDataset === null;
   const shared = readAlike || spec.dataset.kind === "uploaded";
   const asked = shared && !readAlike ? [evals, own] : [evals];
   return { ...own, length: spec.dataset.length, seed: spec.seed, asked, shared };
 }
 
-function orError(read: () => Example): Example | RowError {
+async function orError(made: Promise<MadeTask>): Promise<MadeTask | RowError> {
   try {
-    return read();
+    return await made;
   } catch (thrown) {
     if (thrown instanceof RowError) return thrown;
     throw thrown;

@@ -3,8 +3,8 @@
  * consumer or a second read. All other rollouts are scored by the consumer, with the same result.
  */
 import type { Trajectory } from "../../contract/trajectory.ts";
-import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
-import { addressesNeeded } from "../../core/environments/capabilities.ts";
+import { fetches } from "../../core/environments/capabilities.ts";
+import type { EnvironmentCode } from "../../core/protocol/environment-code.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
 import { scoringGroupWork } from "../../core/rubrics/work.ts";
 import { lastEnd, outsideQuarantine } from "../environment/quarantine.ts";
@@ -19,10 +19,9 @@ const STEPS = 1_000_000;
 /** True if it is scored alone, calls nothing, and trains nothing. */
 export function isScoredInPlace(
   { whole_groups, training, judges = {} }: RunSpec,
-  environment: AnyEnvironment,
+  { description }: EnvironmentCode,
 ): boolean {
-  const { needs, rubric } = environment;
-  const asks = needs.includes("fetch") || addressesNeeded(needs).length > 0 || rubric.judges.length > 0;
+  const asks = fetches(description.needs) || description.judges.length > 0;
   return !whole_groups && training === undefined && Object.keys(judges).length === 0 && !asks;
 }
 
@@ -46,10 +45,10 @@ export async function scoreInPlace(
   const trajectory = JSON.parse(stored) as Trajectory;
   const { result } = await beginInTurn(spec.scope.orgId, work, async (pause, waited) => {
     // Another rollout may have exceeded the limit while this one waited.
-    if (isTooHeavy()) return [];
+    if (isTooHeavy()) return null;
     return await outsideQuarantine(spec.scope.orgId, () => scoreInTime(scoring, [trajectory], { work, pause, waited }));
   });
-  const [record] = await result;
+  const record = (await result)?.records[0];
   if (work.exceeded) noteHeavyScoringGroup(spec.run_id, work.steps);
   return record === undefined || work.exceeded ? null : record;
 }

@@ -3,26 +3,17 @@
  * never settles must not delay other groups: its own group ends without a score, with the reason.
  */
 
-import { StageTimeoutError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
 import { capOf } from "../../core/costs/run-costs.ts";
-import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
-import type { OfferedForScoring } from "../../core/environments/capabilities.ts";
-import { redact } from "../../core/redact.ts";
-import type { AskCollector, JudgeAsk } from "../../core/rubrics/judges.ts";
-import {
-  newAskCollector,
-  type ScoreRecord,
-  type ScoringLimit,
-  type ScoringOffer,
-  scoreScoringGroup,
-} from "../../core/rubrics/score.ts";
+import type { EnvironmentCode, GroupToScore, ScoringHost, Secrets } from "../../core/protocol/environment-code.ts";
+import type { JudgeAsk } from "../../core/rubrics/judges.ts";
+import type { AskedScores } from "../../core/rubrics/score.ts";
 import { WORK_LIMITS, type Work } from "../../core/rubrics/work.ts";
-import { openMeans, scoringCapabilities } from "../environment/capabilities.ts";
+import type { StepTimer, TimeUp } from "../../core/step-timer.ts";
+import { openMeans, scoringFetch } from "../environment/capabilities.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
 import { GIVEN_UP, outsideQuarantine, Quarantine } from "../environment/quarantine.ts";
-import { settlesAtOnce } from "../environment/stage-clock.ts";
 import { LruCache } from "../kit/caches.ts";
 import { idsOf } from "../kit/log.ts";
 import { runObject } from "../kit/names.ts";
@@ -59,10 +50,9 @@ export function hasHeavyScoringGroups(run_id: string, steps: number): boolean {
 export type QueueWork = (typeof QUEUE_WORK)[keyof typeof QUEUE_WORK];
 
 export interface Scoring {
-  readonly environment: AnyEnvironment;
-  readonly capabilities: OfferedForScoring;
-  /** Values that must not be stored, even if a service returned them to a function. */
-  readonly secrets: readonly string[];
+  readonly environment: EnvironmentCode;
+  readonly fetch: ScoringHost["fetch"];
+  readonly secrets: Secrets;
 }
 
 /** Null if the code that the run pinned is not in this deployment. */
@@ -74,9 +64,8 @@ export async function openScoring(
   const environment = await pinnedEnvironment(spec);
   if (environment === null) return null;
   const now = () => Date.now();
-  const opened = await openMeans(env, spec.scope, environment.needs, now());
-  const capabilities = scoringCapabilities(env, now, opened, subrequests);
-  return { environment, capabilities, secrets: [...opened.secrets.values()] };
+  const opened = await openMeans(env, spec.scope, environment.description.needs, now());
+  return { environment, fetch: scoringFetch(env, now, opened, subrequests), secrets: opened.secrets };
 }
 
 /** The members' trajectories, in their order. Throws if one is missing: it may have been compacted meanwhile. */
@@ -93,20 +82,22 @@ export function trajectoriesOf(
   });
 }
 
-interface TimedOffer extends Pick<ScoringOffer, "judges" | "work" | "pause"> {
+interface TimedPass extends Pick<ScoringHost, "work" | "pause"> {
+  readonly judges?: GroupToScore["judges"];
   /** Milliseconds spent waiting for other work, which do not count as its own time. */
   readonly waited?: () => number;
 }
 
 export async function scoreInTime(
-  { environment, capabilities, secrets }: Scoring,
-  trajectories: readonly Trajectory[],
-  { judges, work, pause, waited = () => 0 }: TimedOffer = {},
+  { environment, fetch, secrets }: Scoring,
+  members: readonly Trajectory[],
+  { judges = null, work, pause, waited = () => 0 }: TimedPass = {},
   limitMs: number = LIMITS.scoringMs,
-): Promise<ScoreRecord[]> {
-  const limit: ScoringLimit = (what, doing) => within(limitMs, what, doing, waited);
-  const offer = { capabilities, limit, ...(judges && { judges }), ...(work && { work }), pause };
-  return redact(await scoreScoringGroup(environment, trajectories, offer), secrets);
+): Promise<AskedScores> {
+  const now = () => Date.now();
+  const timer: ScoringHost["timer"] = (what) => timerOf(limitMs, what, waited);
+  const host = { now, fetch, hash: sha256Hex, timer, pause, ...(work && { work }) };
+  return await environment.score({ members, secrets, judges }, host);
 }
 
 /** A pass over one scoring group; alone in the process if it is quarantined. Null: its run has given it up. */
@@ -124,8 +115,7 @@ export async function scoreAlone<T>(
     `unit/${scoringGroup}`,
     idsOf({ scope, run_id }),
   );
-  const capabilities = watched.watchedCapabilities(scoring.capabilities);
-  const passed = await watched.run(() => pass({ ...scoring, capabilities }));
+  const passed = await watched.run(() => pass({ ...scoring, fetch: watched.watchedFetch(scoring.fetch) }));
   if (passed === GIVEN_UP) return null;
   await watched.end();
   return passed;
@@ -141,42 +131,31 @@ export function scoreInTurn(
   scoringGroup: ScoringGroup,
   scoring: Scoring,
   trajectories: readonly Trajectory[],
-  { judges, work }: Pick<ScoringOffer, "judges"> & { readonly work: Work },
-): Promise<Begun<ScoreRecord[] | null>> {
+  { judges, work }: Pick<GroupToScore, "judges"> & { readonly work: Work },
+): Promise<Begun<AskedScores | null>> {
   const pass = (pause: Pause, waited: () => number) =>
     scoreAlone(env, spec, scoringGroup, scoring, (watched) =>
-      scoreInTime(watched, trajectories, { ...(judges && { judges }), work, pause, waited }),
+      scoreInTime(watched, trajectories, { judges, work, pause, waited }),
     );
   // A consumer serves all organisations, so it goes before rollouts that objects of one organisation score in place.
   return beginInTurn(spec.scope.orgId, work, pass, { first: true });
 }
 
-async function within<T>(limitMs: number, what: string, work: Promise<T>, waited: () => number): Promise<T> {
-  // Most functions only compute: they settle at once and need no timer.
-  if (await settlesAtOnce(work)) return await work;
-  const { promise: late, reject } = Promise.withResolvers<never>();
+function timerOf(limitMs: number, what: string, waited: () => number): StepTimer {
+  const { promise: over, resolve } = Promise.withResolvers<TimeUp>();
   const arm = (ms: number, excused: number) =>
     setTimeout(() => {
       const more = waited() - excused;
       if (more > 0) timer = arm(more, waited());
-      else reject(new StageTimeoutError(`${what} did not finish within ${limitMs / 1000} s`));
+      else resolve({ message: `${what} did not finish within ${limitMs / 1000} s`, whole: false });
     }, ms);
   let timer = arm(limitMs, waited());
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return { over, stop: () => clearTimeout(timer) };
 }
 
-/** Collects the judge calls that a pass needs, without making them. */
-export function askCollectorOf(spec: RunSpec, members: number): AskCollector {
-  return newAskCollector({ known: new Map(), ...judgeSettingsOf(spec) }, members);
-}
-
-/** The judges that may be called, and the hash that identifies an ask. */
-export function judgeSettingsOf({ judges = {} }: RunSpec) {
-  return { named: Object.keys(judges), hash: sha256Hex };
+/** The judges that may be called. */
+export function judgesOf({ judges = {} }: RunSpec): readonly string[] {
+  return Object.keys(judges);
 }
 
 /** The request names the endpoint of the ask that may be made first: a scoring group has a lease of one at a time. */

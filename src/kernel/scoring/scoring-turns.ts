@@ -7,7 +7,7 @@
  * after that wait is counted with its next pass.
  */
 import type { Work } from "../../core/rubrics/work.ts";
-import { settlesAtOnce } from "../environment/stage-clock.ts";
+import { settlesAtOnce } from "../../core/step-timer.ts";
 import { type FairScheduler, type GiveBack, PASS_STEPS, PROCESS_SCHEDULER } from "../kit/fair-scheduler.ts";
 
 /** Called by a pass after each function that it has started. `doing`: the function's result. */

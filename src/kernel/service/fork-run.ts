@@ -87,10 +87,10 @@ async function forkableCode(env: Env, scope: Scope, spec: RunSpec): Promise<Resu
   if (environment === null) {
     return refuse("conflict", `this deployment does not have ${named} with the run's pinned code`, "id");
   }
-  if (!environment.forkable) {
+  if (!environment.description.forkable) {
     return refuse("conflict", `${named} cannot be forked: its rollouts hold more than their state`, "id");
   }
-  const unmet = await refuseNeeds(env, scope, { named, needs: environment.needs, param: "id" });
+  const unmet = await refuseNeeds(env, scope, { named, needs: environment.description.needs, param: "id" });
   return unmet ?? { ok: true, value: { pin, args, environment } };
 }
 

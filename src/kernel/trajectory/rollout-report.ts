@@ -10,10 +10,10 @@ import {
 } from "../../contract/errors.ts";
 import type { ToolDefinition } from "../../contract/messages.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
-import { offeredTools } from "../../core/rollout/harness.ts";
 import { callsOf, ownTurns, type Rollout, trajectoryOf, usageOf } from "../../core/rollout/rollout.ts";
 import { taskText } from "../../core/rollout/task-text.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
+import { toolsFor } from "../environment/offered-tools.ts";
 import { sha256Hex } from "../kit/secrets.ts";
 import { latenciesOf } from "../messages/latency.ts";
 import type { RolloutReport, RolloutSpec } from "../messages/wire.ts";
@@ -109,7 +109,7 @@ async function toolsOffered(spec: RolloutSpec, rollout: Rollout): Promise<readon
   try {
     const environment = await pinnedEnvironment(spec);
     if (environment === null) return [];
-    const offered = offeredTools(environment, rollout);
+    const offered = await toolsFor(environment, rollout);
     return "error" in offered ? offered : askedTools(spec, offered);
   } catch (thrown) {
     if (!isError(thrown, EnvError)) throw thrown;

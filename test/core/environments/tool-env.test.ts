@@ -275,7 +275,7 @@ test("a tool that must not run twice is announced right before it runs, and only
     rolloutId: "ro",
     seed: 0,
     capabilities: { now: () => 0 },
-    unrepeatable: (name) => heard.push(name),
+    unrepeatable: (name) => void heard.push(name),
   });
   const reply = async (answered: number, ...calls: readonly (readonly [string, string])[]) => {
     heard.length = 0;

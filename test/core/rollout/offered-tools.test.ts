@@ -15,9 +15,15 @@ function started(): Rollout {
   return newRollout(fixed, 0);
 }
 
-async function after(environment: SayingEnv, rollout: Rollout, kind: HookEffect["kind"]) {
-  const capabilities = { now: () => 7 };
-  const harness = new Harness(environment, { rolloutId: "ro", seed: 1, capabilities });
+const harnessOf = (environment: SayingEnv) =>
+  new Harness(environment, { rolloutId: "ro", seed: 1, capabilities: { now: () => 7 } });
+
+async function after(
+  environment: SayingEnv,
+  rollout: Rollout,
+  kind: HookEffect["kind"],
+  harness = harnessOf(environment),
+) {
   return advance(rollout, await harness.perform({ kind }, rollout));
 }
 
@@ -35,11 +41,14 @@ const saying = () => new SayingEnv({ dataset: rows, maxTurns: 1, envResponse: ()
 
 test("tools are read right after the hook that left their state, and not again for the call", async () => {
   const environment = saying();
-  const ready = await after(environment, await after(environment, started(), "setup"), "reply");
+  const harness = harnessOf(environment);
+  const ready = await after(environment, await after(environment, started(), "setup", harness), "reply", harness);
   expect(ready.phase).toBe("sample");
+  expect(harness.offered).toEqual([]);
   expect(environment.asked).toBe(1);
+  // Another process asks again.
   expect(offeredTools(environment, ready)).toEqual([]);
-  expect(environment.asked).toBe(1);
+  expect(environment.asked).toBe(2);
 });
 
 test("tools that cannot be listed or sent fail the rollout before the call", async () => {

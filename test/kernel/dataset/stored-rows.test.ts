@@ -1,14 +1,15 @@
 import { dataset, SingleTurnEnv } from "rollcall";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { exampleOfGroup } from "../../../src/kernel/dataset/datasets.ts";
+import { codeOf } from "../../../src/core/protocol/in-process.ts";
+import { taskOfGroup } from "../../../src/kernel/dataset/datasets.ts";
 
 const Row = z.looseObject({ question: z.string() });
-const environment = new SingleTurnEnv({ dataset: dataset(Row, "uploaded"), rubric: {} });
+const environment = codeOf(new SingleTurnEnv({ dataset: dataset(Row, "uploaded"), rubric: {} }));
 const spec = { dataset: { kind: "uploaded", key: "rows", length: 8 }, shuffle: false, seed: 0 } as const;
 
-function played(text: string, row = 0): unknown {
-  return exampleOfGroup(spec, environment, row, new Map([[row, text]])).row;
+async function played(text: string, row = 0): Promise<unknown> {
+  return (await taskOfGroup(spec, environment, row, new Map([[row, text]]))).row;
 }
 
 test.each([
@@ -20,12 +21,14 @@ test.each([
   ['{"question":"q","info":{"a":1,"a":1}}', "rows[0].info.a"],
 ])(
   "a stored row with inexact numbers, from before they were refused, is an error and not played with others: %s",
-  (text, path) => {
-    expect(() => played(text)).toThrow(expect.objectContaining({ name: "RowError", path }));
+  async (text, path) => {
+    await expect(played(text)).rejects.toThrow(expect.objectContaining({ name: "RowError", path }));
   },
 );
 
-test("a stored row whose numbers are exact is played as it was written", () => {
+test("a stored row whose numbers are exact is played as it was written", async () => {
   const text = '{"question":"q","ids":[9007199254740994,1e+22,0.1,-9007199254740991]}';
-  expect(JSON.stringify(played(text, 3))).toBe('{"question":"q","ids":[9007199254740994,1e+22,0.1,-9007199254740991]}');
+  expect(JSON.stringify(await played(text, 3))).toBe(
+    '{"question":"q","ids":[9007199254740994,1e+22,0.1,-9007199254740991]}',
+  );
 });

@@ -1,13 +1,14 @@
 import { dataset, SingleTurnEnv } from "rollcall";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import type { AnyEnvironment } from "../../../src/core/environments/any-environment.ts";
+import type { EnvironmentCode } from "../../../src/core/protocol/environment-code.ts";
+import { codeOf } from "../../../src/core/protocol/in-process.ts";
 import { BuiltEnvironments } from "../../../src/kernel/environment/built-environments.ts";
 
 const rows = dataset(z.object({ question: z.string() }), "uploaded");
 
 function shelf() {
-  const retired: AnyEnvironment[] = [];
+  const retired: EnvironmentCode[] = [];
   const built = new BuiltEnvironments({
     kept: 2,
     leaseMs: 100,
@@ -21,7 +22,7 @@ function shelf() {
       async () => {
         made.push(name);
         const rubric = holds ? { teardown: { close: () => undefined } } : {};
-        return new SingleTurnEnv({ dataset: rows, rubric });
+        return codeOf(new SingleTurnEnv({ dataset: rows, rubric }));
       },
       now,
     );
@@ -54,7 +55,7 @@ test("a build that failed is tried again", async () => {
   const { built, get } = shelf();
   const failing = built.get("one", () => Promise.reject(new Error("not today")), 0);
   await expect(failing).rejects.toThrow("not today");
-  expect((await get("one", 1)).players).toHaveLength(1);
+  expect((await get("one", 1)).description.players).toHaveLength(1);
 });
 
 test("a build that never settles times out for each waiting caller, and is started again for the next", async () => {
@@ -67,14 +68,14 @@ test("a build that never settles times out for each waiting caller, and is start
   let builds = 0;
   const never = () => {
     builds += 1;
-    return new Promise<AnyEnvironment>(() => undefined);
+    return new Promise<EnvironmentCode>(() => undefined);
   };
   const both = [built.get("slow", never, 0), built.get("slow", never, 0)];
   for (const one of await Promise.allSettled(both)) {
     expect(one).toMatchObject({ reason: { message: "its build did not finish within 0.005 s" } });
   }
   expect(builds).toBe(1);
-  const made = await built.get("slow", async () => new SingleTurnEnv({ dataset: rows, rubric: {} }), 0);
+  const made = await built.get("slow", async () => codeOf(new SingleTurnEnv({ dataset: rows, rubric: {} })), 0);
   expect(await built.get("slow", never, 0)).toBe(made);
   expect(builds).toBe(1);
 });

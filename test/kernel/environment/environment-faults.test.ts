@@ -1,7 +1,8 @@
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { dataset, SingleTurnEnv } from "../../../src/core/entry.ts";
-import { scoreInTime } from "../../../src/kernel/scoring/scoring-pass.ts";
+import { codeOf } from "../../../src/core/protocol/in-process.ts";
+import { type Scoring, scoreInTime } from "../../../src/kernel/scoring/scoring-pass.ts";
 import { finishedTrajectory } from "../../fixtures/finished-trajectory.ts";
 import { registerFaulty } from "../faulty.ts";
 import { openPlatform, requestsOf, type TestApi } from "../platform.ts";
@@ -125,13 +126,15 @@ test("cancelling does not wait for a hook that hangs", async () => {
   });
 });
 
+function scoringWith(rewards: Record<string, () => Promise<number> | number>): Scoring {
+  const rows = dataset(z.object({ question: z.string() }), []);
+  const environment = codeOf(new SingleTurnEnv({ dataset: rows, rubric: { rewards } }));
+  return { environment, fetch: () => Promise.reject(new Error("no network")), secrets: {} };
+}
+
 test("a scoring function that hangs leaves its scoring group without a score, with an error", async () => {
-  const environment = new SingleTurnEnv({
-    dataset: dataset(z.object({ question: z.string() }), []),
-    rubric: { rewards: { never: () => Promise.withResolvers<number>().promise } },
-  });
-  const scoring = { environment, capabilities: { now: () => 0 }, secrets: [] };
-  const [record] = await scoreInTime(scoring, [finishedTrajectory()], {}, 50);
+  const scoring = scoringWith({ never: () => Promise.withResolvers<number>().promise });
+  const [record] = (await scoreInTime(scoring, [finishedTrajectory()], {}, 50)).records;
   expect(record).toMatchObject({
     reward: null,
     unscored: "scorer",
@@ -140,12 +143,8 @@ test("a scoring function that hangs leaves its scoring group without a score, wi
 });
 
 test("a scoring function that calls process.exit leaves its scoring group without a score, with an error", async () => {
-  const environment = new SingleTurnEnv({
-    dataset: dataset(z.object({ question: z.string() }), []),
-    rubric: { rewards: { leaves: () => process.exit(1) } },
-  });
-  const scoring = { environment, capabilities: { now: () => 0 }, secrets: [] };
-  const [record] = await scoreInTime(scoring, [finishedTrajectory()]);
+  const scoring = scoringWith({ leaves: () => process.exit(1) });
+  const [record] = (await scoreInTime(scoring, [finishedTrajectory()])).records;
   const error = expect.stringMatching(/process\.exit was called/);
   expect(record).toMatchObject({ reward: null, unscored: "scorer", scoring_errors: [{ error }] });
 });

@@ -29,7 +29,7 @@ test("an environment may call only public addresses, unless the deployment permi
   }
   expect(await requestsOf(model)).toEqual([]);
   const reply = await guardedFetch(env, means())(url, init);
-  expect([reply.status, await reply.text()]).toEqual([200, expect.stringContaining("hello")]);
+  expect([reply.status, reply.text]).toEqual([200, expect.stringContaining("hello")]);
 });
 
 test("an address that is not a web address is refused", async () => {
@@ -151,8 +151,8 @@ test("a reader that has enough closes the connection and gets what came, never m
     }),
   );
   const reply = await get(url, { until: until((piece) => piece === "two") });
-  expect([await reply.text(), asked]).toEqual(["onetwo", ["201 ", "201 one", "201 two"]]);
+  expect([reply.text, asked]).toEqual(["onetwo", ["201 ", "201 one", "201 two"]]);
   await cancelled.promise;
-  expect(await (await get(url, { until: until(() => true) })).text()).toBe("");
+  expect((await get(url, { until: until(() => true) })).text).toBe("");
   await expect(get(url, { until: until(() => false) })).rejects.toThrow("answered with more than 4194304 bytes");
 });

@@ -2,6 +2,7 @@
 import { setImmediate } from "node:timers/promises";
 import { afterEach, expect, test, vi } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
+import { withinTime } from "../../../src/core/step-timer.ts";
 import { StageClock } from "../../../src/kernel/environment/stage-clock.ts";
 import { Semaphore } from "../../../src/kernel/kit/semaphore.ts";
 import { Subrequests } from "../../../src/kernel/kit/subrequests.ts";
@@ -152,7 +153,7 @@ test("time in which a hook's call waits for a connection does not count: it has 
   const { release } = held(subrequests);
   const call = () => new Promise((done) => setTimeout(done, 900));
   const hook = subrequests.inTurn(call, (wait) => clock.untimed(wait));
-  const heard = Promise.allSettled([clock.limit("turn", "the hook", hook)]);
+  const heard = Promise.allSettled([withinTime(hook, () => clock.timer("turn", "the hook"))]);
   await vi.advanceTimersByTimeAsync(5000);
   release();
   await vi.advanceTimersByTimeAsync(900);
@@ -172,7 +173,7 @@ test("a hook gets back the time that its call waited elsewhere, and no more", as
     [850, "fulfilled"],
     [950, "rejected"],
   ] as const) {
-    const heard = Promise.allSettled([clock.limit("turn", "the hook", hook(after))]);
+    const heard = Promise.allSettled([withinTime(hook(after), () => clock.timer("turn", "the hook"))]);
     await vi.advanceTimersByTimeAsync(2000);
     expect(await heard).toMatchObject([{ status }]);
   }
@@ -186,10 +187,9 @@ test("a hook that takes longer than allowed besides such a wait is still cut off
   const { release } = held(subrequests);
   const call = () => new Promise((done) => setTimeout(done, 1100));
   const heard = Promise.allSettled([
-    clock.limit(
-      "turn",
-      "the hook",
+    withinTime(
       subrequests.inTurn(call, (wait) => clock.untimed(wait)),
+      () => clock.timer("turn", "the hook"),
     ),
   ]);
   await vi.advanceTimersByTimeAsync(5000);

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import type { StoredTurn, Trajectory } from "../../../src/contract/trajectory.ts";
 import { dataset, SingleTurnEnv } from "../../../src/core/entry.ts";
+import { codeOf } from "../../../src/core/protocol/in-process.ts";
 import { packTokens } from "../../../src/core/rollout/tokens.ts";
 import { decodeRows } from "../../../src/core/training/sample-row.ts";
 import { sampleKey } from "../../../src/kernel/kit/names.ts";
@@ -13,11 +14,13 @@ import { finishedTrajectory } from "../../fixtures/finished-trajectory.ts";
 import { RUN_SPEC } from "../run-rows.ts";
 import { TRAINING } from "../training-rows.ts";
 
-const environment = new SingleTurnEnv({
-  dataset: dataset(z.object({ question: z.string() }), [{ question: "?" }]),
-  sampling: { temperature: 0.5 },
-  rubric: { rewards: { one: () => 1 } },
-});
+const environment = codeOf(
+  new SingleTurnEnv({
+    dataset: dataset(z.object({ question: z.string() }), [{ question: "?" }]),
+    sampling: { temperature: 0.5 },
+    rubric: { rewards: { one: () => 1 } },
+  }),
+);
 const training = { ...TRAINING, trainer: { ...TRAINING.trainer, encoding: "jsonl" as const } };
 const SPEC: RunSpec = { ...RUN_SPEC, run_id: `run_${crypto.randomUUID()}`, training };
 

@@ -62,7 +62,7 @@ function callOf({ url }: Served, question: string, seed: number, asked: Asked): 
   };
   const task = buildTask(calculator, { question, answer: "7" }, 0);
   const rollout = newRollout({ id: "ro_a", task_key: "t", ...task }, 0);
-  const call = turnCall(spec, rollout, calculator);
+  const call = turnCall(spec, rollout, calculator.route(rollout).environment, offeredTools(calculator, rollout));
   if ("kind" in call) throw new Error(JSON.stringify(call));
   const signal = AbortSignal.timeout(WAIT_HANGS_MS);
   const whole = { ...call, base_url: `${url}/v1`, api_key: null, signal };

@@ -8,7 +8,7 @@ import type { ResolvedJudge } from "../../../contract/judgement.ts";
 import type { BillingMode } from "../../../contract/money.ts";
 import type { PinnedPrices, RunMoney } from "../../../contract/run-spec.ts";
 import { mergeSampling, type Sampling } from "../../../contract/sampling.ts";
-import type { AnyEnvironment } from "../../../core/environments/any-environment.ts";
+import type { EnvironmentDescription } from "../../../core/protocol/environment-code.ts";
 import { sizeOfCall } from "../../clients/call-size.ts";
 import { unboundedField } from "../../clients/unbounded-field.ts";
 import { type Result, refuse } from "../../messages/refusal.ts";
@@ -31,7 +31,7 @@ export async function moneyOf(
 
 /** What the run calls, and what is known about it. */
 interface Called {
-  readonly environment: AnyEnvironment;
+  readonly description: EnvironmentDescription;
   readonly endpoint: Pick<RunEndpoint, "shown" | "prices">;
   readonly judges: Readonly<Record<string, ResolvedJudge>>;
   /** Null if the platform charges nothing. */
@@ -41,10 +41,10 @@ interface Called {
 /** Null for a run without a cap, and for a run whose cap can be kept. */
 export function refuseCap(
   request: Pick<EvalRequest, "max_cost_micros" | "sampling" | "judges">,
-  { environment, endpoint, judges, prices }: Called,
+  { description, endpoint, judges, prices }: Called,
 ): Result<never> | null {
   if (request.max_cost_micros === undefined) return null;
-  const asked = environment.players.map(({ sampling }) => mergeSampling(sampling, request.sampling));
+  const asked = description.players.map(({ sampling }) => mergeSampling(sampling, request.sampling));
   const unbounded = asked.map((sampling) => refuseSampling(sampling, "sampling", "a turn"));
   const first = unbounded.find((refused) => refused !== null);
   if (first !== undefined) return first;

@@ -7,14 +7,15 @@ import type { JsonObject } from "../../../contract/json.ts";
 import { LIMITS } from "../../../contract/limits.ts";
 import type { Scope } from "../../../contract/scope.ts";
 import type { RunDataset } from "../../../contract/uploaded-dataset.ts";
-import type { AnyEnvironment } from "../../../core/environments/any-environment.ts";
-import { buildTask, parseRow, RowError } from "../../../core/rollout/task.ts";
+import type { EnvironmentCode } from "../../../core/protocol/environment-code.ts";
+import { RowError } from "../../../core/rollout/task.ts";
 import { charactersOf } from "../../../core/size.ts";
 import { sourceOf } from "../../dataset/datasets.ts";
 import { type ResolvedDataset, resolveDataset } from "../../dataset/resolve.ts";
 import { refuseNeeds } from "../../environment/capabilities.ts";
 import { chooseEnvironment } from "../../environment/choose-environment.ts";
 import { pinOf } from "../../environment/environments.ts";
+import { makeTask } from "../../environment/make-task.ts";
 import { PROCESS_SCHEDULER, stepsOfTask } from "../../kit/fair-scheduler.ts";
 import { type Result, refuse } from "../../messages/refusal.ts";
 import type { EnvironmentPin } from "../../messages/wire.ts";
@@ -65,7 +66,7 @@ export interface RunRows {
 export interface Played {
   readonly pin: EnvironmentPin;
   readonly args: JsonObject;
-  readonly environment: AnyEnvironment;
+  readonly environment: EnvironmentCode;
   readonly rows: RunRows;
   readonly num_examples: number;
   readonly whole_groups: boolean;
@@ -85,7 +86,7 @@ export async function resolvePlay(env: Env, scope: Scope, wanted: PlayWanted): P
   const endless = !isTaken && rows.value.dataset.length === null;
   const counted = isTaken ? wanted.num_examples : countTasks(wanted, pin, rows.value.dataset.length);
   if (typeof counted !== "number") return counted;
-  const whole_groups = wanted.whole_groups ?? environment.rubric.hasGroupFunctions;
+  const whole_groups = wanted.whole_groups ?? environment.description.scores.some(({ group }) => group);
   if (whole_groups && wanted.rollouts_per_example > WHOLE_GROUP) {
     return refuse("too_large", `${pin.id} scores whole groups, of at most ${WHOLE_GROUP} rollouts`, wanted.groupParam);
   }
@@ -101,7 +102,7 @@ async function resolveCode(env: Env, scope: Scope, wanted: PlayWanted["code"]): 
   const chosen = await chooseEnvironment(env, scope, wanted.named, wanted.args);
   if (!chosen.ok) return chosen;
   const { registered, environment } = chosen.value;
-  const needing = { named: registered.id, needs: environment.needs, param: "environment" };
+  const needing = { named: registered.id, needs: environment.description.needs, param: "environment" };
   const unmet = await refuseNeeds(env, scope, { ...needing, args: wanted.args });
   if (unmet !== null) return unmet;
   // The arguments came through JSON.parse, so they are JSON.
@@ -109,16 +110,17 @@ async function resolveCode(env: Env, scope: Scope, wanted: PlayWanted["code"]): 
 }
 
 /** The judges of the rubric and of the request must be the same: a judge with a misspelt name would never be called. */
-function misnamedJudge({ judges, kept }: PlayWanted, { pin, environment: { rubric } }: Code): Result<never> | null {
+function misnamedJudge({ judges, kept }: PlayWanted, { pin, environment }: Code): Result<never> | null {
+  const asked = environment.description.judges;
   const named = { ...kept?.judges, ...judges };
-  const missing = rubric.judges.find((name) => !Object.hasOwn(named, name));
+  const missing = asked.find((name) => !Object.hasOwn(named, name));
   if (missing !== undefined) {
     const message = `${pin.id} needs the judge ${missing}: set {"endpoint": …, "model": …}`;
     return refuse("missing_judge", message, `judges.${missing}`);
   }
-  const unknown = Object.keys(judges).find((name) => !rubric.judges.includes(name));
+  const unknown = Object.keys(judges).find((name) => !asked.includes(name));
   if (unknown === undefined) return null;
-  const has = rubric.judges.length === 0 ? "it has none" : `it has ${rubric.judges.join(", ")}`;
+  const has = asked.length === 0 ? "it has none" : `it has ${asked.join(", ")}`;
   return refuse("unknown_field", `${pin.id} has no judge called ${unknown}: ${has}`, `judges.${unknown}`);
 }
 
@@ -130,7 +132,10 @@ async function resolveRows(
 ): Promise<Result<RunRows>> {
   const source = sourceOf(environment, training !== null);
   if (rows === null) {
-    const { kind, length } = source;
+    const { kind, length, fault } = source;
+    if (fault !== null) {
+      return refuse("invalid_request", `${pin.id} cannot make its rows: ${fault}`, "environment_args");
+    }
     if (kind !== "uploaded")
       return { ok: true, value: { dataset: { kind, key: null, length }, id: null, inline: null } };
     return refuse("invalid_request", `${pin.id} has no rows of its own: dataset is required`, "dataset");
@@ -142,7 +147,7 @@ async function resolveRows(
     return found.ok ? { ok: true, value: { ...found.value, inline: null } } : found;
   }
   const { inline } = rows;
-  const bad = await firstBadRow(scope, environment, source, inline);
+  const bad = await firstBadRow(scope, environment, training !== null, inline);
   if (bad !== null) return bad;
   return { ok: true, value: { dataset: { kind: "uploaded", key: null, length: inline.length }, id: null, inline } };
 }
@@ -168,15 +173,15 @@ function countTasks(
 /** Builds a task from every row before anything is stored, so that an error names the row. Yields between rows. */
 async function firstBadRow(
   { orgId }: Scope,
-  environment: AnyEnvironment,
-  source: AnyEnvironment["dataset"],
+  environment: EnvironmentCode,
+  training: boolean,
   rows: readonly unknown[],
 ): Promise<Result<never> | null> {
   for (const [index, row] of rows.entries()) {
     try {
-      const { task, prompt } = buildTask(environment, parseRow(source, row, index), index);
-      const text = JSON.stringify(task);
-      await PROCESS_SCHEDULER.spend(orgId, stepsOfTask(text, charactersOf(prompt)));
+      const { task } = await makeTask(environment, { kind: "brought", training, index, row });
+      const text = JSON.stringify(task.task);
+      await PROCESS_SCHEDULER.spend(orgId, stepsOfTask(text, charactersOf(task.prompt)));
       if (text.length > LIMITS.taskRowBytes) {
         return refuse("too_large", `row ${index} is over ${LIMITS.taskRowBytes} bytes`, `rows[${index}]`);
       }

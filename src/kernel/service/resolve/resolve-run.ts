@@ -72,17 +72,17 @@ export async function resolveRun(env: Env, scope: Scope, wanted: RunWanted, now:
   const lookup = { now, byRun: wanted.byRun === true };
   const play = await resolvePlay(env, scope, wanted);
   if (!play.ok) return play;
-  const { environment } = play.value;
+  const { description } = play.value.environment;
   const endpoint = await resolvePlace(env, scope, wanted.place, lookup);
   if (!endpoint.ok) return endpoint;
-  const training = wanted.training && trainingSpecOf(wanted.training, environment.players);
+  const training = wanted.training && trainingSpecOf(wanted.training, description.players);
   if (training !== null) {
     const unfit =
       (await refuseTraining(env, scope, wanted, training, play.value)) ??
       (await refuseEngine(env, scope, wanted, training, endpoint.value, now));
     if (unfit !== null) return unfit;
   }
-  const judges = await resolveJudges(env, scope, wanted, environment.rubric.judges, lookup);
+  const judges = await resolveJudges(env, scope, wanted, description.judges, lookup);
   if (!judges.ok) return judges;
   const standing = await limitsOf(env, scope.orgId, now);
   const { place, prices, max_concurrent: most } = endpoint.value;
@@ -90,7 +90,7 @@ export async function resolveRun(env: Env, scope: Scope, wanted: RunWanted, now:
   const base_url = place?.kind === "endpoint" ? place.base_url : null;
   const policy = place === null ? null : { base_url, model: wanted.model, prices };
   const money = await moneyOf(env, standing.billing, { policy, judges: judges.value.places }, now);
-  const called = { environment, endpoint: endpoint.value, judges: judges.value.judges, prices: money.prices };
+  const called = { description, endpoint: endpoint.value, judges: judges.value.judges, prices: money.prices };
   const uncapped = refuseCap(wanted, called);
   if (uncapped !== null) return uncapped;
   const { model, sampling, limits, seed, shuffle, rollouts_per_example, min_scored, judge_cache, max_cost_micros } =

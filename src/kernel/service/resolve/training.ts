@@ -9,7 +9,7 @@ import type { Scope } from "../../../contract/scope.ts";
 import { evalPlayed, evalsOwn, type TrainingSpec } from "../../../contract/training-request.ts";
 import { whyUntrainable } from "../../../core/training/engine-exactness.ts";
 import { isSilent, probeEndpoint } from "../../clients/probe.ts";
-import { firstPlaces } from "../../dataset/datasets.ts";
+import { firstPlaces, sourceOf } from "../../dataset/datasets.ts";
 import { blocksOf } from "../../dataset/rows.ts";
 import { accessOf, EndpointUnusable } from "../../endpoint/call.ts";
 import { refuseAddress } from "../../kit/address.ts";
@@ -34,7 +34,7 @@ export async function refuseTraining(
   training: TrainingSpec,
   play: Played,
 ): Promise<Result<never> | null> {
-  const barren = neverTrains(asked, training, play.environment);
+  const barren = neverTrains(asked, training, play.environment.description);
   if (barren !== null) return barren;
   const { url } = training.trainer;
   const address = url === undefined ? null : await refuseAddress(env, scope, url, "trainer.url");
@@ -54,7 +54,7 @@ const BENT = "changes the sampling distribution, so that trainers cannot compute
 function neverTrains(
   { rollouts_per_example: size, sampling }: Asked,
   { min_group_size, advantage, zero_variance, curriculum }: TrainingSpec,
-  { players, members }: Played["environment"],
+  { players }: Played["environment"]["description"],
 ): Result<never> | null {
   const refused = (param: string, why: string) => refuse("invalid_request", `${param}: ${why}`, param);
   if (min_group_size > size) {
@@ -82,7 +82,7 @@ function neverTrains(
       return refused("curriculum", "at least one weight must be above 0");
     }
   }
-  const reserved = members.find((name) => RESERVED.includes(name));
+  const reserved = players.flatMap(({ member }) => member ?? []).find((name) => RESERVED.includes(name));
   if (reserved === undefined) return null;
   const message = `an environment of the group is called "${reserved}", a reserved name: rename it`;
   return refuse("invalid_request", message, "environment");
@@ -134,7 +134,7 @@ function refuseOrder(
 ): Result<never> | null {
   if (!shuffle || dataset.kind === "uploaded") return null;
   if (holdout === 0 && (asked == null || !evalsOwn(asked, pin))) return null;
-  const source = environment.evalDataset ?? environment.dataset;
+  const source = sourceOf(environment, false);
   if (source.kind === "uploaded" || source.length !== null) return null;
   const message = `${pin.id} generates endless tasks, which have no order`;
   return refuse("invalid_request", message, "shuffle");

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { dataset, SingleTurnEnv } from "../../../../src/core/entry.ts";
 import type { Dataset } from "../../../../src/core/environments/dataset.ts";
+import { codeOf } from "../../../../src/core/protocol/in-process.ts";
 import { Subrequests } from "../../../../src/kernel/kit/subrequests.ts";
 import {
   HeldOut,
@@ -28,7 +29,7 @@ const endless = (kinds: number) => dataset(Task, (index) => ({ question: `kind $
 function rowsOf(options: { dataset: Rows; evalDataset?: Rows }): TrainingRows {
   const { kind, length } = options.dataset;
   const spec = { dataset: { kind, key: null, length }, seed: 3, shuffle: false };
-  const environment = new SingleTurnEnv({ ...options, rubric });
+  const environment = codeOf(new SingleTurnEnv({ ...options, rubric }));
   return rowsOfRun(env, "org_held", { ...spec, training: TRAINING }, environment, new Subrequests());
 }
 
@@ -83,7 +84,7 @@ test("endless rows begin after those of an eval, and skip tasks that occur again
 test("if every task is held out a row has none, and its error says so", async () => {
   const [task] = await played(rowsOf({ dataset: endless(8) }), 16, [5]);
   expect(task).toBeInstanceOf(HeldOut);
-  const environment = new SingleTurnEnv({ dataset: dataset(Task, "uploaded"), rubric });
+  const environment = codeOf(new SingleTurnEnv({ dataset: dataset(Task, "uploaded"), rubric }));
   const two = { kind: "uploaded", key: null, length: 2 } as const;
   const asked = { dataset: two, seed: 0, shuffle: false, training: TRAINING };
   const given = rowsGiven("org_held", asked, environment, [{ question: "a" }, { question: "b" }]);

@@ -1,0 +1,193 @@
+/** Environment code in this isolate. */
+
+import type * as z from "zod";
+import { messageOf } from "../../contract/errors.ts";
+import type { JsonObject } from "../../contract/json.ts";
+import { type AnyEnvironment, holdsSomething, tearDown } from "../environments/any-environment.ts";
+import { secretFrom } from "../environments/capabilities.ts";
+import type { ScoringCapabilities } from "../environments/contract.ts";
+import type { Dataset } from "../environments/dataset.ts";
+import type { EnvironmentLoader } from "../environments/define-environment.ts";
+import { valueAt } from "../field-path.ts";
+import { redact } from "../redact.ts";
+import { type Harness, offeredTools, openHarness } from "../rollout/harness.ts";
+import { buildTask, parseRow, RowError, rowAt } from "../rollout/task.ts";
+import { scoreAsking } from "../rubrics/score.ts";
+import { checkWithin } from "../rubrics/work.ts";
+import { inputSchema } from "../schema/json-schema.ts";
+import { withinTime } from "../step-timer.ts";
+import {
+  type ArgumentsFault,
+  type DatasetDescription,
+  ENVIRONMENT_PROTOCOL,
+  type EnvironmentCode,
+  type EnvironmentDescription,
+  type Fetched,
+  type GroupToScore,
+  type LoadableEnvironment,
+  type Opening,
+  type Player,
+  type RolloutHost,
+  type ScoringHost,
+  type Secrets,
+  type TaskReply,
+  type TaskSource,
+} from "./environment-code.ts";
+
+/** The exports of an environment's module. */
+export type Loader = Pick<EnvironmentLoader<z.ZodObject>, "args" | "needs" | "load">;
+
+export function loadableOf({ args: schema, needs, load }: Loader): LoadableEnvironment {
+  return {
+    get args() {
+      return inputSchema(schema) as JsonObject;
+    },
+    needs,
+    checkArguments: async (args, work) => {
+      const parsed = checkWithin(() => schema.safeParse(args), work);
+      return parsed.success ? null : faultOf(parsed.error.issues[0], args);
+    },
+    load: async (args) => codeOf(await load(args)),
+  };
+}
+
+function faultOf(issue: z.core.$ZodIssue | undefined, args: unknown): ArgumentsFault {
+  const path = (issue?.path ?? []).map((key) => (typeof key === "number" ? key : String(key)));
+  const [unknown] = issue?.code === "unrecognized_keys" ? issue.keys : [];
+  if (unknown !== undefined) return { kind: "unknown", path: [...path, unknown], message: null };
+  const missing = issue?.code === "invalid_type" && valueAt(args, path) === undefined;
+  return { kind: missing ? "missing" : "invalid", path, message: issue?.message ?? null };
+}
+
+export function codeOf(environment: AnyEnvironment): EnvironmentCode {
+  return {
+    description: describe(environment),
+    task: async (source) => taskOf(environment, source),
+    tools: async (rollout) => offeredTools(environment, rollout),
+    play: async (opening, host) => new InProcessPlayer(environment, opening, host),
+    score: (group, host) => scoreGroup(environment, group, host),
+    tearDown: () => tearDown(environment),
+  };
+}
+
+/** Its parts are read when they are needed: the number of rows may run the code that makes them. */
+function describe(environment: AnyEnvironment): EnvironmentDescription {
+  const { needs, forkable, rubric, members, players, dataset, evalDataset } = environment;
+  return {
+    protocol: ENVIRONMENT_PROTOCOL,
+    needs,
+    forkable,
+    get scores() {
+      const functions = rubric.rubrics.flatMap((each) => each.functions);
+      return functions.map(({ name, weight, group }) => ({ name, weight, group }));
+    },
+    judges: rubric.judges,
+    players: players.map(({ sampling, maxTurns, maxSeqLen, timeoutMs }, at) => {
+      return { member: members[at] ?? null, sampling, maxTurns, maxSeqLen, timeoutMs };
+    }),
+    dataset: describeDataset(dataset),
+    evalDataset: evalDataset && describeDataset(evalDataset),
+    tearsDown: holdsSomething(environment),
+  };
+}
+
+function describeDataset(dataset: Dataset<unknown>): DatasetDescription {
+  return {
+    kind: dataset.kind,
+    get length() {
+      return countRows(dataset).length;
+    },
+    get fault() {
+      return countRows(dataset).fault;
+    },
+    get row() {
+      return inputSchema(dataset.schema) as JsonObject;
+    },
+  };
+}
+
+function countRows(dataset: Dataset<unknown>): Pick<DatasetDescription, "length" | "fault"> {
+  try {
+    return { length: dataset.length, fault: null };
+  } catch (thrown) {
+    return { length: null, fault: messageOf(thrown) };
+  }
+}
+
+function taskOf(environment: AnyEnvironment, source: TaskSource): TaskReply {
+  try {
+    const row = rowOf(environment, source);
+    const task = buildTask(environment, row, source.index);
+    return { row, task, member: environment.route({ task: row, info: task.info }).member };
+  } catch (thrown) {
+    if (!(thrown instanceof RowError)) throw thrown;
+    const { index, column, message } = thrown;
+    return { fault: { index, column, message } };
+  }
+}
+
+function rowOf({ dataset, evalDataset }: AnyEnvironment, source: TaskSource) {
+  const { index } = source;
+  if (source.kind === "parsed") return source.row;
+  const rows = source.training ? dataset : (evalDataset ?? dataset);
+  return source.kind === "own" ? rowAt(rows, index, source.seed) : parseRow(rows, source.row, index);
+}
+
+class InProcessPlayer implements Player {
+  readonly #harness: Harness;
+
+  constructor(environment: AnyEnvironment, { rollout_id, row, seed, secrets }: Opening, host: RolloutHost) {
+    const signal = { aborted: false };
+    this.#harness = openHarness(environment, row, {
+      rolloutId: rollout_id,
+      seed,
+      signal,
+      secrets: Object.values(secrets),
+      capabilities: capabilitiesOf(host, secrets),
+      sql: host.sql,
+      unrepeatable: host.unrepeatable,
+      limit: (stage, what, work) =>
+        withinTime(work, () => {
+          const timer = host.timer(stage, what);
+          void timer.over.then(() => {
+            signal.aborted = true;
+          });
+          return timer;
+        }),
+    });
+  }
+
+  perform: Player["perform"] = async (effect, rollout) => {
+    const event = await this.#harness.perform(effect, rollout);
+    return { event, tools: this.#harness.offered };
+  };
+
+  dispose: Player["dispose"] = () => this.#harness.dispose();
+}
+
+async function scoreGroup(
+  environment: AnyEnvironment,
+  { members, secrets, judges }: GroupToScore,
+  host: ScoringHost,
+): ReturnType<EnvironmentCode["score"]> {
+  const { hash, work, pause, timer } = host;
+  const scored = await scoreAsking(environment, members, judges && { ...judges, hash }, {
+    capabilities: capabilitiesOf(host, secrets),
+    limit: (what, doing) => withinTime(doing, () => timer(what)),
+    ...(work && { work }),
+    pause,
+  });
+  return { ...scored, records: redact(scored.records, Object.values(secrets)) };
+}
+
+function capabilitiesOf({ now, fetch }: Pick<RolloutHost, "now" | "fetch">, secrets: Secrets): ScoringCapabilities {
+  return {
+    now,
+    fetch: async (url, options) => {
+      const { status, headers, text }: Fetched = await fetch(url, options);
+      const values = new Map(headers.map(([name, value]) => [name.toLowerCase(), value]));
+      return { status, headers: { get: (name) => values.get(name.toLowerCase()) ?? null }, text: async () => text };
+    },
+    secret: secretFrom(secrets),
+  };
+}
