@@ -48,6 +48,7 @@ const SLICES = [
   "src/backup",
   "src/billing",
   "src/fleets",
+  "src/hub",
   "src/operator",
   "src/retention",
   "src/sharing",

@@ -96,7 +96,12 @@ const workerdProject = {
     isolate: false,
     include: [...WORKERD.include, ...benches],
     exclude: [...WORKERD.exclude, ...without.workerd],
-    globalSetup: [vectors, "./test/kernel/scripted-model.ts", "./test/quiet/workerd.ts"],
+    globalSetup: [
+      vectors,
+      "./test/kernel/scripted-model.ts",
+      "./test/hub/provide-bundles.ts",
+      "./test/quiet/workerd.ts",
+    ],
     setupFiles: [quietLog, "./test/kernel/apply-migrations.ts"],
   },
 };

@@ -21,6 +21,7 @@ interface __BaseEnv_Env {
 	ROLLOUT_JUDGEMENTS_DEAD: Queue;
 	RUN_SEGMENTS_DEAD: Queue;
 	WRONG_KEYS: RateLimit;
+	LOADER: WorkerLoader;
 	ASSETS: Fetcher;
 	LIVE_OBJECT_CEILING: number;
 	SILENCE_LIMIT_S: number;

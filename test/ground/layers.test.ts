@@ -34,6 +34,7 @@ const SLICES = [
   "src/backup",
   "src/billing",
   "src/fleets",
+  "src/hub",
   "src/operator",
   "src/retention",
   "src/sharing",

@@ -16,8 +16,7 @@ import type { Awaitable, FetchOptions, Need, RoutedRow, TaskRow } from "../envir
 import type { Dataset } from "../environments/dataset.ts";
 import type { Stage } from "../environments/hook-state.ts";
 import type { SqlRunner } from "../environments/rollout-sql.ts";
-import type { HookEffect } from "../rollout/harness.ts";
-import type { Event, Rollout, RolloutTask } from "../rollout/rollout.ts";
+import type { Event, HookEffect, Rollout, RolloutTask } from "../rollout/rollout.ts";
 import type { RowFault } from "../rollout/task.ts";
 import type { JudgeResult } from "../rubrics/judges.ts";
 import type { AskedScores, ScoringOffer } from "../rubrics/score.ts";
@@ -25,6 +24,15 @@ import type { Work } from "../rubrics/work.ts";
 import type { StepTimer } from "../step-timer.ts";
 
 export const ENVIRONMENT_PROTOCOL = 1;
+
+/** The code of one version of an environment. */
+export interface VersionedEnvironment {
+  readonly id: string;
+  readonly version: string;
+  /** The digest of its code, which a run pins. */
+  readonly digest: string;
+  readonly code: LoadableEnvironment;
+}
 
 /** An environment without arguments. */
 export interface LoadableEnvironment {

@@ -46,11 +46,8 @@ import {
 import type { SqlRunner } from "../environments/rollout-sql.ts";
 import { keysOf } from "../environments/tool-call.ts";
 import { redact } from "../redact.ts";
-import type { Effect, Event, Rollout } from "./rollout.ts";
+import type { Event, HookEffect, Rollout } from "./rollout.ts";
 import { rowTools } from "./task.ts";
-
-/** The effects that the environment performs; the model performs `sample`. */
-export type HookEffect = Extract<Effect, { kind: "setup" | "reply" | "close" }>;
 
 export interface HarnessOptions {
   readonly rolloutId: string;

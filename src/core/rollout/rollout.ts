@@ -115,6 +115,9 @@ export type Effect =
   | { readonly kind: "close" }
   | { readonly kind: "done" };
 
+/** The effects that the environment performs; the model performs `sample`. */
+export type HookEffect = Extract<Effect, { kind: "setup" | "reply" | "close" }>;
+
 export type Event =
   | { readonly type: "set_up"; readonly state: JsonObject }
   | { readonly type: "stopped"; readonly condition: string; readonly state: JsonObject }

@@ -54,6 +54,17 @@ export class Work {
     this.#budget = budget;
   }
 
+  /** The steps that it permits. */
+  get limit(): number {
+    return this.#budget.steps;
+  }
+
+  /** Counts work that was done elsewhere. */
+  count(steps: number): void {
+    this.#steps += steps;
+    if (this.#steps > this.#budget.steps) this.#exceeded = true;
+  }
+
   /** Counts work before it is done. `doing` is part of the error: "comparing 40,000 with 60,000 characters". */
   spend(steps: number, doing: string): void {
     this.#steps += steps;

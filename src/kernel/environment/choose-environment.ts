@@ -3,15 +3,15 @@
 import type { JsonObject } from "../../contract/json.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { formatPath } from "../../core/field-path.ts";
-import type { ArgumentsFault, EnvironmentCode } from "../../core/protocol/environment-code.ts";
+import type { ArgumentsFault, EnvironmentCode, VersionedEnvironment } from "../../core/protocol/environment-code.ts";
 import { argumentsWork } from "../../core/rubrics/work.ts";
 import { PROCESS_SCHEDULER, stepsOfJson } from "../kit/fair-scheduler.ts";
 import { type Result, refuse } from "../messages/refusal.ts";
 import { behindRoute } from "./code-behind-route.ts";
-import { builtEnvironment, findEnvironment, type HeldEnvironment } from "./environments.ts";
+import { builtEnvironment, environmentNamed } from "./environments.ts";
 
 export interface ChosenEnvironment {
-  readonly registered: HeldEnvironment;
+  readonly registered: VersionedEnvironment;
   readonly environment: EnvironmentCode;
 }
 
@@ -22,7 +22,7 @@ export async function chooseEnvironment(
   named: string,
   args: Readonly<Record<string, unknown>>,
 ): Promise<Result<ChosenEnvironment>> {
-  const registered = findEnvironment(named);
+  const registered = await environmentNamed(env, scope, named);
   if (registered === null) return refuse("not_found", `no environment ${named}`, "environment");
   const fault = await checkInTurn(scope.orgId, registered, args);
   if (fault !== null) return refuseArgs(fault);
@@ -44,7 +44,7 @@ export async function chooseEnvironment(
 }
 
 /** Compiles all patterns and schemas in the arguments, so the work is counted and takes a scheduling turn. */
-async function checkInTurn(orgId: string, { code }: HeldEnvironment, args: Readonly<Record<string, unknown>>) {
+async function checkInTurn(orgId: string, { code }: VersionedEnvironment, args: Readonly<Record<string, unknown>>) {
   const work = argumentsWork();
   const giveBack = await PROCESS_SCHEDULER.take(orgId);
   try {
@@ -62,7 +62,7 @@ function rowsFault({ evalDataset, dataset }: EnvironmentCode["description"]): st
 /** The environment, or the error that its own code threw for these arguments. */
 export async function builtOrError(
   scope: Scope | null,
-  registered: HeldEnvironment,
+  registered: VersionedEnvironment,
   args: JsonObject,
 ): Promise<EnvironmentCode | Error> {
   try {

@@ -8,8 +8,8 @@
  */
 import { EnvError } from "../../contract/errors.ts";
 import { canonicalJson, type JsonObject } from "../../contract/json.ts";
+import type { VersionedEnvironment } from "../../core/protocol/environment-code.ts";
 import { sha256Hex } from "../kit/secrets.ts";
-import type { HeldEnvironment } from "./environments.ts";
 import {
   deathsOf,
   GIVEN_UP,
@@ -24,7 +24,7 @@ import {
 /** The result of `work`, or the error that it is not tried again. Rejects as `work` does. */
 export async function behindRoute<T>(
   env: Env,
-  { id, digest }: Pick<HeldEnvironment, "id" | "digest">,
+  { id, digest }: Pick<VersionedEnvironment, "id" | "digest">,
   args: JsonObject,
   work: () => Promise<T>,
 ): Promise<T | EnvError> {

@@ -9,18 +9,15 @@ import { EnvError, messageOf } from "../../contract/errors.ts";
 import { canonicalJson, type JsonObject } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
-import type { EnvironmentCode, LoadableEnvironment } from "../../core/protocol/environment-code.ts";
+import type { EnvironmentCode, VersionedEnvironment } from "../../core/protocol/environment-code.ts";
 import { loadableOf } from "../../core/protocol/in-process.ts";
 import { logError } from "../kit/log.ts";
 import { folderOf } from "../kit/names.ts";
+import { environmentOfSlice } from "../kit/slice-hooks.ts";
 import type { EnvironmentPin, RunSpec } from "../messages/wire.ts";
 import { BuiltEnvironments } from "./built-environments.ts";
 
-export interface HeldEnvironment extends Pick<RegisteredEnvironment, "id" | "version" | "digest"> {
-  readonly code: LoadableEnvironment;
-}
-
-const held: HeldEnvironment[] = ENVIRONMENTS.map(heldOf);
+const held: VersionedEnvironment[] = ENVIRONMENTS.map(heldOf);
 
 /** Each one is a few closures and their data. */
 const BUILT_KEPT = 64;
@@ -41,16 +38,16 @@ export function registerEnvironment(environment: RegisteredEnvironment): void {
   held.push(heldOf(environment));
 }
 
-function heldOf({ id, version, digest, ...loader }: RegisteredEnvironment): HeldEnvironment {
+function heldOf({ id, version, digest, ...loader }: RegisteredEnvironment): VersionedEnvironment {
   return { id, version, digest, code: loadableOf(loader) };
 }
 
-export function heldEnvironments(): readonly HeldEnvironment[] {
+export function heldEnvironments(): readonly VersionedEnvironment[] {
   return held;
 }
 
 /** `id`, or `id@version`. If minor or patch is missing, the newest matching version. */
-export function findEnvironment(named: string): HeldEnvironment | null {
+export function findEnvironment(named: string): VersionedEnvironment | null {
   const [id, wanted] = named.split("@", 2);
   const versions = held.filter((entry) => entry.id === id);
   const matching = versions.filter(
@@ -59,7 +56,12 @@ export function findEnvironment(named: string): HeldEnvironment | null {
   return matching.at(-1) ?? null;
 }
 
-export function pinOf({ id, version, digest }: HeldEnvironment): EnvironmentPin {
+/** The same, or an environment that a slice has for the project. */
+export async function environmentNamed(env: Env, scope: Scope, named: string): Promise<VersionedEnvironment | null> {
+  return findEnvironment(named) ?? (await environmentOfSlice(env, scope, named));
+}
+
+export function pinOf({ id, version, digest }: VersionedEnvironment): EnvironmentPin {
   return { id, version, digest };
 }
 
@@ -67,12 +69,11 @@ export function pinOf({ id, version, digest }: HeldEnvironment): EnvironmentPin 
  * The environment that a run pinned; null if this deployment no longer has that code. Rejects with an EnvError if the
  * code fails to build it.
  */
-export async function pinnedEnvironment({
-  scope,
-  environment: pin,
-  environment_args: args,
-}: Pick<RunSpec, "scope" | "environment" | "environment_args">): Promise<EnvironmentCode | null> {
-  const registered = findEnvironment(`${pin.id}@${pin.version}`);
+export async function pinnedEnvironment(
+  env: Env,
+  { scope, environment: pin, environment_args: args }: Pick<RunSpec, "scope" | "environment" | "environment_args">,
+): Promise<EnvironmentCode | null> {
+  const registered = await environmentNamed(env, scope, `${pin.id}@${pin.version}`);
   if (registered === null || registered.digest !== pin.digest) return null;
   try {
     return await builtEnvironment(scope, registered, args);
@@ -87,18 +88,18 @@ export async function pinnedEnvironment({
  */
 export function builtEnvironment(
   scope: Scope | null,
-  registered: HeldEnvironment,
+  registered: VersionedEnvironment,
   args: JsonObject,
 ): Promise<EnvironmentCode> {
   return built.get(nameOf(scope, registered, args), () => registered.code.load(args), Date.now());
 }
 
 /** Whether it is built already, so that getting it runs none of its code. */
-export function isBuilt(scope: Scope | null, registered: HeldEnvironment, args: JsonObject): boolean {
+export function isBuilt(scope: Scope | null, registered: VersionedEnvironment, args: JsonObject): boolean {
   return built.has(nameOf(scope, registered, args));
 }
 
-function nameOf(scope: Scope | null, { id, digest }: HeldEnvironment, args: JsonObject): string {
+function nameOf(scope: Scope | null, { id, digest }: VersionedEnvironment, args: JsonObject): string {
   return `${scope === null ? "" : folderOf(scope)} ${id} ${digest} ${canonicalJson(args)}`;
 }
 

@@ -1,10 +1,11 @@
 /** The environments of this deployment, as the API shows them. */
 
 import type { EnvironmentView } from "../../contract/run.ts";
+import type { VersionedEnvironment } from "../../core/protocol/environment-code.ts";
 import { type Result, refuse } from "../messages/refusal.ts";
 import { builtOrError } from "./choose-environment.ts";
 import { behindRoute } from "./code-behind-route.ts";
-import { findEnvironment, type HeldEnvironment, heldEnvironments, isBuilt, pinOf } from "./environments.ts";
+import { findEnvironment, heldEnvironments, isBuilt, pinOf } from "./environments.ts";
 
 export function listEnvironments(env: Env): Promise<EnvironmentView[]> {
   return Promise.all(heldEnvironments().map((registered) => viewOf(env, registered)));
@@ -16,7 +17,7 @@ export async function readEnvironment(env: Env, named: string): Promise<Result<E
   return { ok: true, value: await viewOf(env, registered) };
 }
 
-async function viewOf(env: Env, registered: HeldEnvironment): Promise<EnvironmentView> {
+async function viewOf(env: Env, registered: VersionedEnvironment): Promise<EnvironmentView> {
   // Built with its defaults only to show its row schema. A failure must not hide the other environments.
   const build = () => builtOrError(null, registered, {});
   const environment = isBuilt(null, registered, {}) ? await build() : await behindRoute(env, registered, {}, build);

@@ -78,7 +78,7 @@ async function beginRollouts(
   subrequests: Subrequests,
 ): Promise<number> {
   const run = runObject(env, spec.scope, spec.run_id);
-  const environment = await pinnedEnvironment(spec);
+  const environment = await pinnedEnvironment(env, spec);
   const stored = await storedOrMissing(env, spec, environment, admitted, subrequests);
   const orders: RolloutSpec[] = [];
   const failures: RolloutReport[] = [];

@@ -44,14 +44,14 @@ export async function dryRun(
 ): Promise<Rollout | null> {
   const quarantine = await quarantineOf(env, spec, around);
   if (quarantine === null || (await lastEnd(env)).byItself < DEATHS_TO_THE_END) return null;
-  const made = await quarantine.run(() => quarantine.computing(() => makeAll(spec, stored)));
+  const made = await quarantine.run(() => quarantine.computing(() => makeAll(env, spec, stored)));
   return made === GIVEN_UP ? givenUp(bare(), "code of its environment ran", now()) : null;
 }
 
 /** Errors are returned, not thrown: the same error occurs again in the real step and is handled there. */
-async function makeAll(spec: RolloutSpec, stored: Rollout | null): Promise<unknown> {
+async function makeAll(env: Env, spec: RolloutSpec, stored: Rollout | null): Promise<unknown> {
   try {
-    const environment = await pinnedEnvironment(spec);
+    const environment = await pinnedEnvironment(env, spec);
     if (environment === null) return null;
     const { rollout_id: id, task_key, row, example_id } = spec;
     const made = await environment.task({ kind: "parsed", index: example_id, row });

@@ -258,7 +258,7 @@ export class ShardRollout {
     stored: Rollout | null,
     again: boolean,
   ): Promise<{ rollout: Rollout; driver: RolloutDriver | null }> {
-    const environment = await pinnedEnvironment(spec);
+    const environment = await pinnedEnvironment(this.#shard.env, spec);
     if (environment === null) return { rollout: this.#changed(spec, stored), driver: null };
     const rollout = stored ?? (await this.#newRollout(spec, environment));
     const quarantine = await quarantineOf(this.#shard.env, spec, this.#circumstances(again));
@@ -381,7 +381,7 @@ export class ShardRollout {
   async #report(spec: RolloutSpec, rollout: Rollout, left?: Trajectory): Promise<null> {
     const { env, calls } = this.#shard;
     await this.#memory.turn(sizeInMemory(spec, rollout));
-    const trajectory = storableTrajectory(left ?? (await finishedTrajectory(spec, rollout)));
+    const trajectory = storableTrajectory(left ?? (await finishedTrajectory(env, spec, rollout)));
     const { digest, text } = trajectory;
     const inline = await calls.inTurn(() => storeTrajectory(env, spec, digest, text));
     const whole = this.#repliesWhole === undefined ? {} : { replies_whole: this.#repliesWhole };

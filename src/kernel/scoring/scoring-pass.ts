@@ -61,7 +61,7 @@ export async function openScoring(
   spec: Pick<RunSpec, "scope" | "environment" | "environment_args">,
   subrequests: Subrequests,
 ): Promise<Scoring | null> {
-  const environment = await pinnedEnvironment(spec);
+  const environment = await pinnedEnvironment(env, spec);
   if (environment === null) return null;
   const now = () => Date.now();
   const opened = await openMeans(env, spec.scope, environment.description.needs, now());

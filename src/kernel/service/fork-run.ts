@@ -82,7 +82,7 @@ async function endedRollout(
 async function forkableCode(env: Env, scope: Scope, spec: RunSpec): Promise<Result<Code>> {
   const { environment: pin, environment_args: args } = spec;
   const named = `${pin.id}@${pin.version}`;
-  const environment = await behindRoute(env, pin, args, () => pinnedEnvironment(spec));
+  const environment = await behindRoute(env, pin, args, () => pinnedEnvironment(env, spec));
   if (environment instanceof Error) return refuse("conflict", environment.message, "id");
   if (environment === null) {
     return refuse("conflict", `this deployment does not have ${named} with the run's pinned code`, "id");

@@ -99,15 +99,19 @@ export function bareReport(report: RolloutReport, why: string): RolloutReport {
  * called, or the code that offered them is not deployed. If that code fails now, the outcome stays and the fault is
  * recorded.
  */
-export async function finishedTrajectory(spec: RolloutSpec, rollout: Rollout): Promise<Trajectory> {
-  const offered = rollout.turns.length === 0 ? [] : await toolsOffered(spec, rollout);
+export async function finishedTrajectory(env: Env, spec: RolloutSpec, rollout: Rollout): Promise<Trajectory> {
+  const offered = rollout.turns.length === 0 ? [] : await toolsOffered(env, spec, rollout);
   if (!("error" in offered)) return trajectoryOf(rollout, offered);
   return trajectoryOf({ ...rollout, cleanup_errors: [...rollout.cleanup_errors, offered] });
 }
 
-async function toolsOffered(spec: RolloutSpec, rollout: Rollout): Promise<readonly ToolDefinition[] | SerializedError> {
+async function toolsOffered(
+  env: Env,
+  spec: RolloutSpec,
+  rollout: Rollout,
+): Promise<readonly ToolDefinition[] | SerializedError> {
   try {
-    const environment = await pinnedEnvironment(spec);
+    const environment = await pinnedEnvironment(env, spec);
     if (environment === null) return [];
     const offered = await toolsFor(environment, rollout);
     return "error" in offered ? offered : askedTools(spec, offered);

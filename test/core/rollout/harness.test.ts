@@ -6,8 +6,8 @@ import { LIMITS } from "../../../src/contract/limits.ts";
 import type { AnyEnvironment, PlayedEnvironment } from "../../../src/core/environments/any-environment.ts";
 import { gateCapabilities } from "../../../src/core/environments/capabilities.ts";
 import type { Sql } from "../../../src/core/environments/contract.ts";
-import { Harness, type HookEffect } from "../../../src/core/rollout/harness.ts";
-import { advance, newRollout, type Rollout } from "../../../src/core/rollout/rollout.ts";
+import { Harness } from "../../../src/core/rollout/harness.ts";
+import { advance, type HookEffect, newRollout, type Rollout } from "../../../src/core/rollout/rollout.ts";
 
 const rows = dataset(z.object({ question: z.string() }), "uploaded");
 const task = { question: "q" };

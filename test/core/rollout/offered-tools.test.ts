@@ -3,8 +3,8 @@ import { dataset, MultiTurnEnv } from "rollcall";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import type { ToolDefinition } from "../../../src/contract/messages.ts";
-import { Harness, type HookEffect, offeredTools } from "../../../src/core/rollout/harness.ts";
-import { advance, newRollout, type Rollout } from "../../../src/core/rollout/rollout.ts";
+import { Harness, offeredTools } from "../../../src/core/rollout/harness.ts";
+import { advance, type HookEffect, newRollout, type Rollout } from "../../../src/core/rollout/rollout.ts";
 
 const rows = dataset(z.object({ question: z.string() }), "uploaded");
 

@@ -1,0 +1,174 @@
+/**
+ * Environment code in an isolate of its own: what its bundle exports for the platform. Its calls are calls of Workers RPC.
+ *
+ * Invariants. The calls are those of environment-code.ts, each with the arguments of the environment first, as one
+ * isolate serves all of them. A function in an argument or a result is a stub of the other side; the functions of a host
+ * come with each call and end with it, so code that goes on after its effect reaches nothing. A call performs all effects
+ * up to the next model call, so a turn is one call; the platform drops those that it does not need.
+ */
+import { EnvError, InfraError, type SerializedError, SqlWorkError } from "../../contract/errors.ts";
+import { canonicalJson, type JsonObject } from "../../contract/json.ts";
+import type { FetchOptions } from "../environments/contract.ts";
+import type { Stage } from "../environments/hook-state.ts";
+import type { SqlPlace, SqlRow, SqlValue } from "../environments/rollout-sql.ts";
+import { advance, type HookEffect, nextEffect, type Rollout } from "../rollout/rollout.ts";
+import type { AskedScores } from "../rubrics/score.ts";
+import { argumentsWork, scoringGroupWork } from "../rubrics/work.ts";
+import type { StepTimer, TimeUp } from "../step-timer.ts";
+import type {
+  ArgumentsFault,
+  EnvironmentCode,
+  EnvironmentDescription,
+  Fetched,
+  GroupToScore,
+  LoadableEnvironment,
+  OfferedTools,
+  Opening,
+  Performed,
+  Player,
+  TaskReply,
+  TaskSource,
+} from "./environment-code.ts";
+import { type Loader, loadableOf } from "./in-process.ts";
+
+export interface ServedEnvironment {
+  /** The schema of its arguments, and its needs without arguments. */
+  outline(): Promise<Pick<LoadableEnvironment, "args" | "needs">>;
+  checkArguments(args: JsonObject): Promise<ArgumentsFault | null>;
+  describe(args: JsonObject): Promise<EnvironmentDescription>;
+  task(args: JsonObject, source: TaskSource): Promise<TaskReply>;
+  tools(args: JsonObject, rollout: Rollout): Promise<OfferedTools>;
+  play(args: JsonObject, opening: Opening, host: ServingRollout, effect: HookEffect, rollout: Rollout): Promise<Begun>;
+  score(args: JsonObject, group: GroupToScore, host: ServingScores, steps: number): Promise<ServedScores>;
+}
+
+/** A player, and what it performed first. */
+export interface Begun extends ServedPlayer {
+  readonly performed: readonly Performed[];
+}
+
+export interface ServedPlayer {
+  /** The effect, and those that follow it before the next model call. */
+  readonly perform: (host: ServingRollout, effect: HookEffect, rollout: Rollout) => Promise<readonly Performed[]>;
+  readonly dispose: (host: ServingRollout) => ReturnType<Player["dispose"]>;
+}
+
+/** `steps`: counted work. */
+export type ServedScores = AskedScores & { readonly steps: number };
+
+/** An answer of the host. Errors are data, as their classes do not cross. */
+export type Answer<T> = { readonly value: T } | { readonly error: Pick<SerializedError, "error" | "message"> };
+
+interface Serving<Step> {
+  readonly fetch: (url: string, options: Omit<FetchOptions, "until">) => Promise<Answer<Fetched>>;
+  /** Begins the time of step `number`. Answers when it is over, or null once the step has ended. */
+  readonly late: (number: number, step: Step) => Promise<TimeUp | null>;
+  readonly ended: (number: number) => Promise<void>;
+}
+
+export interface ServingRollout extends Serving<{ readonly stage: Stage; readonly what: string }> {
+  readonly sql: (place: SqlPlace, query: string, params: readonly SqlValue[]) => Promise<Answer<readonly SqlRow[]>>;
+  readonly unrepeatable: (tool: string) => Promise<void>;
+}
+
+export type ServingScores = Serving<"scoring" | "cleanup">;
+
+/** Instances with their arguments that one isolate keeps. */
+const KEPT = 16;
+
+/** `hash`: SHA-256 as hex. */
+export function serveEnvironment(loader: Loader, hash: (text: string) => string): ServedEnvironment {
+  const loadable = loadableOf(loader);
+  const loaded = new Map<string, Promise<EnvironmentCode>>();
+  const load = (args: JsonObject): Promise<EnvironmentCode> => {
+    const name = canonicalJson(args);
+    const code = loaded.get(name) ?? loadable.load(args);
+    loaded.delete(name);
+    loaded.set(name, code);
+    code.catch(() => loaded.delete(name));
+    const [oldest] = loaded.keys();
+    if (loaded.size > KEPT && oldest !== undefined) loaded.delete(oldest);
+    return code;
+  };
+  return {
+    outline: async () => ({ args: loadable.args, needs: loadable.needs }),
+    checkArguments: (args) => loadable.checkArguments(args, argumentsWork()),
+    describe: async (args) => ({ ...(await load(args)).description }),
+    task: async (args, source) => (await load(args)).task(source),
+    tools: async (args, rollout) => (await load(args)).tools(rollout),
+    play: async (args, opening, host, effect, rollout) => {
+      let current = host;
+      const player = await (await load(args)).play(opening, {
+        ...servedBy(() => current),
+        sql: { exec: async (...call) => valueIn(await current.sql(...call)) },
+        unrepeatable: (tool) => current.unrepeatable(tool),
+        timer: timersOf(
+          () => current,
+          (stage: Stage, what: string) => ({ stage, what }),
+        ),
+      });
+      const perform: ServedPlayer["perform"] = (now, first, from) => {
+        current = now;
+        return performAll(player, first, from);
+      };
+      const dispose: ServedPlayer["dispose"] = (now) => {
+        current = now;
+        return player.dispose();
+      };
+      return { performed: await perform(host, effect, rollout), perform, dispose };
+    },
+    score: async (args, group, host, steps) => {
+      const work = scoringGroupWork(steps);
+      const timer = timersOf(
+        () => host,
+        (what: "scoring" | "cleanup") => what,
+      );
+      const scored = await (await load(args)).score(group, { ...servedBy(() => host), hash, work, timer });
+      return { ...scored, steps: work.steps };
+    },
+  };
+}
+
+async function performAll(player: Player, effect: HookEffect, rollout: Rollout): Promise<Performed[]> {
+  const performed: Performed[] = [];
+  let [next, at]: [HookEffect, Rollout] = [effect, rollout];
+  for (;;) {
+    const done = await player.perform(next, at);
+    performed.push(done);
+    const after = advance(at, done.event);
+    const following = nextEffect(after);
+    if (following.kind === "sample" || following.kind === "done" || after === at) return performed;
+    [next, at] = [following, after];
+  }
+}
+
+function servedBy(host: () => Pick<ServingScores, "fetch">) {
+  const fetch = async (url: string, { until, ...options }: FetchOptions = {}): Promise<Fetched> => {
+    if (until !== undefined) throw new EnvError("fetch: until is not available to code in an isolate of its own");
+    return valueIn(await host().fetch(url, options));
+  };
+  return { now: () => Date.now(), fetch };
+}
+
+function timersOf<Step, Args extends unknown[]>(host: () => Serving<Step>, stepOf: (...args: Args) => Step) {
+  let begun = 0;
+  return (...args: Args): StepTimer => {
+    begun += 1;
+    const number = begun;
+    const { promise: over, resolve } = Promise.withResolvers<TimeUp>();
+    // Without an answer the host is gone, and this call with it.
+    const { late, ended } = host();
+    late(number, stepOf(...args)).then(
+      (up) => up && resolve(up),
+      () => undefined,
+    );
+    return { over, stop: () => void ended(number).catch(() => undefined) };
+  };
+}
+
+function valueIn<T>(answer: Answer<T>): T {
+  if ("value" in answer) return answer.value;
+  const { error, message } = answer.error;
+  if (error === "SqlWorkError") throw new SqlWorkError(message);
+  throw error === "EnvError" ? new EnvError(message) : new InfraError(message);
+}

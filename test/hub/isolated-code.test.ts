@@ -1,0 +1,169 @@
+/** Environment code in isolates of its own, made by the Worker Loader. */
+import { env } from "cloudflare:workers";
+import { expect, inject, test } from "vitest";
+import { loadEnvironment as calculator } from "../../environments/calculator/environment.ts";
+import { loadEnvironment as guessNumber } from "../../environments/guess-number/environment.ts";
+import type { JsonObject } from "../../src/contract/json.ts";
+import type { EnvironmentCode, RolloutHost, TaskSource } from "../../src/core/protocol/environment-code.ts";
+import { loadableOf } from "../../src/core/protocol/in-process.ts";
+import { type ServedEnvironment, serveEnvironment } from "../../src/core/protocol/served.ts";
+import type { TestModel } from "../../src/core/rollout/play.ts";
+import { advance, newRollout } from "../../src/core/rollout/rollout.ts";
+import { argumentsWork } from "../../src/core/rubrics/work.ts";
+import { nullPolicy, randomPolicy } from "../../src/core/validation/policies.ts";
+import { isolatedEnvironment } from "../../src/hub/isolated-code.ts";
+import { playByCode } from "../fixtures/played-code.ts";
+
+const SEEDS = [1, 2, 3, 4, 5];
+const BUNDLED = { calculator, "guess-number": guessNumber };
+
+function isolated(id: string, orgId = "org_isolated") {
+  const bundle = inject("bundles")[id];
+  if (bundle === undefined) throw new Error(`no bundle of ${id}`);
+  return isolatedEnvironment(env, orgId, { digest: bundle.digest, text: async () => bundle.text });
+}
+
+const isolatedCode = async (id: string, args: JsonObject = {}) => (await isolated(id)).load(args);
+
+const own = (index: number): TaskSource => ({ kind: "own", training: false, index, seed: index });
+
+test.each(["calculator", "guess-number"] as const)(
+  "%s plays and scores in an isolate of its own as it does in the platform's",
+  async (id) => {
+    const loader = BUNDLED[id];
+    const here = await loadableOf(loader).load({});
+    const loadable = await isolated(id);
+    const there = await loadable.load({});
+    expect([loadable.args, loadable.needs]).toEqual([loadableOf(loader).args, loader.needs]);
+    expect(there.description).toEqual({ ...here.description });
+    for (const seed of SEEDS) {
+      for (const policy of [randomPolicy(seed), nullPolicy]) {
+        const play = () => ({ source: own(seed), seed, model: policy() });
+        const played = await playByCode(here, play());
+        expect(await playByCode(there, play())).toEqual(played);
+        expect(played.records).toMatchObject([{ unscored: null }]);
+      }
+    }
+  },
+);
+
+test("arguments are checked in the isolate", async () => {
+  const loadable = await isolated("guess-number");
+  const fault = await loadable.checkArguments({ nothing: 1 }, argumentsWork());
+  expect(fault).toEqual({ kind: "unknown", path: ["nothing"], message: null });
+});
+
+const HOST: RolloutHost = {
+  now: () => 0,
+  fetch: () => Promise.reject(new Error("there is no network")),
+  sql: { exec: () => [] },
+  unrepeatable: () => undefined,
+  timer: () => ({ over: new Promise(() => undefined), stop: () => undefined }),
+};
+
+/** What the code finds when it tries `what`. */
+async function found(code: EnvironmentCode, what: string, more: Partial<RolloutHost> = {}) {
+  const made = await code.task({ kind: "brought", training: false, index: 0, row: { question: what } });
+  if ("fault" in made) throw new Error(made.fault.message);
+  const rollout = newRollout({ ...made.task, id: "rollout", task_key: "task" }, 0);
+  const opening = { rollout_id: "rollout", row: rollout, seed: 0, secrets: { KEY: "the key itself" } };
+  const player = await code.play(opening, { ...HOST, ...more });
+  const { event } = await player.perform({ kind: "setup" }, rollout);
+  return event.type === "set_up" ? event.state["found"] : event;
+}
+
+test("the code has no network and no bindings of its own, and shares no memory with other organisations", async () => {
+  const code = await isolatedCode("probing");
+  expect(await found(code, "fetch")).toMatch(/not permitted to access the internet/);
+  expect(await found(code, "bindings")).toBe("");
+  const before = Number(await found(code, "shared"));
+  expect(await found(code, "shared")).toBe(String(before + 1));
+  const other = await (await isolated("probing", "org_other")).load({});
+  expect(await found(other, "shared")).toBe("1");
+});
+
+test("it reaches outside by its host, whose errors it gets as they are, and secrets are removed from what it returns", async () => {
+  const code = await isolatedCode("probing");
+  const asked: unknown[] = [];
+  const fetch: RolloutHost["fetch"] = async (url, options) => {
+    asked.push([url, options]);
+    return { status: 201, headers: [["X-Kind", "echo"]], text: String(options?.body) };
+  };
+  expect(await found(code, "can.fetch", { fetch })).toBe("201 echo [secret]");
+  expect(asked).toEqual([["https://there.example/", { method: "POST", body: "the key itself" }]]);
+  const refused = () => Promise.reject(Object.assign(new Error("not allowed"), { name: "EnvError" }));
+  expect(await found(code, "refused", { fetch: refused })).toBe("EnvError: not allowed");
+});
+
+test("a hook that hangs ends when the host says that its time is over", async () => {
+  const code = await isolatedCode("probing");
+  const { promise: over, resolve } = Promise.withResolvers<{ message: string; whole: boolean }>();
+  const begun: string[] = [];
+  const timer: RolloutHost["timer"] = (stage, what) => {
+    begun.push(`${stage} ${what}`);
+    resolve({ message: `${what} took too long`, whole: false });
+    return { over, stop: () => undefined };
+  };
+  expect(await found(code, "hang", { timer })).toMatchObject({
+    type: "failed",
+    failure: "timeout",
+    error: { error: "StageTimeoutError", message: "setupState took too long" },
+  });
+  expect(begun).toEqual(["setup setupState"]);
+});
+
+test("a module that cannot be loaded is an error of the environment", async () => {
+  const broken = { digest: "sha256:broken", text: async () => "throw new Error('broken from the start')" };
+  await expect(isolatedEnvironment(env, "org_isolated", broken)).rejects.toThrow(
+    expect.objectContaining({ name: "EnvError", message: expect.stringMatching(/broken from the start/) }),
+  );
+});
+
+test("a rollout of four turns makes seven calls across: for its task, for each turn and the end, and for its score", async () => {
+  const calls: string[] = [];
+  const served = serveEnvironment(calculator, (text) => text);
+  const counted: ServedEnvironment = {
+    ...served,
+    task: (...given) => {
+      calls.push("task");
+      return served.task(...given);
+    },
+    tools: (...given) => {
+      calls.push("tools");
+      return served.tools(...given);
+    },
+    play: async (...given) => {
+      calls.push("play");
+      const begun = await served.play(...given);
+      const perform: typeof begun.perform = (...effect) => {
+        calls.push("perform");
+        return begun.perform(...effect);
+      };
+      return { ...begun, perform };
+    },
+    score: (...given) => {
+      calls.push("score");
+      return served.score(...given);
+    },
+  };
+  const loader: unknown = { get: () => ({ getEntrypoint: () => counted }) };
+  const bundle = { digest: "sha256:counted", text: async () => "" };
+  const loadable = await isolatedEnvironment({ ...env, LOADER: loader as WorkerLoader }, "org_isolated", bundle);
+  const call = { tool_calls: [{ name: "add", arguments: { a: 1, b: 1 } }] };
+  const model: TestModel = ({ turn }) => (turn < 3 ? call : "2");
+  const { trajectory } = await playByCode(await loadable.load({}), { source: own(0), model });
+  expect(trajectory.turns).toHaveLength(4);
+  expect(calls).toEqual(["task", "play", "perform", "perform", "perform", "perform", "score"]);
+});
+
+test("a rollout that is cancelled does not get what its isolate performed ahead", async () => {
+  const code = await isolatedCode("guess-number");
+  const made = await code.task(own(1));
+  if ("fault" in made) throw new Error(made.fault.message);
+  const started = newRollout({ ...made.task, id: "rollout", task_key: "task" }, 0);
+  const player = await code.play({ rollout_id: "rollout", row: started, seed: 0, secrets: {} }, HOST);
+  const rollout = advance(started, (await player.perform({ kind: "setup" }, started)).event);
+  const cancelled = advance(rollout, { type: "cancelled", reason: "user" });
+  const { event } = await player.perform({ kind: "close" }, cancelled);
+  expect(advance(cancelled, event)).toMatchObject({ phase: "done", cancelled: "user", turns: [], error: null });
+});
