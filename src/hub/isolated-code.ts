@@ -1,14 +1,24 @@
 /**
  * Environment code in an isolate of its own, from a bundle that has its own copy of the library (core/protocol/served.ts).
  *
- * Invariants. The code has no network and no bindings: it reaches outside only by the functions of its host, which are
- * those of code in this isolate. Isolates are named by organisation and digest, so organisations share none. A stub
+ * Invariants. The code has no network and no bindings: it reaches outside only by the functions of its host, within its
+ * declared needs, which are checked here. Its events are those of its own rollout, and its errors count as its own. Isolates are named by organisation and digest, so organisations share none. A stub
  * belongs to the invocation that made it, so each call makes one. If the isolate fails, its rollout fails; a passing fault
  * of the platform below is thrown.
  */
 
-import { EnvError, isError, messageOf, nameOf, type SerializedError, serializeError } from "../contract/errors.ts";
+import {
+  EnvError,
+  environmentFailure,
+  isError,
+  messageOf,
+  nameOf,
+  type SerializedError,
+  serializeError,
+} from "../contract/errors.ts";
 import type { JsonObject } from "../contract/json.ts";
+import { mustDeclare, requireFetch } from "../core/environments/capabilities.ts";
+import type { FetchOptions, Need } from "../core/environments/contract.ts";
 import type {
   EnvironmentCode,
   EnvironmentDescription,
@@ -28,6 +38,7 @@ import type {
   ServingRollout,
   ServingScores,
 } from "../core/protocol/served.ts";
+import { redact } from "../core/redact.ts";
 import { advance, type HookEffect, nextEffect, type Rollout } from "../core/rollout/rollout.ts";
 import { WORK_LIMITS } from "../core/rubrics/work.ts";
 import type { StepTimer, TimeUp } from "../core/step-timer.ts";
@@ -100,6 +111,7 @@ class Isolate {
 }
 
 function codeIn(isolate: Isolate, args: JsonObject, description: EnvironmentDescription): EnvironmentCode {
+  const { needs } = description;
   return {
     description,
     task: async (source) => {
@@ -116,13 +128,15 @@ function codeIn(isolate: Isolate, args: JsonObject, description: EnvironmentDesc
         .catch(asData);
       return tools;
     },
-    play: async (opening, host) => new IsolatedPlayer(isolate, args, opening, host),
+    play: async (opening, host) => new IsolatedPlayer(isolate, { args, opening, host, needs }),
     score: async (group, host) => {
       const { work } = host;
       const limit = work?.limit ?? WORK_LIMITS.scoringGroupSteps;
-      const { steps, ...scored } = await isolate.ask((code) => code.score(args, group, servingScores(host), limit));
+      const { steps, ...scored } = await isolate.ask((code) =>
+        code.score(args, group, servingScores(host, needs), limit),
+      );
       work?.count(steps);
-      return scored;
+      return { ...scored, records: redact(scored.records, Object.values(group.secrets)) };
     },
     // What an isolate holds goes with it.
     tearDown: async () => [],
@@ -134,25 +148,31 @@ function asData(thrown: unknown): SerializedError {
   throw thrown;
 }
 
+/** Events of effects, besides `failed` and `closed`. */
+const EVENTS: readonly Performed["event"]["type"][] = ["set_up", "stopped", "replied", "prompt_too_long", "timed_out"];
+
 /** An effect that the isolate performed before it was asked for, and the rollout on which it did. */
 interface Ahead {
   readonly before: Rollout;
   readonly performed: Performed;
 }
 
+interface PlayerParts {
+  readonly args: JsonObject;
+  readonly opening: Opening;
+  readonly host: RolloutHost;
+  readonly needs: readonly Need[];
+}
+
 class IsolatedPlayer implements Player {
   readonly #isolate: Isolate;
-  readonly #args: JsonObject;
-  readonly #opening: Opening;
-  readonly #host: RolloutHost;
+  readonly #parts: PlayerParts;
   #served: (ServedPlayer & Partial<Disposable>) | null = null;
   #ahead: Ahead[] = [];
 
-  constructor(isolate: Isolate, args: JsonObject, opening: Opening, host: RolloutHost) {
+  constructor(isolate: Isolate, parts: PlayerParts) {
     this.#isolate = isolate;
-    this.#args = args;
-    this.#opening = opening;
-    this.#host = host;
+    this.#parts = parts;
   }
 
   async perform(effect: HookEffect, rollout: Rollout): Promise<Performed> {
@@ -162,7 +182,7 @@ class IsolatedPlayer implements Player {
     this.#ahead = [];
     try {
       const [first, ...others] = await this.#isolate.ask(() => this.#ask(effect, rollout));
-      if (first === undefined) throw new EnvError("its isolate performed nothing");
+      if (first === undefined) throw new EnvError("it performed nothing");
       let before = advance(rollout, first.event);
       for (const each of others) {
         this.#ahead.push({ before, performed: each });
@@ -179,7 +199,7 @@ class IsolatedPlayer implements Player {
     const served = this.#served;
     if (served === null) return null;
     try {
-      return await this.#isolate.ask(() => served.dispose(servingRollout(this.#host)));
+      return await this.#isolate.ask(() => served.dispose(servingRollout(this.#parts)));
     } catch (thrown) {
       return asData(thrown);
     } finally {
@@ -188,23 +208,33 @@ class IsolatedPlayer implements Player {
   }
 
   async #ask(effect: HookEffect, rollout: Rollout): Promise<readonly Performed[]> {
-    const host = servingRollout(this.#host);
-    if (this.#served !== null) return await this.#served.perform(host, effect, rollout);
-    const begun = await this.#isolate.code.play(this.#args, this.#opening, host, effect, rollout);
-    this.#served = begun;
-    return begun.performed;
+    const { args, opening } = this.#parts;
+    const host = servingRollout(this.#parts);
+    const performed = async () => {
+      if (this.#served !== null) return await this.#served.perform(host, effect, rollout);
+      const begun = await this.#isolate.code.play(args, opening, host, effect, rollout);
+      this.#served = begun;
+      return begun.performed;
+    };
+    return redact(await performed(), Object.values(opening.secrets)).map((each) => this.#checked(each));
   }
 
-  /** Times are the platform's. */
+  /** Throws EnvError for an event that no effect has. Times and kinds of failure are the platform's. */
+  #checked({ event, tools }: Performed): Performed {
+    if (event.type === "closed") return { event: { ...event, at: this.#parts.host.now() }, tools };
+    if (event.type === "failed") return { event: { ...event, failure: environmentFailure(event.error) }, tools };
+    if (EVENTS.includes(event.type)) return { event, tools };
+    throw new EnvError(`it answered with an event of the platform, ${event.type}`);
+  }
+
   #given(effect: HookEffect, performed: Performed): Performed {
     if (effect.kind === "close") this.#letGo();
-    const { event, tools } = performed;
-    return event.type === "closed" ? { event: { ...event, at: this.#host.now() }, tools } : performed;
+    return performed;
   }
 
   #failed({ kind }: HookEffect, { state }: Rollout, error: SerializedError): Performed["event"] {
     if (kind !== "close") return { type: "failed", failure: "environment", error };
-    return { type: "closed", state, error, cleanup_errors: [], at: this.#host.now() };
+    return { type: "closed", state, error, cleanup_errors: [], at: this.#parts.host.now() };
   }
 
   #letGo(): void {
@@ -224,10 +254,15 @@ function isSame(expected: Rollout, rollout: Rollout): boolean {
 }
 
 /** `timer` begins the time of a step. */
-function serving<Step>(fetch: RolloutHost["fetch"], timer: (step: Step) => StepTimer) {
+function serving<Step>(fetch: RolloutHost["fetch"], needs: readonly Need[], timer: (step: Step) => StepTimer) {
   const ends = new Map<number, () => void>();
   return {
-    fetch: (url: string, options: Parameters<RolloutHost["fetch"]>[1]) => answered(() => fetch(url, options)),
+    fetch: (url: string, { method, headers, body, timeoutMs, sign }: FetchOptions) =>
+      answered(() => {
+        requireFetch(needs, url, { ...(sign && { sign }) });
+        const options = { method, headers, body, timeoutMs, sign };
+        return fetch(url, Object.fromEntries(Object.entries(options).filter(([, given]) => given !== undefined)));
+      }),
     late: async (number: number, step: Step): Promise<TimeUp | null> => {
       const { over, stop } = timer(step);
       const { promise: ended, resolve } = Promise.withResolvers<null>();
@@ -244,16 +279,21 @@ function serving<Step>(fetch: RolloutHost["fetch"], timer: (step: Step) => StepT
   };
 }
 
-function servingRollout({ fetch, sql, unrepeatable, timer }: RolloutHost): ServingRollout {
+function servingRollout({ host, needs }: PlayerParts): ServingRollout {
+  const { fetch, sql, unrepeatable, timer } = host;
   return {
-    ...serving(fetch, ({ stage, what }: Parameters<ServingRollout["late"]>[1]) => timer(stage, what)),
-    sql: (place, query, params) => answered(async () => await sql.exec(place, query, params)),
+    ...serving(fetch, needs, ({ stage, what }: Parameters<ServingRollout["late"]>[1]) => timer(stage, what)),
+    sql: (place, query, params) =>
+      answered(async () => {
+        mustDeclare("sql", needs);
+        return await sql.exec(place, query, params);
+      }),
     unrepeatable: async (tool) => await unrepeatable(tool),
   };
 }
 
-function servingScores({ fetch, timer }: ScoringHost): ServingScores {
-  return serving(fetch, timer);
+function servingScores({ fetch, timer }: ScoringHost, needs: readonly Need[]): ServingScores {
+  return serving(fetch, needs, timer);
 }
 
 async function answered<T>(call: () => Promise<T>): Promise<Answer<T>> {

@@ -103,6 +103,7 @@ const TYPES: Readonly<Record<string, string>> = {
   Queue: "queue",
   R2Bucket: "r2_bucket",
   RateLimit: "ratelimit",
+  WorkerLoader: "worker_loader",
   Fetcher: "assets",
 };
 

@@ -119,6 +119,53 @@ test("a module that cannot be loaded is an error of the environment", async () =
   );
 });
 
+/** Code of an isolate whose answers the test determines. */
+async function servedBy(served: ServedEnvironment): Promise<EnvironmentCode> {
+  const loader: unknown = { get: () => ({ getEntrypoint: () => served }) };
+  const bundle = { digest: "sha256:served", text: async () => "" };
+  return (await isolatedEnvironment({ ...env, LOADER: loader as WorkerLoader }, "org_isolated", bundle)).load({});
+}
+
+test("code that does not check its own calls gets only what it declared", async () => {
+  const served = serveEnvironment(calculator, (text) => text);
+  const answers: unknown[] = [];
+  const code = await servedBy({
+    ...served,
+    play: async (args, opening, host, ...effect) => {
+      answers.push(await host.fetch("https://there.example/", {}));
+      answers.push(await host.sql({ effect: "setup", call: 0 }, "select 1", []));
+      return await served.play(args, opening, host, ...effect);
+    },
+  });
+  const calls: string[] = [];
+  const fetch: RolloutHost["fetch"] = async (url) => {
+    calls.push(url);
+    return { status: 200, headers: [], text: "" };
+  };
+  await playByCode(code, { source: own(0), model: () => "2", fetch });
+  expect(answers).toMatchObject([
+    { error: { error: "EnvError", message: expect.stringContaining("is used but not declared") } },
+    { error: { error: "EnvError", message: expect.stringContaining("is used but not declared") } },
+  ]);
+  expect(calls).toEqual([]);
+});
+
+test("an event that only the platform has, and a failure of another kind, count as failures of the environment", async () => {
+  const served = serveEnvironment(calculator, (text) => text);
+  const error = { error: "ModelError", message: "no", error_chain_str: "no", error_chain_repr: "no", retryable: true };
+  const events = [
+    { type: "cancelled", reason: "user" },
+    { type: "failed", failure: "provider", error },
+  ] as const;
+  for (const event of events) {
+    const play: ServedEnvironment["play"] = async (...given) => {
+      return { ...(await served.play(...given)), performed: [{ event, tools: null }] };
+    };
+    const { trajectory } = await playByCode(await servedBy({ ...served, play }), { source: own(0), model: () => "2" });
+    expect(trajectory).toMatchObject({ cancelled: null, stop_condition: "has_error", turns: [] });
+  }
+});
+
 test("a rollout of four turns makes seven calls across: for its task, for each turn and the end, and for its score", async () => {
   const calls: string[] = [];
   const served = serveEnvironment(calculator, (text) => text);
@@ -146,12 +193,10 @@ test("a rollout of four turns makes seven calls across: for its task, for each t
       return served.score(...given);
     },
   };
-  const loader: unknown = { get: () => ({ getEntrypoint: () => counted }) };
-  const bundle = { digest: "sha256:counted", text: async () => "" };
-  const loadable = await isolatedEnvironment({ ...env, LOADER: loader as WorkerLoader }, "org_isolated", bundle);
+  const code = await servedBy(counted);
   const call = { tool_calls: [{ name: "add", arguments: { a: 1, b: 1 } }] };
   const model: TestModel = ({ turn }) => (turn < 3 ? call : "2");
-  const { trajectory } = await playByCode(await loadable.load({}), { source: own(0), model });
+  const { trajectory } = await playByCode(code, { source: own(0), model });
   expect(trajectory.turns).toHaveLength(4);
   expect(calls).toEqual(["task", "play", "perform", "perform", "perform", "perform", "score"]);
 });

@@ -3,7 +3,7 @@
  * offer, throws at the first access: so an environment cannot depend on something that its manifest hides.
  */
 import { EnvError } from "../../contract/errors.ts";
-import type { Capabilities, Need, ScoringCapabilities } from "./contract.ts";
+import type { Capabilities, FetchOptions, Need, ScoringCapabilities } from "./contract.ts";
 
 /** Randomness and the clock are always available. */
 export type OfferedCapabilities = Partial<Capabilities> & Pick<Capabilities, "random" | "now">;
@@ -59,10 +59,15 @@ function fetchWithin(needs: readonly Need[], offer: Capabilities["fetch"] | unde
   const somewhere = needs.find((need) => need === "fetch" || need.startsWith(ADDRESS));
   const send = grant(somewhere ?? "fetch", needs, offer);
   return async (url, init) => {
-    if (!needs.includes("fetch")) mustDeclare(`${ADDRESS}${url}`, needs);
-    if (init?.sign !== undefined) mustDeclare(`secret:${init.sign.secret}`, needs);
+    requireFetch(needs, url, init);
     return await send(url, init);
   };
+}
+
+/** Throws EnvError if `needs` do not declare this call. */
+export function requireFetch(needs: readonly Need[], url: string, { sign }: Pick<FetchOptions, "sign"> = {}): void {
+  if (!needs.includes("fetch")) mustDeclare(`${ADDRESS}${url}`, needs);
+  if (sign !== undefined) mustDeclare(`secret:${sign.secret}`, needs);
 }
 
 function grant<T>(need: Need, needs: readonly Need[], offer: T | undefined): T {
@@ -74,7 +79,8 @@ function grant<T>(need: Need, needs: readonly Need[], offer: T | undefined): T {
   return offer;
 }
 
-function mustDeclare(need: Need, needs: readonly Need[]): void {
+/** Throws EnvError if `needs` do not have it. */
+export function mustDeclare(need: Need, needs: readonly Need[]): void {
   if (needs.includes(need)) return;
   throw new EnvError(`${need} is used but not declared: add "${need}" to needs`);
 }
