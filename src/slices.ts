@@ -2,6 +2,7 @@
 import { accounts } from "./accounts/slice.ts";
 import { billing } from "./billing/slice.ts";
 import { fleets } from "./fleets/slice.ts";
+import { hub } from "./hub/slice.ts";
 import { registerTables } from "./kernel/db/slice-tables.ts";
 import { KERNEL_OPERATIONS } from "./kernel/http/app.ts";
 import type { Operation } from "./kernel/http/operation.ts";
@@ -16,7 +17,7 @@ import { triggers } from "./triggers/slice.ts";
 import { webhooks } from "./webhooks/slice.ts";
 
 /** A project's objects are deleted in this order: fleets before the webhooks, because fleets send events to them. */
-const SLICES: readonly Slice[] = [accounts, fleets, webhooks, triggers, sharing, telemetry, retention, billing];
+const SLICES: readonly Slice[] = [accounts, fleets, webhooks, triggers, sharing, telemetry, hub, retention, billing];
 
 for (const { hooks, tables, accounts: accountHooks, charges } of SLICES) {
   register(hooks);

@@ -13,6 +13,7 @@ export const PERMISSIONS = [
   "rollouts:read",
   "rollouts:write",
   "environments:read",
+  "environments:write",
   "datasets:read",
   "datasets:write",
   "endpoints:read",
@@ -43,6 +44,7 @@ export type Permission = z.infer<typeof Permission>;
 const INCLUDES: Readonly<Partial<Record<Permission, readonly Permission[]>>> = {
   "runs:write": ["runs:read", "rollouts:read", "datasets:read", "trainer"],
   "rollouts:write": ["rollouts:read"],
+  "environments:write": ["environments:read"],
   "datasets:write": ["datasets:read"],
   "endpoints:write": ["endpoints:read"],
   "secrets:write": ["secrets:read"],

@@ -26,6 +26,23 @@ export const LIMITS = {
   webhookAttemptMs: 20_000,
   /** An environment's own state, as JSON, after each hook. */
   stateBytes: 256 * KIB,
+  /** A published environment: its npm package, that package unpacked, the files in it, its code, and its README. */
+  publishedBytes: 4 * MIB,
+  publishedUnpackedBytes: 12 * MIB,
+  publishedFiles: 1000,
+  publishedCodeBytes: 4 * MIB,
+  publishedReadmeBytes: 256 * KIB,
+  /** What the hub keeps of a version besides its files, as JSON: schemas and needs; the record of its validation. */
+  publishedAboutCharacters: 256 * KIB,
+  publishedValidationCharacters: 96 * KIB,
+  publishedNameCharacters: 100,
+  publishedReasonCharacters: 500,
+  /** Environments of one organisation, versions of one environment, and tags of one environment. */
+  publishedEnvironments: 200,
+  publishedVersions: 500,
+  publishedTags: 50,
+  /** Needs that a project grants to one environment. */
+  grantedNeeds: 50,
   /** One SQLite row or value. Production refuses 2 MB, the local runtime does not: our limit is lower, in both. */
   rowBytes: 1_900_000,
   toolResultBytes: 256 * KIB,

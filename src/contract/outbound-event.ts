@@ -14,5 +14,7 @@ export const OUTBOUND_EVENTS = [
   "budget.threshold",
   "budget.exhausted",
   "trigger.refused",
+  "environment.published",
+  "environment.yanked",
 ] as const;
 export type OutboundEventName = (typeof OUTBOUND_EVENTS)[number];

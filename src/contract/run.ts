@@ -23,6 +23,7 @@ import {
   Seconds,
   TaskKey,
 } from "./primitives.ts";
+import { PublishedVersion } from "./published-environment.ts";
 import { LostUsage, RunReport } from "./report.ts";
 import { TrainingRequest } from "./training-request.ts";
 import { TrainerSecrets, TrainingView } from "./training-view.ts";
@@ -355,6 +356,7 @@ export const EnvironmentView = named("Environment", {
     }),
   needs: z.array(z.string()).describe("what its code may use, such as `sql` or `secret:NAME`"),
   judges: z.array(z.string()).describe("judges that a run must set in `judges`"),
+  published: PublishedVersion.nullable().describe("null if it comes with the deployment").meta({ example: null }),
 });
 export type EnvironmentView = z.infer<typeof EnvironmentView>;
 export const EnvironmentList = listOf(EnvironmentView, "EnvironmentList", "gsm8k");

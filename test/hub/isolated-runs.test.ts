@@ -1,30 +1,13 @@
-/** Whole runs whose environment plays in an isolate of its own. */
+/** Whole runs of published environments, whose code plays in isolates of its own. */
 import { beforeAll, expect, inject, test } from "vitest";
 import * as z from "zod";
-import type { VersionedEnvironment } from "../../src/core/protocol/environment-code.ts";
-import { isolatedEnvironment } from "../../src/hub/isolated-code.ts";
-import { register } from "../../src/kernel/kit/slice-hooks.ts";
 import { expectLaw, openPlatform, type TestApi } from "../kernel/platform.ts";
 import { script } from "../kernel/script.ts";
+import { pack, send } from "./packages.ts";
 
 let platform: TestApi;
-const found = new Map<string, Promise<VersionedEnvironment>>();
-
+const owner = `isolated-${crypto.randomUUID().slice(0, 8)}`;
 beforeAll(async () => {
-  register({
-    findEnvironment: async (env, { orgId }, named) => {
-      const [id = "", version = "1.0.0"] = named.split("@");
-      const bundle = inject("bundles")[id.replace(/^isolated-/, "")];
-      if (!id.startsWith("isolated-") || bundle === undefined) return null;
-      const known = found.get(`${orgId} ${id}`);
-      if (known !== undefined) return await known;
-      const { digest } = bundle;
-      const made = isolatedEnvironment(env, orgId, { digest, text: async () => bundle.text });
-      const versioned = made.then((code) => ({ id, version, digest, code }));
-      found.set(`${orgId} ${id}`, versioned);
-      return await versioned;
-    },
-  });
   platform = await openPlatform();
 });
 
@@ -53,8 +36,11 @@ test.each([
 ] as const)(
   "a run of %s in isolates of its own has the rollouts and rewards of one in the platform's",
   async (id, turns) => {
+    const code = inject("bundles")[id]?.text ?? "";
+    const published = await send(platform, await pack({ name: `${owner}/${id}`, version: "1.0.0", code }));
+    expect(published.status, await published.text()).toBe(201);
     const here = await played(id, [...turns]);
     expect(here.kept).toHaveLength(6);
-    expect(await played(`isolated-${id}`, [...turns])).toEqual(here);
+    expect(await played(`${owner}/${id}`, [...turns])).toEqual(here);
   },
 );

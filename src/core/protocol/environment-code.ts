@@ -10,6 +10,8 @@
 import type { SerializedError } from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/json.ts";
 import type { ToolDefinition } from "../../contract/messages.ts";
+import type { PublishedVersion } from "../../contract/published-environment.ts";
+import type { EnvironmentView } from "../../contract/run.ts";
 import type { Sampling } from "../../contract/sampling.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
 import type { Awaitable, FetchOptions, Need, RoutedRow, TaskRow } from "../environments/contract.ts";
@@ -32,6 +34,14 @@ export interface VersionedEnvironment {
   /** The digest of its code, which a run pins. */
   readonly digest: string;
   readonly code: LoadableEnvironment;
+  /** Null: it comes with the deployment. */
+  readonly published: PublishedEnvironment | null;
+}
+
+/** What is known of a published version without loading its code. */
+export interface PublishedEnvironment {
+  readonly version: PublishedVersion;
+  readonly description: Pick<EnvironmentView, "args" | "dataset" | "row" | "needs" | "judges">;
 }
 
 /** An environment without arguments. */

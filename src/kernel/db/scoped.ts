@@ -251,6 +251,7 @@ export type Unscoped =
   | "invitation by hash"
   | "person by e-mail"
   | "bootstrap"
+  | "published environments"
   | "operator"
   | "prices";
 

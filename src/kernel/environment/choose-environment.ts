@@ -6,6 +6,7 @@ import { formatPath } from "../../core/field-path.ts";
 import type { ArgumentsFault, EnvironmentCode, VersionedEnvironment } from "../../core/protocol/environment-code.ts";
 import { argumentsWork } from "../../core/rubrics/work.ts";
 import { PROCESS_SCHEDULER, stepsOfJson } from "../kit/fair-scheduler.ts";
+import { publishedEnvironments } from "../kit/slice-hooks.ts";
 import { type Result, refuse } from "../messages/refusal.ts";
 import { behindRoute } from "./code-behind-route.ts";
 import { builtEnvironment, environmentNamed } from "./environments.ts";
@@ -22,8 +23,9 @@ export async function chooseEnvironment(
   named: string,
   args: Readonly<Record<string, unknown>>,
 ): Promise<Result<ChosenEnvironment>> {
-  const registered = await environmentNamed(env, scope, named);
-  if (registered === null) return refuse("not_found", `no environment ${named}`, "environment");
+  const found = await environmentNamed(env, scope, named, "environment");
+  if (!found.ok) return found;
+  const registered = found.value;
   const fault = await checkInTurn(scope.orgId, registered, args);
   if (fault !== null) return refuseArgs(fault);
   // The arguments came through JSON.parse, so they are JSON.
@@ -40,7 +42,8 @@ export async function chooseEnvironment(
     const message = `${registered.id} cannot make its rows: ${rowless}`;
     return refuse("invalid_request", message, "environment_args");
   }
-  return { ok: true, value: { registered, environment } };
+  const ungranted = publishedEnvironments().refuseUngranted(env, scope, registered, environment.description.needs);
+  return (await ungranted) ?? { ok: true, value: { registered, environment } };
 }
 
 /** Compiles all patterns and schemas in the arguments, so the work is counted and takes a scheduling turn. */

@@ -13,7 +13,8 @@ import type { EnvironmentCode, VersionedEnvironment } from "../../core/protocol/
 import { loadableOf } from "../../core/protocol/in-process.ts";
 import { logError } from "../kit/log.ts";
 import { folderOf } from "../kit/names.ts";
-import { environmentOfSlice } from "../kit/slice-hooks.ts";
+import { publishedEnvironments } from "../kit/slice-hooks.ts";
+import { type Result, refuse } from "../messages/refusal.ts";
 import type { EnvironmentPin, RunSpec } from "../messages/wire.ts";
 import { BuiltEnvironments } from "./built-environments.ts";
 
@@ -39,7 +40,7 @@ export function registerEnvironment(environment: RegisteredEnvironment): void {
 }
 
 function heldOf({ id, version, digest, ...loader }: RegisteredEnvironment): VersionedEnvironment {
-  return { id, version, digest, code: loadableOf(loader) };
+  return { id, version, digest, code: loadableOf(loader), published: null };
 }
 
 export function heldEnvironments(): readonly VersionedEnvironment[] {
@@ -56,9 +57,18 @@ export function findEnvironment(named: string): VersionedEnvironment | null {
   return matching.at(-1) ?? null;
 }
 
-/** The same, or an environment that a slice has for the project. */
-export async function environmentNamed(env: Env, scope: Scope, named: string): Promise<VersionedEnvironment | null> {
-  return findEnvironment(named) ?? (await environmentOfSlice(env, scope, named));
+/** The same, or a published environment that the project may use. Refuses with `param` as the field at fault. */
+export async function environmentNamed(
+  env: Env,
+  scope: Scope,
+  named: string,
+  param: string,
+): Promise<Result<VersionedEnvironment>> {
+  const value = findEnvironment(named);
+  if (value !== null) return { ok: true, value };
+  const found = await publishedEnvironments().find(env, scope, named);
+  if (found === null) return refuse("not_found", `no environment ${named}`, param);
+  return found.ok ? found : { ok: false, error: { ...found.error, param } };
 }
 
 export function pinOf({ id, version, digest }: VersionedEnvironment): EnvironmentPin {
@@ -73,7 +83,8 @@ export async function pinnedEnvironment(
   env: Env,
   { scope, environment: pin, environment_args: args }: Pick<RunSpec, "scope" | "environment" | "environment_args">,
 ): Promise<EnvironmentCode | null> {
-  const registered = await environmentNamed(env, scope, `${pin.id}@${pin.version}`);
+  const registered =
+    findEnvironment(`${pin.id}@${pin.version}`) ?? (await publishedEnvironments().pinned(env, pin, scope.orgId));
   if (registered === null || registered.digest !== pin.digest) return null;
   try {
     return await builtEnvironment(scope, registered, args);

@@ -1,23 +1,50 @@
 /** The environments of this deployment, as the API shows them. */
 
 import type { EnvironmentView } from "../../contract/run.ts";
+import type { Scope } from "../../contract/scope.ts";
 import type { VersionedEnvironment } from "../../core/protocol/environment-code.ts";
-import { type Result, refuse } from "../messages/refusal.ts";
+import { publishedEnvironments } from "../kit/slice-hooks.ts";
+import type { Result } from "../messages/refusal.ts";
 import { builtOrError } from "./choose-environment.ts";
 import { behindRoute } from "./code-behind-route.ts";
-import { findEnvironment, heldEnvironments, isBuilt, pinOf } from "./environments.ts";
+import { environmentNamed, heldEnvironments, isBuilt, pinOf } from "./environments.ts";
 
-export function listEnvironments(env: Env): Promise<EnvironmentView[]> {
-  return Promise.all(heldEnvironments().map((registered) => viewOf(env, registered)));
+export interface EnvironmentsWanted {
+  /** In the id or the description. */
+  readonly search?: string | undefined;
+  readonly owner?: string | undefined;
+  /** Id of the last environment of the previous page. */
+  readonly after?: string | undefined;
+  readonly limit: number;
 }
 
-export async function readEnvironment(env: Env, named: string): Promise<Result<EnvironmentView>> {
-  const registered = findEnvironment(named);
-  if (registered === null) return refuse("not_found", `no environment ${named}`, "id");
-  return { ok: true, value: await viewOf(env, registered) };
+/** Those of the deployment, then published ones by name: one more than `limit`, if there are more. */
+export async function listEnvironments(
+  env: Env,
+  scope: Scope,
+  { search, owner, after, limit }: EnvironmentsWanted,
+): Promise<EnvironmentView[]> {
+  const own = owner === undefined ? heldEnvironments().filter(({ id }) => id.includes(search ?? "")) : [];
+  const at = own.findIndex(({ id }) => id === after);
+  const rest = after === undefined || at !== -1 ? own.slice(at + 1, at + 2 + limit) : [];
+  const here = await Promise.all(rest.map((registered) => viewOf(env, registered)));
+  if (here.length > limit) return here;
+  const from = { after: at === -1 ? (after ?? null) : null, limit: limit + 1 - here.length };
+  const wanted = { text: search ?? null, owner: owner ?? null, ...from };
+  const published = await publishedEnvironments().search(env, scope, wanted);
+  return [...here, ...(await Promise.all(published.map((registered) => viewOf(env, registered))))];
+}
+
+export async function readEnvironment(env: Env, scope: Scope, named: string): Promise<Result<EnvironmentView>> {
+  const found = await environmentNamed(env, scope, named, "id");
+  return found.ok ? { ok: true, value: await viewOf(env, found.value) } : found;
 }
 
 async function viewOf(env: Env, registered: VersionedEnvironment): Promise<EnvironmentView> {
+  const { published } = registered;
+  if (published !== null) {
+    return { object: "environment", ...pinOf(registered), ...published.description, published: published.version };
+  }
   // Built with its defaults only to show its row schema. A failure must not hide the other environments.
   const build = () => builtOrError(null, registered, {});
   const environment = isBuilt(null, registered, {}) ? await build() : await behindRoute(env, registered, {}, build);
@@ -31,5 +58,6 @@ async function viewOf(env: Env, registered: VersionedEnvironment): Promise<Envir
     row: source?.row ?? null,
     needs: [...registered.code.needs],
     judges: [...(description?.judges ?? [])],
+    published: null,
   };
 }

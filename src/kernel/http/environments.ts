@@ -1,19 +1,37 @@
-/** The environments of this deployment. */
+/** The environments that a project may use: those of the deployment, and published ones. */
+import * as z from "zod";
+import { LIMITS } from "../../contract/limits.ts";
+import { wholeNumber } from "../../contract/primitives.ts";
+import { PublishedOwner } from "../../contract/published-environment.ts";
 import { EnvironmentList, EnvironmentView } from "../../contract/run.ts";
-import { unwrap } from "./errors.ts";
-import { type Operation, pathParam } from "./operation.ts";
+import { ShownText } from "../../contract/shown-text.ts";
+import { answer, readQuery } from "./answer.ts";
+import type { Operation } from "./operation.ts";
 import { pageOf } from "./page.ts";
+
+const MOST = 100;
+const Text = ShownText.min(1).max(LIMITS.publishedNameCharacters);
+
+const ListQuery = z.strictObject({
+  search: Text.optional().describe("text in the name or the description").meta({ example: "guess" }),
+  owner: PublishedOwner.optional().describe("only environments that it has published"),
+  after: Text.optional().describe("id of the last environment of the previous page"),
+  limit: wholeNumber(1, MOST).default(MOST),
+});
 
 export const environmentOperations: readonly Operation[] = [
   {
     id: "listEnvironments",
     route: "GET /v1/environments",
     permission: "environments:read",
-    summary: "List all environments, on one page",
-    reply: { description: "Every environment a run may name", schema: EnvironmentList },
+    summary: "List the environments that a run may name",
+    description: "First those of the deployment, then published ones by name, each with its newest version.",
+    query: ListQuery,
+    reply: { description: "One page of environments", schema: EnvironmentList },
     handle: async (context) => {
-      const data = await context.var.services.listEnvironments(context.env);
-      return context.json(pageOf(data, data.length));
+      const query = readQuery(context, ListQuery);
+      const { services, scope } = context.var;
+      return context.json(pageOf(await services.listEnvironments(context.env, scope, query), query.limit));
     },
   },
   {
@@ -21,9 +39,9 @@ export const environmentOperations: readonly Operation[] = [
     route: "GET /v1/environments/{id}",
     permission: "environments:read",
     summary: "Read one environment, by id or id@version",
+    description:
+      "For a published one, `id` is `owner/name`, with the slash as %2F; a version, a range or a tag may follow.",
     reply: { description: "Its arguments and its task row as JSON Schema, and what it needs", schema: EnvironmentView },
-    handle: async (context) => {
-      return context.json(unwrap(await context.var.services.readEnvironment(context.env, pathParam(context, "id"))));
-    },
+    handle: (context) => answer(context, context.var.services.readEnvironment),
   },
 ];

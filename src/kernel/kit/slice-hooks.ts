@@ -4,8 +4,8 @@
  */
 import type { JsonObject } from "../../contract/json.ts";
 import type { Scope } from "../../contract/scope.ts";
-import type { VersionedEnvironment } from "../../core/protocol/environment-code.ts";
 import type { SegmentMessage } from "../messages/wire.ts";
+import { type EnvironmentHooks, NO_ENVIRONMENTS } from "./environment-hooks.ts";
 import { type FleetHooks, NO_FLEETS } from "./fleet-hooks.ts";
 import { Subrequests } from "./subrequests.ts";
 
@@ -53,11 +53,8 @@ export interface SliceHooks {
   readonly events?: EventListener;
   /** At most one slice has it. */
   readonly fleets?: FleetHooks;
-  /**
-   * An environment that the slice has for a project, by `id` or `id@version`; null if it has none. Called for each
-   * rollout.
-   */
-  readonly findEnvironment?: (env: Env, scope: Scope, named: string) => Promise<VersionedEnvironment | null>;
+  /** At most one slice has it. */
+  readonly environments?: EnvironmentHooks;
   /**
    * Called while the runs of a project are being deleted: frees some of the objects and rows that could start new runs.
    * Returns how many it freed, and is called again until it returns 0.
@@ -112,6 +109,11 @@ export function register(hooks: SliceHooks): void {
 /** What a run needs from its fleet. */
 export function fleets(): FleetHooks {
   return registered.find((hooks) => hooks.fleets !== undefined)?.fleets ?? NO_FLEETS;
+}
+
+/** The environments that are not part of the deployment. */
+export function publishedEnvironments(): EnvironmentHooks {
+  return registered.find((hooks) => hooks.environments !== undefined)?.environments ?? NO_ENVIRONMENTS;
 }
 
 function listeners(): EventListener[] {
@@ -206,15 +208,6 @@ export async function closeOrganization(
   for (const { closeOrganization: close } of registered)
     counts = { ...counts, ...(await close?.(env, orgId, subrequests)) };
   return counts;
-}
-
-/** An environment of a slice; null if no slice has one of this name for the project. */
-export async function environmentOfSlice(env: Env, scope: Scope, named: string): Promise<VersionedEnvironment | null> {
-  for (const { findEnvironment: find } of registered) {
-    const found = (await find?.(env, scope, named)) ?? null;
-    if (found !== null) return found;
-  }
-  return null;
 }
 
 export async function forgetOrganization(env: Env, orgId: string, subrequests: Subrequests): Promise<void> {

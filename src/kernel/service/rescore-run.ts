@@ -82,9 +82,13 @@ function wantedOf(record: RunRecord, request: RescoreRequest): RunWanted {
   };
 }
 
-/** The version of the environment that the source used; if this deployment no longer has it, the version it has. */
+/**
+ * The version of the environment that the source used; if this deployment no longer has it, the version it has. Published
+ * versions stay.
+ */
 function codeThereIs({ spec: { environment } }: RunRecord["run"]): string {
   const { id, version } = environment;
   const pinned = `${id}@${version}`;
-  return findEnvironment(pinned) === null ? id : pinned;
+  const isGone = findEnvironment(pinned) === null && findEnvironment(id) !== null;
+  return isGone ? id : pinned;
 }

@@ -1,0 +1,146 @@
+/**
+ * Published environments as the kernel uses them. A version never changes, so what was read of it is kept; a version that
+ * an operator takes down stays usable in an isolate for up to a minute.
+ */
+import { EnvError } from "../contract/errors.ts";
+import { nameKeyOf } from "../contract/published-environment.ts";
+import type { LoadableEnvironment, VersionedEnvironment } from "../core/protocol/environment-code.ts";
+import { LruCache } from "../kernel/kit/caches.ts";
+import type { EnvironmentHooks } from "../kernel/kit/environment-hooks.ts";
+import { refuse } from "../kernel/messages/refusal.ts";
+import { filesOf } from "./files.ts";
+import { isolatedEnvironment } from "./isolated-code.ts";
+import {
+  findPublished,
+  getGrant,
+  getPinned,
+  getVersion,
+  publishedViewOf,
+  searchPublished,
+  tagsOf,
+  versionsOf,
+} from "./queries.ts";
+import type { HubEnvironmentRow, HubVersionRow } from "./tables.ts";
+import { chooseVersion, readNamed } from "./version-names.ts";
+
+const KEPT = 256;
+const KEPT_MS = 60_000;
+const pinned = new LruCache<{ readonly code: VersionedEnvironment; readonly until: number }>(KEPT);
+
+export const environments: EnvironmentHooks = {
+  async find(env, scope, named) {
+    const read = readNamed(named);
+    if (read === null) return null;
+    const environment = await findPublished(env.DB, scope, read.key);
+    if (environment === null) return null;
+    const [versions, tags] = await Promise.all([versionsOf(env.DB, environment.id), tagsOf(env.DB, environment.id)]);
+    const choices = versions
+      .filter(({ taken_down_at, version }) => taken_down_at === null || version === read.wanted)
+      .map(({ version, yanked_at }) => ({ version, yanked: yanked_at !== null }));
+    const version = chooseVersion(read.wanted, choices, tags);
+    const row = version === null ? null : await getVersion(env.DB, environment.id, version);
+    if (row === null) {
+      const message = `${environment.name} has no version ${read.wanted}: GET /v1/environments/{id}/versions lists them`;
+      return refuse("not_found", message, null);
+    }
+    if (row.taken_down_at !== null) {
+      const message = `${environment.name}@${row.version} was taken down by the operator: ${row.take_down_reason}`;
+      return refuse("not_found", message, null);
+    }
+    return { ok: true, value: versioned(env, environment, row, { tags, orgId: scope.orgId }) };
+  },
+
+  async pinned(env, { id, version, digest }, orgId) {
+    const name = `${orgId} ${id} ${version} ${digest}`;
+    const known = pinned.get(name);
+    if (known !== undefined && known.until > Date.now()) return known.code;
+    const found = await getPinned(env.DB, nameKeyOf(id), version);
+    if (found === null || found.row.taken_down_at !== null) return null;
+    const code = versioned(env, found.environment, found.row, { tags: new Map(), orgId });
+    pinned.set(name, { code, until: Date.now() + KEPT_MS });
+    return code;
+  },
+
+  async refuseUngranted(env, scope, { id, published }, needs) {
+    if (published === null) return null;
+    const asked = needs.filter((need) => need !== "sql");
+    const environment = asked.length === 0 ? null : await findPublished(env.DB, scope, nameKeyOf(id));
+    // An organisation's own code may use what the organisation has.
+    if (environment === null || environment.org_id === scope.orgId) return null;
+    const granted = (await getGrant(env.DB, scope, environment.id))?.needs ?? [];
+    const missing = asked.filter((need) => !granted.includes(need));
+    if (missing.length === 0) return null;
+    const message = `${id} is of another organisation, and this project has not granted it ${missing.join(", ")}: PUT /v1/environments/{id}/grant, or \`rollcall env grant ${id} ${missing.join(" ")}\``;
+    return refuse("unmet_need", message, "environment");
+  },
+
+  async search(env, scope, { text, owner, after, limit }) {
+    const from = { text, owner: owner && nameKeyOf(owner), after: after && nameKeyOf(after), limit };
+    const rows = await searchPublished(env.DB, scope, from);
+    const found = await Promise.all(
+      rows.map(async (environment) => {
+        const [versions, tags] = await Promise.all([
+          versionsOf(env.DB, environment.id),
+          tagsOf(env.DB, environment.id),
+        ]);
+        const usable = versions.filter(({ taken_down_at }) => taken_down_at === null);
+        const choices = usable.map(({ version, yanked_at }) => ({ version, yanked: yanked_at !== null }));
+        const version = chooseVersion("latest", choices, tags) ?? versions[0]?.version;
+        const row = version === undefined ? null : await getVersion(env.DB, environment.id, version);
+        return row === null ? [] : [versioned(env, environment, row, { tags, orgId: scope.orgId })];
+      }),
+    );
+    return found.flat();
+  },
+};
+
+interface For {
+  readonly tags: ReadonlyMap<string, string>;
+  /** Of the project that plays it. */
+  readonly orgId: string;
+}
+
+function versioned(
+  env: Env,
+  environment: HubEnvironmentRow,
+  row: HubVersionRow,
+  { tags, orgId }: For,
+): VersionedEnvironment {
+  const { version, digest, about } = row;
+  const { args, dataset, row: shape, needs, judges } = about;
+  const { code: key } = filesOf(environment, row.id);
+  return {
+    ...{ id: environment.name, version, digest },
+    code: loadedLate(env, orgId, { digest, key, ...(about as Pick<LoadableEnvironment, "args" | "needs">) }),
+    published: {
+      version: publishedViewOf(environment, row, tags),
+      description: { args, dataset, row: shape, needs, judges },
+    },
+  };
+}
+
+interface Stored extends Pick<LoadableEnvironment, "args" | "needs"> {
+  readonly digest: string;
+  readonly key: string;
+}
+
+/** Its isolate is made when its code is called. */
+function loadedLate(env: Env, orgId: string, { digest, key, args, needs }: Stored): LoadableEnvironment {
+  // Only what has arrived is kept: the invocation that waits for it may end before.
+  let kept: LoadableEnvironment | null = null;
+  const text = async (): Promise<string> => {
+    const object = await env.STORE.get(key);
+    if (object === null) throw new EnvError(`the code ${digest} is not stored any more`);
+    return await object.text();
+  };
+  const load = async (): Promise<LoadableEnvironment> => {
+    kept ??= await isolatedEnvironment(env, orgId, { digest, text });
+    return kept;
+  };
+  return {
+    args,
+    needs,
+    checkArguments: async (given, work) => (await load()).checkArguments(given, work),
+    load: async (given) => (await load()).load(given),
+  };
+}

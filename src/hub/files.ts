@@ -1,0 +1,16 @@
+/** Where the files of published versions are: with their owner while others may not see them, else with the platform. */
+import { folderOf } from "../kernel/kit/names.ts";
+import type { HubEnvironmentRow } from "./tables.ts";
+
+type Place = Pick<HubEnvironmentRow, "org_id" | "project_id" | "visibility">;
+
+/** Keys in R2 of the files of one version. They never change. */
+export function filesOf({ org_id: orgId, project_id: projectId, visibility }: Place, versionId: string) {
+  const folder = `${folderFor(orgId, projectId, visibility)}hub/${versionId}/`;
+  return { code: `${folder}environment.js`, package: `${folder}package.tgz`, readme: `${folder}README.md` };
+}
+
+function folderFor(orgId: string, projectId: string | null, visibility: Place["visibility"]): string {
+  if (visibility === "public") return "org/platform/";
+  return projectId === null ? `org/${orgId}/` : folderOf({ orgId, projectId });
+}

@@ -1,0 +1,254 @@
+/**
+ * Publishes one version: its package is read, its code is loaded and validated in an isolate, its files are stored, and
+ * then its row is written. So a version that can be found is complete, and a request that is cut off leaves nothing that
+ * can be found.
+ */
+
+import { EnvError, isError, messageOf } from "../contract/errors.ts";
+import type { JsonObject } from "../contract/json.ts";
+import { LIMITS } from "../contract/limits.ts";
+import { nameKeyOf, type PublishedVersion, type Visibility } from "../contract/published-environment.ts";
+import type { Scope } from "../contract/scope.ts";
+import { mintId } from "../core/ids.ts";
+import { argumentsWork } from "../core/rubrics/work.ts";
+import { minting, sha256Hex } from "../kernel/kit/secrets.ts";
+import { emitOrganizationEvents } from "../kernel/kit/slice-hooks.ts";
+import { Subrequests } from "../kernel/kit/subrequests.ts";
+import { type Result, refuse } from "../kernel/messages/refusal.ts";
+import { filesOf } from "./files.ts";
+import { isolatedEnvironment } from "./isolated-code.ts";
+import {
+  countPublished,
+  getVersion,
+  insertEnvironment,
+  insertVersion,
+  ownEnvironment,
+  ownerName,
+  ownerOf,
+  publishedViewOf,
+  tagsOf,
+  takeOwner,
+  versionsOf,
+} from "./queries.ts";
+import { type ReadPackage, readPackage } from "./read-package.ts";
+import type { About, HubEnvironmentRow } from "./tables.ts";
+import { validateBundle } from "./validate-bundle.ts";
+import { LATEST, newestOf } from "./version-names.ts";
+
+export interface Publication {
+  /** Of a new environment; null: `private`. An environment keeps the visibility of its first version. */
+  readonly visibility: Visibility | null;
+  /** Whether it is published although its validation found errors. */
+  readonly allowFailing: boolean;
+  readonly tag: string | null;
+}
+
+export interface PublishOptions {
+  /** Epoch milliseconds. */
+  readonly now: number;
+  /** `key_…`, `per_…`. */
+  readonly by: string;
+}
+
+export interface Published {
+  readonly version: PublishedVersion;
+  /** This code had been published as this version before. */
+  readonly replayed: boolean;
+}
+
+export async function publish(
+  env: Env,
+  scope: Scope,
+  bytes: Uint8Array<ArrayBuffer>,
+  publication: Publication,
+  options: PublishOptions,
+): Promise<Result<Published>> {
+  const read = await readPackage(bytes);
+  if (!read.ok) return read;
+  const { manifest, digest } = read.value;
+  const { name, version, description = null } = manifest;
+  const named = await checkName(env, scope, name, publication);
+  if (!named.ok) return named;
+  const before = named.value && (await winner(env, named.value, version, digest));
+  if (before !== null) return before;
+  const code = await loadCode(env, scope.orgId, read.value, bytes.byteLength);
+  if (!code.ok) return code;
+  const { about, args } = code.value;
+  const validation = await validateBundle(env, scope.orgId, bundleOf(read.value), { args, rows: read.value.examples });
+  if (!validation.ok && !publication.allowFailing) return refuseFailing(validation);
+  const environment = await openEnvironment(env, scope, name, publication, options);
+  if (!environment.ok) return environment;
+  const id = mintId("ev", minting(env, options.now));
+  await storeFiles(env, environment.value, id, read.value, bytes);
+  const { project_id, id: environment_id } = environment.value;
+  const row = {
+    ...{ id, project_id, environment_id, version, digest, description, about, validation },
+    created_by: options.by,
+    created_at: options.now,
+  };
+  const known = await versionsOf(env.DB, environment_id);
+  const isNewest = newestOf([...known.map((one) => one.version), version]) === version;
+  const tags = [...(isNewest ? [LATEST] : []), ...(publication.tag === null ? [] : [publication.tag])];
+  if (!(await insertVersion(env.DB, scope.orgId, row, [...new Set(tags)]))) {
+    await env.STORE.delete(Object.values(filesOf(environment.value, id)));
+    const won = await winner(env, environment.value, version, digest);
+    if (won === null) throw new Error(`version ${version} of ${environment_id} could not be written`);
+    return won;
+  }
+  const shown = await view(env, environment.value, version);
+  if (shown === null) throw new Error(`version ${version} of ${environment_id} was not written`);
+  await announcePublished(env, scope.orgId, shown, options.now);
+  return { ok: true, value: { version: shown, replayed: false } };
+}
+
+/** The environment with this name, if the project may publish it; null if it can make it. */
+async function checkName(
+  env: Env,
+  { orgId, projectId }: Scope,
+  name: string,
+  { visibility }: Publication,
+): Promise<Result<HubEnvironmentRow | null>> {
+  const [owner = ""] = name.split("/");
+  const own = await ownerName(env.DB, orgId);
+  if (own !== null && own !== owner) {
+    return refuse("forbidden", `name: the organisation publishes as ${own}/…, not ${owner}/…`, "name");
+  }
+  if (own === null && (await ownerOf(env.DB, nameKeyOf(owner))) !== null) {
+    return refuse("conflict", `name: another organisation publishes as ${owner}/…: choose another owner`, "name");
+  }
+  const environment = await ownEnvironment(env.DB, orgId, nameKeyOf(name));
+  if (environment === null) {
+    if ((await countPublished(env.DB, orgId)) < LIMITS.publishedEnvironments) return { ok: true, value: null };
+    const message = `the organisation has published ${LIMITS.publishedEnvironments} environments, the maximum`;
+    return refuse("conflict", message, "name");
+  }
+  if (environment.name !== name) {
+    return refuse("conflict", `name: the organisation has published it as ${environment.name}`, "name");
+  }
+  if (environment.visibility === "private" && environment.project_id !== projectId) {
+    return refuse("conflict", `name: ${name} is private to another project of the organisation`, "name");
+  }
+  if (visibility !== null && visibility !== environment.visibility) {
+    const message = `visibility: ${name} is ${environment.visibility}, which does not change: leave the field out`;
+    return refuse("conflict", message, "visibility");
+  }
+  return { ok: true, value: environment };
+}
+
+/** The same; it exists afterwards. The first publication of an organisation takes the owner's name for it. */
+async function openEnvironment(
+  env: Env,
+  scope: Scope,
+  name: string,
+  publication: Publication,
+  { now, by }: PublishOptions,
+): Promise<Result<HubEnvironmentRow>> {
+  const { orgId, projectId } = scope;
+  const [owner = ""] = name.split("/");
+  await takeOwner(env.DB, orgId, { name: owner, key: nameKeyOf(owner), now });
+  const checked = await checkName(env, scope, name, publication);
+  if (!checked.ok) return checked;
+  if (checked.value !== null) return { ok: true, value: checked.value };
+  const visibility = publication.visibility ?? "private";
+  await insertEnvironment(env.DB, orgId, {
+    ...{ id: mintId("env", minting(env, now)), name, key: nameKeyOf(name), visibility, description: null },
+    project_id: visibility === "private" ? projectId : null,
+    ...{ created_by: by, created_at: now, updated_at: now },
+  });
+  const made = await checkName(env, scope, name, publication);
+  if (!made.ok) return made;
+  if (made.value === null) throw new Error(`the environment ${name} was not written`);
+  return { ok: true, value: made.value };
+}
+
+/** The version that exists already, if it does: this one, or another that won. */
+async function winner(
+  env: Env,
+  environment: HubEnvironmentRow,
+  version: string,
+  digest: string,
+): Promise<Result<Published> | null> {
+  const row = await getVersion(env.DB, environment.id, version);
+  if (row === null) return null;
+  if (row.digest === digest) {
+    const shown = publishedViewOf(environment, row, await tagsOf(env.DB, environment.id));
+    // The request that wrote it may have been cut off before its event.
+    await announcePublished(env, environment.org_id, shown, row.created_at);
+    return { ok: true, value: { version: shown, replayed: true } };
+  }
+  const message = `version: ${environment.name}@${version} was published before with the digest ${row.digest}: versions never change, so publish this one as another`;
+  return refuse("conflict", message, "version");
+}
+
+function bundleOf({ code, digest }: Pick<ReadPackage, "code" | "digest">) {
+  return { digest, text: async () => code };
+}
+
+async function loadCode(
+  env: Env,
+  orgId: string,
+  { manifest, code, digest, integrity }: ReadPackage,
+  bytes: number,
+): Promise<Result<{ readonly about: About; readonly args: JsonObject }>> {
+  const args = (manifest.rollcall?.args ?? {}) as JsonObject;
+  try {
+    const loadable = await isolatedEnvironment(env, orgId, bundleOf({ code, digest }));
+    const fault = await loadable.checkArguments(args, argumentsWork());
+    if (fault !== null) {
+      const message = `package.json: rollcall.args: ${fault.path.join(".")}: ${fault.message ?? fault.kind}`;
+      return refuse("invalid_request", `package: ${message}`, "package");
+    }
+    const { description } = await loadable.load(args);
+    const source = description.evalDataset ?? description.dataset;
+    const { license = null, repository = null, rollcall } = manifest;
+    const about: About = {
+      ...{ args: loadable.args, needs: [...loadable.needs], judges: [...description.judges] },
+      ...{ dataset: source.kind, row: source.row, license, protocol: description.protocol },
+      package: { bytes, integrity },
+      provenance: { repository, commit: rollcall?.commit ?? null, builder: rollcall?.builder ?? null },
+    };
+    if (JSON.stringify(about).length > LIMITS.publishedAboutCharacters) {
+      const message = `package: its schemas and needs are more than ${LIMITS.publishedAboutCharacters} characters of JSON`;
+      return refuse("invalid_request", message, "package");
+    }
+    return { ok: true, value: { about, args } };
+  } catch (thrown) {
+    if (!isError(thrown, EnvError)) throw thrown;
+    return refuse("invalid_request", `package: its code cannot be loaded: ${messageOf(thrown)}`, "package");
+  }
+}
+
+function refuseFailing(validation: { readonly checks: readonly { status: string; name: string; message: string }[] }) {
+  const failed = validation.checks.filter(({ status }) => status === "error");
+  const list = failed.map(({ name, message }) => `${name}: ${message}`).join("; ");
+  const message = `package: its validation failed: ${list}. To publish it all the same, use allow_failing=true: its page shows this for ever`;
+  return refuse("invalid_request", message.slice(0, LIMITS.judgementCharacters), "package");
+}
+
+async function storeFiles(
+  env: Env,
+  environment: HubEnvironmentRow,
+  id: string,
+  { code, readme }: ReadPackage,
+  bytes: Uint8Array,
+): Promise<void> {
+  const keys = filesOf(environment, id);
+  await env.STORE.put(keys.package, bytes);
+  await env.STORE.put(keys.code, code);
+  if (readme !== null) await env.STORE.put(keys.readme, readme);
+}
+
+async function view(env: Env, environment: HubEnvironmentRow, version: string): Promise<PublishedVersion | null> {
+  const row = await getVersion(env.DB, environment.id, version);
+  return row && publishedViewOf(environment, row, await tagsOf(env.DB, environment.id));
+}
+
+/** Tells the organisation's webhooks. A repeat has the same id, so it is delivered once. */
+async function announcePublished(env: Env, orgId: string, version: PublishedVersion, at: number): Promise<void> {
+  const { id, name, digest } = version;
+  const event = {
+    ...{ id: `evt_${sha256Hex(`environment.published ${id} ${digest}`)}`, type: "environment.published", at },
+    ...{ subject: name, data: { environment: id, digest }, path: `/v1/environments/${encodeURIComponent(id)}` },
+  };
+  await emitOrganizationEvents(env, orgId, [event], new Subrequests());
+}

@@ -1,0 +1,323 @@
+/**
+ * Queries for published environments. Everybody may read what is public, so those that read are not limited to the
+ * caller's rows, but to what its project may see.
+ */
+import { and, asc, eq, gt, like, ne, or, type SQL, sql } from "drizzle-orm";
+import { LIMITS } from "../contract/limits.ts";
+import type { PublishedVersion } from "../contract/published-environment.ts";
+import type { Scope } from "../contract/scope.ts";
+import { seconds } from "../kernel/db/page.ts";
+import { inOrganization, inProject, unscoped } from "../kernel/db/scoped.ts";
+import {
+  type HubEnvironmentRow,
+  type HubGrantRow,
+  type HubVersionRow,
+  hubEnvironments,
+  hubGrants,
+  hubOwners,
+  hubTags,
+  hubVersions,
+} from "./tables.ts";
+
+const everybody = (database: D1Database) => unscoped(database, "published environments");
+
+/** What the project may see: its own, those of its organisation, and what is public. */
+function isVisible({ orgId, projectId }: Scope): SQL | undefined {
+  const { visibility, org_id, project_id } = hubEnvironments;
+  const own = and(eq(org_id, orgId), or(eq(visibility, "organisation"), eq(project_id, projectId)));
+  return or(eq(visibility, "public"), own);
+}
+
+/** `key`: as names are compared. Null also for one that the project may not see. */
+export async function findPublished(
+  database: D1Database,
+  scope: Scope,
+  key: string,
+): Promise<HubEnvironmentRow | null> {
+  const rows = await everybody(database)
+    .select()
+    .from(hubEnvironments)
+    .where(and(eq(hubEnvironments.key, key), isVisible(scope)));
+  return rows[0] ?? null;
+}
+
+export interface Search {
+  /** Words in the name or the description. */
+  readonly text: string | null;
+  readonly owner: string | null;
+  /** Key of the last environment of the previous page. */
+  readonly after: string | null;
+  readonly limit: number;
+}
+
+/** What the project may see, by name. */
+export async function searchPublished(
+  database: D1Database,
+  scope: Scope,
+  { text, owner, after, limit }: Search,
+): Promise<HubEnvironmentRow[]> {
+  const { key, name, description } = hubEnvironments;
+  const words = text === null ? undefined : pattern(text);
+  return await everybody(database)
+    .select()
+    .from(hubEnvironments)
+    .where(
+      and(
+        isVisible(scope),
+        owner === null ? undefined : and(gt(key, `${owner}/`), sql`${key} < ${`${owner}0`}`),
+        words === undefined ? undefined : or(like(name, words), like(description, words)),
+        after === null ? undefined : gt(key, after),
+      ),
+    )
+    .orderBy(asc(key))
+    .limit(limit);
+}
+
+/** `%` and `_` in the text stand for themselves: `like` without an escape would match more, never less. */
+function pattern(text: string): string {
+  return `%${text}%`;
+}
+
+/** Versions of an environment, without what is long. At most `LIMITS.publishedVersions`. */
+export async function versionsOf(
+  database: D1Database,
+  environmentId: string,
+): Promise<Pick<HubVersionRow, "version" | "digest" | "yanked_at" | "taken_down_at" | "created_at">[]> {
+  const { version, digest, yanked_at, taken_down_at, created_at } = hubVersions;
+  return await everybody(database)
+    .select({ version, digest, yanked_at, taken_down_at, created_at })
+    .from(hubVersions)
+    .where(eq(hubVersions.environment_id, environmentId))
+    .limit(LIMITS.publishedVersions);
+}
+
+/** Whole rows, the newest first, after the version `after`. */
+export async function pageOfVersions(
+  database: D1Database,
+  environmentId: string,
+  after: { readonly created_at: number; readonly id: string } | null,
+  limit: number,
+): Promise<HubVersionRow[]> {
+  const { id, created_at, environment_id } = hubVersions;
+  const beyond = after === null ? undefined : sql`(${created_at}, ${id}) < (${after.created_at}, ${after.id})`;
+  return await everybody(database)
+    .select()
+    .from(hubVersions)
+    .where(and(eq(environment_id, environmentId), beyond))
+    .orderBy(sql`${created_at} desc`, sql`${id} desc`)
+    .limit(limit);
+}
+
+export async function getVersion(
+  database: D1Database,
+  environmentId: string,
+  version: string,
+): Promise<HubVersionRow | null> {
+  const { environment_id } = hubVersions;
+  const rows = await everybody(database)
+    .select()
+    .from(hubVersions)
+    .where(and(eq(environment_id, environmentId), eq(hubVersions.version, version)));
+  return rows[0] ?? null;
+}
+
+/** The version that a run has pinned, also if its project may no longer see it. */
+export async function getPinned(
+  database: D1Database,
+  key: string,
+  version: string,
+): Promise<{ readonly environment: HubEnvironmentRow; readonly row: HubVersionRow } | null> {
+  const rows = await everybody(database)
+    .select({ environment: hubEnvironments, row: hubVersions })
+    .from(hubVersions)
+    .innerJoin(hubEnvironments, eq(hubEnvironments.id, hubVersions.environment_id))
+    .where(and(eq(hubEnvironments.key, key), eq(hubVersions.version, version)));
+  return rows[0] ?? null;
+}
+
+export async function tagsOf(database: D1Database, environmentId: string): Promise<ReadonlyMap<string, string>> {
+  const { tag, version, environment_id } = hubTags;
+  const rows = await everybody(database)
+    .select({ tag, version })
+    .from(hubTags)
+    .where(eq(environment_id, environmentId))
+    .limit(LIMITS.publishedTags);
+  return new Map(rows.map((row) => [row.tag, row.version]));
+}
+
+/** The organisation that publishes under this name; null if nobody does. */
+export async function ownerOf(database: D1Database, key: string): Promise<string | null> {
+  const { org_id } = hubOwners;
+  const rows = await everybody(database).select({ org_id }).from(hubOwners).where(eq(hubOwners.key, key));
+  return rows[0]?.org_id ?? null;
+}
+
+/** The name under which the organisation publishes; null if it has not published yet. */
+export async function ownerName(database: D1Database, orgId: string): Promise<string | null> {
+  const rows = await inOrganization(database, orgId).columns({ name: hubOwners.name }, hubOwners);
+  return rows[0]?.name ?? null;
+}
+
+/** Takes the name for the organisation, unless it or another one has a name by then. */
+export async function takeOwner(
+  database: D1Database,
+  orgId: string,
+  { name, key, now }: { readonly name: string; readonly key: string; readonly now: number },
+): Promise<void> {
+  await inOrganization(database, orgId).insert(hubOwners, { name, key, created_at: now }).onConflictDoNothing();
+}
+
+export async function countPublished(database: D1Database, orgId: string): Promise<number> {
+  const rows = await inOrganization(database, orgId).columns({ n: sql<number>`count(*)` }, hubEnvironments);
+  return rows[0]?.n ?? 0;
+}
+
+/** Adds the environment, unless one of this name exists by then. */
+export async function insertEnvironment(
+  database: D1Database,
+  orgId: string,
+  row: Omit<HubEnvironmentRow, "org_id">,
+): Promise<void> {
+  await inOrganization(database, orgId).insert(hubEnvironments, row).onConflictDoNothing();
+}
+
+/** The environment of the organisation with this name, whoever may see it. */
+export async function ownEnvironment(
+  database: D1Database,
+  orgId: string,
+  key: string,
+): Promise<HubEnvironmentRow | null> {
+  const rows = await inOrganization(database, orgId).select(hubEnvironments, eq(hubEnvironments.key, key));
+  return rows[0] ?? null;
+}
+
+/** Adds the version and moves the tags to it, all or nothing. False if the version exists by then. */
+export async function insertVersion(
+  database: D1Database,
+  orgId: string,
+  row: Omit<
+    HubVersionRow,
+    "org_id" | "yanked_at" | "yank_reason" | "deprecated" | "taken_down_at" | "take_down_reason"
+  >,
+  tags: readonly string[],
+): Promise<boolean> {
+  const own = inOrganization(database, orgId);
+  const { environment_id, project_id, version, created_at, description } = row;
+  const moved = tags.map((tag) =>
+    own.insert(hubTags, { project_id, environment_id, tag, version, updated_at: created_at }).onConflictDoUpdate({
+      target: [hubTags.environment_id, hubTags.tag],
+      set: { version, updated_at: created_at },
+    }),
+  );
+  try {
+    await own.batch([
+      own.insert(hubVersions, row),
+      own.update(hubEnvironments, { description, updated_at: created_at }, eq(hubEnvironments.id, environment_id)),
+      ...moved,
+    ]);
+    return true;
+  } catch (thrown) {
+    if (isTaken(thrown)) return false;
+    throw thrown;
+  }
+}
+
+/** D1 says it only in the text of an error. */
+function isTaken(thrown: unknown): boolean {
+  for (let at: unknown = thrown; at instanceof Error; at = at.cause) {
+    if (at.message.includes("UNIQUE constraint failed: hub_versions")) return true;
+  }
+  return false;
+}
+
+export type VersionChanges = Partial<
+  Pick<HubVersionRow, "yanked_at" | "yank_reason" | "deprecated" | "taken_down_at" | "take_down_reason">
+>;
+
+export async function updateVersion(
+  database: D1Database,
+  orgId: string,
+  id: string,
+  changes: VersionChanges,
+): Promise<void> {
+  await inOrganization(database, orgId).update(hubVersions, changes, eq(hubVersions.id, id));
+}
+
+export async function setTag(
+  database: D1Database,
+  { id: environment_id, org_id, project_id }: Pick<HubEnvironmentRow, "id" | "org_id" | "project_id">,
+  tag: string,
+  version: string,
+  now: number,
+): Promise<void> {
+  await inOrganization(database, org_id)
+    .insert(hubTags, { project_id, environment_id, tag, version, updated_at: now })
+    .onConflictDoUpdate({ target: [hubTags.environment_id, hubTags.tag], set: { version, updated_at: now } });
+}
+
+export async function deleteTag(
+  database: D1Database,
+  orgId: string,
+  environmentId: string,
+  tag: string,
+): Promise<void> {
+  await inOrganization(database, orgId).delete(
+    hubTags,
+    eq(hubTags.environment_id, environmentId),
+    eq(hubTags.tag, tag),
+  );
+}
+
+export async function getGrant(database: D1Database, scope: Scope, environmentId: string): Promise<HubGrantRow | null> {
+  const rows = await inProject(database, scope).select(hubGrants, eq(hubGrants.environment_id, environmentId));
+  return rows[0] ?? null;
+}
+
+export async function setGrant(
+  database: D1Database,
+  scope: Scope,
+  grant: Omit<HubGrantRow, "org_id" | "project_id">,
+): Promise<void> {
+  const { environment_id, ...changes } = grant;
+  const project = inProject(database, scope);
+  if (grant.needs.length === 0) await project.delete(hubGrants, eq(hubGrants.environment_id, environment_id));
+  else {
+    const target = [hubGrants.org_id, hubGrants.project_id, hubGrants.environment_id];
+    await project.insert(hubGrants, grant).onConflictDoUpdate({ target, set: changes });
+  }
+}
+
+/** For an organisation that is deleted: what others may not use. */
+export async function deletePublished(database: D1Database, orgId: string): Promise<void> {
+  const own = inOrganization(database, orgId);
+  const hidden = () =>
+    own.columns({ id: hubEnvironments.id }, hubEnvironments, ne(hubEnvironments.visibility, "public"));
+  await own.batch([
+    own.delete(hubVersions, sql`${hubVersions.environment_id} in ${hidden()}`),
+    own.delete(hubTags, sql`${hubTags.environment_id} in ${hidden()}`),
+    own.delete(hubEnvironments, ne(hubEnvironments.visibility, "public")),
+  ]);
+}
+
+export function publishedViewOf(
+  { name, visibility }: Pick<HubEnvironmentRow, "name" | "visibility">,
+  row: HubVersionRow,
+  tags: ReadonlyMap<string, string>,
+): PublishedVersion {
+  const { version, digest, description, about, validation, created_by, created_at } = row;
+  const { license, package: file, protocol, provenance } = about;
+  const noted = (at: number | null, reason: string | null) =>
+    at === null ? null : { reason: reason ?? "", at: seconds(at) };
+  return {
+    object: "published_version",
+    id: `${name}@${version}`,
+    ...{ name, version, digest, visibility, description, license },
+    tags: [...tags].flatMap(([tag, tagged]) => (tagged === version ? [tag] : [])),
+    ...{ package: file, protocol, provenance, validation },
+    yanked: noted(row.yanked_at, row.yank_reason),
+    deprecated: row.deprecated,
+    taken_down: noted(row.taken_down_at, row.take_down_reason),
+    created_by,
+    created_at: seconds(created_at),
+  };
+}

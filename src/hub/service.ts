@@ -1,0 +1,265 @@
+/** What the routes of published environments do, besides publishing. `id`: `owner/name`, with a version where one is meant. */
+import { LIMITS } from "../contract/limits.ts";
+import {
+  type GrantView,
+  nameKeyOf,
+  type PublishedVersion,
+  type PublishedVersionPatch,
+} from "../contract/published-environment.ts";
+import type { Scope } from "../contract/scope.ts";
+import { withUploadMemory } from "../kernel/dataset/store-rows.ts";
+import { type Body, bytesOf, refusalOfBody } from "../kernel/dataset/upload.ts";
+import { seconds } from "../kernel/db/page.ts";
+import { sha256Hex } from "../kernel/kit/secrets.ts";
+import { emitOrganizationEvents } from "../kernel/kit/slice-hooks.ts";
+import { Subrequests } from "../kernel/kit/subrequests.ts";
+import { type Result, refuse } from "../kernel/messages/refusal.ts";
+import { withinUploads } from "../kernel/service/limits.ts";
+import { filesOf } from "./files.ts";
+import { type Publication, type Published, type PublishOptions, publish } from "./publish.ts";
+import {
+  deleteTag,
+  findPublished,
+  getGrant,
+  getPinned,
+  getVersion,
+  pageOfVersions,
+  publishedViewOf,
+  setGrant,
+  setTag,
+  tagsOf,
+  updateVersion,
+  type VersionChanges,
+  versionsOf,
+} from "./queries.ts";
+import type { HubEnvironmentRow, HubVersionRow } from "./tables.ts";
+import { chooseVersion, exactVersion, LATEST, readNamed } from "./version-names.ts";
+
+const TOO_LARGE = `a package has at most ${LIMITS.publishedBytes} bytes`;
+
+export async function publishPackage(
+  env: Env,
+  scope: Scope,
+  body: Body,
+  publication: Publication,
+  options: PublishOptions & { readonly allowed: () => Promise<boolean> },
+): Promise<Result<Published>> {
+  return await withinUploads(env, scope.orgId, options.now, () =>
+    withUploadMemory(env, scope, async (onChunk) => {
+      const pieces: Uint8Array[] = [];
+      try {
+        const limit = { bytes: LIMITS.publishedBytes, message: TOO_LARGE };
+        for await (const chunk of bytesOf(body, limit, onChunk)) pieces.push(chunk.slice());
+      } catch (thrown) {
+        return refusalOfBody(thrown);
+      }
+      if (!(await options.allowed())) {
+        return refuse("unauthorized", "this key lost its permission during the upload", null);
+      }
+      return await publish(env, scope, await joined(pieces), publication, options);
+    }),
+  );
+}
+
+async function joined(pieces: readonly Uint8Array[]): Promise<Uint8Array<ArrayBuffer>> {
+  return new Uint8Array(await new Blob(pieces.map((piece) => new Uint8Array(piece))).arrayBuffer());
+}
+
+interface Found {
+  readonly environment: HubEnvironmentRow;
+  readonly row: HubVersionRow;
+  readonly tags: ReadonlyMap<string, string>;
+}
+
+/** Also a version that is yanked or taken down, if it is named exactly. */
+async function findVersion(env: Env, scope: Scope, id: string): Promise<Result<Found>> {
+  const named = readNamed(id);
+  const environment = named && (await findPublished(env.DB, scope, named.key));
+  if (named === null || environment === null) return notPublished(id);
+  const [versions, tags] = await Promise.all([versionsOf(env.DB, environment.id), tagsOf(env.DB, environment.id)]);
+  const choices = versions.map(({ version, yanked_at }) => ({ version, yanked: yanked_at !== null }));
+  const version = chooseVersion(named.wanted, choices, tags);
+  const row = version === null ? null : await getVersion(env.DB, environment.id, version);
+  if (row === null) return refuse("not_found", `${environment.name} has no version ${named.wanted}`, "id");
+  return { ok: true, value: { environment, row, tags } };
+}
+
+function notPublished(id: string): Result<never> {
+  return refuse("not_found", `no published environment ${id}`, "id");
+}
+
+async function findOwn(env: Env, scope: Scope, id: string): Promise<Result<HubEnvironmentRow>> {
+  const named = readNamed(id);
+  const environment = named && (await findPublished(env.DB, scope, named.key));
+  if (environment === null) return notPublished(id);
+  if (environment.org_id === scope.orgId) return { ok: true, value: environment };
+  return refuse("forbidden", `${environment.name} belongs to another organisation`, "id");
+}
+
+/** The newest first. `after`: id of the last version of the previous page. */
+export async function listVersions(
+  env: Env,
+  scope: Scope,
+  id: string,
+  { after, limit }: { readonly after: string | null; readonly limit: number },
+): Promise<Result<PublishedVersion[]>> {
+  const named = readNamed(id);
+  const environment = named && (await findPublished(env.DB, scope, named.key));
+  if (environment === null) return notPublished(id);
+  const from = after === null ? null : await getVersion(env.DB, environment.id, after.split("@")[1] ?? "");
+  if (after !== null && from === null) return refuse("not_found", `after: no version ${after}`, "after");
+  const [rows, tags] = await Promise.all([
+    pageOfVersions(env.DB, environment.id, from, limit + 1),
+    tagsOf(env.DB, environment.id),
+  ]);
+  return { ok: true, value: rows.map((row) => publishedViewOf(environment, row, tags)) };
+}
+
+/** The bytes of a file of a version; null if it has no such file. */
+export async function readFile(
+  env: Env,
+  scope: Scope,
+  id: string,
+  file: "package" | "readme",
+): Promise<Result<{ readonly object: R2ObjectBody | null; readonly version: PublishedVersion }>> {
+  const found = await findVersion(env, scope, id);
+  if (!found.ok) return found;
+  const { environment, row, tags } = found.value;
+  if (row.taken_down_at !== null) {
+    return refuse("not_found", `${environment.name}@${row.version} was taken down: ${row.take_down_reason}`, "id");
+  }
+  const object = await env.STORE.get(filesOf(environment, row.id)[file]);
+  return { ok: true, value: { object, version: publishedViewOf(environment, row, tags) } };
+}
+
+/** `id` names one version exactly. */
+export async function changeVersion(
+  env: Env,
+  scope: Scope,
+  id: string,
+  patch: PublishedVersionPatch,
+  now: number,
+): Promise<Result<PublishedVersion>> {
+  const own = await findOwn(env, scope, id);
+  if (!own.ok) return own;
+  const environment = own.value;
+  const version = exactVersion(readNamed(id)?.wanted ?? "");
+  const row = version === null ? null : await getVersion(env.DB, environment.id, version);
+  if (row === null) {
+    return refuse("not_found", `id: name one version of ${environment.name}, such as ${environment.name}@1.0.0`, "id");
+  }
+  const changes = changesOf(row, patch, now);
+  await updateVersion(env.DB, scope.orgId, row.id, changes);
+  const shown = publishedViewOf(environment, { ...row, ...changes }, await tagsOf(env.DB, environment.id));
+  if (patch.yanked !== undefined && patch.yanked !== null) await announceYanked(env, scope.orgId, shown, now);
+  return { ok: true, value: shown };
+}
+
+function changesOf(row: HubVersionRow, { yanked, deprecated }: PublishedVersionPatch, now: number): VersionChanges {
+  const yank =
+    yanked === null
+      ? { yanked_at: null, yank_reason: null }
+      : yanked && { yanked_at: row.yanked_at ?? now, yank_reason: yanked.reason };
+  return { ...yank, ...(deprecated !== undefined && { deprecated }) };
+}
+
+/** A repeat has the same id, so it is delivered once. */
+async function announceYanked(
+  env: Env,
+  orgId: string,
+  { id, name, digest, yanked }: PublishedVersion,
+  at: number,
+): Promise<void> {
+  const event = {
+    ...{ id: `evt_${sha256Hex(`environment.yanked ${id} ${yanked?.at}`)}`, type: "environment.yanked", at },
+    ...{ subject: name, data: { environment: id, digest, reason: yanked?.reason ?? null } },
+    path: `/v1/environments/${encodeURIComponent(id)}`,
+  };
+  await emitOrganizationEvents(env, orgId, [event], new Subrequests());
+}
+
+export interface Tag {
+  readonly object: "environment_tag";
+  readonly id: string;
+  readonly name: string;
+  readonly version: string;
+}
+
+export async function moveTag(
+  env: Env,
+  scope: Scope,
+  id: string,
+  { tag, version, now }: { readonly tag: string; readonly version: string; readonly now: number },
+): Promise<Result<Tag>> {
+  const own = await findOwn(env, scope, id);
+  if (!own.ok) return own;
+  const environment = own.value;
+  if ((await getVersion(env.DB, environment.id, version)) === null) {
+    return refuse("not_found", `version: ${environment.name} has no version ${version}`, "version");
+  }
+  const tags = await tagsOf(env.DB, environment.id);
+  if (!tags.has(tag) && tags.size >= LIMITS.publishedTags) {
+    return refuse("conflict", `${environment.name} has ${LIMITS.publishedTags} tags, the maximum`, null);
+  }
+  await setTag(env.DB, environment, tag, version, now);
+  return { ok: true, value: { object: "environment_tag", id: tag, name: environment.name, version } };
+}
+
+export async function removeTag(env: Env, scope: Scope, id: string, tag: string): Promise<Result<string>> {
+  const own = await findOwn(env, scope, id);
+  if (!own.ok) return own;
+  if (tag === LATEST) return refuse("conflict", `tag: ${LATEST} is always there: move it instead`, "tag");
+  await deleteTag(env.DB, scope.orgId, own.value.id, tag);
+  return { ok: true, value: tag };
+}
+
+export async function readGrant(env: Env, scope: Scope, id: string): Promise<Result<GrantView>> {
+  const named = readNamed(id);
+  const environment = named && (await findPublished(env.DB, scope, named.key));
+  if (environment === null) return notPublished(id);
+  const grant = await getGrant(env.DB, scope, environment.id);
+  return {
+    ok: true,
+    value: {
+      object: "environment_grant",
+      id: environment.name,
+      needs: [...(grant?.needs ?? [])],
+      granted_by: grant?.granted_by ?? null,
+      granted_at: grant === null ? null : seconds(grant.granted_at),
+    },
+  };
+}
+
+/** Replaces what was granted before. Runs that have started keep what they had. */
+export async function changeGrant(
+  env: Env,
+  scope: Scope,
+  id: string,
+  { needs, by, now }: { readonly needs: readonly string[]; readonly by: string; readonly now: number },
+): Promise<Result<GrantView>> {
+  const named = readNamed(id);
+  const environment = named && (await findPublished(env.DB, scope, named.key));
+  if (environment === null) return notPublished(id);
+  await setGrant(env.DB, scope, { environment_id: environment.id, needs, granted_by: by, granted_at: now });
+  return await readGrant(env, scope, id);
+}
+
+/** For an operator: the code is deleted, and what is known of the version stays. May be repeated. */
+export async function takeDown(
+  env: Env,
+  id: string,
+  { reason, now }: { readonly reason: string; readonly now: number },
+): Promise<Result<PublishedVersion>> {
+  const [name = "", version = ""] = id.split("@");
+  const found = await getPinned(env.DB, nameKeyOf(name), version);
+  if (found === null) return notPublished(id);
+  const { environment, row } = found;
+  const changes = { taken_down_at: row.taken_down_at ?? now, take_down_reason: reason };
+  // Written first, so that nothing is loaded once the files go.
+  await updateVersion(env.DB, environment.org_id, row.id, changes);
+  await env.STORE.delete(Object.values(filesOf(environment, row.id)));
+  return {
+    ok: true,
+    value: publishedViewOf(environment, { ...row, ...changes }, await tagsOf(env.DB, environment.id)),
+  };
+}

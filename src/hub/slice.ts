@@ -1,0 +1,19 @@
+/** The hub: environments that organisations publish, and their code in isolates of its own. */
+import type { Slice } from "../kernel/http/slice.ts";
+import { environments } from "./environments.ts";
+import { deletePublished } from "./queries.ts";
+import { hubOperations } from "./routes.ts";
+import { hubEnvironments, hubGrants, hubTags, hubVersions } from "./tables.ts";
+
+export const hub: Slice = {
+  operations: hubOperations,
+  hooks: {
+    environments,
+    closeOrganization: async ({ DB }, orgId, subrequests) => {
+      await subrequests.fetch(() => deletePublished(DB, orgId));
+      return {};
+    },
+  },
+  // What is not private has no project, and stays: the files of what is public are the platform's.
+  tables: { ofProject: [hubEnvironments, hubVersions, hubTags, hubGrants] },
+};

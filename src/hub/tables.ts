@@ -1,0 +1,99 @@
+/**
+ * Tables of published environments. A row belongs to the organisation that published it, and to one project only if it is
+ * private. A public row stays if its organisation is deleted, because runs of others have pinned it.
+ */
+import { index, integer, primaryKey, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
+import type { PublishedVersion, Visibility } from "../contract/published-environment.ts";
+import type { EnvironmentView } from "../contract/run.ts";
+
+/** The name under which an organisation publishes: it takes one, once. */
+export const hubOwners = sqliteTable("hub_owners", {
+  org_id: text().primaryKey(),
+  name: text().notNull(),
+  /** The name as names are compared. */
+  key: text().notNull().unique("hub_owners_key"),
+  created_at: integer().notNull(),
+});
+
+export const hubEnvironments = sqliteTable(
+  "hub_environments",
+  {
+    id: text().primaryKey(),
+    org_id: text().notNull(),
+    /** Null unless it is private. */
+    project_id: text(),
+    /** `owner/name`. */
+    name: text().notNull(),
+    key: text().notNull().unique("hub_environments_key"),
+    visibility: text().$type<Visibility>().notNull(),
+    /** Of the newest version. */
+    description: text(),
+    created_by: text().notNull(),
+    created_at: integer().notNull(),
+    updated_at: integer().notNull(),
+  },
+  (table) => [
+    index("hub_environments_by_org").on(table.org_id, table.key),
+    index("hub_environments_by_visibility").on(table.visibility, table.key),
+  ],
+);
+export type HubEnvironmentRow = typeof hubEnvironments.$inferSelect;
+
+/** What is known of a version's code without loading it. */
+export type About = Pick<EnvironmentView, "args" | "dataset" | "row" | "needs" | "judges"> &
+  Pick<PublishedVersion, "license" | "package" | "protocol" | "provenance">;
+
+export const hubVersions = sqliteTable(
+  "hub_versions",
+  {
+    id: text().primaryKey(),
+    org_id: text().notNull(),
+    /** Null unless the environment is private. */
+    project_id: text(),
+    environment_id: text().notNull(),
+    version: text().notNull(),
+    /** `sha256:` and hex, of the code that is played. */
+    digest: text().notNull(),
+    description: text(),
+    about: text({ mode: "json" }).$type<About>().notNull(),
+    validation: text({ mode: "json" }).$type<PublishedVersion["validation"]>().notNull(),
+    created_by: text().notNull(),
+    created_at: integer().notNull(),
+    yanked_at: integer(),
+    yank_reason: text(),
+    deprecated: text(),
+    taken_down_at: integer(),
+    take_down_reason: text(),
+  },
+  (table) => [unique("hub_versions_version").on(table.environment_id, table.version)],
+);
+export type HubVersionRow = typeof hubVersions.$inferSelect;
+
+export const hubTags = sqliteTable(
+  "hub_tags",
+  {
+    org_id: text().notNull(),
+    project_id: text(),
+    environment_id: text().notNull(),
+    tag: text().notNull(),
+    version: text().notNull(),
+    updated_at: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.environment_id, table.tag] })],
+);
+export type HubTagRow = typeof hubTags.$inferSelect;
+
+/** What a project lets an environment of another organisation use. */
+export const hubGrants = sqliteTable(
+  "hub_grants",
+  {
+    org_id: text().notNull(),
+    project_id: text().notNull(),
+    environment_id: text().notNull(),
+    needs: text({ mode: "json" }).$type<readonly string[]>().notNull(),
+    granted_by: text().notNull(),
+    granted_at: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.org_id, table.project_id, table.environment_id] })],
+);
+export type HubGrantRow = typeof hubGrants.$inferSelect;

@@ -1,0 +1,213 @@
+/** Environments are published, named, and run by others. */
+import { env } from "cloudflare:workers";
+import { beforeAll, expect, inject, test } from "vitest";
+import { PublishedVersion } from "../../src/contract/published-environment.ts";
+import { expectLaw, openPlatform, type TestApi } from "../kernel/platform.ts";
+import { script } from "../kernel/script.ts";
+import { type Packed, pack, send, zip } from "./packages.ts";
+
+let alice: TestApi;
+let bob: TestApi;
+let owner = "";
+beforeAll(async () => {
+  [alice, bob] = [await openPlatform(), await openPlatform()];
+  owner = `alice-${crypto.randomUUID().slice(0, 8)}`;
+});
+
+const CODE = () => inject("bundles")["guess-number"]?.text ?? "";
+/** Other code that plays the same. */
+const OTHER_CODE = () => `${CODE()}\n// another build\n`;
+
+async function publish(api: TestApi, packed: Partial<Packed> & Pick<Packed, "name" | "version">, query = "") {
+  const reply = await send(api, await pack({ code: CODE(), ...packed }), query);
+  expect(reply.status, await reply.clone().text()).toBe(201);
+  return PublishedVersion.parse(await reply.json());
+}
+
+async function errorOf(reply: Response) {
+  const { error } = await reply.json<{ error: { code: string; message: string; param: string | null } }>();
+  return { status: reply.status, ...error };
+}
+
+const at = (id: string) => `/v1/environments/${encodeURIComponent(id)}`;
+const change = (api: TestApi, id: string, body: object) =>
+  api.ask(at(id), { method: "PATCH", body: JSON.stringify(body), headers: { "content-type": "application/json" } });
+const put = (api: TestApi, path: string, body: object) =>
+  api.ask(path, { method: "PUT", body: JSON.stringify(body), headers: { "content-type": "application/json" } });
+
+const GAME = script([{ tool_calls: [{ name: "guess", arguments: { number: 50 } }] }, "I give up."]);
+/** The status of a request for a run, which ends before it is returned. */
+async function statusOfRun(api: TestApi, environment: string): Promise<number> {
+  const body = { environment, num_examples: 1, seed: 7, model: GAME, endpoint: { base_url: env.MODEL_URL } };
+  const reply = await api.post("/v1/runs", body);
+  if (reply.status === 202) await api.ended((await reply.json<{ id: string }>()).id);
+  return reply.status;
+}
+
+test("a public environment is run by another organisation, by name, range and tag, with the same rewards as in process", async () => {
+  const name = `${owner}/guess`;
+  const first = await publish(alice, { name, version: "1.0.0" }, "visibility=public&tag=stable");
+  expect(first).toMatchObject({
+    id: `${name}@1.0.0`,
+    visibility: "public",
+    tags: ["latest", "stable"],
+    license: "MIT",
+    yanked: null,
+  });
+  const second = await publish(alice, { name, version: "1.0.1", code: OTHER_CODE() });
+  expect(second.tags).toEqual(["latest"]);
+  const own = await bob.finish({ environment: "guess-number", num_examples: 2, seed: 7, model: GAME });
+  for (const [named, version] of [
+    [name, "1.0.1"],
+    [`${name}@1.0.0`, "1.0.0"],
+    [`${name}@^1`, "1.0.1"],
+    [`${name}@stable`, "1.0.0"],
+  ] as const) {
+    const { environment, counts, report } = await bob.finish({
+      environment: named,
+      num_examples: 2,
+      seed: 7,
+      model: GAME,
+    });
+    expectLaw(counts);
+    expect([environment.id, environment.version, counts.scored]).toEqual([name, version, 2]);
+    expect(environment.digest).toBe(version === "1.0.0" ? first.digest : second.digest);
+    expect(report.reward).toEqual(own.report.reward);
+  }
+});
+
+test("a private environment is found by its own project only, and one of an organisation by all its projects", async () => {
+  const other = await openPlatform(alice.scope.orgId);
+  await publish(alice, { name: `${owner}/private`, version: "1.0.0" });
+  await publish(alice, { name: `${owner}/shared`, version: "1.0.0" }, "visibility=organisation");
+  const seen = async (api: TestApi) => {
+    const page = await (await api.ask(`/v1/environments?owner=${owner}`)).json<{ data: { id: string }[] }>();
+    const listed = page.data.map(({ id }) => id).filter((id) => /\/(private|shared)$/.test(id));
+    for (const id of [`${owner}/private`, `${owner}/shared`]) {
+      const status = listed.includes(id) ? 200 : 404;
+      for (const path of ["", "/versions", "/package", "/readme", "/grant"]) {
+        expect((await api.ask(`${at(id)}${path}`)).status, `${id}${path}`).toBe(status);
+      }
+      expect(await statusOfRun(api, id), id).toBe(status === 200 ? 202 : 404);
+    }
+    return listed.map((id) => id.split("/")[1]);
+  };
+  expect([await seen(alice), await seen(other), await seen(bob)]).toEqual([["private", "shared"], ["shared"], []]);
+});
+
+test("a version never changes: the same code again returns it, and other code is refused with the digest that won", async () => {
+  const name = `${owner}/fixed`;
+  const first = await publish(alice, { name, version: "1.0.0" });
+  const again = await send(alice, await pack({ name, version: "1.0.0", code: CODE() }));
+  expect([again.status, again.headers.get("idempotent-replayed"), await again.json()]).toEqual([201, "true", first]);
+  const other = await errorOf(await send(alice, await pack({ name, version: "1.0.0", code: OTHER_CODE() })));
+  expect(other).toMatchObject({ status: 409, code: "conflict", param: "version" });
+  expect(other.message).toContain(first.digest);
+});
+
+test("of two publications of one version at once one wins, and the other is told its digest", async () => {
+  const name = `${owner}/raced`;
+  const packages = await Promise.all([CODE(), OTHER_CODE()].map((code) => pack({ name, version: "1.0.0", code })));
+  const replies = await Promise.all(packages.map((bytes) => send(alice, bytes)));
+  expect(replies.map(({ status }) => status).sort()).toEqual([201, 409]);
+  const won = PublishedVersion.parse(await replies.find(({ status }) => status === 201)?.json());
+  const lost = replies.find(({ status }) => status === 409);
+  expect((await errorOf(lost ?? new Response("{}"))).message).toContain(won.digest);
+  const kept = await alice.ask(`${at(`${name}@1.0.0`)}/package`);
+  expect(kept.status).toBe(200);
+});
+
+test("names that differ only in dashes, dots, underscores and case are one name", async () => {
+  const name = `${owner}/guess-word`;
+  await publish(alice, { name, version: "1.0.0" }, "visibility=public");
+  for (const spelling of ["guess_word", "Guess.Word", "guess__word"]) {
+    const found = await bob.ask(at(`${owner.toUpperCase()}/${spelling}`));
+    expect((await found.json<{ id: string }>()).id).toBe(name);
+  }
+  const shadow = await errorOf(
+    await send(alice, await pack({ name: `${owner}/guess_word`, version: "2.0.0", code: CODE() })),
+  );
+  expect(shadow).toMatchObject({ status: 409, param: "name", message: expect.stringContaining(name) });
+  const squatter = await errorOf(
+    await send(bob, await pack({ name: `${owner.replace("-", "_")}/x`, version: "1.0.0", code: CODE() })),
+  );
+  expect(squatter).toMatchObject({
+    status: 409,
+    param: "name",
+    message: expect.stringContaining("another organisation"),
+  });
+  const stranger = await errorOf(await change(bob, `${name}@1.0.0`, { deprecated: "no" }));
+  expect(stranger).toMatchObject({ status: 403 });
+});
+
+test("ranges and tags skip a yanked version, an exact name does not, and the yank can be undone", async () => {
+  const name = `${owner}/yanked`;
+  await publish(alice, { name, version: "1.0.0" }, "visibility=public");
+  await publish(alice, { name, version: "1.1.0", code: OTHER_CODE() });
+  const resolved = async (wanted: string) =>
+    (await (await bob.ask(at(`${name}${wanted}`))).json<{ version: string }>()).version;
+  expect(await resolved("@^1")).toBe("1.1.0");
+  const yanked = await change(alice, `${name}@1.1.0`, { yanked: { reason: "its reward is wrong" } });
+  expect(await yanked.json()).toMatchObject({ yanked: { reason: "its reward is wrong" } });
+  expect([await resolved("@^1"), await resolved(""), await resolved("@1.1.0")]).toEqual(["1.0.0", "1.0.0", "1.1.0"]);
+  expect(await statusOfRun(bob, `${name}@1.1.0`)).toBe(202);
+  await change(alice, `${name}@1.1.0`, { yanked: null });
+  expect(await resolved("@^1")).toBe("1.1.0");
+  expect((await errorOf(await bob.ask(at(`${name}@^2`)))).message).toContain("has no version ^2");
+  expect((await errorOf(await change(alice, name, { yanked: null }))).message).toContain("name one version");
+});
+
+test("tags move, and latest cannot be deleted", async () => {
+  const name = `${owner}/tagged`;
+  await publish(alice, { name, version: "1.0.0" });
+  await publish(alice, { name, version: "2.0.0-rc.1", code: OTHER_CODE() }, "tag=beta");
+  const versionOf = async (tag: string) =>
+    (await (await alice.ask(at(`${name}@${tag}`))).json<{ version: string }>()).version;
+  expect([await versionOf("latest"), await versionOf("beta")]).toEqual(["1.0.0", "2.0.0-rc.1"]);
+  await put(alice, `${at(name)}/tags/beta`, { version: "1.0.0" });
+  expect(await versionOf("beta")).toBe("1.0.0");
+  expect((await alice.ask(`${at(name)}/tags/latest`, { method: "DELETE" })).status).toBe(409);
+  expect((await alice.ask(`${at(name)}/tags/beta`, { method: "DELETE" })).status).toBe(200);
+  expect((await alice.ask(at(`${name}@beta`))).status).toBe(404);
+  expect((await errorOf(await put(alice, `${at(name)}/tags/v1`, { version: "1.0.0" }))).message).toContain(
+    "look like a version",
+  );
+});
+
+test("a package that cannot be read is refused with the reason, and nothing of it is kept", async () => {
+  const name = `${owner}/broken`;
+  const json = JSON.stringify({ name: `@${name}`, version: "1.0.0" });
+  const good = { "package/package.json": json, "package/rollcall-environment.js": CODE() };
+  const reasons: [Uint8Array<ArrayBuffer>, RegExp][] = [
+    [new Uint8Array([1, 2, 3]), /not a \.tgz file/],
+    [await zip({ "package/package.json": json }), /has no rollcall-environment\.js/],
+    [await zip({ ...good, "package/../../etc/passwd": "x" }), /is not below package\//],
+    [await zip({ ...good, "package/package.json": "{" }), /package\.json is not valid JSON/],
+    [
+      await zip({ ...good, "package/package.json": JSON.stringify({ name: "no-owner", version: "1.0.0" }) }),
+      /name: must be owner\/name/,
+    ],
+    [
+      await zip({ ...good, "package/package.json": JSON.stringify({ name: `@${name}`, version: "v1" }) }),
+      /version: must be a version/,
+    ],
+    [
+      await zip({ ...good, "package/rollcall-environment.js": "throw new Error('not today')" }),
+      /cannot be loaded: .*not today/,
+    ],
+    [await zip({ ...good, "package/rollcall-environment.js": "export default {}" }), /cannot be loaded/],
+    [await zip({ ...good, "package/zeros": "0".repeat(13 * 1024 * 1024) }), /more than \d+ bytes unpacked/],
+    [
+      await zip({ ...good, ...Object.fromEntries(Array.from({ length: 1001 }, (_, n) => [`package/${n}`, ""])) }),
+      /more than 1000 files/,
+    ],
+  ];
+  for (const [bytes, why] of reasons) {
+    expect(await errorOf(await send(alice, bytes)), String(why)).toMatchObject({
+      status: 400,
+      param: "package",
+      message: expect.stringMatching(why),
+    });
+  }
+  expect((await alice.ask(at(name))).status).toBe(404);
+});
