@@ -3,8 +3,10 @@
  * model. The loop is the platform's own, in play.ts.
  */
 import type { AnyEnvironment } from "./environments/any-environment.ts";
+import type { OwnCapabilities } from "./protocol/in-process.ts";
+import { codeOf } from "./protocol/in-process.ts";
 import { type PlayOptions, playTask, type Reply, type RolloutReport, type TestModel } from "./rollout/play.ts";
-import { buildTask, parseRow } from "./rollout/task.ts";
+import { RowError } from "./rollout/task.ts";
 
 export { tearDown } from "./environments/any-environment.ts";
 export type { ModelRequest, Reply, RolloutReport, TestModel } from "./rollout/play.ts";
@@ -16,7 +18,9 @@ export {
   scoreState,
 } from "./rubrics/score-states.ts";
 
-export interface RolloutOptions extends Omit<PlayOptions, "secondInstance"> {
+export interface RolloutOptions extends Omit<PlayOptions, "secondInstance" | "now" | "timer"> {
+  /** The platform's capabilities; the environment gets those it declares. `now` is epoch milliseconds; 0 by default. */
+  readonly capabilities?: OwnCapabilities;
   /** One row of the environment's dataset, before its schema parses it. */
   readonly task: unknown;
 }
@@ -35,7 +39,12 @@ export function scripted(replies: readonly Reply[]): TestModel {
 }
 
 /** Throws if the task does not match the dataset's schema, or the model throws; all other errors are in the report. */
-export async function runRollout(environment: AnyEnvironment, options: RolloutOptions): Promise<RolloutReport> {
-  const row = parseRow(environment.dataset, options.task, 0);
-  return playTask(environment, buildTask(environment, row, 0), options);
+export async function runRollout(
+  environment: AnyEnvironment,
+  { task: row, capabilities = {}, ...options }: RolloutOptions,
+): Promise<RolloutReport> {
+  const code = codeOf(environment, capabilities);
+  const made = await code.task({ kind: "brought", training: true, index: 0, row });
+  if ("fault" in made) throw new RowError(made.fault.index, made.fault.column, made.fault.message);
+  return playTask(code, made, { ...options, ...(capabilities.now && { now: capabilities.now }) });
 }

@@ -82,7 +82,7 @@ export async function publish(
   await storeFiles(env, environment.value, id, read.value, bytes);
   const { project_id, id: environment_id } = environment.value;
   const row = {
-    ...{ id, project_id, environment_id, version, digest, description, about, validation },
+    ...{ id, project_id, environment_id, version, digest, description, about, validation: { ...validation } },
     created_by: options.by,
     created_at: options.now,
   };

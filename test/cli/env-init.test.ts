@@ -21,6 +21,7 @@ import { COMMANDS } from "../../src/cli/commands.ts";
 import * as singleTurn from "../../src/cli/templates/single-turn/environment.ts";
 import * as stateful from "../../src/cli/templates/stateful/environment.ts";
 import * as withTool from "../../src/cli/templates/tool/environment.ts";
+import { codeOf } from "../../src/core/protocol/in-process.ts";
 import { validateEnvironment } from "../../src/core/validation/validate.ts";
 import { environmentPackage } from "../../src/local/environment-package.ts";
 import { rollcall } from "./run-rollcall.ts";
@@ -113,9 +114,9 @@ test.each([
   ["tool", withTool, null],
   ["stateful", stateful, stateful.goldPolicy],
 ] as const)("a new %s environment passes every check", async (_kind, module, goldPolicy) => {
-  const [environment, secondInstance] = [await module.loadEnvironment(), await module.loadEnvironment()];
+  const [code, secondInstance] = [codeOf(await module.loadEnvironment()), codeOf(await module.loadEnvironment())];
   const { checks } = await validateEnvironment(
-    { environment, secondInstance, goldPolicy, capabilities: {}, later: (again) => again() },
+    { code, secondInstance, goldPolicy, later: (again) => again() },
     { examples: 20, uploaded: [], unmet: [] },
   );
   expect(checks.filter(({ status }) => status === "warning" || status === "error")).toEqual([]);

@@ -52,7 +52,9 @@ test("one of Rollcall's own environments is found by its id and passes", async (
   expect(stdout.split("\n")[0]).toBe("calculator@1.1.0, 3 rows played");
   expect(stdout).toContain("✓ gold      every gold play scores 1 or more\n");
   expect(stdout).toMatch(/✓ workerd {3}it can be built in a Worker: \d+ kB gzipped/);
-  expect(stdout).toMatch(/mean rewards: gold 1\.100 \(3\), null 0\.100 \(3\), random \d\.\d+ \(3\)\nready to run\n$/);
+  expect(stdout).toMatch(
+    /mean rewards: gold 1\.100 \(3\), null 0\.100 \(3\), constant \d\.\d+ \(3\), echo \d\.\d+ \(3\), random \d\.\d+ \(3\)\nready to run\n$/,
+  );
 });
 
 test("with --json the output is one object with the checks and each policy's mean", async () => {
@@ -67,8 +69,14 @@ test("with --json the output is one object with the checks and each policy's mea
       policies: {
         gold: { mean: 1, n: 2 },
         null: { mean: 0, n: 2 },
+        constant: { mean: 0, n: 2 },
+        echo: { mean: 0, n: 2 },
         random: { mean: expect.any(Number), n: 2 },
       },
+      rewards: { least: 0, most: 1 },
+      equal_rows: 0,
+      failed_functions: [],
+      deterministic: true,
       ok: true,
     },
   ]);

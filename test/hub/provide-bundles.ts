@@ -13,6 +13,7 @@ const ROOT = join(import.meta.dirname, "../..");
 const FILES = {
   calculator: "environments/calculator/environment.ts",
   "guess-number": "environments/guess-number/environment.ts",
+  faulty: "test/hub/faulty.ts",
   probing: "test/hub/probing.ts",
 };
 

@@ -129,7 +129,7 @@ Describe the task, the tools and the scoring here.
     npm install
     npm test                            the environment's tests, without a model
     npm run check                       its types
-    npm run validate                    plays it with a correct, an empty and a random policy
+    npm run validate                    plays it with correct, empty, constant and random replies
     npm run eval -- -m MODEL -b https://your-endpoint/v1 -n 20 -r 4
 
 Install Rollcall from the source in package.json. The package \`${rollcallName()}\` on the npm registry is another project: do not install it.

@@ -10,6 +10,7 @@ import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
 import type { AnyEnvironment } from "../../core/environments/any-environment.ts";
 import type { Need } from "../../core/environments/contract.ts";
+import { codeOf, type OwnCapabilities } from "../../core/protocol/in-process.ts";
 import type { Stage } from "../../core/validation/plays.ts";
 import type { GoldPolicy } from "../../core/validation/policies.ts";
 import { type Check, unplayed, type Validation, validateEnvironment } from "../../core/validation/validate.ts";
@@ -68,9 +69,10 @@ async function validate(found: EnvironmentPackage, request: Request): Promise<Va
     const fault = thrown instanceof Error ? thrown.message : String(thrown);
     return unplayed("build", `it cannot be built: ${fault}`);
   }
-  const { environment } = made;
+  const { environment, secondInstance, goldPolicy } = made;
+  const [code, second] = [codeOf(environment, CAPABILITIES), codeOf(secondInstance, CAPABILITIES)];
   return validateEnvironment(
-    { ...made, capabilities: CAPABILITIES, openSqlite, later: onAnotherDay },
+    { code, secondInstance: second, goldPolicy, openSqlite, later: onAnotherDay },
     {
       examples: request.examples,
       uploaded: uploadedRows(found, environment, request.dataset),
@@ -151,7 +153,10 @@ export function locate(reference: string): EnvironmentPackage {
   }
 }
 
-type Made = Pick<Stage, "environment" | "secondInstance" | "goldPolicy">;
+interface Made extends Pick<Stage, "goldPolicy"> {
+  readonly environment: AnyEnvironment;
+  readonly secondInstance: AnyEnvironment;
+}
 
 /**
  * Creates the environment twice. Each time its module is loaded again, the second time as if on another day. A value
@@ -187,7 +192,7 @@ export function uploadedRows(
 }
 
 /** The capabilities of this process; secrets are environment variables of the same names. */
-const CAPABILITIES: Stage["capabilities"] = {
+const CAPABILITIES: OwnCapabilities = {
   fetch: async (url, init) => {
     const response = await fetch(url, init);
     const { status, headers } = response;

@@ -72,10 +72,7 @@ export function requireFetch(needs: readonly Need[], url: string, { sign }: Pick
 
 function grant<T>(need: Need, needs: readonly Need[], offer: T | undefined): T {
   mustDeclare(need, needs);
-  if (offer === undefined) {
-    const how = need === "sql" ? ": give runRollout openSqlite" : "";
-    throw new EnvError(`${need} is declared but not available here${how}`);
-  }
+  if (offer === undefined) throw new EnvError(`${need} is declared but not available here`);
   return offer;
 }
 

@@ -4,8 +4,8 @@ import type * as z from "zod";
 import { messageOf } from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/json.ts";
 import { type AnyEnvironment, holdsSomething, tearDown } from "../environments/any-environment.ts";
+import type { OfferedForScoring } from "../environments/capabilities.ts";
 import { secretFrom } from "../environments/capabilities.ts";
-import type { ScoringCapabilities } from "../environments/contract.ts";
 import type { Dataset } from "../environments/dataset.ts";
 import type { EnvironmentLoader } from "../environments/define-environment.ts";
 import { valueAt } from "../field-path.ts";
@@ -59,13 +59,18 @@ function faultOf(issue: z.core.$ZodIssue | undefined, args: unknown): ArgumentsF
   return { kind: missing ? "missing" : "invalid", path, message: issue?.message ?? null };
 }
 
-export function codeOf(environment: AnyEnvironment): EnvironmentCode {
+/** Capabilities of an author's test. */
+export type OwnCapabilities = Partial<OfferedForScoring>;
+
+/** `own`: the environment gets these instead of the host's, with the clock of the host by default. */
+export function codeOf(environment: AnyEnvironment, own: OwnCapabilities | null = null): EnvironmentCode {
+  const offered: Offer = (host, secrets) => (own === null ? capabilitiesOf(host, secrets) : { now: host.now, ...own });
   return {
     description: describe(environment),
     task: async (source) => taskOf(environment, source),
     tools: async (rollout) => offeredTools(environment, rollout),
-    play: async (opening, host) => new InProcessPlayer(environment, opening, host),
-    score: (group, host) => scoreGroup(environment, group, host),
+    play: async (opening, host) => new InProcessPlayer(environment, opening, host, offered),
+    score: (group, host) => scoreGroup(environment, group, host, offered),
     tearDown: () => tearDown(environment),
   };
 }
@@ -136,14 +141,19 @@ function rowOf({ dataset, evalDataset }: AnyEnvironment, source: TaskSource) {
 class InProcessPlayer implements Player {
   readonly #harness: Harness;
 
-  constructor(environment: AnyEnvironment, { rollout_id, row, seed, secrets }: Opening, host: RolloutHost) {
+  constructor(
+    environment: AnyEnvironment,
+    { rollout_id, row, seed, secrets }: Opening,
+    host: RolloutHost,
+    offered: Offer,
+  ) {
     const signal = { aborted: false };
     this.#harness = openHarness(environment, row, {
       rolloutId: rollout_id,
       seed,
       signal,
       secrets: Object.values(secrets),
-      capabilities: capabilitiesOf(host, secrets),
+      capabilities: offered(host, secrets),
       sql: host.sql,
       unrepeatable: host.unrepeatable,
       limit: (stage, what, work) =>
@@ -169,10 +179,11 @@ async function scoreGroup(
   environment: AnyEnvironment,
   { members, secrets, judges }: GroupToScore,
   host: ScoringHost,
+  offered: Offer,
 ): ReturnType<EnvironmentCode["score"]> {
   const { hash, work, pause, timer } = host;
   const scored = await scoreAsking(environment, members, judges && { ...judges, hash }, {
-    capabilities: capabilitiesOf(host, secrets),
+    capabilities: offered(host, secrets),
     limit: (what, doing) => withinTime(doing, () => timer(what)),
     ...(work && { work }),
     pause,
@@ -180,7 +191,9 @@ async function scoreGroup(
   return { ...scored, records: redact(scored.records, Object.values(secrets)) };
 }
 
-function capabilitiesOf({ now, fetch }: Pick<RolloutHost, "now" | "fetch">, secrets: Secrets): ScoringCapabilities {
+type Offer = (host: Pick<RolloutHost, "now" | "fetch">, secrets: Secrets) => OfferedForScoring;
+
+function capabilitiesOf({ now, fetch }: Parameters<Offer>[0], secrets: Secrets): OfferedForScoring {
   return {
     now,
     fetch: async (url, options) => {

@@ -4,7 +4,13 @@
  * Invariants. The loop is the platform's: the same state machine, the same harness, the same scoring. This module makes
  * no decision about a rollout. The model is outside of the rollout, so a restart does not affect it.
  */
-import { OverlongPromptError, RolloutError, type SerializedError, serializeError } from "../../contract/errors.ts";
+import {
+  EnvError,
+  OverlongPromptError,
+  RolloutError,
+  type SerializedError,
+  serializeError,
+} from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/json.ts";
 import {
   type FinishReason,
@@ -15,21 +21,21 @@ import {
   type Usage,
 } from "../../contract/messages.ts";
 import type { ModelResponse, Trajectory } from "../../contract/trajectory.ts";
-import type { AnyEnvironment } from "../environments/any-environment.ts";
-import type { Capabilities } from "../environments/contract.ts";
-import { NO_JOURNAL, RolloutSql } from "../environments/rollout-sql.ts";
+import { NO_JOURNAL, RolloutSql, type SqlRunner } from "../environments/rollout-sql.ts";
+import type {
+  EnvironmentCode,
+  EnvironmentDescription,
+  MadeTask,
+  OfferedTools,
+  Player,
+  PlayerDescription,
+  RolloutHost,
+} from "../protocol/environment-code.ts";
 import { readJudgement } from "../rubrics/judgement.ts";
 import type { JudgeAsk, JudgeResult } from "../rubrics/judges.ts";
-import {
-  type Scorable,
-  type ScoreRecord,
-  type ScoringOffer,
-  scoreAsking,
-  scoreJudged,
-  scoreScoringGroup,
-} from "../rubrics/score.ts";
+import { type ScoreRecord, scoreJudged } from "../rubrics/score.ts";
 import { databaseOf, type SqliteHandle } from "../sql/database.ts";
-import { type Harness, offeredTools, openHarness } from "./harness.ts";
+import type { StepTimer } from "../step-timer.ts";
 import {
   advance,
   type Event,
@@ -37,22 +43,21 @@ import {
   nextEffect,
   outstandingPrompt,
   type Rollout,
-  type RolloutTask,
   trajectoryOf,
 } from "./rollout.ts";
 
 export interface PlayOptions {
   readonly model: TestModel;
-  /** After every step: stores the rollout, drops the harness and its handles, and continues with a new one. */
+  /** After every step: stores the rollout, drops the player and its handles, and continues with a new one. */
   readonly restartAfterEachTurn?: boolean;
   /**
    * A second instance of the environment. Restarts alternate between the two, and it scores, so that state kept on one
    * instance instead of the rollout shows up as a difference.
    */
-  readonly secondInstance?: AnyEnvironment;
+  readonly secondInstance?: EnvironmentCode;
   readonly seed?: number;
-  /** The platform's capabilities; the environment gets those it declares. `now` is epoch milliseconds; 0 by default. */
-  readonly capabilities?: Partial<Omit<Capabilities, "random" | "sql">>;
+  /** Epoch milliseconds; 0 by default. */
+  readonly now?: () => number;
   /** Resolves at that time (epoch milliseconds). It ends a call that never answers, if there is a time limit. */
   readonly until?: (at: number) => Promise<void>;
   /** Answers for the rubric's judge; for several judges, one function per name. Without it judges give no judgement. */
@@ -62,6 +67,8 @@ export interface PlayOptions {
    * node:sqlite.
    */
   readonly openSqlite?: () => SqliteHandle;
+  /** Limits the time of a step of the environment; by default a step may take for ever. `what`: its name. */
+  readonly timer?: (what: string) => StepTimer;
 }
 
 export interface RolloutReport {
@@ -83,18 +90,19 @@ export interface RolloutReport {
   readonly trajectory: Trajectory;
 }
 
-/** Throws what the model throws, and if handles cannot be closed at a restart; all other errors are in the report. */
+/**
+ * Throws what the model throws, if handles cannot be closed at a restart, and if a call of the code is rejected; all
+ * other errors are in the report.
+ */
 export async function playTask(
-  environment: AnyEnvironment,
-  task: Omit<RolloutTask, "id" | "task_key">,
+  code: EnvironmentCode,
+  made: Pick<MadeTask, "task" | "member">,
   options: PlayOptions,
 ): Promise<RolloutReport> {
-  const named = { ...task, id: "rollout", task_key: "task" };
-  const done = await drive(environment, newRollout(named, now(options)), options);
+  const done = await drive(code, made, options);
   const trajectory = trajectoryOf(done);
-  const scorer = options.restartAfterEachTurn ? (options.secondInstance ?? environment) : environment;
-  const capabilities = { now: () => now(options), ...options.capabilities };
-  const record = await scorePlayed(scorer, trajectory, options.judge, { capabilities });
+  const scorer = options.restartAfterEachTurn ? (options.secondInstance ?? code) : code;
+  const record = await scorePlayed(scorer, trajectory, options);
   return {
     reward: record?.reward ?? null,
     metrics: Object.fromEntries((record?.scores ?? []).map(({ name, score }) => [name, score])),
@@ -110,68 +118,117 @@ export async function playTask(
   };
 }
 
-async function drive(environment: AnyEnvironment, started: Rollout, options: PlayOptions): Promise<Rollout> {
-  let rollout = started;
-  let [current, other] = [environment, options.secondInstance ?? environment];
-  const sql = openSql(environment, options);
-  let harness = newHarness(current, rollout, { ...options, sql });
-  while (rollout.phase !== "done") {
-    const hooked = rollout.phase !== "sample";
-    rollout = await step(current, harness, rollout, options);
-    if (options.restartAfterEachTurn !== true) continue;
-    const fault = await harness.dispose();
-    if (fault !== null) throw new Error(`closeLive failed at a restart: ${fault.message}`);
-    rollout = JSON.parse(JSON.stringify(rollout)) as Rollout;
-    // The instances alternate after every hook and not after every step, since half of the steps are the model's.
-    if (hooked) [current, other] = [other, current];
-    harness = newHarness(current, rollout, { ...options, sql });
-  }
-  return rollout;
+/** The environment that plays the rows of this member. */
+export function playerOf({ players }: EnvironmentDescription, member: string | null): PlayerDescription | undefined {
+  return players.find((player) => player.member === member);
 }
 
-/** The database outlives a restart, as the platform's does. */
-function openSql({ needs }: AnyEnvironment, { openSqlite }: PlayOptions): RolloutSql | undefined {
-  if (!needs.includes("sql") || openSqlite === undefined) return undefined;
-  return new RolloutSql(databaseOf(openSqlite()), NO_JOURNAL);
+async function drive(
+  code: EnvironmentCode,
+  { task, member }: Pick<MadeTask, "task" | "member">,
+  options: PlayOptions,
+): Promise<Rollout> {
+  const timeoutMs = playerOf(code.description, member)?.timeoutMs ?? null;
+  let at: Progress = { rollout: newRollout({ ...task, id: "rollout", task_key: "task" }, now(options)), offered: null };
+  let [current, other] = [code, options.secondInstance ?? code];
+  const host = openHost(code, options);
+  let player = await openPlayer(current, at.rollout, host, options);
+  while (at.rollout.phase !== "done") {
+    const hooked = at.rollout.phase !== "sample";
+    at = await step(current, player, at, timeoutMs, options);
+    if (options.restartAfterEachTurn !== true) continue;
+    const fault = await player.dispose();
+    if (fault !== null) throw new Error(`closeLive failed at a restart: ${fault.message}`);
+    at = { rollout: JSON.parse(JSON.stringify(at.rollout)) as Rollout, offered: null };
+    // The instances alternate after every hook and not after every step, since half of the steps are the model's.
+    if (hooked) [current, other] = [other, current];
+    player = await openPlayer(current, at.rollout, host, options);
+  }
+  return at.rollout;
+}
+
+interface Progress {
+  readonly rollout: Rollout;
+  /** The tools for the next call; null if they are not known. */
+  readonly offered: OfferedTools | null;
 }
 
 async function step(
-  environment: AnyEnvironment,
-  harness: Harness,
-  rollout: Rollout,
+  code: EnvironmentCode,
+  player: Player,
+  { rollout, offered }: Progress,
+  timeoutMs: number | null,
   options: PlayOptions,
-): Promise<Rollout> {
+): Promise<Progress> {
   const effect = nextEffect(rollout);
-  const { timeoutMs } = environment.route(rollout).environment;
   const late = timeoutMs !== null && now(options) - rollout.started_at >= timeoutMs;
-  if (late && effect.kind !== "close") return advance(rollout, { type: "timed_out" });
+  if (late && effect.kind !== "close") return { rollout: advance(rollout, { type: "timed_out" }), offered };
   switch (effect.kind) {
     case "setup":
     case "reply":
-    case "close":
-      return advance(rollout, await harness.perform(effect, rollout));
+    case "close": {
+      const { event, tools } = await player.perform(effect, rollout);
+      return { rollout: advance(rollout, event), offered: tools };
+    }
     case "sample": {
       const sent = advance(rollout, { type: "sent" });
-      const tools = harness.offered ?? offeredTools(environment, rollout);
-      return advance(sent, await askModel(environment, rollout, tools, options));
+      const event = await askModel(rollout, offered ?? (await code.tools(rollout)), timeoutMs, options);
+      return { rollout: advance(sent, event), offered };
     }
     case "done":
-      return rollout;
+      return { rollout, offered };
   }
+}
+
+/** Opens a player for a rollout that is played in this process. */
+export function openPlayer(
+  code: EnvironmentCode,
+  { id, task, info }: Rollout,
+  host: RolloutHost,
+  { seed = 0 }: Pick<PlayOptions, "seed">,
+): Promise<Player> {
+  return code.play({ rollout_id: id, row: { task, info }, seed, secrets: {} }, host);
+}
+
+/** The host of one rollout. Its database outlives a restart, as the platform's does. */
+export function openHost(
+  { description }: EnvironmentCode,
+  options: Pick<PlayOptions, "now" | "openSqlite" | "timer">,
+): RolloutHost {
+  const { openSqlite } = options;
+  const uses = description.needs.includes("sql") && openSqlite !== undefined;
+  const sql: SqlRunner = uses ? new RolloutSql(databaseOf(openSqlite()), NO_JOURNAL) : NO_SQL;
+  const timer = timerOf(options);
+  return { ...scoringHost(options), sql, unrepeatable: () => undefined, timer: (_stage, what) => timer(what) };
+}
+
+function scoringHost(options: Pick<PlayOptions, "now">): Pick<RolloutHost, "now" | "fetch"> {
+  const fetch = () => Promise.reject(new EnvError("fetch is declared but not available here"));
+  return { now: () => now(options), fetch };
+}
+
+const NO_SQL: SqlRunner = {
+  exec: () => {
+    throw new EnvError("sql is declared but not available here: give runRollout openSqlite");
+  },
+};
+
+function timerOf({ timer }: Pick<PlayOptions, "timer">): (what: string) => StepTimer {
+  return timer ?? (() => ({ over: new Promise(() => undefined), stop: () => undefined }));
 }
 
 /** The event of a call, as on the platform: an answer, an error of the endpoint, or the end of the rollout's time. */
 async function askModel(
-  environment: AnyEnvironment,
   rollout: Rollout,
-  tools: ReturnType<typeof offeredTools>,
+  tools: OfferedTools,
+  timeoutMs: number | null,
   options: PlayOptions,
 ): Promise<Event> {
   const turn = rollout.turns.length;
   if ("error" in tools) return { type: "failed", failure: "environment", error: tools };
   const request = { messages: outstandingPrompt(rollout), tools, turn };
   try {
-    const reply = await inTime(options.model(request), environment, rollout, options);
+    const reply = await inTime(options.model(request), rollout, timeoutMs, options);
     if (reply === null) return { type: "timed_out" };
     return { type: "answered", response: responseOf(reply, turn), at: now(options) };
   } catch (thrown) {
@@ -184,31 +241,17 @@ async function askModel(
 /** Null if the rollout's time ended first. */
 async function inTime(
   answer: ReturnType<TestModel>,
-  environment: AnyEnvironment,
   rollout: Rollout,
+  timeoutMs: number | null,
   { until }: PlayOptions,
 ): Promise<Reply | null> {
-  const { timeoutMs } = environment.route(rollout).environment;
   if (timeoutMs === null || until === undefined) return answer;
   const late = until(rollout.started_at + timeoutMs).then(() => null);
   return Promise.race([answer, late]);
 }
 
-function newHarness(
-  environment: AnyEnvironment,
-  rollout: Rollout,
-  options: PlayOptions & { readonly sql: RolloutSql | undefined },
-): Harness {
-  return openHarness(environment, rollout, {
-    rolloutId: rollout.id,
-    sql: options.sql,
-    seed: options.seed ?? 0,
-    capabilities: { now: () => 0, ...options.capabilities },
-  });
-}
-
-function now(options: PlayOptions): number {
-  return options.capabilities?.now?.() ?? 0;
+function now(options: Pick<PlayOptions, "now">): number {
+  return options.now?.() ?? 0;
 }
 
 /** The reply of a model that is a function, as that of an endpoint. */
@@ -261,22 +304,23 @@ export type TestJudges = TestModel | Readonly<Record<string, TestModel>>;
 
 /** Throws what a judge throws, unless it is an error of the library: then there is no judgement. */
 async function scorePlayed(
-  environment: Scorable,
+  code: EnvironmentCode,
   trajectory: Trajectory,
-  judges: TestJudges | undefined,
-  offer: Omit<ScoringOffer, "judges">,
+  options: PlayOptions,
 ): Promise<ScoreRecord | undefined> {
-  const members = [trajectory];
-  if (judges === undefined) return (await scoreScoringGroup(environment, members, offer))[0];
+  const host = { ...scoringHost(options), hash: (text: string) => text, timer: timerOf(options) };
+  const group = { members: [trajectory], secrets: {} };
+  const { judge: judges } = options;
+  if (judges === undefined) return (await code.score({ ...group, judges: null }, host)).records[0];
   const models = typeof judges === "function" ? { default: judges } : judges;
   const ask = async (pending: readonly JudgeAsk[]) => {
     const given = new Map<string, JudgeResult>();
     for (const one of pending) given.set(one.key, await verdictOf(models[one.judge], one));
     return given;
   };
-  const asked = { named: Object.keys(models), hash: (text: string) => text };
+  const named = Object.keys(models);
   const scored = await scoreJudged({ known: {}, ask }, (known) =>
-    scoreAsking(environment, members, { ...asked, known }, offer),
+    code.score({ ...group, judges: { named, known } }, host),
   );
   return scored.kind === "scored" ? scored.records[0] : undefined;
 }

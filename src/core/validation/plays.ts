@@ -1,16 +1,35 @@
 /** Plays every policy on every example, and plays it again with a restart after each step. */
+import { OverlongPromptError, RolloutError } from "../../contract/errors.ts";
 import { cloneJson, type Json, type JsonObject } from "../../contract/json.ts";
-import type { AnyEnvironment } from "../environments/any-environment.ts";
-import { NO_JOURNAL, RolloutSql } from "../environments/rollout-sql.ts";
-import { openHarness } from "../rollout/harness.ts";
-import { type PlayOptions, playTask, type RolloutReport } from "../rollout/play.ts";
-import { newRollout, type RolloutTask } from "../rollout/rollout.ts";
-import { buildTask, parseRow, RowError, rowAt } from "../rollout/task.ts";
-import { databaseOf } from "../sql/database.ts";
-import { type GoldPolicy, goldPolicies, nullPolicy, type Policy, type PolicyName, randomPolicy } from "./policies.ts";
+import type { ToolDefinition } from "../../contract/messages.ts";
+import type { DatasetDescription, EnvironmentCode, MadeTask, TaskSource } from "../protocol/environment-code.ts";
+import {
+  openHost,
+  openPlayer,
+  type PlayOptions,
+  playerOf,
+  playTask,
+  type RolloutReport,
+  type TestModel,
+} from "../rollout/play.ts";
+import { newRollout } from "../rollout/rollout.ts";
+import {
+  constantPolicy,
+  echoPolicy,
+  type GoldPolicy,
+  goldPolicies,
+  nullPolicy,
+  type Policy,
+  type PolicyName,
+  randomPolicy,
+} from "./policies.ts";
 
 /** A rollout without a limit of its own that has more turns than this counts as endless. */
 const MOST_TURNS = 100;
+/** What the policy `constant` replies if the first row has no answer. */
+const CONSTANT = "1";
+/** What judges answer. */
+const NO_JUDGE = "a validation asks no judges";
 
 export interface Play {
   readonly policy: PolicyName;
@@ -19,34 +38,44 @@ export interface Play {
   readonly report: RolloutReport | null;
   /** Why it was aborted. */
   readonly fault: string | null;
+  /** The tools that the model was offered. */
+  readonly tools: readonly ToolDefinition[];
+  /** Whether one reply ends a rollout of this row. */
+  readonly isSingleTurn: boolean;
   /** How the play with restarts differs from this one. */
   readonly restarted: string | null;
   /** How a repeated play without restarts differs. */
   readonly unsteady: string | null;
 }
 
-export interface Stage {
-  readonly environment: AnyEnvironment;
+export interface Stage extends Pick<PlayOptions, "openSqlite" | "timer"> {
+  readonly code: EnvironmentCode;
   /** A second instance of the environment: a play continues with it after a restart. */
-  readonly secondInstance: AnyEnvironment;
-  readonly goldPolicy: GoldPolicy | null;
-  readonly capabilities: NonNullable<PlayOptions["capabilities"]>;
-  /** As in `PlayOptions`. */
-  readonly openSqlite?: PlayOptions["openSqlite"];
+  readonly secondInstance: EnvironmentCode;
+  /** `unknown`: the environment may export one that cannot be called here. */
+  readonly goldPolicy: GoldPolicy | null | "unknown";
+  /** After this many turns a play is truncated, and scored as it is. Absent: no such limit. */
+  readonly mostTurns?: number;
   /** Runs something with a later clock, to find results that depend on the time. */
   readonly later: <T>(run: () => Promise<T>) => Promise<T>;
 }
 
-/** One rollout per policy and example; of the gold policies the best one counts. */
-export async function playAll(stage: Stage, examples: readonly Example[]): Promise<Play[]> {
-  const plays: Play[] = [];
+/** Thrown by a call of the code: nothing more can be played. The message says why. */
+export class UnfinishedError extends Error {
+  override readonly name = "UnfinishedError";
+}
+
+/** One rollout per policy and example, as each is ready; of the gold policies the best one counts. */
+export async function* playAll(stage: Stage, examples: readonly Example[]): AsyncGenerator<Play> {
+  const constant = examples[0]?.task.answer || CONSTANT;
   for (const example of examples) {
-    const gold = goldPolicies(stage.goldPolicy, example.task);
-    if (gold.length > 0) plays.push(await playBest(stage, example, gold));
-    plays.push(await play(stage, example, "null", nullPolicy));
-    plays.push(await play(stage, example, "random", randomPolicy(example.index)));
+    const gold = goldPolicies(stage.goldPolicy === "unknown" ? null : stage.goldPolicy, example.task);
+    if (gold.length > 0) yield await playBest(stage, example, gold);
+    yield await play(stage, example, "null", nullPolicy);
+    yield await play(stage, example, "constant", constantPolicy(constant));
+    yield await play(stage, example, "echo", echoPolicy);
+    yield await play(stage, example, "random", randomPolicy(example.index));
   }
-  return plays;
 }
 
 async function playBest(stage: Stage, example: Example, forms: readonly Policy[]): Promise<Play> {
@@ -60,7 +89,9 @@ function scoreOf({ report }: Play): number {
 }
 
 async function play(stage: Stage, example: Example, policy: PolicyName, make: Policy): Promise<Play> {
-  const straight = await attempt(stage, example, make, false);
+  const tools = new Map<string, ToolDefinition>();
+  const offer: Offered = (tool) => tools.set(tool.function.name, tool);
+  const straight = await attempt(stage, example, make, false, offer);
   const restarted = straight.report === null ? straight : await attempt(stage, example, make, true);
   const changed = differenceOf(straight, restarted);
   const unsteady =
@@ -69,41 +100,60 @@ async function play(stage: Stage, example: Example, policy: PolicyName, make: Po
     policy,
     example: example.index,
     ...straight,
+    tools: [...tools.values()],
+    isSingleTurn: playerOf(stage.code.description, example.member)?.maxTurns === 1,
     // If a play differs from its own repetition, its difference after restarts means nothing.
     restarted: unsteady === null ? changed : null,
     unsteady,
   };
 }
 
+type Offered = (tool: ToolDefinition) => void;
+
 interface Attempt {
   readonly report: RolloutReport | null;
   readonly fault: string | null;
 }
 
+/** Throws UnfinishedError. */
 async function attempt(
-  { environment, secondInstance, capabilities, openSqlite }: Stage,
+  stage: Stage,
   example: Example,
   make: Policy,
   restartAfterEachTurn: boolean,
+  offer?: Offered,
 ): Promise<Attempt> {
-  const limit = Math.max(MOST_TURNS, environment.route(example.task).environment.maxTurns);
+  const { code, mostTurns = Number.POSITIVE_INFINITY } = stage;
+  const { description } = code;
+  const limit = Math.max(MOST_TURNS, playerOf(description, example.member)?.maxTurns ?? 0);
   try {
     const model = make();
-    const report = await playTask(environment, example.task, {
+    const report = await playTask(code, example, {
+      ...stage,
       model: (request) => {
+        if (offer !== undefined) request.tools.forEach(offer);
+        if (request.turn >= mostTurns) throw new OverlongPromptError(`a validation plays ${mostTurns} turns`);
         if (request.turn < limit) return model(request);
         throw new Error(`no end after ${limit} model calls; set maxTurns or add a stop`);
       },
+      judge: Object.fromEntries(description.judges.map((judge) => [judge, unjudged])),
       seed: SEED,
-      capabilities,
-      ...(openSqlite && { openSqlite }),
       restartAfterEachTurn,
-      secondInstance,
     });
     return { report, fault: null };
   } catch (thrown) {
+    if (thrown instanceof UnfinishedError) throw thrown;
     return { report: null, fault: thrown instanceof Error ? thrown.message : String(thrown) };
   }
+}
+
+const unjudged: TestModel = () => {
+  throw new RolloutError(NO_JUDGE);
+};
+
+/** The functions of a play that gave no score. Scores of judges may be missing: a validation asks none. */
+export function failuresOf({ report }: Play): RolloutReport["scoring_errors"] {
+  return (report?.scoring_errors ?? []).filter(({ error }) => !error.endsWith(NO_JUDGE));
 }
 
 function differenceOf(first: Attempt, second: Attempt): string | null {
@@ -146,13 +196,15 @@ function show(value: Json): string {
   return text.length <= SHOWN_CHARACTERS ? text : `${text.slice(0, SHOWN_CHARACTERS)}…`;
 }
 
-/** The rows that a validation plays: the first ones of the dataset, each parsed once, as in a run. */
-const SEED = 0;
+// The rows that a validation plays: the first ones of the dataset, each parsed once, as in a run.
 
-export interface Example {
+/** Of rows and rollouts. */
+export const SEED = 0;
+
+/** `task`: as `MadeTask` has it. */
+export interface Example extends Pick<MadeTask, "task" | "member"> {
   /** Index of the row in the dataset. */
   readonly index: number;
-  readonly task: Omit<RolloutTask, "id" | "task_key">;
 }
 
 export interface ReadRows {
@@ -162,27 +214,29 @@ export interface ReadRows {
 }
 
 /** Reads at most `count` rows. `uploaded`: the rows of a dataset whose rows come with the run. */
-export function readRows(environment: AnyEnvironment, count: number, uploaded: readonly unknown[]): ReadRows {
-  const { kind, length } = environment.dataset;
+export async function readRows(
+  { description, task }: EnvironmentCode,
+  count: number,
+  uploaded: readonly unknown[],
+): Promise<ReadRows> {
+  const { kind, length, fault } = description.dataset;
+  if (fault !== null) return { examples: [], faults: [fault] };
   const available = kind === "uploaded" ? uploaded.length : (length ?? count);
   const examples: Example[] = [];
   const faults: string[] = [];
   for (let index = 0; index < Math.min(count, available); index += 1) {
-    try {
-      examples.push(readExample(environment, index, uploaded));
-    } catch (thrown) {
-      if (!(thrown instanceof RowError)) throw thrown;
-      faults.push(`${thrown.path}: ${thrown.message}`);
-    }
+    const made = await task(sourceOf(kind, index, uploaded));
+    if ("fault" in made) faults.push(`rows[${index}]${made.fault.column}: ${made.fault.message}`);
+    else examples.push({ index, task: made.task, member: made.member });
   }
   return { examples, faults };
 }
 
-/** Throws `RowError`. */
-function readExample(environment: AnyEnvironment, index: number, uploaded: readonly unknown[]): Example {
-  const { dataset } = environment;
-  const row = dataset.kind === "uploaded" ? parseRow(dataset, uploaded[index], index) : rowAt(dataset, index, SEED);
-  return { index, task: buildTask(environment, row, index) };
+function sourceOf(kind: DatasetDescription["kind"], index: number, uploaded: readonly unknown[]): TaskSource {
+  const training = true;
+  return kind === "uploaded"
+    ? { kind: "brought", training, index, row: uploaded[index] }
+    : { kind: "own", training, index, seed: SEED };
 }
 
 // Compares a row, and the initial state of its rollout, with those made by a second instance of the environment. This
@@ -194,9 +248,9 @@ export async function unsteadyResets(
   examples: readonly Example[],
   uploaded: readonly unknown[],
 ): Promise<string[]> {
-  const made = (environment: AnyEnvironment) => () =>
-    Promise.all(examples.map((example) => reset({ ...stage, environment }, example, uploaded)));
-  const first = await made(stage.environment)();
+  const made = (code: EnvironmentCode) => () =>
+    Promise.all(examples.map(({ index }) => reset(code, stage, index, uploaded)));
+  const first = await made(stage.code)();
   const second = await stage.later(made(stage.secondInstance));
   return examples.flatMap(({ index }, at) => {
     const found = firstDifference(first[at] ?? null, second[at] ?? null, "");
@@ -204,29 +258,32 @@ export async function unsteadyResets(
   });
 }
 
-async function reset(stage: Stage, { index }: Example, uploaded: readonly unknown[]): Promise<JsonObject> {
+async function reset(
+  code: EnvironmentCode,
+  stage: Stage,
+  index: number,
+  uploaded: readonly unknown[],
+): Promise<JsonObject> {
   try {
-    const example = readExample(stage.environment, index, uploaded);
-    return { row: example.task.task, state: await stateAfterSetup(stage, example) };
+    const made = await code.task(sourceOf(stage.code.description.dataset.kind, index, uploaded));
+    // A row that only one instance refuses differs by its error.
+    if ("fault" in made) return { row: made.fault.message, state: null };
+    return { row: made.task.task, state: await stateAfterSetup(code, stage, made) };
   } catch (thrown) {
     // The instances may have different numbers of rows.
-    if (!(thrown instanceof RowError || thrown instanceof RangeError)) throw thrown;
-    // A row that only one instance refuses differs by its error.
+    if (!(thrown instanceof RangeError)) throw thrown;
     return { row: thrown.message, state: null };
   }
 }
 
 async function stateAfterSetup(
-  { environment, capabilities, openSqlite }: Stage,
-  { task }: Example,
+  code: EnvironmentCode,
+  stage: Stage,
+  { task }: Pick<MadeTask, "task">,
 ): Promise<JsonObject | null> {
   const rollout = newRollout({ ...task, id: "rollout", task_key: "task" }, 0);
-  const harness = openHarness(environment, rollout, {
-    rolloutId: "rollout",
-    seed: SEED,
-    capabilities: { now: () => 0, ...capabilities },
-    sql: openSqlite && new RolloutSql(databaseOf(openSqlite()), NO_JOURNAL),
-  });
-  const event = await harness.perform({ kind: "setup" }, rollout);
+  const player = await openPlayer(code, rollout, openHost(code, stage), { seed: SEED });
+  const { event } = await player.perform({ kind: "setup" }, rollout);
+  await player.dispose();
   return event.type === "set_up" ? event.state : null;
 }

@@ -1,5 +1,6 @@
 /**
- * The three policies of a validation: the right answer, empty replies, and random replies.
+ * The policies of a validation: the right answer, empty replies, the same reply always, the prompt itself, and random
+ * replies.
  *
  * Invariants. A policy is made anew for every rollout and always replies the same: so any difference between two
  * rollouts of one task comes from the environment.
@@ -9,10 +10,10 @@ import * as z from "zod";
 import type { Json, JsonObject } from "../../contract/json.ts";
 import { type ToolDefinition, textOf } from "../../contract/messages.ts";
 import { seededRandom } from "../../contract/random.ts";
-import type { AnyEnvironment } from "../environments/any-environment.ts";
 import type { ModelRequest, Reply, TestModel } from "../rollout/play.ts";
 
-export type PolicyName = "gold" | "null" | "random";
+export const POLICIES = ["gold", "null", "constant", "echo", "random"] as const;
+export type PolicyName = (typeof POLICIES)[number];
 
 /** Makes a model for one rollout. */
 export type Policy = () => TestModel;
@@ -25,6 +26,17 @@ export type GoldPolicy = (task: JsonObject) => readonly Reply[] | TestModel;
 
 /** Always replies with an empty text. */
 export const nullPolicy: Policy = () => () => "";
+
+/** Replies with this text in every rollout. */
+export function constantPolicy(text: string): Policy {
+  return () => () => text;
+}
+
+/** Replies with the last message of the prompt. */
+export const echoPolicy: Policy =
+  () =>
+  ({ messages }) =>
+    textOf(messages.at(-1));
 
 /** The exported policy, or else the common forms of an answer; none for a task without an answer. */
 export function goldPolicies(
@@ -44,15 +56,13 @@ export function goldPolicies(
   return forms.map((text) => () => () => text);
 }
 
-/** Whether a reply with only the answer should get the full score: not if it needs tools or several turns. */
-export function answerIsEnough(environment: AnyEnvironment): boolean {
-  return environment.players.every((player) => player.toolDefinitions.length === 0 && player.maxTurns === 1);
-}
+/** Of the random policy, with the index of the row and the turn. */
+export const RANDOM_SEED = "validate";
 
 /** Replies with parts of the prompt, numbers, and tool calls with random arguments. */
 export function randomPolicy(example: number): Policy {
   return () => (request) => {
-    const random = seededRandom("validate", example, request.turn);
+    const random = seededRandom(RANDOM_SEED, example, request.turn);
     const { tools } = request;
     const speaks = request.turn > 0 && random() < 0.25;
     if (tools.length === 0 || speaks) return randomText(request, random);

@@ -1,23 +1,34 @@
 /**
- * Validates an environment before any model uses it: plays a gold, an empty and a random policy on its first rows, in
- * this process, and reports the results as checks.
+ * Validates an environment before any model uses it: plays simple policies on its first rows, and reports the
+ * results as checks.
  *
  * Invariants. A validation never throws because of the environment; every fault is a check. The same environment and
  * rows give the same validation, unless the environment itself is random.
  */
 
 import type { SerializedError } from "../../contract/errors.ts";
-import { type AnyEnvironment, tearDown } from "../environments/any-environment.ts";
-import { type Example, type Play, playAll, type ReadRows, readRows, type Stage, unsteadyResets } from "./plays.ts";
-import { answerIsEnough, type PolicyName } from "./policies.ts";
+import type { EnvironmentDescription } from "../protocol/environment-code.ts";
+import {
+  failuresOf,
+  type Play,
+  playAll,
+  type ReadRows,
+  readRows,
+  type Stage,
+  UnfinishedError,
+  unsteadyResets,
+} from "./plays.ts";
+import { POLICIES, type PolicyName } from "./policies.ts";
 
 export interface ValidationOptions {
   /** Number of rows to play, from the first on. */
   readonly examples: number;
   /** The rows of a dataset whose rows come with the run; not read for others. */
   readonly uploaded: readonly unknown[];
-  /** A sentence for each need that cannot be met here. If there are any, nothing is played. */
+  /** A sentence for each need that cannot be met here. If there are any, nothing is played, which is an error. */
   readonly unmet: readonly string[];
+  /** The same for needs that no validation of this kind meets: it is no error. */
+  readonly withheld?: readonly string[];
 }
 
 export interface Validation {
@@ -26,75 +37,118 @@ export interface Validation {
   readonly checks: readonly Check[];
   /** Mean reward of each policy's plays with a reward, null if there are none, and their number. */
   readonly policies: Readonly<Record<PolicyName, { mean: number | null; n: number }>>;
+  /** The least and the greatest reward of a play; null if none has one. */
+  readonly rewards: { readonly least: number; readonly most: number } | null;
+  /** The share of the rows whose plays all have the same reward, from 0 to 1; null if no row has two such plays. */
+  readonly equal_rows: number | null;
+  /** The reward functions that gave no score: how often, and the first error. Judges are not called, and do not count. */
+  readonly failed_functions: readonly FailedFunction[];
+  /** Whether a second instance gives the same rows, states and rewards; null if nothing shows it. */
+  readonly deterministic: boolean | null;
   /** True if no check is an error. */
   readonly ok: boolean;
 }
 
-const PLAYED_CHECKS = ["reset", "rollouts", "restarts", "rewards", "variety", "gold"] as const;
+const PLAYED_CHECKS = ["tools", "reset", "rollouts", "restarts", "rewards", "variety", "gold"] as const;
+const COMPARISONS: readonly string[] = ["reset", "restarts"];
+
+export interface FailedFunction {
+  readonly name: string;
+  readonly count: number;
+  readonly first: string;
+}
 
 export async function validateEnvironment(
   stage: Stage,
-  { examples: count, uploaded, unmet }: ValidationOptions,
+  { examples: count, uploaded, unmet, withheld = [] }: ValidationOptions,
 ): Promise<Validation> {
-  const { environment } = stage;
-  const rows = readRows(environment, count, uploaded);
-  const playable = unmet.length === 0 ? rows.examples : [];
-  const plays = await playAll(stage, playable);
-  const checks = [
-    checkNeeds(environment, unmet),
-    checkRows(rows),
-    checkTools(environment),
-    ...(playable.length === 0
-      ? PLAYED_CHECKS.map((name) => skipped(name, "nothing was played"))
-      : await playedChecks(stage, playable, uploaded, plays)),
-    ...checkTeardown([...(await tearDown(environment)), ...(await tearDown(stage.secondInstance))]),
-  ];
+  const { description } = stage.code;
+  const rows = await readRows(stage.code, count, uploaded);
+  const playable = unmet.length + withheld.length === 0 ? rows.examples : [];
+  const plays: Play[] = [];
+  const checks = [checkNeeds(description, unmet, withheld), checkRows(rows)];
+  try {
+    for await (const play of playAll(stage, playable)) plays.push(play);
+    const resets = await unsteadyResets(stage, playable, uploaded);
+    checks.push(...playedChecks(stage, resets, plays, withheld));
+    checks.push(...checkTeardown([...(await stage.code.tearDown()), ...(await stage.secondInstance.tearDown())]));
+  } catch (thrown) {
+    if (!(thrown instanceof UnfinishedError)) throw thrown;
+    checks.push(...playedChecks(stage, null, plays, withheld), bad("finished", [thrown.message]));
+  }
+  return validationOf(playable.length, checks, plays);
+}
+
+/** The validation of an environment that could not be played completely. `name`: the check with the reason. */
+export function unplayed(name: "build" | "rollouts" | "finished", message: string): Validation {
+  return validationOf(0, [bad(name, [message])], []);
+}
+
+function validationOf(examples: number, checks: readonly Check[], plays: readonly Play[]): Validation {
+  const rewards = rewardsOf(plays);
   return {
-    examples: playable.length,
+    examples,
     checks,
-    policies: {
-      gold: summary(plays, "gold"),
-      null: summary(plays, "null"),
-      random: summary(plays, "random"),
-    },
+    policies: Object.fromEntries(POLICIES.map((policy) => [policy, summary(plays, policy)])) as Validation["policies"],
+    rewards: rewards.length === 0 ? null : { least: Math.min(...rewards), most: Math.max(...rewards) },
+    equal_rows: shareOfEqualRows(plays),
+    failed_functions: failedFunctions(plays),
+    deterministic: isDeterministic(checks),
     ok: checks.every(({ status }) => status !== "error"),
   };
 }
 
-/** The validation of an environment that could not be played completely. `name`: the check with the reason. */
-export function unplayed(name: "build" | "rollouts", message: string): Validation {
-  const none = { mean: null, n: 0 };
-  return {
-    examples: 0,
-    checks: [{ name, status: "error", message }],
-    policies: { gold: none, null: none, random: none },
-    ok: false,
-  };
-}
-
-async function playedChecks(
-  stage: Stage,
-  examples: readonly Example[],
-  uploaded: readonly unknown[],
+/** `resets`: null if they were not compared. */
+function playedChecks(
+  { code, goldPolicy }: Stage,
+  resets: readonly string[] | null,
   plays: readonly Play[],
-): Promise<Check[]> {
-  const { environment, goldPolicy } = stage;
-  const played = plays.some(({ policy }) => policy === "gold");
-  const goldIsSure = played && (goldPolicy !== null || answerIsEnough(environment));
+  withheld: readonly string[],
+): Check[] {
+  if (plays.length === 0) {
+    const why = ["nothing was played", ...withheld.slice(0, 1)].join(": ");
+    return PLAYED_CHECKS.map((name) => skipped(name, why));
+  }
+  const gold = plays.filter(({ policy }) => policy === "gold");
+  const goldIsSure = gold.length > 0 && goldPolicy !== "unknown" && (goldPolicy !== null || gold.every(answerIsEnough));
   return [
-    checkReset(await unsteadyResets(stage, examples, uploaded)),
+    checkTools(plays),
+    resets === null ? skipped("reset", "the instances were not compared") : checkReset(resets),
     checkRollouts(plays),
     checkRestarts(plays),
-    checkRewards(environment, plays),
-    checkVariety(environment, plays, goldIsSure),
-    checkGold(plays, goldIsSure, goldPolicy !== null),
+    checkRewards(plays),
+    checkVariety(code.description, plays, goldIsSure, goldPolicy),
+    checkGold(gold, goldIsSure, goldPolicy),
   ];
+}
+
+/** Whether a reply with only the answer should get the full score: not if it needs tools or several turns. */
+function answerIsEnough({ tools, isSingleTurn }: Play): boolean {
+  return tools.length === 0 && isSingleTurn;
 }
 
 function summary(plays: readonly Play[], policy: PolicyName): { mean: number | null; n: number } {
   const rewards = rewardsOf(plays.filter((play) => play.policy === policy));
   const mean = rewards.length === 0 ? null : rewards.reduce((a, b) => a + b, 0) / rewards.length;
   return { mean, n: rewards.length };
+}
+
+function shareOfEqualRows(plays: readonly Play[]): number | null {
+  const rows = [...Map.groupBy(plays, ({ example }) => example).values()].map(rewardsOf);
+  const compared = rows.filter((rewards) => rewards.length > 1);
+  const equal = compared.filter((rewards) => Math.max(...rewards) - Math.min(...rewards) <= TOLERANCE);
+  return compared.length === 0 ? null : equal.length / compared.length;
+}
+
+function failedFunctions(plays: readonly Play[]): FailedFunction[] {
+  const failures = Map.groupBy(plays.flatMap(failuresOf), (failure) => failure.function);
+  return [...failures].map(([name, all]) => ({ name, count: all.length, first: all[0]?.error ?? "" }));
+}
+
+/** The second instance makes every row again, plays half of each restarted play, and scores it. */
+function isDeterministic(checks: readonly Check[]): boolean | null {
+  const compared = checks.filter(({ name, status }) => COMPARISONS.includes(name) && status !== "skipped");
+  return compared.length < COMPARISONS.length ? null : compared.every(({ status }) => status === "ok");
 }
 
 /**
@@ -110,9 +164,14 @@ export interface Check {
 /** Rewards with a smaller difference are equal; sums of weights are seldom exact. */
 const TOLERANCE = 1e-9;
 
-function checkNeeds(environment: AnyEnvironment, unmet: readonly string[]): Check {
+function checkNeeds(
+  { needs, judges }: EnvironmentDescription,
+  unmet: readonly string[],
+  withheld: readonly string[],
+): Check {
   if (unmet.length > 0) return bad("needs", unmet);
-  const listed = [...environment.needs, ...environment.rubric.judges.map((judge) => `the judge ${judge}`)];
+  if (withheld.length > 0) return { ...bad("needs", withheld), status: "skipped" };
+  const listed = [...needs, ...judges.map((judge) => `the judge ${judge}`)];
   return ok("needs", listed.length === 0 ? "no needs" : `needs ${listed.join(", ")}`);
 }
 
@@ -155,17 +214,9 @@ function checkRestarts(plays: readonly Play[]): Check {
   return ok("restarts", "a restart after every step changes nothing");
 }
 
-/** A validation asks no judges, so missing scores of judges are not faults. */
-function checkRewards(environment: AnyEnvironment, plays: readonly Play[]): Check {
-  const judged = new Set(
-    environment.rubric.rubrics
-      .filter((rubric) => rubric.judges.length > 0)
-      .flatMap((rubric) => rubric.functions.map((fn) => fn.name)),
-  );
+function checkRewards(plays: readonly Play[]): Check {
   const faults = plays.flatMap((play) =>
-    (play.report?.scoring_errors ?? [])
-      .filter((failure) => !judged.has(failure.function))
-      .map((failure) => at(play, `${failure.function}: ${failure.error}`)),
+    failuresOf(play).map((failure) => at(play, `${failure.function}: ${failure.error}`)),
   );
   if (faults.length > 0) return bad("rewards", faults);
   return ok("rewards", "every reward function gave a finite score");
@@ -175,49 +226,56 @@ function checkRewards(environment: AnyEnvironment, plays: readonly Play[]): Chec
  * A rubric that gives every play the same reward is useless. But without a reliable gold play, the task may just be
  * hard, and every reward 0.
  */
-function checkVariety({ rubric }: AnyEnvironment, plays: readonly Play[], goldIsSure: boolean): Check {
+function checkVariety(
+  { scores }: EnvironmentDescription,
+  plays: readonly Play[],
+  goldIsSure: boolean,
+  goldPolicy: Stage["goldPolicy"],
+): Check {
   const rewards = rewardsOf(plays);
   const [least, most] = [Math.min(...rewards), Math.max(...rewards)];
   if (rewards.length === 0) return skipped("variety", "no rollout has a reward");
   if (most - least > TOLERANCE) return ok("variety", `rewards go from ${text(least)} to ${text(most)}`);
   const found = `every play scores ${text(most)}`;
   if (!goldIsSure && Math.abs(most) <= TOLERANCE) {
-    const advice = "export goldPolicy(task) to show that a higher score is possible";
-    return warning("variety", [found], advice);
+    return warning("variety", [found], toExport(goldPolicy, "to show that a higher score is possible"));
   }
-  const functions = rubric.rubrics.flatMap((one) => one.functions);
-  if (functions.some((fn) => fn.group && fn.weight !== 0)) {
+  if (scores.some((fn) => fn.group && fn.weight !== 0)) {
     const advice = "group rewards compare rollouts of one task, but here each task has one rollout";
     return warning("variety", [found], advice);
   }
   return bad("variety", [found], "the rubric must distinguish good rollouts from bad ones");
 }
 
-/** `exported`: the gold plays use the author's own policy. */
-function checkGold(plays: readonly Play[], goldIsSure: boolean, exported: boolean): Check {
-  const gold = plays.filter(({ policy }) => policy === "gold");
+function toExport(goldPolicy: Stage["goldPolicy"], why: string): string {
+  return goldPolicy === "unknown" ? "a goldPolicy is not played here" : `export goldPolicy(task) ${why}`;
+}
+
+function checkGold(gold: readonly Play[], goldIsSure: boolean, goldPolicy: Stage["goldPolicy"]): Check {
   const scored = gold.flatMap((play) => {
     const reward = play.report?.reward ?? null;
     return reward === null ? [] : [{ play, reward }];
   });
   if (gold.length === 0) {
-    return skipped("gold", "no row has an answer; export goldPolicy(task) to play a correct rollout");
+    return skipped("gold", `no row has an answer; ${toExport(goldPolicy, "to play a correct rollout")}`);
   }
   if (scored.length === 0) return skipped("gold", "no gold play has a reward");
   const low = scored.filter(({ reward }) => reward < 1 - TOLERANCE);
   if (low.length === 0) return ok("gold", "every gold play scores 1 or more");
   const found = low.map(({ play, reward }) => at(play, `the reward is ${text(reward)}, below 1`));
   if (goldIsSure) {
-    const unless = "or export goldPolicy(task) that answers in the form the rubric expects";
+    const unless = `or ${toExport(goldPolicy, "that answers in the form the rubric expects")}`;
     const advice = "correct the rubric, or the row's answer";
-    return bad("gold", found, exported ? advice : `${advice}, ${unless}`);
+    return bad("gold", found, goldPolicy !== null ? advice : `${advice}, ${unless}`);
   }
-  const advice = "only the answer was sent: export goldPolicy(task) that plays the whole rollout";
-  return warning("gold", found, advice);
+  return warning("gold", found, `only the answer was sent: ${toExport(goldPolicy, "that plays the whole rollout")}`);
 }
 
-function checkTools({ players }: AnyEnvironment): Check {
-  const toolDefinitions = players.flatMap((player) => player.toolDefinitions);
+/** The tools that the plays offered: some environments find theirs during set-up. */
+function checkTools(plays: readonly Play[]): Check {
+  const toolDefinitions = [
+    ...new Map(plays.flatMap(({ tools }) => tools).map((tool) => [tool.function.name, tool])).values(),
+  ];
   if (toolDefinitions.length === 0) return skipped("tools", "it has none");
   const bare = toolDefinitions.filter((tool) => tool.function.description.trim() === "");
   const names = toolDefinitions.map((tool) => tool.function.name).join(", ");

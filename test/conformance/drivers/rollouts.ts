@@ -7,6 +7,7 @@ import { dataset } from "../../../src/core/environments/dataset.ts";
 import { MultiTurnEnv } from "../../../src/core/environments/environment.ts";
 import { tool } from "../../../src/core/environments/tool.ts";
 import { StatefulToolEnv, ToolEnv } from "../../../src/core/environments/tool-env.ts";
+import { codeOf } from "../../../src/core/protocol/in-process.ts";
 import { playTask, type Reply, type RolloutReport } from "../../../src/core/rollout/play.ts";
 import { type Drivers, driver } from "../driver.ts";
 import { errorClass, recordedName } from "../error-classes.ts";
@@ -136,18 +137,22 @@ async function play(
   let model_calls = 0;
   const hung = Promise.withResolvers<void>();
   let now = 0;
-  const report = await playTask(environment, TASK, {
-    capabilities: { now: () => now },
-    until: () => hung.promise,
-    model: () => {
-      const reply = replies[model_calls] ?? "ok";
-      model_calls += 1;
-      if (typeof reply !== "object" || !("hang" in reply)) return given(reply);
-      now += 1e9;
-      hung.resolve();
-      return new Promise<Reply>(() => undefined);
+  const report = await playTask(
+    codeOf(environment),
+    { task: TASK, member: null },
+    {
+      now: () => now,
+      until: () => hung.promise,
+      model: () => {
+        const reply = replies[model_calls] ?? "ok";
+        model_calls += 1;
+        if (typeof reply !== "object" || !("hang" in reply)) return given(reply);
+        now += 1e9;
+        hung.resolve();
+        return new Promise<Reply>(() => undefined);
+      },
     },
-  });
+  );
   return { model_calls, report };
 }
 

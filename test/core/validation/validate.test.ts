@@ -1,10 +1,20 @@
-import { dataset, defineEnvironment, MultiTurnEnv, SingleTurnEnv, StatefulToolEnv, ToolEnv, tool } from "rollcall";
+import {
+  dataset,
+  defineEnvironment,
+  MultiTurnEnv,
+  Rubric,
+  SingleTurnEnv,
+  StatefulToolEnv,
+  ToolEnv,
+  tool,
+} from "rollcall";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { loadEnvironment as calculator } from "../../../environments/calculator/environment.ts";
 import { loadEnvironment as gridWalk, goldPolicy as walk } from "../../../environments/grid-walk/environment.ts";
 import { loadEnvironment as guessNumber, goldPolicy as halve } from "../../../environments/guess-number/environment.ts";
 import { loadEnvironment as reverseText } from "../../../environments/reverse-text/environment.ts";
+import { UnfinishedError } from "../../../src/core/validation/plays.ts";
 import { checksOf, named, rows, said, Task, validated } from "./validated.ts";
 
 test.each([
@@ -19,6 +29,96 @@ test.each([
   expect(validation.policies.gold).toEqual({ mean: expect.closeTo(full), n: 5 });
   expect(validation.policies.null.mean).toBeLessThan(0.2);
   expect(validation.policies.random.n).toBe(5);
+});
+
+test("the measures of a validation are those of its plays: of constant, echo and empty replies, too", async () => {
+  const rubric = {
+    rewards: {
+      said,
+      short: ({ completion }: Parameters<typeof said>[0]) => {
+        if (completion.at(-1)?.content === "") throw new Error("nothing was said");
+        return 0;
+      },
+    },
+  };
+  const echoed = dataset(Task, [
+    { question: "Say yes.", answer: "yes" },
+    { question: "no", answer: "no" },
+  ]);
+  const build = () => new SingleTurnEnv({ dataset: echoed, rubric });
+  const found = await validated(defineEnvironment({ args: z.strictObject({}), build }));
+  expect(found.policies).toMatchObject({
+    gold: { mean: 1, n: 2 },
+    null: { mean: null, n: 0 },
+    constant: { mean: 0.5, n: 2 },
+    echo: { mean: 0.5, n: 2 },
+  });
+  expect(found).toMatchObject({ rewards: { least: 0, most: 1 }, equal_rows: 0, deterministic: true, ok: false });
+  expect(found.failed_functions).toEqual([
+    { name: "short", count: 2, first: expect.stringContaining("nothing was said") },
+  ]);
+  const same = () => new SingleTurnEnv({ dataset: echoed, rubric: { rewards: { half: () => 0.5 } } });
+  const equal = await validated(defineEnvironment({ args: z.strictObject({}), build: same }));
+  expect(equal).toMatchObject({ rewards: { least: 0.5, most: 0.5 }, equal_rows: 1, failed_functions: [] });
+});
+
+test("a missing judgement is no fault of a reward function, and another error of the same rubric is one", async () => {
+  const rubric = new Rubric({
+    judges: ["default"],
+    rewards: {
+      judged: ({ judge }) => judge("Is it good?", { range: [0, 1] }),
+      broken: ({ state }) => {
+        throw new Error(`no turn ${state.turn}`);
+      },
+    },
+  });
+  const checks = await checksOf(() => new SingleTurnEnv({ dataset: rows, rubric }));
+  expect(checks["needs"]).toEqual(["ok", "needs the judge default"]);
+  expect(checks["rewards"]).toEqual([
+    "error",
+    expect.stringMatching(/^row 0, gold play: broken: .*no turn 1 \(and 9 m/),
+  ]);
+});
+
+test("a play with a limit of turns is truncated there, and scored with what it has", async () => {
+  const build = () =>
+    new MultiTurnEnv({
+      dataset: rows,
+      envResponse: () => "go on",
+      rubric: { rewards: { turns: ({ state }) => state.turn } },
+    });
+  const load = defineEnvironment({ args: z.strictObject({}), build });
+  const { checks, rewards } = await validated(load, { mostTurns: 3 });
+  expect(named(checks)["rollouts"]).toEqual(["ok", "10 rollouts ended, and no hook failed"]);
+  expect(rewards).toEqual({ least: 3, most: 3 });
+});
+
+test("if a call says that nothing more can be played, the validation has what was played before, and an error", async () => {
+  const load = defineEnvironment({
+    args: z.strictObject({}),
+    build: () => new SingleTurnEnv({ dataset: rows, rubric: { rewards: { said } } }),
+  });
+  let scored = 0;
+  const found = await validated(load, {
+    across: (code) => ({
+      ...code,
+      score: (...given) => {
+        scored += 1;
+        if (scored > 6) throw new UnfinishedError("no more than 6 scores");
+        return code.score(...given);
+      },
+    }),
+  });
+  expect(named(found.checks)).toMatchObject({
+    reset: ["skipped", "the instances were not compared"],
+    rollouts: ["ok", "2 rollouts ended, and no hook failed"],
+    finished: ["error", "no more than 6 scores"],
+  });
+  expect(found).toMatchObject({
+    ok: false,
+    deterministic: null,
+    policies: { gold: { n: 1 }, null: { n: 1 }, echo: { n: 0 } },
+  });
 });
 
 test("a repeated validation of the same environment gives the same result", async () => {
@@ -191,7 +291,7 @@ test("hooks that throw, rewards that are not finite, and endless rollouts are re
   );
   expect(failing["rollouts"]).toEqual([
     "error",
-    "row 0, gold play: EnvError: envResponse: the board is full (and 5 more)",
+    "row 0, gold play: EnvError: envResponse: the board is full (and 9 more)",
   ]);
   const infinite = await checksOf(
     () => new SingleTurnEnv({ dataset: rows, rubric: { rewards: { ratio: () => 1 / 0 } } }),

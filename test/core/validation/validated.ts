@@ -1,6 +1,8 @@
 /** Validates environments that are defined in a test, with two questions. */
 import { dataset, defineEnvironment, type EnvironmentLoader } from "rollcall";
 import * as z from "zod";
+import type { EnvironmentCode } from "../../../src/core/protocol/environment-code.ts";
+import { codeOf } from "../../../src/core/protocol/in-process.ts";
 import type { GoldPolicy } from "../../../src/core/validation/policies.ts";
 import { type Check, type Validation, validateEnvironment } from "../../../src/core/validation/validate.ts";
 
@@ -21,15 +23,18 @@ export function validated(
     later?: <T>(run: () => Promise<T>) => Promise<T>;
     uploaded?: unknown[];
     unmet?: string[];
+    mostTurns?: number;
+    /** Changes the code of the first instance. */
+    across?: (code: EnvironmentCode) => EnvironmentCode;
   } = {},
 ): Promise<Validation> {
   return Promise.all([load.load({}), load.load({})]).then(([environment, secondInstance]) =>
     validateEnvironment(
       {
-        environment,
-        secondInstance,
+        code: (options.across ?? ((code) => code))(codeOf(environment, {})),
+        secondInstance: codeOf(secondInstance, {}),
         goldPolicy: options.gold ?? null,
-        capabilities: {},
+        ...(options.mostTurns !== undefined && { mostTurns: options.mostTurns }),
         later: options.later ?? ((run) => run()),
       },
       { examples: 5, uploaded: options.uploaded ?? [], unmet: options.unmet ?? [] },
