@@ -200,6 +200,18 @@ export {
   PriceVersion,
 } from "./contract/money.ts";
 export { OUTBOUND_EVENTS, type OutboundEventName } from "./contract/outbound-event.ts";
+export {
+  GrantRequest,
+  GrantView,
+  PublishedVersion,
+  PublishedVersionList,
+  PublishedVersionPatch,
+  TagRequest,
+  TagView,
+  TakeDownRequest,
+  VISIBILITIES,
+  Visibility,
+} from "./contract/published-environment.ts";
 export { RunReport } from "./contract/report.ts";
 export { Resealed, ResealQuery, SEALED_KINDS, type SealedKind, UnopenedValue } from "./contract/reseal.ts";
 export {

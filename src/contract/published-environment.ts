@@ -4,19 +4,18 @@ import { LIMITS } from "./limits.ts";
 import { AnyObject, Count, EXAMPLE, listOf, MaybeText, named, namedInput, Seconds } from "./primitives.ts";
 import { ShownText } from "./shown-text.ts";
 
-const PART = "[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?";
-/** `owner/name`. npm and Python accept the same names. */
-export const PublishedName = z
-  .string()
-  .max(LIMITS.publishedNameCharacters)
-  .regex(new RegExp(`^${PART}/${PART}$`), {
-    error: "must be owner/name, each of lower-case letters, digits, dots, dashes and underscores",
-  });
+const OWNER = "[a-z0-9](?:[a-z0-9._-]{0,36}[a-z0-9])?";
+const NAME_PART = "[a-z0-9](?:[a-z0-9._-]{0,58}[a-z0-9])?";
+/** `owner/name`, at most 38 and 60 characters. npm and Python accept the same names. */
+export const PublishedName = z.string().regex(new RegExp(`^${OWNER}/${NAME_PART}$`), {
+  error: "must be owner/name: lower-case letters, digits, dots, dashes and underscores, at most 38 and 60 of them",
+});
 
 export const PublishedOwner = z
   .string()
-  .max(LIMITS.publishedNameCharacters)
-  .regex(new RegExp(`^${PART}$`), { error: "must be lower-case letters, digits, dots, dashes and underscores" })
+  .regex(new RegExp(`^${OWNER}$`), {
+    error: "must be at most 38 lower-case letters, digits, dots, dashes and underscores",
+  })
   .meta({ example: "alice" });
 
 /** Names that differ only in this way are the same name. */
@@ -97,7 +96,9 @@ export const TagName = z
   .refine((tag) => !/^[vx]$/.test(tag) && !/^v\d/.test(tag), { error: "must not look like a version" })
   .meta({ example: "beta" });
 
-export const TakeDownRequest = namedInput("TakeDownRequest", { reason: Reason });
+export const TakeDownRequest = namedInput("TakeDownRequest", {
+  reason: Reason.meta({ example: "it is malware" }),
+});
 
 export const TagRequest = namedInput("TagRequest", {
   version: z.string().max(LIMITS.publishedNameCharacters).meta({ example: "1.0.1" }),

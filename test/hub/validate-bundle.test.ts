@@ -56,6 +56,12 @@ test("a good bundle passes every check, and its record has the measures of its p
   expect(Number(measures.calls_per_turn)).toBeGreaterThan(1);
 });
 
+test("without the policy that solves a task, nothing says that its gold plays are right", async () => {
+  const record = await validated("guess-number", {}, { limits: { rows: 2 } });
+  expect(checksOf(record)["gold"]).toEqual(["skipped", "no row has an answer; a goldPolicy is not played here"]);
+  expect(record).toMatchObject({ ok: true, examples: 2, policies: { gold: { mean: null, n: 0 } } });
+});
+
 test("a constant reward is an error", async () => {
   const record = await validated("faulty", { kind: "constant" });
   expect(record).toMatchObject({ ok: false, rewards: { least: 1, most: 1 }, equal_rows: 1 });

@@ -1,21 +1,30 @@
 /** The environments that a project may use: those of the deployment, and published ones. */
 import * as z from "zod";
-import { LIMITS } from "../../contract/limits.ts";
 import { wholeNumber } from "../../contract/primitives.ts";
 import { PublishedOwner } from "../../contract/published-environment.ts";
 import { EnvironmentList, EnvironmentView } from "../../contract/run.ts";
-import { ShownText } from "../../contract/shown-text.ts";
 import { answer, readQuery } from "./answer.ts";
 import type { Operation } from "./operation.ts";
 import { pageOf } from "./page.ts";
 
 const MOST = 100;
-const Text = ShownText.min(1).max(LIMITS.publishedNameCharacters);
 
 const ListQuery = z.strictObject({
-  search: Text.optional().describe("text in the name or the description").meta({ example: "guess" }),
+  search: z
+    .string()
+    .regex(/^[\p{L}\p{N} ._/-]{1,100}$/u, {
+      error: "must be 1 to 100 letters, digits, spaces, dots, dashes and slashes",
+    })
+    .optional()
+    .describe("text in the name or the description")
+    .meta({ example: "guess" }),
   owner: PublishedOwner.optional().describe("only environments that it has published"),
-  after: Text.optional().describe("id of the last environment of the previous page"),
+  after: z
+    .string()
+    .regex(/^[A-Za-z0-9@][\w./@-]{0,213}$/, { error: "must be the id of an environment" })
+    .optional()
+    .describe("id of the last environment of the previous page")
+    .meta({ example: "gsm8k" }),
   limit: wholeNumber(1, MOST).default(MOST),
 });
 

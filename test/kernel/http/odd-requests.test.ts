@@ -220,7 +220,7 @@ test("a compressed body is refused as compressed, not as bad JSON", async () => 
 test("input that a refusal repeats is short and on one line", async () => {
   const long = "x".repeat(100_000);
   const { ask } = await openTestApi({
-    readEnvironment: async (_env, id) => ({
+    readEnvironment: async (_env, _scope, id) => ({
       ok: false,
       error: { code: "not_found", message: `no environment ${id}`, param: "id" },
     }),

@@ -99,6 +99,7 @@ const PATH_PARTS: Readonly<Record<string, z.ZodType>> = {
   msg: text("id of the delivery: its webhook-id", EXAMPLE.delivery),
   number: PartNumber.describe("number of the part, from 1").meta({ example: "1" }),
   turn: text("number of the turn, from 0", "0"),
+  tag: text("name of the tag", "beta"),
   sha256: text("digest of the object, in hex", EXAMPLE.batch_sha256),
 };
 /** Each operation describes what its headers mean. */

@@ -118,6 +118,16 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
 
   listEnvironments: ["environments:read"],
   getEnvironment: ["environments:read"],
+  publishEnvironment: ["environments:write"],
+  listEnvironmentVersions: ["environments:read"],
+  getEnvironmentPackage: ["environments:read"],
+  getEnvironmentReadme: ["environments:read"],
+  updateEnvironmentVersion: ["environments:write"],
+  moveEnvironmentTag: ["environments:write"],
+  deleteEnvironmentTag: ["environments:write"],
+  getEnvironmentGrant: ["environments:read"],
+  setEnvironmentGrant: ["secrets:write"],
+  takeDownEnvironmentVersion: ["operator"],
 
   createEndpoint: ["endpoints:write"],
   listEndpoints: ["endpoints:read"],
@@ -212,6 +222,7 @@ export const OF_DEPLOYMENT: readonly string[] = [
   ...["createOrganization", "listOrganizations", "updateLimits", "resealValues", "scrapeMetrics"],
 
   ...["createPriceList", "createTopUp", "createAdjustment"],
+  "takeDownEnvironmentVersion",
 ];
 
 /**
@@ -239,7 +250,7 @@ export const ONLY_BY_SESSION: readonly string[] = ["deleteSession"];
 export const MAY: Readonly<Record<"owner" | "developer" | "viewer", readonly Permission[]>> = {
   owner: ["admin"],
   developer: [
-    ...(["runs:write", "rollouts:write", "environments:read", "datasets:write"] as const),
+    ...(["runs:write", "rollouts:write", "environments:write", "datasets:write"] as const),
     ...(["endpoints:write", "secrets:write", "webhooks:write", "triggers:write", "trainer", "billing:read"] as const),
   ],
   viewer: [
@@ -252,6 +263,7 @@ export const MAY: Readonly<Record<"owner" | "developer" | "viewer", readonly Per
 const INCLUDED: Readonly<Record<string, readonly string[]>> = {
   "runs:write": ["runs:read", "rollouts:read", "datasets:read", "trainer"],
   "rollouts:write": ["rollouts:read"],
+  "environments:write": ["environments:read"],
   "datasets:write": ["datasets:read"],
   "endpoints:write": ["endpoints:read"],
   "secrets:write": ["secrets:read"],

@@ -102,6 +102,10 @@ const READS: Readonly<Record<string, Request>> = {
   listWeightVersions: { ask: ({ training }) => ({ path: `/v1/runs/${training}/weight-versions` }) },
   listEnvironments: { ask: () => ({ path: "/v1/environments" }) },
   getEnvironment: { ask: () => ({ path: "/v1/environments/calculator" }) },
+  listEnvironmentVersions: { ask: ({ published }) => ({ path: `${published}/versions` }) },
+  getEnvironmentPackage: { ask: ({ published }) => ({ path: `${published}/package` }) },
+  getEnvironmentReadme: { ask: ({ published }) => ({ path: `${published}/readme` }) },
+  getEnvironmentGrant: { ask: ({ published }) => ({ path: `${published}/grant` }) },
   listEndpoints: { ask: () => ({ path: "/v1/endpoints" }) },
   getEndpoint: { ask: ({ endpoint }) => ({ path: `/v1/endpoints/${endpoint}` }) },
   listFleets: { ask: () => ({ path: "/v1/fleets" }) },
@@ -178,6 +182,19 @@ const CHANGES: Readonly<Record<string, Request>> = {
     }),
   },
   updateSecret: { ask: ({ secret }) => ({ path: `/v1/secrets/${secret}`, body: { value: "another value" } }) },
+  // Who may publish is told that this is not a package.
+  publishEnvironment: { ask: () => ({ path: "/v1/environments", body: "x" }), status: 400 },
+  updateEnvironmentVersion: {
+    ask: ({ published_version }) => ({ path: published_version, body: { deprecated: "use another" } }),
+  },
+  moveEnvironmentTag: {
+    ask: ({ published }) => ({ path: `${published}/tags/beta`, body: { version: "1.0.0" } }),
+  },
+  deleteEnvironmentTag: { ask: ({ published }) => ({ path: `${published}/tags/gone` }) },
+  setEnvironmentGrant: { ask: ({ published }) => ({ path: `${published}/grant`, body: { needs: ["fetch"] } }) },
+  takeDownEnvironmentVersion: {
+    ask: ({ published_version }) => ({ path: `${published_version}/take-down`, body: { reason: "a test" } }),
+  },
   deleteSecret: {
     ask: ({ secret }) => ({ path: `/v1/secrets/${secret}` }),
     anew: async ({ api }) => ({ secret: await newSecret(api, `N${crypto.randomUUID().replaceAll("-", "")}`) }),

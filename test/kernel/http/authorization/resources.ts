@@ -1,6 +1,7 @@
 /** A project with one of everything that a route can name, made through the Worker's HTTP interface. */
 import { env } from "cloudflare:workers";
 import { drizzle } from "drizzle-orm/d1";
+import { inject } from "vitest";
 import { insertInvitation } from "../../../../src/accounts/queries/invitations.ts";
 import { members, people } from "../../../../src/accounts/tables.ts";
 import { insertBudget } from "../../../../src/billing/queries/budgets.ts";
@@ -12,6 +13,7 @@ import { mintToken } from "../../../../src/core/ids.ts";
 import { organizations, projects } from "../../../../src/kernel/db/schema.ts";
 import { trainerObject } from "../../../../src/kernel/kit/names.ts";
 import { minting, sha256Hex } from "../../../../src/kernel/kit/secrets.ts";
+import { pack, send } from "../../../hub/packages.ts";
 import { openPlatform, rolloutAt, type TestApi } from "../../platform.ts";
 import { script } from "../../script.ts";
 import { GOING, storeBatch } from "../../trainer-batch.ts";
@@ -61,6 +63,9 @@ export interface Resources {
   readonly report_token: string;
   /** The deletion of a run that is gone. */
   readonly deletion: string;
+  /** Path of a private environment, and of its only version. */
+  readonly published: string;
+  readonly published_version: string;
 }
 
 export interface Project {
@@ -120,6 +125,7 @@ export async function furnish(orgId?: string): Promise<Project> {
     },
     ...{ deletion, budget, session: await newSession(api, key), code: await newCode(api, key) },
     ...(await newReportLink(api, run.id)),
+    ...(await newPublished(api)),
   };
   return { scope: api.scope, api, things };
 }
@@ -139,6 +145,27 @@ export async function newUpload(api: TestApi): Promise<string> {
   const reply = await api.ask(`/v1/dataset-uploads/${id}/parts/1`, part);
   if (!reply.ok) throw new Error(await reply.text());
   return id;
+}
+
+async function newPublished(api: TestApi): Promise<Pick<Resources, "published" | "published_version">> {
+  const name = `owner-${crypto.randomUUID().slice(0, 8)}/game`;
+  const code = inject("bundles")["guess-number"]?.text ?? "";
+  const reply = await send(api, await pack({ name, version: "1.0.0", code }));
+  // The other project of an organisation publishes under the owner that it has.
+  const [, owner] = reply.status === 403 ? (/publishes as (.+)\/…,/.exec(await reply.text()) ?? []) : [];
+  if (owner !== undefined) {
+    const [other] = [`${owner}/game-${crypto.randomUUID().slice(0, 8)}`];
+    const again = await send(api, await pack({ name: other, version: "1.0.0", code }));
+    if (!again.ok) throw new Error(await again.text());
+    return pathsTo(other);
+  }
+  if (!reply.ok) throw new Error(await reply.text());
+  return pathsTo(name);
+}
+
+function pathsTo(name: string): Pick<Resources, "published" | "published_version"> {
+  const path = (id: string) => `/v1/environments/${encodeURIComponent(id)}`;
+  return { published: path(name), published_version: path(`${name}@1.0.0`) };
 }
 
 export function newFleet(api: TestApi, name: string): Promise<string> {
