@@ -2,6 +2,9 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, inject, test } from "vitest";
 import { PublishedVersion } from "../../src/contract/published-environment.ts";
+import { takeDown } from "../../src/hub/service.ts";
+import { hub } from "../../src/hub/slice.ts";
+import { Subrequests } from "../../src/kernel/kit/subrequests.ts";
 import { expectLaw, openPlatform, type TestApi } from "../kernel/platform.ts";
 import { script } from "../kernel/script.ts";
 import { type Packed, pack, send, zip } from "./packages.ts";
@@ -210,4 +213,81 @@ test("a package that cannot be read is refused with the reason, and nothing of i
     });
   }
   expect((await alice.ask(at(name))).status).toBe(404);
+});
+
+/** Needs a secret and a host, and is otherwise the game. */
+const NEEDY = () => inject("bundles")["probing"]?.text ?? "";
+
+test("an environment of another organisation gets a secret or a host only once the project has granted it", async () => {
+  const name = `${owner}/needy`;
+  await publish(
+    alice,
+    { name, version: "1.0.0", code: NEEDY(), files: { "package/examples.jsonl": '{"question":"nothing"}' } },
+    "visibility=public",
+  );
+  const secret = { name: "KEY", value: "a value of some length" };
+  for (const api of [alice, bob]) expect((await api.post("/v1/secrets", secret)).status).toBe(201);
+  const body = {
+    environment: name,
+    dataset: [{ question: "nothing" }],
+    model: GAME,
+    endpoint: { base_url: env.MODEL_URL },
+  };
+  const refused = await errorOf(await bob.post("/v1/runs", body));
+  expect(refused).toMatchObject({ status: 400, code: "unmet_need", param: "environment" });
+  expect(refused.message).toContain(`env grant ${name} fetch secret:KEY`);
+  await put(bob, `${at(name)}/grant`, { needs: ["secret:KEY"] });
+  expect((await errorOf(await bob.post("/v1/runs", body))).message).toContain("has not granted it fetch:");
+  const granted = await put(bob, `${at(name)}/grant`, { needs: ["secret:KEY", "fetch"] });
+  expect(await granted.json()).toMatchObject({ id: name, needs: ["secret:KEY", "fetch"] });
+  expect((await bob.post("/v1/runs", body)).status).toBe(202);
+  // Its own organisation needs no grant.
+  expect((await alice.post("/v1/runs", body)).status).toBe(202);
+  await put(bob, `${at(name)}/grant`, { needs: [] });
+  expect((await bob.post("/v1/runs", body)).status).toBe(400);
+});
+
+test("a version that an operator takes down is refused with the reason, and its record stays", async () => {
+  const name = `${owner}/malware`;
+  const { digest } = await publish(alice, { name, version: "1.0.0" }, "visibility=public");
+  await publish(alice, { name, version: "0.9.0", code: OTHER_CODE() });
+  const down = await takeDown(env, `${name}@1.0.0`, { reason: "it mines coins", now: Date.now() });
+  expect(down).toMatchObject({ ok: true, value: { digest, taken_down: { reason: "it mines coins" } } });
+  const [gone, exact] = [await bob.ask(`${at(name)}/package`), await bob.ask(at(`${name}@1.0.0`))];
+  expect((await errorOf(exact)).message).toContain("it mines coins");
+  expect(gone.status).toBe(404);
+  const { data } = await (await bob.ask(`${at(name)}/versions`)).json<{ data: PublishedVersion[] }>();
+  expect(data.map(({ version, taken_down }) => [version, taken_down?.reason ?? null])).toEqual([
+    ["0.9.0", null],
+    ["1.0.0", "it mines coins"],
+  ]);
+  expect(await statusOfRun(bob, name)).toBe(202);
+});
+
+test("an environment whose validation fails is published only if that is asked for, and says so", async () => {
+  const name = `${owner}/faulty`;
+  const code = inject("bundles")["faulty"]?.text ?? "";
+  const manifest = { rollcall: { args: { kind: "raises" } } };
+  const refused = await errorOf(await send(alice, await pack({ name, version: "1.0.0", code, manifest })));
+  expect(refused).toMatchObject({ status: 400, param: "package" });
+  expect(refused.message).toContain("its validation failed");
+  expect((await alice.ask(at(name))).status).toBe(404);
+  const shown = await publish(alice, { name, version: "1.0.0", code, manifest }, "allow_failing=true");
+  expect(shown.validation).toMatchObject({ ok: false });
+});
+
+test("what is public stays if its organisation is deleted, and the rest goes", async () => {
+  const carol = await openPlatform();
+  const carols = `carol-${crypto.randomUUID().slice(0, 8)}`;
+  for (const visibility of ["public", "organisation", "private"]) {
+    await publish(carol, { name: `${carols}/${visibility}`, version: "1.0.0" }, `visibility=${visibility}`);
+  }
+  await hub.hooks.closeOrganization?.(env, carol.scope.orgId, new Subrequests());
+  const left = ["public", "organisation", "private"].map((visibility) => carol.ask(at(`${carols}/${visibility}`)));
+  expect((await Promise.all(left)).map(({ status }) => status)).toEqual([200, 404, 404]);
+  expect(await statusOfRun(bob, `${carols}/public`)).toBe(202);
+  const keys = async (prefix: string) => (await env.STORE.list({ prefix })).objects.length;
+  // The deletion of an organisation deletes all files below its folder.
+  expect(await keys(`org/${carol.scope.orgId}/hub/`)).toBe(3);
+  expect(await keys(`org/${carol.scope.orgId}/${carol.scope.projectId}/hub/`)).toBe(3);
 });
