@@ -13,6 +13,7 @@ const ROOT = join(import.meta.dirname, "../..");
 const FILES = {
   calculator: "environments/calculator/environment.ts",
   "guess-number": "environments/guess-number/environment.ts",
+  hostile: "test/hub/hostile-environment.ts",
   probing: "test/hub/probing.ts",
 };
 

@@ -45,14 +45,7 @@ import { AskReservation, PUT_OFF_MS } from "./ask-reservation.ts";
 import { pairUp } from "./consume-scores.ts";
 import { samplesOfGroup, weightsOf } from "./group-samples.ts";
 import { HeldTrajectories, NO_MEMORY_MS, NoMemoryError } from "./held-trajectories.ts";
-import {
-  judgementRequestOf,
-  judgesOf,
-  openScoring,
-  QUEUE_WORK,
-  type QueueWork,
-  scoreInTurn,
-} from "./scoring-pass.ts";
+import { judgementRequestOf, judgesOf, openScoring, QUEUE_WORK, type QueueWork, scoreInTurn } from "./scoring-pass.ts";
 
 /** An invocation lasts at most 15 minutes, and the last call may take 10. */
 const LAST_ASK_MS = 4 * 60_000;
