@@ -10,10 +10,13 @@ import type {
   ScoringHost,
   TaskSource,
 } from "../../src/core/protocol/environment-code.ts";
+import { loadableOf } from "../../src/core/protocol/in-process.ts";
 import { type ServedEnvironment, type ServingRollout, serveEnvironment } from "../../src/core/protocol/served.ts";
 import { newRollout } from "../../src/core/rollout/rollout.ts";
 import { isolatedEnvironment } from "../../src/hub/isolated-code.ts";
+import { sha256Hex } from "../../src/kernel/kit/secrets.ts";
 import { playByCode } from "../fixtures/played-code.ts";
+import { loadEnvironment as judged } from "./judged.ts";
 
 const NEVER = new Promise<never>(() => undefined);
 const HOST: RolloutHost = {
@@ -218,6 +221,39 @@ test("an error of the code is its own whatever it says; only a fault of the plat
     ]);
   }
   await expect(scoredWith(lost)).rejects.toBe(lost);
+});
+
+test("a question to a judge must have the hash of its content, and an honest isolate's has it", async () => {
+  const here = await loadableOf(judged).load({});
+  const { trajectory } = await playByCode(here, { source: own(0), model: () => "2" });
+  const host: ScoringHost = { ...HOST, hash: sha256Hex, timer: () => ({ over: NEVER, stop: () => undefined }) };
+  const group = { members: [trajectory], secrets: {}, judges: { named: ["default"], known: {} } };
+  const asked = await here.score(group, host);
+  expect(asked.pending).toHaveLength(5);
+  expect(await (await bundled("judged")).score(group, host)).toEqual({ ...asked, records: expect.anything() });
+  const served = serveEnvironment(judged, sha256Hex);
+  const score: ServedEnvironment["score"] = async (...given) => {
+    const { pending, ...scored } = JSON.parse(await served.score(...given));
+    // The judgement of this question would be stored as that of another one.
+    const [first, second] = pending;
+    return JSON.stringify({ ...scored, pending: [{ ...first, key: second.key }] });
+  };
+  const { pending, records } = await (await servedBy({ ...served, score })).score(group, host);
+  expect(pending).toEqual([]);
+  const error = "EnvError: the reply of its isolate: pending[0].key: is not the hash of its question";
+  expect(records).toMatchObject([{ reward: null, unscored: "scorer", scoring_errors: [{ error }] }]);
+});
+
+test("a rollout that failed is not scored, whatever its isolate answers", async () => {
+  const { trajectory } = await playByCode(await servedBy(honest()), { source: own(0), model: () => "2" });
+  const error = { error: "EnvError", message: "no", error_chain_str: "no", error_chain_repr: "no", retryable: false };
+  const { rollout_id } = trajectory;
+  const record = { rollout_id, reward: 1, scores: [], scoring_errors: [], unscored: null };
+  const score = async () => JSON.stringify({ records: [record], pending: [], steps: 0 });
+  const code = await servedBy({ ...honest(), score });
+  const host: ScoringHost = { ...HOST, hash: sha256Hex, timer: () => ({ over: NEVER, stop: () => undefined }) };
+  const { records } = await code.score({ members: [{ ...trajectory, error }], secrets: {}, judges: null }, host);
+  expect(records).toMatchObject([{ rollout_id, reward: null, unscored: null }]);
 });
 
 test("a task that is a lie is an error of its row", async () => {
