@@ -81,6 +81,11 @@ export async function isolatedEnvironment(env: Env, orgId: string, bundle: Bundl
   };
 }
 
+/** A passing fault of the platform below, or code that ended its isolate: the caller cannot tell which. */
+class IsolateLostError extends Error {
+  override readonly name = "IsolateLostError";
+}
+
 class Isolate {
   readonly env: Env;
   readonly #name: string;
@@ -98,7 +103,7 @@ class Isolate {
       return await Promise.race([call(this.code), givenUp]);
     } catch (thrown) {
       if (isError(thrown, RolloutError)) throw thrown;
-      if (this.#isPassing(thrown)) throw thrown;
+      if (this.#isPassing(thrown)) throw new IsolateLostError(messageOf(thrown), { cause: thrown });
       throw new EnvError(`its isolate failed: ${messageOf(thrown)}`, { cause: thrown });
     }
   }

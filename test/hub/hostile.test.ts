@@ -15,6 +15,7 @@ import { type ServedEnvironment, type ServingRollout, serveEnvironment } from ".
 import { newRollout } from "../../src/core/rollout/rollout.ts";
 import { isolatedEnvironment } from "../../src/hub/isolated-code.ts";
 import { sha256Hex } from "../../src/kernel/kit/secrets.ts";
+import { faultOf, MOST_FAULTS, NO_TRIES, withFailed } from "../../src/kernel/rollout/fault.ts";
 import { playByCode } from "../fixtures/played-code.ts";
 import { loadEnvironment as judged } from "./judged.ts";
 
@@ -220,7 +221,22 @@ test("an error of the code is its own whatever it says; only a fault of the plat
       { reward: null, unscored: "scorer", scoring_errors: [{ error }] },
     ]);
   }
-  await expect(scoredWith(lost)).rejects.toBe(lost);
+  await expect(scoredWith(lost)).rejects.toMatchObject({ name: "IsolateLostError", cause: lost });
+});
+
+test("a rollout whose isolate is lost again and again ends", async () => {
+  const code = await servedBy({ ...honest(), play: () => Promise.reject(new Error("Network connection lost.")) });
+  const made = await code.task(own(0));
+  if ("fault" in made) throw new Error(made.fault.message);
+  const rollout = newRollout({ ...made.task, id: "rollout", task_key: "task" }, 0);
+  const player = await code.play({ rollout_id: "rollout", row: rollout, seed: 0, secrets: {} }, HOST);
+  let tries = NO_TRIES;
+  for (let tried = 1; tried <= MOST_FAULTS; tried += 1) {
+    const thrown: unknown = await player.perform({ kind: "setup" }, rollout).catch((lost: unknown) => lost);
+    tries = withFailed(tries, thrown);
+    const kind = tried < MOST_FAULTS ? "waits" : "platform";
+    expect(faultOf(thrown, tries)).toMatchObject({ kind });
+  }
 });
 
 test("a question to a judge must have the hash of its content, and an honest isolate's has it", async () => {
