@@ -8,7 +8,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 /** These are small files, so the test runner expects them to be short. */
 const LONGEST = [
   /\/test\/faults\/faults\.test/,
-  /\/test\/local\/(poisoned|ending-code|kill|own-environment|serve-watch|training\/training)\.test/,
+  /\/test\/local\/(poisoned|isolated-poison|ending-code|kill|own-environment|serve-watch|training\/training)\.test/,
   /\/test\/cli\/(newcomer|commands-doc|reading|env-init|stopping)\.test/,
 ];
 const LONGEST_IN_WORKERD = [

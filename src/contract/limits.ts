@@ -134,6 +134,19 @@ export const LIMITS = {
   /** A reply to `can.fetch`, and its maximal time in milliseconds, whatever timeout its caller sets. */
   fetchedBytes: 4 * MIB,
   fetchMs: 10 * MINUTE,
+  /** Environment code in an isolate of its own: one reply, as JSON in UTF-16 units, and the JSON values in it. */
+  isolateReplyCharacters: 16 * MIB,
+  isolateReplyValues: 500_000,
+  /** Its description: descriptions stay in memory. */
+  isolateDescriptionCharacters: 256 * KIB,
+  /** During one call of the code: its calls of the platform in all, those in progress, and their size together. */
+  isolateCalls: 10_000,
+  isolateCallsAtOnce: 1000,
+  isolateCallCharacters: 16 * MIB,
+  /** How long it may take to answer after its time is over. It normally answers at once, with the step that was late. */
+  isolateGraceMs: 5000,
+  /** Tools that it offers to the model. */
+  isolateTools: 1024,
   /** One call of `can.sql`: its text, its parameters and its rows, the latter two as JSON. */
   sqlQueryBytes: 100_000,
   sqlParameterBytes: 256 * KIB,

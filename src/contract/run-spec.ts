@@ -23,6 +23,11 @@ export interface RunSpec {
   readonly run_id: string;
   readonly environment: EnvironmentPin;
   readonly environment_args: JsonObject;
+  /**
+   * What the code may use, as it was accepted: published code could declare more when it is loaded again. Absent if it
+   * comes with the deployment.
+   */
+  readonly needs?: readonly string[];
   readonly dataset: RunDataset;
   readonly model: string;
   /** Where the model is called: an endpoint, or the fleet in `fleet`. */

@@ -1,29 +1,31 @@
 /**
  * Environment code in an isolate of its own, from a bundle that has its own copy of the library (core/protocol/served.ts).
  *
- * Invariants. The code has no network and no bindings: it reaches outside only by the functions of its host, within its
- * declared needs, which are checked here. Its events are those of its own rollout, and its errors count as its own. Isolates are named by organisation and digest, so organisations share none. A stub
- * belongs to the invocation that made it, so each call makes one. If the isolate fails, its rollout fails; a passing fault
- * of the platform below is thrown.
+ * Invariants. The code may be malicious. It has no network and no bindings: it reaches outside only by the functions of
+ * its host, within its declared needs (host-calls.ts). What it answers is data, measured and checked (replies.ts), and
+ * its errors count as its own. Isolates are named by organisation and digest, so organisations share none. A stub belongs
+ * to the invocation that made it, so each call makes one. If the isolate fails, or does not answer in time, its rollout
+ * fails, or its scores are null; only a passing fault of the platform below is thrown.
  */
 
 import {
   EnvError,
+  endsTheWhole,
   environmentFailure,
   isError,
   messageOf,
-  nameOf,
+  RolloutError,
   type SerializedError,
   serializeError,
 } from "../contract/errors.ts";
 import type { JsonObject } from "../contract/json.ts";
-import { mustDeclare, requireFetch } from "../core/environments/capabilities.ts";
-import type { FetchOptions, Need } from "../core/environments/contract.ts";
+import { LIMITS } from "../contract/limits.ts";
+import type { Need } from "../core/environments/contract.ts";
 import type {
   EnvironmentCode,
   EnvironmentDescription,
+  GroupToScore,
   LoadableEnvironment,
-  OfferedTools,
   Opening,
   Performed,
   Player,
@@ -31,18 +33,23 @@ import type {
   ScoringHost,
 } from "../core/protocol/environment-code.ts";
 import { ENVIRONMENT_PROTOCOL } from "../core/protocol/environment-code.ts";
-import type {
-  Answer,
-  ServedEnvironment,
-  ServedPlayer,
-  ServingRollout,
-  ServingScores,
-} from "../core/protocol/served.ts";
+import type { ServedEnvironment, ServedPlayer } from "../core/protocol/served.ts";
 import { redact } from "../core/redact.ts";
 import { advance, type HookEffect, nextEffect, type Rollout } from "../core/rollout/rollout.ts";
+import { type AskedScores, unscoredRecord } from "../core/rubrics/score.ts";
 import { WORK_LIMITS } from "../core/rubrics/work.ts";
-import type { StepTimer, TimeUp } from "../core/step-timer.ts";
 import { isPassing } from "../kernel/kit/storage-faults.ts";
+import { hostRollout, hostScores } from "./host-calls.ts";
+import {
+  readDescription,
+  readError,
+  readFault,
+  readOutline,
+  readPerformed,
+  readScores,
+  readTask,
+  readTools,
+} from "./replies.ts";
 
 /** The code of one published version. */
 export interface Bundle {
@@ -54,24 +61,29 @@ export interface Bundle {
 /** Of one call; on one machine they are not enforced. */
 const LIMITS_OF_ISOLATE = { cpuMs: 10_000, subRequests: 1000 };
 const COMPATIBILITY_DATE = "2026-09-01";
+const LIMIT_EXCEEDED = /exceeded (?:its )?(?:memory|CPU time) limit/i;
 /** Without it the code would get Node's modules, and more of the platform. */
 const COMPATIBILITY_FLAGS = ["no_nodejs_compat"];
 
 /** The code of a bundle. Rejects with EnvError if it cannot be loaded, or speaks another protocol. */
 export async function isolatedEnvironment(env: Env, orgId: string, bundle: Bundle): Promise<LoadableEnvironment> {
   const isolate = new Isolate(env, orgId, bundle);
-  const { args, needs } = await isolate.ask((code) => code.outline());
+  const { args, needs } = readOutline(await isolate.askSoon((code) => code.outline()));
   return {
     args,
     needs,
-    checkArguments: (given) => isolate.ask((code) => code.checkArguments(given as JsonObject)),
+    checkArguments: async (given) =>
+      readFault(await isolate.askSoon((code) => code.checkArguments(given as JsonObject))),
     load: async (given) => {
-      const description = await isolate.ask((code) => code.describe(given));
-      const { protocol } = description;
-      if (protocol === ENVIRONMENT_PROTOCOL) return codeIn(isolate, given, description);
-      throw new EnvError(`its code speaks protocol ${protocol}, and this deployment speaks ${ENVIRONMENT_PROTOCOL}`);
+      const reply = await isolate.askSoon((code) => code.describe(given));
+      return codeIn(isolate, given, readDescription(reply, ENVIRONMENT_PROTOCOL));
     },
   };
+}
+
+/** A passing fault of the platform below, or code that ended its isolate: the caller cannot tell which. */
+class IsolateLostError extends Error {
+  override readonly name = "IsolateLostError";
 }
 
 class Isolate {
@@ -85,14 +97,34 @@ class Isolate {
     this.#text = text;
   }
 
-  /** Rejects with EnvError if the isolate failed. */
-  async ask<T>(call: (code: ServedEnvironment) => Promise<T>): Promise<T> {
+  /** Rejects with EnvError if the isolate failed, and as `givenUp` if that is first. */
+  async ask<T>(call: (code: ServedEnvironment) => Promise<T>, givenUp: Promise<never>): Promise<T> {
     try {
-      return await call(this.code);
+      return await Promise.race([call(this.code), givenUp]);
     } catch (thrown) {
-      if (isPassing(this.env, thrown)) throw thrown;
+      if (isError(thrown, RolloutError)) throw thrown;
+      if (this.#isPassing(thrown)) throw new IsolateLostError(messageOf(thrown), { cause: thrown });
       throw new EnvError(`its isolate failed: ${messageOf(thrown)}`, { cause: thrown });
     }
+  }
+
+  /** For a call that needs nothing of the platform: it may take as long as a build. */
+  async askSoon<T>(call: (code: ServedEnvironment) => Promise<T>): Promise<T> {
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const error = new EnvError(`its isolate did not answer within ${LIMITS.buildMs / 1000} s`);
+    const timer = setTimeout(() => reject(error), LIMITS.buildMs);
+    try {
+      return await this.ask(call, late);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** The code itself can throw any text, but the runtime marks its errors; and an exceeded limit is the code's fault. */
+  #isPassing(thrown: unknown): boolean {
+    if (!isError(thrown, Error)) return false;
+    const isItsOwn = Reflect.get(thrown, "remote") === true || LIMIT_EXCEEDED.test(thrown.message);
+    return !isItsOwn && isPassing(this.env, thrown);
   }
 
   get code(): ServedEnvironment {
@@ -111,45 +143,72 @@ class Isolate {
 }
 
 function codeIn(isolate: Isolate, args: JsonObject, description: EnvironmentDescription): EnvironmentCode {
-  const { needs } = description;
   return {
     description,
     task: async (source) => {
       try {
-        return await isolate.ask((code) => code.task(args, source));
+        const reply = await isolate.askSoon((code) => code.task(args, source));
+        return readTask(reply, source.index, description);
       } catch (thrown) {
         if (!isError(thrown, EnvError)) throw thrown;
-        return { fault: { index: source.index, column: "", message: thrown.message } };
+        const { message } = serializeError(thrown);
+        return { fault: { index: source.index, column: "", message } };
       }
     },
     tools: async (rollout) => {
-      const tools: OfferedTools | SerializedError = await isolate
-        .ask((code) => code.tools(args, rollout))
-        .catch(asData);
-      return tools;
+      try {
+        return readTools(await isolate.askSoon((code) => code.tools(args, rollout)));
+      } catch (thrown) {
+        return asData(thrown);
+      }
     },
-    play: async (opening, host) => new IsolatedPlayer(isolate, { args, opening, host, needs }),
+    play: async (opening, host) => new IsolatedPlayer(isolate, { args, opening, host, needs: description.needs }),
     score: async (group, host) => {
-      const { work } = host;
-      const limit = work?.limit ?? WORK_LIMITS.scoringGroupSteps;
-      const { steps, ...scored } = await isolate.ask((code) =>
-        code.score(args, group, servingScores(host, needs), limit),
-      );
-      work?.count(steps);
-      return { ...scored, records: redact(scored.records, Object.values(group.secrets)) };
+      try {
+        return await scoreIn(isolate, { args, group, host, description });
+      } catch (thrown) {
+        if (!isError(thrown, RolloutError)) throw thrown;
+        const records = group.members.map((member) => unscoredRecord(member, thrown));
+        return withoutSecrets({ records, pending: [], characters: 0 }, group);
+      }
     },
-    // What an isolate holds goes with it.
     tearDown: async () => [],
   };
 }
 
+interface Scoring {
+  readonly args: JsonObject;
+  readonly group: GroupToScore;
+  readonly host: ScoringHost;
+  readonly description: EnvironmentDescription;
+}
+
+async function scoreIn(isolate: Isolate, { args, group, host, description }: Scoring): Promise<AskedScores> {
+  const { work, hash } = host;
+  const limit = work?.limit ?? WORK_LIMITS.scoringGroupSteps;
+  const { serving, givenUp, end } = hostScores(host, description.needs);
+  try {
+    const reply = await isolate.ask((code) => code.score(args, group, serving, limit), givenUp);
+    const { steps, ...scored } = readScores(reply, { ...group, description, hash });
+    work?.count(steps);
+    return withoutSecrets(scored, group);
+  } finally {
+    end();
+  }
+}
+
+function withoutSecrets(scored: AskedScores, { secrets }: GroupToScore): AskedScores {
+  return { ...scored, records: redact(scored.records, Object.values(secrets)) };
+}
+
 function asData(thrown: unknown): SerializedError {
-  if (isError(thrown, EnvError)) return serializeError(thrown);
+  if (isError(thrown, RolloutError)) return serializeError(thrown);
   throw thrown;
 }
 
-/** Events of effects, besides `failed` and `closed`. */
-const EVENTS: readonly Performed["event"]["type"][] = ["set_up", "stopped", "replied", "prompt_too_long", "timed_out"];
+const STAGES = { setup: "setup", reply: "turn", close: "cleanup" } as const;
+
+const TIMED_OUT = { type: "timed_out" } as const;
 
 /** An effect that the isolate performed before it was asked for, and the rollout on which it did. */
 interface Ahead {
@@ -181,7 +240,7 @@ class IsolatedPlayer implements Player {
     if (performed !== null) return this.#given(effect, performed);
     this.#ahead = [];
     try {
-      const [first, ...others] = await this.#isolate.ask(() => this.#ask(effect, rollout));
+      const [first, ...others] = await this.#ask(effect, rollout);
       if (first === undefined) throw new EnvError("it performed nothing");
       let before = advance(rollout, first.event);
       for (const each of others) {
@@ -191,40 +250,47 @@ class IsolatedPlayer implements Player {
       return this.#given(effect, first);
     } catch (thrown) {
       this.#letGo();
-      return { event: this.#failed(effect, rollout, asData(thrown)), tools: null };
+      const event =
+        effect.kind !== "close" && endsTheWhole(thrown) ? TIMED_OUT : this.#failed(effect, rollout, asData(thrown));
+      return { event: redact(event, this.#secrets), tools: null };
     }
   }
 
   async dispose(): Promise<SerializedError | null> {
     const served = this.#served;
     if (served === null) return null;
+    const { host, needs } = this.#parts;
+    const { serving, givenUp, end } = hostRollout(host, needs, { turns: [] }, "cleanup");
     try {
-      return await this.#isolate.ask(() => served.dispose(servingRollout(this.#parts)));
+      const reply = await this.#isolate.ask(() => served.dispose(serving), givenUp);
+      return redact(readError(reply), this.#secrets);
     } catch (thrown) {
-      return asData(thrown);
+      return redact(asData(thrown), this.#secrets);
     } finally {
+      end();
       this.#letGo();
     }
   }
 
+  get #secrets(): readonly string[] {
+    return Object.values(this.#parts.opening.secrets);
+  }
+
   async #ask(effect: HookEffect, rollout: Rollout): Promise<readonly Performed[]> {
-    const { args, opening } = this.#parts;
-    const host = servingRollout(this.#parts);
-    const performed = async () => {
-      if (this.#served !== null) return await this.#served.perform(host, effect, rollout);
-      const begun = await this.#isolate.code.play(args, opening, host, effect, rollout);
+    const { args, opening, host, needs } = this.#parts;
+    const { serving, givenUp, end } = hostRollout(host, needs, rollout, STAGES[effect.kind]);
+    const performed = async (code: ServedEnvironment): Promise<unknown> => {
+      if (this.#served !== null) return await this.#served.perform(serving, effect, rollout);
+      const begun = await code.play(args, opening, serving, effect, rollout);
       this.#served = begun;
       return begun.performed;
     };
-    return redact(await performed(), Object.values(opening.secrets)).map((each) => this.#checked(each));
-  }
-
-  /** Throws EnvError for an event that no effect has. Times and kinds of failure are the platform's. */
-  #checked({ event, tools }: Performed): Performed {
-    if (event.type === "closed") return { event: { ...event, at: this.#parts.host.now() }, tools };
-    if (event.type === "failed") return { event: { ...event, failure: environmentFailure(event.error) }, tools };
-    if (EVENTS.includes(event.type)) return { event, tools };
-    throw new EnvError(`it answered with an event of the platform, ${event.type}`);
+    try {
+      const reply = await this.#isolate.ask(performed, givenUp);
+      return redact(readPerformed(reply, rollout, host.now()), this.#secrets);
+    } finally {
+      end();
+    }
   }
 
   #given(effect: HookEffect, performed: Performed): Performed {
@@ -233,7 +299,7 @@ class IsolatedPlayer implements Player {
   }
 
   #failed({ kind }: HookEffect, { state }: Rollout, error: SerializedError): Performed["event"] {
-    if (kind !== "close") return { type: "failed", failure: "environment", error };
+    if (kind !== "close") return { type: "failed", failure: environmentFailure(error), error };
     return { type: "closed", state, error, cleanup_errors: [], at: this.#parts.host.now() };
   }
 
@@ -251,55 +317,4 @@ function isSame(expected: Rollout, rollout: Rollout): boolean {
   return (
     isAsExpected && turns.length === rollout.turns.length && nextEffect(expected).kind === nextEffect(rollout).kind
   );
-}
-
-/** `timer` begins the time of a step. */
-function serving<Step>(fetch: RolloutHost["fetch"], needs: readonly Need[], timer: (step: Step) => StepTimer) {
-  const ends = new Map<number, () => void>();
-  return {
-    fetch: (url: string, { method, headers, body, timeoutMs, sign }: FetchOptions) =>
-      answered(() => {
-        requireFetch(needs, url, { ...(sign && { sign }) });
-        const options = { method, headers, body, timeoutMs, sign };
-        return fetch(url, Object.fromEntries(Object.entries(options).filter(([, given]) => given !== undefined)));
-      }),
-    late: async (number: number, step: Step): Promise<TimeUp | null> => {
-      const { over, stop } = timer(step);
-      const { promise: ended, resolve } = Promise.withResolvers<null>();
-      ends.set(number, () => {
-        stop();
-        resolve(null);
-      });
-      return await Promise.race([over, ended]);
-    },
-    ended: async (number: number): Promise<void> => {
-      ends.get(number)?.();
-      ends.delete(number);
-    },
-  };
-}
-
-function servingRollout({ host, needs }: PlayerParts): ServingRollout {
-  const { fetch, sql, unrepeatable, timer } = host;
-  return {
-    ...serving(fetch, needs, ({ stage, what }: Parameters<ServingRollout["late"]>[1]) => timer(stage, what)),
-    sql: (place, query, params) =>
-      answered(async () => {
-        mustDeclare("sql", needs);
-        return await sql.exec(place, query, params);
-      }),
-    unrepeatable: async (tool) => await unrepeatable(tool),
-  };
-}
-
-function servingScores({ fetch, timer }: ScoringHost, needs: readonly Need[]): ServingScores {
-  return serving(fetch, needs, timer);
-}
-
-async function answered<T>(call: () => Promise<T>): Promise<Answer<T>> {
-  try {
-    return { value: await call() };
-  } catch (thrown) {
-    return { error: { error: nameOf(thrown), message: messageOf(thrown) } };
-  }
 }

@@ -101,15 +101,15 @@ test("a hook that hangs ends when the host says that its time is over", async ()
   const begun: string[] = [];
   const timer: RolloutHost["timer"] = (stage, what) => {
     begun.push(`${stage} ${what}`);
-    resolve({ message: `${what} took too long`, whole: false });
-    return { over, stop: () => undefined };
+    if (what === "setupState") resolve({ message: `${what} took too long`, whole: false });
+    return { over: what === "setupState" ? over : new Promise(() => undefined), stop: () => undefined };
   };
   expect(await found(code, "hang", { timer })).toMatchObject({
     type: "failed",
     failure: "timeout",
     error: { error: "StageTimeoutError", message: "setupState took too long" },
   });
-  expect(begun).toEqual(["setup setupState"]);
+  expect(begun).toEqual(["setup the setup", "setup setupState"]);
 });
 
 test("a module that cannot be loaded is an error of the environment", async () => {
@@ -159,7 +159,7 @@ test("an event that only the platform has, and a failure of another kind, count 
   ] as const;
   for (const event of events) {
     const play: ServedEnvironment["play"] = async (...given) => {
-      return { ...(await served.play(...given)), performed: [{ event, tools: null }] };
+      return { ...(await served.play(...given)), performed: JSON.stringify([{ event, tools: null }]) };
     };
     const { trajectory } = await playByCode(await servedBy({ ...served, play }), { source: own(0), model: () => "2" });
     expect(trajectory).toMatchObject({ cancelled: null, stop_condition: "has_error", turns: [] });

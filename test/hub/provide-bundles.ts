@@ -14,6 +14,8 @@ const FILES = {
   calculator: "environments/calculator/environment.ts",
   "guess-number": "environments/guess-number/environment.ts",
   faulty: "test/hub/faulty.ts",
+  hostile: "test/hub/hostile-environment.ts",
+  judged: "test/hub/judged.ts",
   probing: "test/hub/probing.ts",
 };
 

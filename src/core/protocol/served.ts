@@ -2,16 +2,19 @@
  * Environment code in an isolate of its own: what its bundle exports for the platform. Its calls are calls of Workers RPC.
  *
  * Invariants. The calls are those of environment-code.ts, each with the arguments of the environment first, as one
- * isolate serves all of them. A function in an argument or a result is a stub of the other side; the functions of a host
+ * isolate serves all of them. A result is the text of a JSON value: the platform measures it before it parses it, and it
+ * holds nothing but data. A function in an argument or a result is a stub of the other side; the functions of a host
  * come with each call and end with it, so code that goes on after its effect reaches nothing. A call performs all effects
  * up to the next model call, so a turn is one call; the platform drops those that it does not need.
  */
 import { EnvError, InfraError, type SerializedError, SqlWorkError } from "../../contract/errors.ts";
 import { canonicalJson, type JsonObject } from "../../contract/json.ts";
+import { commonPrefix, type Messages } from "../../contract/messages.ts";
+import { historyOf, type Turn } from "../../contract/trajectory.ts";
 import type { FetchOptions } from "../environments/contract.ts";
 import type { Stage } from "../environments/hook-state.ts";
 import type { SqlPlace, SqlRow, SqlValue } from "../environments/rollout-sql.ts";
-import { advance, type HookEffect, nextEffect, type Rollout } from "../rollout/rollout.ts";
+import { advance, type Event, type HookEffect, nextEffect, type Rollout } from "../rollout/rollout.ts";
 import type { AskedScores } from "../rubrics/score.ts";
 import { argumentsWork, scoringGroupWork } from "../rubrics/work.ts";
 import type { StepTimer, TimeUp } from "../step-timer.ts";
@@ -31,26 +34,46 @@ import type {
 } from "./environment-code.ts";
 import { type Loader, loadableOf } from "./in-process.ts";
 
+/** The text of a JSON value of the type `T`. */
+export type JsonText<T> = string & { readonly json?: T };
+
 export interface ServedEnvironment {
   /** The schema of its arguments, and its needs without arguments. */
-  outline(): Promise<Pick<LoadableEnvironment, "args" | "needs">>;
-  checkArguments(args: JsonObject): Promise<ArgumentsFault | null>;
-  describe(args: JsonObject): Promise<EnvironmentDescription>;
-  task(args: JsonObject, source: TaskSource): Promise<TaskReply>;
-  tools(args: JsonObject, rollout: Rollout): Promise<OfferedTools>;
+  outline(): Promise<JsonText<Pick<LoadableEnvironment, "args" | "needs">>>;
+  checkArguments(args: JsonObject): Promise<JsonText<ArgumentsFault | null>>;
+  describe(args: JsonObject): Promise<JsonText<EnvironmentDescription>>;
+  task(args: JsonObject, source: TaskSource): Promise<JsonText<TaskReply>>;
+  tools(args: JsonObject, rollout: Rollout): Promise<JsonText<OfferedTools>>;
   play(args: JsonObject, opening: Opening, host: ServingRollout, effect: HookEffect, rollout: Rollout): Promise<Begun>;
-  score(args: JsonObject, group: GroupToScore, host: ServingScores, steps: number): Promise<ServedScores>;
+  score(args: JsonObject, group: GroupToScore, host: ServingScores, steps: number): Promise<JsonText<ServedScores>>;
 }
 
 /** A player, and what it performed first. */
 export interface Begun extends ServedPlayer {
-  readonly performed: readonly Performed[];
+  readonly performed: JsonText<readonly ServedPerformed[]>;
 }
 
 export interface ServedPlayer {
   /** The effect, and those that follow it before the next model call. */
-  readonly perform: (host: ServingRollout, effect: HookEffect, rollout: Rollout) => Promise<readonly Performed[]>;
-  readonly dispose: (host: ServingRollout) => ReturnType<Player["dispose"]>;
+  readonly perform: (
+    host: ServingRollout,
+    effect: HookEffect,
+    rollout: Rollout,
+  ) => Promise<JsonText<readonly ServedPerformed[]>>;
+  readonly dispose: (host: ServingRollout) => Promise<JsonText<SerializedError | null>>;
+}
+
+/** An event, in which a prompt holds only what differs from the messages before it. */
+export interface ServedPerformed extends Pick<Performed, "tools"> {
+  readonly event: ServedEvent;
+}
+
+type Replied = Extract<Event, { type: "replied" }>;
+export type ServedEvent = Exclude<Event, Replied> | (Omit<Replied, "prompt"> & { readonly prompt: Turn["prompt"] });
+
+/** The messages that `keep` of a prompt counts: those of the turns so far, or before the first turn those of the task. */
+export function messagesBefore({ turns, prompt }: Pick<Rollout, "turns" | "prompt">): Messages {
+  return turns.length === 0 ? prompt : historyOf(turns);
 }
 
 /** `steps`: counted work. */
@@ -91,11 +114,11 @@ export function serveEnvironment(loader: Loader, hash: (text: string) => string)
     return code;
   };
   return {
-    outline: async () => ({ args: loadable.args, needs: loadable.needs }),
-    checkArguments: (args) => loadable.checkArguments(args, argumentsWork()),
-    describe: async (args) => ({ ...(await load(args)).description }),
-    task: async (args, source) => (await load(args)).task(source),
-    tools: async (args, rollout) => (await load(args)).tools(rollout),
+    outline: async () => textOf({ args: loadable.args, needs: loadable.needs }),
+    checkArguments: async (args) => textOf(await loadable.checkArguments(args, argumentsWork())),
+    describe: async (args) => textOf((await load(args)).description),
+    task: async (args, source) => textOf(await (await load(args)).task(source)),
+    tools: async (args, rollout) => textOf(await (await load(args)).tools(rollout)),
     play: async (args, opening, host, effect, rollout) => {
       let current = host;
       const player = await (await load(args)).play(opening, {
@@ -107,13 +130,13 @@ export function serveEnvironment(loader: Loader, hash: (text: string) => string)
           (stage: Stage, what: string) => ({ stage, what }),
         ),
       });
-      const perform: ServedPlayer["perform"] = (now, first, from) => {
+      const perform: ServedPlayer["perform"] = async (now, first, from) => {
         current = now;
-        return performAll(player, first, from);
+        return textOf(await performAll(player, first, from));
       };
-      const dispose: ServedPlayer["dispose"] = (now) => {
+      const dispose: ServedPlayer["dispose"] = async (now) => {
         current = now;
-        return player.dispose();
+        return textOf(await player.dispose());
       };
       return { performed: await perform(host, effect, rollout), perform, dispose };
     },
@@ -124,22 +147,32 @@ export function serveEnvironment(loader: Loader, hash: (text: string) => string)
         (what: "scoring" | "cleanup") => what,
       );
       const scored = await (await load(args)).score(group, { ...servedBy(() => host), hash, work, timer });
-      return { ...scored, steps: work.steps };
+      return textOf({ ...scored, steps: work.steps });
     },
   };
 }
 
-async function performAll(player: Player, effect: HookEffect, rollout: Rollout): Promise<Performed[]> {
-  const performed: Performed[] = [];
+function textOf<T>(value: T): JsonText<T> {
+  return JSON.stringify(value);
+}
+
+async function performAll(player: Player, effect: HookEffect, rollout: Rollout): Promise<ServedPerformed[]> {
+  const performed: ServedPerformed[] = [];
   let [next, at]: [HookEffect, Rollout] = [effect, rollout];
   for (;;) {
     const done = await player.perform(next, at);
-    performed.push(done);
+    performed.push({ event: servedEvent(done.event, at), tools: done.tools });
     const after = advance(at, done.event);
     const following = nextEffect(after);
     if (following.kind === "sample" || following.kind === "done" || after === at) return performed;
     [next, at] = [following, after];
   }
+}
+
+function servedEvent(event: Event, rollout: Rollout): ServedEvent {
+  if (event.type !== "replied") return event;
+  const keep = commonPrefix(messagesBefore(rollout), event.prompt);
+  return { ...event, prompt: { keep, append: event.prompt.slice(keep) } };
 }
 
 function servedBy(host: () => Pick<ServingScores, "fetch">) {

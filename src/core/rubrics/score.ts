@@ -70,7 +70,7 @@ export async function scoreScoringGroup(
   offer: ScoringOffer = {},
 ): Promise<ScoreRecord[]> {
   const routes = routesOf(environment, members);
-  if (routes instanceof Error) return members.map((member) => unroutedRecord(member, routes));
+  if (routes instanceof Error) return members.map((member) => unscoredRecord(member, routes));
   const contexts = routes.map((route) => route && newScoringContext(route.member));
   const open = contexts.filter((context) => context !== null);
   const scored = await scoreOpen(scorerOf(environment, routes), open, offer);
@@ -96,7 +96,7 @@ function recordOf(rollout_id: string, context: ScoringContext, scored: Scored): 
  * Voids by name what a function made too long to be stored: a record that cannot be stored would be computed again and
  * again.
  */
-function storable(record: ScoreRecord): ScoreRecord {
+export function storable(record: ScoreRecord): ScoreRecord {
   const { rollout_id, scores, steps = [] } = record;
   const long = [
     { what: "the scores", value: scores, most: LIMITS.scoresCharacters },
@@ -189,7 +189,7 @@ async function cleanUp(
   return faults;
 }
 
-const NOT_SCORED: Scored = { reward: null, scores: [], scoring_errors: [], unscored: null };
+export const NOT_SCORED: Scored = { reward: null, scores: [], scoring_errors: [], unscored: null };
 
 function same(contexts: readonly ScoringContext[], scored: Scored): Map<ScoringContext, Scored> {
   return new Map(contexts.map((context) => [context, scored]));
@@ -225,7 +225,8 @@ function routeMember(environment: Scorable, member: Trajectory): RoutedMember {
   return { scorer, member: { ...member, task, info } };
 }
 
-function unroutedRecord(member: Trajectory, error: RangeError): ScoreRecord {
+/** The record of a rollout that could not be scored; one that failed is not scored in any case. */
+export function unscoredRecord(member: Trajectory, error: Error): ScoreRecord {
   const { rollout_id } = member;
   if (!endedWell(member)) return { rollout_id, ...NOT_SCORED };
   const scoring_errors = [failureOf("rubric", error)];
@@ -240,7 +241,7 @@ function scorerOf(environment: Scorable, routes: readonly (RoutedMember | null)[
   return { rubric, parser, scoreRollouts, needs };
 }
 
-function endedWell(member: Trajectory): boolean {
+export function endedWell(member: Trajectory): boolean {
   return member.error === null && member.cancelled === null;
 }
 

@@ -1,7 +1,8 @@
 /** What this deployment offers to environments, before `needs` narrows it. */
 
 import type { Scope } from "../../contract/scope.ts";
-import { addressesNeeded, secretFrom } from "../../core/environments/capabilities.ts";
+import { addressesNeeded, requireFetch, secretFrom } from "../../core/environments/capabilities.ts";
+import type { Need } from "../../core/environments/contract.ts";
 import { formatPath, pathTo } from "../../core/field-path.ts";
 import type { RolloutHost, Secrets } from "../../core/protocol/environment-code.ts";
 import { secretsNamed } from "../db/secrets.ts";
@@ -11,6 +12,7 @@ import { fetchedReservation } from "../kit/reply-reservation.ts";
 import { openSecrets, secretNames } from "../kit/secret-values.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
 import { type Result, refuse } from "../messages/refusal.ts";
+import type { RunSpec } from "../messages/wire.ts";
 
 /** Needs that are met in every project; a secret need is met once the secret is set. */
 const OFFERED_NEEDS: readonly string[] = ["sql", "fetch"];
@@ -59,35 +61,50 @@ async function unmetNeed(env: Env, scope: Scope, needs: readonly string[]): Prom
 
 /** Opened before environment code runs, so that a failure to open is not blamed on the code. */
 export interface Opened {
+  /** What the code declares and the run was accepted with. */
+  readonly needs: readonly Need[];
   readonly secrets: Secrets;
   readonly hosts: FetchMeans["hosts"];
   /** Memory for the replies that its code gets. */
   readonly openReservation: NonNullable<FetchMeans["openReservation"]>;
 }
 
-export async function openMeans(env: Env, scope: Scope, needs: readonly string[], now: number): Promise<Opened> {
+export async function openMeans(
+  env: Env,
+  { scope, needs: accepted }: Pick<RunSpec, "scope" | "needs">,
+  declared: readonly Need[],
+  now: number,
+): Promise<Opened> {
+  const needs = accepted === undefined ? declared : declared.filter((need) => accepted.includes(need));
   const openReservation = () => fetchedReservation(env, scope.orgId);
   const secrets = await openSecrets(env, scope, needs, now);
-  return { secrets, hosts: await openAllowedHosts(env, scope), openReservation };
+  return { needs, secrets, hosts: await openAllowedHosts(env, scope), openReservation };
 }
 
 /** `calls`: how a rollout's calls are made. */
 export function rolloutFetch(
   env: Env,
   now: () => number,
-  { secrets, ...means }: Opened,
+  { needs, secrets, ...means }: Opened,
   calls: Required<Pick<FetchMeans, "turn" | "signal">>,
 ): RolloutHost["fetch"] {
-  return guardedFetch(env, { ...means, now, secret: secretFrom(secrets), ...calls });
+  return declaredFetch(needs, guardedFetch(env, { ...means, now, secret: secretFrom(secrets), ...calls }));
 }
 
 /** The same for scoring: its calls count among those of the invocation, at most six at a time. */
 export function scoringFetch(
   env: Env,
   now: () => number,
-  { secrets, ...means }: Opened,
+  { needs, secrets, ...means }: Opened,
   subrequests: Subrequests,
 ): RolloutHost["fetch"] {
   const turn: FetchMeans["turn"] = (call) => subrequests.inTurn(call);
-  return guardedFetch(env, { ...means, now, secret: secretFrom(secrets), turn });
+  return declaredFetch(needs, guardedFetch(env, { ...means, now, secret: secretFrom(secrets), turn }));
+}
+
+function declaredFetch(needs: readonly Need[], fetch: RolloutHost["fetch"]): RolloutHost["fetch"] {
+  return async (url, options) => {
+    requireFetch(needs, url, options);
+    return await fetch(url, options);
+  };
 }

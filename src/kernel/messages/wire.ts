@@ -41,6 +41,8 @@ export interface RolloutSpec extends RolloutSlot {
   readonly characters?: number;
   readonly environment: EnvironmentPin;
   readonly environment_args: JsonObject;
+  /** As in the run's spec. */
+  readonly needs?: readonly string[];
   readonly model: string;
   readonly endpoint_id: string;
   /** For a run on a fleet; `endpoint_id` is then the fleet's id. */

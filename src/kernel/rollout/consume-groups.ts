@@ -187,7 +187,7 @@ async function orderOf(
   try {
     const task = await taskOf(spec, environment, member, stored);
     const { scope, run_id, environment_args, model, endpoint_id, sampling, limits, seed } = spec;
-    const pinned = { environment: spec.environment, environment_args };
+    const pinned = { environment: spec.environment, environment_args, ...(spec.needs && { needs: spec.needs }) };
     const call = { model, endpoint_id, ...(spec.fleet && { fleet: spec.fleet }), sampling, limits, seed };
     const place = { group, slot, attempt, rollout_id, host: shard };
     const { policy_version, policy_generation = 0 } = member;

@@ -5,8 +5,9 @@
  * Invariants. An error of environment code ends its rollout, wherever the code was called. If a store or a call between
  * objects refuses a value because of its content, each retry would fail too, so this ends the rollout as well. A fault
  * of the platform's code stays until the code changes. But if two objects run different releases, a call between them
- * may work after both run the same one, so there are up to `MOST_FAULTS` tries. Any other error is taken as a store
- * that is unavailable: it is retried until the store is back.
+ * may work after both run the same one, so there are up to `MOST_FAULTS` tries. The same holds for an isolate that is
+ * lost: its own code may end it. Any other error is taken as a store that is unavailable: it is retried until the store
+ * is back.
  */
 import { EnvError, isError, messageOf, type SerializedError, serializeError } from "../../contract/errors.ts";
 import { RowError } from "../../core/rollout/task.ts";
@@ -18,7 +19,7 @@ const LONGEST_RETRY_MS = 30_000;
 /** The tries of a fault of the platform's code. Together with the waits between them they take about six minutes. */
 export const MOST_FAULTS = 20;
 
-const FAULTS_OF_CODE = ["TypeError", "ReferenceError", "SyntaxError"];
+const FAULTS_OF_CODE = ["TypeError", "ReferenceError", "SyntaxError", "IsolateLostError"];
 
 /** `failed`: how many tries in a row failed. `faults`: how many in a row, up to the latest, were faults of the code. */
 export interface FailedTries {

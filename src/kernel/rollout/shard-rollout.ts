@@ -280,9 +280,9 @@ export class ShardRollout {
     quarantine: Quarantine | null,
   ): Promise<RolloutDriver> {
     const { ctx, env, now, calls, mayBegin } = this.#shard;
-    const { scope, limits } = spec;
+    const { limits } = spec;
     const { needs } = environment.description;
-    const opened = await calls.inTurn(() => openMeans(env, scope, needs, now()));
+    const opened = await calls.inTurn(() => openMeans(env, spec, needs, now()));
     const player = await playerOf(environment, { ...spec, row: rollout.task });
     const deadline = rollout.started_at + rolloutTimeMs(limits, player.timeoutMs);
     const clock = new StageClock({ times: stageTimes(limits), deadline, now });

@@ -58,13 +58,13 @@ export interface Scoring {
 /** Null if the code that the run pinned is not in this deployment. */
 export async function openScoring(
   env: Env,
-  spec: Pick<RunSpec, "scope" | "environment" | "environment_args">,
+  spec: Pick<RunSpec, "scope" | "environment" | "environment_args" | "needs">,
   subrequests: Subrequests,
 ): Promise<Scoring | null> {
   const environment = await pinnedEnvironment(env, spec);
   if (environment === null) return null;
   const now = () => Date.now();
-  const opened = await openMeans(env, spec.scope, environment.description.needs, now());
+  const opened = await openMeans(env, spec, environment.description.needs, now());
   return { environment, fetch: scoringFetch(env, now, opened, subrequests), secrets: opened.secrets };
 }
 

@@ -140,6 +140,7 @@ function specOf(
     ...{ scope, run_id, ...settings, endpoint_id: endpoint.id, ...fleet },
     environment: play.pin,
     environment_args: play.args,
+    ...(play.needs && { needs: play.needs }),
     num_examples: play.num_examples,
     whole_groups: training !== null || play.whole_groups,
     ...(repliesWhole(endpoint) && { replies_whole: true }),

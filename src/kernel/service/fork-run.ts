@@ -7,6 +7,7 @@ import type { ForkRequest } from "../../contract/run-control.ts";
 import type { RunSpec } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
+import type { Need } from "../../core/environments/contract.ts";
 import { forkableTurns, forkPoint } from "../../core/rollout/fork.ts";
 import type { RunRecord } from "../db/runs.ts";
 import { refuseNeeds } from "../environment/capabilities.ts";
@@ -91,7 +92,12 @@ async function forkableCode(env: Env, scope: Scope, spec: RunSpec): Promise<Resu
     return refuse("conflict", `${named} cannot be forked: its rollouts hold more than their state`, "id");
   }
   const unmet = await refuseNeeds(env, scope, { named, needs: environment.description.needs, param: "id" });
-  return unmet ?? { ok: true, value: { pin, args, environment } };
+  return (
+    unmet ?? {
+      ok: true,
+      value: { pin, args, environment, ...(spec.needs && { needs: spec.needs as readonly Need[] }) },
+    }
+  );
 }
 
 /** A run over one task of the original run; no rows are read. */

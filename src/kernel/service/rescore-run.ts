@@ -65,8 +65,8 @@ function wantedOf(record: RunRecord, request: RescoreRequest): RunWanted {
   const named = request.environment ?? codeThereIs(record.run);
   // Arguments of one environment have no meaning in another.
   const isSame = named.split("@")[0] === spec.environment.id;
-  const { whole_groups: _, limits, ...kept } = spec;
-  const { deadline_s: __, ...unhurried } = limits;
+  const { whole_groups: _, needs: __, limits, ...kept } = spec;
+  const { deadline_s: ___, ...unhurried } = limits;
   return {
     ...kept,
     limits: unhurried,

@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import type { EnvironmentView } from "../../../src/contract/run.ts";
+import { openMeans, rolloutFetch } from "../../../src/kernel/environment/capabilities.ts";
 import { openSecrets } from "../../../src/kernel/kit/secret-values.ts";
 import { openPlatform, rolloutAt, type TestApi } from "../platform.ts";
 import { registerTestEnvironments } from "../registered.ts";
@@ -95,4 +96,17 @@ test("an environment that needs arguments is listed with the others, and can be 
   expect(await refusal(api, { ...run, environment_args: { word: "yes" } })).toMatchObject({
     status: 202,
   });
+});
+
+test("code that declares more than its run was accepted with gets no more", async () => {
+  const api = await openPlatform();
+  await setSecret(api, VALUE);
+  const declared = ["secret:SEARCH_KEY", "fetch"] as const;
+  const opened = await openMeans(env, { scope: api.scope, needs: ["sql"] }, declared, 0);
+  expect([opened.needs, opened.secrets]).toEqual([[], {}]);
+  const turn = () => Promise.reject(new Error("a call was made"));
+  const fetch = rolloutFetch(env, () => 0, opened, { turn, signal: () => AbortSignal.abort() });
+  await expect(fetch("https://there.example/")).rejects.toThrow("is used but not declared");
+  const before = await openMeans(env, { scope: api.scope }, declared, 0);
+  expect([before.needs, before.secrets]).toEqual([[...declared], { SEARCH_KEY: VALUE }]);
 });

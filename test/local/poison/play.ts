@@ -6,8 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect } from "vitest";
 import type { ResultRow, RunView } from "../../../src/contract/run.ts";
+import { bundleEnvironment } from "../../../src/local/environment-bundle.ts";
 import { resolveEnvironmentPackage } from "../../../src/local/environment-package.ts";
 import { healthOf } from "../../../src/local/healthz.ts";
+import { PACKAGE_ROOT } from "../../../src/local/package-root.ts";
 import { bootPlatform, type Platform } from "../../../src/local/platform.ts";
 import { makeThrowAwayDirectory } from "../../../src/local/state-directory.ts";
 import { RollcallClient } from "../../../src/sdk/client.ts";
@@ -29,14 +31,15 @@ interface Poisoned {
   readonly model: ScriptedModel;
 }
 
-/** Plays a run of `examples` tasks, some of them poisoned, to its end. */
+/** Plays a run of `examples` tasks, some of them poisoned, to its end. `isolated`: in isolates of its own. */
 export async function play(
   poisons: Readonly<Record<string, string>>,
   examples: number,
   port: number,
   hungAfterMs?: number,
+  isolated = false,
 ): Promise<Poisoned> {
-  const stage = await openStage(port, hungAfterMs);
+  const stage = await openStage(port, hungAfterMs, isolated);
   const platform = await stage.boot();
   const id = await startRun(stage, platform, poisons, examples);
   return await playedOut(stage, platform, id);
@@ -65,7 +68,7 @@ interface Stage {
   readonly boot: () => Promise<Platform>;
 }
 
-async function openStage(port: number, hungAfterMs = 6000): Promise<Stage> {
+async function openStage(port: number, hungAfterMs = 6000, isolated = false): Promise<Stage> {
   const base = mkdtempSync(join(tmpdir(), "rollcall-poison-"));
   undo.push(() => rmSync(base, { recursive: true }));
   mkdirSync(join(base, "poison"));
@@ -81,10 +84,13 @@ async function openStage(port: number, hungAfterMs = 6000): Promise<Stage> {
   const directory = makeThrowAwayDirectory();
   undo.push(() => rmSync(directory, { recursive: true }));
   const said: string[] = [];
+  const code = isolated
+    ? { worker: { entry: await isolatingEntry(base), folder: join(base, "bundle") } }
+    : { environments: [resolveEnvironmentPackage("./poison", base)] };
   const boot = async () => {
     const platform = await bootPlatform({
       directory,
-      environments: [resolveEnvironmentPackage("./poison", base)],
+      ...code,
       port: testPort(port),
       log: (line) => {
         said.push(line);
@@ -95,6 +101,27 @@ async function openStage(port: number, hungAfterMs = 6000): Promise<Stage> {
     return platform;
   };
   return { said, model, desk: `http://127.0.0.1:${deskPort}/`, boot };
+}
+
+/** A Worker that plays the environment in isolates of their own. */
+async function isolatingEntry(base: string): Promise<string> {
+  const { text, digest } = await bundleEnvironment(ENVIRONMENT);
+  const entry = join(base, "entry.ts");
+  const worker = JSON.stringify(join(PACKAGE_ROOT, "src/index.ts"));
+  const lines = [
+    `import { isolatedEnvironment } from ${JSON.stringify(join(PACKAGE_ROOT, "src/hub/isolated-code.ts"))};`,
+    `import { register } from ${JSON.stringify(join(PACKAGE_ROOT, "src/kernel/kit/slice-hooks.ts"))};`,
+    `export * from ${worker};`,
+    `export { default } from ${worker};`,
+    `const pin = { id: "poison", version: "0.1.0", digest: ${JSON.stringify(digest)} };`,
+    `const bundle = { digest: pin.digest, text: async () => ${JSON.stringify(text)} };`,
+    "register({",
+    "  findEnvironment: async (env, { orgId }, named) =>",
+    "    named.split('@')[0] === 'poison' ? { ...pin, code: await isolatedEnvironment(env, orgId, bundle) } : null,",
+    "});",
+  ];
+  writeFileSync(entry, lines.join("\n"));
+  return entry;
 }
 
 /** A rollout may stop the process before the run's creation is answered, so the run has one idempotency key. */

@@ -7,6 +7,7 @@ import type { JsonObject } from "../../../contract/json.ts";
 import { LIMITS } from "../../../contract/limits.ts";
 import type { Scope } from "../../../contract/scope.ts";
 import type { RunDataset } from "../../../contract/uploaded-dataset.ts";
+import type { Need } from "../../../core/environments/contract.ts";
 import type { EnvironmentCode } from "../../../core/protocol/environment-code.ts";
 import { RowError } from "../../../core/rollout/task.ts";
 import { charactersOf } from "../../../core/size.ts";
@@ -67,12 +68,14 @@ export interface Played {
   readonly pin: EnvironmentPin;
   readonly args: JsonObject;
   readonly environment: EnvironmentCode;
+  /** What it may use; absent if it comes with the deployment. */
+  readonly needs?: readonly Need[];
   readonly rows: RunRows;
   readonly num_examples: number;
   readonly whole_groups: boolean;
 }
 
-export type Code = Pick<Played, "pin" | "args" | "environment">;
+export type Code = Pick<Played, "pin" | "args" | "environment" | "needs">;
 
 export async function resolvePlay(env: Env, scope: Scope, wanted: PlayWanted): Promise<Result<Played>> {
   const code = await resolveCode(env, scope, wanted.code);
@@ -102,11 +105,20 @@ async function resolveCode(env: Env, scope: Scope, wanted: PlayWanted["code"]): 
   const chosen = await chooseEnvironment(env, scope, wanted.named, wanted.args);
   if (!chosen.ok) return chosen;
   const { registered, environment } = chosen.value;
-  const needing = { named: registered.id, needs: environment.description.needs, param: "environment" };
+  const { needs } = environment.description;
+  const needing = { named: registered.id, needs, param: "environment" };
   const unmet = await refuseNeeds(env, scope, { ...needing, args: wanted.args });
   if (unmet !== null) return unmet;
   // The arguments came through JSON.parse, so they are JSON.
-  return { ok: true, value: { pin: pinOf(registered), args: wanted.args as JsonObject, environment } };
+  return {
+    ok: true,
+    value: {
+      pin: pinOf(registered),
+      args: wanted.args as JsonObject,
+      environment,
+      ...(registered.published && { needs }),
+    },
+  };
 }
 
 /** The judges of the rubric and of the request must be the same: a judge with a misspelt name would never be called. */
