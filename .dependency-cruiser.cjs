@@ -86,10 +86,11 @@ const OWNERS = {
   "@jax-js/jax": ["packages/trainer"],
   ...Object.fromEntries(
     [
-      ...["react", "react-dom", "uplot", "diff", "react-markdown", "remark-gfm", "remark-math", "rehype-katex"],
+      ...["react", "react-dom", "uplot", "react-markdown", "remark-gfm", "remark-math", "rehype-katex"],
       ...["@tanstack/react-router", "@tanstack/react-query", "@tanstack/react-table", "@tanstack/react-virtual"],
     ].map((name) => [name, ["src/web"]]),
   ),
+  diff: ["src/cli", "src/web"],
   miniflare: ["src/local"],
   wrangler: ["src/local"],
   esbuild: ["src/local"],

@@ -8,6 +8,8 @@ import { DELETION_COMMANDS } from "./commands/deletion.ts";
 import { DEPLOY_COMMANDS } from "./commands/deploy.ts";
 import { ENDPOINT_COMMANDS } from "./commands/endpoint.ts";
 import { ENV_COMMANDS } from "./commands/env.ts";
+import { ENV_HUB_COMMANDS } from "./commands/env-hub.ts";
+import { ENV_PUBLISH_COMMANDS } from "./commands/env-publish.ts";
 import { EVAL_COMMANDS, START } from "./commands/eval.ts";
 import { FLEET_COMMANDS } from "./commands/fleet.ts";
 import { FLEET_REPLICA_COMMANDS } from "./commands/fleet-replica.ts";
@@ -46,6 +48,8 @@ const BUT_COMPLETION = [
   ...WEBHOOK_COMMANDS,
   ...TRIGGER_COMMANDS,
   ...ENV_COMMANDS,
+  ...ENV_HUB_COMMANDS,
+  ...ENV_PUBLISH_COMMANDS,
   ...LOGIN_COMMANDS,
   ...ORG_COMMANDS,
   ...PROJECT_COMMANDS,

@@ -111,6 +111,8 @@ export const TagView = named("EnvironmentTag", {
   version: z.string().meta({ example: "1.0.1" }),
 });
 
+export type TagView = z.infer<typeof TagView>;
+
 export const GrantRequest = namedInput("GrantRequest", {
   needs: z
     .array(z.string().min(1).max(2048))

@@ -3,10 +3,11 @@ import { unpackTar } from "modern-tar";
 import * as z from "zod";
 import { messageOf } from "../contract/errors.ts";
 import { LIMITS } from "../contract/limits.ts";
+import { CODE_FILE, EXAMPLES_FILE, PACKAGE_FOLDER } from "../contract/package-files.ts";
 import { formatPath } from "../core/field-path.ts";
 import { sha256Hex } from "../kernel/kit/secrets.ts";
 import { type Result, refuse } from "../kernel/messages/refusal.ts";
-import { CODE_FILE, EXAMPLES_FILE, PACKAGE_FOLDER, PackageManifest } from "./package-format.ts";
+import { PackageManifest } from "./package-format.ts";
 
 export interface ReadPackage {
   readonly manifest: PackageManifest;

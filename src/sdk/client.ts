@@ -67,6 +67,13 @@ export type { Deleted, EndpointPatch, EndpointRequestInput, EndpointView, Secret
 export type { DpoRow, ExportFormat, LeftOutNote, SftRow, VerifiersRow } from "../contract/export.ts";
 export type { LedgerEntry, PriceList, PriceLists } from "../contract/money.ts";
 export type {
+  GrantView,
+  PublishedVersion,
+  PublishedVersionPatch,
+  TagView,
+  Visibility,
+} from "../contract/published-environment.ts";
+export type {
   GroupSummary,
   GroupSummaryList,
   GroupView,
@@ -103,6 +110,7 @@ export type { CreatedReportLink, ReportLinkView, SharedReport } from "../sharing
 export type { CreatedTrigger, TriggerDelivery, TriggerReceipt, TriggerTest, TriggerView } from "../triggers/wire.ts";
 export type { CreatedWebhook, Replayed, WebhookDelivery, WebhookEvent, WebhookView } from "../webhooks/wire.ts";
 export type { DatasetSource } from "./dataset-body.ts";
+export type { EnvironmentQuery, PublishOptions } from "./environments.ts";
 export type { FollowOptions } from "./event-stream.ts";
 export type * from "./options.ts";
 export type { PagePromise } from "./requests.ts";

@@ -36,6 +36,11 @@ export class Requests extends Transport {
     return this.json(path, { ...options, method: "PATCH", headers, body: JSON.stringify(body) });
   }
 
+  put<T>(path: string, body: unknown, options: CallOptions): Promise<T> {
+    const headers = { "content-type": "application/json" };
+    return this.json(path, { ...options, method: "PUT", headers, body: JSON.stringify(body) });
+  }
+
   delete<T = Deleted>(path: string, options: CallOptions): Promise<T> {
     return this.json(path, { ...options, method: "DELETE" });
   }

@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PLATFORM_FLAGS } from "../../src/cli/command-line.ts";
+import { makeEnvironment } from "../../src/cli/commands/env-init.ts";
 import { COMMANDS, type CommandName, findCommand } from "../../src/cli/commands.ts";
 import { keepProfile } from "../../src/cli/profiles.ts";
 import { bootPlatform, type Platform } from "../../src/local/platform.ts";
@@ -19,6 +20,7 @@ import { type ScriptedModel, startScriptedModel } from "../fakes/scripted-model.
 import { TEST_HANGS_MS } from "../hang-limits.ts";
 import { configFor } from "../local/deployable.ts";
 import { testPort } from "../local/test-port.ts";
+import { HUB_EXPECTED } from "./hub-expected.ts";
 import { INTERFACES, writeTriggers } from "./interfaces-doc.ts";
 import { command as runCommand } from "./run-rollcall.ts";
 import { type Printed, SERVING_EXPECTED } from "./serving-expected.ts";
@@ -111,6 +113,7 @@ const EXPECTED: Partial<Record<CommandName, Printed>> = {
   ...SERVING_EXPECTED,
   ...INTERFACES,
   "env list": { text: /\ncalculator +\d/, json: LIST },
+  ...HUB_EXPECTED,
   login: { text: /^platform +http[\s\S]*\nscopes +admin\n/, json: { object: "caller", profile: "work" } },
   logout: { text: /^Logged out of http/, json: { revoked: expect.stringMatching(/^key_/) } },
   whoami: { text: /\norganisation +Example Labs \(/, json: { object: "caller", profile: "default" } },
@@ -245,6 +248,8 @@ beforeAll(async () => {
   cloudflare = await CloudflareStub.start();
   deployed = await startDeployed(cloudflare.stub, "rollcall-prod");
   platform = await bootPlatform({ directory: null, port: testPort(16), log });
+  makeEnvironment("guess-word", "single-turn", folder);
+  keepProfile(CONFIG, "other", { platform: platform.url, key: platform.key, project: null });
   await makeOrganization();
   const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
   ids.UPLOAD = (await client.datasetUploads.create({ name: "unfinished" })).id;

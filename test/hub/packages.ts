@@ -1,6 +1,6 @@
 /** Packages as `rollcall env publish` sends them, and what a platform answers to them. */
 import { packTar } from "modern-tar";
-import { CODE_FILE } from "../../src/hub/package-format.ts";
+import { CODE_FILE } from "../../src/contract/package-files.ts";
 import type { TestApi } from "../kernel/platform.ts";
 
 export interface Packed {

@@ -47,6 +47,16 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
   forkRollout: (client) => client.rollouts.fork("x/y", { turn: 0 }),
   listEnvironments: (client) => client.environments.list(),
   getEnvironment: (client) => client.environments.get("x/y"),
+  publishEnvironment: (client) => client.environments.publish(new Uint8Array(1), { tag: "beta", allowFailing: true }),
+  listEnvironmentVersions: (client) => client.environments.versions("x/y"),
+  getEnvironmentPackage: (client) => client.environments.package("x/y"),
+  getEnvironmentReadme: (client) => client.environments.readme("x/y"),
+  updateEnvironmentVersion: (client) => client.environments.update("x/y", { deprecated: null }),
+  moveEnvironmentTag: (client) => client.environments.moveTag("x/y", "x/y", "1.0.0"),
+  deleteEnvironmentTag: (client) => client.environments.deleteTag("x/y", "x/y"),
+  getEnvironmentGrant: (client) => client.environments.getGrant("x/y"),
+  setEnvironmentGrant: (client) => client.environments.setGrant("x/y", ["secret:NAME"]),
+  takeDownEnvironmentVersion: (client) => client.environments.takeDown("x/y", "r"),
   createDataset: (client) => client.datasets.upload("{}"),
   listDatasets: (client) => client.datasets.list(),
   getDataset: (client) => client.datasets.get("x/y"),
@@ -173,7 +183,7 @@ test.each(Object.entries(CALLS))("%s calls its route in the right form", async (
   const [request] = asked;
   const [method = "", route = ""] = operation?.route.split(" ") ?? [];
   const path = route
-    .replaceAll(/\{(id|month|msg|replica)\}/g, "x%2Fy")
+    .replaceAll(/\{(id|month|msg|replica|tag)\}/g, "x%2Fy")
     .replace("{number}", "3")
     .replace("{turn}", "0")
     .replace("{group}", "3");

@@ -45,7 +45,7 @@ async function environmentIds(): Promise<string[]> {
   const { RollcallClient } = await import("../../sdk/client.ts");
   const client = new RollcallClient(platform);
   const signal = AbortSignal.timeout(ANSWERS_WITHIN_MS);
-  const page = await client.environments.list({ signal }).catch(() => ({ data: [] }));
+  const page = await client.environments.list({}, { signal }).catch(() => ({ data: [] }));
   return page.data.map(({ id }) => id);
 }
 

@@ -30,9 +30,9 @@ import type { CommandLine } from "../command-line.ts";
 import { readRows } from "../dataset-argument.ts";
 import { CommandError, EXIT, type ExitCode, usageError } from "../exit.ts";
 import { printJson, terminal } from "../terminal/terminal.ts";
+import { validationLines } from "../terminal/validation.ts";
 
 const EXAMPLES = 20;
-const MARKS: Readonly<Record<Check["status"], string>> = { ok: "✓", warning: "!", error: "✗", skipped: "–" };
 
 interface Request {
   readonly args: Record<string, unknown>;
@@ -116,20 +116,11 @@ async function whenStuck(): Promise<Validation> {
 
 function validationText(found: EnvironmentPackage, validation: Validation): string {
   const { checks, policies, examples } = validation;
-  const width = Math.max(...checks.map(({ name }) => name.length));
-  const lines = checks.map(({ name, status, message }) => {
-    return `${MARKS[status]} ${name.padEnd(width)}  ${message}`;
-  });
-  const means = Object.entries(policies).map(([name, { mean, n }]) => {
-    return mean === null ? `${name} –` : `${name} ${mean.toFixed(3)} (${n})`;
-  });
   const rows = examples === 1 ? "1 row" : `${examples} rows`;
   return [
     `${found.id}@${found.version}, ${rows} played`,
     "",
-    ...lines,
-    "",
-    `mean rewards: ${means.join(", ")}`,
+    validationLines(checks, policies),
     conclusion(validation),
   ].join("\n");
 }

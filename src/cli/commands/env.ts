@@ -18,7 +18,7 @@ const LIST = command({
   run(line) {
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
-      const page = await gather(client.environments.list({ signal }));
+      const page = await gather(client.environments.list({}, { signal }));
       const none = "This platform has no environments.";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });

@@ -73,6 +73,8 @@ async function findEnvironment(
   { name, own, reference }: NamedEnvironment,
   connection: Connection,
 ): Promise<EnvironmentView> {
+  // One that an organisation has published; the platform says why it has none.
+  if (name.includes("/")) return await connection.client.environments.get(name);
   const [id] = name.split("@");
   const page: unknown = await connection.client.environments.list();
   if (!isPage(page)) {

@@ -23,8 +23,8 @@ export async function writeResults(
   base: string,
   stateColumns: readonly string[] = [],
 ): Promise<string> {
-  const model = run.model.replaceAll("/", "--");
-  const folder = resolve(base, "evals", `${run.environment.id}--${model}`, run.id);
+  const name = `${run.environment.id}--${run.model}`.replaceAll("/", "--");
+  const folder = resolve(base, "evals", name, run.id);
   makeFolder(folder);
   const file = createWriteStream(join(folder, "results.jsonl"));
   const metadata = new VerifiersMetadata();

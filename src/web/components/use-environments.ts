@@ -5,7 +5,7 @@ import { api } from "../client.ts";
 export function useEnvironments() {
   return useQuery({
     queryKey: ["environments"],
-    queryFn: async ({ signal }) => (await api.environments.list({ signal })).data,
+    queryFn: async ({ signal }) => (await api.environments.list({}, { signal })).data,
     staleTime: 60_000,
   });
 }

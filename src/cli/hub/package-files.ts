@@ -1,0 +1,96 @@
+/** Reads and writes the npm package of an environment. A package that somebody else has published is not trusted. */
+import { createHash } from "node:crypto";
+import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { packTar, unpackTar } from "modern-tar";
+import { LIMITS } from "../../contract/limits.ts";
+import { PACKAGE_FOLDER } from "../../contract/package-files.ts";
+import type { PublishedVersion } from "../../contract/published-environment.ts";
+import type { RollcallClient } from "../../sdk/client.ts";
+import { CommandError, EXIT, usageError } from "../exit.ts";
+
+/** Contents by path, without `package/`. */
+export type PackageFiles = ReadonlyMap<string, Uint8Array>;
+
+/** The version that a name, a range or a tag means. Throws a usage error for an environment that is not published. */
+export async function publishedVersion(
+  client: RollcallClient,
+  id: string,
+  signal: AbortSignal,
+): Promise<PublishedVersion> {
+  const { published } = await client.environments.get(id, { signal });
+  if (published !== null) return published;
+  throw usageError(`${id} comes with the platform: it has no package`, "environment");
+}
+
+/** The bytes of one version, `owner/name@1.0.1`. Throws if they are not those that were published. */
+export async function downloadPackage(
+  client: RollcallClient,
+  { id, package: { integrity } }: Pick<PublishedVersion, "id" | "package">,
+  signal: AbortSignal,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = await client.environments.package(id, { signal });
+  const found = `sha512-${createHash("sha512").update(bytes).digest("base64")}`;
+  if (found === integrity) return bytes;
+  throw faulty(`the package of ${id} has the hash ${found}, not ${integrity}: its bytes were changed on the way`);
+}
+
+/** Refuses a package that the platform would refuse, too: see src/hub/read-package.ts. */
+export async function unpackFiles(bytes: Uint8Array): Promise<PackageFiles> {
+  const files = new Map<string, Uint8Array>();
+  for (const { header, data } of await unpackTar(inflate(bytes), { strict: true })) {
+    if (header.type === "directory") continue;
+    const path = header.name.slice(PACKAGE_FOLDER.length);
+    const parts = path.split("/");
+    const inside = header.name.startsWith(PACKAGE_FOLDER) && parts.every((part) => !["", ".", ".."].includes(part));
+    if (header.type !== "file" || !inside || /[\\\0:]/.test(path)) {
+      throw faulty(`${JSON.stringify(header.name)} in the package is not a plain file below ${PACKAGE_FOLDER}`);
+    }
+    files.set(path, data ?? new Uint8Array());
+    if (files.size > LIMITS.publishedFiles) throw faulty(`the package has more than ${LIMITS.publishedFiles} files`);
+  }
+  return files;
+}
+
+function inflate(bytes: Uint8Array): Uint8Array {
+  try {
+    return gunzipSync(bytes, { maxOutputLength: LIMITS.publishedUnpackedBytes });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw faulty(`the package cannot be unpacked into at most ${LIMITS.publishedUnpackedBytes} bytes: ${why}`);
+  }
+}
+
+/** The same files give the same bytes. */
+export async function packFiles(files: PackageFiles): Promise<Uint8Array<ArrayBuffer>> {
+  const sorted = [...files].sort(([a], [b]) => (a < b ? -1 : 1));
+  const entries = sorted.map(([path, body]) => {
+    const fixed = { type: "file", mode: 0o644, uid: 0, gid: 0, mtime: new Date(0) } as const;
+    return { header: { name: PACKAGE_FOLDER + path, size: body.byteLength, ...fixed }, body };
+  });
+  return new Uint8Array(gzipSync(await packTar(entries), { level: 9 }));
+}
+
+/** Throws a usage error if the folder exists and is not empty. */
+export function refuseUsedFolder(folder: string): void {
+  const there = statSync(folder, { throwIfNoEntry: false });
+  if (there === undefined) return;
+  if (there.isDirectory() && readdirSync(folder).length === 0) return;
+  throw usageError(`${folder} exists and is not an empty folder: choose another folder, or move it away`, "folder");
+}
+
+/** Writes the files into a new or empty folder. */
+export function writeFiles(files: PackageFiles, folder: string): void {
+  refuseUsedFolder(folder);
+  mkdirSync(folder, { recursive: true });
+  for (const [path, body] of files) {
+    const file = join(folder, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, body, { flag: "wx" });
+  }
+}
+
+function faulty(message: string): CommandError {
+  return new CommandError(EXIT.bad, { code: "bad_package", message, type: "package_error" });
+}
