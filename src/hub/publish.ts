@@ -26,6 +26,7 @@ import {
   ownerName,
   ownerOf,
   publishedViewOf,
+  setTag,
   tagsOf,
   takeOwner,
   versionsOf,
@@ -69,8 +70,12 @@ export async function publish(
   const { name, version, description = null } = manifest;
   const named = await checkName(env, scope, name, publication);
   if (!named.ok) return named;
-  const before = named.value && (await winner(env, named.value, version, digest));
-  if (before !== null) return before;
+  if (named.value !== null) {
+    const before = await winner(env, named.value, version, digest);
+    const { tag } = publication;
+    if (before?.ok && tag !== null) await setTag(env.DB, named.value, tag, version, options.now);
+    if (before !== null) return before;
+  }
   const code = await loadCode(env, scope.orgId, read.value, bytes.byteLength);
   if (!code.ok) return code;
   const { about, args } = code.value;
