@@ -32,7 +32,7 @@ import {
   versionsOf,
 } from "./queries.ts";
 import { type ReadPackage, readPackage } from "./read-package.ts";
-import type { About, HubEnvironmentRow } from "./tables.ts";
+import type { About, HubEnvironmentRow, HubVersionRow } from "./tables.ts";
 import { validateBundle } from "./validate-bundle.ts";
 import { LATEST, newestOf } from "./version-names.ts";
 
@@ -67,15 +67,12 @@ export async function publish(
   const read = await readPackage(bytes);
   if (!read.ok) return read;
   const { manifest, digest } = read.value;
-  const { name, version, description = null } = manifest;
+  const { name, version } = manifest;
   const named = await checkName(env, scope, name, publication);
   if (!named.ok) return named;
-  if (named.value !== null) {
-    const before = await winner(env, named.value, version, digest);
-    const { tag } = publication;
-    if (before?.ok && tag !== null) await setTag(env.DB, named.value, tag, version, options.now);
-    if (before !== null) return before;
-  }
+  const again = { tag: publication.tag, now: options.now };
+  const before = named.value && (await winner(env, named.value, version, digest, again));
+  if (before !== null) return before;
   const code = await loadCode(env, scope.orgId, read.value, bytes.byteLength);
   if (!code.ok) return code;
   const { about, args } = code.value;
@@ -83,27 +80,59 @@ export async function publish(
   if (!validation.ok && !publication.allowFailing) return refuseFailing(validation);
   const environment = await openEnvironment(env, scope, name, publication, options);
   if (!environment.ok) return environment;
-  const id = mintId("ev", minting(env, options.now));
-  await storeFiles(env, environment.value, id, read.value, bytes);
-  const { project_id, id: environment_id } = environment.value;
-  const row = {
-    ...{ id, project_id, environment_id, version, digest, description, about, validation: { ...validation } },
-    created_by: options.by,
-    created_at: options.now,
-  };
+  const made = { read: read.value, bytes, about, validation: { ...validation } };
+  return await write(env, environment.value, made, publication, options);
+}
+
+interface Checked {
+  readonly read: ReadPackage;
+  readonly bytes: Uint8Array;
+  readonly about: About;
+  readonly validation: PublishedVersion["validation"];
+}
+
+/** Stores the files, then the row with its tags. */
+async function write(
+  env: Env,
+  environment: HubEnvironmentRow,
+  { read, bytes, about, validation }: Checked,
+  { tag }: Publication,
+  { now, by }: PublishOptions,
+): Promise<Result<Published>> {
+  const { org_id, project_id, id: environment_id, name } = environment;
+  const { version, description = null } = read.manifest;
   const known = await versionsOf(env.DB, environment_id);
+  if (known.length >= LIMITS.publishedVersions) {
+    return refuse("conflict", `version: ${name} has ${known.length} versions, the maximum`, "version");
+  }
+  const id = mintId("ev", minting(env, now));
+  await storeFiles(env, environment, id, read, bytes);
+  const { digest } = read;
+  const row = {
+    ...{ id, project_id, environment_id, version, digest, description, about, validation },
+    ...{ created_by: by, created_at: now },
+  };
   const isNewest = newestOf([...known.map((one) => one.version), version]) === version;
-  const tags = [...(isNewest ? [LATEST] : []), ...(publication.tag === null ? [] : [publication.tag])];
-  if (!(await insertVersion(env.DB, scope.orgId, row, [...new Set(tags)]))) {
-    await env.STORE.delete(Object.values(filesOf(environment.value, id)));
-    const won = await winner(env, environment.value, version, digest);
+  const tags = new Set([...(isNewest ? [LATEST] : []), ...(tag === null ? [] : [tag])]);
+  if (!(await insertVersion(env.DB, org_id, row, [...tags]))) {
+    await env.STORE.delete(Object.values(filesOf(environment, id)));
+    const won = await winner(env, environment, version, digest, { tag, now });
     if (won === null) throw new Error(`version ${version} of ${environment_id} could not be written`);
     return won;
   }
-  const shown = await view(env, environment.value, version);
-  if (shown === null) throw new Error(`version ${version} of ${environment_id} was not written`);
-  await announcePublished(env, scope.orgId, shown, options.now);
+  const shown = publishedViewOf(
+    environment,
+    await written(env, environment_id, version),
+    await tagsOf(env.DB, environment_id),
+  );
+  await announcePublished(env, org_id, shown, now);
   return { ok: true, value: { version: shown, replayed: false } };
+}
+
+async function written(env: Env, environmentId: string, version: string): Promise<HubVersionRow> {
+  const row = await getVersion(env.DB, environmentId, version);
+  if (row === null) throw new Error(`version ${version} of ${environmentId} was not written`);
+  return row;
 }
 
 /** The environment with this name, if the project may publish it; null if it can make it. */
@@ -166,16 +195,18 @@ async function openEnvironment(
   return { ok: true, value: made.value };
 }
 
-/** The version that exists already, if it does: this one, or another that won. */
+/** The version that exists already, if it does: this one, to which the tag moves, or another that won. */
 async function winner(
   env: Env,
   environment: HubEnvironmentRow,
   version: string,
   digest: string,
+  { tag, now }: { readonly tag: string | null; readonly now: number },
 ): Promise<Result<Published> | null> {
   const row = await getVersion(env.DB, environment.id, version);
   if (row === null) return null;
   if (row.digest === digest) {
+    if (tag !== null) await setTag(env.DB, environment, tag, version, now);
     const shown = publishedViewOf(environment, row, await tagsOf(env.DB, environment.id));
     // The request that wrote it may have been cut off before its event.
     await announcePublished(env, environment.org_id, shown, row.created_at);
@@ -241,11 +272,6 @@ async function storeFiles(
   await env.STORE.put(keys.package, bytes);
   await env.STORE.put(keys.code, code);
   if (readme !== null) await env.STORE.put(keys.readme, readme);
-}
-
-async function view(env: Env, environment: HubEnvironmentRow, version: string): Promise<PublishedVersion | null> {
-  const row = await getVersion(env.DB, environment.id, version);
-  return row && publishedViewOf(environment, row, await tagsOf(env.DB, environment.id));
 }
 
 /** Tells the organisation's webhooks. A repeat has the same id, so it is delivered once. */
