@@ -32,17 +32,22 @@ export const LIMITS = {
   publishedFiles: 1000,
   publishedCodeBytes: 4 * MIB,
   publishedReadmeBytes: 256 * KIB,
-  /** What the hub keeps of a version besides its files, as JSON: schemas and needs; the record of its validation. */
-  publishedAboutCharacters: 256 * KIB,
-  publishedValidationCharacters: 96 * KIB,
+  /** Schemas and needs of a version, as JSON. */
+  publishedAboutCharacters: 64 * KIB,
   publishedNameCharacters: 100,
+  /** A name with its version, range or tag, in a request. */
+  publishedNamed: 200,
+  /** Rows of a list that have schemas and a record of a validation. */
+  publishedPerPage: 20,
+  /** Turns of a rollout while a version is validated, in characters. */
+  validatedCharacters: 128 * KIB,
   publishedReasonCharacters: 500,
   /** Environments of one organisation, versions of one environment, and tags of one environment. */
   publishedEnvironments: 200,
   publishedVersions: 500,
   publishedTags: 50,
   /** Needs that a project grants to one environment. */
-  grantedNeeds: 50,
+  grantedNeeds: 100,
   /** One SQLite row or value. Production refuses 2 MB, the local runtime does not: our limit is lower, in both. */
   rowBytes: 1_900_000,
   toolResultBytes: 256 * KIB,

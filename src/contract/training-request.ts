@@ -7,6 +7,7 @@ import { EvalRequest, refusePlace } from "./eval-request.ts";
 import type { JsonObject } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import { AnyObject, Count, NonEmpty, Positive, Share, Step } from "./primitives.ts";
+import { nameKeyOf } from "./published-environment.ts";
 import { type Sampling, trainingSampling } from "./sampling.ts";
 import { ShownText, WebAddress } from "./shown-text.ts";
 
@@ -165,7 +166,7 @@ export function evalsOwn(
   { environment }: Pick<NonNullable<TrainingSpec["eval"]>, "environment">,
   { id }: { readonly id: string },
 ): boolean {
-  return environment === undefined || environment.split("@")[0] === id;
+  return environment === undefined || nameKeyOf(environment.split("@")[0] ?? "") === nameKeyOf(id);
 }
 
 /** What an eval of the training run `of` plays: by default its environment, with its arguments and row order. */

@@ -21,7 +21,7 @@ import {
   versionsOf,
 } from "./queries.ts";
 import type { HubEnvironmentRow, HubVersionRow } from "./tables.ts";
-import { chooseVersion, readNamed } from "./version-names.ts";
+import { chooseVersion, LATEST, readNamed } from "./version-names.ts";
 
 const KEPT = 256;
 const KEPT_MS = 60_000;
@@ -40,7 +40,7 @@ export const environments: EnvironmentHooks = {
     const version = chooseVersion(read.wanted, choices, tags);
     const row = version === null ? null : await getVersion(env.DB, environment.id, version);
     if (row === null) {
-      const message = `${environment.name} has no version ${read.wanted}: GET /v1/environments/{id}/versions lists them`;
+      const message = `${environment.name} has no version ${read.wanted}: \`rollcall env show ${environment.name}\` lists them`;
       return refuse("not_found", message, null);
     }
     if (row.taken_down_at !== null) {
@@ -77,20 +77,16 @@ export const environments: EnvironmentHooks = {
   async search(env, scope, { text, owner, after, limit }) {
     const from = { text, owner: owner && nameKeyOf(owner), after: after && nameKeyOf(after), limit };
     const rows = await searchPublished(env.DB, scope, from);
-    const found = await Promise.all(
-      rows.map(async (environment) => {
-        const [versions, tags] = await Promise.all([
-          versionsOf(env.DB, environment.id),
-          tagsOf(env.DB, environment.id),
-        ]);
-        const usable = versions.filter(({ taken_down_at }) => taken_down_at === null);
-        const choices = usable.map(({ version, yanked_at }) => ({ version, yanked: yanked_at !== null }));
-        const version = chooseVersion("latest", choices, tags) ?? versions[0]?.version;
-        const row = version === undefined ? null : await getVersion(env.DB, environment.id, version);
-        return row === null ? [] : [versioned(env, environment, row, { tags, orgId: scope.orgId })];
-      }),
-    );
-    return found.flat();
+    const found: VersionedEnvironment[] = [];
+    for (const environment of rows) {
+      const [versions, tags] = await Promise.all([versionsOf(env.DB, environment.id), tagsOf(env.DB, environment.id)]);
+      const usable = versions.filter(({ taken_down_at }) => taken_down_at === null);
+      const choices = usable.map(({ version, yanked_at }) => ({ version, yanked: yanked_at !== null }));
+      const version = chooseVersion(LATEST, choices, tags) ?? versions[0]?.version;
+      const row = version === undefined ? null : await getVersion(env.DB, environment.id, version);
+      if (row !== null) found.push(versioned(env, environment, row, { tags, orgId: scope.orgId }));
+    }
+    return found;
   },
 };
 
@@ -126,7 +122,7 @@ interface Stored extends Pick<LoadableEnvironment, "args" | "needs"> {
 
 /** Its isolate is made when its code is called. */
 function loadedLate(env: Env, orgId: string, { digest, key, args, needs }: Stored): LoadableEnvironment {
-  // Only what has arrived is kept: the invocation that waits for it may end before.
+  // A promise is not kept: the invocation that made it may end before it settles.
   let kept: LoadableEnvironment | null = null;
   const text = async (): Promise<string> => {
     const object = await env.STORE.get(key);

@@ -14,7 +14,7 @@ import { argumentsWork } from "../core/rubrics/work.ts";
 import { minting, sha256Hex } from "../kernel/kit/secrets.ts";
 import { emitOrganizationEvents } from "../kernel/kit/slice-hooks.ts";
 import { Subrequests } from "../kernel/kit/subrequests.ts";
-import { type Result, refuse } from "../kernel/messages/refusal.ts";
+import { projectGone, type Result, refuse } from "../kernel/messages/refusal.ts";
 import { filesOf } from "./files.ts";
 import { isolatedEnvironment } from "./isolated-code.ts";
 import {
@@ -22,11 +22,11 @@ import {
   getVersion,
   insertEnvironment,
   insertVersion,
+  isOpen,
   ownEnvironment,
   ownerName,
   ownerOf,
   publishedViewOf,
-  setTag,
   tagsOf,
   takeOwner,
   versionsOf,
@@ -49,6 +49,8 @@ export interface PublishOptions {
   readonly now: number;
   /** `key_…`, `per_…`. */
   readonly by: string;
+  /** Whether the caller still has the permission. */
+  readonly allowed: () => Promise<boolean>;
 }
 
 export interface Published {
@@ -70,14 +72,18 @@ export async function publish(
   const { name, version } = manifest;
   const named = await checkName(env, scope, name, publication);
   if (!named.ok) return named;
-  const again = { tag: publication.tag, now: options.now };
-  const before = named.value && (await winner(env, named.value, version, digest, again));
+  const before = named.value && (await winner(env, named.value, version, digest));
   if (before !== null) return before;
   const code = await loadCode(env, scope.orgId, read.value, bytes.byteLength);
   if (!code.ok) return code;
   const { about, args } = code.value;
   const validation = await validateBundle(env, scope.orgId, bundleOf(read.value), { args, rows: read.value.examples });
   if (!validation.ok && !publication.allowFailing) return refuseFailing(validation);
+  // Validation takes up to a minute.
+  if (!(await options.allowed())) {
+    return refuse("unauthorized", "this key lost its permission during the publication", null);
+  }
+  if (!(await isOpen(env.DB, scope))) return projectGone();
   const environment = await openEnvironment(env, scope, name, publication, options);
   if (!environment.ok) return environment;
   const made = { read: read.value, bytes, about, validation: { ...validation } };
@@ -105,6 +111,10 @@ async function write(
   if (known.length >= LIMITS.publishedVersions) {
     return refuse("conflict", `version: ${name} has ${known.length} versions, the maximum`, "version");
   }
+  const tagged = await tagsOf(env.DB, environment_id);
+  if (tag !== null && !tagged.has(tag) && tagged.size >= LIMITS.publishedTags) {
+    return refuse("conflict", `tag: ${name} has ${tagged.size} tags, the maximum`, "tag");
+  }
   const id = mintId("ev", minting(env, now));
   await storeFiles(env, environment, id, read, bytes);
   const { digest } = read;
@@ -116,7 +126,7 @@ async function write(
   const tags = new Set([...(isNewest ? [LATEST] : []), ...(tag === null ? [] : [tag])]);
   if (!(await insertVersion(env.DB, org_id, row, [...tags]))) {
     await env.STORE.delete(Object.values(filesOf(environment, id)));
-    const won = await winner(env, environment, version, digest, { tag, now });
+    const won = await winner(env, environment, version, digest);
     if (won === null) throw new Error(`version ${version} of ${environment_id} could not be written`);
     return won;
   }
@@ -195,18 +205,16 @@ async function openEnvironment(
   return { ok: true, value: made.value };
 }
 
-/** The version that exists already, if it does: this one, to which the tag moves, or another that won. */
+/** The version that exists already, if it does: this one, whose tags are not moved again, or another that won. */
 async function winner(
   env: Env,
   environment: HubEnvironmentRow,
   version: string,
   digest: string,
-  { tag, now }: { readonly tag: string | null; readonly now: number },
 ): Promise<Result<Published> | null> {
   const row = await getVersion(env.DB, environment.id, version);
   if (row === null) return null;
   if (row.digest === digest) {
-    if (tag !== null) await setTag(env.DB, environment, tag, version, now);
     const shown = publishedViewOf(environment, row, await tagsOf(env.DB, environment.id));
     // The request that wrote it may have been cut off before its event.
     await announcePublished(env, environment.org_id, shown, row.created_at);

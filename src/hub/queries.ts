@@ -2,11 +2,12 @@
  * Queries for published environments. Everybody may read what is public, so those that read are not limited to the
  * caller's rows, but to what its project may see.
  */
-import { and, asc, eq, gt, like, ne, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, exists, gt, isNull, ne, or, type SQL, sql } from "drizzle-orm";
 import { LIMITS } from "../contract/limits.ts";
 import type { PublishedVersion } from "../contract/published-environment.ts";
 import type { Scope } from "../contract/scope.ts";
 import { seconds } from "../kernel/db/page.ts";
+import { projects } from "../kernel/db/schema.ts";
 import { inOrganization, inProject, unscoped } from "../kernel/db/scoped.ts";
 import {
   type HubEnvironmentRow,
@@ -57,7 +58,8 @@ export async function searchPublished(
   { text, owner, after, limit }: Search,
 ): Promise<HubEnvironmentRow[]> {
   const { key, name, description } = hubEnvironments;
-  const words = text === null ? undefined : pattern(text);
+  const has = (column: SQL) => sql`instr(lower(${column}), ${(text ?? "").toLowerCase()}) > 0`;
+  const named = (column: typeof name | typeof description) => has(sql`${column}`);
   return await everybody(database)
     .select()
     .from(hubEnvironments)
@@ -65,7 +67,8 @@ export async function searchPublished(
       and(
         isVisible(scope),
         owner === null ? undefined : and(gt(key, `${owner}/`), sql`${key} < ${`${owner}0`}`),
-        words === undefined ? undefined : or(like(name, words), like(description, words)),
+        text === null ? undefined : or(named(name), named(description)),
+        hasVersion(database),
         after === null ? undefined : gt(key, after),
       ),
     )
@@ -73,9 +76,10 @@ export async function searchPublished(
     .limit(limit);
 }
 
-/** `%` and `_` in the text stand for themselves: `like` without an escape would match more, never less. */
-function pattern(text: string): string {
-  return `%${text}%`;
+/** An environment whose first publication was cut off has none, and is not shown. */
+function hasVersion(database: D1Database): SQL {
+  const { id, environment_id } = hubVersions;
+  return exists(everybody(database).select({ id }).from(hubVersions).where(eq(environment_id, hubEnvironments.id)));
 }
 
 /** Versions of an environment, without what is long. At most `LIMITS.publishedVersions`. */
@@ -165,6 +169,12 @@ export async function takeOwner(
   { name, key, now }: { readonly name: string; readonly key: string; readonly now: number },
 ): Promise<void> {
   await inOrganization(database, orgId).insert(hubOwners, { name, key, created_at: now }).onConflictDoNothing();
+}
+
+/** Whether the project exists and its deletion has not begun. */
+export async function isOpen(database: D1Database, { orgId, projectId }: Scope): Promise<boolean> {
+  const open = [eq(projects.id, projectId), isNull(projects.deleted_at)];
+  return (await inOrganization(database, orgId).columns({ id: projects.id }, projects, ...open)).length > 0;
 }
 
 export async function countPublished(database: D1Database, orgId: string): Promise<number> {

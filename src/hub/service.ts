@@ -10,6 +10,7 @@ import type { Scope } from "../contract/scope.ts";
 import { withUploadMemory } from "../kernel/dataset/store-rows.ts";
 import { type Body, bytesOf, refusalOfBody } from "../kernel/dataset/upload.ts";
 import { seconds } from "../kernel/db/page.ts";
+import { outlive } from "../kernel/kit/outlive.ts";
 import { sha256Hex } from "../kernel/kit/secrets.ts";
 import { emitOrganizationEvents } from "../kernel/kit/slice-hooks.ts";
 import { Subrequests } from "../kernel/kit/subrequests.ts";
@@ -37,28 +38,48 @@ import { chooseVersion, exactVersion, LATEST, readNamed } from "./version-names.
 
 const TOO_LARGE = `a package has at most ${LIMITS.publishedBytes} bytes`;
 
+/** Organisations that are publishing in this isolate: one version each, and few at once, as each is played for a minute. */
+const publishing = new Map<string, number>();
+const MOST_PUBLISHING = 4;
+/** Longer than a publication: one whose invocation was killed does not count any more. */
+const PUBLISHING_MS = 10 * 60_000;
+
 export async function publishPackage(
   env: Env,
   scope: Scope,
   body: Body,
   publication: Publication,
-  options: PublishOptions & { readonly allowed: () => Promise<boolean> },
+  options: PublishOptions,
 ): Promise<Result<Published>> {
-  return await withinUploads(env, scope.orgId, options.now, () =>
-    withUploadMemory(env, scope, async (onChunk) => {
-      const pieces: Uint8Array[] = [];
-      try {
-        const limit = { bytes: LIMITS.publishedBytes, message: TOO_LARGE };
-        for await (const chunk of bytesOf(body, limit, onChunk)) pieces.push(chunk.slice());
-      } catch (thrown) {
-        return refusalOfBody(thrown);
-      }
-      if (!(await options.allowed())) {
-        return refuse("unauthorized", "this key lost its permission during the upload", null);
-      }
-      return await publish(env, scope, await joined(pieces), publication, options);
-    }),
-  );
+  const { orgId } = scope;
+  const received = await withinUploads(env, orgId, options.now, () => receive(env, scope, body));
+  if (!received.ok) return received;
+  if (!(await options.allowed())) {
+    return refuse("unauthorized", "this key lost its permission during the upload", null);
+  }
+  for (const [other, begun] of publishing) if (begun + PUBLISHING_MS < Date.now()) publishing.delete(other);
+  if (publishing.has(orgId) || publishing.size >= MOST_PUBLISHING) {
+    return refuse("rate_limited", "other versions are being validated: try again in a minute", null);
+  }
+  publishing.set(orgId, Date.now());
+  try {
+    return await outlive(publish(env, scope, received.value, publication, options));
+  } finally {
+    publishing.delete(orgId);
+  }
+}
+
+async function receive(env: Env, scope: Scope, body: Body): Promise<Result<Uint8Array<ArrayBuffer>>> {
+  return await withUploadMemory(env, scope, async (onChunk) => {
+    const pieces: Uint8Array[] = [];
+    try {
+      const limit = { bytes: LIMITS.publishedBytes, message: TOO_LARGE };
+      for await (const chunk of bytesOf(body, limit, onChunk)) pieces.push(chunk.slice());
+    } catch (thrown) {
+      return refusalOfBody(thrown);
+    }
+    return { ok: true, value: await joined(pieces) };
+  });
 }
 
 async function joined(pieces: readonly Uint8Array[]): Promise<Uint8Array<ArrayBuffer>> {
@@ -149,7 +170,7 @@ export async function changeVersion(
     return refuse("not_found", `id: name one version of ${environment.name}, such as ${environment.name}@1.0.0`, "id");
   }
   const changes = changesOf(row, patch, now);
-  await updateVersion(env.DB, scope.orgId, row.id, changes);
+  if (Object.keys(changes).length > 0) await updateVersion(env.DB, scope.orgId, row.id, changes);
   const shown = publishedViewOf(environment, { ...row, ...changes }, await tagsOf(env.DB, environment.id));
   if (patch.yanked !== undefined && patch.yanked !== null) await announceYanked(env, scope.orgId, shown, now);
   return { ok: true, value: shown };

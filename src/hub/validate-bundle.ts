@@ -8,6 +8,7 @@
  */
 import { isError, messageOf, RolloutError } from "../contract/errors.ts";
 import type { JsonObject } from "../contract/json.ts";
+import { LIMITS } from "../contract/limits.ts";
 import { fetches } from "../core/environments/capabilities.ts";
 import {
   type ArgumentsFault,
@@ -100,8 +101,17 @@ async function validate(
     return unplayed("build", `it cannot be built: ${messageOf(thrown)}`);
   }
   const timer = (what: string) => timerOf(what, bounds.stepMs);
+  const { validatedCharacters: mostCharacters } = LIMITS;
   return validateEnvironment(
-    { code, secondInstance, goldPolicy: "unknown", mostTurns: bounds.turns, timer, later: (run) => run() },
+    {
+      code,
+      secondInstance,
+      goldPolicy: "unknown",
+      mostTurns: bounds.turns,
+      mostCharacters,
+      timer,
+      later: (run) => run(),
+    },
     { examples: bounds.rows, uploaded: rows, unmet: [], withheld: withheldNeeds(code) },
   );
 }

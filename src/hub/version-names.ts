@@ -1,5 +1,6 @@
 /** `owner/name@1.2.0`, `@^1`, `@latest`: what a request names, and which version it is. */
 import semver from "semver";
+import { LIMITS } from "../contract/limits.ts";
 import { nameKeyOf, PublishedName } from "../contract/published-environment.ts";
 
 export const LATEST = "latest";
@@ -13,6 +14,8 @@ export interface Named {
 
 /** Null if it is not the name of a published environment. */
 export function readNamed(named: string): Named | null {
+  // A range of any length would take semver seconds.
+  if (named.length > LIMITS.publishedNamed) return null;
   const at = named.indexOf("@");
   const name = at === -1 ? named : named.slice(0, at);
   const parsed = PublishedName.safeParse(name.toLowerCase());

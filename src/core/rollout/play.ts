@@ -47,6 +47,8 @@ import {
 } from "./rollout.ts";
 
 export interface PlayOptions {
+  /** The largest turns, in characters: a larger play is truncated. Default: those of the platform. */
+  readonly mostCharacters?: number;
   readonly model: TestModel;
   /** After every step: stores the rollout, drops the player and its handles, and continues with a new one. */
   readonly restartAfterEachTurn?: boolean;
@@ -129,7 +131,9 @@ async function drive(
   options: PlayOptions,
 ): Promise<Rollout> {
   const timeoutMs = playerOf(code.description, member)?.timeoutMs ?? null;
-  let at: Progress = { rollout: newRollout({ ...task, id: "rollout", task_key: "task" }, now(options)), offered: null };
+  const begun = newRollout({ ...task, id: "rollout", task_key: "task" }, now(options));
+  const { mostCharacters: most_characters } = options;
+  let at: Progress = { rollout: { ...begun, ...(most_characters && { most_characters }) }, offered: null };
   let [current, other] = [code, options.secondInstance ?? code];
   const host = openHost(code, options);
   let player = await openPlayer(current, at.rollout, host, options);

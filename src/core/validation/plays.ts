@@ -48,7 +48,7 @@ export interface Play {
   readonly unsteady: string | null;
 }
 
-export interface Stage extends Pick<PlayOptions, "openSqlite" | "timer"> {
+export interface Stage extends Pick<PlayOptions, "mostCharacters" | "openSqlite" | "timer"> {
   readonly code: EnvironmentCode;
   /** A second instance of the environment: a play continues with it after a restart. */
   readonly secondInstance: EnvironmentCode;

@@ -1,5 +1,6 @@
 /** The environment that a request names, built with its arguments: for a run, or to check uploaded rows. */
 
+import { EnvError } from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/json.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { formatPath } from "../../core/field-path.ts";
@@ -26,7 +27,11 @@ export async function chooseEnvironment(
   const found = await environmentNamed(env, scope, named, "environment");
   if (!found.ok) return found;
   const registered = found.value;
-  const fault = await checkInTurn(scope.orgId, registered, args);
+  const fault = await checkArguments(env, scope.orgId, registered, args);
+  if (fault instanceof EnvError) {
+    const message = `${registered.id}@${registered.version} cannot check its arguments: ${fault.message}`;
+    return refuse("invalid_request", message, "environment");
+  }
   if (fault !== null) return refuseArgs(fault);
   // The arguments came through JSON.parse, so they are JSON.
   const looked = await behindRoute(env, registered, args as JsonObject, async () => {
@@ -44,6 +49,23 @@ export async function chooseEnvironment(
   }
   const ungranted = publishedEnvironments().refuseUngranted(env, scope, registered, environment.description.needs);
   return (await ungranted) ?? { ok: true, value: { registered, environment } };
+}
+
+/** Published code computes in its own isolate, and may not answer: it holds no turn of this process. */
+async function checkArguments(
+  env: Env,
+  orgId: string,
+  registered: VersionedEnvironment,
+  args: Readonly<Record<string, unknown>>,
+): Promise<ArgumentsFault | EnvError | null> {
+  if (registered.published === null) return await checkInTurn(orgId, registered, args);
+  const check = () => registered.code.checkArguments(args, argumentsWork());
+  try {
+    return await behindRoute(env, registered, args as JsonObject, check);
+  } catch (thrown) {
+    if (thrown instanceof EnvError) return thrown;
+    throw thrown;
+  }
 }
 
 /** Compiles all patterns and schemas in the arguments, so the work is counted and takes a scheduling turn. */
@@ -71,6 +93,7 @@ export async function builtOrError(
   try {
     return await builtEnvironment(scope, registered, args);
   } catch (thrown) {
+    if (registered.published !== null && !(thrown instanceof EnvError)) throw thrown;
     return thrown instanceof Error ? thrown : new Error(String(thrown));
   }
 }

@@ -14,6 +14,7 @@ import { loadableOf } from "../../core/protocol/in-process.ts";
 import { logError } from "../kit/log.ts";
 import { folderOf } from "../kit/names.ts";
 import { publishedEnvironments } from "../kit/slice-hooks.ts";
+import { isPassing } from "../kit/storage-faults.ts";
 import { type Result, refuse } from "../messages/refusal.ts";
 import type { EnvironmentPin, RunSpec } from "../messages/wire.ts";
 import { BuiltEnvironments } from "./built-environments.ts";
@@ -89,6 +90,7 @@ export async function pinnedEnvironment(
   try {
     return await builtEnvironment(scope, registered, args);
   } catch (thrown) {
+    if (isPassing(env, thrown)) throw thrown;
     const message = `${pin.id}@${pin.version} cannot be built: ${messageOf(thrown)}`;
     throw new EnvError(message, { cause: thrown });
   }

@@ -19,13 +19,14 @@ type Owned = Pick<RunSpec, "run_id" | "scope">;
 const WITH_DATABASE = 2;
 
 /** How many objects a rollout of the run counts as. */
-export function objectsEach(spec: Pick<RunSpec, "environment">): number {
+export function objectsEach(spec: Pick<RunSpec, "environment" | "needs">): number {
   return hasDatabase(spec) ? WITH_DATABASE : 1;
 }
 
 /** Whether each rollout of the run has a database of its own. */
-export function hasDatabase({ environment: { id, version } }: Pick<RunSpec, "environment">): boolean {
-  return findEnvironment(`${id}@${version}`)?.code.needs.includes("sql") ?? false;
+export function hasDatabase({ environment, needs }: Pick<RunSpec, "environment" | "needs">): boolean {
+  const { id, version } = environment;
+  return needs?.includes("sql") ?? findEnvironment(`${id}@${version}`)?.code.needs.includes("sql") ?? false;
 }
 
 /** How many rollouts this run may have running: at least one, because otherwise it would never continue. */

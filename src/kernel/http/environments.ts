@@ -1,13 +1,12 @@
 /** The environments that a project may use: those of the deployment, and published ones. */
 import * as z from "zod";
+import { LIMITS } from "../../contract/limits.ts";
 import { wholeNumber } from "../../contract/primitives.ts";
 import { PublishedOwner } from "../../contract/published-environment.ts";
 import { EnvironmentList, EnvironmentView } from "../../contract/run.ts";
 import { answer, readQuery } from "./answer.ts";
 import type { Operation } from "./operation.ts";
 import { pageOf } from "./page.ts";
-
-const MOST = 100;
 
 const ListQuery = z.strictObject({
   search: z
@@ -25,7 +24,7 @@ const ListQuery = z.strictObject({
     .optional()
     .describe("id of the last environment of the previous page")
     .meta({ example: "gsm8k" }),
-  limit: wholeNumber(1, MOST).default(MOST),
+  limit: wholeNumber(1, LIMITS.publishedPerPage).default(LIMITS.publishedPerPage),
 });
 
 export const environmentOperations: readonly Operation[] = [

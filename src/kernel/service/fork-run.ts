@@ -14,6 +14,7 @@ import { refuseNeeds } from "../environment/capabilities.ts";
 import { behindRoute } from "../environment/code-behind-route.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
 import { type CreateOptions, hashedWith } from "../kit/idempotency.ts";
+import { publishedEnvironments } from "../kit/slice-hooks.ts";
 import { type Result, refuse } from "../messages/refusal.ts";
 import { storeForkPoint } from "../trajectory/carry-over.ts";
 import { type Begun, beginRun, type Naming, replayedRun } from "./begin-run.ts";
@@ -91,7 +92,11 @@ async function forkableCode(env: Env, scope: Scope, spec: RunSpec): Promise<Resu
   if (!environment.description.forkable) {
     return refuse("conflict", `${named} cannot be forked: its rollouts hold more than their state`, "id");
   }
-  const unmet = await refuseNeeds(env, scope, { named, needs: environment.description.needs, param: "id" });
+  const published = await publishedEnvironments().pinned(env, pin, scope.orgId);
+  const { needs } = environment.description;
+  const ungranted = published && (await publishedEnvironments().refuseUngranted(env, scope, published, needs));
+  if (ungranted !== null) return ungranted.ok ? ungranted : { ok: false, error: { ...ungranted.error, param: "id" } };
+  const unmet = await refuseNeeds(env, scope, { named, needs, param: "id" });
   return (
     unmet ?? {
       ok: true,

@@ -6,6 +6,7 @@
  * trajectory of the source, and reads it only when the rollout is dispatched. So the source must have ended.
  */
 
+import { nameKeyOf } from "../../contract/published-environment.ts";
 import type { RescoreRequest } from "../../contract/run-control.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { RunRecord } from "../db/runs.ts";
@@ -64,7 +65,7 @@ function wantedOf(record: RunRecord, request: RescoreRequest): RunWanted {
   const { spec } = record.run;
   const named = request.environment ?? codeThereIs(record.run);
   // Arguments of one environment have no meaning in another.
-  const isSame = named.split("@")[0] === spec.environment.id;
+  const isSame = nameKeyOf(named.split("@")[0] ?? "") === nameKeyOf(spec.environment.id);
   const { whole_groups: _, needs: __, limits, ...kept } = spec;
   const { deadline_s: ___, ...unhurried } = limits;
   return {
