@@ -3,7 +3,7 @@ import * as z from "zod";
 import { Deleted } from "../contract/endpoint.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { mediaTypeOf } from "../contract/media-type.ts";
-import { Flag, wholeNumber } from "../contract/primitives.ts";
+import { Flag, PageLimit } from "../contract/primitives.ts";
 import {
   GrantRequest,
   GrantView,
@@ -38,7 +38,7 @@ const VersionsQuery = z.strictObject({
     .max(LIMITS.publishedNameCharacters)
     .optional()
     .describe("id of the last version of the previous page"),
-  limit: wholeNumber(1, LIMITS.publishedPerPage).default(LIMITS.publishedPerPage),
+  limit: PageLimit.transform((limit) => Math.min(limit, LIMITS.publishedPerPage)).describe("a page has at most 20"),
 });
 
 const service = serviceOf<typeof import("./service.ts")>("hub");

@@ -146,7 +146,7 @@ test("a command that cannot work says which argument is wrong", async () => {
   writeFileSync(join(folder, "broken", "environment.ts"), 'import { nothing } from "./missing.ts"; nothing();');
   const refused: [readonly string[], string][] = [
     [["env", "publish", "plain"], "--owner: the name under which your organisation publishes is required"],
-    [["env", "publish", "plain", "--owner", "A B"], "--owner: A B must be lower-case"],
+    [["env", "publish", "plain", "--owner", "A B"], "--owner: A B must be at most 38 lower-case"],
     [["env", "publish", "nowhere", "--owner", "alice"], "does not exist"],
     [["env", "publish", "broken", "--owner", "alice"], "cannot be bundled: "],
     [["env", "publish", "plain", "--owner", "carol"], "publishes as alice/"],

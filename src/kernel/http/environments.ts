@@ -1,7 +1,7 @@
 /** The environments that a project may use: those of the deployment, and published ones. */
 import * as z from "zod";
 import { LIMITS } from "../../contract/limits.ts";
-import { wholeNumber } from "../../contract/primitives.ts";
+import { PageLimit } from "../../contract/primitives.ts";
 import { PublishedOwner } from "../../contract/published-environment.ts";
 import { EnvironmentList, EnvironmentView } from "../../contract/run.ts";
 import { answer, readQuery } from "./answer.ts";
@@ -24,7 +24,7 @@ const ListQuery = z.strictObject({
     .optional()
     .describe("id of the last environment of the previous page")
     .meta({ example: "gsm8k" }),
-  limit: wholeNumber(1, LIMITS.publishedPerPage).default(LIMITS.publishedPerPage),
+  limit: PageLimit.transform((limit) => Math.min(limit, LIMITS.publishedPerPage)).describe("a page has at most 20"),
 });
 
 export const environmentOperations: readonly Operation[] = [
