@@ -1,4 +1,7 @@
-/** Where the files of published versions are: with their owner while others may not see them, else with the platform. */
+/**
+ * Where the files of published versions are. Those of a private environment are deleted with its project, those of an
+ * organisation with it. Public ones stay, so they are below the folder of the platform.
+ */
 import { folderOf } from "../kernel/kit/names.ts";
 import type { HubEnvironmentRow } from "./tables.ts";
 

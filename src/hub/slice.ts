@@ -14,6 +14,6 @@ export const hub: Slice = {
       return {};
     },
   },
-  // What is not private has no project, and stays: the files of what is public are the platform's.
+  // When a project is deleted, only its private environments go: rows of others have no project.
   tables: { ofProject: [hubEnvironments, hubVersions, hubTags, hubGrants] },
 };

@@ -20,7 +20,9 @@ async function openWorker() {
 
 test("the bundled environments are listed, and each can be read by its id and its version", async () => {
   const { ask } = await openWorker();
-  const { data } = await (await ask("/v1/environments")).json<{ data: EnvironmentView[] }>();
+  const page = await (await ask("/v1/environments")).json<{ data: EnvironmentView[] }>();
+  // Other tests publish environments.
+  const data = page.data.filter(({ published }) => published === null);
   expect(data.map(({ id }) => id)).toContain("gsm8k");
   for (const environment of data) {
     EnvironmentView.parse(environment);
