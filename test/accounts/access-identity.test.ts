@@ -166,7 +166,7 @@ test("a member of several organisations names one of them", async () => {
 
 test("a member of several organisations who names none is asked to, and does not count as a wrong key", async () => {
   const { deployment, email, sign } = behindAccess();
-  const { app } = await openTestApi({ listEnvironments: async () => [] });
+  const { app } = await openTestApi({ listEnvironments: async () => ({ rows: [], limit: 1 }) });
   const { orgId, projectId } = await joined(email);
   await joined(email, "viewer");
   const assertion = await sign({ exp: 2_000_000_000 });
@@ -187,7 +187,7 @@ test("a request with a valid assertion is let in, except for a change from a pag
   const { deployment, email, sign } = behindAccess();
   const scopes: unknown[] = [];
   const { app } = await openTestApi({
-    listEnvironments: async () => [],
+    listEnvironments: async () => ({ rows: [], limit: 1 }),
     cancelRun: async (_env, scope) => {
       scopes.push(scope);
       return { ok: false, error: { code: "conflict", message: "it has ended", param: null } };

@@ -1,5 +1,6 @@
 /** The environments of this deployment, as the API shows them. */
 
+import { LIMITS } from "../../contract/limits.ts";
 import type { EnvironmentView } from "../../contract/run.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { VersionedEnvironment } from "../../core/protocol/environment-code.ts";
@@ -18,21 +19,26 @@ export interface EnvironmentsWanted {
   readonly limit: number;
 }
 
-/** Those of the deployment, then published ones by name: one more than `limit`, if there are more. */
+/**
+ * Those of the deployment, then at most `LIMITS.publishedPerPage` published ones by name. `rows`: one more than `limit`, if
+ * there are more.
+ */
 export async function listEnvironments(
   env: Env,
   scope: Scope,
   { search, owner, after, limit }: EnvironmentsWanted,
-): Promise<EnvironmentView[]> {
+): Promise<{ readonly rows: readonly EnvironmentView[]; readonly limit: number }> {
   const own = owner === undefined ? heldEnvironments().filter(({ id }) => id.includes(search ?? "")) : [];
   const at = own.findIndex(({ id }) => id === after);
   const rest = after === undefined || at !== -1 ? own.slice(at + 1, at + 2 + limit) : [];
   const here = await Promise.all(rest.map((registered) => viewOf(env, registered)));
-  if (here.length > limit) return here;
-  const from = { after: at === -1 ? (after ?? null) : null, limit: limit + 1 - here.length };
+  if (here.length > limit) return { rows: here, limit };
+  const most = Math.min(limit, here.length + LIMITS.publishedPerPage);
+  const from = { after: at === -1 ? (after ?? null) : null, limit: most + 1 - here.length };
   const wanted = { text: search ?? null, owner: owner ?? null, ...from };
   const published = await publishedEnvironments().search(env, scope, wanted);
-  return [...here, ...(await Promise.all(published.map((registered) => viewOf(env, registered))))];
+  const found = await Promise.all(published.map((registered) => viewOf(env, registered)));
+  return { rows: [...here, ...found], limit: most };
 }
 
 export async function readEnvironment(env: Env, scope: Scope, named: string): Promise<Result<EnvironmentView>> {

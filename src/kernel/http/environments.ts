@@ -1,7 +1,6 @@
 /** The environments that a project may use: those of the deployment, and published ones. */
 import * as z from "zod";
-import { LIMITS } from "../../contract/limits.ts";
-import { PageLimit } from "../../contract/primitives.ts";
+import { wholeNumber } from "../../contract/primitives.ts";
 import { PublishedOwner } from "../../contract/published-environment.ts";
 import { EnvironmentList, EnvironmentView } from "../../contract/run.ts";
 import { answer, readQuery } from "./answer.ts";
@@ -24,7 +23,7 @@ const ListQuery = z.strictObject({
     .optional()
     .describe("id of the last environment of the previous page")
     .meta({ example: "gsm8k" }),
-  limit: PageLimit.transform((limit) => Math.min(limit, LIMITS.publishedPerPage)).describe("a page has at most 20"),
+  limit: wholeNumber(1, 100).default(100).describe("a page has at most 20 published ones"),
 });
 
 export const environmentOperations: readonly Operation[] = [
@@ -39,7 +38,8 @@ export const environmentOperations: readonly Operation[] = [
     handle: async (context) => {
       const query = readQuery(context, ListQuery);
       const { services, scope } = context.var;
-      return context.json(pageOf(await services.listEnvironments(context.env, scope, query), query.limit));
+      const { rows, limit } = await services.listEnvironments(context.env, scope, query);
+      return context.json(pageOf(rows, limit));
     },
   },
   {

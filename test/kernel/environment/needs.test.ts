@@ -77,10 +77,9 @@ test("a need this platform does not offer is refused by name", async () => {
   });
 });
 
-test("an environment that needs arguments is listed with the others, and can be played with arguments", async () => {
+test("an environment that needs arguments is listed, and can be played with arguments", async () => {
   const api = await openPlatform();
-  const { data } = await (await api.ask("/v1/environments")).json<{ data: EnvironmentView[] }>();
-  expect(data.length).toBeGreaterThan(1);
+  const { data } = await (await api.ask("/v1/environments?search=asking")).json<{ data: EnvironmentView[] }>();
   expect(data.find(({ id }) => id === "asking")).toMatchObject({
     args: { required: ["word"] },
     dataset: null,

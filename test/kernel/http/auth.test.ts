@@ -6,7 +6,7 @@ import { admit } from "../../accounts/admit.ts";
 import { overtaken } from "./overtaken.ts";
 import { openTestApi } from "./test-api.ts";
 
-const listNothing = { listEnvironments: async () => [] };
+const listNothing = { listEnvironments: async () => ({ rows: [], limit: 1 }) };
 
 test("a request without a key is 401 with how to send one", async () => {
   const { ask } = await openTestApi();
@@ -63,7 +63,7 @@ test("health and the OpenAPI page need no key", async () => {
   expect((await ask("/openapi.json", anonymous)).status).toBe(200);
 });
 
-const listEnvironments = async () => [];
+const listEnvironments = async () => ({ rows: [], limit: 1 });
 
 test("a revoked key is refused everywhere in less than 5 s", async () => {
   const { ask, clock, token } = await openTestApi({ listEnvironments });
@@ -203,7 +203,7 @@ test("a request that outlasts its key does not get the result that it waited for
     listEnvironments: async () => {
       await env.DB.prepare("update api_keys set revoked_at = 1 where org_id = ?").bind(api.scope.orgId).run();
       api.clock.now += 30_000;
-      return [];
+      return { rows: [], limit: 1 };
     },
   });
   const reply = await api.ask("/v1/environments");

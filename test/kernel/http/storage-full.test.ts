@@ -61,7 +61,7 @@ test("an object that does not open counts as damaged only if there is space to w
 
 test("on a full disk, if the database does not answer, a key that was accepted before is accepted", async () => {
   const { bindings } = localStore();
-  const { app, token, clock } = await openTestApi({ listEnvironments: async () => [] });
+  const { app, token, clock } = await openTestApi({ listEnvironments: async () => ({ rows: [], limit: 1 }) });
   const DB = new Proxy(env.DB, { get: refusing("disk is full: SQLITE_FULL") });
   const ask = (key: string) =>
     app.request("/v1/environments", { headers: { authorization: `Bearer ${key}` } }, { ...bindings, DB });
@@ -75,7 +75,7 @@ test("on a full disk, if the database does not answer, a key that was accepted b
 
 test("on a full disk, a key that was accepted once and refused since is not accepted", async () => {
   const { bindings } = localStore();
-  const { app, token, clock, scope } = await openTestApi({ listEnvironments: async () => [] });
+  const { app, token, clock, scope } = await openTestApi({ listEnvironments: async () => ({ rows: [], limit: 1 }) });
   const DB = new Proxy(env.DB, { get: refusing("disk is full: SQLITE_FULL") });
   const headers = { authorization: `Bearer ${token}` };
   const statusOf = async (database: D1Database) => {
