@@ -9,12 +9,12 @@ import type { ResultRow, RunView } from "../../../src/contract/run.ts";
 import { bundleEnvironment } from "../../../src/local/environment-bundle.ts";
 import { resolveEnvironmentPackage } from "../../../src/local/environment-package.ts";
 import { healthOf } from "../../../src/local/healthz.ts";
-import { PACKAGE_ROOT } from "../../../src/local/package-root.ts";
 import { bootPlatform, type Platform } from "../../../src/local/platform.ts";
 import { makeThrowAwayDirectory } from "../../../src/local/state-directory.ts";
 import { RollcallClient } from "../../../src/sdk/client.ts";
 import { isBrokenConnection } from "../../../src/sdk/transport.ts";
 import { type ScriptedModel, startScriptedModel } from "../../fakes/scripted-model.ts";
+import { pack } from "../../hub/packages.ts";
 import { testPort } from "../test-port.ts";
 
 const ENVIRONMENT = join(import.meta.dirname, "environment.ts");
@@ -41,7 +41,8 @@ export async function play(
 ): Promise<Poisoned> {
   const stage = await openStage(port, hungAfterMs, isolated);
   const platform = await stage.boot();
-  const id = await startRun(stage, platform, poisons, examples);
+  const environment = isolated ? await publishPoison(platform, stage) : "poison";
+  const id = await startRun(stage, platform, environment, poisons, examples);
   return await playedOut(stage, platform, id);
 }
 
@@ -53,7 +54,7 @@ export async function playAgain(
 ): Promise<Poisoned> {
   const stage = await openStage(port);
   const first = await stage.boot();
-  const id = await startRun(stage, first, poisons, examples);
+  const id = await startRun(stage, first, "poison", poisons, examples);
   const silent = async () => (await healthOf(first.url)) === "silent";
   await expect.poll(silent, { timeout: 60_000, interval: 200 }).toBe(true);
   await first.stop();
@@ -84,13 +85,11 @@ async function openStage(port: number, hungAfterMs = 6000, isolated = false): Pr
   const directory = makeThrowAwayDirectory();
   undo.push(() => rmSync(directory, { recursive: true }));
   const said: string[] = [];
-  const code = isolated
-    ? { worker: { entry: await isolatingEntry(base), folder: join(base, "bundle") } }
-    : { environments: [resolveEnvironmentPackage("./poison", base)] };
+  const environments = isolated ? [] : [resolveEnvironmentPackage("./poison", base)];
   const boot = async () => {
     const platform = await bootPlatform({
       directory,
-      ...code,
+      environments,
       port: testPort(port),
       log: (line) => {
         said.push(line);
@@ -103,37 +102,26 @@ async function openStage(port: number, hungAfterMs = 6000, isolated = false): Pr
   return { said, model, desk: `http://127.0.0.1:${deskPort}/`, boot };
 }
 
-/** A Worker that plays the environment in isolates of their own. */
-async function isolatingEntry(base: string): Promise<string> {
-  const { text, digest } = await bundleEnvironment(ENVIRONMENT);
-  const entry = join(base, "entry.ts");
-  const worker = JSON.stringify(join(PACKAGE_ROOT, "src/index.ts"));
-  const lines = [
-    `import { isolatedEnvironment } from ${JSON.stringify(join(PACKAGE_ROOT, "src/hub/isolated-code.ts"))};`,
-    `import { register } from ${JSON.stringify(join(PACKAGE_ROOT, "src/kernel/kit/slice-hooks.ts"))};`,
-    `export * from ${worker};`,
-    `export { default } from ${worker};`,
-    `const pin = { id: "poison", version: "0.1.0", digest: ${JSON.stringify(digest)} };`,
-    `const bundle = { digest: pin.digest, text: async () => ${JSON.stringify(text)} };`,
-    "register({",
-    "  findEnvironment: async (env, { orgId }, named) =>",
-    "    named.split('@')[0] === 'poison' ? { ...pin, code: await isolatedEnvironment(env, orgId, bundle) } : null,",
-    "});",
-  ];
-  writeFileSync(entry, lines.join("\n"));
-  return entry;
+/** Published code plays in isolates of its own. */
+async function publishPoison({ url, key }: Platform, { desk }: Stage): Promise<string> {
+  const { text: code } = await bundleEnvironment(ENVIRONMENT);
+  const manifest = { rollcall: { args: { poisons: {}, desk } } };
+  const bytes = await pack({ name: "tests/poison", version: "0.1.0", code, manifest });
+  const client = new RollcallClient({ baseUrl: url, apiKey: key });
+  return (await client.environments.publish(bytes)).name;
 }
 
 /** A rollout may stop the process before the run's creation is answered, so the run has one idempotency key. */
 async function startRun(
   { model, desk }: Stage,
   { url, key }: Platform,
+  environment: string,
   poisons: Readonly<Record<string, string>>,
   examples: number,
 ): Promise<string> {
   const client = new RollcallClient({ baseUrl: url, apiKey: key });
   const request = {
-    environment: "poison",
+    environment,
     environment_args: { poisons, desk },
     num_examples: examples,
     rollouts_per_example: 1,
