@@ -9,19 +9,19 @@ import { LruCache } from "../kernel/kit/caches.ts";
 import type { EnvironmentHooks } from "../kernel/kit/environment-hooks.ts";
 import { refuse } from "../kernel/messages/refusal.ts";
 import { filesOf } from "./files.ts";
+import { type FoundVersion, findNamed, findVersion } from "./find-version.ts";
 import { isolatedEnvironment } from "./isolated-code.ts";
 import {
   findPublished,
   getGrant,
   getPinned,
-  getVersion,
+  pageOfVersions,
   publishedViewOf,
   searchPublished,
   tagsOf,
-  versionsOf,
 } from "./queries.ts";
 import type { HubEnvironmentRow, HubVersionRow } from "./tables.ts";
-import { chooseVersion, LATEST, readNamed } from "./version-names.ts";
+import { LATEST } from "./version-names.ts";
 
 const KEPT = 256;
 const KEPT_MS = 60_000;
@@ -29,20 +29,15 @@ const pinned = new LruCache<{ readonly code: VersionedEnvironment; readonly unti
 
 export const environments: EnvironmentHooks = {
   async find(env, scope, named) {
-    const read = readNamed(named);
+    const read = await findNamed(env, scope, named);
     if (read === null) return null;
-    const environment = await findPublished(env.DB, scope, read.key);
-    if (environment === null) return null;
-    const [versions, tags] = await Promise.all([versionsOf(env.DB, environment.id), tagsOf(env.DB, environment.id)]);
-    const choices = versions
-      .filter(({ taken_down_at, version }) => taken_down_at === null || version === read.wanted)
-      .map(({ version, yanked_at }) => ({ version, yanked: yanked_at !== null }));
-    const version = chooseVersion(read.wanted, choices, tags);
-    const row = version === null ? null : await getVersion(env.DB, environment.id, version);
-    if (row === null) {
-      const message = `${environment.name} has no version ${read.wanted}: \`rollcall env show ${environment.name}\` lists them`;
+    const { environment, wanted } = read;
+    const found = await findVersion(env, read);
+    if (found === null) {
+      const message = `${environment.name} has no version ${wanted}: \`rollcall env show ${environment.name}\` lists them`;
       return refuse("not_found", message, null);
     }
+    const { row, tags } = found;
     if (row.taken_down_at !== null) {
       const message = `${environment.name}@${row.version} was taken down by the operator: ${row.take_down_reason}`;
       return refuse("not_found", message, null);
@@ -79,16 +74,19 @@ export const environments: EnvironmentHooks = {
     const rows = await searchPublished(env.DB, scope, from);
     const found: VersionedEnvironment[] = [];
     for (const environment of rows) {
-      const [versions, tags] = await Promise.all([versionsOf(env.DB, environment.id), tagsOf(env.DB, environment.id)]);
-      const usable = versions.filter(({ taken_down_at }) => taken_down_at === null);
-      const choices = usable.map(({ version, yanked_at }) => ({ version, yanked: yanked_at !== null }));
-      const version = chooseVersion(LATEST, choices, tags) ?? versions[0]?.version;
-      const row = version === undefined ? null : await getVersion(env.DB, environment.id, version);
-      if (row !== null) found.push(versioned(env, environment, row, { tags, orgId: scope.orgId }));
+      const latest = (await findVersion(env, { environment, wanted: LATEST })) ?? (await newestOf(env, environment));
+      if (latest !== null)
+        found.push(versioned(env, environment, latest.row, { tags: latest.tags, orgId: scope.orgId }));
     }
     return found;
   },
 };
+
+/** For an environment whose versions are all yanked or taken down. */
+async function newestOf(env: Env, { id }: HubEnvironmentRow): Promise<FoundVersion | null> {
+  const [row] = await pageOfVersions(env.DB, id, null, 1);
+  return row === undefined ? null : { row, tags: await tagsOf(env.DB, id) };
+}
 
 interface For {
   readonly tags: ReadonlyMap<string, string>;

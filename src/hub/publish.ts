@@ -11,10 +11,9 @@ import { nameKeyOf, type PublishedVersion, type Visibility } from "../contract/p
 import type { Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
 import { argumentsWork } from "../core/rubrics/work.ts";
-import { minting, sha256Hex } from "../kernel/kit/secrets.ts";
-import { emitOrganizationEvents } from "../kernel/kit/slice-hooks.ts";
-import { Subrequests } from "../kernel/kit/subrequests.ts";
+import { minting } from "../kernel/kit/secrets.ts";
 import { projectGone, type Result, refuse } from "../kernel/messages/refusal.ts";
+import { announce } from "./announce.ts";
 import { filesOf } from "./files.ts";
 import { isolatedEnvironment } from "./isolated-code.ts";
 import {
@@ -135,7 +134,7 @@ async function write(
     await written(env, environment_id, version),
     await tagsOf(env.DB, environment_id),
   );
-  await announcePublished(env, org_id, shown, now);
+  await announce(env, org_id, "environment.published", shown, now);
   return { ok: true, value: { version: shown, replayed: false } };
 }
 
@@ -217,7 +216,7 @@ async function winner(
   if (row.digest === digest) {
     const shown = publishedViewOf(environment, row, await tagsOf(env.DB, environment.id));
     // The request that wrote it may have been cut off before its event.
-    await announcePublished(env, environment.org_id, shown, row.created_at);
+    await announce(env, environment.org_id, "environment.published", shown, row.created_at);
     return { ok: true, value: { version: shown, replayed: true } };
   }
   const message = `version: ${environment.name}@${version} was published before with the digest ${row.digest}: versions never change, so publish this one as another`;
@@ -266,7 +265,7 @@ function refuseFailing(validation: { readonly checks: readonly { status: string;
   const failed = validation.checks.filter(({ status }) => status === "error");
   const list = failed.map(({ name, message }) => `${name}: ${message}`).join("; ");
   const message = `package: its validation failed: ${list}. To publish it all the same, use allow_failing=true: its page shows this for ever`;
-  return refuse("invalid_request", message.slice(0, LIMITS.judgementCharacters), "package");
+  return refuse("invalid_request", message, "package");
 }
 
 async function storeFiles(
@@ -280,14 +279,4 @@ async function storeFiles(
   await env.STORE.put(keys.package, bytes);
   await env.STORE.put(keys.code, code);
   if (readme !== null) await env.STORE.put(keys.readme, readme);
-}
-
-/** Tells the organisation's webhooks. A repeat has the same id, so it is delivered once. */
-async function announcePublished(env: Env, orgId: string, version: PublishedVersion, at: number): Promise<void> {
-  const { id, name, digest } = version;
-  const event = {
-    ...{ id: `evt_${sha256Hex(`environment.published ${id} ${digest}`)}`, type: "environment.published", at },
-    ...{ subject: name, data: { environment: id, digest }, path: `/v1/environments/${encodeURIComponent(id)}` },
-  };
-  await emitOrganizationEvents(env, orgId, [event], new Subrequests());
 }

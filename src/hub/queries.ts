@@ -58,8 +58,7 @@ export async function searchPublished(
   { text, owner, after, limit }: Search,
 ): Promise<HubEnvironmentRow[]> {
   const { key, name, description } = hubEnvironments;
-  const has = (column: SQL) => sql`instr(lower(${column}), ${(text ?? "").toLowerCase()}) > 0`;
-  const named = (column: typeof name | typeof description) => has(sql`${column}`);
+  const has = (column: typeof name | typeof description) => sql`instr(lower(${column}), ${text?.toLowerCase()}) > 0`;
   return await everybody(database)
     .select()
     .from(hubEnvironments)
@@ -67,7 +66,7 @@ export async function searchPublished(
       and(
         isVisible(scope),
         owner === null ? undefined : and(gt(key, `${owner}/`), sql`${key} < ${`${owner}0`}`),
-        text === null ? undefined : or(named(name), named(description)),
+        text === null ? undefined : or(has(name), has(description)),
         hasVersion(database),
         after === null ? undefined : gt(key, after),
       ),
@@ -149,7 +148,7 @@ export async function tagsOf(database: D1Database, environmentId: string): Promi
   return new Map(rows.map((row) => [row.tag, row.version]));
 }
 
-/** The organisation that publishes under this name; null if nobody does. */
+/** The id of the organisation that has this owner name; null if the name is free. */
 export async function ownerOf(database: D1Database, key: string): Promise<string | null> {
   const { org_id } = hubOwners;
   const rows = await everybody(database).select({ org_id }).from(hubOwners).where(eq(hubOwners.key, key));
@@ -191,7 +190,7 @@ export async function insertEnvironment(
   await inOrganization(database, orgId).insert(hubEnvironments, row).onConflictDoNothing();
 }
 
-/** The environment of the organisation with this name, whoever may see it. */
+/** The organisation's own environment with this name, including one that is private to another project. */
 export async function ownEnvironment(
   database: D1Database,
   orgId: string,

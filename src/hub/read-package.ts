@@ -1,4 +1,4 @@
-/** Reads the npm package of an environment that somebody sends: nothing in it is trusted. */
+/** Reads the npm package of an environment from a request. The package may be malicious, so everything in it is checked. */
 import { unpackTar } from "modern-tar";
 import * as z from "zod";
 import { messageOf } from "../contract/errors.ts";

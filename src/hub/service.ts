@@ -11,16 +11,14 @@ import { withUploadMemory } from "../kernel/dataset/store-rows.ts";
 import { type Body, bytesOf, refusalOfBody } from "../kernel/dataset/upload.ts";
 import { seconds } from "../kernel/db/page.ts";
 import { outlive } from "../kernel/kit/outlive.ts";
-import { sha256Hex } from "../kernel/kit/secrets.ts";
-import { emitOrganizationEvents } from "../kernel/kit/slice-hooks.ts";
-import { Subrequests } from "../kernel/kit/subrequests.ts";
 import { type Result, refuse } from "../kernel/messages/refusal.ts";
 import { withinUploads } from "../kernel/service/limits.ts";
+import { announce } from "./announce.ts";
 import { filesOf } from "./files.ts";
+import { findNamed, findVersion, type NamedEnvironment } from "./find-version.ts";
 import { type Publication, type Published, type PublishOptions, publish } from "./publish.ts";
 import {
   deleteTag,
-  findPublished,
   getGrant,
   getPinned,
   getVersion,
@@ -31,10 +29,9 @@ import {
   tagsOf,
   updateVersion,
   type VersionChanges,
-  versionsOf,
 } from "./queries.ts";
-import type { HubEnvironmentRow, HubVersionRow } from "./tables.ts";
-import { chooseVersion, exactVersion, LATEST, readNamed } from "./version-names.ts";
+import type { HubVersionRow } from "./tables.ts";
+import { exactVersion, LATEST } from "./version-names.ts";
 
 const TOO_LARGE = `a package has at most ${LIMITS.publishedBytes} bytes`;
 
@@ -88,35 +85,15 @@ async function joined(pieces: readonly Uint8Array[]): Promise<Uint8Array<ArrayBu
   return new Uint8Array(await new Blob(pieces.map((piece) => new Uint8Array(piece))).arrayBuffer());
 }
 
-interface Found {
-  readonly environment: HubEnvironmentRow;
-  readonly row: HubVersionRow;
-  readonly tags: ReadonlyMap<string, string>;
-}
-
-/** Also a version that is yanked or taken down, if it is named exactly. */
-async function findVersion(env: Env, scope: Scope, id: string): Promise<Result<Found>> {
-  const named = readNamed(id);
-  const environment = named && (await findPublished(env.DB, scope, named.key));
-  if (named === null || environment === null) return notPublished(id);
-  const [versions, tags] = await Promise.all([versionsOf(env.DB, environment.id), tagsOf(env.DB, environment.id)]);
-  const choices = versions.map(({ version, yanked_at }) => ({ version, yanked: yanked_at !== null }));
-  const version = chooseVersion(named.wanted, choices, tags);
-  const row = version === null ? null : await getVersion(env.DB, environment.id, version);
-  if (row === null) return refuse("not_found", `${environment.name} has no version ${named.wanted}`, "id");
-  return { ok: true, value: { environment, row, tags } };
-}
-
 function notPublished(id: string): Result<never> {
   return refuse("not_found", `no published environment ${id}`, "id");
 }
 
-async function findOwn(env: Env, scope: Scope, id: string): Promise<Result<HubEnvironmentRow>> {
-  const named = readNamed(id);
-  const environment = named && (await findPublished(env.DB, scope, named.key));
-  if (environment === null) return notPublished(id);
-  if (environment.org_id === scope.orgId) return { ok: true, value: environment };
-  return refuse("forbidden", `${environment.name} belongs to another organisation`, "id");
+async function findOwn(env: Env, scope: Scope, id: string): Promise<Result<NamedEnvironment>> {
+  const value = await findNamed(env, scope, id);
+  if (value === null) return notPublished(id);
+  if (value.environment.org_id === scope.orgId) return { ok: true, value };
+  return refuse("forbidden", `${value.environment.name} belongs to another organisation`, "id");
 }
 
 /** The newest first. `after`: id of the last version of the previous page. */
@@ -126,9 +103,9 @@ export async function listVersions(
   id: string,
   { after, limit }: { readonly after: string | null; readonly limit: number },
 ): Promise<Result<PublishedVersion[]>> {
-  const named = readNamed(id);
-  const environment = named && (await findPublished(env.DB, scope, named.key));
-  if (environment === null) return notPublished(id);
+  const named = await findNamed(env, scope, id);
+  if (named === null) return notPublished(id);
+  const { environment } = named;
   const from = after === null ? null : await getVersion(env.DB, environment.id, after.split("@")[1] ?? "");
   if (after !== null && from === null) return refuse("not_found", `after: no version ${after}`, "after");
   const [rows, tags] = await Promise.all([
@@ -145,9 +122,12 @@ export async function readFile(
   id: string,
   file: "package" | "readme",
 ): Promise<Result<{ readonly object: R2ObjectBody | null; readonly version: PublishedVersion }>> {
-  const found = await findVersion(env, scope, id);
-  if (!found.ok) return found;
-  const { environment, row, tags } = found.value;
+  const named = await findNamed(env, scope, id);
+  if (named === null) return notPublished(id);
+  const { environment, wanted } = named;
+  const found = await findVersion(env, named);
+  if (found === null) return refuse("not_found", `${environment.name} has no version ${wanted}`, "id");
+  const { row, tags } = found;
   if (row.taken_down_at !== null) {
     return refuse("not_found", `${environment.name}@${row.version} was taken down: ${row.take_down_reason}`, "id");
   }
@@ -165,8 +145,8 @@ export async function changeVersion(
 ): Promise<Result<PublishedVersion>> {
   const own = await findOwn(env, scope, id);
   if (!own.ok) return own;
-  const environment = own.value;
-  const version = exactVersion(readNamed(id)?.wanted ?? "");
+  const { environment, wanted } = own.value;
+  const version = exactVersion(wanted);
   const row = version === null ? null : await getVersion(env.DB, environment.id, version);
   if (row === null) {
     return refuse("not_found", `id: name one version of ${environment.name}, such as ${environment.name}@1.0.0`, "id");
@@ -174,7 +154,8 @@ export async function changeVersion(
   const changes = changesOf(row, patch, now);
   if (Object.keys(changes).length > 0) await updateVersion(env.DB, scope.orgId, row.id, changes);
   const shown = publishedViewOf(environment, { ...row, ...changes }, await tagsOf(env.DB, environment.id));
-  if (patch.yanked !== undefined && patch.yanked !== null) await announceYanked(env, scope.orgId, shown, now);
+  if (patch.yanked !== undefined && patch.yanked !== null)
+    await announce(env, scope.orgId, "environment.yanked", shown, now);
   return { ok: true, value: shown };
 }
 
@@ -184,21 +165,6 @@ function changesOf(row: HubVersionRow, { yanked, deprecated }: PublishedVersionP
       ? { yanked_at: null, yank_reason: null }
       : yanked && { yanked_at: row.yanked_at ?? now, yank_reason: yanked.reason };
   return { ...yank, ...(deprecated !== undefined && { deprecated }) };
-}
-
-/** A repeat has the same id, so it is delivered once. */
-async function announceYanked(
-  env: Env,
-  orgId: string,
-  { id, name, digest, yanked }: PublishedVersion,
-  at: number,
-): Promise<void> {
-  const event = {
-    ...{ id: `evt_${sha256Hex(`environment.yanked ${id} ${yanked?.at}`)}`, type: "environment.yanked", at },
-    ...{ subject: name, data: { environment: id, digest, reason: yanked?.reason ?? null } },
-    path: `/v1/environments/${encodeURIComponent(id)}`,
-  };
-  await emitOrganizationEvents(env, orgId, [event], new Subrequests());
 }
 
 export interface Tag {
@@ -216,7 +182,7 @@ export async function moveTag(
 ): Promise<Result<Tag>> {
   const own = await findOwn(env, scope, id);
   if (!own.ok) return own;
-  const environment = own.value;
+  const { environment } = own.value;
   if ((await getVersion(env.DB, environment.id, version)) === null) {
     return refuse("not_found", `version: ${environment.name} has no version ${version}`, "version");
   }
@@ -232,14 +198,14 @@ export async function removeTag(env: Env, scope: Scope, id: string, tag: string)
   const own = await findOwn(env, scope, id);
   if (!own.ok) return own;
   if (tag === LATEST) return refuse("conflict", `tag: ${LATEST} is always there: move it instead`, "tag");
-  await deleteTag(env.DB, scope.orgId, own.value.id, tag);
+  await deleteTag(env.DB, scope.orgId, own.value.environment.id, tag);
   return { ok: true, value: tag };
 }
 
 export async function readGrant(env: Env, scope: Scope, id: string): Promise<Result<GrantView>> {
-  const named = readNamed(id);
-  const environment = named && (await findPublished(env.DB, scope, named.key));
-  if (environment === null) return notPublished(id);
+  const named = await findNamed(env, scope, id);
+  if (named === null) return notPublished(id);
+  const { environment } = named;
   const grant = await getGrant(env.DB, scope, environment.id);
   return {
     ok: true,
@@ -260,10 +226,9 @@ export async function changeGrant(
   id: string,
   { needs, by, now }: { readonly needs: readonly string[]; readonly by: string; readonly now: number },
 ): Promise<Result<GrantView>> {
-  const named = readNamed(id);
-  const environment = named && (await findPublished(env.DB, scope, named.key));
-  if (environment === null) return notPublished(id);
-  await setGrant(env.DB, scope, { environment_id: environment.id, needs, granted_by: by, granted_at: now });
+  const named = await findNamed(env, scope, id);
+  if (named === null) return notPublished(id);
+  await setGrant(env.DB, scope, { environment_id: named.environment.id, needs, granted_by: by, granted_at: now });
   return await readGrant(env, scope, id);
 }
 

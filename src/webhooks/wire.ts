@@ -8,7 +8,7 @@ import { ShownText, WebAddress } from "../contract/shown-text.ts";
 /** Sent on request, whatever the endpoint's event filter. */
 export const TEST_EVENT = "webhook.test";
 
-const FAMILIES = ["run.*", "batch.*", "weights.*", "replica.*", "budget.*", "trigger.*"] as const;
+const FAMILIES = ["run.*", "batch.*", "weights.*", "replica.*", "budget.*", "trigger.*", "environment.*"] as const;
 
 /** An event name, or all events of a family. */
 const Wanted = z.enum([...OUTBOUND_EVENTS, ...FAMILIES]);

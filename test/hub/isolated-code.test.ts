@@ -55,7 +55,7 @@ test("arguments are checked in the isolate", async () => {
 
 const HOST: RolloutHost = {
   now: () => 0,
-  fetch: () => Promise.reject(new Error("there is no network")),
+  fetch: () => Promise.reject(new Error("this test allows no requests")),
   sql: { exec: () => [] },
   unrepeatable: () => undefined,
   timer: () => ({ over: new Promise(() => undefined), stop: () => undefined }),

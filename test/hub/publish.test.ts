@@ -2,9 +2,11 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, inject, test } from "vitest";
 import { PublishedVersion } from "../../src/contract/published-environment.ts";
+import { publish as publishNow } from "../../src/hub/publish.ts";
 import { takeDown } from "../../src/hub/service.ts";
 import { hub } from "../../src/hub/slice.ts";
 import { Subrequests } from "../../src/kernel/kit/subrequests.ts";
+import { cutOffAt } from "../kernel/cut-off.ts";
 import { expectLaw, openPlatform, type TestApi } from "../kernel/platform.ts";
 import { script } from "../kernel/script.ts";
 import { type Packed, pack, send, zip } from "./packages.ts";
@@ -215,16 +217,13 @@ test("a package that cannot be read is refused with the reason, and nothing of i
   expect((await alice.ask(at(name))).status).toBe(404);
 });
 
-/** Needs a secret and a host, and is otherwise the game. */
+/** It needs a secret and a host, so its validation plays nothing. */
+const EXAMPLES = { "package/examples.jsonl": '{"question":"nothing"}' };
 const NEEDY = () => inject("bundles")["probing"]?.text ?? "";
 
 test("an environment of another organisation gets a secret or a host only once the project has granted it", async () => {
   const name = `${owner}/needy`;
-  await publish(
-    alice,
-    { name, version: "1.0.0", code: NEEDY(), files: { "package/examples.jsonl": '{"question":"nothing"}' } },
-    "visibility=public",
-  );
+  await publish(alice, { name, version: "1.0.0", code: NEEDY(), files: EXAMPLES }, "visibility=public");
   const secret = { name: "KEY", value: "a value of some length" };
   for (const api of [alice, bob]) expect((await api.post("/v1/secrets", secret)).status).toBe(201);
   const body = {
@@ -253,9 +252,9 @@ test("a version that an operator takes down is refused with the reason, and its 
   await publish(alice, { name, version: "0.9.0", code: OTHER_CODE() });
   const down = await takeDown(env, `${name}@1.0.0`, { reason: "it mines coins", now: Date.now() });
   expect(down).toMatchObject({ ok: true, value: { digest, taken_down: { reason: "it mines coins" } } });
-  const [gone, exact] = [await bob.ask(`${at(name)}/package`), await bob.ask(at(`${name}@1.0.0`))];
+  const [gone, exact] = [await bob.ask(`${at(`${name}@1.0.0`)}/package`), await bob.ask(at(`${name}@1.0.0`))];
   expect((await errorOf(exact)).message).toContain("it mines coins");
-  expect(gone.status).toBe(404);
+  expect([gone.status, (await bob.ask(`${at(name)}/package`)).status]).toEqual([404, 200]);
   const { data } = await (await bob.ask(`${at(name)}/versions`)).json<{ data: PublishedVersion[] }>();
   expect(data.map(({ version, taken_down }) => [version, taken_down?.reason ?? null])).toEqual([
     ["0.9.0", null],
@@ -290,4 +289,48 @@ test("what is public stays if its organisation is deleted, and the rest goes", a
   // The deletion of an organisation deletes all files below its folder.
   expect(await keys(`org/${carol.scope.orgId}/hub/`)).toBe(3);
   expect(await keys(`org/${carol.scope.orgId}/${carol.scope.projectId}/hub/`)).toBe(3);
+});
+
+test("a publication that is cut off at any call is completed by a repeat, and nothing incomplete is found", async () => {
+  const dora = await openPlatform();
+  const doras = `dora-${crypto.randomUUID().slice(0, 8)}`;
+  const options = { now: Date.now(), by: "key_dora", allowed: async () => true };
+  const publication = { visibility: null, allowFailing: false, tag: null };
+  let calls = 0;
+  for (let left = true; left; calls += 1) {
+    const name = `${doras}/cut-${calls}`;
+    const packed = { name, version: "1.0.0", code: NEEDY(), files: EXAMPLES };
+    const bytes = await pack(packed);
+    const cut = cutOffAt(calls, calls % 2 === 0 ? "before" : "after");
+    const work = publishNow(cut.env, dora.scope, bytes, publication, options).catch(() => undefined);
+    left = (await Promise.race([cut.reached.then(() => "cut"), work.then(() => "whole")])) === "cut";
+    cut.bury();
+    await work;
+    const found = await dora.ask(at(name));
+    if (found.status === 200) expect((await dora.ask(`${at(name)}/package`)).status, `call ${calls}`).toBe(200);
+    else expect(found.status, `call ${calls}`).toBe(404);
+    await publish(dora, packed);
+    expect((await dora.ask(`${at(name)}/package`)).status, `call ${calls}`).toBe(200);
+  }
+  expect(calls).toBeGreaterThan(10);
+});
+
+test("webhooks that list the events are told once of a published and of a yanked version", async () => {
+  const name = `${owner}/told`;
+  const webhook = await alice.post("/v1/webhook-endpoints", {
+    url: `${env.MODEL_URL}/hook`,
+    events: ["environment.*"],
+  });
+  expect(webhook.status, await webhook.clone().text()).toBe(201);
+  const { id } = await webhook.json<{ id: string }>();
+  await publish(alice, { name, version: "1.0.0" });
+  await publish(alice, { name, version: "1.0.0" });
+  for (const reason of ["wrong", "still wrong"]) await change(alice, `${name}@1.0.0`, { yanked: { reason } });
+  const told = async () => {
+    const { data } = await (await alice.ask(`/v1/webhook-endpoints/${id}/deliveries`)).json<{
+      data: { type: string }[];
+    }>();
+    return data.map(({ type }) => type).sort();
+  };
+  await expect.poll(told).toEqual(["environment.published", "environment.yanked"]);
 });

@@ -192,7 +192,10 @@ function change(
   const { name, version } = oneVersion(line.one("a version"));
   return onPlatform(line, async ({ client, signal }) => {
     const changed = await client.environments.update(`${name}@${version}`, patch, { signal });
-    return { json: changed, text: () => safeText(`${changed.id}: ${stateOf(changed) || "nothing against it"}`) };
+    return {
+      json: changed,
+      text: () => safeText(`${changed.id}: ${stateOf(changed) || "neither yanked nor deprecated"}`),
+    };
   });
 }
 

@@ -107,7 +107,7 @@ const INSTALL = command({
   takes: "<owner/name[@version]>",
   argument: "environment",
   help: "copy a published version from another platform to this one",
-  more: "The copy has the same name, version and digest, and is validated again. Your organisation here must publish as this owner, or as nobody yet.",
+  more: "The copy has the same name, version and digest, and is validated again. If your organisation on this platform has published before, its owner name must be the same.",
   flags: {
     from: { value: "PROFILE", help: "profile of the platform to copy from, or local" },
     ...PUBLISH_FLAGS,

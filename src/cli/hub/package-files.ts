@@ -1,4 +1,4 @@
-/** Reads and writes the npm package of an environment. A package that somebody else has published is not trusted. */
+/** Reads and writes the npm package of an environment. A downloaded package may be malicious, so its paths are checked. */
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

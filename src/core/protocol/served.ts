@@ -4,7 +4,7 @@
  * Invariants. The calls are those of environment-code.ts, each with the arguments of the environment first, as one
  * isolate serves all of them. A result is the text of a JSON value: the platform measures it before it parses it, and it
  * holds nothing but data. A function in an argument or a result is a stub of the other side; the functions of a host
- * come with each call and end with it, so code that goes on after its effect reaches nothing. A call performs all effects
+ * come with each call and end with it, so code that continues after its effect cannot use them. A call performs all effects
  * up to the next model call, so a turn is one call; the platform drops those that it does not need.
  */
 import { EnvError, InfraError, type SerializedError, SqlWorkError } from "../../contract/errors.ts";

@@ -27,7 +27,7 @@ export interface ValidationOptions {
   readonly uploaded: readonly unknown[];
   /** A sentence for each need that cannot be met here. If there are any, nothing is played, which is an error. */
   readonly unmet: readonly string[];
-  /** The same for needs that no validation of this kind meets: it is no error. */
+  /** The same for needs that this kind of validation never provides. Nothing is played either, but this is not an error. */
   readonly withheld?: readonly string[];
 }
 

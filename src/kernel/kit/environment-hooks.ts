@@ -16,7 +16,7 @@ export interface EnvironmentSearch {
 export interface EnvironmentHooks {
   /** The version that a request of the project means; null if the name is not of this kind. */
   find(env: Env, scope: Scope, named: string): Promise<Result<VersionedEnvironment> | null>;
-  /** The same for what a run has pinned: null if there is no such code any more. Called for each rollout. */
+  /** The version that a run has pinned; null if its code was deleted. Called for each rollout. */
   pinned(env: Env, pin: EnvironmentPin, orgId: string): Promise<VersionedEnvironment | null>;
   /** Null if the project lets the environment use all of this. */
   refuseUngranted(

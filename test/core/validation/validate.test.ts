@@ -62,7 +62,7 @@ test("the measures of a validation are those of its plays: of constant, echo and
   expect(equal).toMatchObject({ rewards: { least: 0.5, most: 0.5 }, equal_rows: 1, failed_functions: [] });
 });
 
-test("a missing judgement is no fault of a reward function, and another error of the same rubric is one", async () => {
+test("a missing judgement does not count as an error of a reward function, and any other error does", async () => {
   const rubric = new Rubric({
     judges: ["default"],
     rewards: {
