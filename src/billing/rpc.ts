@@ -24,6 +24,7 @@ export interface UseCounts {
   readonly lost_calls?: number;
   readonly pushes?: number;
   readonly byte_days?: number;
+  readonly isolate_days?: number;
 }
 
 /** A numbered sequence of a run: its ends, numbered by `finish_seq`, or the batches that its trainer took. */

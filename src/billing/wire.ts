@@ -208,6 +208,7 @@ export const USE_COUNTS = [
   "lost_calls",
   "pushes",
   "byte_days",
+  "isolate_days",
 ] as const;
 export type UseCount = (typeof USE_COUNTS)[number];
 
@@ -234,6 +235,7 @@ export const UsageResult = named("UsageResult", {
   lost_calls: Count.describe("calls whose replies were lost; their tokens are not counted").meta({ example: 3 }),
   pushes: Count.describe("batches that a trainer leased or accepted"),
   byte_days: Count.describe("bytes stored, once a day"),
+  isolate_days: Count.describe("published environments' versions that runs used, once a day for the day before"),
   cost_micros: SignedMicros.describe("what the platform charged, in micro-dollars").meta({ example: 4304 }),
   lines: Lines.describe("the same by line").meta({ example: { rollout: 2400, turns: 1104, scoring: 800 } }),
 });

@@ -21,7 +21,7 @@ import {
   tagsOf,
 } from "./queries.ts";
 import type { HubEnvironmentRow, HubVersionRow } from "./tables.ts";
-import { LATEST } from "./version-names.ts";
+import { LATEST, readNamed } from "./version-names.ts";
 
 const KEPT = 256;
 const KEPT_MS = 60_000;
@@ -56,9 +56,8 @@ export const environments: EnvironmentHooks = {
     return code;
   },
 
-  async refuseUngranted(env, scope, { id, published }, needs) {
-    if (published === null) return null;
-    const asked = needs.filter((need) => need !== "sql");
+  async refuseUngranted(env, scope, { id, needs, param }) {
+    const asked = readNamed(id) === null ? [] : needs.filter((need) => need !== "sql");
     const environment = asked.length === 0 ? null : await findPublished(env.DB, scope, nameKeyOf(id));
     // An organisation's own code may use what the organisation has.
     if (environment === null || environment.org_id === scope.orgId) return null;
@@ -66,7 +65,7 @@ export const environments: EnvironmentHooks = {
     const missing = asked.filter((need) => !granted.includes(need));
     if (missing.length === 0) return null;
     const message = `${id} is of another organisation, and this project has not granted it ${missing.join(", ")}: PUT /v1/environments/{id}/grant, or \`rollcall env grant ${id} ${missing.join(" ")}\``;
-    return refuse("unmet_need", message, "environment");
+    return refuse("unmet_need", message, param);
   },
 
   async search(env, scope, { text, owner, after, limit }) {

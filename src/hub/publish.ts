@@ -11,13 +11,15 @@ import { nameKeyOf, type PublishedVersion, type Visibility } from "../contract/p
 import type { Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
 import { argumentsWork } from "../core/rubrics/work.ts";
-import { minting } from "../kernel/kit/secrets.ts";
+import { minting, sha256Hex } from "../kernel/kit/secrets.ts";
 import { projectGone, type Result, refuse } from "../kernel/messages/refusal.ts";
+import { noteProject } from "../kernel/service/note-project.ts";
 import { announce } from "./announce.ts";
 import { filesOf } from "./files.ts";
 import { isolatedEnvironment } from "./isolated-code.ts";
 import {
   countPublished,
+  describeAs,
   getVersion,
   insertEnvironment,
   insertVersion,
@@ -26,6 +28,7 @@ import {
   ownerName,
   ownerOf,
   publishedViewOf,
+  setTag,
   tagsOf,
   takeOwner,
   versionsOf,
@@ -86,7 +89,9 @@ export async function publish(
   const environment = await openEnvironment(env, scope, name, publication, options);
   if (!environment.ok) return environment;
   const made = { read: read.value, bytes, about, validation: { ...validation } };
-  return await write(env, environment.value, made, publication, options);
+  const published = await write(env, environment.value, made, publication, { ...options, paidBy: scope.projectId });
+  await noteProject(env, scope, options.now);
+  return published;
 }
 
 interface Checked {
@@ -102,7 +107,7 @@ async function write(
   environment: HubEnvironmentRow,
   { read, bytes, about, validation }: Checked,
   { tag }: Publication,
-  { now, by }: PublishOptions,
+  { now, by, paidBy }: PublishOptions & { readonly paidBy: string },
 ): Promise<Result<Published>> {
   const { org_id, project_id, id: environment_id, name } = environment;
   const { version, description = null } = read.manifest;
@@ -114,21 +119,22 @@ async function write(
   if (tag !== null && !tagged.has(tag) && tagged.size >= LIMITS.publishedTags) {
     return refuse("conflict", `tag: ${name} has ${tagged.size} tags, the maximum`, "tag");
   }
-  const id = mintId("ev", minting(env, now));
-  await storeFiles(env, environment, id, read, bytes);
   const { digest } = read;
+  // The same package again has the same files, so a publication that is repeated after a kill leaves none behind.
+  const id = `ev_${sha256Hex(JSON.stringify([environment_id, version, about.package.integrity])).slice(0, 32)}`;
+  const stored_bytes = await storeFiles(env, environment, id, read, bytes);
   const row = {
-    ...{ id, project_id, environment_id, version, digest, description, about, validation },
-    ...{ created_by: by, created_at: now },
+    ...{ id, project_id, environment_id, version, digest, description, stored_bytes, about, validation },
+    ...{ paid_by: paidBy, created_by: by, created_at: now },
   };
   const isNewest = newestOf([...known.map((one) => one.version), version]) === version;
-  const tags = new Set([...(isNewest ? [LATEST] : []), ...(tag === null ? [] : [tag])]);
-  if (!(await insertVersion(env.DB, org_id, row, [...tags]))) {
-    await env.STORE.delete(Object.values(filesOf(environment, id)));
-    const won = await winner(env, environment, version, digest);
+  if (!(await insertVersion(env.DB, org_id, row, { tag, isNewest }))) {
+    const won = await getVersion(env.DB, environment_id, version);
     if (won === null) throw new Error(`version ${version} of ${environment_id} could not be written`);
-    return won;
+    if (won.id !== id) await env.STORE.delete(Object.values(filesOf(environment, id)));
+    return await answerWith(env, environment, won, digest);
   }
+  await settleLatest(env, environment, version, now);
   const shown = publishedViewOf(
     environment,
     await written(env, environment_id, version),
@@ -136,6 +142,17 @@ async function write(
   );
   await announce(env, org_id, "environment.published", shown, now);
   return { ok: true, value: { version: shown, replayed: false } };
+}
+
+/** A newer version that was published at the same time may have lost `latest` and its description to this one. */
+async function settleLatest(env: Env, environment: HubEnvironmentRow, version: string, now: number): Promise<void> {
+  const versions = (await versionsOf(env.DB, environment.id)).map((one) => one.version);
+  const newest = newestOf(versions);
+  const tagged = (await tagsOf(env.DB, environment.id)).get(LATEST);
+  if (newest === null || newest === version || tagged !== version) return;
+  const { description } = await written(env, environment.id, newest);
+  await describeAs(env.DB, environment, description, now);
+  await setTag(env.DB, environment, LATEST, newest, now);
 }
 
 async function written(env: Env, environmentId: string, version: string): Promise<HubVersionRow> {
@@ -212,14 +229,22 @@ async function winner(
   digest: string,
 ): Promise<Result<Published> | null> {
   const row = await getVersion(env.DB, environment.id, version);
-  if (row === null) return null;
+  return row === null ? null : await answerWith(env, environment, row, digest);
+}
+
+async function answerWith(
+  env: Env,
+  environment: HubEnvironmentRow,
+  row: HubVersionRow,
+  digest: string,
+): Promise<Result<Published>> {
   if (row.digest === digest) {
     const shown = publishedViewOf(environment, row, await tagsOf(env.DB, environment.id));
     // The request that wrote it may have been cut off before its event.
     await announce(env, environment.org_id, "environment.published", shown, row.created_at);
     return { ok: true, value: { version: shown, replayed: true } };
   }
-  const message = `version: ${environment.name}@${version} was published before with the digest ${row.digest}: versions never change, so publish this one as another`;
+  const message = `version: ${environment.name}@${row.version} was published before with the digest ${row.digest}: versions never change, so publish this one as another`;
   return refuse("conflict", message, "version");
 }
 
@@ -268,15 +293,16 @@ function refuseFailing(validation: { readonly checks: readonly { status: string;
   return refuse("invalid_request", message, "package");
 }
 
+/** Returns their bytes. */
 async function storeFiles(
   env: Env,
   environment: HubEnvironmentRow,
   id: string,
   { code, readme }: ReadPackage,
   bytes: Uint8Array,
-): Promise<void> {
+): Promise<number> {
   const keys = filesOf(environment, id);
-  await env.STORE.put(keys.package, bytes);
-  await env.STORE.put(keys.code, code);
-  if (readme !== null) await env.STORE.put(keys.readme, readme);
+  const files = [await env.STORE.put(keys.package, bytes), await env.STORE.put(keys.code, code)];
+  if (readme !== null) files.push(await env.STORE.put(keys.readme, readme));
+  return files.reduce((total, file) => total + (file?.size ?? 0), 0);
 }

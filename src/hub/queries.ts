@@ -19,6 +19,7 @@ import {
   hubTags,
   hubVersions,
 } from "./tables.ts";
+import { LATEST } from "./version-names.ts";
 
 const everybody = (database: D1Database) => unscoped(database, "published environments");
 
@@ -200,7 +201,7 @@ export async function ownEnvironment(
   return rows[0] ?? null;
 }
 
-/** Adds the version and moves the tags to it, all or nothing. False if the version exists by then. */
+/** Adds the version and moves the tag to it, and `latest` if it is the newest, all or nothing. False if it exists by then. */
 export async function insertVersion(
   database: D1Database,
   orgId: string,
@@ -208,11 +209,13 @@ export async function insertVersion(
     HubVersionRow,
     "org_id" | "yanked_at" | "yank_reason" | "deprecated" | "taken_down_at" | "take_down_reason"
   >,
-  tags: readonly string[],
+  { tag: wanted, isNewest }: { readonly tag: string | null; readonly isNewest: boolean },
 ): Promise<boolean> {
   const own = inOrganization(database, orgId);
   const { environment_id, project_id, version, created_at, description } = row;
-  const moved = tags.map((tag) =>
+  const tags = new Set([...(isNewest ? [LATEST] : []), ...(wanted === null ? [] : [wanted])]);
+  const shown = { ...(isNewest && { description }), updated_at: created_at };
+  const moved = [...tags].map((tag) =>
     own.insert(hubTags, { project_id, environment_id, tag, version, updated_at: created_at }).onConflictDoUpdate({
       target: [hubTags.environment_id, hubTags.tag],
       set: { version, updated_at: created_at },
@@ -221,7 +224,7 @@ export async function insertVersion(
   try {
     await own.batch([
       own.insert(hubVersions, row),
-      own.update(hubEnvironments, { description, updated_at: created_at }, eq(hubEnvironments.id, environment_id)),
+      own.update(hubEnvironments, shown, eq(hubEnvironments.id, environment_id)),
       ...moved,
     ]);
     return true;
@@ -240,7 +243,10 @@ function isTaken(thrown: unknown): boolean {
 }
 
 export type VersionChanges = Partial<
-  Pick<HubVersionRow, "yanked_at" | "yank_reason" | "deprecated" | "taken_down_at" | "take_down_reason">
+  Pick<
+    HubVersionRow,
+    "yanked_at" | "yank_reason" | "deprecated" | "taken_down_at" | "take_down_reason" | "stored_bytes"
+  >
 >;
 
 export async function updateVersion(
@@ -262,6 +268,16 @@ export async function setTag(
   await inOrganization(database, org_id)
     .insert(hubTags, { project_id, environment_id, tag, version, updated_at: now })
     .onConflictDoUpdate({ target: [hubTags.environment_id, hubTags.tag], set: { version, updated_at: now } });
+}
+
+export async function describeAs(
+  database: D1Database,
+  { id, org_id }: Pick<HubEnvironmentRow, "id" | "org_id">,
+  description: string | null,
+  now: number,
+): Promise<void> {
+  const changes = { description, updated_at: now };
+  await inOrganization(database, org_id).update(hubEnvironments, changes, eq(hubEnvironments.id, id));
 }
 
 export async function deleteTag(

@@ -242,7 +242,7 @@ export async function takeDown(
   const found = await getPinned(env.DB, nameKeyOf(name), version);
   if (found === null) return notPublished(id);
   const { environment, row } = found;
-  const changes = { taken_down_at: row.taken_down_at ?? now, take_down_reason: reason };
+  const changes = { taken_down_at: row.taken_down_at ?? now, take_down_reason: reason, stored_bytes: 0 };
   // Written first, so that nothing is loaded once the files go.
   await updateVersion(env.DB, environment.org_id, row.id, changes);
   await env.STORE.delete(Object.values(filesOf(environment, row.id)));

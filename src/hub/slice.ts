@@ -15,5 +15,8 @@ export const hub: Slice = {
     },
   },
   // When a project is deleted, only its private environments go: rows of others have no project.
-  tables: { ofProject: [hubEnvironments, hubVersions, hubTags, hubGrants] },
+  tables: {
+    ofProject: [hubEnvironments, hubVersions, hubTags, hubGrants],
+    stored: [{ table: hubVersions, bytes: hubVersions.stored_bytes, paidBy: hubVersions.paid_by }],
+  },
 };

@@ -55,6 +55,10 @@ export const hubVersions = sqliteTable(
     /** `sha256:` and hex, of the code that is played. */
     digest: text().notNull(),
     description: text(),
+    /** Bytes of its files in R2; 0 once it is taken down. */
+    stored_bytes: integer().notNull().default(0),
+    /** The project that published it, which pays for the stored bytes. */
+    paid_by: text().notNull().default(""),
     about: text({ mode: "json" }).$type<About>().notNull(),
     validation: text({ mode: "json" }).$type<PublishedVersion["validation"]>().notNull(),
     created_by: text().notNull(),
@@ -65,7 +69,10 @@ export const hubVersions = sqliteTable(
     taken_down_at: integer(),
     take_down_reason: text(),
   },
-  (table) => [unique("hub_versions_version").on(table.environment_id, table.version)],
+  (table) => [
+    unique("hub_versions_version").on(table.environment_id, table.version),
+    index("hub_versions_stored").on(table.org_id, table.paid_by, table.stored_bytes),
+  ],
 );
 export type HubVersionRow = typeof hubVersions.$inferSelect;
 

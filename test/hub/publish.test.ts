@@ -179,6 +179,34 @@ test("tags move, and latest cannot be deleted", async () => {
   );
 });
 
+test("of two versions that are published at once, latest is the newer one, and a backport leaves its description", async () => {
+  const name = `${owner}/newest`;
+  const packed = async (version: string, code: string) =>
+    await pack({ name, version, code, manifest: { description: `that of ${version}` } });
+  const [older, newer] = [await packed("1.0.1", CODE()), await packed("1.0.2", OTHER_CODE())];
+  const publication = { visibility: null, allowFailing: false, tag: null };
+  const options = { now: Date.now(), by: "key_alice", allowed: async () => true };
+  let between: Promise<Response> | null = null;
+  // The older one has read which versions exist when the newer one is published.
+  const STORE = new Proxy(env.STORE, {
+    get: (store, member) => async (key: string, value: string) => {
+      between ??= send(alice, newer);
+      await between;
+      return await Reflect.apply(Reflect.get(store, member) as typeof store.put, store, [key, value]);
+    },
+  });
+  expect(await publishNow({ ...env, STORE }, alice.scope, older, publication, options)).toMatchObject({ ok: true });
+  expect((await send(alice, await packed("0.9.0", `${CODE()}\n// a backport\n`))).status).toBe(201);
+  const shown = await (await alice.ask(at(name))).json();
+  expect(shown).toMatchObject({ version: "1.0.2" });
+  const listed = async (text: string) => {
+    const query = `owner=${owner}&search=${encodeURIComponent(text)}`;
+    const { data } = await (await alice.ask(`/v1/environments?${query}`)).json<{ data: { id: string }[] }>();
+    return data.map(({ id }) => id).filter((id) => id === name);
+  };
+  expect([await listed("that of 1.0.2"), await listed("that of 0.9.0")]).toEqual([[name], []]);
+});
+
 test("a package that cannot be read is refused with the reason, and nothing of it is kept", async () => {
   const name = `${owner}/broken`;
   const json = JSON.stringify({ name: `@${name}`, version: "1.0.0" });
@@ -242,8 +270,12 @@ test("an environment of another organisation gets a secret or a host only once t
   expect((await bob.post("/v1/runs", body)).status).toBe(202);
   // Its own organisation needs no grant.
   expect((await alice.post("/v1/runs", body)).status).toBe(202);
+  const { id } = await (await bob.post("/v1/runs", body)).json<{ id: string }>();
+  await bob.ended(id);
   await put(bob, `${at(name)}/grant`, { needs: [] });
   expect((await bob.post("/v1/runs", body)).status).toBe(400);
+  // A retry plays its rollouts again, so it needs the grant again.
+  expect(await errorOf(await bob.post(`/v1/runs/${id}/retry`, {}))).toMatchObject({ code: "unmet_need", param: "id" });
 });
 
 test("a version that an operator takes down is refused with the reason, and its record stays", async () => {
@@ -333,4 +365,20 @@ test("webhooks that list the events are told once of a published and of a yanked
     return data.map(({ type }) => type).sort();
   };
   await expect.poll(told).toEqual(["environment.published", "environment.yanked"]);
+});
+
+test("the audit log has who published, yanked, tagged and granted", async () => {
+  const eve = await openPlatform();
+  const name = `eve-${crypto.randomUUID().slice(0, 8)}/logged`;
+  await publish(eve, { name, version: "1.0.0" });
+  await change(eve, `${name}@1.0.0`, { yanked: { reason: "wrong" } });
+  await put(eve, `${at(name)}/tags/beta`, { version: "1.0.0" });
+  await put(eve, `${at(name)}/grant`, { needs: ["sql"] });
+  const { data } = await (await eve.ask("/v1/audit-log")).json<{ data: { action: string; status: number }[] }>();
+  expect(data.map(({ action, status }) => [action, status])).toEqual([
+    ["setEnvironmentGrant", 200],
+    ["moveEnvironmentTag", 200],
+    ["updateEnvironmentVersion", 200],
+    ["publishEnvironment", 201],
+  ]);
 });

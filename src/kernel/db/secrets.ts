@@ -1,5 +1,5 @@
 /** Secrets of environments: names, and values that were sealed before. */
-import { eq, inArray } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import type { SecretView } from "../../contract/endpoint.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { insertOnce, type Kept, type Remembered } from "./idempotency-keys.ts";
@@ -12,10 +12,13 @@ export type NewSecret = Omit<SecretRow, "org_id" | "project_id">;
 
 export const { find: findSecret, list: listSecrets, update: updateSecret } = namedRows(secrets);
 
-/** The secrets with these names. */
+/** The secrets with these names; any number of names, so they are one parameter. */
 export async function secretsNamed(database: D1Database, scope: Scope, names: readonly string[]): Promise<SecretRow[]> {
   if (names.length === 0) return [];
-  return await inProject(database, scope).select(secrets, inArray(secrets.name, [...names]));
+  return await inProject(database, scope).select(
+    secrets,
+    sql`${secrets.name} in (select value from json_each(${JSON.stringify(names)}))`,
+  );
 }
 
 export function insertSecret(

@@ -22,6 +22,13 @@ export interface NamedInPlace extends ProjectTable {
   readonly name: Column<string | null>;
 }
 
+/** A table whose rows tell how many bytes are stored for them, and the id of the project that pays for these. */
+export interface StoredTable {
+  readonly table: OrganizationTable;
+  readonly bytes: Column<number>;
+  readonly paidBy: Column<string>;
+}
+
 export interface SliceTables {
   /** Tables whose rows are deleted with their project. */
   readonly ofProject?: readonly ProjectTable[];
@@ -31,6 +38,7 @@ export interface SliceTables {
   readonly ofRun?: readonly RunTable[];
   /** While a project has a row in one of these, its daily cleanup runs. */
   readonly expiring?: readonly ProjectTable[];
+  readonly stored?: readonly StoredTable[];
   readonly sealed?: Readonly<Partial<Record<SealedKind, SealedValues>>>;
   /** At most one slice has it. */
   readonly fleets?: NamedInPlace;
@@ -47,6 +55,10 @@ export function tablesOf<Kind extends "ofOrganization" | "ofProject" | "ofRun" |
   kind: Kind,
 ): readonly NonNullable<SliceTables[Kind]>[number][] {
   return registered.flatMap((tables) => tables[kind] ?? []);
+}
+
+export function storedTables(): readonly StoredTable[] {
+  return registered.flatMap(({ stored }) => stored ?? []);
 }
 
 /** Null if no slice stores such values. */

@@ -1,23 +1,34 @@
-/** Bytes that an organisation or project stores: datasets, and results of runs, as far as the list of runs has them. */
-import { sum } from "drizzle-orm";
+/**
+ * Bytes that an organisation or project stores: datasets, results of runs as far as the list of runs has them, and the
+ * files of slices.
+ */
+import { eq, sum } from "drizzle-orm";
 import type { Scope } from "../../contract/scope.ts";
 import { datasets, runs } from "./schema.ts";
-import { type InOrganization, type InProject, inOrganization, inProject } from "./scoped.ts";
+import { inOrganization } from "./scoped.ts";
+import { type StoredTable, storedTables } from "./slice-tables.ts";
 
-/** Uses two indexes, and reads an entry for each run and dataset, so the caller should cache the answer. */
+const KERNEL: readonly [StoredTable, StoredTable] = [
+  { table: datasets, bytes: datasets.bytes, paidBy: datasets.project_id },
+  { table: runs, bytes: runs.stored_bytes, paidBy: runs.project_id },
+];
+
+/** Uses indexes, and reads an entry for each run, dataset and row of a slice, so the caller should cache the answer. */
 export async function storedBy(database: D1Database, orgId: string): Promise<number> {
-  return await bytesIn(inOrganization(database, orgId));
+  return await bytesIn(database, orgId, null);
 }
 
-/** Reads an index entry for each run and dataset. */
-export async function storedIn(database: D1Database, scope: Scope): Promise<number> {
-  return await bytesIn(inProject(database, scope));
+/** Reads such an entry for each of the project's. */
+export async function storedIn(database: D1Database, { orgId, projectId }: Scope): Promise<number> {
+  return await bytesIn(database, orgId, projectId);
 }
 
-async function bytesIn(owned: InOrganization | InProject): Promise<number> {
-  const [[files], [left]] = await owned.batch([
-    owned.columns({ bytes: sum(datasets.bytes) }, datasets),
-    owned.columns({ bytes: sum(runs.stored_bytes) }, runs),
-  ]);
-  return Number(files?.bytes ?? 0) + Number(left?.bytes ?? 0);
+/** `projectId` null: those of all projects. */
+async function bytesIn(database: D1Database, orgId: string, projectId: string | null): Promise<number> {
+  const owned = inOrganization(database, orgId);
+  const sumOf = ({ table, bytes, paidBy }: StoredTable) =>
+    owned.columns({ bytes: sum(bytes) }, table, projectId === null ? undefined : eq(paidBy, projectId));
+  const [first, ...others] = KERNEL;
+  const sums = await owned.batch([sumOf(first), ...[...others, ...storedTables()].map(sumOf)]);
+  return sums.reduce((total, [row]) => total + Number(row?.bytes ?? 0), 0);
 }

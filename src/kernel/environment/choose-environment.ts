@@ -47,8 +47,9 @@ export async function chooseEnvironment(
     const message = `${registered.id} cannot make its rows: ${rowless}`;
     return refuse("invalid_request", message, "environment_args");
   }
-  const ungranted = publishedEnvironments().refuseUngranted(env, scope, registered, environment.description.needs);
-  return (await ungranted) ?? { ok: true, value: { registered, environment } };
+  const wanted = { id: registered.id, needs: environment.description.needs, param: "environment" };
+  const ungranted = await publishedEnvironments().refuseUngranted(env, scope, wanted);
+  return ungranted ?? { ok: true, value: { registered, environment } };
 }
 
 /** Published code computes in its own isolate, and may not answer: it holds no turn of this process. */

@@ -13,18 +13,20 @@ export interface EnvironmentSearch {
   readonly limit: number;
 }
 
+/** An environment that a run uses, what it needs, and the request field that named it. */
+export interface WantedNeeds {
+  readonly id: string;
+  readonly needs: readonly string[];
+  readonly param: string;
+}
+
 export interface EnvironmentHooks {
   /** The version that a request of the project means; null if the name is not of this kind. */
   find(env: Env, scope: Scope, named: string): Promise<Result<VersionedEnvironment> | null>;
   /** The version that a run has pinned; null if its code was deleted. Called for each rollout. */
   pinned(env: Env, pin: EnvironmentPin, orgId: string): Promise<VersionedEnvironment | null>;
-  /** Null if the project lets the environment use all of this. */
-  refuseUngranted(
-    env: Env,
-    scope: Scope,
-    environment: VersionedEnvironment,
-    needs: readonly string[],
-  ): Promise<Result<never> | null>;
+  /** Null if the project lets the environment use all of this, and for an environment of the deployment. */
+  refuseUngranted(env: Env, scope: Scope, wanted: WantedNeeds): Promise<Result<never> | null>;
   /** Environments that the project may use, by name. */
   search(env: Env, scope: Scope, search: EnvironmentSearch): Promise<readonly VersionedEnvironment[]>;
 }

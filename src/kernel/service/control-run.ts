@@ -5,6 +5,7 @@ import type { Scope } from "../../contract/scope.ts";
 import { getEndpoint } from "../db/endpoints.ts";
 import { changeRun as changeRow } from "../db/runs.ts";
 import type { CreateOptions } from "../kit/idempotency.ts";
+import { publishedEnvironments } from "../kit/slice-hooks.ts";
 import { keyReused, type Result, refuse } from "../messages/refusal.ts";
 import type { RunRpc } from "../messages/rpc.ts";
 import type { RetryRefusal } from "../messages/wire.ts";
@@ -54,6 +55,14 @@ export async function retryRun(
 ): Promise<Result<RunView>> {
   const found = await openRun(env, scope, id);
   if (!found.ok) return found;
+  const { environment, needs = [] } = found.value.record.run.spec;
+  // The project may have taken a grant back since.
+  const ungranted = await publishedEnvironments().refuseUngranted(env, scope, {
+    id: environment.id,
+    needs,
+    param: "id",
+  });
+  if (ungranted !== null) return ungranted;
   const order = {
     classes: classes ?? null,
     key: idempotencyKey,

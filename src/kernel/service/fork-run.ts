@@ -92,10 +92,9 @@ async function forkableCode(env: Env, scope: Scope, spec: RunSpec): Promise<Resu
   if (!environment.description.forkable) {
     return refuse("conflict", `${named} cannot be forked: its rollouts hold more than their state`, "id");
   }
-  const published = await publishedEnvironments().pinned(env, pin, scope.orgId);
   const { needs } = environment.description;
-  const ungranted = published && (await publishedEnvironments().refuseUngranted(env, scope, published, needs));
-  if (ungranted !== null) return ungranted.ok ? ungranted : { ok: false, error: { ...ungranted.error, param: "id" } };
+  const ungranted = await publishedEnvironments().refuseUngranted(env, scope, { id: pin.id, needs, param: "id" });
+  if (ungranted !== null) return ungranted;
   const unmet = await refuseNeeds(env, scope, { named, needs, param: "id" });
   return (
     unmet ?? {
