@@ -5,6 +5,7 @@ import { accountsService as accounts } from "./accounts/service.ts";
 import { billingService as billing } from "./billing/service.ts";
 import * as replicas from "./fleets/replicas.ts";
 import * as fleets from "./fleets/service.ts";
+import * as npm from "./hub/npm.ts";
 import * as hub from "./hub/service.ts";
 import * as retention from "./retention/service.ts";
 import * as sharing from "./sharing/service.ts";
@@ -21,6 +22,7 @@ export const SLICE_SERVICES = {
   deliveries,
   sharing,
   hub,
+  npm,
   telemetry,
   retention,
   billing,

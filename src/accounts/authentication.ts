@@ -75,6 +75,12 @@ class Callers implements Authentication {
     return this.#projects.get(env, `${orgId}/${nameOrId}`, () => findProjectId(env.DB, orgId, nameOrId));
   }
 
+  isIdentified(context: ApiContext): boolean {
+    const { env, req } = context;
+    const isByAccess = req.header(ASSERTION_HEADER) !== undefined && env.ACCESS_TEAM_URL !== "";
+    return req.header("authorization") !== undefined || sessionTokenOf(context) !== null || isByAccess;
+  }
+
   async callerOf(context: ApiContext): Promise<Caller> {
     const caller = await this.#asked(context);
     if (caller === null) return await refuseStranger(context, unauthorized("no such key"));

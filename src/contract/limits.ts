@@ -34,6 +34,10 @@ export const LIMITS = {
   publishedReadmeBytes: 256 * KIB,
   /** Schemas and needs of a version, as JSON. */
   publishedAboutCharacters: 64 * KIB,
+  /** What npm clients read of a version's package.json, as JSON. */
+  publishedNpmCharacters: 8 * KIB,
+  /** What `npm publish` sends: a package in base64 and its package.json with its README. */
+  publishedNpmBytes: 7 * MIB,
   publishedNameCharacters: 100,
   /** A name with its version, range or tag, in a request. */
   publishedNamed: 200,

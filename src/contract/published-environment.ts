@@ -25,11 +25,15 @@ export function nameKeyOf(name: string): string {
 
 /**
  * Who can use it. `private`: the project that published it. `organisation`: every project of its organisation. `public`:
- * everybody on the platform.
+ * everybody who can reach the platform.
  */
 export const VISIBILITIES = ["private", "organisation", "public"] as const;
 export const Visibility = z.enum(VISIBILITIES);
 export type Visibility = z.infer<typeof Visibility>;
+
+/** `javascript`: the platform plays it. `python`: a wheel, which the platform cannot play itself. */
+export const EnvironmentKind = z.enum(["javascript", "python"]);
+export type EnvironmentKind = z.infer<typeof EnvironmentKind>;
 
 const Noted = z.object({ reason: z.string(), at: Seconds });
 const NAME = "alice/guess-word";
@@ -39,7 +43,13 @@ export const PublishedVersion = named("PublishedVersion", {
   id: z.string().meta({ example: `${NAME}@1.0.1` }),
   name: z.string().meta({ example: NAME }),
   version: z.string().meta({ example: "1.0.1" }),
-  digest: z.string().describe("of the code that is played: runs pin it").meta({ example: "sha256:9f86d081884c7d65" }),
+  kind: EnvironmentKind.describe("`python`: a wheel, which the platform cannot play itself").meta({
+    example: "javascript",
+  }),
+  digest: z
+    .string()
+    .describe("of the code that is played, or of the wheel: runs pin it")
+    .meta({ example: "sha256:9f86d081884c7d65" }),
   visibility: Visibility.meta({ example: "public" }),
   description: MaybeText,
   license: MaybeText.meta({ example: "MIT" }),

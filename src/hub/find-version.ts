@@ -10,10 +10,10 @@ export interface NamedEnvironment {
   readonly wanted: string;
 }
 
-/** Null if the project sees no environment of this name. */
-export async function findNamed(env: Env, scope: Scope, named: string): Promise<NamedEnvironment | null> {
+/** Null if the project, or a stranger if it is null, sees no environment of this name. */
+export async function findNamed(env: Env, viewer: Scope | null, named: string): Promise<NamedEnvironment | null> {
   const read = readNamed(named);
-  const environment = read && (await findPublished(env.DB, scope, read.key));
+  const environment = read && (await findPublished(env.DB, viewer, read.key));
   return read && environment && { environment, wanted: read.wanted };
 }
 

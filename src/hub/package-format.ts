@@ -3,6 +3,7 @@
  * may send it, and the platform reads it.
  */
 import * as z from "zod";
+import type { JsonObject } from "../contract/json.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { PublishedName } from "../contract/published-environment.ts";
 import { ShownText } from "../contract/shown-text.ts";
@@ -10,7 +11,27 @@ import { exactVersion } from "./version-names.ts";
 
 const Line = ShownText.max(LIMITS.publishedReasonCharacters);
 
+const Versions = z.record(z.string(), z.string());
+const Names = z.array(z.string());
+
+/** What an installation by npm depends on. */
+const Installed = z.object({
+  dependencies: Versions.optional(),
+  optionalDependencies: Versions.optional(),
+  peerDependencies: Versions.optional(),
+  peerDependenciesMeta: z.record(z.string(), z.object({ optional: z.boolean().optional() })).optional(),
+  bundleDependencies: z.union([z.boolean(), Names]).optional(),
+  bin: z.union([z.string(), Versions]).optional(),
+  engines: Versions.optional(),
+  os: Names.optional(),
+  cpu: Names.optional(),
+  libc: z.union([z.string(), Names]).optional(),
+});
+const INSTALL_SCRIPTS = ["preinstall", "install", "postinstall"];
+
 export const PackageManifest = z.object({
+  ...Installed.shape,
+  scripts: z.record(z.string(), z.unknown()).optional(),
   name: z
     .string()
     .transform((name) => name.replace(/^@/, ""))
@@ -32,3 +53,9 @@ export const PackageManifest = z.object({
     .optional(),
 });
 export type PackageManifest = z.output<typeof PackageManifest>;
+
+/** The part of a package.json that npm clients read of a version before they download it. */
+export function installedPart({ scripts = {}, ...manifest }: PackageManifest): JsonObject {
+  const scripted = INSTALL_SCRIPTS.some((name) => Object.hasOwn(scripts, name));
+  return { ...(Installed.parse(manifest) as JsonObject), ...(scripted && { hasInstallScript: true }) };
+}

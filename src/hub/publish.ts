@@ -44,6 +44,8 @@ export interface Publication {
   /** Whether it is published although its validation found errors. */
   readonly allowFailing: boolean;
   readonly tag: string | null;
+  /** What the sender says of the package, if it does; anything else is refused. */
+  readonly expected?: { readonly id: string; readonly integrity: string | undefined };
 }
 
 export interface PublishOptions {
@@ -72,6 +74,8 @@ export async function publish(
   if (!read.ok) return read;
   const { manifest, digest } = read.value;
   const { name, version } = manifest;
+  const other = refuseOther(read.value, publication);
+  if (other !== null) return other;
   const named = await checkName(env, scope, name, publication);
   if (!named.ok) return named;
   const before = named.value && (await winner(env, named.value, version, digest));
@@ -92,6 +96,17 @@ export async function publish(
   const published = await write(env, environment.value, made, publication, { ...options, paidBy: scope.projectId });
   await noteProject(env, scope, options.now);
   return published;
+}
+
+function refuseOther({ manifest, npm }: ReadPackage, { expected }: Publication): Result<never> | null {
+  if (expected === undefined) return null;
+  const id = `${manifest.name}@${manifest.version}`;
+  if (id !== expected.id) {
+    return refuse("invalid_request", `package: its package.json is of @${id}, not of @${expected.id}`, "package");
+  }
+  if (expected.integrity === undefined || expected.integrity === npm.integrity) return null;
+  const message = `package: its hash is ${npm.integrity}, not ${expected.integrity}: its bytes were changed on the way`;
+  return refuse("invalid_request", message, "package");
 }
 
 interface Checked {
@@ -119,12 +134,13 @@ async function write(
   if (tag !== null && !tagged.has(tag) && tagged.size >= LIMITS.publishedTags) {
     return refuse("conflict", `tag: ${name} has ${tagged.size} tags, the maximum`, "tag");
   }
-  const { digest } = read;
+  const { digest, npm } = read;
   // The same package again has the same files, so a publication that is repeated after a kill leaves none behind.
   const id = `ev_${sha256Hex(JSON.stringify([environment_id, version, about.package.integrity])).slice(0, 32)}`;
   const stored_bytes = await storeFiles(env, environment, id, read, bytes);
   const row = {
     ...{ id, project_id, environment_id, version, digest, description, stored_bytes, about, validation },
+    ...{ npm, wheel: null },
     ...{ paid_by: paidBy, created_by: by, created_at: now },
   };
   const isNewest = newestOf([...known.map((one) => one.version), version]) === version;
@@ -211,7 +227,14 @@ async function openEnvironment(
   if (checked.value !== null) return { ok: true, value: checked.value };
   const visibility = publication.visibility ?? "private";
   await insertEnvironment(env.DB, orgId, {
-    ...{ id: mintId("env", minting(env, now)), name, key: nameKeyOf(name), visibility, description: null },
+    ...{
+      id: mintId("env", minting(env, now)),
+      name,
+      key: nameKeyOf(name),
+      visibility,
+      kind: "javascript" as const,
+      description: null,
+    },
     project_id: visibility === "private" ? projectId : null,
     ...{ created_by: by, created_at: now, updated_at: now },
   });
@@ -255,7 +278,7 @@ function bundleOf({ code, digest }: Pick<ReadPackage, "code" | "digest">) {
 async function loadCode(
   env: Env,
   orgId: string,
-  { manifest, code, digest, integrity }: ReadPackage,
+  { manifest, code, digest, npm }: ReadPackage,
   bytes: number,
 ): Promise<Result<{ readonly about: About; readonly args: JsonObject }>> {
   const args = (manifest.rollcall?.args ?? {}) as JsonObject;
@@ -272,7 +295,7 @@ async function loadCode(
     const about: About = {
       ...{ args: loadable.args, needs: [...loadable.needs], judges: [...description.judges] },
       ...{ dataset: source.kind, row: source.row, license, protocol: description.protocol },
-      package: { bytes, integrity },
+      package: { bytes, integrity: npm.integrity },
       provenance: { repository, commit: rollcall?.commit ?? null, builder: rollcall?.builder ?? null },
     };
     if (JSON.stringify(about).length > LIMITS.publishedAboutCharacters) {

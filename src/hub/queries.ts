@@ -23,9 +23,11 @@ import { LATEST } from "./version-names.ts";
 
 const everybody = (database: D1Database) => unscoped(database, "published environments");
 
-/** What the project may see: its own, those of its organisation, and what is public. */
-function isVisible({ orgId, projectId }: Scope): SQL | undefined {
+/** What the project may see: its own, those of its organisation, and what is public. Null sees only what is public. */
+function isVisible(viewer: Scope | null): SQL | undefined {
   const { visibility, org_id, project_id } = hubEnvironments;
+  if (viewer === null) return eq(visibility, "public");
+  const { orgId, projectId } = viewer;
   const own = and(eq(org_id, orgId), or(eq(visibility, "organisation"), eq(project_id, projectId)));
   return or(eq(visibility, "public"), own);
 }
@@ -33,13 +35,13 @@ function isVisible({ orgId, projectId }: Scope): SQL | undefined {
 /** `key`: as names are compared. Null also for one that the project may not see. */
 export async function findPublished(
   database: D1Database,
-  scope: Scope,
+  viewer: Scope | null,
   key: string,
 ): Promise<HubEnvironmentRow | null> {
   const rows = await everybody(database)
     .select()
     .from(hubEnvironments)
-    .where(and(eq(hubEnvironments.key, key), isVisible(scope)));
+    .where(and(eq(hubEnvironments.key, key), isVisible(viewer)));
   return rows[0] ?? null;
 }
 
@@ -94,6 +96,31 @@ export async function versionsOf(
     .where(eq(hubVersions.environment_id, environmentId))
     .limit(LIMITS.publishedVersions);
 }
+
+/** What a registry lists of all versions that were not taken down, the oldest first. */
+export async function listedVersions(database: D1Database, environmentId: string): Promise<ListedVersion[]> {
+  const { id, version, digest, npm, wheel, description, yanked_at, yank_reason, deprecated, created_at } = hubVersions;
+  return await everybody(database)
+    .select({ id, version, digest, npm, wheel, description, yanked_at, yank_reason, deprecated, created_at })
+    .from(hubVersions)
+    .where(and(eq(hubVersions.environment_id, environmentId), isNull(hubVersions.taken_down_at)))
+    .orderBy(asc(created_at), asc(id))
+    .limit(LIMITS.publishedVersions);
+}
+
+export type ListedVersion = Pick<
+  HubVersionRow,
+  | "id"
+  | "version"
+  | "digest"
+  | "npm"
+  | "wheel"
+  | "description"
+  | "yanked_at"
+  | "yank_reason"
+  | "deprecated"
+  | "created_at"
+>;
 
 /** Whole rows, the newest first, after the version `after`. */
 export async function pageOfVersions(
@@ -258,6 +285,19 @@ export async function updateVersion(
   await inOrganization(database, orgId).update(hubVersions, changes, eq(hubVersions.id, id));
 }
 
+/** Sets or removes what versions say instead of them to use, all or nothing. `changes`: by the id of the version. */
+export async function deprecateVersions(
+  database: D1Database,
+  orgId: string,
+  changes: ReadonlyMap<string, string | null>,
+): Promise<void> {
+  const own = inOrganization(database, orgId);
+  const [first, ...others] = [...changes].map(([id, deprecated]) =>
+    own.update(hubVersions, { deprecated }, eq(hubVersions.id, id)),
+  );
+  if (first !== undefined) await own.batch([first, ...others]);
+}
+
 export async function setTag(
   database: D1Database,
   { id: environment_id, org_id, project_id }: Pick<HubEnvironmentRow, "id" | "org_id" | "project_id">,
@@ -325,7 +365,7 @@ export async function deletePublished(database: D1Database, orgId: string): Prom
 }
 
 export function publishedViewOf(
-  { name, visibility }: Pick<HubEnvironmentRow, "name" | "visibility">,
+  { name, visibility, kind }: Pick<HubEnvironmentRow, "name" | "visibility" | "kind">,
   row: HubVersionRow,
   tags: ReadonlyMap<string, string>,
 ): PublishedVersion {
@@ -336,7 +376,7 @@ export function publishedViewOf(
   return {
     object: "published_version",
     id: `${name}@${version}`,
-    ...{ name, version, digest, visibility, description, license },
+    ...{ name, version, kind, digest, visibility, description, license },
     tags: [...tags].flatMap(([tag, tagged]) => (tagged === version ? [tag] : [])),
     ...{ package: file, protocol, provenance, validation },
     yanked: noted(row.yanked_at, row.yank_reason),

@@ -7,7 +7,8 @@ import { CODE_FILE, EXAMPLES_FILE, PACKAGE_FOLDER } from "../contract/package-fi
 import { formatPath } from "../core/field-path.ts";
 import { sha256Hex } from "../kernel/kit/secrets.ts";
 import { type Result, refuse } from "../kernel/messages/refusal.ts";
-import { PackageManifest } from "./package-format.ts";
+import { installedPart, PackageManifest } from "./package-format.ts";
+import type { NpmListing } from "./tables.ts";
 
 export interface ReadPackage {
   readonly manifest: PackageManifest;
@@ -16,8 +17,7 @@ export interface ReadPackage {
   readonly digest: string;
   readonly readme: string | null;
   readonly examples: readonly unknown[];
-  /** As npm writes it. */
-  readonly integrity: string;
+  readonly npm: NpmListing;
 }
 
 /** Of the whole package; `package` is the field at fault. */
@@ -34,7 +34,7 @@ export async function readPackage(bytes: Uint8Array<ArrayBuffer>): Promise<Resul
     const digest = `sha256:${sha256Hex(code)}`;
     const readme = textOf(files, "README.md", LIMITS.publishedReadmeBytes);
     const examples = examplesIn(files);
-    return { ok: true, value: { manifest, code, digest, readme, examples, integrity: await integrityOf(bytes) } };
+    return { ok: true, value: { manifest, code, digest, readme, examples, npm: await npmListingOf(manifest, bytes) } };
   } catch (thrown) {
     if (thrown instanceof PackageFault) return refuse("invalid_request", `package: ${thrown.message}`, "package");
     throw thrown;
@@ -124,9 +124,16 @@ function jsonOf(text: string, name: string): unknown {
   }
 }
 
-async function integrityOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-  const hash = new Uint8Array(await crypto.subtle.digest("SHA-512", bytes));
-  return `sha512-${btoa(String.fromCharCode(...hash))}`;
+async function npmListingOf(manifest: PackageManifest, bytes: Uint8Array<ArrayBuffer>): Promise<NpmListing> {
+  const installed = installedPart(manifest);
+  if (JSON.stringify(installed).length > LIMITS.publishedNpmCharacters) {
+    const most = LIMITS.publishedNpmCharacters;
+    throw new PackageFault(`package.json: its dependencies and the like have more than ${most} characters of JSON`);
+  }
+  const hash = async (name: string) => [...new Uint8Array(await crypto.subtle.digest(name, bytes))];
+  const sha512 = btoa(String.fromCharCode(...(await hash("SHA-512"))));
+  const sha1 = (await hash("SHA-1")).map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return { manifest: installed, integrity: `sha512-${sha512}`, shasum: sha1 };
 }
 
 function shown(text: string): string {

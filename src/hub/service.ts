@@ -48,9 +48,20 @@ export async function publishPackage(
   publication: Publication,
   options: PublishOptions,
 ): Promise<Result<Published>> {
+  const most = { bytes: LIMITS.publishedBytes, message: TOO_LARGE };
+  const received = await receive(env, scope, body, most, options.now);
+  return received.ok ? await publishBytes(env, scope, received.value, publication, options) : received;
+}
+
+/** The same for a package that has been received. */
+export async function publishBytes(
+  env: Env,
+  scope: Scope,
+  bytes: Uint8Array<ArrayBuffer>,
+  publication: Publication,
+  options: PublishOptions,
+): Promise<Result<Published>> {
   const { orgId } = scope;
-  const received = await withinUploads(env, orgId, options.now, () => receive(env, scope, body));
-  if (!received.ok) return received;
   if (!(await options.allowed())) {
     return refuse("unauthorized", "this key lost its permission during the upload", null);
   }
@@ -62,23 +73,31 @@ export async function publishPackage(
   const mine = { orgId, begun: Date.now() };
   publishing.add(mine);
   try {
-    return await outlive(publish(env, scope, received.value, publication, options));
+    return await outlive(publish(env, scope, bytes, publication, options));
   } finally {
     publishing.delete(mine);
   }
 }
 
-async function receive(env: Env, scope: Scope, body: Body): Promise<Result<Uint8Array<ArrayBuffer>>> {
-  return await withUploadMemory(env, scope, async (onChunk) => {
-    const pieces: Uint8Array[] = [];
-    try {
-      const limit = { bytes: LIMITS.publishedBytes, message: TOO_LARGE };
-      for await (const chunk of bytesOf(body, limit, onChunk)) pieces.push(chunk.slice());
-    } catch (thrown) {
-      return refusalOfBody(thrown);
-    }
-    return { ok: true, value: await joined(pieces) };
-  });
+/** The bytes of a body. `now`: epoch milliseconds. */
+export async function receive(
+  env: Env,
+  scope: Scope,
+  body: Body,
+  limit: { readonly bytes: number; readonly message: string },
+  now: number,
+): Promise<Result<Uint8Array<ArrayBuffer>>> {
+  const read = () =>
+    withUploadMemory(env, scope, async (onChunk): Promise<Result<Uint8Array<ArrayBuffer>>> => {
+      const pieces: Uint8Array[] = [];
+      try {
+        for await (const chunk of bytesOf(body, limit, onChunk)) pieces.push(chunk.slice());
+      } catch (thrown) {
+        return refusalOfBody(thrown);
+      }
+      return { ok: true, value: await joined(pieces) };
+    });
+  return await withinUploads(env, scope.orgId, now, read);
 }
 
 async function joined(pieces: readonly Uint8Array[]): Promise<Uint8Array<ArrayBuffer>> {
@@ -89,7 +108,7 @@ function notPublished(id: string): Result<never> {
   return refuse("not_found", `no published environment ${id}`, "id");
 }
 
-async function findOwn(env: Env, scope: Scope, id: string): Promise<Result<NamedEnvironment>> {
+export async function findOwn(env: Env, scope: Scope, id: string): Promise<Result<NamedEnvironment>> {
   const value = await findNamed(env, scope, id);
   if (value === null) return notPublished(id);
   if (value.environment.org_id === scope.orgId) return { ok: true, value };

@@ -1,12 +1,13 @@
 /** The hub: environments that organisations publish, and their code in isolates of its own. */
 import type { Slice } from "../kernel/http/slice.ts";
 import { environments } from "./environments.ts";
+import { npmOperations } from "./npm-routes.ts";
 import { deletePublished } from "./queries.ts";
 import { hubOperations } from "./routes.ts";
 import { hubEnvironments, hubGrants, hubTags, hubVersions } from "./tables.ts";
 
 export const hub: Slice = {
-  operations: hubOperations,
+  operations: [...hubOperations, ...npmOperations],
   hooks: {
     environments,
     closeOrganization: async ({ DB }, orgId, subrequests) => {

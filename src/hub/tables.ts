@@ -3,7 +3,7 @@
  * private. A public row stays if its organisation is deleted, because runs of others have pinned it.
  */
 import { index, integer, primaryKey, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
-import type { PublishedVersion, Visibility } from "../contract/published-environment.ts";
+import type { EnvironmentKind, PublishedVersion, Visibility } from "../contract/published-environment.ts";
 import type { EnvironmentView } from "../contract/run.ts";
 
 /** The name under which an organisation publishes: it takes one, once. */
@@ -26,6 +26,7 @@ export const hubEnvironments = sqliteTable(
     name: text().notNull(),
     key: text().notNull().unique("hub_environments_key"),
     visibility: text().$type<Visibility>().notNull(),
+    kind: text().$type<EnvironmentKind>().notNull().default("javascript"),
     /** Of the newest version. */
     description: text(),
     created_by: text().notNull(),
@@ -42,6 +43,22 @@ export type HubEnvironmentRow = typeof hubEnvironments.$inferSelect;
 /** What is known of a version's code without loading it. */
 export type About = Pick<EnvironmentView, "args" | "dataset" | "row" | "needs" | "judges"> &
   Pick<PublishedVersion, "license" | "package" | "protocol" | "provenance">;
+
+export interface NpmListing {
+  /** What an installation depends on, from package.json: at most `LIMITS.publishedNpmCharacters` as JSON. */
+  readonly manifest: Readonly<Record<string, unknown>>;
+  readonly integrity: string;
+  /** SHA-1 of the package in hex, for old clients. */
+  readonly shasum: string;
+}
+
+export interface WheelListing {
+  readonly file: string;
+  readonly bytes: number;
+  /** SHA-256 in hex, of its METADATA. */
+  readonly metadata: string;
+  readonly requires_python: string | null;
+}
 
 export const hubVersions = sqliteTable(
   "hub_versions",
@@ -61,6 +78,10 @@ export const hubVersions = sqliteTable(
     paid_by: text().notNull().default(""),
     about: text({ mode: "json" }).$type<About>().notNull(),
     validation: text({ mode: "json" }).$type<PublishedVersion["validation"]>().notNull(),
+    /** What npm clients read; null if it is not an npm package. */
+    npm: text({ mode: "json" }).$type<NpmListing>(),
+    /** What Python's clients read; null if it is not a wheel. */
+    wheel: text({ mode: "json" }).$type<WheelListing>(),
     created_by: text().notNull(),
     created_at: integer().notNull(),
     yanked_at: integer(),

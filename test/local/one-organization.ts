@@ -29,6 +29,7 @@ registerAccounts(hooks);
 /** Caches and counts nothing. */
 export function openOneOrganization(): Authentication {
   return {
+    isIdentified: ({ req }) => req.header("authorization") !== undefined,
     callerOf: async (context) => {
       const { env } = context;
       if (readTokenKind(env, bearerOf(context, "key")) !== "rk") throw unauthorized("no such key");

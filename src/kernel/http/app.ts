@@ -15,7 +15,7 @@ import { datasetUploadOperations } from "./dataset-uploads.ts";
 import { datasetOperations } from "./datasets.ts";
 import { endpointOperations } from "./endpoints.ts";
 import { environmentOperations } from "./environments.ts";
-import { internalReply, Refusal, refusalReply } from "./errors.ts";
+import { internalRefusal, Refusal, refusalReply } from "./errors.ts";
 import { eventOperations } from "./events.ts";
 import { Guard } from "./guard.ts";
 import { healthOperations, readinessCache } from "./health.ts";
@@ -119,8 +119,8 @@ export function createApp(dependencies: ApiDependencies, operations: readonly Op
     const { handle } = operation;
     const { method, path } = placeOf(operation);
     const route = path.replaceAll(/\{(\w+)\}/g, ":$1");
-    if (isOpen(operation)) app.on(method, route, paced(operation), handle);
-    else app.on(method, route, guard.of(operation), withoutQuery(operation), handle);
+    if (isOpen(operation)) app.on(method, route, naming(operation), paced(operation), handle);
+    else app.on(method, route, naming(operation), guard.of(operation), withoutQuery(operation), handle);
   }
   for (const path of PAGES) app.get(path, (context) => pageReply(context));
   app.notFound((context) => {
@@ -128,14 +128,24 @@ export function createApp(dependencies: ApiDependencies, operations: readonly Op
     return refusal.status === 404 && isNavigation(context) ? pageReply(context, 404) : refusalReply(refusal);
   });
   app.onError(async (error, context) => {
-    if (error instanceof Refusal) return refusalReply(error);
-    dependencies.report(error, context.var.requestId);
-    if (await failedForStorage(context.env, error)) return refusalReply(FULL);
-    if (isPassing(context.env, error)) return refusalReply(UNAVAILABLE);
-    const unreadable = isUnreadable(context.env, error) ? unreadableRun(context.req.path) : null;
-    return unreadable === null ? internalReply() : refusalReply(unreadable);
+    const refusal = error instanceof Refusal ? error : await refusalOfFault(error, context);
+    if (refusal !== error) dependencies.report(error, context.var.requestId);
+    return refusalReply(refusal, context.var.operation);
   });
   return app;
+}
+
+async function refusalOfFault(fault: Error, { env, req }: ApiContext): Promise<Refusal> {
+  if (await failedForStorage(env, fault)) return FULL;
+  if (isPassing(env, fault)) return UNAVAILABLE;
+  return (isUnreadable(env, fault) ? unreadableRun(req.path) : null) ?? internalRefusal();
+}
+
+function naming(operation: Operation): MiddlewareHandler<ApiTypes> {
+  return async (context, next) => {
+    context.set("operation", operation);
+    await next();
+  };
 }
 
 /** An operation without a query schema accepts no parameters, so that a misspelt one is refused. */

@@ -2,7 +2,7 @@
  * Refusals, and the one function that makes replies from them.
  *
  * Invariants. Every reply that is not a success has the body `{error: {code, message, param, type}}`, with all four
- * members. The status follows from the code, by a complete table; a route may choose a more specific one (405, 415). An
+ * members, unless its operation has a form of its own. The status follows from the code, by a complete table; a route may choose a more specific one (405, 415). An
  * unexpected exception becomes `internal` with a fixed message: nothing of it reaches a caller.
  */
 import type * as z from "zod";
@@ -10,6 +10,7 @@ import { type ApiError, type ErrorCode, STATUS_OF } from "../../contract/api-err
 import { quotedText } from "../../contract/shown-text.ts";
 import { issueText } from "../../core/schema/issues.ts";
 import type { Refusal as Failure, Result } from "../messages/refusal.ts";
+import type { Operation } from "./operation.ts";
 
 /** How many seconds to wait before a retry, for the codes for which waiting helps. */
 const RETRY_AFTER_S: Partial<Record<ErrorCode, number>> = { in_progress: 1, rate_limited: 1, unavailable: 2 };
@@ -38,23 +39,24 @@ export function unwrap<T>(result: Result<T>): T {
   throw new Refusal(result.error);
 }
 
-export function refusalReply({ failure, status, headers }: Refusal): Response {
+/** `operation`: the one that was asked for, if there is one. */
+export function refusalReply({ failure, status, headers }: Refusal, operation?: Pick<Operation, "refusals">): Response {
   const { code, param: named, details } = failure;
   // Either may repeat what was sent.
   const message = quotedText(failure.message, MESSAGE_CHARACTERS);
   const param = named === null ? null : quotedText(named, PARAM_CHARACTERS);
   const body: ApiError = { error: { code, message, param, type: STATUS_OF[code][1], ...details } };
   const wait = RETRY_AFTER_S[code];
-  return Response.json(body, {
+  return Response.json(operation?.refusals?.bodyOf(body.error) ?? body, {
     status,
     headers: wait === undefined ? headers : { "retry-after": String(wait), ...headers },
   });
 }
 
-/** The reply to any unexpected error. */
-export function internalReply(): Response {
+/** The refusal for any unexpected error. */
+export function internalRefusal(): Refusal {
   const message = "Something failed on our side. Quote the x-request-id of this reply.";
-  return refusalReply(new Refusal({ code: "internal", message, param: null }));
+  return new Refusal({ code: "internal", message, param: null });
 }
 
 /** The issues that zod found, as one refusal. */

@@ -21,7 +21,7 @@ import {
   pathParam,
   REMEMBERED_MS,
 } from "./operation.ts";
-import { keepPace } from "./pace.ts";
+import { keepPace, STRANGERS } from "./pace.ts";
 
 /** CPU of a request whose operation states no `costMs`, in milliseconds. */
 const ORDINARY_MS = 4;
@@ -42,10 +42,15 @@ export class Guard {
   /** Admits a request that may use the operation, and sets its caller and project; refuses any other. */
   of(operation: Operation): MiddlewareHandler<ApiTypes> {
     return async (context, next) => {
+      const cost = operation.costMs ?? ORDINARY_MS;
+      if (operation.keyless === true && !this.#authentication.isIdentified(context)) {
+        await keepPace(STRANGERS, cost);
+        return await next();
+      }
       const begun = this.#now();
       const caller = await this.#authentication.callerOf(context);
       await this.#authentication.count(context, caller);
-      await keepPace(caller.orgId, operation.costMs ?? ORDINARY_MS, operation.urgent ? "urgent" : "ordinary");
+      await keepPace(caller.orgId, cost, operation.urgent ? "urgent" : "ordinary");
       const scope = await this.#admit(context, caller, operation);
       context.set("caller", caller);
       if (scope !== null) context.set("scope", scope);

@@ -96,6 +96,11 @@ export async function readJson(context: ApiContext, parse?: (text: string) => Js
   // A small body is parsed at once.
   if (bytes.byteLength > FIRST_BYTES)
     await PROCESS_SCHEDULER.spend(sharerOf(context), bytes.byteLength * STEPS_PER_BYTE);
+  return jsonBody(bytes, parse);
+}
+
+/** A body as JSON, checked as all bodies are. `parse` as in `readJson`. */
+export function jsonBody(bytes: Uint8Array, parse?: (text: string) => Json): Json {
   const { text, body } = parseJson(bytes, parse ?? JSON.parse);
   if (holdsMore(body, LIMITS.valuesPerRequest)) {
     const message = `the body holds more than ${LIMITS.valuesPerRequest} JSON values: upload rows as a dataset`;
@@ -128,7 +133,7 @@ export async function readText(env: Env, request: Request, org: string): Promise
   }
 }
 
-function refuseOtherTypes(request: Request): void {
+export function refuseOtherTypes(request: Request): void {
   if (mediaTypeOf(request.headers.get("content-type")) !== "application/json") {
     const message = "send the body as content-type: application/json";
     throw new Refusal({ code: "invalid_request", message, param: null }, { status: 415 });

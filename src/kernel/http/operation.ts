@@ -4,7 +4,7 @@
  */
 import type { Context } from "hono";
 import type * as z from "zod";
-import type { ErrorCode } from "../../contract/api-error.ts";
+import type { ApiError, ErrorCode } from "../../contract/api-error.ts";
 import type { Caller, Permission } from "../../contract/identity.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { TtlCache } from "../kit/caches.ts";
@@ -28,9 +28,11 @@ export interface ApiDependencies {
 export interface ApiTypes {
   Bindings: Env;
   Variables: Omit<ApiDependencies, "authentication"> & {
-    /** The project; unset for an operation about an organisation. */
+    /** The project; unset for an operation about an organisation, and without a key. */
     scope: Scope;
+    /** Unset without a key. */
     caller: Caller;
+    operation: Operation;
     /** Number of this change's entry in the audit log; null if it could not be written. */
     auditEntry: number | null;
     /** Whether the caller still has the permission. */
@@ -48,6 +50,8 @@ export type ApiContext = Context<ApiTypes>;
 
 /** How the API finds out who sends a request: implemented by the slice that has accounts. */
 export interface Authentication {
+  /** Whether the request says who sends it: by a key, a session or otherwise. */
+  isIdentified(context: ApiContext): boolean;
   /** The caller of the request; cached for at most `REMEMBERED_MS`. Throws a Refusal if there is none. */
   callerOf(context: ApiContext): Promise<Caller>;
   /** Counts the request against the limits of its caller. Throws a Refusal if there are too many. */
@@ -76,6 +80,8 @@ export interface SuccessReply {
   readonly contentType?:
     | "application/jsonl"
     | "application/gzip"
+    | "application/octet-stream"
+    | "application/vnd.pypi.simple.v1+json"
     | "text/csv"
     | "text/event-stream"
     | "text/html"
@@ -88,6 +94,8 @@ export interface SuccessReply {
   readonly otherwise?: Readonly<Record<string, { readonly description: string; readonly example: string }>>;
   /** When 204 without a body is returned instead. */
   readonly empty?: string;
+  /** When 301 with a `location` is returned instead. */
+  readonly moved?: string;
   /** When 503 with a body of the same schema is returned instead. */
   readonly unavailable?: string;
   /** True: `Range` returns a part of the body (206, or 416), and a matching `If-None-Match` returns nothing (304). */
@@ -105,6 +113,12 @@ export interface Operation {
   readonly description?: string;
   /** The scope that is needed, or one of several. `anybody` needs no key, `caller` accepts any key. */
   readonly permission: "anybody" | "caller" | Permission | readonly Permission[];
+  /** True: a request without a key is served, too, and finds what is public. Its handler uses `viewerOf`. */
+  readonly keyless?: true;
+  /** True: the key may also be the password of HTTP basic authentication, with any user name. */
+  readonly basic?: true;
+  /** The body of a refusal for clients of another protocol; the API's `Error` if absent. */
+  readonly refusals?: { readonly schema: z.ZodType; readonly bodyOf: (error: ApiError["error"]) => object };
   /** The scheme of its bearer token in the document, if the token is not a key. */
   readonly proof?: "report_link";
   /** What it is about; `project` if absent. */
@@ -151,6 +165,12 @@ export function serviceOf<Service extends object>(name: string): (context: ApiCo
     if (service === undefined) throw new Error(`this deployment has no service ${name}`);
     return service as Service;
   };
+}
+
+/** The project that asks; null for a request without a key. */
+export function viewerOf(context: ApiContext): Scope | null {
+  const { scope }: Partial<ApiContext["var"]> = context.var;
+  return scope ?? null;
 }
 
 /** A parameter of the path. */

@@ -1,7 +1,7 @@
 /** Replies to requests that are no part of the API: for anybody but a holder of ROLLCALL_SECRET their paths do not exist. */
 import { logError } from "../kit/log.ts";
 import { isSameText, operatorToken } from "../kit/secrets.ts";
-import { internalReply, Refusal, refusalReply } from "./errors.ts";
+import { internalRefusal, Refusal, refusalReply } from "./errors.ts";
 
 export const NOTHING = { code: "not_found", message: "there is nothing here", param: null } as const;
 
@@ -17,6 +17,6 @@ export async function answerOperator(
   } catch (thrown) {
     if (thrown instanceof Refusal) return refusalReply(thrown);
     logError("operator", { request_id: what }, thrown);
-    return internalReply();
+    return refusalReply(internalRefusal());
   }
 }

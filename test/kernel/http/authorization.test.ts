@@ -142,11 +142,12 @@ function pathOf({ path }: Asked): string | undefined {
 }
 
 /** The status that follows from the rules. */
-function expectedOf({ id, reply }: Operation, request: Request, caller: Asker, aim: Aim): number {
+function expectedOf(operation: Operation, request: Request, caller: Asker, aim: Aim): number {
+  const { id, reply } = operation;
   const takes = TAKES[id] ?? [];
   const ok = request.status ?? reply.status ?? 200;
   if (takes === "anybody") return ok;
-  if (caller.may === null) return 401;
+  if (caller.may === null) return toUnknown(operation, caller);
   const refused = mayDoThis(id, caller) ? byWay(id, caller) : 403;
   if (refused !== null) return refused;
   if (isAnybodys(id, caller)) return ok;
@@ -154,6 +155,11 @@ function expectedOf({ id, reply }: Operation, request: Request, caller: Asker, a
   if (caller.bound === null && aim.named === undefined) return 400;
   if (!isInReach(caller, aim)) return 404;
   return mayDo(caller.may, TAKES_TOO[id] ?? "caller") ? ok : 403;
+}
+
+/** Without a key, some operations find what is public; all things here are private. */
+function toUnknown({ keyless }: Operation, { token, cookie }: Asker): number {
+  return keyless && token === null && cookie === undefined ? 404 : 401;
 }
 
 /** True if the owner does not matter. */

@@ -40,6 +40,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   statements: "What was charged and paid in a month, to the micro-dollar.",
   "audit-log": "Who changed what in an organisation.",
   reseal: "For operators, after `ROLLCALL_SECRET` was changed.",
+  npm: 'The registry of published environments for npm clients: /npm/ is its address. Refusals are `{"error": …}`.',
   platform: "The platform itself. These routes need no key, but for `/metrics`.",
 };
 

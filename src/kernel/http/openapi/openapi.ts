@@ -61,7 +61,7 @@ export type Content = Readonly<Record<string, MediaType>>;
 export interface MediaType {
   readonly schema: JsonSchema;
   readonly example?: unknown;
-  readonly examples?: Readonly<Record<string, { readonly value: ApiError }>>;
+  readonly examples?: Readonly<Record<string, { readonly value: object }>>;
 }
 
 const text = (description: string, example: string) => z.string().describe(description).meta({ example });
@@ -89,6 +89,7 @@ const PATH_IDS: Readonly<Record<string, z.ZodType>> = {
   invitations: text("id of the invitation", EXAMPLE.invitation),
   deletions: text("id of the deletion", EXAMPLE.deletion),
   budgets: text("id of the budget", EXAMPLE.budget),
+  npm: text("name of the package", "@alice/guess-word"),
 };
 /** The other parameters of paths. */
 const PATH_PARTS: Readonly<Record<string, z.ZodType>> = {
@@ -100,6 +101,8 @@ const PATH_PARTS: Readonly<Record<string, z.ZodType>> = {
   number: PartNumber.describe("number of the part, from 1").meta({ example: "1" }),
   turn: text("number of the turn, from 0", "0"),
   tag: text("name of the tag", "beta"),
+  scope: text("owner, after an `@`", "@alice"),
+  file: text("name of the file", "guess-word-1.0.1.tgz"),
   sha256: text("digest of the object, in hex", EXAMPLE.batch_sha256),
 };
 /** Each operation describes what its headers mean. */
@@ -125,8 +128,9 @@ const PROJECT = {
 };
 
 const bearer = (description: string) => ({ type: "http", scheme: "bearer", description });
-const SCHEMES: Readonly<Record<"bearer" | NonNullable<Operation["proof"]>, object>> = {
+const SCHEMES: Readonly<Record<"bearer" | "basic" | NonNullable<Operation["proof"]>, object>> = {
   bearer: bearer("an API key"),
+  basic: { type: "http", scheme: "basic", description: "any user name, with an API key as the password" },
   report_link: bearer("the token of a report link, after the `#` of its `url`"),
 };
 
@@ -167,18 +171,23 @@ export function isRefusal(content: Content = {}): boolean {
   return Object.values(content).some(({ examples }) => examples !== undefined);
 }
 
-/** `runs` for `/v1/runs/{id}`. Other paths outside /v1 belong to the platform. */
+/** `runs` for `/v1/runs/{id}`. Other paths outside /v1 belong to the platform, unless it has them for other clients. */
 function nounOf(path: string): string {
-  if (path.startsWith("/hooks/")) return "hooks";
-  return /^\/v1\/([\w-]+)/.exec(path)?.[1] ?? "platform";
+  return /^\/(?:v1\/|(?=(?:hooks|npm|python)\/))([\w-]+)/.exec(path)?.[1] ?? "platform";
 }
 
 /** The scopes of which a key needs one. */
-function securityOf({ permission, proof }: Operation): readonly object[] {
+function securityOf({ permission, proof, keyless, basic }: Operation): readonly object[] {
   if (proof !== undefined) return [{ [proof]: [] }];
   if (permission === "anybody") return [];
   if (permission === "caller") return [{ bearer: [] }];
-  return [permission].flat().map((scope) => ({ bearer: [scope] }));
+  const schemes = ["bearer", ...(basic ? ["basic"] : [])];
+  const scopes = [permission].flat();
+  return [
+    ...schemes.flatMap((scheme) => scopes.map((scope) => ({ [scheme]: [scope] }))),
+    // No key at all.
+    ...(keyless ? [{}] : []),
+  ];
 }
 
 class Description {
@@ -218,6 +227,9 @@ class Description {
         [reply.status ?? 200]: this.#success(),
         ...(reply.empty !== undefined && {
           "204": { description: reply.empty, headers: REQUEST_ID },
+        }),
+        ...(reply.moved !== undefined && {
+          "301": { description: reply.moved, headers: REQUEST_ID },
         }),
         ...(reply.ranged && this.#ranged()),
         ...(reply.unavailable !== undefined && {
@@ -332,13 +344,14 @@ class Description {
   }
 
   #failure(codes: readonly ErrorCode[], exampleOf: (code: ErrorCode) => ApiError): DocumentedReply {
+    const { schema, bodyOf } = this.#operation.refusals ?? { schema: ApiError, bodyOf: (error) => ({ error }) };
     return {
       description: codes.map((code) => `\`${code}\`: ${whenAnswered(code)}`).join("; "),
       headers: REQUEST_ID,
       content: {
         "application/json": {
-          schema: this.#schemas.of(ApiError),
-          examples: Object.fromEntries(codes.map((code) => [code, { value: exampleOf(code) }])),
+          schema: this.#schemas.of(schema),
+          examples: Object.fromEntries(codes.map((code) => [code, { value: bodyOf(exampleOf(code).error) }])),
         },
       },
     };

@@ -128,6 +128,16 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   getEnvironmentGrant: ["environments:read"],
   setEnvironmentGrant: ["secrets:write"],
   takeDownEnvironmentVersion: ["operator"],
+  pingNpm: "anybody",
+  whoAmINpm: "caller",
+  listNpmTags: ["environments:read"],
+  getNpmPackage: ["environments:read"],
+  getScopedNpmPackage: ["environments:read"],
+  getNpmTarball: ["environments:read"],
+  putNpmPackage: ["environments:write"],
+  putScopedNpmPackage: ["environments:write"],
+  moveNpmTag: ["environments:write"],
+  deleteNpmTag: ["environments:write"],
 
   createEndpoint: ["endpoints:write"],
   listEndpoints: ["endpoints:read"],
@@ -230,7 +240,7 @@ export const OF_DEPLOYMENT: readonly string[] = [
  * to its project.
  */
 export const OF_ORGANIZATION: readonly string[] = [
-  ...["listPrices", "receiveStripeEvent"],
+  ...["listPrices", "receiveStripeEvent", "whoAmINpm"],
   ...["createFirstOrganization", "acceptInvitation", "whoAmI", "listAuditLog", "getOrganization"],
   ...["createSignInCode", "createSession", "deleteSession", "listSessions", "revokeSession", "getSharedReport"],
   ...["listProjects", "getProject", "updateProject", "getUsage", "getUsageCsv"],

@@ -105,6 +105,17 @@ const READS: Readonly<Record<string, Request>> = {
   listEnvironmentVersions: { ask: ({ published }) => ({ path: `${published}/versions` }) },
   getEnvironmentPackage: { ask: ({ published }) => ({ path: `${published}/package` }) },
   getEnvironmentReadme: { ask: ({ published }) => ({ path: `${published}/readme` }) },
+  pingNpm: { ask: () => ({ path: "/npm/-/ping" }) },
+  whoAmINpm: { ask: () => ({ path: "/npm/-/whoami" }) },
+  listNpmTags: { ask: ({ npm }) => ({ path: `/npm/-/package/${npm}/dist-tags` }) },
+  getNpmPackage: { ask: ({ npm }) => ({ path: `/npm/${npm}` }) },
+  getScopedNpmPackage: { ask: ({ npm }) => ({ path: `/npm/${npm.replace("%2f", "/")}` }) },
+  getNpmTarball: {
+    ask: ({ npm }) => {
+      const [scope, name] = npm.split("%2f");
+      return { path: `/npm/${scope}/${name}/-/${name}-1.0.0.tgz` };
+    },
+  },
   getEnvironmentGrant: { ask: ({ published }) => ({ path: `${published}/grant` }) },
   listEndpoints: { ask: () => ({ path: "/v1/endpoints" }) },
   getEndpoint: { ask: ({ endpoint }) => ({ path: `/v1/endpoints/${endpoint}` }) },
@@ -191,6 +202,10 @@ const CHANGES: Readonly<Record<string, Request>> = {
     ask: ({ published }) => ({ path: `${published}/tags/beta`, body: { version: "1.0.0" } }),
   },
   deleteEnvironmentTag: { ask: ({ published }) => ({ path: `${published}/tags/gone` }) },
+  putNpmPackage: { ask: ({ npm }) => ({ path: `/npm/${npm}`, body: { versions: {} } }) },
+  putScopedNpmPackage: { ask: ({ npm }) => ({ path: `/npm/${npm.replace("%2f", "/")}`, body: { versions: {} } }) },
+  moveNpmTag: { ask: ({ npm }) => ({ path: `/npm/-/package/${npm}/dist-tags/beta`, body: '"1.0.0"' }) },
+  deleteNpmTag: { ask: ({ npm }) => ({ path: `/npm/-/package/${npm}/dist-tags/gone` }) },
   setEnvironmentGrant: { ask: ({ published }) => ({ path: `${published}/grant`, body: { needs: ["fetch"] } }) },
   takeDownEnvironmentVersion: {
     ask: ({ published_version }) => ({ path: `${published_version}/take-down`, body: { reason: "a test" } }),

@@ -66,6 +66,8 @@ export interface Resources {
   /** Path of a private environment, and of its only version. */
   readonly published: string;
   readonly published_version: string;
+  /** Its name for npm, with the slash escaped. */
+  readonly npm: string;
 }
 
 export interface Project {
@@ -147,7 +149,7 @@ export async function newUpload(api: TestApi): Promise<string> {
   return id;
 }
 
-async function newPublished(api: TestApi): Promise<Pick<Resources, "published" | "published_version">> {
+async function newPublished(api: TestApi): Promise<Pick<Resources, "published" | "published_version" | "npm">> {
   const name = `owner-${crypto.randomUUID().slice(0, 8)}/game`;
   const code = inject("bundles")["guess-number"]?.text ?? "";
   const reply = await send(api, await pack({ name, version: "1.0.0", code }));
@@ -163,9 +165,10 @@ async function newPublished(api: TestApi): Promise<Pick<Resources, "published" |
   return pathsTo(name);
 }
 
-function pathsTo(name: string): Pick<Resources, "published" | "published_version"> {
+function pathsTo(name: string): Pick<Resources, "published" | "published_version" | "npm"> {
   const path = (id: string) => `/v1/environments/${encodeURIComponent(id)}`;
-  return { published: path(name), published_version: path(`${name}@1.0.0`) };
+  const npm = `@${name.replace("/", "%2f")}`;
+  return { published: path(name), published_version: path(`${name}@1.0.0`), npm };
 }
 
 export function newFleet(api: TestApi, name: string): Promise<string> {

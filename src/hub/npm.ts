@@ -1,0 +1,204 @@
+/**
+ * Published environments as npm clients read and publish them. `viewer`: null for a stranger.
+ *
+ * npm has no yank. A yanked version has a deprecation text, and no tag points to it, so npm chooses it for a range only if
+ * no other version fits. A version that was taken down is not there.
+ */
+
+import { LIMITS } from "../contract/limits.ts";
+import type { Visibility } from "../contract/published-environment.ts";
+import { nameKeyOf } from "../contract/published-environment.ts";
+import type { Scope } from "../contract/scope.ts";
+import { type Result, refuse } from "../kernel/messages/refusal.ts";
+import { filesOf } from "./files.ts";
+import { findNamed } from "./find-version.ts";
+import type { NpmDocument, Packument, PackumentVersion } from "./npm-format.ts";
+import type { Published, PublishOptions } from "./publish.ts";
+import { deprecateVersions, findPublished, getVersion, type ListedVersion, listedVersions, tagsOf } from "./queries.ts";
+import { findOwn, publishBytes } from "./service.ts";
+import type { HubEnvironmentRow } from "./tables.ts";
+import { chooseVersion, LATEST } from "./version-names.ts";
+
+/** `@owner/name` without its `@`; null if it is not such a name. */
+export function publishedNameOf(name: string): string | null {
+  return /^@([^@/]+\/[^@/]+)$/.exec(name)?.[1] ?? null;
+}
+
+interface Shelf {
+  readonly environment: HubEnvironmentRow;
+  /** The oldest first. */
+  readonly versions: readonly ListedVersion[];
+  /** Versions by their tags, without those that npm must not choose. */
+  readonly tags: Readonly<Record<string, string>>;
+}
+
+async function findShelf(env: Env, viewer: Scope | null, name: string): Promise<Result<Shelf>> {
+  const published = publishedNameOf(name);
+  const found = published === null ? null : await findNamed(env, viewer, published);
+  // npm takes another spelling for another package.
+  const environment = found?.environment.name === published ? (found?.environment ?? null) : null;
+  const versions = environment === null ? [] : await listedVersions(env.DB, environment.id);
+  const packed = versions.filter(({ npm }) => npm !== null);
+  if (environment === null || packed.length === 0) return noPackage(name);
+  const tagged = await tagsOf(env.DB, environment.id);
+  const choices = packed.map(({ version, yanked_at }) => ({ version, yanked: yanked_at !== null }));
+  const tags = [LATEST, ...tagged.keys()].flatMap((tag) => {
+    const version = chooseVersion(tag, choices, tagged);
+    return version === null ? [] : [[tag, version]];
+  });
+  return { ok: true, value: { environment, versions: packed, tags: Object.fromEntries(tags) } };
+}
+
+function noPackage(name: string): Result<never> {
+  return refuse("not_found", `no package ${name}: this registry has published environments, @owner/name`, null);
+}
+
+/** `address`: of the registry, such as `https://host/npm`. */
+export async function readPackument(
+  env: Env,
+  viewer: Scope | null,
+  name: string,
+  address: string,
+): Promise<Result<Packument>> {
+  const shelf = await findShelf(env, viewer, name);
+  if (!shelf.ok) return shelf;
+  const { environment, versions, tags } = shelf.value;
+  const iso = (at: number) => new Date(at).toISOString();
+  return {
+    ok: true,
+    value: {
+      ...{ _id: name, name, ...(environment.description !== null && { description: environment.description }) },
+      "dist-tags": tags,
+      versions: Object.fromEntries(versions.map((row) => [row.version, versionOf(row, name, address)])),
+      time: {
+        ...{ created: iso(environment.created_at), modified: iso(environment.updated_at) },
+        ...Object.fromEntries(versions.map(({ version, created_at }) => [version, iso(created_at)])),
+      },
+    },
+  };
+}
+
+function versionOf(row: ListedVersion, name: string, address: string): PackumentVersion {
+  const { version, description, npm } = row;
+  const deprecated = adviceOf(row);
+  const file = `${name.split("/")[1]}-${version}.tgz`;
+  return {
+    ...npm?.manifest,
+    ...{ _id: `${name}@${version}`, name, version, ...(description !== null && { description }) },
+    ...(deprecated !== null && { deprecated }),
+    dist: {
+      ...{ integrity: npm?.integrity ?? "", shasum: npm?.shasum ?? "" },
+      tarball: `${address}/${name}/-/${file}`,
+    },
+  };
+}
+
+/** What npm shows who installs the version; null: nothing. */
+function adviceOf({ yanked_at, yank_reason, deprecated }: ListedVersion): string | null {
+  return yanked_at === null ? deprecated : `yanked: ${yank_reason}`;
+}
+
+export async function readTags(
+  env: Env,
+  viewer: Scope | null,
+  name: string,
+): Promise<Result<Readonly<Record<string, string>>>> {
+  const shelf = await findShelf(env, viewer, name);
+  return shelf.ok ? { ok: true, value: shelf.value.tags } : shelf;
+}
+
+/** `file`: as in `dist.tarball`. */
+export async function readTarball(
+  env: Env,
+  viewer: Scope | null,
+  name: string,
+  file: string,
+): Promise<Result<R2ObjectBody>> {
+  const published = publishedNameOf(name) ?? "";
+  const environment = await findPublished(env.DB, viewer, nameKeyOf(published));
+  if (environment === null || environment.name !== published) return noPackage(name);
+  const prefix = `${published.split("/")[1]}-`;
+  const version = file.startsWith(prefix) && file.endsWith(".tgz") ? file.slice(prefix.length, -".tgz".length) : "";
+  const row = await getVersion(env.DB, environment.id, version);
+  if (row === null || row.npm === null) return refuse("not_found", `${name} has no file ${file}`, null);
+  if (row.taken_down_at !== null) {
+    return refuse("not_found", `${name}@${version} was taken down: ${row.take_down_reason}`, null);
+  }
+  const object = await env.STORE.get(filesOf(environment, row.id).package);
+  // An operator may be taking it down.
+  return object === null
+    ? refuse("not_found", `${name}@${version} has no files any more`, null)
+    : { ok: true, value: object };
+}
+
+/** What `npm publish` sends: the package of one version, and a tag for it. */
+export async function publishFromNpm(
+  env: Env,
+  scope: Scope,
+  name: string,
+  { versions, access, "dist-tags": tags = {}, _attachments: files = {} }: NpmDocument,
+  options: PublishOptions,
+): Promise<Result<Published>> {
+  const [[version, manifest] = [], ...otherVersions] = Object.entries(versions);
+  const [[file, attachment] = [], ...otherFiles] = Object.entries(files);
+  if (version === undefined || otherVersions.length > 0) {
+    return refuse("invalid_request", "versions: must have the one version that is published", "versions");
+  }
+  if (attachment === undefined || otherFiles.length > 0 || !file?.endsWith(".tgz")) {
+    const message = "_attachments: must have the .tgz of the version and nothing else: publish without --provenance";
+    return refuse("invalid_request", message, "_attachments");
+  }
+  const bytes = bytesIn(attachment.data);
+  if (bytes === null) return refuse("invalid_request", "_attachments: its data is not base64", "_attachments");
+  if (bytes.byteLength > LIMITS.publishedBytes) {
+    return refuse("too_large", `a package has at most ${LIMITS.publishedBytes} bytes`, null);
+  }
+  const published = publishedNameOf(name);
+  if (published === null) return refuse("invalid_request", `name: must be @owner/name, not ${name}`, "name");
+  const [tag = null] = Object.keys(tags).filter((one) => one !== LATEST);
+  const visibility = await visibilityOf(env, scope, published, access ?? null);
+  const expected = { id: `${published}@${version}`, integrity: manifest?.dist?.integrity };
+  return await publishBytes(env, scope, bytes, { visibility, allowFailing: false, tag, expected }, options);
+}
+
+/** `restricted` agrees with both `private` and `organisation`. */
+async function visibilityOf(
+  env: Env,
+  scope: Scope,
+  name: string,
+  access: NonNullable<NpmDocument["access"]> | null,
+): Promise<Visibility | null> {
+  if (access !== "restricted") return access;
+  const known = await findPublished(env.DB, scope, nameKeyOf(name));
+  return known?.visibility === "organisation" ? null : "private";
+}
+
+function bytesIn(base64: string): Uint8Array<ArrayBuffer> | null {
+  try {
+    const text = atob(base64);
+    const bytes = new Uint8Array(text.length);
+    for (let at = 0; at < text.length; at += 1) bytes[at] = text.charCodeAt(at);
+    return bytes;
+  } catch (thrown) {
+    if (thrown instanceof DOMException) return null;
+    throw thrown;
+  }
+}
+
+/** What `npm deprecate` sends: the whole packument, in which texts have changed. An empty text removes one. */
+export async function deprecate(
+  env: Env,
+  scope: Scope,
+  name: string,
+  { versions }: NpmDocument,
+): Promise<Result<object>> {
+  const own = await findOwn(env, scope, publishedNameOf(name) ?? name);
+  if (!own.ok) return own;
+  const changes = new Map<string, string | null>();
+  for (const row of await listedVersions(env.DB, own.value.environment.id)) {
+    const text = versions[row.version]?.deprecated;
+    if (text !== undefined && text !== (adviceOf(row) ?? "")) changes.set(row.id, text === "" ? null : text);
+  }
+  await deprecateVersions(env.DB, scope.orgId, changes);
+  return { ok: true, value: { ok: true } };
+}

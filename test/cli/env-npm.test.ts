@@ -1,0 +1,164 @@
+/** A real npm client publishes, reads and installs environments of a platform. */
+import { execFile } from "node:child_process";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { makeEnvironment } from "../../src/cli/commands/env-init.ts";
+import { packEnvironment } from "../../src/cli/hub/pack-environment.ts";
+import { bootPlatform, type Platform } from "../../src/local/platform.ts";
+import { makeThrowAwayDirectory } from "../../src/local/state-directory.ts";
+import { RollcallClient } from "../../src/sdk/client.ts";
+import { testPort } from "../local/test-port.ts";
+
+const folder = makeThrowAwayDirectory();
+const NAME = "@alice/letters";
+
+let platform: Platform;
+let alice: RollcallClient;
+
+beforeAll(async () => {
+  platform = await bootPlatform({
+    directory: null,
+    port: testPort(14),
+    log: (line) => process.stderr.write(`${line}\n`),
+  });
+  const operator = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
+  const first = (await operator.organizations.create({ name: "alice", project: "main" })).key;
+  alice = new RollcallClient({ baseUrl: platform.url, apiKey: first.key ?? "", project: "main" });
+  // npm names no project, so its key is for one.
+  const { key } = await alice.keys.create({ name: "npm", scopes: ["environments:write"], project: "main" });
+  makeEnvironment("letters", "single-turn", folder);
+  const registry = `@alice:registry=${platform.url}/npm/\n`;
+  const noOther = "registry=http://127.0.0.1:9/\naudit=false\nfund=false\nupdate-notifier=false\nfetch-retries=0\n";
+  const token = `//${new URL(platform.url).host}/npm/:_authToken=${key}\n`;
+  for (const [name, npmrc] of [
+    ["alice", registry + token],
+    ["stranger", registry],
+  ] as const) {
+    mkdirSync(join(folder, name));
+    writeFileSync(join(folder, name, ".npmrc"), npmrc + noOther);
+    writeFileSync(join(folder, name, "package.json"), "{}");
+  }
+});
+afterAll(async () => {
+  await platform.stop();
+  rmSync(folder, { recursive: true });
+});
+
+interface Ran {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs npm as one who has a key, or as a stranger, with a cache and settings of its own. */
+async function npm(who: "alice" | "stranger", ...words: string[]): Promise<Ran> {
+  const env: NodeJS.Dict<string> = {
+    PATH: process.env["PATH"],
+    HOME: join(folder, who),
+    npm_config_userconfig: join(folder, who, ".npmrc"),
+    npm_config_cache: join(folder, `${who}-cache`),
+  };
+  try {
+    const { stdout, stderr } = await promisify(execFile)("npm", words, {
+      cwd: join(folder, who),
+      env: { ...env } as NodeJS.ProcessEnv,
+    });
+    return { code: 0, stdout, stderr };
+  } catch (thrown) {
+    if (!(thrown instanceof Error && "stderr" in thrown && "code" in thrown)) throw thrown;
+    return { code: Number(thrown.code), stdout: "", stderr: String(thrown.stderr) };
+  }
+}
+
+async function done(who: "alice" | "stranger", ...words: string[]): Promise<string> {
+  const { code, stdout, stderr } = await npm(who, ...words);
+  expect(code, `npm ${words.join(" ")}\n${stdout}${stderr}`).toBe(0);
+  return stdout.trim();
+}
+
+/** The file of a package that depends on nothing. */
+async function packVersion(version: string, name = "letters"): Promise<string> {
+  const manifest = join(folder, "letters", "package.json");
+  const before = JSON.parse(readFileSync(manifest, "utf8"));
+  writeFileSync(manifest, JSON.stringify({ ...before, name, version, dependencies: undefined }));
+  const { bytes } = await packEnvironment(join(folder, "letters"), { owner: "alice", args: undefined });
+  const file = join(folder, `${name}-${version}.tgz`);
+  writeFileSync(file, bytes);
+  return file;
+}
+
+test("npm publishes a version, and strangers install it once it is public", async () => {
+  const registry = `--registry=${platform.url}/npm/`;
+  await done("stranger", "ping", registry);
+  expect(await done("alice", "whoami", registry)).toMatch(/^key_/);
+  await done("alice", "publish", await packVersion("1.0.0"), "--access", "public");
+  const known = await alice.environments.get("alice/letters");
+  expect(known.published).toMatchObject({ version: "1.0.0", visibility: "public", validation: { ok: true } });
+  expect(await done("stranger", "view", NAME, "dist-tags.latest")).toBe("1.0.0");
+  await done("stranger", "install", NAME);
+  const installed = JSON.parse(readFileSync(join(folder, "stranger", "node_modules", NAME, "package.json"), "utf8"));
+  expect(installed).toMatchObject({ name: NAME, version: "1.0.0" });
+  const lock = JSON.parse(readFileSync(join(folder, "stranger", "package-lock.json"), "utf8"));
+  expect(lock.packages[`node_modules/${NAME}`]).toMatchObject({
+    resolved: `${platform.url}/npm/${NAME}/-/letters-1.0.0.tgz`,
+    integrity: known.published?.package.integrity,
+  });
+  rmSync(join(folder, "stranger", "node_modules"), { recursive: true });
+  rmSync(join(folder, "stranger-cache"), { recursive: true });
+  await done("stranger", "ci");
+});
+
+test("npm moves tags and deprecates versions, and chooses no yanked version for a range", async () => {
+  await done("alice", "publish", await packVersion("1.1.0"), "--access", "public");
+  await done("alice", "dist-tag", "add", `${NAME}@1.0.0`, "stable");
+  expect(await done("stranger", "dist-tag", "ls", NAME)).toBe("latest: 1.1.0\nstable: 1.0.0");
+  await done("alice", "dist-tag", "rm", NAME, "stable");
+  expect(await done("stranger", "dist-tag", "ls", NAME)).toBe("latest: 1.1.0");
+
+  await done("alice", "deprecate", `${NAME}@1.0.0`, "use 1.1.0");
+  expect(await done("stranger", "view", `${NAME}@1.0.0`, "deprecated")).toBe("use 1.1.0");
+  await done("alice", "deprecate", `${NAME}@1.0.0`, "");
+  expect(await done("stranger", "view", `${NAME}@1.0.0`, "deprecated")).toBe("");
+
+  await alice.environments.update("alice/letters@1.1.0", { yanked: { reason: "its reward is wrong" } });
+  await done("stranger", "install", `${NAME}@^1.0.0`);
+  const installed = () =>
+    JSON.parse(readFileSync(join(folder, "stranger", "node_modules", NAME, "package.json"), "utf8")).version;
+  expect(installed()).toBe("1.0.0");
+  const exact = await npm("stranger", "install", `${NAME}@1.1.0`);
+  expect([exact.code, installed(), exact.stderr]).toEqual([0, "1.1.0", expect.stringContaining("its reward is wrong")]);
+  // npm sends all versions back: the text of a yank is not taken for a deprecation.
+  await done("alice", "deprecate", `${NAME}@1.0.0`, "old");
+  await alice.environments.update("alice/letters@1.1.0", { yanked: null });
+  expect((await alice.environments.get("alice/letters@1.1.0")).published?.deprecated).toBeNull();
+});
+
+test("npm shows why it is refused", async () => {
+  const plain = join(folder, "plain");
+  mkdirSync(plain);
+  writeFileSync(join(plain, "package.json"), JSON.stringify({ name: "@alice/plain", version: "1.0.0" }));
+  const file = await packVersion("2.0.0");
+  const refused: [who: "alice" | "stranger", words: string[], why: string][] = [
+    ["alice", ["publish", plain], "has no rollcall-environment.js"],
+    ["alice", ["publish", file, "--access", "restricted"], "is public, which does not change"],
+    ["alice", ["install", "@alice/nothing"], "no package @alice/nothing"],
+    ["alice", ["dist-tag", "add", `${NAME}@9.0.0`, "beta"], "has no version 9.0.0"],
+    ["alice", ["dist-tag", "rm", NAME, "latest"], "latest is always there"],
+    ["stranger", ["publish", file], "ENEEDAUTH"],
+    ["stranger", ["install", `${NAME}@9.9.9`], "No matching version"],
+  ];
+  for (const [who, words, why] of refused) {
+    const { code, stderr } = await npm(who, ...words);
+    expect([code === 0, stderr], words.join(" ")).toEqual([false, expect.stringContaining(why)]);
+  }
+});
+
+test("a private version needs the key", async () => {
+  const file = await packVersion("1.0.0", "hidden");
+  await done("alice", "publish", file);
+  await done("alice", "install", "@alice/hidden");
+  const other = await npm("stranger", "install", "@alice/hidden");
+  expect([other.code, other.stderr]).toEqual([1, expect.stringContaining("no package @alice/hidden")]);
+});
