@@ -31,7 +31,8 @@ export const WORKERD = {
 
 /**
  * Only in `npm run test:all`: whole sessions with commands, packages and platforms, and the examples of docs, whose
- * steps all have quicker tests; measurements of fairness; what computes for long; and all callers of all operations.
+ * steps all have quicker tests; measurements of fairness; what computes for long; all environments in
+ * isolates of their own; and all callers of all operations.
  */
 export const AT_LENGTH = {
   node: [
@@ -50,6 +51,7 @@ export const AT_LENGTH = {
   workerd: [
     ...PLATFORM_FREE,
     "test/billing/month.test.ts",
+    "test/hub/isolated-runs.test.ts",
     "test/kernel/dataset/fair-uploads.test.ts",
     "test/kernel/http/authorization.test.ts",
     "test/kernel/rollout/rollout-sql.test.ts",

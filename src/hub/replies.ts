@@ -193,7 +193,8 @@ const Record = z.object({
 const Scores = z.object({
   records: listOf(Record, LIMITS.groupSize),
   pending: listOf(Ask, LIMITS.groupSize * LIMITS.judgeAsksPerRollout),
-  steps: Count,
+  /** Not always whole: some work is counted as a share of a length. */
+  steps: z.number().nonnegative(),
 });
 
 export function readOutline(reply: unknown): Pick<LoadableEnvironment, "args" | "needs"> {

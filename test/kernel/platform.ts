@@ -18,7 +18,7 @@ import { admit } from "../accounts/admit.ts";
 import type { Fault } from "../fakes/scripted-model.ts";
 import { WAIT_HANGS_MS } from "../hang-limits.ts";
 import { checked } from "./http/validate-responses.ts";
-import type { Inquiry, Release, Seen } from "./script.ts";
+import type { Inquiry, Kept, Named, Release, Script, Seen } from "./script.ts";
 
 export type RunOptions = Omit<EvalRequestInput, "endpoint"> & Partial<Pick<EvalRequestInput, "endpoint">>;
 
@@ -209,8 +209,14 @@ export async function release(key: string, fault?: Fault): Promise<void> {
   await told({ idempotency_key: key, ...(fault && { fault }) });
 }
 
+/** The name of a model with this script, which may be longer than a name. */
+export async function keep(script: Script): Promise<string> {
+  await told({ keep: script.salt, script });
+  return JSON.stringify({ named: script.salt } satisfies Named);
+}
+
 /** The model's answer to the test itself. */
-async function told(order: Inquiry | Release): Promise<string> {
+async function told(order: Inquiry | Release | Kept): Promise<string> {
   const response = await fetch(`${env.MODEL_URL}/chat/completions`, {
     method: "POST",
     body: JSON.stringify({ model: JSON.stringify(order), messages: [] }),

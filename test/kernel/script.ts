@@ -34,6 +34,8 @@ export interface Script {
   readonly when?: Readonly<Record<string, Turns>>;
   /** The first turn of each slot of a group, instead of `turns`. */
   readonly slots?: readonly Reply[];
+  /** The other slots of a group are played by the random policy of a validation, with ids of tool calls by turn. */
+  readonly random?: boolean;
   /** It judges groups: the longest of the attempts gets 1, the others their fraction of its length. */
   readonly ranks?: boolean;
   /** With `tokens`, the engine that a probe finds; absent: an exact one. */
@@ -85,10 +87,21 @@ export interface Release {
   readonly fault?: Fault;
 }
 
+/** Sent as a completion: from now on `{"named": keep}` is the name of this script. */
+export interface Kept {
+  readonly keep: string;
+  readonly script: Script;
+}
+
+/** A script that was kept, as the name of a model. */
+export interface Named {
+  readonly named: string;
+}
+
 export function script(
   turns: Turns,
   when?: Script["when"],
-  more: Pick<Script, "slots" | "ranks" | "tokens" | "engine" | "held"> = {},
+  more: Pick<Script, "slots" | "random" | "ranks" | "tokens" | "engine" | "held"> = {},
 ): string {
   const salt = crypto.randomUUID().slice(0, 8);
   return JSON.stringify({ salt, turns, ...(when && { when }), ...more } satisfies Script);

@@ -5,6 +5,7 @@
  */
 import type { TestProject } from "vitest/node";
 import { textOf } from "../../src/contract/messages.ts";
+import { randomPolicy } from "../../src/core/validation/policies.ts";
 import { startAccess } from "../fakes/access-team.ts";
 import type { Reply, ReplyParts } from "../fakes/completion-body.ts";
 import { startMcpShop } from "../fakes/mcp-loopback.ts";
@@ -12,7 +13,16 @@ import { startCollector } from "../fakes/otlp-collector.ts";
 import { probeReply } from "../fakes/probe-reply.ts";
 import { type Answer, type Fault, type ModelRequest, startScriptedModel } from "../fakes/scripted-model.ts";
 import { withTokens } from "../fakes/token-model.ts";
-import { type Failing, type Inquiry, type Release, type Script, type Seen, scriptOf } from "./script.ts";
+import {
+  type Failing,
+  type Inquiry,
+  type Kept,
+  type Named,
+  type Release,
+  type Script,
+  type Seen,
+  scriptOf,
+} from "./script.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -30,8 +40,9 @@ declare module "vitest" {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const log = new RequestLog();
   const gates = new Gates();
+  const kept = new Map<string, Script>();
   const model = await startScriptedModel({
-    reply: async (request) => withKey(await answer(request, log, gates), request),
+    reply: async (request) => withKey(await answer(request, { log, gates, kept }), request),
   });
   project.provide("modelUrl", model.url);
   const shop = await startMcpShop(async () => new (await import("../fakes/mcp-shop.ts")).McpShop());
@@ -93,8 +104,14 @@ class Gates {
   }
 }
 
-async function answer(request: ModelRequest, log: RequestLog, gates: Gates): Promise<Answer> {
-  const order: Script | Inquiry | Release = JSON.parse(request.model);
+interface Memory {
+  readonly log: RequestLog;
+  readonly gates: Gates;
+  readonly kept: Map<string, Script>;
+}
+
+async function answer(request: ModelRequest, { log, gates, kept }: Memory): Promise<Answer> {
+  const order: Script | Inquiry | Release | Kept | Named = JSON.parse(request.model);
   if ("requests_of" in order) {
     return JSON.stringify(await log.atLeast(order.requests_of, order.at_least));
   }
@@ -102,6 +119,12 @@ async function answer(request: ModelRequest, log: RequestLog, gates: Gates): Pro
     gates.open(order);
     return "released";
   }
+  if ("keep" in order) {
+    kept.set(order.keep, order.script);
+    return "kept";
+  }
+  const played = "named" in order ? kept.get(order.named) : order;
+  if (played === undefined) return "no such script was kept";
   const { headers, messages } = request;
   const tries = log.add(request.model, {
     at: Date.now(),
@@ -112,17 +135,18 @@ async function answer(request: ModelRequest, log: RequestLog, gates: Gates): Pro
     sampling: samplingOf(request.body),
   });
   const key = headers["idempotency-key"];
-  const fault = order.held && key !== undefined ? await gates.passed(String(key), tries) : null;
-  return fault === null ? sayingOf(order, request, tries) : { fault };
+  const fault = played.held && key !== undefined ? await gates.passed(String(key), tries) : null;
+  return fault === null ? sayingOf(played, request, tries) : { fault };
 }
 
 /** `tries`: earlier requests with its key. */
-function sayingOf(order: Script, request: ModelRequest, tries: number): Answer {
+function sayingOf(order: Script, request: ModelRequest, tries: number): Answer | Promise<Answer> {
   const { headers, messages } = request;
   // A request without a key is a probe of the engine.
   const probed = headers["idempotency-key"] === undefined && order.tokens === true;
   if (probed) return probeReply(request.body, order.engine);
   if (order.ranks) return rankingOf(request);
+  if (order.random && slotOf(request) > 0) return randomReply(request);
   const bySlot = order.slots?.[slotOf(request)];
   if (bySlot !== undefined) return order.tokens ? withTokens(partsOf(bySlot), messages) : bySlot;
   const turn = messages.filter(({ role }) => role === "assistant").length;
@@ -162,6 +186,18 @@ function samplingOf({
 
 function slotOf({ headers }: ModelRequest): number {
   return Number.parseInt(String(headers["idempotency-key"]).split("_")[3] ?? "", 36);
+}
+
+async function randomReply(request: ModelRequest): Promise<Answer> {
+  const { headers, messages, tools } = request;
+  const turn = messages.filter(({ role }) => role === "assistant").length;
+  const group = Number.parseInt(String(headers["idempotency-key"]).split("_")[2] ?? "", 36);
+  const reply = await randomPolicy(100 * group + slotOf(request))()({ messages, tools, turn });
+  if (typeof reply === "string") return reply;
+  const calls = (reply.tool_calls ?? []).map(({ name, arguments: given }, at) => {
+    return { name, id: `call_${turn}_${at}`, arguments: typeof given === "string" ? given : JSON.stringify(given) };
+  });
+  return { content: reply.content ?? null, tool_calls: calls };
 }
 
 /** The input of GroupJudgeRubric, and the reply it expects. */
