@@ -51,6 +51,8 @@ export const environments: EnvironmentHooks = {
     if (known !== undefined && known.until > Date.now()) return known.code;
     const found = await getPinned(env.DB, nameKeyOf(id), version);
     if (found === null || found.row.taken_down_at !== null) return null;
+    // A rollout cannot wait for code that is gone.
+    if ((await env.STORE.head(filesOf(found.environment, found.row.id).code)) === null) return null;
     const code = versioned(env, found.environment, found.row, { tags: new Map(), orgId });
     pinned.set(name, { code, until: Date.now() + KEPT_MS });
     return code;

@@ -5,7 +5,7 @@
  * its host, within its declared needs (host-calls.ts). What it answers is data, measured and checked (replies.ts), and
  * its errors count as its own. Isolates are named by organisation and digest, so organisations share none. A stub belongs
  * to the invocation that made it, so each call makes one. If the isolate fails, or does not answer in time, its rollout
- * fails, or its scores are null; only a passing fault of the platform below is thrown.
+ * fails, or its scores are null; only a passing fault of the platform below is thrown, also if its code cannot be read.
  */
 
 import {
@@ -38,6 +38,7 @@ import { redact } from "../core/redact.ts";
 import { advance, type HookEffect, nextEffect, type Rollout } from "../core/rollout/rollout.ts";
 import { type AskedScores, unscoredRecord } from "../core/rubrics/score.ts";
 import { WORK_LIMITS } from "../core/rubrics/work.ts";
+import { LruCache } from "../kernel/kit/caches.ts";
 import { isPassing } from "../kernel/kit/storage-faults.ts";
 import { hostRollout, hostScores } from "./host-calls.ts";
 import {
@@ -86,6 +87,15 @@ class IsolateLostError extends Error {
   override readonly name = "IsolateLostError";
 }
 
+interface Unread {
+  readonly times: number;
+  readonly thrown: unknown;
+}
+
+const NEVER_UNREAD: Unread = { times: 0, thrown: null };
+/** The runtime keeps a failed load under the isolate's name. So after each, the isolate gets another name. */
+const unread = new LruCache<Unread>(256);
+
 class Isolate {
   readonly env: Env;
   readonly #name: string;
@@ -97,11 +107,13 @@ class Isolate {
     this.#text = text;
   }
 
-  /** Rejects with EnvError if the isolate failed, and as `givenUp` if that is first. */
+  /** Rejects with EnvError if the isolate failed, and as `givenUp` or reading its code if that is first. */
   async ask<T>(call: (code: ServedEnvironment) => Promise<T>, givenUp: Promise<never>): Promise<T> {
+    const { times } = this.#unread;
     try {
-      return await Promise.race([call(this.code), givenUp]);
+      return await Promise.race([call(this.#code(times)), givenUp]);
     } catch (thrown) {
+      if (this.#unread.times > times) throw this.#unread.thrown;
       if (isError(thrown, RolloutError)) throw thrown;
       if (this.#isPassing(thrown)) throw new IsolateLostError(messageOf(thrown), { cause: thrown });
       throw new EnvError(`its isolate failed: ${messageOf(thrown)}`, { cause: thrown });
@@ -127,18 +139,33 @@ class Isolate {
     return !isItsOwn && isPassing(this.env, thrown);
   }
 
-  get code(): ServedEnvironment {
-    const worker = this.env.LOADER.get(this.#name, async () => ({
+  get #unread(): Unread {
+    return unread.get(this.#name) ?? NEVER_UNREAD;
+  }
+
+  /** `times`: how often reading its code had failed. */
+  #code(times: number): ServedEnvironment {
+    const name = times === 0 ? this.#name : `${this.#name}:${times}`;
+    const worker = this.env.LOADER.get(name, async () => ({
       compatibilityDate: COMPATIBILITY_DATE,
       compatibilityFlags: COMPATIBILITY_FLAGS,
       mainModule: "environment.js",
-      modules: { "environment.js": await this.#text() },
+      modules: { "environment.js": await this.#read(times) },
       env: {},
       globalOutbound: null,
       limits: LIMITS_OF_ISOLATE,
     }));
     const entry: unknown = worker.getEntrypoint();
     return entry as ServedEnvironment;
+  }
+
+  async #read(times: number): Promise<string> {
+    try {
+      return await this.#text();
+    } catch (thrown) {
+      unread.set(this.#name, { times: times + 1, thrown });
+      throw thrown;
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 /** Environment code in isolates of its own, made by the Worker Loader. */
 import { env } from "cloudflare:workers";
 import { expect, inject, test } from "vitest";
+import * as z from "zod";
 import { loadEnvironment as calculator } from "../../environments/calculator/environment.ts";
 import { loadEnvironment as guessNumber } from "../../environments/guess-number/environment.ts";
 import type { JsonObject } from "../../src/contract/json.ts";
@@ -11,8 +12,11 @@ import type { TestModel } from "../../src/core/rollout/play.ts";
 import { advance, newRollout } from "../../src/core/rollout/rollout.ts";
 import { argumentsWork } from "../../src/core/rubrics/work.ts";
 import { nullPolicy, randomPolicy } from "../../src/core/validation/policies.ts";
+import { environments } from "../../src/hub/environments.ts";
 import { isolatedEnvironment } from "../../src/hub/isolated-code.ts";
 import { playByCode } from "../fixtures/played-code.ts";
+import { openPlatform } from "../kernel/platform.ts";
+import { pack, send } from "./packages.ts";
 
 const SEEDS = [1, 2, 3, 4, 5];
 const BUNDLED = { calculator, "guess-number": guessNumber };
@@ -117,6 +121,40 @@ test("a module that cannot be loaded is an error of the environment", async () =
   await expect(isolatedEnvironment(env, "org_isolated", broken)).rejects.toThrow(
     expect.objectContaining({ name: "EnvError", message: expect.stringMatching(/broken from the start/) }),
   );
+});
+
+test("code that cannot be read is the platform's fault for all that wait for it, and it is read again", async () => {
+  const { digest, text } = inject("bundles")["calculator"] ?? { digest: "", text: "" };
+  let reads = 0;
+  const bundle = {
+    digest: `${digest}:unread`,
+    text: async () => {
+      reads += 1;
+      if (reads > 2) return text;
+      throw new Error(`the store is away, ${reads}`);
+    },
+  };
+  const open = () => isolatedEnvironment(env, "org_isolated", bundle);
+  for (const time of [1, 2]) {
+    for (const one of await Promise.allSettled([open(), open()])) {
+      expect(one).toMatchObject({ reason: { name: "Error", message: `the store is away, ${time}` } });
+    }
+  }
+  expect((await open()).needs).toEqual([]);
+});
+
+test("a run whose code is not stored any more has no code, as if the version had been taken down", async () => {
+  const api = await openPlatform();
+  const id = `gone-${crypto.randomUUID().slice(0, 8)}/faulty`;
+  const code = inject("bundles")["faulty"]?.text ?? "";
+  const manifest = { rollcall: { args: { kind: "none" } } };
+  const sent = await send(api, await pack({ name: id, version: "1.0.0", code, manifest }), "allow_failing=true");
+  const { digest } = z.object({ digest: z.string() }).parse(await sent.json());
+  const pin = { id, version: "1.0.0", digest };
+  expect((await environments.pinned(env, pin, "org_one"))?.digest).toBe(digest);
+  const { objects } = await env.STORE.list({ prefix: `org/${api.scope.orgId}/` });
+  await env.STORE.delete(objects.map(({ key }) => key));
+  expect(await environments.pinned(env, pin, "org_other")).toBeNull();
 });
 
 /** Code of an isolate whose answers the test determines. */

@@ -10,6 +10,7 @@ const KNOWN = [
   /^uncaught exception; .*(broken\.outputGateBroken; jsg\.Error: (killed|cut|dropped|upgraded|its storage is gone))/,
   /^uncaught exception; .*Error: (it is broken|gone|lost by the test|org\/org_\S+ is missing)/,
   /^uncaught exception; .*(The RPC receiver does not implement the method "ask")/,
+  /^uncaught exception; .*Error: the store is away, \d/,
   // Environments that attack the platform.
   /^uncaught exception; .*(Maximum call stack size exceeded|return values are limited to 32MiB|Error: nobody)/,
   /^uncaught exception; .*(not permitted to access the internet|the call that this function came with has ended)/,

@@ -43,10 +43,14 @@ export class BuiltEnvironments {
 
   /**
    * The environment with this name, built if needed. Rejects with the error of `build`, or if the build takes longer
-   * than `buildMs`.
+   * than `buildMs`. `alone`: it waits for no other caller's build, which ends without an answer if its invocation does.
    */
-  async get(name: string, build: () => Promise<EnvironmentCode>, now: number): Promise<EnvironmentCode> {
-    const built = this.#built.get(name) ?? { made: build(), environment: null, used: now };
+  async get(name: string, build: () => Promise<EnvironmentCode>, now: number, alone = false): Promise<EnvironmentCode> {
+    const known = this.#built.get(name);
+    const built: Built =
+      known === undefined || (alone && known.environment === null)
+        ? { made: build(), environment: null, used: now }
+        : known;
     built.used = now;
     // Move it to the end: it is now the most recently used.
     this.#built.delete(name);

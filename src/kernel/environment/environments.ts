@@ -90,7 +90,8 @@ export async function pinnedEnvironment(
   try {
     return await builtEnvironment(scope, registered, args);
   } catch (thrown) {
-    if (isPassing(env, thrown)) throw thrown;
+    // Published code runs elsewhere: any other error is about the way there.
+    if (isPassing(env, thrown) || (registered.published !== null && !(thrown instanceof EnvError))) throw thrown;
     const message = `${pin.id}@${pin.version} cannot be built: ${messageOf(thrown)}`;
     throw new EnvError(message, { cause: thrown });
   }
@@ -104,7 +105,9 @@ export function builtEnvironment(
   registered: VersionedEnvironment,
   args: JsonObject,
 ): Promise<EnvironmentCode> {
-  return built.get(nameOf(scope, registered, args), () => registered.code.load(args), Date.now());
+  const load = () => registered.code.load(args);
+  // Published code is built by calls of the invocation.
+  return built.get(nameOf(scope, registered, args), load, Date.now(), registered.published !== null);
 }
 
 /** Whether it is built already, so that getting it runs none of its code. */

@@ -4,7 +4,7 @@
  * start.
  */
 
-import { EnvError, serializeError } from "../../contract/errors.ts";
+import { EnvError, isError, serializeError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { baseCost, policyCosts } from "../../core/costs/run-costs.ts";
 import type { EnvironmentCode, MadeTask } from "../../core/protocol/environment-code.ts";
@@ -78,7 +78,12 @@ async function beginRollouts(
   subrequests: Subrequests,
 ): Promise<number> {
   const run = runObject(env, spec.scope, spec.run_id);
-  const environment = await pinnedEnvironment(env, spec);
+  const environment = await pinnedOrError(env, spec);
+  if (environment instanceof EnvError) {
+    const failed = admitted.map((member) => failedAtStart(member, "environment", environment));
+    await subrequests.object(() => run.answered(failed));
+    return 0;
+  }
   const stored = await storedOrMissing(env, spec, environment, admitted, subrequests);
   const orders: RolloutSpec[] = [];
   const failures: RolloutReport[] = [];
@@ -115,6 +120,16 @@ async function beginRollouts(
   if (failures.length > 0) await subrequests.object(() => run.answered(failures));
   await send();
   return steps;
+}
+
+/** As for a rollout that has begun, an error of the environment's own code is an end, and not a reason to try again. */
+async function pinnedOrError(env: Env, spec: RunSpec): Promise<EnvironmentCode | EnvError | null> {
+  try {
+    return await pinnedEnvironment(env, spec);
+  } catch (thrown) {
+    if (isError(thrown, EnvError)) return thrown;
+    throw thrown;
+  }
 }
 
 /** The calls that start these rollouts: for each object together, as many as fit into one call. */

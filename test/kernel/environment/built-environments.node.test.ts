@@ -79,3 +79,12 @@ test("a build that never settles times out for each waiting caller, and is start
   expect(await built.get("slow", never, 0)).toBe(made);
   expect(builds).toBe(1);
 });
+
+test("a caller that builds alone does not wait for another's build, and what it built is kept", async () => {
+  const { built, get } = shelf();
+  const never = () => new Promise<EnvironmentCode>(() => undefined);
+  void built.get("one", never, 0, true);
+  const made = await built.get("one", async () => codeOf(new SingleTurnEnv({ dataset: rows, rubric: {} })), 1, true);
+  expect(await built.get("one", never, 2, true)).toBe(made);
+  expect(await get("one", 3)).toBe(made);
+});
