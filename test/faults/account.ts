@@ -78,6 +78,7 @@ export interface Injected {
   readonly delayed: number;
   readonly store_failures: number;
   readonly replies_lost: number;
+  readonly isolates_lost: number;
   readonly model_faults: number;
 }
 

@@ -337,7 +337,7 @@ test("attempts in a slot that do not follow each other, or two that count, are r
   expect(rules(retried([first, second, { ...next, attempt: 2 }]))).toEqual(["rollouts"]);
 });
 
-test("a tool that ran twice is reported, unless it may and a kill came in between", () => {
+test("a tool that ran twice is reported, unless it may and a kill came in between, or an isolate was lost", () => {
   const runs = (tool: string, ...times: number[]): Account => ({
     ...account(),
     tool_runs: times.map((at) => ({ tool, key: "a:1:c", at })),
@@ -346,6 +346,11 @@ test("a tool that ran twice is reported, unless it may and a kill came in betwee
   expect(rules(runs("look_up", 20, 30))).toEqual(["tools"]);
   expect(rules(runs("book", 990))).toEqual([]);
   expect(rules(runs("book", 990, 1500))).toEqual(["tools"]);
+  const lost = (tool: string): Account => {
+    const { injected, ...rest } = runs(tool, 20, 30);
+    return { ...rest, injected: { ...injected, isolates_lost: 1 } };
+  };
+  expect([rules(lost("look_up")), rules(lost("book"))]).toEqual([[], ["tools"]]);
 });
 
 test("a platform that does nothing after a boot until it is called is reported", () => {

@@ -219,13 +219,14 @@ function sameJudgeTokens(account: Account): string[] {
     : [`recorded ${recorded}, stored with verdicts ${stored}, reported by the judge ${reported}`];
 }
 
-function toolsRunRight({ tool_runs, deaths }: Account): string[] {
+/** A lost isolate is to its rollout what a kill is. */
+function toolsRunRight({ tool_runs, deaths, injected }: Account): string[] {
   const runs = Map.groupBy(tool_runs, ({ tool, key }) => `${tool} ${key}`);
   return [...runs].flatMap(([name, times]) =>
     times.slice(1).flatMap(({ tool, at }, index) => {
       if (tool === "book") return [`${name} ran ${times.length} times`];
-      const died = diedBetween(times[index]?.at ?? 0, at, deaths);
-      return died ? [] : [`${name} ran again without a kill`];
+      const died = injected.isolates_lost > 0 || diedBetween(times[index]?.at ?? 0, at, deaths);
+      return died ? [] : [`${name} ran again without a kill or a lost isolate`];
     }),
   );
 }

@@ -29,6 +29,16 @@ test("a plan of kills, lost messages, a failing model and a failing judge ends l
   expect(plans[0]?.tokens_recorded).toBe(plans[0]?.tokens_stored);
 });
 
+test("an environment in an isolate of its own, which gets lost, plays a plan as calmly as one in the platform's", async () => {
+  const isolated = ["--isolated", "--seed", "3", "--rollouts", "20", "--port", String(testPort(50))];
+  const outcome = await faults(...ONE, ...isolated);
+  expect(outcome.code, outcome.stderr).toBe(0);
+  const [plan] = read(outcome).plans;
+  expect(plan?.violations).toEqual([]);
+  expect(plan).toMatchObject({ ok: true, isolated: true, answered: 20 });
+  expect(plan?.faults.isolates_lost).toBeGreaterThan(0);
+});
+
 test("with every message lost and no reconciliation the plan fails, and so does the command", async () => {
   const sabotage = ["--sabotage", "--rollouts", "8", "--ends-within", "2"];
   const outcome = await faults(...ONE, ...sabotage, "--port", String(testPort(25)));

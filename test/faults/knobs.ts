@@ -16,10 +16,12 @@ export interface KnobSettings extends QueueFaults {
   /** The chance that an answer between objects is lost after the request took effect. */
   readonly lose_reply: number;
   readonly failing: readonly ("STORE" | "DB")[];
+  /** The chance that a call of an isolate fails as if the isolate were lost. */
+  readonly lose_isolate: number;
 }
 
 export const CALM: KnobSettings = {
-  ...{ drop: 0, duplicate: 0, delay: 0, reorder: 0, reconcile: true, lose_reply: 0, failing: [] },
+  ...{ drop: 0, duplicate: 0, delay: 0, reorder: 0, reconcile: true, lose_reply: 0, failing: [], lose_isolate: 0 },
 };
 
 /** Longer than a burst of sends takes, shorter than any fault lasts. */
@@ -54,7 +56,7 @@ export class Knobs {
     return this.#random();
   }
 
-  note(kind: "dropped" | "duplicated" | "delayed" | "store" | "reply"): void {
+  note(kind: "dropped" | "duplicated" | "delayed" | "store" | "reply" | "isolate"): void {
     // biome-ignore lint/suspicious/noConsole: the log outlives a kill, memory does not
     console.log(`fault ${kind}`);
   }

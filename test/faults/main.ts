@@ -32,6 +32,7 @@ reorder, stores and a model that fail. Plan i has seed S + i - 1; a seed that fa
       --tenants N       so many organisations share the platform, each with a run of its own; default 1
       --judges          every plan asks judges; else one in six
       --billing         their organisations pay for them, and the ledger is checked after each
+      --isolated        their environments are published, and play in isolates of their own, which get lost, too
       --max-cost        runs with a cap of their own, held to the models' own book of tokens
       --training        plans of training runs: their trainers die and go back to earlier weights, too
       --no-network-binding  calls leave by fetch, as in a deployment
@@ -52,6 +53,7 @@ const OPTIONS = {
   judges: { type: "boolean" },
   tenants: { type: "string", default: "1" },
   billing: { type: "boolean", default: false },
+  isolated: { type: "boolean", default: false },
   training: { type: "boolean", default: false },
   "max-cost": { type: "boolean", default: false },
   "no-network-binding": { type: "boolean", default: false },
@@ -76,6 +78,7 @@ async function faults(argv: readonly string[]): Promise<ExitCode> {
     turns: turnsOf(values.turns),
     judged: values.judges,
     billing: values.billing,
+    isolated: values.isolated,
   };
   const tenants = whole("tenants");
   const endsWithinMs = whole("ends-within") * 1000;

@@ -18,6 +18,8 @@ export interface PlanReport {
   };
   /** Its model replies differently each time. */
   readonly fickle: boolean;
+  /** Its environment plays in an isolate of its own. */
+  readonly isolated: boolean;
   readonly in_flight_at_kill: readonly number[];
   readonly rollouts: number;
   /** Rollouts with a result. */
@@ -51,6 +53,7 @@ export function reportOf(account: Account): PlanReport {
       ...injected,
     },
     fickle: plan.fickle,
+    isolated: plan.isolated,
     in_flight_at_kill: at_kill,
     rollouts: plan.num_examples * plan.rollouts_per_example,
     answered: told.results.length,
@@ -86,6 +89,7 @@ export function planLine(report: PlanReport, seconds: number): string {
     `messages dropped ${dropped}, doubled ${duplicated}, late ${delayed}`,
     `store failures ${store_failures}`,
     `answers lost ${faults.replies_lost}`,
+    ...(report.isolated ? [`isolates lost ${faults.isolates_lost}`] : []),
     `${report.fickle ? "fickle model, its " : "model "}faults ${model_faults}`,
     ...asked,
     `calls ${calls}, ${calls_resent} of them again${judged}`,

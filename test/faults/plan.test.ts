@@ -33,6 +33,12 @@ test("some plans have judges, and all of them if that is requested", () => {
   expect(asked.every((plan) => plan.judged && plan.environment === "errands")).toBe(true);
 });
 
+test("in isolates of their own environments play the same plans, and the isolates get lost", () => {
+  const isolated = seeds.map((seed) => planOf(seed, 120, { isolated: true }));
+  expect(isolated.map((plan) => ({ ...plan, isolated: false, lost_isolates: 0 }))).toEqual(plans);
+  expect(isolated.every(({ lost_isolates }) => lost_isolates > 0)).toBe(true);
+});
+
 test("every plan kills, and together the plans use every kind of incident", () => {
   const incidents = plans.flatMap((plan) => plan.incidents);
   const kinds = incidents.map((incident) => {

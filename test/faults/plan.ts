@@ -72,6 +72,10 @@ export interface FaultPlan {
   readonly late_drops: boolean;
   /** Its organisation pays for it, at prices above 0. */
   readonly billing: boolean;
+  /** Its environment is published, and plays in an isolate of its own. */
+  readonly isolated: boolean;
+  /** The chance that a call of an isolate fails as if the isolate were lost: before it began, or after it was done. */
+  readonly lost_isolates: number;
   /** False: the run's alarm never fires. Only to prove that the suite detects it. */
   readonly reconcile: boolean;
   /** In the order of `at`. */
@@ -89,12 +93,13 @@ export interface PlanShape {
   /** Absent: decided by the seed. */
   readonly judged?: boolean | undefined;
   readonly billing?: boolean;
+  readonly isolated?: boolean;
 }
 
 export function planOf(
   seed: number,
   rollouts: number,
-  { turns = null, judged, billing = false }: PlanShape = {},
+  { turns = null, judged, billing = false, isolated = false }: PlanShape = {},
 ): FaultPlan {
   const random = seededRandom("fault plan", seed);
   const upTo = (least: number, most: number) => least + random() * (most - least);
@@ -122,6 +127,8 @@ export function planOf(
     late_drops: random() < 0.1,
     reconcile: true,
     billing,
+    isolated,
+    lost_isolates: isolated ? 0.02 + 0.08 * seededRandom("fault plan, isolated", seed)() : 0,
     incidents: incidentsOf(random),
   } as const;
   const asks = random() < 0.5;

@@ -2,6 +2,7 @@
  * Plays one plan: the calm run first, then the same run on its own platform with the plan's faults. Until the last
  * incident is over the platform is observed only from the model's side, so that it must recover by itself.
  */
+import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { RunAudit } from "../../src/contract/audit.ts";
 import type { EvalRequestInput } from "../../src/contract/eval-request.ts";
@@ -9,9 +10,11 @@ import type { Judgement } from "../../src/contract/judgement.ts";
 import { Message } from "../../src/contract/messages.ts";
 import type { ResultRow, RolloutView, RunView } from "../../src/contract/run.ts";
 import type { RunEvent } from "../../src/contract/run-events.ts";
+import { bundleEnvironment } from "../../src/local/environment-bundle.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
 import { ApiRequestError } from "../../src/sdk/request-error.ts";
 import { WAIT_HANGS_MS } from "../hang-limits.ts";
+import { pack } from "../hub/packages.ts";
 import type { Served } from "../local/served-platform.ts";
 import type { Account, Asking, Death, Injected, Outage, Told } from "./account.ts";
 import { type Billed, organizationOf, payFor, readBilled, setPrices } from "./billing.ts";
@@ -49,7 +52,7 @@ export interface Stage {
  * progress of that one, and only its owner makes requests meanwhile. The others play the same run with other seeds.
  */
 export async function playPlan(plan: FaultPlan, stage: Stage, tenants = 1): Promise<Account[]> {
-  const { queues, reconcile, lost_replies: lose_reply } = plan;
+  const { queues, reconcile, lost_replies: lose_reply, lost_isolates } = plan;
   const knobs = { ...CALM, ...queues, reconcile, lose_reply };
   const owners: Owner[] = [];
   for (const one of sharedBy(plan, tenants)) {
@@ -63,6 +66,8 @@ export async function playPlan(plan: FaultPlan, stage: Stage, tenants = 1): Prom
     const calms = Promise.all(owners.map((owner) => calmRun(owner.plan, stage.calm)));
     const [calm, served] = await Promise.all([calms, boot.start()]);
     const begun = await begin(owners, served, plan.billing);
+    // Not before: a publication is not repeated.
+    first.desk.turn({ lose_isolate: lost_isolates });
     const [own] = begun;
     if (own === undefined) throw new Error("no run began");
     const scene = { boot, ...first, others: owners.slice(1), run: own.run };
@@ -98,7 +103,9 @@ async function begin(owners: readonly Owner[], served: Served, billing: boolean)
     const name = `tenant ${begun.length}`;
     const key = begun.length === 0 ? served.key : await keyOfNew(name, served);
     if (billing) await payFor(served, await organizationOf({ url: served.url, key }));
-    const { id } = await client({ url: served.url, key }).runs.create(requestOf(owner.plan, owner));
+    const rollcall = client({ url: served.url, key });
+    const environment = await environmentOf(rollcall, owner.plan, `faults-${begun.length}`);
+    const { id } = await rollcall.runs.create({ ...requestOf(owner.plan, owner), environment });
     begun.push({ run: id, key });
   }
   return begun;
@@ -150,18 +157,30 @@ async function calmRun(plan: FaultPlan, served: Served): Promise<Told> {
   const desk = await openDesk(CALM);
   try {
     const rollcall = client(served);
-    const { id } = await rollcall.runs.create(requestOf(plan, { model, judge, desk }));
+    const environment = await environmentOf(rollcall, plan, "faults");
+    const { id } = await rollcall.runs.create({ ...requestOf(plan, { model, judge, desk }), environment });
     return await tell(rollcall, await ended(rollcall, id, WAIT_HANGS_MS));
   } finally {
     await Promise.all([model.stop(), judge.stop(), desk.stop()]);
   }
 }
 
-function requestOf(plan: FaultPlan, { model, judge, desk }: Outside): EvalRequestInput {
+/** The name of the plan's environment, which is published first if it plays in an isolate. */
+async function environmentOf(rollcall: RollcallClient, plan: FaultPlan, owner: string): Promise<string> {
+  const { environment, isolated } = plan;
+  if (!isolated) return environment;
+  const name = `${owner}/${environment}`;
+  const folder = environment === "errands" ? import.meta.dirname : join(import.meta.dirname, "../../environments");
+  const { text: code } = await bundleEnvironment(join(folder, environment, "environment.ts"));
+  const manifest = environment === "errands" ? { rollcall: { args: { desk: "https://desk.example" } } } : {};
+  await rollcall.environments.publish(await pack({ name, version: "1.0.0", code, manifest }));
+  return name;
+}
+
+function requestOf(plan: FaultPlan, { model, judge, desk }: Outside): Omit<EvalRequestInput, "environment"> {
   const { environment, judged, num_examples, rollouts_per_example, max_concurrent, seed } = plan;
   const judges = { default: { endpoint: { base_url: judge.url }, model: JUDGE } };
   return {
-    environment,
     environment_args: environment === "errands" ? { desk: desk.url, judged } : {},
     // Cached judgements would cause no calls, and calls must be counted.
     ...(judged && { judges, judge_cache: false }),
@@ -405,6 +424,7 @@ function injectedOf(boot: Boot, models: readonly FaultModel[]): Injected {
     delayed: boot.faults("delayed"),
     store_failures: boot.faults("store"),
     replies_lost: boot.faults("reply"),
+    isolates_lost: boot.faults("isolate"),
     model_faults: requests.filter((request) => request.ended === "fault").length,
   };
 }

@@ -11,6 +11,7 @@ import worker, {
   TrainerObject as RealTrainerObject,
 } from "../../src/index.ts";
 import type { RunMessage } from "../../src/kernel/messages/wire.ts";
+import { losingIsolates } from "./faulty-isolates.ts";
 import { losingReplies } from "./faulty-objects.ts";
 import { FaultyQueue } from "./faulty-queue.ts";
 import { failing } from "./faulty-store.ts";
@@ -92,6 +93,7 @@ function faulty(env: FaultyEnv): NonNullable<typeof shared> {
     ENDPOINT: losingReplies(env.ENDPOINT, knobs),
     TRAINER: losingReplies(env.TRAINER, knobs),
     ACCOUNT: losingReplies(env.ACCOUNT, knobs),
+    LOADER: losingIsolates(env.LOADER, knobs),
   };
   shared = { env: under, knobs };
   return shared;
