@@ -110,6 +110,7 @@ export {
   SecretRequest,
   SecretView,
 } from "./contract/endpoint.ts";
+export { EnvironmentResults, type ModelResults } from "./contract/environment-results.ts";
 export {
   CANCEL_REASONS,
   type CancelReason,

@@ -50,6 +50,10 @@ export const LIMITS = {
   publishedEnvironments: 200,
   publishedVersions: 500,
   publishedTags: 50,
+  /** Newest runs in the results of an environment; evals listed for each model; and arguments by which evals are grouped. */
+  resultRuns: 200,
+  resultEvalsListed: 5,
+  resultArgsCharacters: 2000,
   /** Needs that a project grants to one environment. */
   grantedNeeds: 100,
   /** One SQLite row or value. Production refuses 2 MB, the local runtime does not: our limit is lower, in both. */

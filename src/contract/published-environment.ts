@@ -134,6 +134,7 @@ export const GrantRequest = namedInput("GrantRequest", {
 export const GrantView = named("EnvironmentGrant", {
   object: z.literal("environment_grant"),
   id: z.string().meta({ example: NAME }),
+  own: z.boolean().describe("true if it belongs to the caller's organisation: then nothing must be granted"),
   needs: z.array(z.string()).meta({ example: ["secret:SEARCH_KEY"] }),
   granted_by: MaybeText.meta({ example: EXAMPLE.key }),
   granted_at: Seconds.nullable(),

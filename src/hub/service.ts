@@ -231,6 +231,7 @@ export async function readGrant(env: Env, scope: Scope, id: string): Promise<Res
     value: {
       object: "environment_grant",
       id: environment.name,
+      own: environment.org_id === scope.orgId,
       needs: [...(grant?.needs ?? [])],
       granted_by: grant?.granted_by ?? null,
       granted_at: grant === null ? null : seconds(grant.granted_at),

@@ -1,5 +1,6 @@
 /** The environments that runs can use, and those that organisations publish; a published one is `owner/name`. */
 import type { Deleted } from "../contract/endpoint.ts";
+import type { EnvironmentResults } from "../contract/environment-results.ts";
 import type {
   GrantView,
   PublishedVersion,
@@ -50,6 +51,15 @@ export class Environments extends Readable<EnvironmentView, EnvironmentQuery> {
   /** The versions of `owner/name`, the newest first. */
   versions(name: string, query: PageQuery = {}, options: CallOptions = {}): PagePromise<PublishedVersion> {
     return this.requests.list(pathTo`/environments/${name}/versions`, query, options);
+  }
+
+  /** The results of the project's newest runs, for each model. `name`: without a version. `version`: exact; default all. */
+  results(
+    name: string,
+    query: { readonly version?: string | undefined } = {},
+    options: CallOptions = {},
+  ): Promise<EnvironmentResults> {
+    return this.requests.json(pathTo`/environments/${name}/results` + search({ ...query }), options);
   }
 
   /** The README as Markdown. Throws `not_found` if the version has none. */

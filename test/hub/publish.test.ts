@@ -266,9 +266,10 @@ test("an environment of another organisation gets a secret or a host only once t
   await put(bob, `${at(name)}/grant`, { needs: ["secret:KEY"] });
   expect((await errorOf(await bob.post("/v1/runs", body))).message).toContain("has not granted it fetch:");
   const granted = await put(bob, `${at(name)}/grant`, { needs: ["secret:KEY", "fetch"] });
-  expect(await granted.json()).toMatchObject({ id: name, needs: ["secret:KEY", "fetch"] });
+  expect(await granted.json()).toMatchObject({ id: name, own: false, needs: ["secret:KEY", "fetch"] });
   expect((await bob.post("/v1/runs", body)).status).toBe(202);
   // Its own organisation needs no grant.
+  expect(await (await alice.ask(`${at(name)}/grant`)).json()).toMatchObject({ own: true, needs: [] });
   expect((await alice.post("/v1/runs", body)).status).toBe(202);
   const { id } = await (await bob.post("/v1/runs", body)).json<{ id: string }>();
   await bob.ended(id);

@@ -1,10 +1,12 @@
-/** Ended runs, for estimating the cost of similar runs. */
+/** The newest runs of an environment: for the cost of similar runs, and for its results. */
 import { desc, eq, isNotNull, isNull, sql } from "drizzle-orm";
+import { LIMITS } from "../../contract/limits.ts";
+import type { RunReport } from "../../contract/report.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { type RunRow, runs } from "./schema.ts";
 import { inProject } from "./scoped.ts";
 
-/** The latest runs of the same environment and model that sampled something. Uses the index of runs by time. */
+/** The latest runs of the same environment and model that sampled something. Uses the index of runs by environment. */
 export async function pastRuns(
   database: D1Database,
   scope: Scope,
@@ -21,5 +23,51 @@ export async function pastRuns(
       isNull(runs.deleted_at),
     )
     .orderBy(desc(runs.created_at))
+    .limit(limit);
+}
+
+/** What the results of an environment need of a run. */
+export interface RunResults extends Pick<RunRow, "id" | "name" | "kind" | "status" | "counts" | "created_at"> {
+  readonly version: string;
+  readonly dataset: string | null;
+  /** Whether its rows came in the request. */
+  readonly inline: number;
+  readonly planned: number;
+  readonly model: string;
+  /** As JSON; null if they are longer than `LIMITS.resultArgsCharacters`. */
+  readonly args: string | null;
+  readonly reward: RunReport["reward"] | null;
+  readonly forked: number;
+  readonly rescored: number;
+}
+
+/** Of any kind, the newest first. `version`: exact; null for all. */
+export async function runsOfEnvironment(
+  database: D1Database,
+  scope: Scope,
+  { id, version, limit }: { readonly id: string; readonly version: string | null; readonly limit: number },
+): Promise<RunResults[]> {
+  const { spec, report, dataset_id, environment_version } = runs;
+  const args = sql`${spec} -> '$.environment_args'`;
+  const reward = sql`${report} -> '$.reward'`;
+  return await inProject(database, scope)
+    .columns(
+      {
+        ...{ id: runs.id, name: runs.name, kind: runs.kind, status: runs.status, counts: runs.counts },
+        ...{ created_at: runs.created_at, version: environment_version, dataset: dataset_id },
+        inline: sql<number>`${dataset_id} is null and ${spec} ->> '$.dataset.kind' = 'uploaded'`,
+        planned: sql<number>`${spec} ->> '$.num_examples' * ${spec} ->> '$.rollouts_per_example'`,
+        model: sql<string>`${spec} ->> '$.model'`,
+        args: sql<string | null>`case when length(${args}) <= ${LIMITS.resultArgsCharacters} then ${args} end`,
+        reward: sql`${reward}`.mapWith((text: string) => JSON.parse(text) as RunReport["reward"]),
+        forked: sql<number>`${spec} ->> '$.fork' is not null`,
+        rescored: sql<number>`${spec} ->> '$.rescore' is not null`,
+      },
+      runs,
+      eq(runs.environment_id, id),
+      version === null ? undefined : eq(environment_version, version),
+      isNull(runs.deleted_at),
+    )
+    .orderBy(desc(runs.created_at), desc(runs.id))
     .limit(limit);
 }

@@ -253,6 +253,9 @@ export const runs = sqliteTable(
     index("runs_by_time").on(table.org_id, table.project_id, table.created_at, table.id),
     index("runs_of_organization").on(table.org_id, table.status),
     index("runs_stored").on(table.org_id, table.stored_bytes),
+    index("runs_by_environment").on(
+      ...([table.org_id, table.project_id, table.environment_id, table.created_at, table.id] as const),
+    ),
     index("runs_by_end").on(table.finished_at),
     index("runs_by_status").on(table.org_id, table.project_id, table.status, table.created_at, table.id),
   ],

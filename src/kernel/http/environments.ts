@@ -1,9 +1,11 @@
 /** The environments that a project may use: those of the deployment, and published ones. */
 import * as z from "zod";
+import { EnvironmentResults } from "../../contract/environment-results.ts";
+import { LIMITS } from "../../contract/limits.ts";
 import { wholeNumber } from "../../contract/primitives.ts";
 import { PublishedOwner } from "../../contract/published-environment.ts";
 import { EnvironmentList, EnvironmentView } from "../../contract/run.ts";
-import { answer, readQuery } from "./answer.ts";
+import { answer, ask, readQuery } from "./answer.ts";
 import type { Operation } from "./operation.ts";
 import { pageOf } from "./page.ts";
 
@@ -24,6 +26,16 @@ const ListQuery = z.strictObject({
     .describe("id of the last environment of the previous page")
     .meta({ example: "gsm8k" }),
   limit: wholeNumber(1, 100).default(100).describe("a page has at most 20 published ones"),
+});
+
+const ResultsQuery = z.strictObject({
+  version: z
+    .string()
+    .min(1)
+    .max(LIMITS.publishedNameCharacters)
+    .optional()
+    .describe("exactly this version; default: all")
+    .meta({ example: "1.0.1" }),
 });
 
 export const environmentOperations: readonly Operation[] = [
@@ -51,5 +63,18 @@ export const environmentOperations: readonly Operation[] = [
       "For a published one, `id` is `owner/name`, with the slash as %2F; a version, a range or a tag may follow.",
     reply: { description: "Its arguments and its task row as JSON Schema, and what it needs", schema: EnvironmentView },
     handle: (context) => answer(context, context.var.services.readEnvironment),
+  },
+  {
+    id: "getEnvironmentResults",
+    route: "GET /v1/environments/{id}/results",
+    permission: "runs:read",
+    summary: "Read the results of the project's runs of an environment, for each model",
+    description: `\`id\` is the environment without a version; for a published one \`owner/name\`, with the slash as %2F. Every run of the project counts, of the newest ${LIMITS.resultRuns}; runs of other projects are not included.`,
+    query: ResultsQuery,
+    reply: { description: "The results", schema: EnvironmentResults },
+    handle: async (context) => {
+      const { version } = readQuery(context, ResultsQuery);
+      return context.json(await ask(context, context.var.services.readEnvironmentResults, version ?? null));
+    },
   },
 ];

@@ -14,6 +14,7 @@ import { compareRuns } from "./compare-runs.ts";
 import { cancelRollout, cancelRun, changeRun, pauseRun, releaseLostCalls, resumeRun, retryRun } from "./control-run.ts";
 import { deleteDataset } from "./delete-unused.ts";
 import { changeEndpoint, createEndpoint, deleteEndpoint, probeEndpoint } from "./endpoints.ts";
+import { readEnvironmentResults } from "./environment-results.ts";
 import { exportRun } from "./export-run.ts";
 import { forkRollout } from "./fork-run.ts";
 import { formatBatch } from "./format-batch.ts";
@@ -68,6 +69,7 @@ export const services = {
   readSamples,
   listEnvironments,
   readEnvironment,
+  readEnvironmentResults,
   createEndpoint,
   changeEndpoint,
   probeEndpoint,

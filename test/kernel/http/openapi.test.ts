@@ -88,6 +88,7 @@ test("every route is documented and every documented route exists", async () => 
       "GET /v1/environments/{id}/grant",
       "GET /v1/environments/{id}/package",
       "GET /v1/environments/{id}/readme",
+      "GET /v1/environments/{id}/results",
       "GET /v1/environments/{id}/versions",
       "GET /v1/fleets",
       "GET /v1/fleets/{id}",

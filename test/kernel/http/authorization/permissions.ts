@@ -118,6 +118,7 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
 
   listEnvironments: ["environments:read"],
   getEnvironment: ["environments:read"],
+  getEnvironmentResults: ["runs:read"],
   publishEnvironment: ["environments:write"],
   listEnvironmentVersions: ["environments:read"],
   getEnvironmentPackage: ["environments:read"],

@@ -102,6 +102,7 @@ const READS: Readonly<Record<string, Request>> = {
   listWeightVersions: { ask: ({ training }) => ({ path: `/v1/runs/${training}/weight-versions` }) },
   listEnvironments: { ask: () => ({ path: "/v1/environments" }) },
   getEnvironment: { ask: () => ({ path: "/v1/environments/calculator" }) },
+  getEnvironmentResults: { ask: () => ({ path: "/v1/environments/calculator/results" }) },
   listEnvironmentVersions: { ask: ({ published }) => ({ path: `${published}/versions` }) },
   getEnvironmentPackage: { ask: ({ published }) => ({ path: `${published}/package` }) },
   getEnvironmentReadme: { ask: ({ published }) => ({ path: `${published}/readme` }) },

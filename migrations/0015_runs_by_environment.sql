@@ -1,0 +1,1 @@
+CREATE INDEX `runs_by_environment` ON `runs` (`org_id`,`project_id`,`environment_id`,`created_at`,`id`);

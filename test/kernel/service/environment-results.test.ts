@@ -1,0 +1,166 @@
+/** The results of an environment: every run of the project counts, and nothing is pooled. */
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import { EnvironmentResults } from "../../../src/contract/environment-results.ts";
+import { LIMITS } from "../../../src/contract/limits.ts";
+import type { RunReport } from "../../../src/contract/report.ts";
+import type { RunCounts, RunStatus } from "../../../src/contract/run.ts";
+import type { Scope } from "../../../src/contract/scope.ts";
+import { insertRun, type NewRun, updateRun } from "../../../src/kernel/db/runs.ts";
+import { endpointRow, runRow } from "../http/run-rows.ts";
+import { openPlatform, type TestApi } from "../platform.ts";
+
+interface Ended {
+  readonly model?: string;
+  readonly args?: Record<string, string>;
+  readonly version?: string;
+  readonly status?: RunStatus;
+  readonly mean?: number | null;
+  readonly tasks?: number;
+  readonly counts?: Partial<RunCounts>;
+  readonly spec?: object;
+  readonly row?: Partial<NewRun>;
+}
+
+let time = 1000;
+function nextTime(): number {
+  time += 1000;
+  return time;
+}
+
+async function addRun(scope: Scope, given: Ended = {}): Promise<string> {
+  const { model = "m", args = {}, version = "1.0.2", status = "completed", mean = 0.5, tasks = 4 } = given;
+  const run = runRow(endpointRow(), { environment_version: version, created_at: nextTime(), ...given.row });
+  const spec = { ...run.spec, model, environment_args: args, ...given.spec };
+  await insertRun(env.DB, scope, { ...run, spec }, null);
+  const counts = { ...NONE, planned: 6, scored: tasks, ...given.counts };
+  const reward = { mean, se: 0.1, ci95: [0.3, 0.7], wilson95: null, range: null, n_tasks: tasks, n_rollouts: tasks };
+  const report = { reward: { ...reward, n_unscored: 0, n_error: 0, n_truncated: 0 } } as unknown as RunReport;
+  await updateRun(env.DB, scope, run.id, { status, counts, report, ...(status !== "running" && { finished_at: 5 }) });
+  return run.id;
+}
+
+const NONE: RunCounts = {
+  ...{ planned: 0, pending: 0, dispatched: 0, in_flight: 0, scored: 0, unscored: {}, failed: {}, cancelled: {} },
+};
+
+async function results({ ask }: TestApi, query = "", id = "gsm8k") {
+  const reply = await ask(`/v1/environments/${encodeURIComponent(id)}/results${query}`);
+  expect(reply.status, await reply.clone().text()).toBe(200);
+  return EnvironmentResults.parse(await reply.json());
+}
+
+test("evals of a model are one row, whose counts have everything that was not scored", async () => {
+  const api = await openPlatform();
+  const first = await addRun(api.scope, { mean: 0.25, tasks: 5, counts: { failed: { provider: 2, timeout: 1 } } });
+  const second = await addRun(api.scope, {
+    ...{ mean: 0.75, tasks: 3, status: "failed" },
+    counts: { unscored: { judge: 2 }, cancelled: { user: 1 } },
+  });
+  const open = await addRun(api.scope, { status: "running", mean: 1, tasks: 6 });
+  const { rows, runs, has_more } = await results(api);
+  expect([rows.length, runs, has_more]).toEqual([1, 3, false]);
+  expect(rows[0]).toMatchObject({
+    ...{ model: "m", version: "1.0.2", evals: 3, unfinished: 1, environment_args: {}, dataset: null },
+    rollouts: { planned: 18, scored: 14, failed: 3, unscored: 2, cancelled: 1 },
+    // Not the newest, not the best, and not the one that goes on: the one with the most scored tasks.
+    measured: { id: first, reward: { mean: 0.25, ci95: [0.3, 0.7], n_tasks: 5 }, rollouts: { failed: 3, unscored: 0 } },
+  });
+  expect(rows[0]?.latest.map(({ id }) => id)).toEqual([open, second, first]);
+});
+
+test("models, versions and arguments have rows of their own, those without a score last", async () => {
+  const api = await openPlatform();
+  await addRun(api.scope, { model: "none", mean: null, tasks: 0, counts: { failed: { provider: 6 } } });
+  await addRun(api.scope, { model: "low", mean: 0.1 });
+  await addRun(api.scope, { model: "high", mean: 0.9 });
+  await addRun(api.scope, { model: "low", mean: 0.2, args: { system_prompt: "be brief" } });
+  await addRun(api.scope, { model: "low", mean: 0.3, version: "2.0.0" });
+  const seen = async (query: string) =>
+    (await results(api, query)).rows.map(({ model, version, environment_args, measured }) => [
+      ...[model, version, Object.keys(environment_args ?? {}).length, measured?.reward.mean ?? null],
+    ]);
+  expect(await seen("")).toEqual([
+    ["high", "1.0.2", 0, 0.9],
+    ["low", "2.0.0", 0, 0.3],
+    ["low", "1.0.2", 1, 0.2],
+    ["low", "1.0.2", 0, 0.1],
+    ["none", "1.0.2", 0, null],
+  ]);
+  await addRun(api.scope, { model: "sent", spec: { dataset: { kind: "uploaded", key: null, length: 3 } } });
+  await addRun(api.scope, { model: "sent", row: { dataset_id: "ds_1" } });
+  const sent = (await results(api)).rows.filter(({ model }) => model === "sent");
+  expect(sent.map(({ inline, dataset }) => [inline, dataset])).toEqual([
+    [false, "ds_1"],
+    [true, null],
+  ]);
+  expect(await seen("?version=2.0.0")).toEqual([["low", "2.0.0", 0, 0.3]]);
+  expect(await seen("?version=2.0")).toEqual([]);
+});
+
+test("evals whose arguments are too long to compare are not put together", async () => {
+  const api = await openPlatform();
+  const args = { prompt: "x".repeat(LIMITS.resultArgsCharacters) };
+  await addRun(api.scope, { args });
+  await addRun(api.scope, { args });
+  expect((await results(api)).rows.map(({ evals, environment_args }) => [evals, environment_args])).toEqual([
+    [1, null],
+    [1, null],
+  ]);
+});
+
+test("trainings, forks and rescored runs are counted, but are in no row", async () => {
+  const api = await openPlatform();
+  await addRun(api.scope, { row: { kind: "training" } });
+  await addRun(api.scope, { spec: { fork: { rollout_id: "ro_1", turn: 1 } } });
+  await addRun(api.scope, { spec: { rescore: { run_id: "run_1" } } });
+  expect(await results(api)).toMatchObject({ runs: 3, left_out: { training: 1, forked: 1, rescored: 1 }, rows: [] });
+});
+
+test("of more runs than the limit the newest count, and the reply says so", async () => {
+  const api = await openPlatform();
+  await addRun(api.scope, { model: "oldest" });
+  for (let n = 0; n < LIMITS.resultRuns; n += 1) await insertRun(env.DB, api.scope, newRun(), null);
+  const { runs, has_more, rows } = await results(api);
+  expect([runs, has_more, rows.map(({ model, evals }) => [model, evals])]).toEqual([
+    ...[LIMITS.resultRuns, true, [["m", LIMITS.resultRuns]]],
+  ]);
+  expect(rows[0]?.latest.length).toBe(LIMITS.resultEvalsListed);
+});
+
+function newRun(): NewRun {
+  const run = runRow(endpointRow(), { created_at: nextTime() });
+  return { ...run, spec: { ...run.spec, model: "m" } };
+}
+
+test("nobody sees results of another project, and a deleted run does not count", async () => {
+  const [mine, theirs] = [await openPlatform(), await openPlatform()];
+  await addRun(theirs.scope);
+  await addRun(mine.scope, { row: { deleted_at: 5 } });
+  expect(await results(mine)).toMatchObject({ runs: 0, rows: [] });
+  expect(await results(theirs)).toMatchObject({ runs: 1 });
+});
+
+test("results stay when the environment is gone; a name without runs must be that of an environment", async () => {
+  const api = await openPlatform();
+  await addRun(api.scope, { row: { environment_id: "gone/away" } });
+  expect((await results(api, "", "gone/away")).rows).toHaveLength(1);
+  const errorOf = async (path: string) => {
+    const reply = await api.ask(`/v1/environments/${path}`);
+    const { error } = await reply.json<{ error: { param: string; message: string } }>();
+    return [reply.status, error.param];
+  };
+  expect(await errorOf("nothing/here/results")).toEqual([404, null]);
+  expect(await errorOf("nothing%2Fhere/results")).toEqual([404, "id"]);
+  expect(await errorOf("gsm8k@1.0.2/results")).toEqual([400, "id"]);
+  expect(await errorOf("gsm8k/results?version=")).toEqual([400, "version"]);
+});
+
+test("the newest runs are found by an index, without a sort", async () => {
+  const plan = await env.DB.prepare(
+    "explain query plan select id from runs where org_id = ? and project_id = ? and environment_id = ? and deleted_at is null order by created_at desc, id desc limit 200",
+  )
+    .bind("o", "p", "e")
+    .all<{ detail: string }>();
+  expect(plan.results.map(({ detail }) => detail)).toEqual([expect.stringContaining("INDEX runs_by_environment")]);
+});
