@@ -3,17 +3,23 @@ import axe from "axe-core";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { inPage } from "./browser.ts";
+import { LETTERS, SEARCHING } from "./published.ts";
 import { stage, tabAt, useBrowser } from "./tabs.ts";
 
 useBrowser();
 
 const { before, after, hostile, training, longRollout } = stage;
+const at = encodeURIComponent;
 const PATHS = [
   ...["/", "/sign-in", "/runs/new?environment=judged-qa", "/runs/new?kind=training", `/runs/${before}`],
   ...["groups", "settings", "json"].map((tab) => `/runs/${before}?tab=${tab}`),
   ...[`/runs/${training}`, `/runs/${training}?tab=report`, `/runs/${hostile}`, `/runs/${before}/rollouts`],
   ...[`/runs/${before}/rollouts?filter=x`, `/runs/${before}/groups/1`, `/rollouts/${longRollout}`],
   ...[`/compare?runs=${before},${after}&baseline=${before}`, "/compare", "/environments", "/environments/judged-qa"],
+  ...["", "@1.0.0", "?tab=validation", "?tab=versions", "?tab=arguments"].map(
+    (of) => `/environments/${at(LETTERS)}${of}`,
+  ),
+  ...[`/environments/${at(SEARCHING)}`, "/environments/judged-qa?tab=results", "/environments?search=guess"],
   ...["/datasets", `/datasets/${stage.dataset}`, "/endpoints", `/endpoints/${stage.endpoint}`, "/fleets"],
   ...[`/fleets/${stage.fleet}`, "/triggers", `/triggers/${stage.trigger}`, "/webhooks", `/webhooks/${stage.webhook}`],
   ...["/keys", "/usage", stage.report.slice(stage.url.length)],
@@ -61,7 +67,7 @@ for (const scheme of ["light", "dark"] as const) {
       }
       expect([...faults, ...wrong]).toEqual([]);
     },
-    180_000,
+    360_000,
   );
 }
 

@@ -2,14 +2,30 @@
  * The suite's data: one platform, with runs made of real rollouts against scripted models, and one rollout of 300,000
  * messages, calls and results that replaces a short one, because a model would need hours for it.
  */
+import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import type { RunRequestInput } from "../../src/contract/run.ts";
+import { bundleEnvironment } from "../../src/local/environment-bundle.ts";
 import { bootPlatform } from "../../src/local/platform.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
 import { ScriptedTrainer } from "../fakes/scripted-trainer.ts";
+import { pack } from "../hub/packages.ts";
 import { testPort } from "../local/test-port.ts";
 import { ATTACK, startActors, startAttacker, TASKS } from "./actors.ts";
-import { PLANTING, plantLongRollout } from "./planting.ts";
+import { PLANTING, plantLongRollout, ROOT } from "./planting.ts";
+import { LETTERS, SEARCHING } from "./published.ts";
+
+/** The text of a stranger, with everything that a page must not follow, and too long to be rendered at once. */
+const README = [
+  "# Guess a letter\r\n\r\nA **game** with `code`.\r\n",
+  ...ATTACK,
+  "[elsewhere](https://attack.test/page) [inside](docs/rules.md) [data](data:text/html,x)",
+  "| a | b |\n|---|---|\n| 1 | 2 |\n",
+  "```\nlong\n\ncode\n```\n",
+  ...Array.from({ length: 200 }, (_, at) => `Paragraph ${at} of a README that is long.\n`),
+  `${"> ".repeat(400)}\n`,
+  ...Array.from({ length: 3000 }, () => "And it goes on.\n"),
+].join("\n");
 
 /** Each turn has 257 messages, calls and results. */
 export const LONG_TURNS = 1168;
@@ -84,6 +100,7 @@ class Setting {
       await this.#long(),
       await this.#training(),
     ];
+    await this.#published();
     const { url: report } = await this.#client.reportLinks.create(before);
     if (report === null) throw new Error("the link to the report has no address");
     return { before, after, hostile, ...long, training, ...(await this.#things()), report };
@@ -132,6 +149,25 @@ class Setting {
     await new ScriptedTrainer({ url: this.#url, run: id, token: trainer?.token ?? "" }).work();
     for await (const _ of this.#client.runs.events(id));
     return id;
+  }
+
+  async #published(): Promise<void> {
+    const { key } = (await this.#client.organizations.create({ name: "alice", project: "main" })).key;
+    const alice = new RollcallClient({ baseUrl: this.#url, apiKey: key ?? "", project: "main" });
+    const publish = async (name: string, version: string, file: string, args = {}) => {
+      const { text: code } = await bundleEnvironment(join(ROOT, file));
+      const manifest = { description: "guess a word, or a number", rollcall: { args } };
+      const bytes = await pack({ name, version, code, manifest, files: { "package/README.md": README } });
+      await alice.environments.publish(bytes, { visibility: "public", allowFailing: true });
+    };
+    await publish(LETTERS, "1.0.0", "environments/guess-number/environment.ts");
+    await publish(LETTERS, "1.1.0", "test/hub/faulty.ts", { kind: "constant" });
+    await publish(SEARCHING, "1.0.0", "test/hub/probing.ts");
+    await this.#played({
+      ...{ environment: `${LETTERS}@1.0.0`, model: "old", endpoint: { base_url: this.#model }, num_examples: 2 },
+      min_scored: 0,
+    });
+    await alice.environments.update(`${LETTERS}@1.0.0`, { yanked: { reason: "its reward counts a wrong guess" } });
   }
 
   async #things(): Promise<Pick<Stage, "dataset" | "endpoint" | "fleet" | "trigger" | "webhook">> {

@@ -28,7 +28,8 @@ export async function listEnvironments(
   scope: Scope,
   { search, owner, after, limit }: EnvironmentsWanted,
 ): Promise<{ readonly rows: readonly EnvironmentView[]; readonly limit: number }> {
-  const own = owner === undefined ? heldEnvironments().filter(({ id }) => id.includes(search ?? "")) : [];
+  const own =
+    owner === undefined ? heldEnvironments().filter(({ id }) => id.includes((search ?? "").toLowerCase())) : [];
   const at = own.findIndex(({ id }) => id === after);
   const rest = after === undefined || at !== -1 ? own.slice(at + 1, at + 2 + limit) : [];
   const here = await Promise.all(rest.map((registered) => viewOf(env, registered)));

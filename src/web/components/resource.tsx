@@ -31,13 +31,17 @@ interface ResourceListProps<Resource extends object> {
   /** The path of one: "/endpoints". Absent if there is no such page. */
   readonly path?: string;
   readonly empty: ReactNode;
+  /** Identifies the filter of `list`; another filter gives another list. */
+  readonly of?: string;
+  /** In pixels. */
+  readonly rowHeight?: number;
 }
 
 /** All resources, newest first, page by page. */
 function ResourceTable<Resource extends object>(props: ResourceListProps<Resource>) {
-  const { title, noun, list, columns, idOf, path, empty } = props;
+  const { title, noun, list, columns, idOf, path, empty, of = "", rowHeight } = props;
   const query = useInfiniteQuery({
-    queryKey: [noun, "list"],
+    queryKey: [noun, "list", of],
     queryFn: ({ pageParam, signal }) => list({ limit: PAGE, after: pageParam }, { signal }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => (page.has_more ? (page.last_id ?? undefined) : undefined),
@@ -56,6 +60,8 @@ function ResourceTable<Resource extends object>(props: ResourceListProps<Resourc
   if (data === undefined) return <Loading what={title.toLowerCase()} />;
   return (
     <DataTable
+      key={of}
+      of={of}
       label={title}
       columns={path === undefined ? columns : withLink(columns, pathOf)}
       rows={rows}
@@ -63,6 +69,7 @@ function ResourceTable<Resource extends object>(props: ResourceListProps<Resourc
       onEnd={more}
       empty={empty}
       {...(path !== undefined && { onOpen: open })}
+      {...(rowHeight !== undefined && { rowHeight })}
     />
   );
 }

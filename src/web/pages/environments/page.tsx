@@ -1,55 +1,118 @@
-/** The environments that a run may name. */
+/** The environments that a run may name: those of the deployment, and those that organisations published. */
 import { Link } from "@tanstack/react-router";
-import { ErrorNote } from "../../components/error-note.tsx";
-import { Loading } from "../../components/loading.tsx";
-import { Scroll } from "../../components/scroll.tsx";
-import { useEnvironments } from "../../components/use-environments.ts";
-import { useDocumentTitle } from "../../layout/title.ts";
+import { useEffect, useId, useRef, useState } from "react";
+import type { EnvironmentView } from "../../../contract/run.ts";
+import { useAddress } from "../../address.ts";
+import { api } from "../../client.ts";
+import { Badge } from "../../components/badge.tsx";
+import type { Column } from "../../components/data-table.tsx";
+import { ResourcesPage } from "../../components/resource.tsx";
+import { Shown } from "../../components/shown.tsx";
+import { useKeys } from "../../layout/keys.tsx";
+import { statesOf } from "./versions.tsx";
+import "./environments.css";
+
+const COLUMNS: readonly Column<EnvironmentView>[] = [
+  { id: "name", header: "Environment", cell: ({ id }) => <Shown text={id} /> },
+  { id: "description", header: "Description", least: 24, cell: Description },
+  { id: "version", header: "Version", width: 10, cell: ({ version }) => version },
+  { id: "from", header: "From", width: 16, cell: ({ published }) => published?.visibility ?? "this deployment" },
+  { id: "needs", header: "Needs", width: 16, cell: ({ needs }) => <Shown text={needs.join(", ") || "nothing"} /> },
+  { id: "runs", header: "Runs", width: 10, cell: NewRun },
+];
 
 export function Page() {
-  useDocumentTitle("Environments");
-  const { data, error, refetch } = useEnvironments();
+  const [search, change] = useAddress();
+  const text = search["search"] ?? "";
+  const owner = search["owner"];
   return (
-    <main>
-      <h1>Environments</h1>
-      {error !== null && <ErrorNote error={error} onRetry={() => refetch()} />}
-      {data === undefined && error === null && <Loading what="environments" />}
-      {data !== undefined && (
-        <Scroll label="Environments">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Environment</th>
-                <th scope="col">Version</th>
-                <th scope="col">Tasks</th>
-                <th scope="col">Judges</th>
-                <th scope="col">Needs</th>
-                <th scope="col">Runs</th>
-              </tr>
-            </thead>
-            <tbody>
-              {data.map(({ id, version, dataset, judges, needs }) => (
-                <tr key={`${id}@${version}`}>
-                  <th scope="row">
-                    <Link to="/environments/$id" params={{ id: `${id}@${version}` }} search={{}}>
-                      {id}
-                    </Link>
-                  </th>
-                  <td>{version}</td>
-                  <td>{dataset ?? "depends on its arguments"}</td>
-                  <td>{judges.join(", ") || "none"}</td>
-                  <td>{needs.join(", ") || "nothing"}</td>
-                  <td>
-                    <Link to="/runs/new" search={{ environment: `${id}@${version}` } as never}>
-                      New run
-                    </Link>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Scroll>
+    <ResourcesPage
+      title="Environments"
+      noun="environments"
+      of={JSON.stringify([text, owner])}
+      list={({ limit, after }, options) =>
+        api.environments.list({ search: text || undefined, owner, limit, after }, options)
+      }
+      columns={COLUMNS}
+      idOf={({ id }) => id}
+      path="/environments"
+      rowHeight={60}
+      empty={text === "" ? <p>No environments.</p> : <p>No environment has this text in its name or description.</p>}
+    >
+      <div className="row environment-search">
+        <SearchField value={text} onChange={(next) => change({ search: next || undefined })} />
+        {owner !== undefined && (
+          <button type="button" className="quiet" onClick={() => change({ owner: undefined })}>
+            Only of <Shown text={owner} />: show all
+          </button>
+        )}
+      </div>
+    </ResourcesPage>
+  );
+}
+
+/** How long the reader must not type before the list is read. */
+const PAUSE_MS = 250;
+
+interface SearchFieldProps {
+  /** The text in the URL. */
+  readonly value: string;
+  readonly onChange: (text: string) => void;
+}
+
+function SearchField({ value, onChange }: SearchFieldProps) {
+  const id = useId();
+  const field = useRef<HTMLInputElement>(null);
+  const [text, setText] = useState(value);
+  const latest = useRef(onChange);
+  latest.current = onChange;
+  useEffect(() => setText(value), [value]);
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      if (text.trim() !== value) latest.current(text.trim());
+    }, PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [text, value]);
+  useKeys([{ keys: "/", label: "search environments", run: () => field.current?.focus() }]);
+  return (
+    <search>
+      <label htmlFor={id}>Search</label>{" "}
+      <input
+        ref={field}
+        id={id}
+        type="search"
+        maxLength={100}
+        autoComplete="off"
+        spellCheck={false}
+        placeholder="name or description"
+        value={text}
+        onChange={({ target }) => setText(target.value)}
+      />
+    </search>
+  );
+}
+
+function Description({ published }: EnvironmentView) {
+  if (published === null) return <span className="soft">comes with the deployment</span>;
+  const states = statesOf(published);
+  return (
+    <>
+      <Shown text={published.description ?? ""} most={200} />
+      {states.length > 0 && (
+        <span className="environment-states">
+          {states.map(({ state, tone, reason }) => (
+            <Badge key={state} state={state} tone={tone} title={reason} />
+          ))}
+        </span>
       )}
-    </main>
+    </>
+  );
+}
+
+function NewRun({ id, version }: EnvironmentView) {
+  return (
+    <Link to="/runs/new" search={{ environment: `${id}@${version}` } as never}>
+      New run
+    </Link>
   );
 }

@@ -3,9 +3,11 @@
  * next to it as a command and as code. The URL may contain `environment`, `kind`, `endpoint`, `fleet`, `dataset` and
  * `model`.
  */
+import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, useState } from "react";
 import type { EnvironmentView } from "../../../contract/run.ts";
 import { useAddress } from "../../address.ts";
+import { api } from "../../client.ts";
 import { ErrorNote } from "../../components/error-note.tsx";
 import { Loading } from "../../components/loading.tsx";
 import { useEnvironments } from "../../components/use-environments.ts";
@@ -19,15 +21,30 @@ import "./new-run.css";
 
 export function Page() {
   useDocumentTitle("New run");
+  const [{ environment: name }] = useAddress();
   const { data, error, refetch } = useEnvironments();
+  const named = useNamed(name, data);
   return (
     <main className="new-run">
       <h1>New run</h1>
       {error !== null && <ErrorNote error={error} onRetry={refetch} />}
-      {data === undefined && error === null && <Loading what="environments" />}
-      {data !== undefined && <NewRun environments={data} />}
+      {named.error !== null && <ErrorNote error={named.error} onRetry={named.refetch} />}
+      {((data === undefined && error === null) || named.isLoading) && <Loading what="environments" />}
+      {data !== undefined && !named.isLoading && named.error === null && (
+        <NewRun environments={named.data === undefined ? data : [named.data, ...data]} named={named.data} />
+      )}
     </main>
   );
+}
+
+/** The environment of the URL, if the first page of the list does not have this version of it. */
+function useNamed(name: string | undefined, listed: readonly EnvironmentView[] | undefined) {
+  const isListed = listed?.some((one) => isNamed(one, name)) ?? true;
+  return useQuery({
+    queryKey: ["environment", name],
+    queryFn: ({ signal }) => api.environments.get(name ?? "", { signal }),
+    enabled: name !== undefined && !isListed,
+  });
 }
 
 /** Values that are chosen, not typed: they decide which fields there are. */
@@ -37,12 +54,18 @@ interface Chosen {
   readonly environment: string;
 }
 
-function NewRun({ environments }: { readonly environments: readonly EnvironmentView[] }) {
+interface NewRunProps {
+  readonly environments: readonly EnvironmentView[];
+  /** The one to choose at first, if it is not in the list. */
+  readonly named: EnvironmentView | undefined;
+}
+
+function NewRun({ environments, named }: NewRunProps) {
   const [search] = useAddress();
   const [chosen, setChosen] = useState<Chosen>(() => ({
     kind: search["kind"] === "training" ? "training" : "eval",
     place: search["fleet"] === undefined ? "endpoint" : "fleet",
-    environment: chosenEnvironment(search["environment"], environments),
+    environment: labelOf(named ?? environments.find((one) => isNamed(one, search["environment"])) ?? environments[0]),
   }));
   const [written, setWritten] = useState<Written>(() => startOf(search));
   const [refusal, setRefusal] = useState<Refusal>(NO_REFUSAL);
@@ -92,14 +115,13 @@ function NewRun({ environments }: { readonly environments: readonly EnvironmentV
 
 const NO_REFUSAL: Refusal = { shown: false, param: null, message: null, error: null };
 
-function labelOf({ id, version }: EnvironmentView): string {
-  return `${id}@${version}`;
+function labelOf(environment: EnvironmentView | undefined): string {
+  return environment === undefined ? "" : `${environment.id}@${environment.version}`;
 }
 
-/** Found by its id, with or without a version; the first environment if none is named. */
-function chosenEnvironment(name: string | undefined, environments: readonly EnvironmentView[]): string {
-  const found = environments.find((one) => labelOf(one) === name || one.id === name) ?? environments[0];
-  return found === undefined ? "" : labelOf(found);
+/** With or without its version. */
+function isNamed(environment: EnvironmentView, name: string | undefined): boolean {
+  return environment.id === name || labelOf(environment) === name;
 }
 
 function startOf(search: Readonly<Record<string, string | undefined>>): Written {

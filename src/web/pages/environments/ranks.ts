@@ -1,0 +1,45 @@
+/** Orders the results of models, without claiming an order that chance may have made. Pure. */
+import type { ModelResults } from "../../../contract/environment-results.ts";
+import { canonicalJson, type JsonObject } from "../../../contract/json.ts";
+
+export interface Ranked {
+  readonly row: ModelResults;
+  /** The first and the last place that its interval allows; null without a mean. */
+  readonly places: readonly [number, number] | null;
+}
+
+/** Rows of the same version, arguments and dataset: only these can be compared. */
+export interface Comparable {
+  readonly key: string;
+  readonly rows: readonly Ranked[];
+}
+
+/** `rows`: the highest mean first. Those of `version` come first, then the others in the order of their best row. */
+export function comparableResults(rows: readonly ModelResults[], version: string): Comparable[] {
+  const groups = Map.groupBy(rows, keyOf);
+  const ranked = [...groups].map(([key, alike]) => ({ key, rows: rank(alike) }));
+  const isShown = ({ rows: [first] }: Comparable) => first?.row.version === version;
+  return ranked.sort((a, b) => Number(isShown(b)) - Number(isShown(a)));
+}
+
+function keyOf({ version, environment_args: args, dataset, inline, measured, latest }: ModelResults): string {
+  if (args === null) return `${version} ${measured?.id ?? latest[0]?.id}`;
+  return `${version} ${dataset ?? ""} ${inline} ${canonicalJson(args as JsonObject)}`;
+}
+
+/** A place is certain only if the interval of no other row overlaps. */
+function rank(rows: readonly ModelResults[]): Ranked[] {
+  const intervals = rows.flatMap(({ measured }) => (measured === null ? [] : [intervalOf(measured)]));
+  return rows.map((row) => {
+    if (row.measured === null) return { row, places: null };
+    const [low, high] = intervalOf(row.measured);
+    const above = intervals.filter(([other]) => other > high).length;
+    const below = intervals.filter(([, other]) => other < low).length;
+    return { row, places: [1 + above, intervals.length - below] };
+  });
+}
+
+/** Without an interval nothing is certain: a single task has none. */
+function intervalOf({ reward: { wilson95, ci95 } }: NonNullable<ModelResults["measured"]>): readonly [number, number] {
+  return wilson95 ?? ci95 ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
+}

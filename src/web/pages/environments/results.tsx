@@ -1,0 +1,178 @@
+/** The results of the project's runs of an environment, for each model, with everything that was not scored. */
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { EnvironmentResults, ModelResults } from "../../../contract/environment-results.ts";
+import { api } from "../../client.ts";
+import { ErrorNote } from "../../components/error-note.tsx";
+import { countText, NOTHING } from "../../components/format.ts";
+import { Loading } from "../../components/loading.tsx";
+import { Scroll } from "../../components/scroll.tsx";
+import { Shown } from "../../components/shown.tsx";
+import { Ago } from "../../components/time.tsx";
+import { RewardText } from "../run/reward-text.tsx";
+import { type Comparable, comparableResults, type Ranked } from "./ranks.ts";
+
+interface ResultsProps {
+  /** The environment, without a version. */
+  readonly name: string;
+  /** The version whose results come first. */
+  readonly version: string;
+}
+
+export function Results({ name, version }: ResultsProps) {
+  const { data, error, refetch } = useQuery({
+    queryKey: ["environment", name, "results"],
+    queryFn: ({ signal }) => api.environments.results(name, {}, { signal }),
+  });
+  if (error !== null) return <ErrorNote error={error} onRetry={() => refetch()} />;
+  if (data === undefined) return <Loading what="results" />;
+  const tables = comparableResults(data.rows, version);
+  return (
+    <>
+      <p>
+        Results of this project. Those of other projects and organisations are private, and are not shown.{" "}
+        <Counted {...data} />
+      </p>
+      {tables.length === 0 && <p>No eval of this environment yet.</p>}
+      {tables.map((table) => (
+        <Table key={table.key} rows={table.rows} />
+      ))}
+      {tables.length > 0 && <Explained />}
+    </>
+  );
+}
+
+function Counted({ runs, has_more, left_out: { training, forked, rescored } }: EnvironmentResults) {
+  const others = [
+    [training, "training"],
+    [forked, "forked"],
+    [rescored, "rescored"],
+  ] as const;
+  const named = others.filter(([n]) => n > 0).map(([n, what]) => `${countText(n)} ${what}`);
+  return (
+    <span className="soft">
+      {has_more ? `The newest ${countText(runs)} runs count.` : `All ${countText(runs)} runs count.`}
+      {named.length > 0 && ` Of these, ${named.join(", ")} runs are not in the tables.`}
+    </span>
+  );
+}
+
+function Table({ rows }: Pick<Comparable, "rows">) {
+  const [first] = rows;
+  if (first === undefined) return null;
+  const { version, environment_args: args, dataset, inline } = first.row;
+  const given = args === null ? "with long arguments" : Object.keys(args).length === 0 ? "" : JSON.stringify(args);
+  const name = `Version ${version}`;
+  return (
+    <>
+      <h2>
+        {name}
+        {given !== "" && (
+          <>
+            , <Shown text={given} most={200} />
+          </>
+        )}
+        {dataset !== null && (
+          <>
+            , dataset{" "}
+            <Link to="/datasets/$id" params={{ id: dataset }} search={{}}>
+              {dataset}
+            </Link>
+          </>
+        )}
+      </h2>
+      {inline && <p className="note warn">The rows came with each run, so these evals may have different tasks.</p>}
+      <Scroll label={`${name}: ${given} ${dataset ?? ""}`}>
+        <table className="results">
+          <thead>
+            <tr>
+              <th scope="col">Place</th>
+              <th scope="col">Model</th>
+              <th scope="col">Mean reward, 95 % interval</th>
+              {["Tasks", "Scored", "Failed", "Unscored", "Cancelled", "Not ended"].map((header) => (
+                <th key={header} scope="col" className="numeric">
+                  {header}
+                </th>
+              ))}
+              <th scope="col">Evals</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((ranked) => (
+              <Row key={`${ranked.row.model} ${ranked.row.latest[0]?.id}`} {...ranked} />
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
+    </>
+  );
+}
+
+function Row({ row, places }: Ranked) {
+  const { model, measured, rollouts } = row;
+  const { planned, scored, failed, unscored, cancelled } = rollouts;
+  const open = Math.max(0, planned - scored - failed - unscored - cancelled);
+  return (
+    <tr>
+      <td>{placeText(places)}</td>
+      <th scope="row">
+        <Shown text={model} />
+      </th>
+      <td className="mean">
+        {measured === null ? (
+          <span className="soft">no score</span>
+        ) : (
+          <Link to="/runs/$id" params={{ id: measured.id }} search={{}}>
+            <RewardText reward={measured.reward} />
+          </Link>
+        )}
+      </td>
+      <td className="numeric">{measured === null ? NOTHING : countText(measured.reward.n_tasks)}</td>
+      {[scored, failed, unscored, cancelled, open].map((n, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the columns never move
+        <td key={at} className="numeric">
+          {countText(n)}
+        </td>
+      ))}
+      <td>
+        <Evals {...row} />
+      </td>
+    </tr>
+  );
+}
+
+function placeText(places: Ranked["places"]): string {
+  if (places === null) return NOTHING;
+  const [first, last] = places;
+  return first === last ? countText(first) : `${countText(first)} to ${countText(last)}`;
+}
+
+function Evals({ evals, latest }: ModelResults) {
+  const others = evals - latest.length;
+  return (
+    <ul className="evals">
+      {latest.map(({ id, name, created_at, mean, status }) => (
+        <li key={id}>
+          <Link to="/runs/$id" params={{ id }} search={{}}>
+            <Shown text={name ?? id} most={40} />
+          </Link>{" "}
+          <span className="soft">
+            {status}, {mean === null ? "no score" : mean.toFixed(3)}, <Ago at={created_at} />
+          </span>
+        </li>
+      ))}
+      {others > 0 && <li className="soft">and {countText(others)} older</li>}
+    </ul>
+  );
+}
+
+function Explained() {
+  return (
+    <p className="soft">
+      The mean is that of the ended eval with the most scored tasks; the counts are of all evals in the row. Rollouts
+      that failed or were not scored are not in the mean: many of them make it doubtful. A place such as “1 to 3” means
+      that intervals overlap, so the order of these models may be chance. <Link to="/compare">Compare</Link> two runs
+      task by task to see more.
+    </p>
+  );
+}
