@@ -6,6 +6,7 @@ import { billingService as billing } from "./billing/service.ts";
 import * as replicas from "./fleets/replicas.ts";
 import * as fleets from "./fleets/service.ts";
 import * as npm from "./hub/npm.ts";
+import * as python from "./hub/python.ts";
 import * as hub from "./hub/service.ts";
 import * as retention from "./retention/service.ts";
 import * as sharing from "./sharing/service.ts";
@@ -23,6 +24,7 @@ export const SLICE_SERVICES = {
   sharing,
   hub,
   npm,
+  python,
   telemetry,
   retention,
   billing,

@@ -62,11 +62,18 @@ export const PublishedVersion = named("PublishedVersion", {
       bytes: Count,
       integrity: z
         .string()
-        .describe("of the npm package, as npm writes it")
+        .describe("SHA-512 of the package, as npm writes it")
         .meta({ example: "sha512-z4PhNX7vuL3xVChQ" }),
+      file: z
+        .string()
+        .optional()
+        .describe("file name of a wheel")
+        .meta({ example: "guess_word-1.0.1-py3-none-any.whl" }),
     })
-    .describe("the npm package that was published"),
-  protocol: Count.describe("version of the interface between platform and environment code").meta({ example: 1 }),
+    .describe("the npm package or the wheel that was published"),
+  protocol: Count.nullable()
+    .describe("version of the interface between platform and environment code; null for a wheel")
+    .meta({ example: 1 }),
   provenance: z
     .object({ repository: MaybeText, commit: MaybeText, builder: MaybeText })
     .describe("where it was built, as its publisher says")

@@ -5,12 +5,17 @@
 import { folderOf } from "../kernel/kit/names.ts";
 import type { HubEnvironmentRow } from "./tables.ts";
 
-type Place = Pick<HubEnvironmentRow, "org_id" | "project_id" | "visibility">;
+type Place = Pick<HubEnvironmentRow, "org_id" | "project_id" | "visibility" | "kind">;
 
 /** Keys in R2 of the files of one version. They never change. */
-export function filesOf({ org_id: orgId, project_id: projectId, visibility }: Place, versionId: string) {
+export function filesOf({ org_id: orgId, project_id: projectId, visibility, kind }: Place, versionId: string) {
   const folder = `${folderFor(orgId, projectId, visibility)}hub/${versionId}/`;
-  return { code: `${folder}environment.js`, package: `${folder}package.tgz`, readme: `${folder}README.md` };
+  return {
+    package: `${folder}${kind === "python" ? "package.whl" : "package.tgz"}`,
+    code: `${folder}environment.js`,
+    metadata: `${folder}METADATA`,
+    readme: `${folder}README.md`,
+  };
 }
 
 function folderFor(orgId: string, projectId: string | null, visibility: Place["visibility"]): string {

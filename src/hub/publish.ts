@@ -11,6 +11,7 @@ import { nameKeyOf, type PublishedVersion, type Visibility } from "../contract/p
 import type { Scope } from "../contract/scope.ts";
 import { mintId } from "../core/ids.ts";
 import { argumentsWork } from "../core/rubrics/work.ts";
+import type { Validation } from "../core/validation/validate.ts";
 import { minting, sha256Hex } from "../kernel/kit/secrets.ts";
 import { projectGone, type Result, refuse } from "../kernel/messages/refusal.ts";
 import { noteProject } from "../kernel/service/note-project.ts";
@@ -33,7 +34,7 @@ import {
   takeOwner,
   versionsOf,
 } from "./queries.ts";
-import { type ReadPackage, readPackage } from "./read-package.ts";
+import { type ReadNpmPackage, type ReadPackage, type ReadPythonPackage, readPackage } from "./read-package.ts";
 import type { About, HubEnvironmentRow, HubVersionRow } from "./tables.ts";
 import { validateBundle } from "./validate-bundle.ts";
 import { LATEST, newestOf } from "./version-names.ts";
@@ -44,6 +45,9 @@ export interface Publication {
   /** Whether it is published although its validation found errors. */
   readonly allowFailing: boolean;
   readonly tag: string | null;
+  /** Of a wheel: the owner, by default that of the organisation, and its file name. */
+  readonly owner?: string | null;
+  readonly file?: string | null;
   /** What the sender says of the package, if it does; anything else is refused. */
   readonly expected?: { readonly id: string; readonly integrity: string | undefined };
 }
@@ -70,50 +74,82 @@ export async function publish(
   publication: Publication,
   options: PublishOptions,
 ): Promise<Result<Published>> {
-  const read = await readPackage(bytes);
+  const owner = publication.owner ?? (await ownerName(env.DB, scope.orgId));
+  const read = await readPackage(bytes, { owner, file: publication.file ?? null });
   if (!read.ok) return read;
-  const { manifest, digest } = read.value;
-  const { name, version } = manifest;
+  const { name, version, digest, kind } = read.value;
   const other = refuseOther(read.value, publication);
   if (other !== null) return other;
-  const named = await checkName(env, scope, name, publication);
+  const named = await checkName(env, scope, { name, kind }, publication);
   if (!named.ok) return named;
   const before = named.value && (await winner(env, named.value, version, digest));
   if (before !== null) return before;
-  const code = await loadCode(env, scope.orgId, read.value, bytes.byteLength);
-  if (!code.ok) return code;
-  const { about, args } = code.value;
-  const validation = await validateBundle(env, scope.orgId, bundleOf(read.value), { args, rows: read.value.examples });
-  if (!validation.ok && !publication.allowFailing) return refuseFailing(validation);
+  const known =
+    read.value.kind === "python"
+      ? knownOfWheel(read.value, bytes.byteLength)
+      : await validate(env, scope.orgId, read.value, bytes.byteLength);
+  if (!known.ok) return known;
+  const { about, validation } = known.value;
+  if (validation["ok"] !== true && !publication.allowFailing) return refuseFailing(validation);
   // Validation takes up to a minute.
   if (!(await options.allowed())) {
     return refuse("unauthorized", "this key lost its permission during the publication", null);
   }
   if (!(await isOpen(env.DB, scope))) return projectGone();
-  const environment = await openEnvironment(env, scope, name, publication, options);
+  const environment = await openEnvironment(env, scope, { name, kind }, publication, options);
   if (!environment.ok) return environment;
-  const made = { read: read.value, bytes, about, validation: { ...validation } };
+  const made = { read: read.value, bytes, about, validation };
   const published = await write(env, environment.value, made, publication, { ...options, paidBy: scope.projectId });
   await noteProject(env, scope, options.now);
   return published;
 }
 
-function refuseOther({ manifest, npm }: ReadPackage, { expected }: Publication): Result<never> | null {
+function refuseOther({ name, version, integrity }: ReadPackage, { expected }: Publication): Result<never> | null {
   if (expected === undefined) return null;
-  const id = `${manifest.name}@${manifest.version}`;
+  const id = `${name}@${version}`;
   if (id !== expected.id) {
     return refuse("invalid_request", `package: its package.json is of @${id}, not of @${expected.id}`, "package");
   }
-  if (expected.integrity === undefined || expected.integrity === npm.integrity) return null;
-  const message = `package: its hash is ${npm.integrity}, not ${expected.integrity}: its bytes were changed on the way`;
+  if (expected.integrity === undefined || expected.integrity === integrity) return null;
+  const message = `package: its hash is ${integrity}, not ${expected.integrity}: its bytes were changed on the way`;
   return refuse("invalid_request", message, "package");
 }
 
-interface Checked {
-  readonly read: ReadPackage;
-  readonly bytes: Uint8Array;
+interface Known {
   readonly about: About;
   readonly validation: PublishedVersion["validation"];
+}
+
+interface Checked extends Known {
+  readonly read: ReadPackage;
+  readonly bytes: Uint8Array;
+}
+
+async function validate(env: Env, orgId: string, read: ReadNpmPackage, bytes: number): Promise<Result<Known>> {
+  const code = await loadCode(env, orgId, read, bytes);
+  if (!code.ok) return code;
+  const { about, args } = code.value;
+  const validation = await validateBundle(env, orgId, bundleOf(read), { args, rows: read.examples });
+  return { ok: true, value: { about, validation: { ...validation } } };
+}
+
+/** A worker plays it: the platform cannot, and has not. */
+function knownOfWheel(
+  { license, repository, builder, integrity, wheel }: ReadPythonPackage,
+  bytes: number,
+): Result<Known> {
+  const message = "the platform does not play Python environments itself";
+  return {
+    ok: true,
+    value: {
+      about: {
+        ...{ args: {}, needs: [], judges: [], dataset: null, row: null, license, protocol: null },
+        package: { bytes, integrity, file: wheel.file },
+        provenance: { repository, commit: null, builder },
+      },
+      validation: { ok: true, examples: 0, checks: [{ name: "build", status: "skipped", message }], policies: {} },
+    },
+  };
 }
 
 /** Stores the files, then the row with its tags. */
@@ -125,7 +161,7 @@ async function write(
   { now, by, paidBy }: PublishOptions & { readonly paidBy: string },
 ): Promise<Result<Published>> {
   const { org_id, project_id, id: environment_id, name } = environment;
-  const { version, description = null } = read.manifest;
+  const { version, description, digest } = read;
   const known = await versionsOf(env.DB, environment_id);
   if (known.length >= LIMITS.publishedVersions) {
     return refuse("conflict", `version: ${name} has ${known.length} versions, the maximum`, "version");
@@ -134,13 +170,12 @@ async function write(
   if (tag !== null && !tagged.has(tag) && tagged.size >= LIMITS.publishedTags) {
     return refuse("conflict", `tag: ${name} has ${tagged.size} tags, the maximum`, "tag");
   }
-  const { digest, npm } = read;
   // The same package again has the same files, so a publication that is repeated after a kill leaves none behind.
   const id = `ev_${sha256Hex(JSON.stringify([environment_id, version, about.package.integrity])).slice(0, 32)}`;
   const stored_bytes = await storeFiles(env, environment, id, read, bytes);
+  const listing = read.kind === "python" ? { npm: null, wheel: read.wheel } : { npm: read.npm, wheel: null };
   const row = {
-    ...{ id, project_id, environment_id, version, digest, description, stored_bytes, about, validation },
-    ...{ npm, wheel: null },
+    ...{ id, project_id, environment_id, version, digest, description, stored_bytes, about, validation, ...listing },
     ...{ paid_by: paidBy, created_by: by, created_at: now },
   };
   const isNewest = newestOf([...known.map((one) => one.version), version]) === version;
@@ -181,7 +216,7 @@ async function written(env: Env, environmentId: string, version: string): Promis
 async function checkName(
   env: Env,
   { orgId, projectId }: Scope,
-  name: string,
+  { name, kind }: Pick<ReadPackage, "name" | "kind">,
   { visibility }: Publication,
 ): Promise<Result<HubEnvironmentRow | null>> {
   const [owner = ""] = name.split("/");
@@ -201,6 +236,9 @@ async function checkName(
   if (environment.name !== name) {
     return refuse("conflict", `name: the organisation has published it as ${environment.name}`, "name");
   }
+  if (environment.kind !== kind) {
+    return refuse("conflict", `name: ${name} is a ${environment.kind} environment, which does not change`, "name");
+  }
   if (environment.visibility === "private" && environment.project_id !== projectId) {
     return refuse("conflict", `name: ${name} is private to another project of the organisation`, "name");
   }
@@ -215,14 +253,14 @@ async function checkName(
 async function openEnvironment(
   env: Env,
   scope: Scope,
-  name: string,
+  { name, kind }: Pick<ReadPackage, "name" | "kind">,
   publication: Publication,
   { now, by }: PublishOptions,
 ): Promise<Result<HubEnvironmentRow>> {
   const { orgId, projectId } = scope;
   const [owner = ""] = name.split("/");
   await takeOwner(env.DB, orgId, { name: owner, key: nameKeyOf(owner), now });
-  const checked = await checkName(env, scope, name, publication);
+  const checked = await checkName(env, scope, { name, kind }, publication);
   if (!checked.ok) return checked;
   if (checked.value !== null) return { ok: true, value: checked.value };
   const visibility = publication.visibility ?? "private";
@@ -232,13 +270,13 @@ async function openEnvironment(
       name,
       key: nameKeyOf(name),
       visibility,
-      kind: "javascript" as const,
+      kind,
       description: null,
     },
     project_id: visibility === "private" ? projectId : null,
     ...{ created_by: by, created_at: now, updated_at: now },
   });
-  const made = await checkName(env, scope, name, publication);
+  const made = await checkName(env, scope, { name, kind }, publication);
   if (!made.ok) return made;
   if (made.value === null) throw new Error(`the environment ${name} was not written`);
   return { ok: true, value: made.value };
@@ -271,14 +309,14 @@ async function answerWith(
   return refuse("conflict", message, "version");
 }
 
-function bundleOf({ code, digest }: Pick<ReadPackage, "code" | "digest">) {
+function bundleOf({ code, digest }: Pick<ReadNpmPackage, "code" | "digest">) {
   return { digest, text: async () => code };
 }
 
 async function loadCode(
   env: Env,
   orgId: string,
-  { manifest, code, digest, npm }: ReadPackage,
+  { manifest, code, digest, integrity, license, repository, builder }: ReadNpmPackage,
   bytes: number,
 ): Promise<Result<{ readonly about: About; readonly args: JsonObject }>> {
   const args = (manifest.rollcall?.args ?? {}) as JsonObject;
@@ -291,12 +329,11 @@ async function loadCode(
     }
     const { description } = await loadable.load(args);
     const source = description.evalDataset ?? description.dataset;
-    const { license = null, repository = null, rollcall } = manifest;
     const about: About = {
       ...{ args: loadable.args, needs: [...loadable.needs], judges: [...description.judges] },
       ...{ dataset: source.kind, row: source.row, license, protocol: description.protocol },
-      package: { bytes, integrity: npm.integrity },
-      provenance: { repository, commit: rollcall?.commit ?? null, builder: rollcall?.builder ?? null },
+      package: { bytes, integrity },
+      provenance: { repository, commit: manifest.rollcall?.commit ?? null, builder },
     };
     if (JSON.stringify(about).length > LIMITS.publishedAboutCharacters) {
       const message = `package: its schemas and needs are more than ${LIMITS.publishedAboutCharacters} characters of JSON`;
@@ -309,8 +346,9 @@ async function loadCode(
   }
 }
 
-function refuseFailing(validation: { readonly checks: readonly { status: string; name: string; message: string }[] }) {
-  const failed = validation.checks.filter(({ status }) => status === "error");
+function refuseFailing(validation: Known["validation"]): Result<never> {
+  const { checks } = validation as Pick<Validation, "checks">;
+  const failed = checks.filter(({ status }) => status === "error");
   const list = failed.map(({ name, message }) => `${name}: ${message}`).join("; ");
   const message = `package: its validation failed: ${list}. To publish it all the same, use allow_failing=true: its page shows this for ever`;
   return refuse("invalid_request", message, "package");
@@ -321,11 +359,14 @@ async function storeFiles(
   env: Env,
   environment: HubEnvironmentRow,
   id: string,
-  { code, readme }: ReadPackage,
+  read: ReadPackage,
   bytes: Uint8Array,
 ): Promise<number> {
   const keys = filesOf(environment, id);
-  const files = [await env.STORE.put(keys.package, bytes), await env.STORE.put(keys.code, code)];
+  const { readme } = read;
+  const files = [await env.STORE.put(keys.package, bytes)];
+  if (read.kind === "python") files.push(await env.STORE.put(keys.metadata, read.metadata));
+  else files.push(await env.STORE.put(keys.code, read.code));
   if (readme !== null) files.push(await env.STORE.put(keys.readme, readme));
   return files.reduce((total, file) => total + (file?.size ?? 0), 0);
 }

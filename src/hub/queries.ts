@@ -54,10 +54,10 @@ export interface Search {
   readonly limit: number;
 }
 
-/** What the project may see, by name. */
+/** What the project may see, or a stranger if it is null, by name. */
 export async function searchPublished(
   database: D1Database,
-  scope: Scope,
+  viewer: Scope | null,
   { text, owner, after, limit }: Search,
 ): Promise<HubEnvironmentRow[]> {
   const { key, name, description } = hubEnvironments;
@@ -67,7 +67,7 @@ export async function searchPublished(
     .from(hubEnvironments)
     .where(
       and(
-        isVisible(scope),
+        isVisible(viewer),
         owner === null ? undefined : and(gt(key, `${owner}/`), sql`${key} < ${`${owner}0`}`),
         text === null ? undefined : or(has(name), has(description)),
         hasVersion(database),

@@ -1,47 +1,105 @@
-/** Reads the npm package of an environment from a request. The package may be malicious, so everything in it is checked. */
+/** Reads the package of an environment from a request. The package may be malicious, so everything in it is checked. */
 import { unpackTar } from "modern-tar";
 import * as z from "zod";
 import { messageOf } from "../contract/errors.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { CODE_FILE, EXAMPLES_FILE, PACKAGE_FOLDER } from "../contract/package-files.ts";
+import { nameKeyOf, PublishedName } from "../contract/published-environment.ts";
 import { formatPath } from "../core/field-path.ts";
 import { sha256Hex } from "../kernel/kit/secrets.ts";
 import { type Result, refuse } from "../kernel/messages/refusal.ts";
+import { PackageFault, shown } from "./package-fault.ts";
 import { installedPart, PackageManifest } from "./package-format.ts";
-import type { NpmListing } from "./tables.ts";
+import { versionOfPython } from "./python-names.ts";
+import { readWheel } from "./read-wheel.ts";
+import type { NpmListing, WheelListing } from "./tables.ts";
 
-export interface ReadPackage {
-  readonly manifest: PackageManifest;
-  /** The module that is played, and its digest. */
-  readonly code: string;
+/** What versions of both kinds have. */
+interface Shared {
+  /** `owner/name`. */
+  readonly name: string;
+  readonly version: string;
+  readonly description: string | null;
+  readonly license: string | null;
+  readonly repository: string | null;
+  readonly builder: string | null;
+  /** Of the code that is played, or of the wheel. */
   readonly digest: string;
   readonly readme: string | null;
+  /** SHA-512 of the package, as npm writes it. */
+  readonly integrity: string;
+}
+
+export interface ReadNpmPackage extends Shared {
+  readonly kind: "javascript";
+  readonly manifest: PackageManifest;
+  /** The module that is played. */
+  readonly code: string;
   readonly examples: readonly unknown[];
   readonly npm: NpmListing;
 }
 
-/** Of the whole package; `package` is the field at fault. */
-export async function readPackage(bytes: Uint8Array<ArrayBuffer>): Promise<Result<ReadPackage>> {
+export interface ReadPythonPackage extends Shared {
+  readonly kind: "python";
+  /** The text of METADATA. */
+  readonly metadata: string;
+  readonly wheel: WheelListing;
+}
+
+export type ReadPackage = ReadNpmPackage | ReadPythonPackage;
+
+/** What a wheel does not say. */
+export interface AboutWheel {
+  readonly owner: string | null;
+  readonly file: string | null;
+}
+
+/** Of the whole package, an npm package or a wheel; `package` is the field at fault. */
+export async function readPackage(bytes: Uint8Array<ArrayBuffer>, about: AboutWheel): Promise<Result<ReadPackage>> {
+  const isZip = [0x50, 0x4b, 3, 4].every((byte, at) => bytes[at] === byte);
   try {
-    const files = await unpack(bytes);
-    const manifest = manifestIn(files);
-    const code = textOf(files, CODE_FILE, LIMITS.publishedCodeBytes);
-    if (code === null) {
-      throw new PackageFault(
-        `it has no ${CODE_FILE}: make the package with \`rollcall env publish\` or \`rollcall env pack\``,
-      );
-    }
-    const digest = `sha256:${sha256Hex(code)}`;
-    const readme = textOf(files, "README.md", LIMITS.publishedReadmeBytes);
-    const examples = examplesIn(files);
-    return { ok: true, value: { manifest, code, digest, readme, examples, npm: await npmListingOf(manifest, bytes) } };
+    return isZip ? await readPython(bytes, about) : { ok: true, value: await readNpm(bytes) };
   } catch (thrown) {
     if (thrown instanceof PackageFault) return refuse("invalid_request", `package: ${thrown.message}`, "package");
     throw thrown;
   }
 }
 
-class PackageFault extends Error {}
+async function readNpm(bytes: Uint8Array<ArrayBuffer>): Promise<ReadNpmPackage> {
+  const files = await unpack(bytes);
+  const manifest = manifestIn(files);
+  const code = textOf(files, CODE_FILE, LIMITS.publishedCodeBytes);
+  if (code === null) {
+    throw new PackageFault(`it has no ${CODE_FILE}, which \`rollcall env publish\` makes`);
+  }
+  const npm = await npmListingOf(manifest, bytes);
+  const { name, version, description = null, license = null, repository = null, rollcall } = manifest;
+  return {
+    ...{ kind: "javascript", name, version, description, license, repository, builder: rollcall?.builder ?? null },
+    ...{ digest: `sha256:${sha256Hex(code)}`, readme: textOf(files, "README.md", LIMITS.publishedReadmeBytes) },
+    ...{ manifest, code, examples: examplesIn(files), npm, integrity: npm.integrity },
+  };
+}
+
+async function readPython(
+  bytes: Uint8Array<ArrayBuffer>,
+  { owner, file }: AboutWheel,
+): Promise<Result<ReadPythonPackage>> {
+  if (file === null) return refuse("invalid_request", "file: is required for a wheel: its file name", "file");
+  if (owner === null) return refuse("invalid_request", "owner: is required for the first wheel of an owner", "owner");
+  const { metadata, text, builder, listing, digest } = await readWheel(bytes, file);
+  const named = PublishedName.safeParse(`${owner}/${nameKeyOf(metadata.name)}`);
+  if (!named.success) throw new PackageFault(`METADATA: Name: ${named.error.issues[0]?.message}`);
+  const { summary, license, repository, readme } = metadata;
+  return {
+    ok: true,
+    value: {
+      ...{ kind: "python", name: named.data, version: versionOfPython(metadata.version) ?? "" },
+      ...{ description: summary, license, repository, builder, digest, readme, metadata: text, wheel: listing },
+      integrity: await integrityOf(bytes),
+    },
+  };
+}
 
 type Files = ReadonlyMap<string, Uint8Array>;
 
@@ -130,12 +188,14 @@ async function npmListingOf(manifest: PackageManifest, bytes: Uint8Array<ArrayBu
     const most = LIMITS.publishedNpmCharacters;
     throw new PackageFault(`package.json: its dependencies and the like have more than ${most} characters of JSON`);
   }
-  const hash = async (name: string) => [...new Uint8Array(await crypto.subtle.digest(name, bytes))];
-  const sha512 = btoa(String.fromCharCode(...(await hash("SHA-512"))));
-  const sha1 = (await hash("SHA-1")).map((byte) => byte.toString(16).padStart(2, "0")).join("");
-  return { manifest: installed, integrity: `sha512-${sha512}`, shasum: sha1 };
+  const shasum = (await hash("SHA-1", bytes)).map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return { manifest: installed, integrity: await integrityOf(bytes), shasum };
 }
 
-function shown(text: string): string {
-  return text.slice(0, LIMITS.publishedReasonCharacters);
+async function integrityOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+  return `sha512-${btoa(String.fromCharCode(...(await hash("SHA-512", bytes))))}`;
+}
+
+async function hash(name: string, bytes: Uint8Array<ArrayBuffer>): Promise<number[]> {
+  return [...new Uint8Array(await crypto.subtle.digest(name, bytes))];
 }

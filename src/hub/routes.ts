@@ -7,6 +7,7 @@ import { Flag, PageLimit } from "../contract/primitives.ts";
 import {
   GrantRequest,
   GrantView,
+  PublishedOwner,
   PublishedVersion,
   PublishedVersionList,
   PublishedVersionPatch,
@@ -31,6 +32,13 @@ const PublishQuery = z.strictObject({
   visibility: Visibility.optional().describe("of a new environment; `private` if absent. It does not change"),
   allow_failing: Flag.describe("publish it although its validation finds errors"),
   tag: TagName.optional().describe("a tag to move to this version, besides `latest`"),
+  owner: PublishedOwner.optional().describe("of a wheel, which does not name it; the organisation's name if absent"),
+  file: z
+    .string()
+    .max(200)
+    .optional()
+    .describe("of a wheel: its file name")
+    .meta({ example: "guess_word-1.0.1-py3-none-any.whl" }),
 });
 const VersionsQuery = z.strictObject({
   after: z
@@ -48,13 +56,13 @@ export const hubOperations: readonly Operation[] = [
     id: "publishEnvironment",
     route: `POST ${PATH}`,
     permission: "environments:write",
-    summary: "Publish a version of an environment: an npm package with its code",
+    summary: "Publish a version of an environment: an npm package with its code, or a wheel",
     description:
-      "`rollcall env publish` makes the package. Its code is loaded in an isolate of its own and played by simple policies; if that finds errors, it is refused. A version never changes: the same code again returns the version that exists, and other code is a conflict.",
+      "`rollcall env publish` makes the package. Its code is loaded in an isolate of its own and played by simple policies; if that finds errors, it is refused. A version never changes: the same code again returns the version that exists, and other code is a conflict. A Python environment is a wheel: it is checked but not played.",
     query: PublishQuery,
     headers: { "Idempotency-Key": "accepted but not needed: a version is published once" },
     body: {
-      schema: z.string().describe("bytes of the .tgz file"),
+      schema: z.string().describe("bytes of the .tgz or .whl file"),
       example: "…",
       contentType: "application/octet-stream",
     },
@@ -84,15 +92,16 @@ export const hubOperations: readonly Operation[] = [
     id: "getEnvironmentPackage",
     route: `GET ${ONE}/package`,
     permission: "environments:read",
-    summary: "Read the npm package of a published version",
+    summary: "Read the package of a published version",
     description: `${NAMED}; without a version it is the newest.`,
     reply: {
-      description: "The .tgz file",
+      description: "The .tgz file, or the wheel of a Python environment",
       contentType: "application/gzip",
       schema: z.string().describe("bytes of the file"),
       example: "…",
+      otherwise: { "application/octet-stream": { description: "bytes of the wheel", example: "…" } },
     },
-    handle: (context) => fileReply(context, "package", "application/gzip"),
+    handle: (context) => fileReply(context, "package"),
   },
   {
     id: "getEnvironmentReadme",
@@ -101,7 +110,7 @@ export const hubOperations: readonly Operation[] = [
     summary: "Read the README of a published version, as Markdown",
     description: `${NAMED}; without a version it is the newest.`,
     reply: { description: "The text", contentType: "text/plain", schema: z.string(), example: "# guess-word\n" },
-    handle: (context) => fileReply(context, "readme", "text/plain; charset=utf-8"),
+    handle: (context) => fileReply(context, "readme"),
   },
   {
     id: "updateEnvironmentVersion",
@@ -203,7 +212,7 @@ function idOf(context: ApiContext): string {
 async function receivePackage(context: ApiContext): Promise<Response> {
   const { raw } = context.req;
   idempotencyKeyOf(raw);
-  const { visibility, allow_failing, tag } = readQuery(context, PublishQuery);
+  const { visibility = null, allow_failing, tag = null, owner, file } = readQuery(context, PublishQuery);
   const type = mediaTypeOf(raw.headers.get("content-type"));
   if (!["application/octet-stream", "application/gzip", "application/x-gzip"].includes(type)) {
     const message = "send the package as content-type: application/octet-stream";
@@ -211,7 +220,8 @@ async function receivePackage(context: ApiContext): Promise<Response> {
   }
   refuseEncoded(raw);
   const { scope, caller, now, stillAllowed } = context.var;
-  const publication = { visibility: visibility ?? null, allowFailing: allow_failing, tag: tag ?? null };
+  const wheel = { owner: owner ?? null, file: file ?? null };
+  const publication = { visibility, allowFailing: allow_failing, tag, ...wheel };
   const options = { now: now(), by: caller.who, allowed: stillAllowed };
   const { publishPackage } = service(context);
   const { version, replayed } = unwrap(await publishPackage(context.env, scope, raw.body, publication, options));
@@ -221,12 +231,14 @@ async function receivePackage(context: ApiContext): Promise<Response> {
   return reply;
 }
 
-async function fileReply(context: ApiContext, file: "package" | "readme", type: string): Promise<Response> {
+async function fileReply(context: ApiContext, file: "package" | "readme"): Promise<Response> {
   const read = await service(context).readFile(context.env, context.var.scope, idOf(context), file);
   const { object, version } = unwrap(read);
   if (object === null) {
     throw new Refusal({ code: "not_found", message: `${version.id} has no ${file}`, param: "id" });
   }
+  const archive = version.kind === "python" ? "application/octet-stream" : "application/gzip";
+  const type = file === "package" ? archive : "text/plain; charset=utf-8";
   const headers = { "content-type": type, etag: object.httpEtag, "content-length": String(object.size) };
   return new Response(object.body, { headers });
 }

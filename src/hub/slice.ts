@@ -2,12 +2,13 @@
 import type { Slice } from "../kernel/http/slice.ts";
 import { environments } from "./environments.ts";
 import { npmOperations } from "./npm-routes.ts";
+import { pythonOperations } from "./python-routes.ts";
 import { deletePublished } from "./queries.ts";
 import { hubOperations } from "./routes.ts";
 import { hubEnvironments, hubGrants, hubTags, hubVersions } from "./tables.ts";
 
 export const hub: Slice = {
-  operations: [...hubOperations, ...npmOperations],
+  operations: [...hubOperations, ...npmOperations, ...pythonOperations],
   hooks: {
     environments,
     closeOrganization: async ({ DB }, orgId, subrequests) => {

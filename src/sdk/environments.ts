@@ -27,6 +27,9 @@ export interface PublishOptions extends PostOptions {
   readonly allowFailing?: boolean | undefined;
   /** A tag to move to this version, besides `latest`. */
   readonly tag?: string | undefined;
+  /** Of a wheel: its file name, and its owner, by default the name of the organisation. */
+  readonly file?: string | undefined;
+  readonly owner?: string | undefined;
 }
 
 /** `owner/name` may have a version, a range or a tag: `owner/name@1.0.1`, `@^1`, `@latest`. */
@@ -34,12 +37,13 @@ export class Environments extends Readable<EnvironmentView, EnvironmentQuery> {
   protected readonly path = "/environments";
 
   /**
-   * Publishes the bytes of an npm package (.tgz) as one version; the same code again returns the version that exists.
+   * Publishes the bytes of an npm package (.tgz) or of a wheel (.whl) as one version; the same code again returns the version that exists.
    * It has no timeout unless `timeoutMs` is given.
    */
   publish(bytes: Uint8Array<ArrayBuffer>, options: PublishOptions = {}): Promise<PublishedVersion> {
-    const { visibility, allowFailing: allow_failing, tag, idempotencyKey, signal, timeoutMs = null } = options;
-    return this.requests.json(this.path + search({ visibility, allow_failing, tag }), {
+    const { visibility, allowFailing: allow_failing, tag, file, owner, ...call } = options;
+    const { idempotencyKey, signal, timeoutMs = null } = call;
+    return this.requests.json(this.path + search({ visibility, allow_failing, tag, file, owner }), {
       method: "POST",
       headers: headersOf("application/octet-stream", idempotencyKey),
       body: bytes,
@@ -67,7 +71,7 @@ export class Environments extends Readable<EnvironmentView, EnvironmentQuery> {
     return this.requests.text(pathTo`/environments/${id}/readme`, options);
   }
 
-  /** The bytes of the npm package (.tgz). */
+  /** The bytes of the package: a .tgz, or the wheel of a Python environment. */
   package(id: string, options: CallOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
     return this.requests.read(pathTo`/environments/${id}/package`, options, async (reply) => {
       return new Uint8Array(await reply.arrayBuffer());

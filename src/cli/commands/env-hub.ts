@@ -101,7 +101,13 @@ function shapeOf({ id, version, digest, dataset, args, needs, judges }: Environm
 function versionText(version: PublishedVersion, environment: EnvironmentView | null): string {
   const { provenance, description, license, visibility, tags, package: packed } = version;
   const shown = safeDetails({
-    ...{ environment: version.name, version: version.version, state: stateOf(version) || null, description },
+    ...{
+      environment: version.name,
+      kind: version.kind,
+      version: version.version,
+      state: stateOf(version) || null,
+      description,
+    },
     ...(environment && shapeOf(environment)),
     ...{ digest: version.digest, tags: tags.join(", ") || null, visibility, license },
     package: `${bytesText(packed.bytes)}, ${packed.integrity}`,
@@ -141,7 +147,8 @@ export function validationText({ validation }: PublishedVersion): string {
   const read = Validation.safeParse(validation);
   if (!read.success) return "validation: this version of rollcall cannot read the record; --json shows it";
   const { ok, examples, checks, policies } = read.data;
-  const head = `validation ${ok ? "passed" : "failed"}, ${examples} rows played`;
+  const isUntried = checks.every(({ status }) => status === "skipped");
+  const head = isUntried ? "not validated" : `validation ${ok ? "passed" : "failed"}, ${examples} rows played`;
   return safeText(`${head}\n\n${validationLines(checks, policies)}`);
 }
 
@@ -268,12 +275,12 @@ const DIFF = command({
     if (first === undefined || second === undefined || more.length > 0) throw usageError("two versions are required");
     const names = [first, second].map(oneVersion).map(({ name, version }) => `${name}@${version}`);
     return onPlatform(line, async ({ client, signal }) => {
-      const { downloadPackage, publishedVersion, unpackFiles } = await import("../hub/package-files.ts");
+      const { downloadPackage, filesIn, publishedVersion } = await import("../hub/package-files.ts");
       const { diffPackages, diffText } = await import("../hub/diff-packages.ts");
       const sides = await Promise.all(
         names.map(async (name) => {
           const version = await publishedVersion(client, name, signal);
-          return { id: version.id, files: await unpackFiles(await downloadPackage(client, version, signal)) };
+          return { id: version.id, files: await filesIn(version, await downloadPackage(client, version, signal)) };
         }),
       );
       const [from, to] = sides;

@@ -1,5 +1,6 @@
 /** `rollcall env publish | pull | install`: packages of environments, to and from a platform. */
-import { resolve } from "node:path";
+import { readFileSync } from "node:fs";
+import { basename, resolve } from "node:path";
 import { LIMITS } from "../../contract/limits.ts";
 import { type PublishedVersion, VISIBILITIES } from "../../contract/published-environment.ts";
 import { readReadyFile, stateDirectory } from "../../local/state-directory.ts";
@@ -24,12 +25,14 @@ const PUBLISH_FLAGS = {
   "allow-failing": { help: "publish it although its validation fails; its page shows this for ever" },
 } as const;
 
+type PublishLine = CommandLine<keyof typeof PUBLISH_FLAGS | keyof typeof PLATFORM_FLAGS | "owner" | "args">;
+
 const PUBLISH = command({
   name: "env publish",
-  takes: "[folder]",
+  takes: "[folder or wheel]",
   argument: "file",
   help: "publish a version of an environment for others to use",
-  more: `The version is that of package.json, and never changes. The package has the files that npm pack takes and the bundled code, at most ${LIMITS.publishedBytes / 2 ** 20} MiB. The platform validates it before it is published.`,
+  more: `The version is that of package.json, and never changes. The package has the files that npm pack takes and the bundled code, at most ${LIMITS.publishedBytes / 2 ** 20} MiB. The platform validates it before it is published. A Python environment is a wheel, dist/….whl: it has the version in its METADATA, and is not played.`,
   flags: {
     owner: { value: "NAME", help: "the name of your organisation; default: the scope in package.json's name" },
     ...PUBLISH_FLAGS,
@@ -39,6 +42,7 @@ const PUBLISH = command({
   run(line) {
     const [folder = ".", ...more] = line.positionals;
     if (more.length > 0) throw usageError("only one folder can be published at once");
+    if (folder.endsWith(".whl")) return publishWheel(line, resolve(folder));
     const given = line.all("args");
     const args = given.length === 0 ? undefined : environmentArgs(given);
     return onPlatform(line, async ({ client, signal, term, flags }) => {
@@ -55,6 +59,27 @@ const PUBLISH = command({
     });
   },
 });
+
+function publishWheel(line: PublishLine, path: string) {
+  if (line.all("args").length > 0) throw usageError("--args: cannot be used with a wheel, which is not played", "args");
+  const bytes = readWheel(path);
+  return onPlatform(line, async ({ client, signal, term, flags }) => {
+    const file = basename(path);
+    term.log(`Publishing ${file}: ${bytesText(bytes.byteLength)}`);
+    const wheel = { file, owner: line.text("owner"), ...publicationOf(line) };
+    const version = await client.environments.publish(bytes, { ...wheel, signal });
+    const next = [`rollcall env show ${version.id}${flags}`];
+    return { json: { ...version, next }, text: () => publishedText(version, next) };
+  });
+}
+
+function readWheel(path: string): Uint8Array<ArrayBuffer> {
+  try {
+    return new Uint8Array(readFileSync(path));
+  } catch (error) {
+    throw usageError(`${path} cannot be read: ${error instanceof Error ? error.message : error}`, "file");
+  }
+}
 
 function publicationOf(line: CommandLine<keyof typeof PUBLISH_FLAGS>) {
   const visibility = VISIBILITIES.find((known) => known === line.text("visibility"));
@@ -82,13 +107,13 @@ const PULL = command({
     const { name, version: wanted } = publishedName(given);
     const folder = resolve(to ?? name.split("/")[1] ?? name);
     return onPlatform(line, async ({ client, signal, term }) => {
-      const { downloadPackage, publishedVersion, refuseUsedFolder, unpackFiles, writeFiles } = await import(
+      const { downloadPackage, filesIn, publishedVersion, refuseUsedFolder, writeFiles } = await import(
         "../hub/package-files.ts"
       );
       refuseUsedFolder(folder);
       const version = await publishedVersion(client, wanted === null ? name : `${name}@${wanted}`, signal);
       warnAbout(version, term.log);
-      const files = await unpackFiles(await downloadPackage(client, version, signal));
+      const files = await filesIn(version, await downloadPackage(client, version, signal));
       writeFiles(files, folder);
       const { id, digest } = version;
       const json = { object: "pulled_environment", id, digest, folder, files: [...files.keys()] };
@@ -121,7 +146,9 @@ const INSTALL = command({
       const source = await download(from, wanted === null ? name : `${name}@${wanted}`, signal);
       warnAbout(source.version, term.log);
       term.log(`Publishing ${source.version.id} here, with the digest ${source.version.digest}`);
-      const version = await client.environments.publish(source.bytes, { ...publicationOf(line), signal });
+      const { file } = source.version.package;
+      const wheel = file !== undefined && { file, owner: name.split("/")[0] };
+      const version = await client.environments.publish(source.bytes, { ...publicationOf(line), ...wheel, signal });
       if (version.digest !== source.version.digest) {
         const message = `${version.id} has the digest ${version.digest} here, and ${source.version.digest} at ${from}`;
         throw new CommandError(EXIT.bad, { code: "conflict", message, type: "package_error" });

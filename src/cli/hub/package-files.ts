@@ -36,6 +36,16 @@ export async function downloadPackage(
   throw faulty(`the package of ${id} has the hash ${found}, not ${integrity}: its bytes were changed on the way`);
 }
 
+/** The files of a package that was downloaded; the wheel itself for a Python environment. */
+export async function filesIn(
+  { kind, package: { file } }: Pick<PublishedVersion, "kind" | "package">,
+  bytes: Uint8Array,
+): Promise<PackageFiles> {
+  if (kind === "javascript") return await unpackFiles(bytes);
+  if (file === undefined || !/^[\w.!+-]+\.whl$/.test(file)) throw faulty(`${file} is not the name of a wheel`);
+  return new Map([[file, bytes]]);
+}
+
 /** Refuses a package that the platform would refuse, too: see src/hub/read-package.ts. */
 export async function unpackFiles(bytes: Uint8Array): Promise<PackageFiles> {
   const files = new Map<string, Uint8Array>();

@@ -27,6 +27,10 @@ export async function chooseEnvironment(
   const found = await environmentNamed(env, scope, named, "environment");
   if (!found.ok) return found;
   const registered = found.value;
+  if (registered.published?.version.kind === "python") {
+    const message = `environment: ${registered.id} is a Python environment, which this platform cannot play itself yet`;
+    return refuse("invalid_request", message, "environment");
+  }
   const fault = await checkArguments(env, scope.orgId, registered, args);
   if (fault instanceof EnvError) {
     const message = `${registered.id}@${registered.version} cannot check its arguments: ${fault.message}`;

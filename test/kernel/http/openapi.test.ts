@@ -69,6 +69,10 @@ test("every route is documented and every documented route exists", async () => 
       "GET /npm/{scope}/{id}",
       "GET /npm/{scope}/{id}/-/{file}",
       "GET /openapi.json",
+      "GET /python/{owner}/files/{file}",
+      "GET /python/{owner}/simple/",
+      "GET /python/{owner}/simple/{id}",
+      "GET /python/{owner}/simple/{id}/",
       "GET /readyz",
       "GET /v1/audit-log",
       "GET /v1/balance",
@@ -241,6 +245,7 @@ test("only the open routes are documented as needing no key", async () => {
     "/v1/invitations/accept",
     "/hooks/{id}",
     "/npm/-/ping",
+    "/python/{owner}/simple/{id}",
     "/v1/stripe/webhook",
   ]);
 });

@@ -49,7 +49,7 @@ export async function checkReply(method: string, path: string, reply: Response):
   if (type === "text/event-stream") return checkEvents(reply, check);
   const bytes = await reply.arrayBuffer();
   const text = new TextDecoder().decode(bytes);
-  if (type === "application/json") check(JSON.parse(text));
+  if (/^application\/(?:.+\+)?json$/.test(type)) check(JSON.parse(text));
   else if (type === "application/jsonl") for (const line of linesOf(text, where)) check(JSON.parse(line));
   else check(text);
   return new Response(bytes, { status: reply.status, headers: reply.headers });

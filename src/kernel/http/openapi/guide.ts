@@ -41,6 +41,8 @@ export const NOUNS: Readonly<Record<string, string>> = {
   "audit-log": "Who changed what in an organisation.",
   reseal: "For operators, after `ROLLCALL_SECRET` was changed.",
   npm: 'The registry of published environments for npm clients: /npm/ is its address. Refusals are `{"error": …}`.',
+  python:
+    "An index of the Python environments of each owner, for pip and uv. The key may be the password of HTTP basic authentication.",
   platform: "The platform itself. These routes need no key, but for `/metrics`.",
 };
 

@@ -90,6 +90,7 @@ const PATH_IDS: Readonly<Record<string, z.ZodType>> = {
   deletions: text("id of the deletion", EXAMPLE.deletion),
   budgets: text("id of the budget", EXAMPLE.budget),
   npm: text("name of the package", "@alice/guess-word"),
+  python: text("name of the environment, without its owner", "guess-word"),
 };
 /** The other parameters of paths. */
 const PATH_PARTS: Readonly<Record<string, z.ZodType>> = {
@@ -102,6 +103,7 @@ const PATH_PARTS: Readonly<Record<string, z.ZodType>> = {
   turn: text("number of the turn, from 0", "0"),
   tag: text("name of the tag", "beta"),
   scope: text("owner, after an `@`", "@alice"),
+  owner: text("name of the owner", "alice"),
   file: text("name of the file", "guess-word-1.0.1.tgz"),
   sha256: text("digest of the object, in hex", EXAMPLE.batch_sha256),
 };

@@ -14,6 +14,7 @@ import { organizations, projects } from "../../../../src/kernel/db/schema.ts";
 import { trainerObject } from "../../../../src/kernel/kit/names.ts";
 import { minting, sha256Hex } from "../../../../src/kernel/kit/secrets.ts";
 import { pack, send } from "../../../hub/packages.ts";
+import { wheelOf } from "../../../hub/wheels.ts";
 import { openPlatform, rolloutAt, type TestApi } from "../../platform.ts";
 import { script } from "../../script.ts";
 import { GOING, storeBatch } from "../../trainer-batch.ts";
@@ -68,6 +69,10 @@ export interface Resources {
   readonly published_version: string;
   /** Its name for npm, with the slash escaped. */
   readonly npm: string;
+  /** Owner and name of a private Python environment, and the file of its only version. */
+  readonly python_owner: string;
+  readonly python: string;
+  readonly wheel: string;
 }
 
 export interface Project {
@@ -109,7 +114,7 @@ export async function furnish(orgId?: string): Promise<Project> {
   ]);
   const budget = await newBudget(api, person);
   const webhook = await newWebhook(api);
-  const things: Resources = {
+  const things = {
     ...{ organization, project: api.scope.projectId, run: run.id, rollout: rolloutAt(run.id) },
     ...{ rival: rival.id, going },
     ...{
@@ -129,7 +134,17 @@ export async function furnish(orgId?: string): Promise<Project> {
     ...(await newReportLink(api, run.id)),
     ...(await newPublished(api)),
   };
-  return { scope: api.scope, api, things };
+  const [owner = ""] = things.npm.slice(1).split("%2f");
+  const python = await newPython(api, owner);
+  return { scope: api.scope, api, things: { ...things, ...python } };
+}
+
+async function newPython(api: TestApi, owner: string): Promise<Pick<Resources, "python_owner" | "python" | "wheel">> {
+  const name = `game_${crypto.randomUUID().slice(0, 8)}`;
+  const { file, bytes } = await wheelOf(name, "1.0.0");
+  const reply = await send(api, bytes, `owner=${owner}&file=${file}`);
+  if (!reply.ok) throw new Error(await reply.text());
+  return { python_owner: owner, python: name.replace("_", "-"), wheel: file };
 }
 
 export async function startGoing(api: TestApi): Promise<string> {
