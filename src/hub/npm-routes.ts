@@ -104,6 +104,7 @@ export const npmOperations: readonly Operation[] = [
     refusals: NPM_REFUSALS,
     summary: "Read whose key it is",
     reply: { description: "The id of the key or the person", schema: NpmUser, example: { username: "key_…" } },
+    errors: ["forbidden"],
     handle: (context) => context.json({ username: context.var.caller.who }),
   },
   {

@@ -74,7 +74,7 @@ export async function publish(
   publication: Publication,
   options: PublishOptions,
 ): Promise<Result<Published>> {
-  const owner = publication.owner ?? (await ownerName(env.DB, scope.orgId));
+  const owner = async () => publication.owner ?? (await ownerName(env.DB, scope.orgId));
   const read = await readPackage(bytes, { owner, file: publication.file ?? null });
   if (!read.ok) return read;
   const { name, version, digest, kind } = read.value;

@@ -50,7 +50,7 @@ export type ReadPackage = ReadNpmPackage | ReadPythonPackage;
 
 /** What a wheel does not say. */
 export interface AboutWheel {
-  readonly owner: string | null;
+  readonly owner: () => Promise<string | null>;
   readonly file: string | null;
 }
 
@@ -83,9 +83,10 @@ async function readNpm(bytes: Uint8Array<ArrayBuffer>): Promise<ReadNpmPackage> 
 
 async function readPython(
   bytes: Uint8Array<ArrayBuffer>,
-  { owner, file }: AboutWheel,
+  { owner: ownerOf, file }: AboutWheel,
 ): Promise<Result<ReadPythonPackage>> {
   if (file === null) return refuse("invalid_request", "file: is required for a wheel: its file name", "file");
+  const owner = await ownerOf();
   if (owner === null) return refuse("invalid_request", "owner: is required for the first wheel of an owner", "owner");
   const { metadata, text, builder, listing, digest } = await readWheel(bytes, file);
   const named = PublishedName.safeParse(`${owner}/${nameKeyOf(metadata.name)}`);

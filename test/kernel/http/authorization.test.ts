@@ -210,7 +210,8 @@ function send(operation: Operation, { path, body, once, bearer }: Asked, caller:
     ...(body !== undefined && { "content-type": operation.body?.contentType ?? "application/json" }),
   };
   const sent = lines ? body : JSON.stringify(body);
-  return ask(path, { method: placeOf(operation).method, headers, ...(sent !== undefined && { body: sent }) });
+  const options = { method: placeOf(operation).method, headers, redirect: "manual" } as const;
+  return ask(path, { ...options, ...(sent !== undefined && { body: sent }) });
 }
 
 /** Ids that the reply must not contain. Batches of the same rows have the same digests. */

@@ -117,11 +117,10 @@ const READS: Readonly<Record<string, Request>> = {
       return { path: `/npm/${scope}/${name}/-/${name}-1.0.0.tgz` };
     },
   },
-  // The list of an owner has what the caller may read, and is there if that is anything.
-  listPythonProjects: { ask: ({ python_owner }) => ({ path: `/python/${python_owner}/simple/` }) },
-  getPythonProject: { ask: ({ python_owner, python }) => ({ path: `/python/${python_owner}/simple/${python}/` }) },
-  findPythonProject: { ask: ({ python }) => ({ path: `/python/x/simple/${python}` }), status: 301 },
-  getPythonFile: { ask: ({ python_owner, wheel }) => ({ path: `/python/${python_owner}/files/${wheel}` }) },
+  listPythonProjects: { ask: ({ python }) => ({ path: python.replace(/[^/]+\/$/, "") }) },
+  getPythonProject: { ask: ({ python }) => ({ path: python }) },
+  findPythonProject: { ask: ({ python }) => ({ path: python.replace(/\/$/, "") }), status: 301 },
+  getPythonFile: { ask: ({ wheel }) => ({ path: wheel }) },
   getEnvironmentGrant: { ask: ({ published }) => ({ path: `${published}/grant` }) },
   listEndpoints: { ask: () => ({ path: "/v1/endpoints" }) },
   getEndpoint: { ask: ({ endpoint }) => ({ path: `/v1/endpoints/${endpoint}` }) },

@@ -69,8 +69,7 @@ export interface Resources {
   readonly published_version: string;
   /** Its name for npm, with the slash escaped. */
   readonly npm: string;
-  /** Owner and name of a private Python environment, and the file of its only version. */
-  readonly python_owner: string;
+  /** Paths of a private Python environment, and of its only wheel. */
   readonly python: string;
   readonly wheel: string;
 }
@@ -139,12 +138,13 @@ export async function furnish(orgId?: string): Promise<Project> {
   return { scope: api.scope, api, things: { ...things, ...python } };
 }
 
-async function newPython(api: TestApi, owner: string): Promise<Pick<Resources, "python_owner" | "python" | "wheel">> {
+async function newPython(api: TestApi, owner: string): Promise<Pick<Resources, "python" | "wheel">> {
   const name = `game_${crypto.randomUUID().slice(0, 8)}`;
   const { file, bytes } = await wheelOf(name, "1.0.0");
   const reply = await send(api, bytes, `owner=${owner}&file=${file}`);
   if (!reply.ok) throw new Error(await reply.text());
-  return { python_owner: owner, python: name.replace("_", "-"), wheel: file };
+  const path = `/python/${owner}`;
+  return { python: `${path}/simple/${name.replace("_", "-")}/`, wheel: `${path}/files/${file}` };
 }
 
 export async function startGoing(api: TestApi): Promise<string> {
