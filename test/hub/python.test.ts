@@ -94,6 +94,11 @@ test("a private wheel is found only with the key of its project, which may be a 
   await publish(await wheelOf("hidden", "1.0.0"), "");
   const key = await admit(alice.scope);
   const paths = [`/python/${owner}/simple/hidden/`, `/python/${owner}/files/hidden-1.0.0-py3-none-any.whl`];
+  const listed = async (api: TestApi) => (await api.ask(`/python/${owner}/simple/`)).text();
+  expect([await listed(alice), await listed(bob)]).toEqual([
+    expect.stringContaining("hidden"),
+    expect.not.stringContaining("hidden"),
+  ]);
   for (const path of paths) {
     expect([(await alice.ask(path)).status, (await bob.ask(path)).status]).toEqual([200, 404]);
     const basic = (password: string) => ({ headers: { authorization: `Basic ${btoa(`__token__:${password}`)}` } });

@@ -117,7 +117,8 @@ const READS: Readonly<Record<string, Request>> = {
       return { path: `/npm/${scope}/${name}/-/${name}-1.0.0.tgz` };
     },
   },
-  listPythonProjects: { ask: ({ python }) => ({ path: python.replace(/[^/]+\/$/, "") }) },
+  // An owner is an organisation: test/hub/python.test.ts has what each of its projects finds.
+  listPythonProjects: { ask: () => ({ path: "/python/nobody/simple/" }), status: 404 },
   getPythonProject: { ask: ({ python }) => ({ path: python }) },
   findPythonProject: { ask: ({ python }) => ({ path: python.replace(/\/$/, "") }), status: 301 },
   getPythonFile: { ask: ({ wheel }) => ({ path: wheel }) },
