@@ -132,12 +132,15 @@ function chargedAnew(spec: RunSpec, entry: RolloutEntry, trajectory: Trajectory 
   return { ...lines, ...(judge_tokens > 0 && { judge_tokens }) };
 }
 
-/** A carried rollout used nothing itself: its turns were charged where they were sampled. */
+/**
+ * A carried rollout used nothing itself: its turns were charged where they were sampled. Replies that could not be used
+ * have no turn, but the trajectory's usage has their tokens.
+ */
 function used(trajectory: Trajectory | null, carried: boolean): Pick<RolloutUse, "turns" | "policy"> {
-  const { turns = [], forked_from } = trajectory ?? {};
+  if (trajectory === null || carried) return { turns: 0, policy: addUsage([]) };
+  const { turns, usage, forked_from } = trajectory;
   const inherited = forked_from === undefined ? 0 : forked_from.turn + 1;
-  const own = carried ? [] : turns.slice(inherited);
-  return { turns: own.length, policy: addUsage(own) };
+  return { turns: turns.length - inherited, policy: usage };
 }
 
 function isOfRollout({ kind }: LedgerEntry): boolean {

@@ -29,8 +29,8 @@ test("a plan of kills, lost messages, a failing model and a failing judge ends l
   expect(plans[0]?.tokens_recorded).toBe(plans[0]?.tokens_stored);
 });
 
-test("an environment in an isolate of its own, which gets lost, plays a plan as calmly as one in the platform's", async () => {
-  const isolated = ["--isolated", "--seed", "3", "--rollouts", "20", "--port", String(testPort(50))];
+test("a paid plan with environments in isolates of their own, which get lost, holds, with half replies charged", async () => {
+  const isolated = ["--isolated", "--billing", "--seed", "13", "--rollouts", "20", "--port", String(testPort(50))];
   const outcome = await faults(...ONE, ...isolated);
   expect(outcome.code, outcome.stderr).toBe(0);
   const [plan] = read(outcome).plans;

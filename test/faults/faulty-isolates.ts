@@ -5,6 +5,8 @@
 import type { Knobs } from "./knobs.ts";
 
 const WORDS = "Network connection lost.";
+/** Calls of isolates while some get lost. Every so many of them is lost, so that a plan of many calls loses some for sure. */
+let calls = 0;
 
 export function losingIsolates(loader: WorkerLoader, knobs: Knobs): WorkerLoader {
   return new Proxy(loader, {
@@ -27,7 +29,9 @@ function losingCalls<Stub extends object>(stub: Stub, knobs: Knobs): Stub {
       if (typeof member !== "function" || typeof name === "symbol") return member;
       return async (...args: unknown[]) => {
         const { lose_isolate } = await knobs.read();
-        const [lost, done] = [knobs.random() < lose_isolate, knobs.random() < 0.5];
+        if (lose_isolate > 0) calls += 1;
+        const lost = lose_isolate > 0 && calls % Math.ceil(1 / lose_isolate) === 0;
+        const done = knobs.random() < 0.5;
         const lose = (): never => {
           knobs.note("isolate");
           throw new Error(WORDS);

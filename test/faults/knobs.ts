@@ -16,7 +16,7 @@ export interface KnobSettings extends QueueFaults {
   /** The chance that an answer between objects is lost after the request took effect. */
   readonly lose_reply: number;
   readonly failing: readonly ("STORE" | "DB")[];
-  /** The chance that a call of an isolate fails as if the isolate were lost. */
+  /** The share of the calls of isolates that fail as if the isolate were lost. */
   readonly lose_isolate: number;
 }
 
