@@ -92,9 +92,18 @@ interface Unread {
   readonly thrown: unknown;
 }
 
+/** The invocation that read the code ended before it had it, or the store does not answer. */
+class CodeUnreadError extends Error {
+  override readonly name = "CodeUnreadError";
+  /** As the runtime marks passing errors. */
+  readonly retryable = true;
+}
+
 const NEVER_UNREAD: Unread = { times: 0, thrown: null };
 /** The runtime keeps a failed load under the isolate's name. So after each, the isolate gets another name. */
 const unread = new LruCache<Unread>(256);
+/** By names of isolates: whether their code is being read. It stays so if the invocation that reads it ends. */
+const reading = new LruCache<boolean>(256);
 
 class Isolate {
   readonly env: Env;
@@ -113,6 +122,10 @@ class Isolate {
     try {
       return await Promise.race([call(this.#code(times)), givenUp]);
     } catch (thrown) {
+      if (reading.get(this.#nameAfter(times)) === true) {
+        const unanswered = new CodeUnreadError("its code could not be read", { cause: thrown });
+        unread.set(this.#name, { times: times + 1, thrown: unanswered });
+      }
       if (this.#unread.times > times) throw this.#unread.thrown;
       if (isError(thrown, RolloutError)) throw thrown;
       if (this.#isPassing(thrown)) throw new IsolateLostError(messageOf(thrown), { cause: thrown });
@@ -145,8 +158,7 @@ class Isolate {
 
   /** `times`: how often reading its code had failed. */
   #code(times: number): ServedEnvironment {
-    const name = times === 0 ? this.#name : `${this.#name}:${times}`;
-    const worker = this.env.LOADER.get(name, async () => ({
+    const worker = this.env.LOADER.get(this.#nameAfter(times), async () => ({
       compatibilityDate: COMPATIBILITY_DATE,
       compatibilityFlags: COMPATIBILITY_FLAGS,
       mainModule: "environment.js",
@@ -160,12 +172,20 @@ class Isolate {
   }
 
   async #read(times: number): Promise<string> {
+    const name = this.#nameAfter(times);
+    reading.set(name, true);
     try {
       return await this.#text();
     } catch (thrown) {
       unread.set(this.#name, { times: times + 1, thrown });
       throw thrown;
+    } finally {
+      reading.set(name, false);
     }
+  }
+
+  #nameAfter(times: number): string {
+    return times === 0 ? this.#name : `${this.#name}:${times}`;
   }
 }
 

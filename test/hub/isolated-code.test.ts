@@ -143,6 +143,27 @@ test("code that cannot be read is the platform's fault for all that wait for it,
   expect((await open()).needs).toEqual([]);
 });
 
+test("code whose reader ended before it had it is the platform's fault, and is read again for another isolate", async () => {
+  const served = serveEnvironment(calculator, (text) => text);
+  const gone = async () => {
+    throw new Error("The execution context which hosts this callback is no longer running.");
+  };
+  const names: string[] = [];
+  const loader: unknown = {
+    get: (name: string, load: () => Promise<unknown>) => {
+      names.push(name);
+      void load();
+      return { getEntrypoint: () => (name.endsWith(":1") ? served : { ...served, outline: gone }) };
+    },
+  };
+  const text = () => (names.length === 1 ? new Promise<string>(() => undefined) : Promise.resolve(""));
+  const open = () =>
+    isolatedEnvironment({ ...env, LOADER: loader as WorkerLoader }, "org", { digest: "sha256:unread", text });
+  await expect(open()).rejects.toMatchObject({ name: "CodeUnreadError", retryable: true });
+  expect((await open()).needs).toEqual([]);
+  expect(names).toEqual(["org:sha256:unread", "org:sha256:unread:1"]);
+});
+
 test("a run whose code is not stored any more has no code, as if the version had been taken down", async () => {
   const api = await openPlatform();
   const id = `gone-${crypto.randomUUID().slice(0, 8)}/faulty`;

@@ -29,7 +29,7 @@ interface Built {
  * are more than `kept`, the least recently used one is dropped; one that has something to tear down is dropped only
  * after its lease. A build that failed or timed out is not kept: the next caller builds again. Each caller that waits
  * for a build has its own timer: a timer of the invocation that started the build would be lost if that invocation
- * ends. An isolate that is discarded tears nothing down, so whatever must be freed in any case must be freed in a
+ * ends. A caller that waited for another's build in vain builds itself. An isolate that is discarded tears nothing down, so whatever must be freed in any case must be freed in a
  * rollout's cleanup.
  */
 export class BuiltEnvironments {
@@ -61,6 +61,8 @@ export class BuiltEnvironments {
       return built.environment;
     } catch (thrown) {
       if (this.#built.get(name) === built) this.#built.delete(name);
+      // The invocation that began this build may have ended.
+      if (built === known && thrown instanceof LateBuildError) return await this.get(name, build, now, true);
       throw thrown;
     }
   }
@@ -82,10 +84,12 @@ export class BuiltEnvironments {
   }
 }
 
+class LateBuildError extends EnvError {}
+
 export async function inTime<T>(made: Promise<T>, ms: number): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
-    reject(new EnvError(`its build did not finish within ${ms / 1000} s`));
+    reject(new LateBuildError(`its build did not finish within ${ms / 1000} s`));
   }, ms);
   try {
     return await Promise.race([made, late]);
