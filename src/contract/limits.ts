@@ -35,7 +35,7 @@ export const LIMITS = {
   /** Schemas and needs of a version, as JSON. */
   publishedAboutCharacters: 64 * KIB,
   /** What npm clients read of a version's package.json, as JSON. */
-  publishedNpmCharacters: 8 * KIB,
+  publishedNpmCharacters: 2 * KIB,
   /** What `npm publish` sends: a package in base64 and its package.json with its README. */
   publishedNpmBytes: 7 * MIB,
   publishedNameCharacters: 100,

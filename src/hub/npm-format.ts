@@ -3,6 +3,7 @@ import * as z from "zod";
 import type { ApiError } from "../contract/api-error.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { AnyObject } from "../contract/primitives.ts";
+import { TagName } from "../contract/published-environment.ts";
 import { ShownText } from "../contract/shown-text.ts";
 
 const NAME = "@alice/guess-word";
@@ -13,16 +14,19 @@ const DIST = {
   tarball: `https://rollcall.example/npm/${NAME}/-/guess-word-${VERSION}.tgz`,
 };
 
+/** Before the reason of a yank, as npm shows it. */
+export const YANKED = "yanked: ";
+
 /** What `npm publish` and `npm deprecate` send; only this much of it is read. */
 export const NpmDocument = z
   .object({
-    "dist-tags": z.record(z.string(), z.string()).optional(),
+    "dist-tags": z.record(TagName, z.string()).optional(),
     access: z.enum(["public", "restricted"]).nullish(),
     versions: z
       .record(
         z.string(),
         z.object({
-          deprecated: ShownText.max(LIMITS.publishedReasonCharacters).optional(),
+          deprecated: ShownText.max(YANKED.length + LIMITS.publishedReasonCharacters).optional(),
           dist: z.object({ integrity: z.string().optional() }).optional(),
         }),
       )

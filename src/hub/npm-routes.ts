@@ -25,8 +25,10 @@ import {
 const PATH = "/npm";
 const TOO_LARGE = `a publication has at most ${LIMITS.publishedNpmBytes} bytes`;
 const SHORT = "application/vnd.npm.install-v1+json";
-/** Up to 500 versions are read and written as JSON, 8 KiB each. */
+/** Up to 500 versions are read and written as JSON, 2 KiB each. */
 const PACKUMENT_COST_MS = 20;
+/** Up to 7 MiB of JSON with base64. */
+const PUBLICATION_COST_MS = 100;
 const WriteQuery = z.strictObject({ write: Flag.describe("sent by `npm deprecate`; it changes nothing") });
 
 const service = serviceOf<typeof import("./npm.ts")>("npm");
@@ -55,7 +57,7 @@ function readPackage(id: string, path: string): Operation {
 
 function putPackage(id: string, path: string): Operation {
   return {
-    ...{ id, route: `PUT ${PATH}/${path}`, ...writable },
+    ...{ id, route: `PUT ${PATH}/${path}`, ...writable, costMs: PUBLICATION_COST_MS },
     summary: "Publish a version, or deprecate versions",
     description:
       "`npm publish` and `npm deprecate` send it. A publication is checked and validated as by `POST /v1/environments`.",

@@ -12,9 +12,17 @@ import type { Scope } from "../contract/scope.ts";
 import { type Result, refuse } from "../kernel/messages/refusal.ts";
 import { filesOf } from "./files.ts";
 import { findNamed } from "./find-version.ts";
-import type { NpmDocument, Packument, PackumentVersion } from "./npm-format.ts";
+import { type NpmDocument, type Packument, type PackumentVersion, YANKED } from "./npm-format.ts";
 import type { Published, PublishOptions } from "./publish.ts";
-import { deprecateVersions, findPublished, getVersion, type ListedVersion, listedVersions, tagsOf } from "./queries.ts";
+import {
+  deprecateVersions,
+  findPublished,
+  getVersion,
+  type ListedVersion,
+  listedVersions,
+  tagsOf,
+  versionsOf,
+} from "./queries.ts";
 import { findOwn, publishBytes } from "./service.ts";
 import type { HubEnvironmentRow } from "./tables.ts";
 import { chooseVersion, LATEST } from "./version-names.ts";
@@ -32,21 +40,33 @@ interface Shelf {
   readonly tags: Readonly<Record<string, string>>;
 }
 
-async function findShelf(env: Env, viewer: Scope | null, name: string): Promise<Result<Shelf>> {
+/** Null also for another spelling, which npm takes for another package. */
+async function findPackage(env: Env, viewer: Scope | null, name: string): Promise<HubEnvironmentRow | null> {
   const published = publishedNameOf(name);
   const found = published === null ? null : await findNamed(env, viewer, published);
-  // npm takes another spelling for another package.
-  const environment = found?.environment.name === published ? (found?.environment ?? null) : null;
+  const isPackage = found?.environment.name === published && found?.environment.kind === "javascript";
+  return isPackage ? found.environment : null;
+}
+
+async function findShelf(env: Env, viewer: Scope | null, name: string): Promise<Result<Shelf>> {
+  const environment = await findPackage(env, viewer, name);
   const versions = environment === null ? [] : await listedVersions(env.DB, environment.id);
   const packed = versions.filter(({ npm }) => npm !== null);
   if (environment === null || packed.length === 0) return noPackage(name);
-  const tagged = await tagsOf(env.DB, environment.id);
-  const choices = packed.map(({ version, yanked_at }) => ({ version, yanked: yanked_at !== null }));
+  const tags = tagsAmong(packed, await tagsOf(env.DB, environment.id));
+  return { ok: true, value: { environment, versions: packed, tags } };
+}
+
+function tagsAmong(
+  versions: readonly Pick<ListedVersion, "version" | "yanked_at">[],
+  tagged: ReadonlyMap<string, string>,
+): Readonly<Record<string, string>> {
+  const choices = versions.map(({ version, yanked_at }) => ({ version, yanked: yanked_at !== null }));
   const tags = [LATEST, ...tagged.keys()].flatMap((tag) => {
     const version = chooseVersion(tag, choices, tagged);
     return version === null ? [] : [[tag, version]];
   });
-  return { ok: true, value: { environment, versions: packed, tags: Object.fromEntries(tags) } };
+  return Object.fromEntries(tags);
 }
 
 function noPackage(name: string): Result<never> {
@@ -95,7 +115,7 @@ function versionOf(row: ListedVersion, name: string, address: string): Packument
 
 /** What npm shows who installs the version; null: nothing. */
 function adviceOf({ yanked_at, yank_reason, deprecated }: ListedVersion): string | null {
-  return yanked_at === null ? deprecated : `yanked: ${yank_reason}`;
+  return yanked_at === null ? deprecated : `${YANKED}${yank_reason}`;
 }
 
 export async function readTags(
@@ -103,8 +123,11 @@ export async function readTags(
   viewer: Scope | null,
   name: string,
 ): Promise<Result<Readonly<Record<string, string>>>> {
-  const shelf = await findShelf(env, viewer, name);
-  return shelf.ok ? { ok: true, value: shelf.value.tags } : shelf;
+  const environment = await findPackage(env, viewer, name);
+  const versions = environment === null ? [] : await versionsOf(env.DB, environment.id);
+  const left = versions.filter(({ taken_down_at }) => taken_down_at === null);
+  if (environment === null || left.length === 0) return noPackage(name);
+  return { ok: true, value: tagsAmong(left, await tagsOf(env.DB, environment.id)) };
 }
 
 /** `file`: as in `dist.tarball`. */
@@ -158,7 +181,13 @@ export async function publishFromNpm(
   const [tag = null] = Object.keys(tags).filter((one) => one !== LATEST);
   const visibility = await visibilityOf(env, scope, published, access ?? null);
   const expected = { id: `${published}@${version}`, integrity: manifest?.dist?.integrity };
-  return await publishBytes(env, scope, bytes, { visibility, allowFailing: false, tag, expected }, options);
+  return await publishBytes(
+    env,
+    scope,
+    bytes,
+    { visibility, allowFailing: false, tag, latest: LATEST in tags, expected },
+    options,
+  );
 }
 
 /** `restricted` agrees with both `private` and `organisation`. */
@@ -197,7 +226,9 @@ export async function deprecate(
   const changes = new Map<string, string | null>();
   for (const row of await listedVersions(env.DB, own.value.environment.id)) {
     const text = versions[row.version]?.deprecated;
-    if (text !== undefined && text !== (adviceOf(row) ?? "")) changes.set(row.id, text === "" ? null : text);
+    // A yank may be undone between what npm read and what it sends.
+    if (text === undefined || text.startsWith(YANKED)) continue;
+    if (text !== (adviceOf(row) ?? "")) changes.set(row.id, text === "" ? null : text);
   }
   await deprecateVersions(env.DB, scope.orgId, changes);
   return { ok: true, value: { ok: true } };

@@ -48,6 +48,8 @@ export interface Publication {
   /** Of a wheel: the owner, by default that of the organisation, and its file name. */
   readonly owner?: string | null;
   readonly file?: string | null;
+  /** False: `latest` does not move, unless it is the first version. */
+  readonly latest?: boolean;
   /** What the sender says of the package, if it does; anything else is refused. */
   readonly expected?: { readonly id: string; readonly integrity: string | undefined };
 }
@@ -83,7 +85,7 @@ export async function publish(
   const named = await checkName(env, scope, { name, kind }, publication);
   if (!named.ok) return named;
   const before = named.value && (await winner(env, named.value, version, digest));
-  if (before !== null) return before;
+  if (before !== null) return refuseChanged(before, read.value, publication) ?? before;
   const known =
     read.value.kind === "python"
       ? knownOfWheel(read.value, bytes.byteLength)
@@ -102,6 +104,15 @@ export async function publish(
   const published = await write(env, environment.value, made, publication, { ...options, paidBy: scope.projectId });
   await noteProject(env, scope, options.now);
   return published;
+}
+
+/** npm would show as published what is not: another package with the same code, or one that was taken down. */
+function refuseChanged(before: Result<Published>, { integrity }: ReadPackage, { expected }: Publication) {
+  if (!before.ok || expected === undefined) return null;
+  const { id, package: file, taken_down } = before.value.version;
+  if (file.integrity === integrity && taken_down === null) return null;
+  const why = taken_down === null ? "with other files" : "and taken down";
+  return refuse("conflict", `version: ${id} was published before ${why}: publish this one as another`, "version");
 }
 
 function refuseOther({ name, version, integrity }: ReadPackage, { expected }: Publication): Result<never> | null {
@@ -157,7 +168,7 @@ async function write(
   env: Env,
   environment: HubEnvironmentRow,
   { read, bytes, about, validation }: Checked,
-  { tag }: Publication,
+  { tag, latest = true }: Publication,
   { now, by, paidBy }: PublishOptions & { readonly paidBy: string },
 ): Promise<Result<Published>> {
   const { org_id, project_id, id: environment_id, name } = environment;
@@ -178,7 +189,8 @@ async function write(
     ...{ id, project_id, environment_id, version, digest, description, stored_bytes, about, validation, ...listing },
     ...{ paid_by: paidBy, created_by: by, created_at: now },
   };
-  const isNewest = newestOf([...known.map((one) => one.version), version]) === version;
+  const mayBeLatest = latest || known.length === 0;
+  const isNewest = mayBeLatest && newestOf([...known.map((one) => one.version), version]) === version;
   if (!(await insertVersion(env.DB, org_id, row, { tag, isNewest }))) {
     const won = await getVersion(env.DB, environment_id, version);
     if (won === null) throw new Error(`version ${version} of ${environment_id} could not be written`);

@@ -4,6 +4,8 @@ import { ShownText } from "../contract/shown-text.ts";
 import { PackageFault, shown } from "./package-fault.ts";
 import { versionOfPython } from "./python-names.ts";
 
+const MOST_FIELDS = 1000;
+
 export interface Metadata {
   /** As it is spelled there. */
   readonly name: string;
@@ -44,17 +46,21 @@ export function parseMetadata(text: string): Metadata {
 /** Values by lower-case name. Lines that begin with a space continue the one before. */
 function fieldsOf(head: string): ReadonlyMap<string, string[]> {
   const fields = new Map<string, string[]>();
-  for (const line of head.replaceAll(/\r?\n[ \t]+/g, " ").split(/\r?\n/)) {
+  const lines = head.replaceAll(/\r?\n[ \t]+/g, " ").split(/\r?\n/);
+  if (lines.length > MOST_FIELDS) throw new PackageFault(`METADATA has more than ${MOST_FIELDS} fields`);
+  for (const line of lines) {
     const [, name, value] = /^([A-Za-z][\w-]*):[ \t]*(.*)$/.exec(line) ?? [];
     if (name === undefined || value === undefined) throw new PackageFault(`METADATA: ${shown(line)} is not a field`);
     const key = name.toLowerCase();
-    fields.set(key, [...(fields.get(key) ?? []), value]);
+    const values = fields.get(key) ?? [];
+    values.push(value);
+    fields.set(key, values);
   }
   return fields;
 }
 
-/** Null if it is missing or empty. */
-function lineOf(field: string, value: string | undefined): string | null {
+/** Null if it is missing or empty. Throws PackageFault. */
+export function lineOf(field: string, value: string | undefined): string | null {
   const text = value?.trim() ?? "";
   if (text === "") return null;
   // Some have the whole text of the licence.

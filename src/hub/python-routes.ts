@@ -86,6 +86,6 @@ function answer<T extends object>(context: ApiContext, value: T, pageOf: (value:
 }
 
 function movedReply(context: ApiContext): Response {
-  const [owner, name] = [pathParam(context, "owner"), pathParam(context, "id")].map(encodeURIComponent);
-  return context.body(null, 301, { location: `/python/${owner}/simple/${nameKeyOf(name ?? "")}/` });
+  const [owner, name] = [pathParam(context, "owner"), nameKeyOf(pathParam(context, "id"))].map(encodeURIComponent);
+  return context.body(null, 301, { location: `/python/${owner}/simple/${name}/` });
 }

@@ -8,7 +8,7 @@ import { LIMITS } from "../contract/limits.ts";
 import { nameKeyOf } from "../contract/published-environment.ts";
 import { sha256Hex } from "../kernel/kit/secrets.ts";
 import { PackageFault, shown } from "./package-fault.ts";
-import { type Metadata, parseMetadata } from "./python-metadata.ts";
+import { lineOf, type Metadata, parseMetadata } from "./python-metadata.ts";
 import { parseWheelName } from "./python-names.ts";
 import type { WheelListing } from "./tables.ts";
 
@@ -44,8 +44,11 @@ export async function readWheel(bytes: Uint8Array<ArrayBuffer>, file: string): P
       throw new PackageFault(`${where} is of ${shown(one)}, but its METADATA of ${shown(two)}`);
     }
   }
+  const wheel = textOf(files, `${folder}WHEEL`);
+  if (!/^Wheel-Version: *1\.\d+\s*$/m.test(wheel))
+    throw new PackageFault("WHEEL: Wheel-Version: must be 1.0 or the like");
   return {
-    ...{ metadata, text, builder: /^Generator: *(.+)$/m.exec(textOf(files, `${folder}WHEEL`))?.[1] ?? null },
+    ...{ metadata, text, builder: lineOf("Generator", /^Generator: *(.+)$/m.exec(wheel)?.[1]) },
     listing: {
       ...{ file, bytes: bytes.byteLength, metadata: sha256Hex(text) },
       requires_python: metadata.requiresPython,
@@ -83,7 +86,10 @@ async function unpack(bytes: Uint8Array<ArrayBuffer>): Promise<Unpacked> {
   }
   const folders = new Set([...names].flatMap((name) => /^[^/]+\.dist-info\//.exec(name) ?? []));
   const [folder, ...others] = folders;
-  if (folder !== undefined && others.length === 0) return { folder, files };
+  if (folder !== undefined && others.length === 0) {
+    if (!names.has(`${folder}RECORD`)) throw new PackageFault(`it has no ${shown(`${folder}RECORD`)}`);
+    return { folder, files };
+  }
   throw new PackageFault(`it has ${folders.size} folders *.dist-info, not one`);
 }
 

@@ -16,6 +16,7 @@ const NAME = "@alice/letters";
 
 let platform: Platform;
 let alice: RollcallClient;
+let key: string | null | undefined;
 
 beforeAll(async () => {
   platform = await bootPlatform({
@@ -27,7 +28,7 @@ beforeAll(async () => {
   const first = (await operator.organizations.create({ name: "alice", project: "main" })).key;
   alice = new RollcallClient({ baseUrl: platform.url, apiKey: first.key ?? "", project: "main" });
   // npm names no project, so its key is for one.
-  const { key } = await alice.keys.create({ name: "npm", scopes: ["environments:write"], project: "main" });
+  ({ key } = await alice.keys.create({ name: "npm", scopes: ["environments:write"], project: "main" }));
   makeEnvironment("letters", "single-turn", folder);
   const registry = `@alice:registry=${platform.url}/npm/\n`;
   const noOther = "registry=http://127.0.0.1:9/\naudit=false\nfund=false\nupdate-notifier=false\nfetch-retries=0\n";
@@ -79,10 +80,10 @@ async function done(who: "alice" | "stranger", ...words: string[]): Promise<stri
 }
 
 /** The file of a package that depends on nothing. */
-async function packVersion(version: string, name = "letters"): Promise<string> {
+async function packVersion(version: string, name = "letters", description = "a game"): Promise<string> {
   const manifest = join(folder, "letters", "package.json");
   const before = JSON.parse(readFileSync(manifest, "utf8"));
-  writeFileSync(manifest, JSON.stringify({ ...before, name, version, dependencies: undefined }));
+  writeFileSync(manifest, JSON.stringify({ ...before, name, version, description, dependencies: undefined }));
   const { bytes } = await packEnvironment(join(folder, "letters"), { owner: "alice", args: undefined });
   const file = join(folder, `${name}-${version}.tgz`);
   writeFileSync(file, bytes);
@@ -135,6 +136,22 @@ test("npm moves tags and deprecates versions, and chooses no yanked version for 
   expect((await alice.environments.get("alice/letters@1.1.0")).published?.deprecated).toBeNull();
 });
 
+test("npm publish with a tag leaves latest where it is, and other files under a published version are refused", async () => {
+  await done("alice", "publish", await packVersion("1.2.0"), "--access", "public", "--tag", "next");
+  expect(await done("stranger", "dist-tag", "ls", NAME)).toBe("latest: 1.1.0\nnext: 1.2.0");
+  // npm itself refuses a version that it sees in the registry.
+  const data = readFileSync(await packVersion("1.2.0", "letters", "other words")).toString("base64");
+  const reply = await fetch(`${platform.url}/npm/@alice%2fletters`, {
+    method: "PUT",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ versions: { "1.2.0": {} }, _attachments: { "letters.tgz": { data } } }),
+  });
+  expect([reply.status, await reply.text()]).toEqual([
+    409,
+    expect.stringContaining("was published before with other files"),
+  ]);
+});
+
 test("npm shows why it is refused", async () => {
   const plain = join(folder, "plain");
   mkdirSync(plain);
@@ -145,6 +162,7 @@ test("npm shows why it is refused", async () => {
     ["alice", ["publish", file, "--access", "restricted"], "is public, which does not change"],
     ["alice", ["install", "@alice/nothing"], "no package @alice/nothing"],
     ["alice", ["dist-tag", "add", `${NAME}@9.0.0`, "beta"], "has no version 9.0.0"],
+    ["alice", ["publish", file, "--access", "public", "--tag", "Beta"], "must be a lower-case letter"],
     ["alice", ["dist-tag", "rm", NAME, "latest"], "latest is always there"],
     ["stranger", ["publish", file], "ENEEDAUTH"],
     ["stranger", ["install", `${NAME}@9.9.9`], "No matching version"],

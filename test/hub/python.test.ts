@@ -125,7 +125,9 @@ test("a wheel that cannot be read is refused with the reason", async () => {
   const { file, bytes } = await wheelOf("broken", "1.0.0");
   const metadata = "Metadata-Version: 2.1\nName: broken\nVersion: 1.0.0\n\n";
   const folder = "broken-1.0.0.dist-info";
-  const good = { [`${folder}/METADATA`]: metadata, [`${folder}/WHEEL`]: "Wheel-Version: 1.0\n" };
+  const wheel = `${folder}/WHEEL`;
+  const listed = { [wheel]: "Wheel-Version: 1.0\n", [`${folder}/RECORD`]: "" };
+  const good = { ...listed, [`${folder}/METADATA`]: metadata };
   const damaged = await zipOf({ "broken/a.py": "x", ...good });
   // The checksum of the first file.
   damaged[14] = (damaged[14] ?? 0) ^ 1;
@@ -146,14 +148,18 @@ test("a wheel that cannot be read is refused with the reason", async () => {
     ],
     [await zipOf({ "broken/a.py": "" }), file, /has 0 folders \*\.dist-info/],
     [await zipOf({ ...good, "more-1.dist-info/METADATA": metadata }), file, /has 2 folders/],
-    [await zipOf({ [`${folder}/WHEEL`]: "x" }), file, /has no broken-1\.0\.0\.dist-info\/METADATA/],
+    [await zipOf({ [`${folder}/METADATA`]: metadata, [wheel]: "Wheel-Version: 1.0\n" }), file, /has no .*RECORD/],
+    [await zipOf({ ...good, [wheel]: "Wheel-Version: 2.0\n" }), file, /Wheel-Version: must be 1\.0/],
+    [await zipOf({ ...good, [wheel]: "Wheel-Version: 1.0\nGenerator: \u001b[31m\n" }), file, /Generator: /],
+    [await withMetadata(`${"a:\n".repeat(80_000)}${metadata}`), file, /more than 1000 fields/],
+    [await zipOf(listed), file, /has no broken-1\.0\.0\.dist-info\/METADATA/],
     [await withMetadata("Name: broken\nVersion: 1.0.0\n"), file, /no Metadata-Version/],
     [await withMetadata(metadata.replace("1.0.0", "1.0.0.post1")), file, /Version: 1\.0\.0\.post1: must be/],
     [await withMetadata(metadata.replace("Name: broken", "Name: -")), file, /Name: must be letters/],
     [await withMetadata(`Requires-Python: the newest\n${metadata}`), file, /Requires-Python: the newest/],
   ];
-  for (const [wheel, name, why] of refused) {
-    const reply = await sendWheel({ bytes: wheel, file: name });
+  for (const [sent, name, why] of refused) {
+    const reply = await sendWheel({ bytes: sent, file: name });
     expect([reply.status, await reply.text()], String(why)).toEqual([400, expect.stringMatching(why)]);
   }
   const nameless = await send(alice, bytes, `owner=${owner}`);
