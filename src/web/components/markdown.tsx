@@ -5,6 +5,7 @@
 import { Component, type ReactNode } from "react";
 import Markdown, { type Options } from "react-markdown";
 import remarkGfm from "remark-gfm";
+import { rehypeShowHidden, remarkBounded, showHidden } from "./markdown-tree.ts";
 import { ShownBlock } from "./shown.tsx";
 import "./markdown.css";
 
@@ -12,8 +13,8 @@ import "./markdown.css";
 export const MARKDOWN_CHARACTERS = 5000;
 /** A line that opens this many nested quotations or lists is shown as plain text: nesting costs more than length. */
 const NESTED = /^[ \t]*(?:(?:[>*+-]|\d+[.)])[ \t]*){20}/m;
-const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
-const GFM: NonNullable<Options["remarkPlugins"]> = [remarkGfm];
+/** How much of an address is shown: many links may lead to one long address. */
+const ADDRESS_CHARACTERS = 200;
 const INERT: NonNullable<Options["components"]> = {
   ...{ a: InertLink, img: ImageName, h1: "h4", h2: "h4", h3: "h4", input: TaskMark },
 };
@@ -38,14 +39,15 @@ export class MarkdownText extends Component<MarkdownProps, { readonly failed: bo
   }
 }
 
-function Drawn({ text, remarkPlugins = [], components, ...options }: MarkdownProps) {
-  const shown = text.slice(0, MARKDOWN_CHARACTERS).replaceAll(HIDDEN, codeOf);
+function Drawn({ text, remarkPlugins = [], rehypePlugins, components, ...options }: MarkdownProps) {
+  const shown = showHidden(text.slice(0, MARKDOWN_CHARACTERS));
   return (
     <div className="markdown" dir="auto">
       <Markdown
         skipHtml={false}
         {...options}
-        remarkPlugins={[...GFM, ...remarkPlugins]}
+        remarkPlugins={[remarkGfm, ...remarkPlugins, remarkBounded]}
+        rehypePlugins={[rehypeShowHidden, ...(rehypePlugins ?? [])]}
         components={{ ...INERT, ...components }}
       >
         {shown}
@@ -53,11 +55,6 @@ function Drawn({ text, remarkPlugins = [], components, ...options }: MarkdownPro
       {text.length > MARKDOWN_CHARACTERS && <p className="soft">The rest is only shown without Markdown.</p>}
     </div>
   );
-}
-
-function codeOf(mark: string): string {
-  if (mark === "\n" || mark === "\t") return mark;
-  return `⟦U+${(mark.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟧`;
 }
 
 interface LinkProps {
@@ -68,7 +65,7 @@ interface LinkProps {
 export function InertLink({ href, children }: LinkProps) {
   return (
     <span className="inert-link">
-      {children} <code>{href}</code>
+      <bdi>{children}</bdi> <code>{cut(href)}</code>
     </span>
   );
 }
@@ -76,9 +73,13 @@ export function InertLink({ href, children }: LinkProps) {
 function ImageName({ alt, src }: { readonly alt?: string | undefined; readonly src?: unknown }) {
   return (
     <span className="inert-link">
-      image {alt} <code>{typeof src === "string" ? src.slice(0, 200) : ""}</code>
+      image <bdi>{alt}</bdi> <code>{cut(typeof src === "string" ? src : "")}</code>
     </span>
   );
+}
+
+function cut(address = ""): string {
+  return address.length > ADDRESS_CHARACTERS ? `${address.slice(0, ADDRESS_CHARACTERS)}…` : address;
 }
 
 function TaskMark({ checked }: { readonly checked?: boolean | undefined }) {

@@ -10,6 +10,8 @@ import { splitMarkdown } from "./split-markdown.ts";
 
 /** How many parts are rendered before the reader asks for more, and at each request. */
 const PARTS = 4;
+/** No host of the web has a longer name. A name must not be cut, because its end says whose it is. */
+const HOST_CHARACTERS = 260;
 
 const COMPONENTS: NonNullable<MarkdownProps["components"]> = {
   ...{ a: OuterLink, img: PictureLink, h1: "h3", h2: "h4", h3: "h5", h4: "h6", h5: "h6", h6: "h6" },
@@ -58,9 +60,11 @@ function OuterLink({ href, children }: LinkProps) {
   return (
     <>
       <a href={href} target="_blank" rel="noopener noreferrer nofollow">
-        {children}
+        <bdi>{children}</bdi>
       </a>{" "}
-      <span className="soft">({host})</span>
+      <span className="soft">
+        (<bdi>{host}</bdi>)
+      </span>
     </>
   );
 }
@@ -73,5 +77,6 @@ function PictureLink({ alt, src }: { readonly alt?: string | undefined; readonly
 /** Null unless it is an address of the web. A host in other letters than ASCII is shown in its encoded form. */
 function hostOf(href: string | undefined): string | null {
   const url = href !== undefined && URL.canParse(href) ? new URL(href) : null;
-  return url !== null && /^https?:$/.test(url.protocol) ? url.host : null;
+  const isOfTheWeb = url !== null && /^https?:$/.test(url.protocol) && url.host.length <= HOST_CHARACTERS;
+  return isOfTheWeb ? url.host : null;
 }
