@@ -39,6 +39,16 @@ test("models whose intervals overlap share their places, and one without an inte
   ]);
 });
 
+test("equal rewards of a few tasks have an interval of no width, which makes no place certain", () => {
+  const rows = [row("two equal tasks", { ci95: [1, 1] }), row("many tasks", { ci95: [0.95, 0.99] })];
+  expect(placesOf(rows)).toEqual([
+    [
+      ["two equal tasks", [1, 2]],
+      ["many tasks", [1, 2]],
+    ],
+  ]);
+});
+
 test("only rows of the same version and arguments are in one table, that of the shown version first", () => {
   const rows = [
     row("a", { version: "2.0.0" }),

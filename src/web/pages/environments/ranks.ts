@@ -39,7 +39,11 @@ function rank(rows: readonly ModelResults[]): Ranked[] {
   });
 }
 
-/** Without an interval nothing is certain: a single task has none. */
+/**
+ * Without an interval nothing is certain: a single task has none. One of no width is none either: a few equal rewards do
+ * not tell how much the next one differs.
+ */
 function intervalOf({ reward: { wilson95, ci95 } }: NonNullable<ModelResults["measured"]>): readonly [number, number] {
-  return wilson95 ?? ci95 ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
+  const [low, high] = wilson95 ?? ci95 ?? [0, 0];
+  return low === high ? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY] : [low, high];
 }
