@@ -1,7 +1,7 @@
 /** The results of the runs of one environment in a project, for each model. */
 import * as z from "zod";
 import { LIMITS } from "./limits.ts";
-import { AnyObject, Count, MaybeNumber, MaybeText, named, RunId, Seconds } from "./primitives.ts";
+import { AnyObject, BuiltEnvironment, Count, MaybeNumber, MaybeText, named, RunId, Seconds } from "./primitives.ts";
 import { RunReport } from "./report.ts";
 import { RUN_STATUSES } from "./run.ts";
 
@@ -21,12 +21,22 @@ const EvalOfModel = z.object({
   created_at: Seconds,
 });
 
+const JudgeOfResults = z.object({ model: z.string(), sampling: AnyObject });
+
 const ModelResults = z.object({
   version: z.string().meta({ example: "1.0.1" }),
+  digest: BuiltEnvironment.shape.digest.describe("of the environment's code, which may change within a version"),
   model: z.string().meta({ example: "qwen3-4b" }),
+  weights_of: MaybeText.describe("the training run whose weights a fleet served; null for the model itself"),
   environment_args: AnyObject.nullable().describe(
     `null if they have more than ${LIMITS.resultArgsCharacters} characters as JSON: each of these evals has a row of its own`,
   ),
+  judges: z
+    .record(z.string(), JudgeOfResults)
+    .nullable()
+    .describe(
+      `by name. Their endpoints do not matter: an inline one has a new id in each run. Null if they have more than ${LIMITS.resultArgsCharacters} characters as JSON: each of these evals has a row of its own`,
+    ),
   dataset: MaybeText.describe("id of the uploaded dataset, if any"),
   inline: z.boolean().describe("true if the rows came in the requests: then they may differ between evals"),
   evals: Count.describe("how many evals the row has").meta({ example: 2 }),
@@ -52,7 +62,9 @@ export const EnvironmentResults = named("EnvironmentResults", {
     .describe("how many of these runs are in no row: rewards of their rollouts cannot be compared with those of evals"),
   rows: z
     .array(ModelResults)
-    .describe("one for each version, model, arguments and dataset, those with the highest mean first")
+    .describe(
+      "one for each version, digest, model, weights, arguments, judges and dataset, those with the highest mean first",
+    )
     .meta({ example: [{}] }),
 });
 export type EnvironmentResults = z.infer<typeof EnvironmentResults>;

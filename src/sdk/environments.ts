@@ -57,13 +57,9 @@ export class Environments extends Readable<EnvironmentView, EnvironmentQuery> {
     return this.requests.list(pathTo`/environments/${name}/versions`, query, options);
   }
 
-  /** The results of the project's newest runs, for each model. `name`: without a version. `version`: exact; default all. */
-  results(
-    name: string,
-    query: { readonly version?: string | undefined } = {},
-    options: CallOptions = {},
-  ): Promise<EnvironmentResults> {
-    return this.requests.json(pathTo`/environments/${name}/results` + search({ ...query }), options);
+  /** The results of the project's newest runs, for each version and model. `name`: without a version. */
+  results(name: string, options: CallOptions = {}): Promise<EnvironmentResults> {
+    return this.requests.json(pathTo`/environments/${name}/results`, options);
   }
 
   /** The README as Markdown. Throws `not_found` if the version has none. */

@@ -8,13 +8,16 @@ interface Given {
   readonly ci95?: readonly [number, number] | null;
   readonly version?: string;
   readonly args?: ModelResults["environment_args"];
+  readonly changes?: Partial<ModelResults>;
   readonly id?: string;
 }
 
-function row(model: string, { ci95 = null, version = "1.0.0", args = {}, id = model }: Given, measured = true) {
+function row(model: string, given: Given, measured = true) {
+  const { ci95 = null, version = "1.0.0", args = {}, id = model, changes } = given;
   return {
-    ...{ model, version, environment_args: args, dataset: null, latest: [{ id }] },
+    ...{ model, version, environment_args: args, digest: "sha256:1", judges: {}, dataset: null, latest: [{ id }] },
     measured: measured ? { id, reward: { ci95, wilson95: null } } : null,
+    ...changes,
   } as unknown as ModelResults;
 }
 
@@ -59,6 +62,27 @@ test("only rows of the same version and arguments are in one table, that of the 
   ];
   const models = comparableResults(rows, "1.0.0").map((table) => table.rows.map(({ row: { model } }) => model));
   expect(models).toEqual([["b", "c"], ["d"], ["e"], ["f"], ["a"]]);
+});
+
+test("results of other code, judges or datasets are in tables of their own", () => {
+  const rows = [
+    row("a", {}),
+    row("b", { changes: { judges: { default: { model: "large", sampling: {} } } } }),
+    row("c", { changes: { judges: { default: { model: "small", sampling: {} } } } }),
+    row("d", { changes: { dataset: "ds_1" } }),
+    row("e", { changes: { judges: null } }),
+    row("f", { changes: { judges: null } }),
+    row("g", { changes: { weights_of: "run_1" } }),
+  ];
+  const tablesOf = (all: readonly ModelResults[]) =>
+    comparableResults(all, "1.0.0").map(({ rows: ranked, rebuilt }) => [ranked.map((one) => one.row.model), rebuilt]);
+  expect(tablesOf(rows).map(([models]) => models)).toEqual([["a", "g"], ["b"], ["c"], ["d"], ["e"], ["f"]]);
+  const rebuilt = [row("h", { changes: { digest: "sha256:2" } }), row("a", {}), row("i", { version: "2.0.0" })];
+  expect(tablesOf(rebuilt)).toEqual([
+    [["h"], true],
+    [["a"], true],
+    [["i"], false],
+  ]);
 });
 
 const text = (parts: readonly string[]) => parts.join("").replaceAll(/\s+/g, "");

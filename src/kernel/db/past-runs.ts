@@ -1,7 +1,9 @@
 /** The newest runs of an environment: for the cost of similar runs, and for its results. */
-import { desc, eq, isNotNull, isNull, sql } from "drizzle-orm";
+import { desc, eq, isNotNull, isNull, type SQL, sql } from "drizzle-orm";
+import type { JsonObject } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { RunReport } from "../../contract/report.ts";
+import type { RunSpec } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { type RunRow, runs } from "./schema.ts";
 import { inProject } from "./scoped.ts";
@@ -29,26 +31,34 @@ export async function pastRuns(
 /** What the results of an environment need of a run. */
 export interface RunResults extends Pick<RunRow, "id" | "name" | "kind" | "status" | "counts" | "created_at"> {
   readonly version: string;
+  readonly digest: string;
   readonly dataset: string | null;
   /** Whether its rows came in the request. */
   readonly inline: number;
   readonly planned: number;
   readonly model: string;
-  /** As JSON; null if they are longer than `LIMITS.resultArgsCharacters`. */
-  readonly args: string | null;
+  /** The training run whose weights its fleet served. */
+  readonly weightsOf: string | null;
+  /** Null if they are longer than `LIMITS.resultArgsCharacters` as JSON. */
+  readonly args: JsonObject | null;
+  /** Null if they are too long, as for `args`. */
+  readonly judges: NonNullable<RunSpec["judges"]> | null;
   readonly reward: RunReport["reward"] | null;
   readonly forked: number;
   readonly rescored: number;
 }
 
-/** Of any kind, the newest first. `version`: exact; null for all. */
+/** Of any kind and version, the newest first. A condition on the version would read all runs to find few. */
 export async function runsOfEnvironment(
   database: D1Database,
   scope: Scope,
-  { id, version, limit }: { readonly id: string; readonly version: string | null; readonly limit: number },
+  { id, limit }: { readonly id: string; readonly limit: number },
 ): Promise<RunResults[]> {
   const { spec, report, dataset_id, environment_version } = runs;
-  const args = sql`${spec} -> '$.environment_args'`;
+  const unlessLong = <T>(json: SQL) =>
+    sql`case when length(${json}) <= ${LIMITS.resultArgsCharacters} then ${json} end`.mapWith(
+      (text: string) => JSON.parse(text) as T,
+    );
   const reward = sql`${report} -> '$.reward'`;
   return await inProject(database, scope)
     .columns(
@@ -58,14 +68,16 @@ export async function runsOfEnvironment(
         inline: sql<number>`${dataset_id} is null and ${spec} ->> '$.dataset.kind' = 'uploaded'`,
         planned: sql<number>`${spec} ->> '$.num_examples' * ${spec} ->> '$.rollouts_per_example'`,
         model: sql<string>`${spec} ->> '$.model'`,
-        args: sql<string | null>`case when length(${args}) <= ${LIMITS.resultArgsCharacters} then ${args} end`,
+        digest: sql<string>`${spec} ->> '$.environment.digest'`,
+        weightsOf: sql<string | null>`${spec} ->> '$.fleet.weights_of'`,
+        args: unlessLong<RunResults["args"]>(sql`${spec} -> '$.environment_args'`),
+        judges: unlessLong<RunResults["judges"]>(sql`coalesce(${spec} -> '$.judges', '{}')`),
         reward: sql`${reward}`.mapWith((text: string) => JSON.parse(text) as RunReport["reward"]),
         forked: sql<number>`${spec} ->> '$.fork' is not null`,
         rescored: sql<number>`${spec} ->> '$.rescore' is not null`,
       },
       runs,
       eq(runs.environment_id, id),
-      version === null ? undefined : eq(environment_version, version),
       isNull(runs.deleted_at),
     )
     .orderBy(desc(runs.created_at), desc(runs.id))

@@ -5,7 +5,7 @@ import { LIMITS } from "../../contract/limits.ts";
 import { wholeNumber } from "../../contract/primitives.ts";
 import { PublishedOwner } from "../../contract/published-environment.ts";
 import { EnvironmentList, EnvironmentView } from "../../contract/run.ts";
-import { answer, ask, readQuery } from "./answer.ts";
+import { answer, readQuery } from "./answer.ts";
 import type { Operation } from "./operation.ts";
 import { pageOf } from "./page.ts";
 
@@ -28,15 +28,8 @@ const ListQuery = z.strictObject({
   limit: wholeNumber(1, 100).default(100).describe("a page has at most 20 published ones"),
 });
 
-const ResultsQuery = z.strictObject({
-  version: z
-    .string()
-    .min(1)
-    .max(LIMITS.publishedNameCharacters)
-    .optional()
-    .describe("exactly this version; default: all")
-    .meta({ example: "1.0.1" }),
-});
+/** CPU of the results of 200 runs, in milliseconds. */
+const RESULTS_COST_MS = 20;
 
 export const environmentOperations: readonly Operation[] = [
   {
@@ -69,12 +62,9 @@ export const environmentOperations: readonly Operation[] = [
     route: "GET /v1/environments/{id}/results",
     permission: "runs:read",
     summary: "Read the results of the project's runs of an environment, for each model",
-    description: `\`id\` is the environment without a version; for a published one \`owner/name\`, with the slash as %2F. Every run of the project counts, of the newest ${LIMITS.resultRuns}; runs of other projects are not included.`,
-    query: ResultsQuery,
+    description: `\`id\` is the environment without a version; for a published one \`owner/name\`, with the slash as %2F. Every run of the project counts, of the newest ${LIMITS.resultRuns} of all versions; runs of other projects are not included.`,
+    costMs: RESULTS_COST_MS,
     reply: { description: "The results", schema: EnvironmentResults },
-    handle: async (context) => {
-      const { version } = readQuery(context, ResultsQuery);
-      return context.json(await ask(context, context.var.services.readEnvironmentResults, version ?? null));
-    },
+    handle: (context) => answer(context, context.var.services.readEnvironmentResults),
   },
 ];

@@ -1,5 +1,7 @@
 /** The results of an environment for each model, from the rows of its newest runs. */
 import type { EnvironmentResults, ModelResults } from "../../contract/environment-results.ts";
+import { canonicalJson, type JsonObject } from "../../contract/json.ts";
+import type { ResolvedJudge } from "../../contract/judgement.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
 import { seconds } from "../db/page.ts";
@@ -8,19 +10,14 @@ import { environmentNamed } from "../environment/environments.ts";
 import { type Result, refuse } from "../messages/refusal.ts";
 
 /**
- * `version`: exact; null for all. The results of a project's runs stay when the environment is taken down or deleted, so
- * the environment is looked up only if it has none under this spelling of its name.
+ * The results of a project's runs stay when the environment is taken down or deleted, so the environment is looked up only
+ * if it has none under this spelling of its name.
  */
-export async function readEnvironmentResults(
-  env: Env,
-  scope: Scope,
-  id: string,
-  version: string | null,
-): Promise<Result<EnvironmentResults>> {
+export async function readEnvironmentResults(env: Env, scope: Scope, id: string): Promise<Result<EnvironmentResults>> {
   if (id.includes("@")) {
-    return refuse("invalid_request", "id: give the environment without its version, and ?version= for one", "id");
+    return refuse("invalid_request", "id: give the environment without its version", "id");
   }
-  const read = (of: string) => runsOfEnvironment(env.DB, scope, { id: of, version, limit: LIMITS.resultRuns + 1 });
+  const read = (of: string) => runsOfEnvironment(env.DB, scope, { id: of, limit: LIMITS.resultRuns + 1 });
   const runs = await read(id);
   if (runs.length > 0) return { ok: true, value: resultsOf(id, runs) };
   const found = await environmentNamed(env, scope, id, "id");
@@ -38,7 +35,7 @@ function resultsOf(id: string, read: readonly RunResults[]): EnvironmentResults 
     else if (run.forked) left_out.forked += 1;
     else if (run.rescored) left_out.rescored += 1;
     else {
-      const alike = JSON.stringify([run.version, run.model, run.dataset, run.inline, run.args ?? run.id]);
+      const alike = keyOf(run);
       const evals = rows.get(alike);
       if (evals === undefined) rows.set(alike, [run]);
       else evals.push(run);
@@ -51,15 +48,26 @@ function resultsOf(id: string, read: readonly RunResults[]): EnvironmentResults 
   };
 }
 
+/** Rewards of runs with different keys cannot be compared, or are of different models. */
+function keyOf({ id, version, digest, model, weightsOf, dataset, inline, args, judges }: RunResults): string {
+  const known = args !== null && judges !== null ? { args, judges: judgesOf(judges) } : { id };
+  return canonicalJson([version, digest, model, weightsOf, dataset, inline, known]);
+}
+
+function judgesOf(judges: NonNullable<RunResults["judges"]>) {
+  const decides = ({ model, sampling }: ResolvedJudge) => ({ model, sampling: sampling as JsonObject });
+  return Object.fromEntries(Object.entries(judges).map(([name, judge]) => [name, decides(judge)]));
+}
+
 function rowOf(evals: readonly RunResults[]): ModelResults[] {
   const [newest] = evals;
   if (newest === undefined) return [];
-  const { version, model, dataset, inline, args } = newest;
+  const { version, digest, model, weightsOf, dataset, inline, args, judges } = newest;
   const ends = evals.map(endsOf);
   return [
     {
-      ...{ version, model, dataset, inline: inline === 1 },
-      environment_args: args === null ? null : JSON.parse(args),
+      ...{ version, digest, model, weights_of: weightsOf, dataset, inline: inline === 1, environment_args: args },
+      judges: judges === null ? null : judgesOf(judges),
       evals: evals.length,
       unfinished: evals.filter((one) => !hasEnded(one)).length,
       rollouts: ends.reduce((all, each) => ({

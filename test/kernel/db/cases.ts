@@ -41,7 +41,7 @@ export const newSecret = () => ({
 
 export const CASES: Readonly<Record<string, Case>> = {
   pastRuns: (d1, scope) => past.pastRuns(d1, scope, { environment: "gsm8k", model: "m", limit: 10 }),
-  runsOfEnvironment: (d1, scope) => past.runsOfEnvironment(d1, scope, { id: "gsm8k", version: null, limit: 10 }),
+  runsOfEnvironment: (d1, scope) => past.runsOfEnvironment(d1, scope, { id: "gsm8k", limit: 10 }),
   findDataset: async (d1, scope, mark) => [
     await datasets.findDataset(d1, scope, { id: `ds_${mark}` }),
     await datasets.findDataset(d1, scope, { name: "name" }),

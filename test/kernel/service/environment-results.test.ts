@@ -6,6 +6,7 @@ import { LIMITS } from "../../../src/contract/limits.ts";
 import type { RunReport } from "../../../src/contract/report.ts";
 import type { RunCounts, RunStatus } from "../../../src/contract/run.ts";
 import type { Scope } from "../../../src/contract/scope.ts";
+import { runsOfEnvironment } from "../../../src/kernel/db/past-runs.ts";
 import { insertRun, type NewRun, updateRun } from "../../../src/kernel/db/runs.ts";
 import { endpointRow, runRow } from "../http/run-rows.ts";
 import { openPlatform, type TestApi } from "../platform.ts";
@@ -44,8 +45,8 @@ const NONE: RunCounts = {
   ...{ planned: 0, pending: 0, dispatched: 0, in_flight: 0, scored: 0, unscored: {}, failed: {}, cancelled: {} },
 };
 
-async function results({ ask }: TestApi, query = "", id = "gsm8k") {
-  const reply = await ask(`/v1/environments/${encodeURIComponent(id)}/results${query}`);
+async function results({ ask }: TestApi, id = "gsm8k") {
+  const reply = await ask(`/v1/environments/${encodeURIComponent(id)}/results`);
   expect(reply.status, await reply.clone().text()).toBe(200);
   return EnvironmentResults.parse(await reply.json());
 }
@@ -76,11 +77,11 @@ test("models, versions and arguments have rows of their own, those without a sco
   await addRun(api.scope, { model: "high", mean: 0.9 });
   await addRun(api.scope, { model: "low", mean: 0.2, args: { system_prompt: "be brief" } });
   await addRun(api.scope, { model: "low", mean: 0.3, version: "2.0.0" });
-  const seen = async (query: string) =>
-    (await results(api, query)).rows.map(({ model, version, environment_args, measured }) => [
-      ...[model, version, Object.keys(environment_args ?? {}).length, measured?.reward.mean ?? null],
-    ]);
-  expect(await seen("")).toEqual([
+  const { rows } = await results(api);
+  const seen = rows.map(({ model, version, environment_args, measured }) => [
+    ...[model, version, Object.keys(environment_args ?? {}).length, measured?.reward.mean ?? null],
+  ]);
+  expect(seen).toEqual([
     ["high", "1.0.2", 0, 0.9],
     ["low", "2.0.0", 0, 0.3],
     ["low", "1.0.2", 1, 0.2],
@@ -94,18 +95,54 @@ test("models, versions and arguments have rows of their own, those without a sco
     [false, "ds_1"],
     [true, null],
   ]);
-  expect(await seen("?version=2.0.0")).toEqual([["low", "2.0.0", 0, 0.3]]);
-  expect(await seen("?version=2.0")).toEqual([]);
 });
 
-test("evals whose arguments are too long to compare are not put together", async () => {
+test("evals of other code, judges or weights are not put together", async () => {
+  const api = await openPlatform();
+  const [large, small] = ["large", "small"].map((model) => ({
+    // An inline endpoint has a new id in each run.
+    judges: { default: { endpoint_id: crypto.randomUUID(), model, sampling: {} } },
+  }));
+  const trained = { fleet: { id: "fl_1", weights_of: "run_1" } };
+  const rebuilt = { environment: { id: "gsm8k", version: "1.0.2", digest: "sha256:01" } };
+  for (const spec of [{}, large, small, trained, rebuilt]) {
+    await addRun(api.scope, { spec: spec ?? {} });
+    await addRun(api.scope, { spec: spec ?? {} });
+  }
+  const prices = { input_per_mtok_micros: 1, output_per_mtok_micros: 1 };
+  await addRun(api.scope, {
+    spec: { judges: { default: { endpoint_id: "ep_other", model: "large", sampling: {}, prices } } },
+  });
+  const { rows } = await results(api);
+  expect(rows.map(({ digest, weights_of, judges, evals }) => [digest, weights_of, judges, evals])).toEqual([
+    ["sha256:00", null, { default: { model: "large", sampling: {} } }, 3],
+    ["sha256:01", null, {}, 2],
+    ["sha256:00", "run_1", {}, 2],
+    ["sha256:00", null, { default: { model: "small", sampling: {} } }, 2],
+    ["sha256:00", null, {}, 2],
+  ]);
+});
+
+test("the order in which a request names arguments makes no rows", async () => {
+  const api = await openPlatform();
+  await addRun(api.scope, { args: { a: "1", b: "2" } });
+  await addRun(api.scope, { args: { b: "2", a: "1" } });
+  expect((await results(api)).rows.map(({ evals, environment_args }) => [evals, environment_args])).toEqual([
+    [2, { a: "1", b: "2" }],
+  ]);
+});
+
+test("evals whose arguments or judges are too long to compare are not put together", async () => {
   const api = await openPlatform();
   const args = { prompt: "x".repeat(LIMITS.resultArgsCharacters) };
-  await addRun(api.scope, { args });
-  await addRun(api.scope, { args });
-  expect((await results(api)).rows.map(({ evals, environment_args }) => [evals, environment_args])).toEqual([
-    [1, null],
-    [1, null],
+  const judges = { default: { endpoint_id: "ep_1", model: "x".repeat(LIMITS.resultArgsCharacters), sampling: {} } };
+  for (const given of [{ args }, { args }, { spec: { judges } }, { spec: { judges } }]) await addRun(api.scope, given);
+  const { rows } = await results(api);
+  expect(rows.map((row) => [row.evals, row.environment_args, row.judges])).toEqual([
+    [1, {}, null],
+    [1, {}, null],
+    [1, null, {}],
+    [1, null, {}],
   ]);
 });
 
@@ -144,7 +181,7 @@ test("nobody sees results of another project, and a deleted run does not count",
 test("results stay when the environment is gone; a name without runs must be that of an environment", async () => {
   const api = await openPlatform();
   await addRun(api.scope, { row: { environment_id: "gone/away" } });
-  expect((await results(api, "", "gone/away")).rows).toHaveLength(1);
+  expect((await results(api, "gone/away")).rows).toHaveLength(1);
   const errorOf = async (path: string) => {
     const reply = await api.ask(`/v1/environments/${path}`);
     const { error } = await reply.json<{ error: { param: string; message: string } }>();
@@ -153,14 +190,24 @@ test("results stay when the environment is gone; a name without runs must be tha
   expect(await errorOf("nothing/here/results")).toEqual([404, null]);
   expect(await errorOf("nothing%2Fhere/results")).toEqual([404, "id"]);
   expect(await errorOf("gsm8k@1.0.2/results")).toEqual([400, "id"]);
-  expect(await errorOf("gsm8k/results?version=")).toEqual([400, "version"]);
 });
 
 test("the newest runs are found by an index, without a sort", async () => {
-  const plan = await env.DB.prepare(
-    "explain query plan select id from runs where org_id = ? and project_id = ? and environment_id = ? and deleted_at is null order by created_at desc, id desc limit 200",
-  )
-    .bind("o", "p", "e")
-    .all<{ detail: string }>();
-  expect(plan.results.map(({ detail }) => detail)).toEqual([expect.stringContaining("INDEX runs_by_environment")]);
+  const statements: [string, unknown[]][] = [];
+  const recorded = (text: string) => {
+    const bind = (...values: unknown[]) => {
+      statements.push([text, values]);
+      return env.DB.prepare(text).bind(...values);
+    };
+    return { bind };
+  };
+  const scope = { orgId: "org_1", projectId: "pj_1" };
+  await runsOfEnvironment({ prepare: recorded } as unknown as D1Database, scope, { id: "gsm8k", limit: 200 });
+  expect(statements).toHaveLength(1);
+  for (const [text, values] of statements) {
+    const plan = await env.DB.prepare(`explain query plan ${text}`)
+      .bind(...values)
+      .all<{ detail: string }>();
+    expect(plan.results.map(({ detail }) => detail)).toEqual([expect.stringContaining("INDEX runs_by_environment")]);
+  }
 });

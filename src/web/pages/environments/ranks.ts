@@ -8,23 +8,32 @@ export interface Ranked {
   readonly places: readonly [number, number] | null;
 }
 
-/** Rows of the same version, arguments and dataset: only these can be compared. */
+/** Rows of the same version, code, arguments, judges and dataset: only these can be compared. */
 export interface Comparable {
   readonly key: string;
+  /** Whether the version has results of several digests. */
+  readonly rebuilt: boolean;
   readonly rows: readonly Ranked[];
 }
 
 /** `rows`: the highest mean first. Those of `version` come first, then the others in the order of their best row. */
 export function comparableResults(rows: readonly ModelResults[], version: string): Comparable[] {
   const groups = Map.groupBy(rows, keyOf);
-  const ranked = [...groups].map(([key, alike]) => ({ key, rows: rank(alike) }));
+  const digests = new Map([...Map.groupBy(rows, (row) => row.version)].map(([of, all]) => [of, digestsOf(all)]));
+  const isRebuilt = ([first]: readonly ModelResults[]) => first !== undefined && (digests.get(first.version) ?? 0) > 1;
+  const ranked = [...groups].map(([key, alike]) => ({ key, rebuilt: isRebuilt(alike), rows: rank(alike) }));
   const isShown = ({ rows: [first] }: Comparable) => first?.row.version === version;
   return ranked.sort((a, b) => Number(isShown(b)) - Number(isShown(a)));
 }
 
-function keyOf({ version, environment_args: args, dataset, inline, measured, latest }: ModelResults): string {
-  if (args === null) return `${version} ${measured?.id ?? latest[0]?.id}`;
-  return `${version} ${dataset ?? ""} ${inline} ${canonicalJson(args as JsonObject)}`;
+function digestsOf(rows: readonly ModelResults[]): number {
+  return new Set(rows.map(({ digest }) => digest)).size;
+}
+
+function keyOf(row: ModelResults): string {
+  const { version, digest, environment_args: args, judges, dataset, inline, measured, latest } = row;
+  const known = args === null || judges === null ? { id: measured?.id ?? latest[0]?.id } : { args, judges };
+  return canonicalJson([version, digest, dataset, inline, known as JsonObject]);
 }
 
 /** A place is certain only if the interval of no other row overlaps. */

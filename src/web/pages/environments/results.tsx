@@ -1,6 +1,7 @@
 /** The results of the project's runs of an environment, for each model, with everything that was not scored. */
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { Fragment } from "react";
 import type { EnvironmentResults, ModelResults } from "../../../contract/environment-results.ts";
 import { api } from "../../client.ts";
 import { ErrorNote } from "../../components/error-note.tsx";
@@ -12,6 +13,9 @@ import { Ago } from "../../components/time.tsx";
 import { RewardText } from "../run/reward-text.tsx";
 import { type Comparable, comparableResults, type Ranked } from "./ranks.ts";
 
+/** With its `sha256:`. */
+const DIGEST_CHARACTERS = 19;
+
 interface ResultsProps {
   /** The environment, without a version. */
   readonly name: string;
@@ -22,7 +26,7 @@ interface ResultsProps {
 export function Results({ name, version }: ResultsProps) {
   const { data, error, refetch } = useQuery({
     queryKey: ["environment", name, "results"],
-    queryFn: ({ signal }) => api.environments.results(name, {}, { signal }),
+    queryFn: ({ signal }) => api.environments.results(name, { signal }),
   });
   if (error !== null) return <ErrorNote error={error} onRetry={() => refetch()} />;
   if (data === undefined) return <Loading what="results" />;
@@ -35,7 +39,7 @@ export function Results({ name, version }: ResultsProps) {
       </p>
       {tables.length === 0 && <p>No eval of this environment yet.</p>}
       {tables.map((table) => (
-        <Table key={table.key} rows={table.rows} />
+        <Table {...table} key={table.key} />
       ))}
       {tables.length > 0 && <Explained />}
     </>
@@ -57,21 +61,25 @@ function Counted({ runs, has_more, left_out: { training, forked, rescored } }: E
   );
 }
 
-function Table({ rows }: Pick<Comparable, "rows">) {
+function Table({ rows, rebuilt }: Comparable) {
   const [first] = rows;
   if (first === undefined) return null;
-  const { version, environment_args: args, dataset, inline } = first.row;
-  const given = args === null ? "with long arguments" : Object.keys(args).length === 0 ? "" : JSON.stringify(args);
+  const { version, digest, environment_args: args, judges, dataset, inline } = first.row;
   const name = `Version ${version}`;
+  const given = [
+    ...(rebuilt ? [`code ${digest.slice(0, DIGEST_CHARACTERS)}`] : []),
+    ...(args === null ? ["with long arguments"] : textsOf(args)),
+    ...(judges === null ? ["with long settings of judges"] : judgeTexts(judges)),
+  ];
   return (
     <>
       <h2>
         {name}
-        {given !== "" && (
-          <>
-            , <Shown text={given} most={200} />
-          </>
-        )}
+        {given.map((text) => (
+          <Fragment key={text}>
+            , <Shown text={text} most={200} />
+          </Fragment>
+        ))}
         {dataset !== null && (
           <>
             , dataset{" "}
@@ -82,7 +90,7 @@ function Table({ rows }: Pick<Comparable, "rows">) {
         )}
       </h2>
       {inline && <p className="note warn">The rows came with each run, so these evals may have different tasks.</p>}
-      <Scroll label={`${name}: ${given} ${dataset ?? ""}`}>
+      <Scroll label={`${name}: ${given.join(", ")} ${dataset ?? ""}`}>
         <table className="results">
           <thead>
             <tr>
@@ -99,7 +107,7 @@ function Table({ rows }: Pick<Comparable, "rows">) {
           </thead>
           <tbody>
             {rows.map((ranked) => (
-              <Row key={`${ranked.row.model} ${ranked.row.latest[0]?.id}`} {...ranked} />
+              <Row key={ranked.row.latest[0]?.id} {...ranked} />
             ))}
           </tbody>
         </table>
@@ -108,8 +116,18 @@ function Table({ rows }: Pick<Comparable, "rows">) {
   );
 }
 
+function textsOf(settings: Readonly<Record<string, unknown>>): string[] {
+  return Object.keys(settings).length === 0 ? [] : [JSON.stringify(settings)];
+}
+
+function judgeTexts(judges: NonNullable<ModelResults["judges"]>): string[] {
+  return Object.entries(judges).map(([name, { model, sampling }]) => {
+    return [`judge ${name}: ${model}`, ...textsOf(sampling)].join(" ");
+  });
+}
+
 function Row({ row, places }: Ranked) {
-  const { model, measured, rollouts } = row;
+  const { model, weights_of, measured, rollouts } = row;
   const { planned, scored, failed, unscored, cancelled } = rollouts;
   const open = Math.max(0, planned - scored - failed - unscored - cancelled);
   return (
@@ -117,6 +135,15 @@ function Row({ row, places }: Ranked) {
       <td>{placeText(places)}</td>
       <th scope="row">
         <Shown text={model} />
+        {weights_of !== null && (
+          <span className="soft">
+            {" "}
+            trained by{" "}
+            <Link to="/runs/$id" params={{ id: weights_of }} search={{}}>
+              {weights_of}
+            </Link>
+          </span>
+        )}
       </th>
       <td className="mean">
         {measured === null ? (
@@ -171,8 +198,8 @@ function Explained() {
     <p className="soft">
       The mean is that of the ended eval with the most scored tasks; the counts are of all evals in the row. Rollouts
       that failed or were not scored are not in the mean: many of them make it doubtful. A place such as “1 to 3” means
-      that intervals overlap, so the order of these models may be chance. <Link to="/compare">Compare</Link> two runs
-      task by task to see more.
+      that intervals overlap, or that one is unknown, so the order of these models may be chance.{" "}
+      <Link to="/compare">Compare</Link> two runs task by task to see more.
     </p>
   );
 }
