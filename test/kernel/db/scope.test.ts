@@ -153,7 +153,8 @@ test.each(Object.entries({ ...ORGANIZATION_CASES, ...REACH_CASES }))(
   },
 );
 
-const BY_PROJECT = /"org_id" = \? and (?:"\w+"\.)?"project_id" = \?/g;
+/** `paid_by` has the id of a project, too. */
+const BY_PROJECT = /"org_id" = \? and (?:"\w+"\.)?"(?:project_id|paid_by)" = \?/g;
 const BY_ORGANIZATION = /"org_id" = \?/g;
 
 /** The tables of the statement that are not limited to the tenant, and those that it names outside the schema. */
