@@ -49,6 +49,7 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
   getEnvironment: (client) => client.environments.get("x/y"),
   publishEnvironment: (client) => client.environments.publish(new Uint8Array(1), { tag: "beta", allowFailing: true }),
   listEnvironmentVersions: (client) => client.environments.versions("x/y"),
+  getEnvironmentResults: (client) => client.environments.results("x/y"),
   getEnvironmentPackage: (client) => client.environments.package("x/y"),
   getEnvironmentReadme: (client) => client.environments.readme("x/y"),
   updateEnvironmentVersion: (client) => client.environments.update("x/y", { deprecated: null }),
@@ -164,7 +165,7 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
 
 function answer(path: string): Response {
   if (path.endsWith("/events")) return new Response(null, { status: 204 });
-  if (/\/(rows|results|export)$/.test(path)) return new Response("");
+  if (/^\/v1\/(datasets|runs)\/.*\/(rows|results|export)$/.test(path)) return new Response("");
   return Response.json({ data: [] });
 }
 

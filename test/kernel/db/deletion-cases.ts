@@ -2,6 +2,7 @@
 import type { Retention } from "../../../src/contract/identity.ts";
 import * as deletedRows from "../../../src/kernel/db/deleted-rows.ts";
 import * as stored from "../../../src/kernel/db/stored-bytes.ts";
+import * as used from "../../../src/kernel/db/used-versions.ts";
 import * as deletions from "../../../src/retention/deletion-queries.ts";
 import * as retention from "../../../src/retention/expiry-queries.ts";
 import * as owners from "../../../src/retention/owner-queries.ts";
@@ -30,6 +31,7 @@ export const DELETION_CASES: Readonly<Record<string, Case>> = {
   dropJudgements: (d1, scope) => retention.dropJudgements(d1, scope, NOW, 10),
   dropIdempotencyKeys: (d1, scope) => retention.dropIdempotencyKeys(d1, scope, NOW, 10),
   storedIn: (d1, scope) => stored.storedIn(d1, scope),
+  publishedVersionsUsed: (d1, scope) => used.publishedVersionsUsed(d1, scope, { start: 0, end: NOW }),
   hasToExpire: (d1, scope) => retention.hasToExpire(d1, scope, KEPT),
   runsOf: (d1, scope) => owners.runsOf(d1, scope, 10),
   countRowsOfProject: (d1, scope) => owners.countRowsOfProject(d1, scope),

@@ -41,6 +41,7 @@ import * as secrets from "../../../src/kernel/db/secrets.ts";
 import * as stored from "../../../src/kernel/db/stored-bytes.ts";
 import * as totals from "../../../src/kernel/db/totals.ts";
 import * as trainerTokens from "../../../src/kernel/db/trainer-tokens.ts";
+import * as used from "../../../src/kernel/db/used-versions.ts";
 import * as operator from "../../../src/operator/queries.ts";
 import * as deletions from "../../../src/retention/deletion-queries.ts";
 import * as retention from "../../../src/retention/expiry-queries.ts";
@@ -62,7 +63,7 @@ const FUNCTIONS: Readonly<Record<string, unknown>> = {
   ...{ ...datasets, ...endpoints, ...fleets, ...idempotency, ...judgements, ...keys, ...page, ...runs, ...secrets },
   ...{ ...apiKeys, ...invitations, ...organizations, ...people, ...projects, ...standing, ...triggers },
   ...{ ...trainerTokens, ...budgets, ...books, ...metrics, ...totals, ...past, ...priceLists, ...seals, ...usage },
-  ...{ ...deletedRows, ...deletions, ...stored, ...owners, ...retention, ...schemaLevel, ...webhooks },
+  ...{ ...deletedRows, ...deletions, ...stored, ...used, ...owners, ...retention, ...schemaLevel, ...webhooks },
   ...{ ...reportLinks, ...sessions, ...workingKeys, ...datasetUploads, ...backups, ...operator, ...restoredRuns },
 };
 
@@ -84,7 +85,7 @@ const ORGANIZATION_CASES = { ...OF_ORGANIZATION, ...DELETIONS_OF_ORGANIZATION };
 /** For these, another project of the same organisation is a stranger too. */
 const REACH_CASES = { ...IN_REACH, ...DELETIONS_IN_REACH };
 /** These count, so tenants with equally many rows get the same answer. */
-const ALIKE = ["countRowsOfProject", "hasToExpire", "pastRuns", "storedIn"];
+const ALIKE = ["countRowsOfProject", "hasToExpire", "pastRuns", "storedIn", "publishedVersionsUsed"];
 /** These read the row of the project, or count the runs of its organisation. */
 const OF_ORGANIZATION_TOO = [
   ...["insertRun", "insertDataset", "insertEndpoint", "insertSecret", "insertTrigger", "insertWebhook", "insertOnce"],
