@@ -6,7 +6,7 @@ import * as z from "zod";
 import { LIMITS } from "../contract/limits.ts";
 import { Flag } from "../contract/primitives.ts";
 import { TagName } from "../contract/published-environment.ts";
-import { readBody } from "../kernel/http/answer.ts";
+import { readBody, readQuery } from "../kernel/http/answer.ts";
 import { unwrap } from "../kernel/http/errors.ts";
 import { jsonBody, parseAs, readingToEnd, refuseLongerThan, refuseOtherTypes } from "../kernel/http/input.ts";
 import { type ApiContext, type Operation, pathParam, serviceOf, viewerOf } from "../kernel/http/operation.ts";
@@ -45,6 +45,7 @@ function readPackage(id: string, path: string): Operation {
     query: WriteQuery,
     reply: { description: "The package", schema: AnyPackument },
     handle: async (context) => {
+      readQuery(context, WriteQuery);
       const address = new URL(context.req.url).origin + PATH;
       const read = await service(context).readPackument(context.env, viewerOf(context), nameOf(context), address);
       const packument = unwrap(read);

@@ -283,12 +283,19 @@ test("one organisation's uploads leave places for another's, and its next upload
   });
   MEMORY.total = 48 * LIMITS.datasetPartBytes;
   const gates = Array.from({ length: 10 }, () => Promise.withResolvers<void>());
-  const under = gates.map(({ promise }) => receive(greedy.scope, env.STORE, waiting(promise)));
+  let refused = 0;
+  const under = gates.map(async ({ promise }) => {
+    const outcome = await receive(greedy.scope, env.STORE, waiting(promise));
+    if (!outcome.ok) refused += 1;
+    return outcome;
+  });
   const reply = await upload(greedy, encoder.encode(good));
   expect(reply.status).toBe(429);
   expect(reply.headers.get("retry-after")).toBe("1");
   expect(await reply.json()).toMatchObject({ error: { code: "rate_limited" } });
   expect((await upload(fair, encoder.encode(good))).status).toBe(201);
+  // The others of them have waited in vain, too.
+  await expect.poll(() => refused).toBe(6);
   gates[0]?.resolve();
   await under[0];
   expect((await upload(greedy, encoder.encode(good))).status).toBe(201);

@@ -82,9 +82,12 @@ test("a build that never settles times out for its caller, a waiting caller buil
 
 test("a caller that builds alone does not wait for another's build, and what it built is kept", async () => {
   const { built, get } = shelf();
-  const never = () => new Promise<EnvironmentCode>(() => undefined);
-  void built.get("one", never, 0, true);
+  const { promise: hanging, reject } = Promise.withResolvers<EnvironmentCode>();
+  const never = () => hanging;
+  const first = built.get("one", never, 0, true);
   const made = await built.get("one", async () => codeOf(new SingleTurnEnv({ dataset: rows, rubric: {} })), 1, true);
   expect(await built.get("one", never, 2, true)).toBe(made);
   expect(await get("one", 3)).toBe(made);
+  reject(new Error("its invocation ended"));
+  await expect(first).rejects.toThrow("its invocation ended");
 });

@@ -137,7 +137,9 @@ function requiredOf({ parameters }: Route): readonly Parameter[] {
 async function refusalIn(reply: Response): Promise<{ param: string | null; message: string }> {
   const text = new TextDecoder().decode(await reply.arrayBuffer());
   if (reply.status < 400) return { param: null, message: "" };
-  return JSON.parse(text).error;
+  const { error } = JSON.parse(text);
+  // What npm reads is a text that begins with the parameter.
+  return typeof error === "string" ? { param: /^([\w-]+): /.exec(error)?.[1] ?? null, message: error } : error;
 }
 
 test("the document has bounds for the parameters that are known to be bounded", () => {
