@@ -16,7 +16,7 @@ export const HUB_EXPECTED = {
     json: { object: "list", data: [expect.objectContaining({ id: "alice/guess-word" })], has_more: false },
   },
   "env show": {
-    text: /^environment +alice\/guess-word\nversion +0\.1\.0\n[\s\S]*\nvalidation passed[\s\S]*\n0\.1\.0 .* latest$/m,
+    text: /^environment +alice\/guess-word\nkind +javascript\nversion +0\.1\.0\n[\s\S]*\nvalidation passed[\s\S]*\n0\.1\.0 .* latest$/m,
     json: { version: VERSION, versions: { data: [VERSION] } },
   },
   "env pull": {
