@@ -146,6 +146,7 @@ test("code that cannot be read is the platform's fault for all that wait for it,
 test("code whose reader ended before it had it is the platform's fault, and is read again for another isolate", async () => {
   const served = serveEnvironment(calculator, (text) => text);
   const gone = async () => {
+    // The runtime's words.
     throw new Error("The execution context which hosts this callback is no longer running.");
   };
   const names: string[] = [];

@@ -348,7 +348,7 @@ test("a publication that is cut off at any call is completed by a repeat, and no
   expect(calls).toBeGreaterThan(10);
 });
 
-test("webhooks that list the events are told once of a published and of a yanked version", async () => {
+test("a webhook that lists the events gets one event for a published version and one for a yank", async () => {
   const name = `${owner}/told`;
   const webhook = await alice.post("/v1/webhook-endpoints", {
     url: `${env.MODEL_URL}/hook`,

@@ -24,7 +24,7 @@ const README = [
   "```\nlong\n\ncode\n```\n",
   ...Array.from({ length: 200 }, (_, at) => `Paragraph ${at} of a README that is long.\n`),
   `${"> ".repeat(400)}\n`,
-  ...Array.from({ length: 3000 }, () => "And it goes on.\n"),
+  ...Array.from({ length: 3000 }, () => "A line of text.\n"),
 ].join("\n");
 
 /** Each turn has 257 messages, calls and results. */

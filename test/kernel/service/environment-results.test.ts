@@ -64,7 +64,7 @@ test("evals of a model are one row, whose counts have everything that was not sc
   expect(rows[0]).toMatchObject({
     ...{ model: "m", version: "1.0.2", evals: 3, unfinished: 1, environment_args: {}, dataset: null },
     rollouts: { planned: 18, scored: 14, failed: 3, unscored: 2, cancelled: 1 },
-    // Not the newest, not the best, and not the one that goes on: the one with the most scored tasks.
+    // The row shows the eval with the most scored tasks, not the newest, the best or an unfinished one.
     measured: { id: first, reward: { mean: 0.25, ci95: [0.3, 0.7], n_tasks: 5 }, rollouts: { failed: 3, unscored: 0 } },
   });
   expect(rows[0]?.latest.map(({ id }) => id)).toEqual([open, second, first]);
@@ -170,7 +170,7 @@ function newRun(): NewRun {
   return { ...run, spec: { ...run.spec, model: "m" } };
 }
 
-test("nobody sees results of another project, and a deleted run does not count", async () => {
+test("results of another project are not shown, and a deleted run does not count", async () => {
   const [mine, theirs] = [await openPlatform(), await openPlatform()];
   await addRun(theirs.scope);
   await addRun(mine.scope, { row: { deleted_at: 5 } });

@@ -10,7 +10,10 @@ import { splitMarkdown } from "./split-markdown.ts";
 
 /** How many parts are rendered before the reader asks for more, and at each request. */
 const PARTS = 4;
-/** No host of the web has a longer name. A name must not be cut, because its end says whose it is. */
+/**
+ * DNS allows host names of 253 characters. An address with a longer one is not linked: the end of a name says who owns
+ * it, so a name is never cut.
+ */
 const HOST_CHARACTERS = 260;
 
 const COMPONENTS: NonNullable<MarkdownProps["components"]> = {

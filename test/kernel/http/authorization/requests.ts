@@ -118,7 +118,7 @@ const READS: Readonly<Record<string, Request>> = {
     },
   },
   // An owner is an organisation: test/hub/python.test.ts has what each of its projects finds.
-  listPythonProjects: { ask: () => ({ path: "/python/nobody/simple/" }), status: 404 },
+  listPythonProjects: { ask: () => ({ path: "/python/unknown-owner/simple/" }), status: 404 },
   getPythonProject: { ask: ({ python }) => ({ path: python }) },
   findPythonProject: { ask: ({ python }) => ({ path: python.replace(/\/$/, "") }), status: 301 },
   getPythonFile: { ask: ({ wheel }) => ({ path: wheel }) },
