@@ -20,16 +20,15 @@ import { filesOf } from "./files.ts";
 import { isolatedEnvironment } from "./isolated-code.ts";
 import {
   countPublished,
-  describeAs,
   getVersion,
   insertEnvironment,
   insertVersion,
   isOpen,
+  moveLatest,
   ownEnvironment,
   ownerName,
   ownerOf,
   publishedViewOf,
-  setTag,
   tagsOf,
   takeOwner,
   versionsOf,
@@ -213,9 +212,7 @@ async function settleLatest(env: Env, environment: HubEnvironmentRow, version: s
   const newest = newestOf(versions);
   const tagged = (await tagsOf(env.DB, environment.id)).get(LATEST);
   if (newest === null || newest === version || tagged !== version) return;
-  const { description } = await written(env, environment.id, newest);
-  await describeAs(env.DB, environment, description, now);
-  await setTag(env.DB, environment, LATEST, newest, now);
+  await moveLatest(env.DB, environment, await written(env, environment.id, newest), now);
 }
 
 async function written(env: Env, environmentId: string, version: string): Promise<HubVersionRow> {

@@ -243,10 +243,7 @@ export async function insertVersion(
   const tags = new Set([...(isNewest ? [LATEST] : []), ...(wanted === null ? [] : [wanted])]);
   const shown = { ...(isNewest && { description }), updated_at: created_at };
   const moved = [...tags].map((tag) =>
-    own.insert(hubTags, { project_id, environment_id, tag, version, updated_at: created_at }).onConflictDoUpdate({
-      target: [hubTags.environment_id, hubTags.tag],
-      set: { version, updated_at: created_at },
-    }),
+    tagging(database, { id: environment_id, org_id: orgId, project_id }, tag, version, created_at),
   );
   try {
     await own.batch([
@@ -298,26 +295,43 @@ export async function deprecateVersions(
   if (first !== undefined) await own.batch([first, ...others]);
 }
 
+type TaggedEnvironment = Pick<HubEnvironmentRow, "id" | "org_id" | "project_id">;
+
 export async function setTag(
   database: D1Database,
-  { id: environment_id, org_id, project_id }: Pick<HubEnvironmentRow, "id" | "org_id" | "project_id">,
+  environment: TaggedEnvironment,
   tag: string,
   version: string,
   now: number,
 ): Promise<void> {
-  await inOrganization(database, org_id)
-    .insert(hubTags, { project_id, environment_id, tag, version, updated_at: now })
-    .onConflictDoUpdate({ target: [hubTags.environment_id, hubTags.tag], set: { version, updated_at: now } });
+  await tagging(database, environment, tag, version, now);
 }
 
-export async function describeAs(
+/** Moves `latest` to this version, and describes the environment as it does. */
+export async function moveLatest(
   database: D1Database,
-  { id, org_id }: Pick<HubEnvironmentRow, "id" | "org_id">,
-  description: string | null,
+  environment: TaggedEnvironment,
+  { version, description }: Pick<HubVersionRow, "version" | "description">,
   now: number,
 ): Promise<void> {
-  const changes = { description, updated_at: now };
-  await inOrganization(database, org_id).update(hubEnvironments, changes, eq(hubEnvironments.id, id));
+  const own = inOrganization(database, environment.org_id);
+  const described = { description, updated_at: now };
+  await own.batch([
+    tagging(database, environment, LATEST, version, now),
+    own.update(hubEnvironments, described, eq(hubEnvironments.id, environment.id)),
+  ]);
+}
+
+function tagging(
+  database: D1Database,
+  { id: environment_id, org_id, project_id }: TaggedEnvironment,
+  tag: string,
+  version: string,
+  now: number,
+) {
+  return inOrganization(database, org_id)
+    .insert(hubTags, { project_id, environment_id, tag, version, updated_at: now })
+    .onConflictDoUpdate({ target: [hubTags.environment_id, hubTags.tag], set: { version, updated_at: now } });
 }
 
 export async function deleteTag(

@@ -58,7 +58,9 @@ export interface AboutWheel {
 export async function readPackage(bytes: Uint8Array<ArrayBuffer>, about: AboutWheel): Promise<Result<ReadPackage>> {
   const isZip = [0x50, 0x4b, 3, 4].every((byte, at) => bytes[at] === byte);
   try {
-    return isZip ? await readPython(bytes, about) : { ok: true, value: await readNpm(bytes) };
+    return isZip || about.file?.endsWith(".whl")
+      ? await readPython(bytes, about)
+      : { ok: true, value: await readNpm(bytes) };
   } catch (thrown) {
     if (thrown instanceof PackageFault) return refuse("invalid_request", `package: ${thrown.message}`, "package");
     throw thrown;

@@ -136,6 +136,7 @@ test("a wheel that cannot be read is refused with the reason", async () => {
     [bytes, "broken-2.0.0-py3-none-any.whl", /file name is of broken 2\.0\.0, but its METADATA of broken 1\.0\.0/],
     [bytes, "other-1.0.0-py3-none-any.whl", /file name is of other/],
     [bytes, "broken.zip", /not the name of a wheel/],
+    [new Uint8Array([1, 2, 3]), file, /not a valid zip file/],
     [damaged, file, /not a valid zip file/],
     [bytes.slice(0, bytes.byteLength - 10), file, /not a valid zip file/],
     [await zipOf({ ...good, "../evil.py": "x" }), file, /out of the wheel|not a valid zip file/],
