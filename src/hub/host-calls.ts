@@ -6,13 +6,15 @@
  * no timer and never answers. A stage begins when the code asks for the timer of its first step, and no earlier stage
  * can begin after it.
  */
+import { RpcTarget } from "cloudflare:workers";
 import * as z from "zod";
 import { EnvError, messageOf, nameOf, StageTimeoutError } from "../contract/errors.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { Count } from "../contract/primitives.ts";
 import { mustDeclare, requireFetch } from "../core/environments/capabilities.ts";
 import type { FetchOptions, Need } from "../core/environments/contract.ts";
-import type { RolloutHost, ScoringHost } from "../core/protocol/environment-code.ts";
+import type { SqlRow } from "../core/environments/rollout-sql.ts";
+import type { Fetched, RolloutHost, ScoringHost } from "../core/protocol/environment-code.ts";
 import type { Answer, ServingRollout, ServingScores } from "../core/protocol/served.ts";
 import type { Rollout } from "../core/rollout/rollout.ts";
 import { listOf } from "../core/schema/bounded-lists.ts";
@@ -35,6 +37,8 @@ const Tool = z.string().min(1).max(LIMITS.nameCharacters);
 const StepNumber = Count;
 const RolloutStep = z.object({ stage: z.enum(["setup", "turn", "tool", "cleanup"]), what: z.string() });
 const ScoringStep = z.enum(["scoring", "cleanup"]);
+type RolloutStage = z.infer<typeof RolloutStep>["stage"];
+type ScoringStage = z.infer<typeof ScoringStep>;
 
 /** The stages of a rollout and of scoring, in order. A tool is a part of its turn. */
 const ORDER = { setup: 0, turn: 1, tool: 1, scoring: 1, cleanup: 2 } as const;
@@ -113,7 +117,7 @@ class Call<Stage extends CallStage> {
   }
 
   /** Null once the call has ended: code may go on after it answered. */
-  late = async (number: number, stage: Stage, what: string): Promise<TimeUp | null> => {
+  async late(number: number, stage: Stage, what: string): Promise<TimeUp | null> {
     if (this.#ended) return null;
     this.#count();
     if (this.#steps.has(number)) throw new EnvError(`the step ${number} has begun already`);
@@ -128,13 +132,13 @@ class Call<Stage extends CallStage> {
       stop();
       this.#steps.delete(number);
     }
-  };
+  }
 
-  ended = async (number: unknown): Promise<void> => {
+  async ended(number: unknown): Promise<void> {
     if (this.#ended) return;
     this.#count();
     this.#steps.get(checked(StepNumber, number))?.();
-  };
+  }
 
   #count(): void {
     if (this.#ended) throw new EnvError("the call that this function came with has ended");
@@ -170,65 +174,109 @@ export interface HostedCall<Serving> {
   readonly end: () => void;
 }
 
+interface Fetching {
+  readonly fetch: RolloutHost["fetch"];
+  readonly needs: readonly Need[];
+}
+
+/** One object with methods crosses as one stub, which costs less than a stub for each function. */
+class Functions<Stage extends CallStage> extends RpcTarget {
+  readonly #call: Call<Stage>;
+  readonly #fetching: Fetching;
+
+  constructor(call: Call<Stage>, fetching: Fetching) {
+    super();
+    this.#call = call;
+    this.#fetching = fetching;
+  }
+
+  fetch(url: unknown, options: unknown): Promise<Answer<Fetched>> {
+    const { fetch, needs } = this.#fetching;
+    return this.#call.answered(() => {
+      const to = checked(Url, url);
+      const given = checked(SendOptions, options);
+      requireFetch(needs, to, { ...(given.sign && { sign: given.sign }) });
+      // The compiler distinguishes a member that is undefined from one that is absent.
+      const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as FetchOptions;
+      return {
+        characters: to.length + sizeOf(Object.values({ ...given.headers, body: given.body })),
+        call: () => fetch(to, set),
+      };
+    });
+  }
+
+  ended(number: unknown): Promise<void> {
+    return this.#call.ended(number);
+  }
+}
+
+class RolloutFunctions extends Functions<RolloutStage> implements ServingRollout {
+  readonly #call: Call<RolloutStage>;
+  readonly #host: RolloutHost;
+  readonly #needs: readonly Need[];
+  readonly #effects: readonly string[];
+
+  constructor(call: Call<RolloutStage>, host: RolloutHost, needs: readonly Need[], turn: number) {
+    super(call, { fetch: host.fetch, needs });
+    this.#call = call;
+    this.#host = host;
+    this.#needs = needs;
+    this.#effects = ["setup", "reply", "close", "live"].map((purpose) => `${purpose}:${turn}`);
+  }
+
+  async late(number: unknown, step: unknown): Promise<TimeUp | null> {
+    const { stage, what } = checked(RolloutStep, step);
+    return await this.#call.late(checked(StepNumber, number), stage, what.slice(0, LIMITS.nameCharacters));
+  }
+
+  sql(...given: readonly unknown[]): Promise<Answer<readonly SqlRow[]>> {
+    return this.#call.answered(() => {
+      mustDeclare("sql", this.#needs);
+      const { place, query, params } = checked(Query, { place: given[0], query: given[1], params: given[2] });
+      if (!this.#effects.includes(place.effect)) {
+        throw new EnvError(`sql: ${place.effect.slice(0, 50)} is not performed now`);
+      }
+      const call = async () => await this.#host.sql.exec(place, query, params);
+      return { characters: query.length + sizeOf(params), call };
+    });
+  }
+
+  unrepeatable(tool: unknown): Promise<void> {
+    return this.#call.made(async () => await this.#host.unrepeatable(checked(Tool, tool)));
+  }
+}
+
+class ScoringFunctions extends Functions<ScoringStage> implements ServingScores {
+  readonly #call: Call<ScoringStage>;
+
+  constructor(call: Call<ScoringStage>, fetching: Fetching) {
+    super(call, fetching);
+    this.#call = call;
+  }
+
+  async late(number: unknown, step: unknown): Promise<TimeUp | null> {
+    return await this.#call.late(checked(StepNumber, number), checked(ScoringStep, step), "");
+  }
+}
+
 /** For the effects of a rollout, from the one of `stage` on. */
 export function hostRollout(
-  { fetch, sql, unrepeatable, timer }: RolloutHost,
+  host: RolloutHost,
   needs: readonly Need[],
   { turns }: Pick<Rollout, "turns">,
-  stage: "setup" | "turn" | "cleanup",
+  stage: Exclude<RolloutStage, "tool">,
 ): HostedCall<ServingRollout> {
-  const call = new Call<Parameters<RolloutHost["timer"]>[0]>(stage, timer);
-  const effects = ["setup", "reply", "close", "live"].map((purpose) => `${purpose}:${turns.length}`);
-  const serving: ServingRollout = {
-    ...served(call, fetch, needs),
-    late: async (number, step) => {
-      const { stage: begun, what } = checked(RolloutStep, step);
-      return await call.late(checked(StepNumber, number), begun, what.slice(0, LIMITS.nameCharacters));
-    },
-    sql: (...given) =>
-      call.answered(() => {
-        mustDeclare("sql", needs);
-        const { place, query, params } = checked(Query, { place: given[0], query: given[1], params: given[2] });
-        if (!effects.includes(place.effect))
-          throw new EnvError(`sql: ${place.effect.slice(0, 50)} is not performed now`);
-        return { characters: query.length + sizeOf(params), call: async () => await sql.exec(place, query, params) };
-      }),
-    unrepeatable: (tool) => call.made(async () => await unrepeatable(checked(Tool, tool))),
-  };
-  return hosted(call, serving);
+  const call = new Call<RolloutStage>(stage, host.timer);
+  return hosted(call, new RolloutFunctions(call, host, needs, turns.length));
 }
 
 export function hostScores({ fetch, timer }: ScoringHost, needs: readonly Need[]): HostedCall<ServingScores> {
-  const call = new Call<"scoring" | "cleanup">("scoring", (stage) => timer(stage));
-  const serving: ServingScores = {
-    ...served(call, fetch, needs),
-    late: async (number, step) => await call.late(checked(StepNumber, number), checked(ScoringStep, step), ""),
-  };
-  return hosted(call, serving);
+  const call = new Call<ScoringStage>("scoring", (stage) => timer(stage));
+  return hosted(call, new ScoringFunctions(call, { fetch, needs }));
 }
 
 function hosted<Stage extends CallStage, Serving>(call: Call<Stage>, serving: Serving): HostedCall<Serving> {
   return { serving, givenUp: call.givenUp, end: () => call.end() };
-}
-
-function served<Stage extends CallStage>(call: Call<Stage>, fetch: RolloutHost["fetch"], needs: readonly Need[]) {
-  return {
-    fetch: (url: unknown, options: unknown) =>
-      call.answered(() => {
-        const to = checked(Url, url);
-        const given = checked(SendOptions, options);
-        requireFetch(needs, to, { ...(given.sign && { sign: given.sign }) });
-        // The compiler distinguishes a member that is undefined from one that is absent.
-        const set = Object.fromEntries(
-          Object.entries(given).filter(([, value]) => value !== undefined),
-        ) as FetchOptions;
-        return {
-          characters: to.length + sizeOf(Object.values({ ...given.headers, body: given.body })),
-          call: () => fetch(to, set),
-        };
-      }),
-    ended: call.ended,
-  };
 }
 
 function sizeOf(values: readonly unknown[]): number {

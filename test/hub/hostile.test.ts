@@ -13,6 +13,7 @@ import type {
 import { loadableOf } from "../../src/core/protocol/in-process.ts";
 import { type ServedEnvironment, type ServingRollout, serveEnvironment } from "../../src/core/protocol/served.ts";
 import { newRollout } from "../../src/core/rollout/rollout.ts";
+import { hostRollout } from "../../src/hub/host-calls.ts";
 import { isolatedEnvironment } from "../../src/hub/isolated-code.ts";
 import { sha256Hex } from "../../src/kernel/kit/secrets.ts";
 import { faultOf, MOST_FAULTS, NO_TRIES, withFailed } from "../../src/kernel/rollout/fault.ts";
@@ -134,6 +135,40 @@ async function attackedHost(attack: (host: ServingRollout) => Promise<unknown>, 
   return (await player.perform({ kind: "setup" }, rollout)).event;
 }
 
+/** Tells what it reaches of the object with the platform's functions, as code without the library would. */
+const LOOKING = `
+  import { WorkerEntrypoint } from "cloudflare:workers";
+  export default class extends WorkerEntrypoint {
+    async look(host, names) {
+      const found = [];
+      for (const name of names) {
+        try {
+          found.push(typeof (await host[name]()));
+        } catch (thrown) {
+          found.push(thrown.message);
+        }
+      }
+      return found;
+    }
+  }`;
+
+test("of the object with the platform's functions, code reaches nothing but these functions", async () => {
+  const { serving } = hostRollout(HOST, ["fetch", "sql"], { turns: [] }, "setup");
+  const worker = env.LOADER.get("org_looking:looking", () => ({
+    compatibilityDate: "2026-09-01",
+    mainModule: "looking.js",
+    modules: { "looking.js": LOOKING },
+    env: {},
+    globalOutbound: null,
+  }));
+  const code = worker.getEntrypoint() as unknown as {
+    look(host: ServingRollout, names: readonly string[]): Promise<readonly string[]>;
+  };
+  const hidden = ["#call", "#host", "call", "host", "needs", "prototype", "answered", "made", "end"];
+  const unknown = (name: string) => `The RPC receiver does not implement the method "${name}".`;
+  expect(await code.look(serving, ["fetch", ...hidden])).toEqual(["object", ...hidden.map(unknown)]);
+});
+
 test("calls of the platform with wrong arguments are refused by name", async () => {
   const answers: unknown[] = [];
   const event = await attackedHost(async (host) => {
@@ -168,8 +203,8 @@ test("a thousand calls at once are the most, and ten thousand in one call end th
   }, host);
   expect(event.type).toBe("set_up");
   expect(answers).toEqual([{ error: { error: "EnvError", message: "more than 1000 calls at once" } }]);
-  const ended = await attackedHost(async ({ late }) => {
-    const step = (number: number) => late(number, { stage: "tool", what: "nothing" }).catch(() => null);
+  const ended = await attackedHost(async (functions) => {
+    const step = (number: number) => functions.late(number, { stage: "tool", what: "nothing" }).catch(() => null);
     await Promise.all(Array.from({ length: LIMITS.isolateCalls + 1 }, (_, at) => step(at)));
   });
   expect(ended).toMatchObject({

@@ -190,12 +190,12 @@ function timersOf<Step, Args extends unknown[]>(host: () => Serving<Step>, stepO
     const number = begun;
     const { promise: over, resolve } = Promise.withResolvers<TimeUp>();
     // Without an answer the host is gone, and this call with it.
-    const { late, ended } = host();
-    late(number, stepOf(...args)).then(
+    const current = host();
+    current.late(number, stepOf(...args)).then(
       (up) => up && resolve(up),
       () => undefined,
     );
-    return { over, stop: () => void ended(number).catch(() => undefined) };
+    return { over, stop: () => void current.ended(number).catch(() => undefined) };
   };
 }
 

@@ -12,6 +12,7 @@ import type { EnvironmentPin, RunFleet, RunSpec } from "../../contract/run-spec.
 import type { Sampling } from "../../contract/sampling.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { CostPrices, QuotaAsk, Spending } from "../../core/costs/call-budget.ts";
+import type { MadeTask } from "../../core/protocol/environment-code.ts";
 import type { ForkPoint } from "../../core/rollout/fork.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
 import type { Latencies } from "./latency.ts";
@@ -37,6 +38,8 @@ export interface RolloutSpec extends RolloutSlot {
   /** The environment of the task, in a run of a group of environments. */
   readonly member?: string;
   readonly row: JsonObject;
+  /** The task that its row makes; absent if it is large: the object that plays the rollout then makes it again. */
+  readonly task?: MadeTask["task"];
   /** Size in memory of its row, its prompt and the turns it begins with (UTF-16 units). */
   readonly characters?: number;
   readonly environment: EnvironmentPin;

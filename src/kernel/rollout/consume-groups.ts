@@ -37,6 +37,8 @@ import { carryOver, isCarried, readForkPoint } from "../trajectory/carry-over.ts
 const STEPS_PER_ROLLOUT = 40_000;
 /** Steps of making tasks after which the consumer waits for a scheduling turn. */
 const STEPS_PER_TURN = 100_000;
+/** Row and prompt of a task that is sent with its rollout, at most (UTF-16 units). */
+const MAX_SENT_TASK = 8192;
 
 /** Returns the steps of counted work that it took. */
 export async function startGroups(
@@ -233,7 +235,7 @@ async function taskOf(
   environment: EnvironmentCode,
   member: Starter,
   stored: Stored,
-): Promise<Pick<RolloutSpec, "example_id" | "task_key" | "row" | "from" | "member" | "characters">> {
+): Promise<Pick<RolloutSpec, "example_id" | "task_key" | "row" | "task" | "from" | "member" | "characters">> {
   if ("turn" in stored) {
     const { example_id, task_key, task } = stored;
     const whose = await memberOf(environment, { example_id, row: task });
@@ -251,7 +253,9 @@ async function taskOf(
 
 function startOf({ row, task, member }: MadeTask) {
   const { example_id, prompt } = task;
-  return { example_id, row, characters: sizeOf(row) + charactersOf(prompt), ...(member !== null && { member }) };
+  const characters = sizeOf(row) + charactersOf(prompt);
+  const sent = characters <= MAX_SENT_TASK ? { task } : {};
+  return { example_id, row, ...sent, characters, ...(member !== null && { member }) };
 }
 
 /** Empty if the row belongs to no environment of the group: playing it will report that. */

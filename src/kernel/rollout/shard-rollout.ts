@@ -14,6 +14,7 @@ import {
   type SerializedError,
   serializeError,
 } from "../../contract/errors.ts";
+import { deepFreeze } from "../../contract/json.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
 import type { EnvironmentCode } from "../../core/protocol/environment-code.ts";
 import { forkedRollout } from "../../core/rollout/fork.ts";
@@ -269,7 +270,7 @@ export class ShardRollout {
     const { rollout_id: id, task_key, row, example_id: index, from } = spec;
     const most_characters = mostCharactersOf(this.#shard.env, spec);
     if (from !== undefined) return { ...forkedRollout(id, from, this.#shard.now()), most_characters };
-    const { task } = await makeTask(environment, { kind: "parsed", index, row });
+    const task = deepFreeze(spec.task) ?? (await makeTask(environment, { kind: "parsed", index, row })).task;
     return { ...newRollout({ id, task_key, ...task }, this.#shard.now()), most_characters };
   }
 

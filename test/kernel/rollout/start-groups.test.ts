@@ -1,12 +1,15 @@
-/** What starting rollouts counts for their organisation. */
+/** What starting rollouts counts for their organisation, and what they are started with. */
 import { env } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
+import * as z from "zod";
+import { dataset, defineEnvironment, MultiTurnEnv } from "../../../src/core/entry.ts";
 import { PROCESS_SCHEDULER } from "../../../src/kernel/kit/fair-scheduler.ts";
 import { Subrequests } from "../../../src/kernel/kit/subrequests.ts";
 import type { GroupsMessage } from "../../../src/kernel/messages/wire.ts";
 import { startGroups } from "../../../src/kernel/rollout/consume-groups.ts";
 import { acceptedOnly, createLossy } from "../hand-made.ts";
 import { openPlatform } from "../platform.ts";
+import { registerOnce } from "../registered.ts";
 import { questions, RIGHT } from "../rows.ts";
 import { script } from "../script.ts";
 
@@ -29,4 +32,36 @@ test("a start message counts all its tasks, and waits for no scheduling turn if 
   // Reading any text counts at least 200.
   expect(steps).toBeGreaterThan(3 * 200);
   expect((await platform.ended(row.id)).counts).toMatchObject({ dispatched: 3, scored: 3 });
+});
+
+const Row = z.object({ question: z.string() });
+/** How often the prompt of each question was made. */
+const made = new Map<string, number>();
+const prompting = defineEnvironment({
+  args: z.strictObject({}),
+  build: () =>
+    new MultiTurnEnv({
+      dataset: dataset(Row, "uploaded"),
+      maxTurns: 1,
+      prompt: ({ question }) => {
+        made.set(question, (made.get(question) ?? 0) + 1);
+        return question;
+      },
+      setupState: ({ task }) => ({ frozen: Object.isFrozen(task) }),
+      rubric: { rewards: { frozen: ({ state }) => Number(state.frozen) } },
+    }),
+});
+
+test("an object plays a small task as the consumer made it, and makes a large one again", async () => {
+  const { args, needs, load } = prompting;
+  registerOnce({ id: "prompting", version: "1.0.0", digest: "sha256:prompting", args, needs, load });
+  const platform = await openPlatform();
+  const [small, large] = ["Say anything.", `Say nothing.${" ".repeat(9000)}`] as const;
+  const rows = [{ question: small }, { question: large }];
+  const run = await platform.finish({ environment: "prompting", dataset: rows, model: script(RIGHT) });
+  expect(run.counts).toMatchObject({ scored: 2 });
+  expect(run.report.reward?.mean).toBe(1);
+  const times = made.get(small) ?? 0;
+  expect(times).toBeGreaterThan(0);
+  expect(made.get(large)).toBe(times + 1);
 });
