@@ -1,7 +1,7 @@
 /** The limits of a plan; times are in milliseconds. */
 
 /** The timeout of one model call; a silent model costs as much. */
-export const CALL_TIMEOUT_MS = 5000;
+export const CALL_TIMEOUT_MS = 10_000;
 /** A kill counts only if at least this many calls wait for their answer. */
 export const LEAST_IN_FLIGHT = 10;
 /**
