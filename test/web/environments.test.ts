@@ -116,7 +116,7 @@ test("the page starts an eval of exactly its version, with arguments from its sc
   expect(wrong).toEqual([]);
 });
 
-test("a folded field with an error is shown, and has the focus", async () => {
+test("each attempt puts the focus on the first field with an error, also on a folded one", async () => {
   const { page, wrong } = await tabAt(`${pathOf(LETTERS)}?tab=run&model=old&endpoint=actors`);
   const folded = page.locator("details", { hasText: "More options" });
   const seed = page.getByLabel("Sampling seed");
@@ -124,10 +124,14 @@ test("a folded field with an error is shown, and has the focus", async () => {
   await seed.fill("x");
   await page.getByText("More options").click();
   await seed.waitFor({ state: "hidden" });
-  await page.getByLabel("kind (required)").selectOption("none");
-  await page.getByRole("button", { name: "Start the run" }).click();
+  const [start, kind] = [page.getByRole("button", { name: "Start the run" }), page.getByLabel("kind (required)")];
+  await start.click();
+  await page.getByText("2 fields above must be corrected").waitFor();
   await folded.getByText("must be a number").waitFor();
-  expect(await inPage(page, "document.activeElement.value")).toBe("x");
+  await expect.poll(() => inPage(page, "document.activeElement.tagName")).toBe("SELECT");
+  await kind.selectOption("none");
+  await start.click();
+  await expect.poll(() => inPage(page, "document.activeElement.value")).toBe("x");
   expect(wrong).toEqual([]);
 });
 

@@ -59,10 +59,14 @@ export function RunForm({ environments, first, short = false }: RunFormProps) {
   const known = useKnown();
   const mayWrite = useMay("runs:write");
   const form = useRef<HTMLFormElement>(null);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another field may be refused than before
+  const [attempts, setAttempts] = useState(0);
   useEffect(() => {
-    if (refusal.shown) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
-  }, [refusal.shown, refusal.param]);
+    if (attempts > 0) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+  }, [attempts]);
+  const refuse = (next: Refusal) => {
+    setRefusal(next);
+    setAttempts((before) => before + 1);
+  };
   const wrongAt = (param: string) => {
     if (refusal.shown && built.wrong[param] !== undefined) return built.wrong[param];
     return refusal.param === param ? (refusal.message ?? undefined) : undefined;
@@ -102,7 +106,7 @@ export function RunForm({ environments, first, short = false }: RunFormProps) {
           )}
           <Known known={known} endpoint={written["endpoint"]} />
           {short && wrongEnvironment !== undefined && <FieldError text={wrongEnvironment} />}
-          <Submit built={built} fields={fields} refusal={refusal} onRefusal={setRefusal} />
+          <Submit built={built} fields={fields} refusal={refusal} onRefusal={refuse} />
         </form>
         <Snippets request={built.request} />
       </div>
