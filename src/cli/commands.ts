@@ -10,6 +10,7 @@ import { ENDPOINT_COMMANDS } from "./commands/endpoint.ts";
 import { ENV_COMMANDS } from "./commands/env.ts";
 import { ENV_HUB_COMMANDS } from "./commands/env-hub.ts";
 import { ENV_PUBLISH_COMMANDS } from "./commands/env-publish.ts";
+import { ENV_RESULTS } from "./commands/env-results.ts";
 import { EVAL_COMMANDS, START } from "./commands/eval.ts";
 import { FLEET_COMMANDS } from "./commands/fleet.ts";
 import { FLEET_REPLICA_COMMANDS } from "./commands/fleet-replica.ts";
@@ -50,6 +51,7 @@ const BUT_COMPLETION = [
   ...ENV_COMMANDS,
   ...ENV_HUB_COMMANDS,
   ...ENV_PUBLISH_COMMANDS,
+  ENV_RESULTS,
   ...LOGIN_COMMANDS,
   ...ORG_COMMANDS,
   ...PROJECT_COMMANDS,

@@ -138,6 +138,32 @@ test("tags, deprecation and grants are changed and undone", async () => {
   expect(found.data.map((one: { id: string }) => one.id)).toEqual([name]);
 });
 
+test("the evals of a project are shown for each version of an environment, and those of others are not", async () => {
+  makeEnvironment("counted", "single-turn", folder);
+  const publish = ["env", "publish", "counted", "--owner", "alice", "--visibility", "public"];
+  const { name } = await json("alice", ...publish);
+  const play = (named: string) => json("bob", "eval", name, "-m", named, "-b", model.url, "-n", "2", "-r", "1");
+  await play("small");
+  await play("large");
+  const manifest = join(folder, "counted", "package.json");
+  writeFileSync(manifest, readFileSync(manifest, "utf8").replace('"version": "0.1.0"', '"version": "0.1.1"'));
+  await json("alice", ...publish);
+  await play("small");
+
+  const { code, stdout } = await as("bob", "env", "results", name);
+  expect([code, stdout]).toEqual([0, expect.stringContaining(`Results of this project on ${name}, from all 3 runs\n`)]);
+  // The index follows a run by a moment, so the newest eval may have no score yet.
+  expect(stdout).toMatch(/\nversion 0\.1\.1\nplace +model +reward +95 % +tasks[^\n]*\n─[^\n]*\n(1|–) +small +\S/);
+
+  const all = await json("bob", "env", "results", name);
+  expect(all).toMatchObject({ object: "environment_results", id: name, runs: 3 });
+  const modelsOf = (rows: readonly { version: string; model: string }[]) => rows.map((row) => [row.version, row.model]);
+  expect(modelsOf(all.rows)).toHaveLength(3);
+  const one = await json("bob", "env", "results", name, "--version", "0.1.1");
+  expect(modelsOf(one.rows)).toEqual([["0.1.1", "small"]]);
+  expect((await as("alice", "env", "results", name)).stdout).toMatch(/from all 0 runs\n\nNo evals\.\n$/);
+});
+
 test("a command that cannot work says which argument is wrong", async () => {
   makeEnvironment("plain", "single-turn", folder);
   mkdirSync(join(folder, "broken"));
@@ -154,6 +180,8 @@ test("a command that cannot work says which argument is wrong", async () => {
     [["env", "yank", `${NAME}@0.1.0`], "--reason: is required, or --undo"],
     [["env", "yank", `${NAME}@0.1.0`, "--reason", "x", "--undo"], "cannot be combined with --undo"],
     [["env", "show", "alice/nothing"], "no published environment alice/nothing"],
+    [["env", "results", `${NAME}@0.1.0`], `name the environment without a version: ${NAME} --version 0.1.0`],
+    [["env", "results", "alice/nothing"], "no environment alice/nothing"],
     [["env", "pull", "calculator"], "is not the name of a published environment: use owner/name"],
     [["env", "install", NAME], "--from: the profile"],
     [["env", "install", NAME, "--from", "nobody"], "there is no profile nobody"],

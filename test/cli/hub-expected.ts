@@ -27,6 +27,13 @@ export const HUB_EXPECTED = {
     text: /^The files are the same\.\n$/,
     json: { object: "environment_diff", from: ID, to: ID, files: [] },
   },
+  "env results": {
+    text: /^Results of this project on alice\/guess-word, from 1 run\n\nversion 0\.1\.0\nplace +model +reward[\s\S]*\n(1|–) +m +/,
+    json: {
+      ...{ object: "environment_results", id: "alice/guess-word", runs: 1 },
+      rows: [expect.objectContaining({ version: "0.1.0", model: "m", evals: 1 })],
+    },
+  },
   "env install": { text: /^Installed alice\/guess-word@0\.1\.0 \(public\)\nsha256:/, json: VERSION },
   "env tag": {
     text: /^alice\/guess-word@stable is 0\.1\.0\n$/,

@@ -3,7 +3,7 @@ import axe from "axe-core";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { inPage } from "./browser.ts";
-import { LETTERS, SEARCHING } from "./published.ts";
+import { LETTERS, SEARCHING, WHEEL } from "./published.ts";
 import { stage, tabAt, useBrowser } from "./tabs.ts";
 
 useBrowser();
@@ -16,9 +16,10 @@ const PATHS = [
   ...[`/runs/${training}`, `/runs/${training}?tab=report`, `/runs/${hostile}`, `/runs/${before}/rollouts`],
   ...[`/runs/${before}/rollouts?filter=x`, `/runs/${before}/groups/1`, `/rollouts/${longRollout}`],
   ...[`/compare?runs=${before},${after}&baseline=${before}`, "/compare", "/environments", "/environments/judged-qa"],
-  ...["", "@1.0.0", "?tab=validation", "?tab=versions", "?tab=arguments"].map(
+  ...["", "@1.0.0", "?tab=validation", "?tab=versions", "?tab=arguments", "@1.0.0?tab=run"].map(
     (of) => `/environments/${at(LETTERS)}${of}`,
   ),
+  ...[`/environments/${at(SEARCHING)}?tab=run`, `/environments/${at(WHEEL)}?tab=run`, `/environments/${at(WHEEL)}`],
   ...[`/environments/${at(SEARCHING)}`, "/environments/judged-qa?tab=results", "/environments?search=guess"],
   ...["/datasets", `/datasets/${stage.dataset}`, "/endpoints", `/endpoints/${stage.endpoint}`, "/fleets"],
   ...[`/fleets/${stage.fleet}`, "/triggers", `/triggers/${stage.trigger}`, "/webhooks", `/webhooks/${stage.webhook}`],

@@ -1,6 +1,14 @@
 import { expect, test } from "vitest";
 import { type EnvironmentView, RunRequest } from "../../src/contract/run.ts";
-import { argumentFields, type Kind, type Place, sectionsOf } from "../../src/web/pages/new-run/fields.ts";
+import {
+  argumentFields,
+  type Kind,
+  PLACES,
+  type Place,
+  paramOf,
+  sectionsOf,
+  withoutSecrets,
+} from "../../src/web/pages/new-run/fields.ts";
 import { SNIPPETS, snippetOf } from "../../src/web/pages/new-run/print-snippet.ts";
 import { buildRequest, fieldOf, type Written } from "../../src/web/pages/new-run/request.ts";
 
@@ -42,6 +50,26 @@ test("the arguments of an environment become fields by their JSON Schema", () =>
     ["prompt", "text", true],
     ["tools", "json", false],
   ]);
+});
+
+test.each(PLACES)("with a model at %s, no folded field of an eval must be filled in", (place) => {
+  const sections = sectionsOf("eval", place, ENVIRONMENT);
+  const [folded, shown] = [true, false].map((rare) => sections.filter(({ isRare = false }) => isRare === rare));
+  expect(folded?.flatMap(({ fields }) => fields).filter(({ required }) => required)).toEqual([]);
+  const params = shown?.flatMap(({ fields }) => fields).map(paramOf);
+  expect(params).toEqual(
+    expect.arrayContaining(["environment_args.max", "num_examples", "rollouts_per_example", "model"]),
+  );
+  expect(params).toContain("judges.default.model");
+});
+
+test("what is kept of a form has no key", () => {
+  const written = {
+    model: "qwen",
+    "endpoint.base_url": "https://gpu.example/v1",
+    "endpoint.api_key": "sk-very-secret",
+  };
+  expect(withoutSecrets(written)).toEqual({ model: "qwen", "endpoint.base_url": "https://gpu.example/v1" });
 });
 
 test("the texts in the form become a valid request, and empty fields are not in it", () => {

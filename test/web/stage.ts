@@ -10,6 +10,7 @@ import { bootPlatform } from "../../src/local/platform.ts";
 import { RollcallClient } from "../../src/sdk/client.ts";
 import { ScriptedTrainer } from "../fakes/scripted-trainer.ts";
 import { pack } from "../hub/packages.ts";
+import { wheelOf } from "../hub/wheels.ts";
 import { testPort } from "../local/test-port.ts";
 import { ATTACK, startActors, startAttacker, TASKS } from "./actors.ts";
 import { PLANTING, plantLongRollout, ROOT } from "./planting.ts";
@@ -162,7 +163,11 @@ class Setting {
     };
     await publish(LETTERS, "1.0.0", "environments/guess-number/environment.ts");
     await publish(LETTERS, "1.1.0", "test/hub/faulty.ts", { kind: "constant" });
+    await publish(SEARCHING, "0.9.0", "test/hub/probing.ts");
     await publish(SEARCHING, "1.0.0", "test/hub/probing.ts");
+    await this.#client.environments.takeDown(`${SEARCHING}@0.9.0`, "a complaint");
+    const { file, bytes } = await wheelOf("py_game", "1.0.0rc1");
+    await alice.environments.publish(bytes, { file, visibility: "public" });
     await this.#played({
       ...{ environment: `${LETTERS}@1.0.0`, model: "old", endpoint: { base_url: this.#model }, num_examples: 2 },
       min_scored: 0,

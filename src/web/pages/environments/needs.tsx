@@ -1,5 +1,6 @@
 /** What the code of a published environment may use, and what the project has granted it. */
 import { useMutation } from "@tanstack/react-query";
+import type { GrantView } from "../../../contract/published-environment.ts";
 import { api, queryClient } from "../../client.ts";
 import { Badge } from "../../components/badge.tsx";
 import { ConfirmButton } from "../../components/confirm-button.tsx";
@@ -8,6 +9,11 @@ import { Loading } from "../../components/loading.tsx";
 import { Shown } from "../../components/shown.tsx";
 import { useMay } from "../../layout/session.tsx";
 import { useGrant } from "./use-published.ts";
+
+/** Those that a run is refused for. */
+export function missingNeeds(needs: readonly string[], { own, needs: granted }: GrantView): string[] {
+  return own ? [] : needs.filter((need) => need !== "sql" && !granted.includes(need));
+}
 
 interface NeedsProps {
   /** `owner/name`. */
@@ -20,8 +26,7 @@ export function Needs({ name, needs }: NeedsProps) {
   if (needs.length === 0) return <p>It needs no secrets, no hosts and no database.</p>;
   if (error !== null) return <ErrorNote error={error} onRetry={() => refetch()} />;
   if (grant === undefined) return <Loading what="what is granted" />;
-  const isGranted = (need: string) => grant.own || need === "sql" || grant.needs.includes(need);
-  const missing = needs.filter((need) => !isGranted(need));
+  const missing = missingNeeds(needs, grant);
   return (
     <>
       <ul className="needs">
@@ -30,7 +35,11 @@ export function Needs({ name, needs }: NeedsProps) {
             <code>
               <Shown text={need} />
             </code>{" "}
-            {isGranted(need) ? <Badge state="may be used" tone="good" /> : <Badge state="not granted" tone="warn" />}
+            {missing.includes(need) ? (
+              <Badge state="not granted" tone="warn" />
+            ) : (
+              <Badge state="may be used" tone="good" />
+            )}
           </li>
         ))}
       </ul>

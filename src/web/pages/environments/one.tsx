@@ -3,7 +3,6 @@
  * validation. The address names a version, a range or a tag, or else the newest version is shown.
  */
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
 import type { PublishedVersion } from "../../../contract/published-environment.ts";
 import type { EnvironmentView } from "../../../contract/run.ts";
@@ -21,6 +20,7 @@ import { useDocumentTitle } from "../../layout/title.ts";
 import { Commands } from "./commands.tsx";
 import { Needs } from "./needs.tsx";
 import { Results } from "./results.tsx";
+import { StartRun } from "./start-run.tsx";
 import { useReadme, useVersions } from "./use-published.ts";
 import { Validation } from "./validation.tsx";
 import { statesOf, Versions } from "./versions.tsx";
@@ -56,12 +56,7 @@ interface Read {
 function BuiltIn({ data, error, refetch }: Read) {
   if (error !== null) return <ErrorNote error={error} onRetry={refetch} />;
   if (data === undefined) return <Loading what="this environment" />;
-  return (
-    <>
-      <NewRun id={`${data.id}@${data.version}`} />
-      <Tabs label="Environment" tabs={[shapeTab(data), resultsTab(data.id, data.version)]} />
-    </>
-  );
+  return <Tabs label="Environment" tabs={[shapeTab(data), runTab(data), resultsTab(data.id, data.version)]} />;
 }
 
 interface PublishedProps extends Read {
@@ -77,22 +72,24 @@ function Published({ name, wanted, data, error, refetch }: PublishedProps) {
   const about: Tab[] =
     version === null
       ? []
-      : [
-          { id: "readme", name: "About", body: () => <About version={version} environment={data} /> },
-          { id: "validation", name: "Validation", body: () => <Validation {...version} /> },
-        ];
+      : [{ id: "readme", name: "About", body: () => <About version={version} environment={data} /> }];
+  const validation: Tab[] =
+    version === null ? [] : [{ id: "validation", name: "Validation", body: () => <Validation {...version} /> }];
   const results = resultsTab(data?.id ?? name, version?.version ?? "");
-  const shape = data === undefined ? [] : [shapeTab(data)];
+  const run = data !== undefined || version?.taken_down ? [runTab(data)] : [];
+  const shape = data === undefined || data.published?.kind === "python" ? [] : [shapeTab(data)];
   return (
     <>
       {version !== null && <Head {...version} />}
-      {error !== null && <ErrorNote error={error} onRetry={refetch} />}
+      {error !== null && !version?.taken_down && <ErrorNote error={error} onRetry={refetch} />}
       {data === undefined && error === null && <Loading what="this environment" />}
       {(data !== undefined || error !== null) && (
         <Tabs
           label="Environment"
           tabs={[
             ...about,
+            ...run,
+            ...validation,
             results,
             { id: "versions", name: "Versions", body: () => <Versions {...versions} /> },
             ...shape,
@@ -107,12 +104,16 @@ function shapeTab(environment: EnvironmentView): Tab {
   return { id: "arguments", name: "Arguments", body: () => <Shape {...environment} /> };
 }
 
+function runTab(environment: EnvironmentView | undefined): Tab {
+  return { id: "run", name: "New run", body: () => <StartRun environment={environment} /> };
+}
+
 function resultsTab(name: string, version: string): Tab {
   return { id: "results", name: "Results", body: () => <Results name={name} version={version} /> };
 }
 
 function Head(version: PublishedVersion) {
-  const { id, description, taken_down } = version;
+  const { description } = version;
   return (
     <>
       {description !== null && (
@@ -125,18 +126,7 @@ function Head(version: PublishedVersion) {
           <Badge state={state} tone={tone} /> <Shown text={reason} />
         </p>
       ))}
-      {taken_down === null && <NewRun id={id} />}
     </>
-  );
-}
-
-function NewRun({ id }: { readonly id: string }) {
-  return (
-    <p>
-      <Link className="button" to="/runs/new" search={{ environment: id } as never}>
-        New run
-      </Link>
-    </p>
   );
 }
 
@@ -155,7 +145,7 @@ function About({ version, environment }: AboutProps) {
       </section>
       <aside>
         {version.taken_down === null && <Commands {...version} />}
-        {environment !== undefined && (
+        {environment !== undefined && version.kind !== "python" && (
           <>
             <h2>Needs</h2>
             <Needs name={version.name} needs={environment.needs} />

@@ -109,7 +109,8 @@ function Description({ published }: EnvironmentView) {
   );
 }
 
-function NewRun({ id, version }: EnvironmentView) {
+function NewRun({ id, version, published }: EnvironmentView) {
+  if (published?.kind === "python") return <span className="soft">not played here</span>;
   return (
     <Link to="/runs/new" search={{ environment: `${id}@${version}` } as never}>
       New run

@@ -2,6 +2,14 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Fragment } from "react";
+import {
+  type Comparable,
+  comparableResults,
+  countOpen,
+  placeText,
+  type Ranked,
+  settingsOf,
+} from "../../../contract/comparable-results.ts";
 import type { EnvironmentResults, ModelResults } from "../../../contract/environment-results.ts";
 import { api } from "../../client.ts";
 import { ErrorNote } from "../../components/error-note.tsx";
@@ -11,10 +19,6 @@ import { Scroll } from "../../components/scroll.tsx";
 import { Shown } from "../../components/shown.tsx";
 import { Ago } from "../../components/time.tsx";
 import { RewardText } from "../run/reward-text.tsx";
-import { type Comparable, comparableResults, type Ranked } from "./ranks.ts";
-
-/** With its `sha256:`. */
-const DIGEST_CHARACTERS = 19;
 
 interface ResultsProps {
   /** The environment, without a version. */
@@ -61,16 +65,13 @@ function Counted({ runs, has_more, left_out: { training, forked, rescored } }: E
   );
 }
 
-function Table({ rows, rebuilt }: Comparable) {
+function Table(table: Comparable) {
+  const { rows } = table;
   const [first] = rows;
   if (first === undefined) return null;
-  const { version, digest, environment_args: args, judges, dataset, inline } = first.row;
+  const { version, dataset, inline } = first.row;
   const name = `Version ${version}`;
-  const given = [
-    ...(rebuilt ? [`code ${digest.slice(0, DIGEST_CHARACTERS)}`] : []),
-    ...(args === null ? ["with long arguments"] : textsOf(args)),
-    ...(judges === null ? ["with long settings of judges"] : judgeTexts(judges)),
-  ];
+  const given = settingsOf(table);
   return (
     <>
       <h2>
@@ -116,23 +117,12 @@ function Table({ rows, rebuilt }: Comparable) {
   );
 }
 
-function textsOf(settings: Readonly<Record<string, unknown>>): string[] {
-  return Object.keys(settings).length === 0 ? [] : [JSON.stringify(settings)];
-}
-
-function judgeTexts(judges: NonNullable<ModelResults["judges"]>): string[] {
-  return Object.entries(judges).map(([name, { model, sampling }]) => {
-    return [`judge ${name}: ${model}`, ...textsOf(sampling)].join(" ");
-  });
-}
-
 function Row({ row, places }: Ranked) {
   const { model, weights_of, measured, rollouts } = row;
-  const { planned, scored, failed, unscored, cancelled } = rollouts;
-  const open = Math.max(0, planned - scored - failed - unscored - cancelled);
+  const { scored, failed, unscored, cancelled } = rollouts;
   return (
     <tr>
-      <td>{placeText(places)}</td>
+      <td>{placeText(places) ?? NOTHING}</td>
       <th scope="row">
         <Shown text={model} />
         {weights_of !== null && (
@@ -155,7 +145,7 @@ function Row({ row, places }: Ranked) {
         )}
       </td>
       <td className="numeric">{measured === null ? NOTHING : countText(measured.reward.n_tasks)}</td>
-      {[scored, failed, unscored, cancelled, open].map((n, at) => (
+      {[scored, failed, unscored, cancelled, countOpen(rollouts)].map((n, at) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the columns never move
         <td key={at} className="numeric">
           {countText(n)}
@@ -166,12 +156,6 @@ function Row({ row, places }: Ranked) {
       </td>
     </tr>
   );
-}
-
-function placeText(places: Ranked["places"]): string {
-  if (places === null) return NOTHING;
-  const [first, last] = places;
-  return first === last ? countText(first) : `${countText(first)} to ${countText(last)}`;
 }
 
 function Evals({ evals, latest }: ModelResults) {

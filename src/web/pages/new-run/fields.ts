@@ -30,6 +30,15 @@ export type Place = (typeof PLACES)[number];
 export interface Section {
   readonly name: string;
   readonly fields: readonly Field[];
+  /** Whether the place of the model is chosen in it. */
+  readonly hasPlace?: boolean;
+  /** Most evals leave all its fields empty. */
+  readonly isRare?: boolean;
+}
+
+/** `id@version`; empty without an environment. */
+export function labelOf(environment: EnvironmentView | undefined): string {
+  return environment === undefined ? "" : `${environment.id}@${environment.version}`;
 }
 
 /** The fields for the current choices; values of other fields are not sent. */
@@ -37,12 +46,12 @@ export function sectionsOf(kind: Kind, place: Place, environment: EnvironmentVie
   return [
     { name: "Arguments of the environment", fields: argumentFields(environment?.args ?? {}) },
     { name: "Tasks", fields: [...datasetFields(environment), ...(kind === "eval" ? EVAL_TASKS : []), ...ORDER] },
-    { name: "Model", fields: [...PLACE_FIELDS[place], MODEL] },
-    { name: "Judges", fields: judgeFields(environment) },
-    { name: "Sampling", fields: SAMPLING },
+    { name: "Model", fields: [...PLACE_FIELDS[place], MODEL], hasPlace: true },
+    { name: "Judges", fields: judgeFields(environment), isRare: environment?.judges.length === 0 },
+    { name: "Sampling", fields: SAMPLING, isRare: true },
     ...(kind === "training" ? [{ name: "Training", fields: [...TRAINING, ...TRAINING_AT[place]] }] : []),
-    { name: "Limits", fields: kind === "eval" ? [...LIMIT_FIELDS, MIN_SCORED] : LIMIT_FIELDS },
-    { name: "To find the run again", fields: FOUND_BY },
+    { name: "Limits", fields: kind === "eval" ? [...LIMIT_FIELDS, MIN_SCORED] : LIMIT_FIELDS, isRare: true },
+    { name: "To find the run again", fields: FOUND_BY, isRare: true },
   ].filter(({ fields }) => fields.length > 0);
 }
 
@@ -61,6 +70,13 @@ const PLACE_FIELDS: Readonly<Record<Place, readonly Field[]>> = {
   ],
   fleet: [{ path: ["fleet"], label: "Fleet", kind: "text", required: true, known: "fleets", help: "name or id" }],
 };
+
+/** The texts of the fields without those of secrets, by param. */
+export function withoutSecrets(texts: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const secrets = Object.values(PLACE_FIELDS).flatMap((fields) => fields.filter(({ kind }) => kind === "secret"));
+  const params = new Set(secrets.map(paramOf));
+  return Object.fromEntries(Object.entries(texts).filter(([param]) => !params.has(param)));
+}
 
 function datasetFields(environment: EnvironmentView | undefined): readonly Field[] {
   if (environment !== undefined && environment.dataset !== "uploaded" && environment.dataset !== null) return [];

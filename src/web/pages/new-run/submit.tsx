@@ -84,7 +84,6 @@ export function Submit({ built, fields, refusal, onRefusal }: SubmitProps) {
         <button type="button" disabled={isBusy || !mayWrite} onClick={attempt(() => preview.mutate())}>
           Estimate the cost
         </button>
-        {!mayWrite && <span className="soft">You may view runs but not start them.</span>}
       </p>
     </div>
   );

@@ -1,6 +1,6 @@
-/** Orders the results of models, without claiming an order that chance may have made. Pure. */
-import type { ModelResults } from "../../../contract/environment-results.ts";
-import { canonicalJson, type JsonObject } from "../../../contract/json.ts";
+/** Puts the results of models into tables, and orders them without claiming an order that chance may have made. Pure. */
+import type { ModelResults } from "./environment-results.ts";
+import { canonicalJson, type JsonObject } from "./json.ts";
 
 export interface Ranked {
   readonly row: ModelResults;
@@ -55,4 +55,43 @@ function rank(rows: readonly ModelResults[]): Ranked[] {
 function intervalOf({ reward: { wilson95, ci95 } }: NonNullable<ModelResults["measured"]>): readonly [number, number] {
   const [low, high] = wilson95 ?? ci95 ?? [0, 0];
   return low === high ? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY] : [low, high];
+}
+
+/** With its `sha256:`. */
+const DIGEST_CHARACTERS = 19;
+
+/**
+ * What the rows of a table have in common besides version and dataset: the digest if the version has several, arguments
+ * and judges. The texts are foreign.
+ */
+export function settingsOf({ rows: [first], rebuilt }: Comparable): string[] {
+  if (first === undefined) return [];
+  const { digest, environment_args: args, judges } = first.row;
+  return [
+    ...(rebuilt ? [`code ${digest.slice(0, DIGEST_CHARACTERS)}`] : []),
+    ...(args === null ? ["with long arguments"] : textsOf(args)),
+    ...(judges === null ? ["with long settings of judges"] : judgeTexts(judges)),
+  ];
+}
+
+function textsOf(settings: Readonly<Record<string, unknown>>): string[] {
+  return Object.keys(settings).length === 0 ? [] : [JSON.stringify(settings)];
+}
+
+function judgeTexts(judges: NonNullable<ModelResults["judges"]>): string[] {
+  return Object.entries(judges).map(([name, { model, sampling }]) => {
+    return [`judge ${name}: ${model}`, ...textsOf(sampling)].join(" ");
+  });
+}
+
+/** "1", "1 to 3"; null without a mean. */
+export function placeText(places: Ranked["places"]): string | null {
+  if (places === null) return null;
+  const [first, last] = places;
+  return first === last ? String(first) : `${first} to ${last}`;
+}
+
+/** How many rollouts of a row have not ended. */
+export function countOpen({ planned, scored, failed, unscored, cancelled }: ModelResults["rollouts"]): number {
+  return Math.max(0, planned - scored - failed - unscored - cancelled);
 }
