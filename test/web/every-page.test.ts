@@ -53,7 +53,7 @@ for (const scheme of ["light", "dark"] as const) {
       for (const path of PATHS) {
         await page.goto(stage.url + path);
         await page.locator("h1").first().waitFor();
-        await expect.poll(() => page.locator(".loading").count(), { timeout: 20_000 }).toBe(0);
+        await expect.poll(() => page.locator(".loading").count()).toBe(0);
         for (const { impact, id, nodes } of await violationsIn(page)) {
           if (!/serious|critical/.test(impact)) continue;
           const [first] = nodes;

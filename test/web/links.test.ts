@@ -64,7 +64,7 @@ test("each count of a run links to that many rollouts", async () => {
     const n = Number(/^[\d,]+/.exec(text)?.[0].replaceAll(",", ""));
     await page.goto(stage.url + href);
     const found = page.getByText(`${n} ${n === 1 ? "rollout" : "rollouts"}`, { exact: true });
-    await expect.poll(() => found.count(), { message: `${text}: ${href}`, timeout: 20_000 }).toBe(1);
+    await expect.poll(() => found.count(), { message: `${text}: ${href}` }).toBe(1);
   }
   expect(wrong).toEqual([]);
 });

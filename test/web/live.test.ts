@@ -42,7 +42,7 @@ test("a list that grows keeps its position and its chosen row", async () => {
     const { id } = await startRun(model.url, 90);
     model.release(60);
     const { page, wrong } = await tabAt(`/runs/${id}/rollouts?filter=status%3Adone&sort=-reward`);
-    await expect.poll(() => textOf(page.locator(".found-rollouts")), { timeout: 20_000 }).toBe("60 rollouts");
+    await expect.poll(() => textOf(page.locator(".found-rollouts"))).toBe("60 rollouts");
     for (let at = 0; at < 31; at += 1) await page.keyboard.press("j");
     const chosen = page.locator('[aria-selected="true"] a').first();
     await expect.poll(() => page.locator('[aria-selected="true"]').getAttribute("data-row")).toBe("30");
@@ -50,7 +50,7 @@ test("a list that grows keeps its position and its chosen row", async () => {
     const place = () => page.locator('[aria-selected="true"]').boundingBox();
     const y = (await place())?.y ?? 0;
     model.release(ALL);
-    await expect.poll(() => textOf(page.locator(".found-rollouts")), { timeout: 30_000 }).toBe("90 rollouts");
+    await expect.poll(() => textOf(page.locator(".found-rollouts"))).toBe("90 rollouts");
     expect(await textOf(chosen)).toBe(name);
     expect(Math.abs(((await place())?.y ?? 0) - y)).toBeLessThan(40);
     expect(wrong).toEqual([]);
@@ -66,17 +66,15 @@ test("a chosen row keeps its place while more than a page of rows comes in befor
     model.release(110);
     const { page, wrong } = await tabAt(`/runs/${id}/rollouts?filter=status%3Adone&sort=-reward`);
     const found = () => textOf(page.locator(".found-rollouts"));
-    await expect.poll(found, { timeout: 20_000 }).toBe("110 rollouts");
+    await expect.poll(found).toBe("110 rollouts");
     for (let at = 0; at < 101; at += 1) await page.keyboard.press("j");
     const chosen = page.locator('[aria-selected="true"]');
     await expect.poll(() => chosen.getAttribute("data-row")).toBe("100");
     const name = await textOf(chosen.locator("a"));
     const y = (await chosen.boundingBox())?.y ?? 0;
     model.release(220);
-    await expect.poll(found, { timeout: 30_000 }).toBe("220 rollouts");
-    await expect
-      .poll(async () => Number(await chosen.getAttribute("data-row")), { timeout: 10_000 })
-      .toBeGreaterThan(200);
+    await expect.poll(found).toBe("220 rollouts");
+    await expect.poll(async () => Number(await chosen.getAttribute("data-row"))).toBeGreaterThan(200);
     expect(await textOf(chosen.locator("a"))).toBe(name);
     expect(Math.abs(((await chosen.boundingBox())?.y ?? 0) - y)).toBeLessThan(2);
     expect(wrong).toEqual([]);
@@ -103,24 +101,24 @@ test("a run page continues by itself at its scroll position; its stream begins w
       await route.fulfill({ contentType: "text/event-stream", body: events.join("") });
     });
     model.release(10);
-    await expect.poll(async () => (await client.runs.get(id)).counts.scored, { timeout: 20_000 }).toBe(10);
+    await expect.poll(async () => (await client.runs.get(id)).counts.scored).toBe(10);
     const { last_event = 0 } = await client.runs.get(id);
     await page.goto(`${stage.url}/runs/${id}`);
-    await expect.poll(() => asked.length, { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => asked.length).toBe(1);
     expect(Number(asked[0])).toBeGreaterThanOrEqual(last_event);
     model.release(10);
     const progress = page.locator(".under-way p");
     await progress.waitFor();
     await inPage(page, "scrollTo(0, 200)");
     const scrolled = await inPage(page, "scrollY");
-    await expect.poll(() => asked.length, { timeout: 20_000 }).toBeGreaterThan(1);
+    await expect.poll(() => asked.length).toBeGreaterThan(1);
     expect(Number(asked[1])).toBeGreaterThan(Number(asked[0]));
-    await expect.poll(() => textOf(progress), { timeout: 20_000 }).toMatch(/^20 of 160/);
+    await expect.poll(() => textOf(progress)).toMatch(/^20 of 160/);
     model.release(40);
-    await expect.poll(() => textOf(progress), { timeout: 20_000 }).toMatch(/^60 of 160/);
+    await expect.poll(() => textOf(progress)).toMatch(/^60 of 160/);
     expect(await inPage(page, "scrollY")).toBe(scrolled);
     model.release(ALL);
-    await expect.poll(() => textOf(page.locator(".run-head")), { timeout: 30_000 }).toMatch(/completed/);
+    await expect.poll(() => textOf(page.locator(".run-head"))).toMatch(/completed/);
   } finally {
     await model.stop();
   }
