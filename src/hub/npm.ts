@@ -88,6 +88,8 @@ export async function readPackument(
     ok: true,
     value: {
       ...{ _id: name, name, ...(environment.description !== null && { description: environment.description }) },
+      // Organisations have no address.
+      maintainers: [{ name: name.slice(1).split("/")[0] ?? "", email: "" }],
       "dist-tags": tags,
       versions: Object.fromEntries(versions.map((row) => [row.version, versionOf(row, name, address)])),
       time: {

@@ -38,7 +38,7 @@ beforeAll(async () => {
     ["stranger", registry],
   ] as const) {
     mkdirSync(join(folder, name));
-    writeFileSync(join(folder, name, ".npmrc"), npmrc + noOther);
+    writeFileSync(join(folder, name, ".npmrc"), noOther + npmrc);
     writeFileSync(join(folder, name, "package.json"), "{}");
   }
 });
@@ -53,8 +53,11 @@ interface Ran {
   readonly stderr: string;
 }
 
-/** Runs npm as one who has a key, or as a stranger, with a cache and settings of its own. */
-async function npm(who: "alice" | "stranger", ...words: string[]): Promise<Ran> {
+/** Who runs npm: one who has a key, or one who has none. */
+type Who = "alice" | "stranger";
+
+/** Runs npm with a cache and settings of its own. */
+async function npm(who: Who, ...words: string[]): Promise<Ran> {
   const env: NodeJS.Dict<string> = {
     PATH: process.env["PATH"],
     HOME: join(folder, who),
@@ -62,18 +65,20 @@ async function npm(who: "alice" | "stranger", ...words: string[]): Promise<Ran> 
     npm_config_cache: join(folder, `${who}-cache`),
   };
   try {
-    const { stdout, stderr } = await promisify(execFile)("npm", words, {
+    const running = promisify(execFile)("npm", words, {
       cwd: join(folder, who),
       env: { ...env } as NodeJS.ProcessEnv,
     });
-    return { code: 0, stdout, stderr };
+    // It must not wait for an answer to a question.
+    running.child.stdin?.end();
+    return { code: 0, ...(await running) };
   } catch (thrown) {
     if (!(thrown instanceof Error && "stderr" in thrown && "code" in thrown)) throw thrown;
     return { code: Number(thrown.code), stdout: "", stderr: String(thrown.stderr) };
   }
 }
 
-async function done(who: "alice" | "stranger", ...words: string[]): Promise<string> {
+async function done(who: Who, ...words: string[]): Promise<string> {
   const { code, stdout, stderr } = await npm(who, ...words);
   expect(code, `npm ${words.join(" ")}\n${stdout}${stderr}`).toBe(0);
   return stdout.trim();
@@ -157,13 +162,21 @@ test("npm shows why it is refused", async () => {
   mkdirSync(plain);
   writeFileSync(join(plain, "package.json"), JSON.stringify({ name: "@alice/plain", version: "1.0.0" }));
   const file = await packVersion("2.0.0");
-  const refused: [who: "alice" | "stranger", words: string[], why: string][] = [
+  const everything = `--registry=${platform.url}/npm/`;
+  const refused: [who: Who, words: string[], why: string][] = [
     ["alice", ["publish", plain], "has no rollcall-environment.js"],
     ["alice", ["publish", file, "--access", "restricted"], "is public, which does not change"],
     ["alice", ["install", "@alice/nothing"], "no package @alice/nothing"],
     ["alice", ["dist-tag", "add", `${NAME}@9.0.0`, "beta"], "has no version 9.0.0"],
     ["alice", ["publish", file, "--access", "public", "--tag", "Beta"], "must be a lower-case letter"],
     ["alice", ["dist-tag", "rm", NAME, "latest"], "latest is always there"],
+    ["alice", ["install", `${NAME}@nightly`], "No matching version found for @alice/letters@nightly"],
+    ["alice", ["unpublish", `${NAME}@1.0.0`], "a published version cannot be deleted"],
+    ["alice", ["unpublish", NAME, "--force"], "a published version cannot be deleted"],
+    ["alice", ["search", "letters", everything], "use `rollcall env search`"],
+    ["alice", ["login", everything], "write //HOST/npm/:_authToken=KEY in .npmrc"],
+    ["stranger", ["audit", everything], "this registry lists no vulnerabilities"],
+    ["alice", ["owner", "add", "bob", NAME], "owners are organisations"],
     ["stranger", ["publish", file], "ENEEDAUTH"],
     ["stranger", ["install", `${NAME}@9.9.9`], "No matching version"],
   ];
@@ -173,10 +186,31 @@ test("npm shows why it is refused", async () => {
   }
 });
 
+test("every path below /npm/ is refused in the form that npm prints", async () => {
+  const refusals: [method: string, path: string, status: number, why: string][] = [
+    ["PUT", "-/user/org.couchdb.user:bob", 404, "this registry has no users"],
+    ["POST", "-/npm/v1/security/advisories/bulk", 404, "this registry lists no vulnerabilities"],
+    ["DELETE", "@alice/letters/-/letters-1.0.0.tgz/-rev/1", 405, "a published version cannot be deleted"],
+    ["DELETE", "@alice%2fletters", 405, "/npm/@alice%2fletters allows GET, PUT"],
+    ["GET", "-/a/path/of/the/future", 404, "no such path"],
+    ["GET", "-/all", 404, "no package -/all"],
+  ];
+  for (const [method, path, status, why] of refusals) {
+    const reply = await fetch(`${platform.url}/npm/${path}`, { method });
+    const body = await reply.json();
+    expect([path, reply.status, body]).toEqual([path, status, { error: expect.stringContaining(why) }]);
+  }
+});
+
 test("a private version needs the key", async () => {
   const file = await packVersion("1.0.0", "hidden");
   await done("alice", "publish", file);
   await done("alice", "install", "@alice/hidden");
   const other = await npm("stranger", "install", "@alice/hidden");
   expect([other.code, other.stderr]).toEqual([1, expect.stringContaining("no package @alice/hidden")]);
+});
+
+test("npm shows the owner, and the versions of a range", async () => {
+  expect(await done("stranger", "owner", "ls", NAME)).toBe("alice <>");
+  expect(await done("stranger", "view", `${NAME}@~1.0.0`, "version")).toBe("1.0.0");
 });
