@@ -142,13 +142,13 @@ function readTarball(id: string, name: string): Operation {
     },
     handle: async (context) => {
       const file = pathParam(context, "file");
-      const object = unwrap(await service(context).readTarball(context.env, viewerOf(context), nameOf(context), file));
-      return context.body(object.body, 200, {
+      const read = await service(context).readTarball(context.env, viewerOf(context), nameOf(context), file);
+      const { body, bytes, etag, changes } = unwrap(read);
+      return context.body(body, 200, {
         "content-type": "application/gzip",
-        "content-length": String(object.size),
-        // A version never changes.
-        "cache-control": "private, max-age=31536000, immutable",
-        etag: object.httpEtag,
+        ...(bytes !== null && { "content-length": String(bytes) }),
+        "cache-control": changes ? "private, no-cache" : "private, max-age=31536000, immutable",
+        etag,
       });
     },
   };
