@@ -1,6 +1,6 @@
-/** Builds the web page into dist/web, unless it is up to date. `wrangler deploy` runs this first. */
+/** Builds the page and the other assets into dist/web, unless they are up to date. `wrangler deploy` runs this first. */
 
+import { bundleAssets } from "../src/local/assets.ts";
 import { PACKAGE_ROOT } from "../src/local/package-root.ts";
-import { bundlePage } from "../src/local/page-bundle.ts";
 
-await bundlePage(PACKAGE_ROOT);
+await bundleAssets(PACKAGE_ROOT, (line) => process.stderr.write(`${line}\n`));

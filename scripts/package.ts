@@ -10,11 +10,13 @@
  * node scripts/package.ts [--out DIR] [--only math-equivalence]
  */
 import { execFileSync } from "node:child_process";
-import { copyFileSync, cpSync, globSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, globSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import manifest from "../package.json" with { type: "json" };
+import { LIBRARY_FOLDER } from "../src/contract/library-file.ts";
+import { PACKED_LIST } from "../src/local/assets.ts";
 import { bundleWorker } from "../src/local/bundle.ts";
 import { sourcesHash } from "../src/local/package-root.ts";
 import { bundlePage } from "../src/local/page-bundle.ts";
@@ -75,6 +77,7 @@ async function fillProduct(folder: string, compiled: string, packages: readonly 
   for (const one of packages) writePackage(one, compiled, join(folder, "node_modules", one.manifest.name));
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(published(packages), null, 2)}\n`);
   await addBundle(folder);
+  writeList(folder);
 }
 
 function copySources(folder: string): void {
@@ -117,8 +120,17 @@ function published(packages: readonly OwnPackage[]): object {
 
 async function addBundle(folder: string): Promise<void> {
   copyFileSync(await bundleWorker(ROOT), join(folder, "dist", "index.js"));
-  cpSync(await bundlePage(ROOT), join(folder, "dist", "web"), { recursive: true });
+  const isOfPage = (from: string) => basename(from) !== LIBRARY_FOLDER;
+  cpSync(await bundlePage(ROOT), join(folder, "dist", "web"), { recursive: true, filter: isOfPage });
   writeFileSync(join(folder, "dist", ".sources"), sourcesHash(folder));
+}
+
+/** An installed package packs itself again from these files, for the npm clients of its platform. */
+function writeList(folder: string): void {
+  writeFileSync(join(folder, PACKED_LIST), "");
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((it) => it.isFile());
+  const paths = files.map((it) => relative(folder, join(it.parentPath, it.name)));
+  writeFileSync(join(folder, PACKED_LIST), paths.sort().join("\n"));
 }
 
 function pack(folder: string, out: string): string {

@@ -1,10 +1,10 @@
 /** What npm clients send and read: https://github.com/npm/registry/blob/main/docs/responses/package-metadata.md. */
 import * as z from "zod";
-import type { ApiError } from "../contract/api-error.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { AnyObject } from "../contract/primitives.ts";
 import { TagName } from "../contract/published-environment.ts";
 import { ShownText } from "../contract/shown-text.ts";
+import type { RefusalForm } from "../kernel/http/operation.ts";
 
 const NAME = "@alice/guess-word";
 const VERSION = "1.0.1";
@@ -64,6 +64,7 @@ const FullPackument = z.object({
   _id: z.string(),
   name: z.string(),
   description: z.string().optional(),
+  maintainers: z.array(z.object({ name: z.string(), email: z.string() })).optional(),
   "dist-tags": Tags,
   versions: Versions,
   time: z.record(z.string(), z.string()),
@@ -73,7 +74,13 @@ const ShortPackument = z.object({ name: z.string(), modified: z.string(), "dist-
 
 /** The short one is for `Accept: application/vnd.npm.install-v1+json`. */
 export const AnyPackument = z.union([FullPackument, ShortPackument]).meta({
-  example: { _id: NAME, name: NAME, ...EXAMPLE, time: { created: "2026-11-28T00:00:00.000Z" } },
+  example: {
+    _id: NAME,
+    name: NAME,
+
+    ...EXAMPLE,
+    time: { created: "2026-11-28T00:00:00.000Z" },
+  },
 });
 
 export function shortened({ name, "dist-tags": tags, versions, time }: Packument): z.output<typeof ShortPackument> {
@@ -87,8 +94,40 @@ export const NpmDone = z.object({ ok: z.literal(true), id: z.string().optional()
 export const NpmUser = z.object({ username: z.string() });
 export const NpmPing = AnyObject.meta({ example: {} });
 
+/** What npm clients ask of other registries, with the command to use instead. Paths are below `/npm/`. */
+const UNSERVED: readonly { readonly path: RegExp; readonly status: 404 | 405 | 501; readonly message: string }[] = [
+  {
+    path: /^-\/v1\/search$/,
+    status: 404,
+    message: "npm cannot search this registry: use `rollcall env search`, or open /environments in a browser",
+  },
+  {
+    path: /^-\/v1\/login$/,
+    // After a 4xx npm would ask for a password and send it here.
+    status: 501,
+    message: "npm cannot log in to this registry: write //HOST/npm/:_authToken=KEY in .npmrc, with an API key",
+  },
+  {
+    path: /^-\/(user\/|npm\/v1\/(user|tokens)\b)/,
+    status: 404,
+    message: "this registry has no users: owners are organisations, and `rollcall key` creates and lists API keys",
+  },
+  {
+    path: /^-\/npm\/v1\/security\//,
+    status: 404,
+    message: "this registry lists no vulnerabilities: npm audit works with the registry of your other packages",
+  },
+  {
+    path: /\/-rev\/[^/]*$/,
+    // npm unpublish takes a 404 for a success.
+    status: 405,
+    message: "a published version cannot be deleted, because runs refer to it: use `rollcall env yank` instead",
+  },
+];
+
 /** npm prints `error` only if it is a text. */
-export const NPM_REFUSALS = {
+export const NPM_REFUSALS: RefusalForm = {
   schema: z.object({ error: z.string() }),
-  bodyOf: ({ message }: ApiError["error"]) => ({ error: message }),
+  bodyOf: ({ message }) => ({ error: message }),
+  unserved: (path) => UNSERVED.find((one) => one.path.test(path.slice("/npm/".length))) ?? null,
 };

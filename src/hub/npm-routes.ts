@@ -90,6 +90,70 @@ async function receiveDocument(context: ApiContext): Promise<Response> {
   return context.json({ ok: true, id: version.id }, 201);
 }
 
+function listTags(id: string, name: string): Operation {
+  return {
+    ...{ id, route: `GET ${PATH}/-/package/${name}/dist-tags`, ...readable },
+    summary: "List the tags of a package",
+    reply: { description: "Versions by tag", schema: NpmTags },
+    handle: async (context) =>
+      context.json(unwrap(await service(context).readTags(context.env, viewerOf(context), nameOf(context)))),
+  };
+}
+
+function moveTag(id: string, name: string): Operation {
+  return {
+    ...{ id, route: `PUT ${PATH}/-/package/${name}/dist-tags/{tag}`, ...writable },
+    summary: "Point a tag to a version",
+    body: { schema: NpmVersionNumber },
+    reply: { status: 201, description: "Done", schema: NpmDone, example: { ok: true } },
+    errors: ["conflict"],
+    handle: async (context) => {
+      const version = await readBody(context, NpmVersionNumber);
+      const wanted = { tag: tagOf(context), version, now: context.var.now() };
+      unwrap(await hub(context).moveTag(context.env, context.var.scope, ownNameOf(context), wanted));
+      return context.json({ ok: true }, 201);
+    },
+  };
+}
+
+function deleteTag(id: string, name: string): Operation {
+  return {
+    ...{ id, route: `DELETE ${PATH}/-/package/${name}/dist-tags/{tag}`, ...writable },
+    summary: "Delete a tag",
+    reply: { description: "Done", schema: NpmDone, example: { ok: true } },
+    errors: ["conflict"],
+    handle: async (context) => {
+      const { scope } = context.var;
+      unwrap(await hub(context).removeTag(context.env, scope, ownNameOf(context), tagOf(context)));
+      return context.json({ ok: true });
+    },
+  };
+}
+
+function readTarball(id: string, name: string): Operation {
+  return {
+    ...{ id, route: `GET ${PATH}/${name}/-/{file}`, ...readable },
+    summary: "Read the package of a version",
+    reply: {
+      description: "The .tgz file",
+      contentType: "application/gzip",
+      schema: z.string().describe("bytes of the file"),
+      example: "…",
+    },
+    handle: async (context) => {
+      const file = pathParam(context, "file");
+      const read = await service(context).readTarball(context.env, viewerOf(context), nameOf(context), file);
+      const { body, bytes, etag, changes } = unwrap(read);
+      return context.body(body, 200, {
+        "content-type": "application/gzip",
+        ...(bytes !== null && { "content-length": String(bytes) }),
+        "cache-control": changes ? "private, no-cache" : "private, max-age=31536000, immutable",
+        etag,
+      });
+    },
+  };
+}
+
 export const npmOperations: readonly Operation[] = [
   {
     id: "pingNpm",
@@ -110,65 +174,18 @@ export const npmOperations: readonly Operation[] = [
     errors: ["forbidden"],
     handle: (context) => context.json({ username: context.var.caller.who }),
   },
-  {
-    ...{ id: "listNpmTags", route: `GET ${PATH}/-/package/{id}/dist-tags`, ...readable },
-    summary: "List the tags of a package",
-    reply: { description: "Versions by tag", schema: NpmTags },
-    handle: async (context) =>
-      context.json(unwrap(await service(context).readTags(context.env, viewerOf(context), nameOf(context)))),
-  },
-  {
-    ...{ id: "moveNpmTag", route: `PUT ${PATH}/-/package/{id}/dist-tags/{tag}`, ...writable },
-    summary: "Point a tag to a version",
-    body: { schema: NpmVersionNumber },
-    reply: { status: 201, description: "Done", schema: NpmDone, example: { ok: true } },
-    errors: ["conflict"],
-    handle: async (context) => {
-      const version = await readBody(context, NpmVersionNumber);
-      const wanted = { tag: tagOf(context), version, now: context.var.now() };
-      unwrap(await hub(context).moveTag(context.env, context.var.scope, ownNameOf(context), wanted));
-      return context.json({ ok: true }, 201);
-    },
-  },
-  {
-    ...{ id: "deleteNpmTag", route: `DELETE ${PATH}/-/package/{id}/dist-tags/{tag}`, ...writable },
-    summary: "Delete a tag",
-    reply: { description: "Done", schema: NpmDone, example: { ok: true } },
-    errors: ["conflict"],
-    handle: async (context) => {
-      const {
-        env,
-        var: { scope },
-      } = context;
-      unwrap(await hub(context).removeTag(env, scope, ownNameOf(context), tagOf(context)));
-      return context.json({ ok: true });
-    },
-  },
+  listTags("listNpmTags", "{id}"),
+  listTags("listScopedNpmTags", "{scope}/{id}"),
+  moveTag("moveNpmTag", "{id}"),
+  moveTag("moveScopedNpmTag", "{scope}/{id}"),
+  deleteTag("deleteNpmTag", "{id}"),
+  deleteTag("deleteScopedNpmTag", "{scope}/{id}"),
   readPackage("getNpmPackage", "{id}"),
   readPackage("getScopedNpmPackage", "{scope}/{id}"),
   putPackage("putNpmPackage", "{id}"),
   putPackage("putScopedNpmPackage", "{scope}/{id}"),
-  {
-    ...{ id: "getNpmTarball", route: `GET ${PATH}/{scope}/{id}/-/{file}`, ...readable },
-    summary: "Read the package of a version",
-    reply: {
-      description: "The .tgz file",
-      contentType: "application/gzip",
-      schema: z.string().describe("bytes of the file"),
-      example: "…",
-    },
-    handle: async (context) => {
-      const file = pathParam(context, "file");
-      const object = unwrap(await service(context).readTarball(context.env, viewerOf(context), nameOf(context), file));
-      return context.body(object.body, 200, {
-        "content-type": "application/gzip",
-        "content-length": String(object.size),
-        // A version never changes.
-        "cache-control": "private, max-age=31536000, immutable",
-        etag: object.httpEtag,
-      });
-    },
-  },
+  readTarball("getNpmTarball", "{id}"),
+  readTarball("getScopedNpmTarball", "{scope}/{id}"),
 ];
 
 /** `@owner/name`. */

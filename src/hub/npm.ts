@@ -5,6 +5,7 @@
  * no other version fits. A version that was taken down is not there.
  */
 
+import type { LibraryListing } from "../contract/library-file.ts";
 import { LIMITS } from "../contract/limits.ts";
 import type { Visibility } from "../contract/published-environment.ts";
 import { nameKeyOf } from "../contract/published-environment.ts";
@@ -13,6 +14,8 @@ import { type Result, refuse } from "../kernel/messages/refusal.ts";
 import { filesOf } from "./files.ts";
 import { findNamed } from "./find-version.ts";
 import { type NpmDocument, type Packument, type PackumentVersion, YANKED } from "./npm-format.ts";
+import { readLibrary, readLibraryTarball } from "./npm-library.ts";
+import { installedPart } from "./package-format.ts";
 import type { Published, PublishOptions } from "./publish.ts";
 import {
   deprecateVersions,
@@ -52,7 +55,7 @@ async function findShelf(env: Env, viewer: Scope | null, name: string): Promise<
   const environment = await findPackage(env, viewer, name);
   const versions = environment === null ? [] : await listedVersions(env.DB, environment.id);
   const packed = versions.filter(({ npm }) => npm !== null);
-  if (environment === null || packed.length === 0) return noPackage(name);
+  if (environment === null || packed.length === 0) return await noPackage(env, name);
   const tags = tagsAmong(packed, await tagsOf(env.DB, environment.id));
   return { ok: true, value: { environment, versions: packed, tags } };
 }
@@ -69,8 +72,17 @@ function tagsAmong(
   return Object.fromEntries(tags);
 }
 
-function noPackage(name: string): Result<never> {
-  return refuse("not_found", `no package ${name}: this registry has published environments, @owner/name`, null);
+async function noPackage(env: Env, name: string): Promise<Result<never>> {
+  return refuse("not_found", `no package ${name}: ${await contentsFor(env, name)}`, null);
+}
+
+/** What the registry has, for a client that looked for this package. */
+async function contentsFor(env: Env, name: string): Promise<string> {
+  if (name.startsWith("@")) return "this registry has published environments, @owner/name";
+  const library = await readLibrary(env);
+  return library === null
+    ? "this registry has only published environments, @owner/name. It has the package of Rollcall itself after `npm run package` in the checkout and a new start or deployment"
+    : `this registry has only published environments, @owner/name, and ${library.manifest.name}: let npm get other packages from your usual registry, by setting this one for @owner only`;
 }
 
 /** `address`: of the registry, such as `https://host/npm`. */
@@ -80,16 +92,21 @@ export async function readPackument(
   name: string,
   address: string,
 ): Promise<Result<Packument>> {
+  const library = await readLibrary(env);
+  if (library?.manifest.name === name) return { ok: true, value: packumentOf(library, address) };
   const shelf = await findShelf(env, viewer, name);
   if (!shelf.ok) return shelf;
   const { environment, versions, tags } = shelf.value;
-  const iso = (at: number) => new Date(at).toISOString();
   return {
     ok: true,
     value: {
       ...{ _id: name, name, ...(environment.description !== null && { description: environment.description }) },
+      // Organisations have no address.
+      maintainers: [{ name: name.slice(1).split("/")[0] ?? "", email: "" }],
       "dist-tags": tags,
-      versions: Object.fromEntries(versions.map((row) => [row.version, versionOf(row, name, address)])),
+      versions: Object.fromEntries(
+        versions.map((row) => [row.version, versionOf({ ...row, name, deprecated: adviceOf(row) }, address)]),
+      ),
       time: {
         ...{ created: iso(environment.created_at), modified: iso(environment.updated_at) },
         ...Object.fromEntries(versions.map(({ version, created_at }) => [version, iso(created_at)])),
@@ -98,17 +115,38 @@ export async function readPackument(
   };
 }
 
-function versionOf(row: ListedVersion, name: string, address: string): PackumentVersion {
-  const { version, description, npm } = row;
-  const deprecated = adviceOf(row);
-  const file = `${name.split("/")[1]}-${version}.tgz`;
+/** The library has one version, which is the latest. */
+function packumentOf({ manifest, integrity, shasum, made_at: at }: LibraryListing, address: string): Packument {
+  const { name, version, description } = manifest;
+  const npm = { manifest: installedPart(manifest), integrity, shasum };
+  const row = { name, version, description: description ?? null, npm, deprecated: null };
+  return {
+    ...{ _id: name, name, ...(description !== undefined && { description }) },
+    "dist-tags": { [LATEST]: version },
+    versions: { [version]: versionOf(row, address) },
+    time: { created: iso(at), modified: iso(at), [version]: iso(at) },
+  };
+}
+
+function iso(at: number): string {
+  return new Date(at).toISOString();
+}
+
+function tarballName(name: string, version: string): string {
+  return `${name.split("/").at(-1)}-${version}.tgz`;
+}
+
+type Described = Pick<ListedVersion, "version" | "description" | "npm" | "deprecated"> & { readonly name: string };
+
+/** `deprecated`: what npm shows to people who install it. */
+function versionOf({ name, version, description, npm, deprecated }: Described, address: string): PackumentVersion {
   return {
     ...npm?.manifest,
     ...{ _id: `${name}@${version}`, name, version, ...(description !== null && { description }) },
     ...(deprecated !== null && { deprecated }),
     dist: {
       ...{ integrity: npm?.integrity ?? "", shasum: npm?.shasum ?? "" },
-      tarball: `${address}/${name}/-/${file}`,
+      tarball: `${address}/${name}/-/${tarballName(name, version)}`,
     },
   };
 }
@@ -123,11 +161,22 @@ export async function readTags(
   viewer: Scope | null,
   name: string,
 ): Promise<Result<Readonly<Record<string, string>>>> {
+  const library = await readLibrary(env);
+  if (library?.manifest.name === name) return { ok: true, value: { [LATEST]: library.manifest.version } };
   const environment = await findPackage(env, viewer, name);
   const versions = environment === null ? [] : await versionsOf(env.DB, environment.id);
   const left = versions.filter(({ taken_down_at }) => taken_down_at === null);
-  if (environment === null || left.length === 0) return noPackage(name);
+  if (environment === null || left.length === 0) return await noPackage(env, name);
   return { ok: true, value: tagsAmong(left, await tagsOf(env.DB, environment.id)) };
+}
+
+export interface Tarball {
+  readonly body: ReadableStream;
+  readonly etag: string;
+  /** Null if it is not known before it is read. */
+  readonly bytes: number | null;
+  /** Whether this version may get other bytes: that of a checkout, which is packed again. */
+  readonly changes: boolean;
 }
 
 /** `file`: as in `dist.tarball`. */
@@ -136,14 +185,16 @@ export async function readTarball(
   viewer: Scope | null,
   name: string,
   file: string,
-): Promise<Result<R2ObjectBody>> {
+): Promise<Result<Tarball>> {
+  const library = await readLibrary(env);
+  if (library?.manifest.name === name) return await libraryTarball(env, library, file);
   const published = publishedNameOf(name) ?? "";
   const environment = await findPublished(env.DB, viewer, nameKeyOf(published));
-  if (environment === null || environment.name !== published) return noPackage(name);
+  if (environment === null || environment.name !== published) return await noPackage(env, name);
   const prefix = `${published.split("/")[1]}-`;
   const version = file.startsWith(prefix) && file.endsWith(".tgz") ? file.slice(prefix.length, -".tgz".length) : "";
   const row = await getVersion(env.DB, environment.id, version);
-  if (row === null || row.npm === null) return refuse("not_found", `${name} has no file ${file}`, null);
+  if (row === null || row.npm === null) return noFile(name, file);
   if (row.taken_down_at !== null) {
     return refuse("not_found", `${name}@${version} was taken down: ${row.take_down_reason}`, null);
   }
@@ -151,7 +202,21 @@ export async function readTarball(
   // An operator may be taking it down.
   return object === null
     ? refuse("not_found", `${name}@${version} has no files any more`, null)
-    : { ok: true, value: object };
+    : { ok: true, value: { body: object.body, etag: object.httpEtag, bytes: object.size, changes: false } };
+}
+
+async function libraryTarball(
+  env: Env,
+  { manifest: { name, version } }: LibraryListing,
+  file: string,
+): Promise<Result<Tarball>> {
+  const reply = file === tarballName(name, version) ? await readLibraryTarball(env) : null;
+  if (reply === null || reply.body === null) return noFile(name, file);
+  return { ok: true, value: { body: reply.body, etag: reply.headers.get("etag") ?? "", bytes: null, changes: true } };
+}
+
+function noFile(name: string, file: string): Result<never> {
+  return refuse("not_found", `${name} has no file ${file}`, null);
 }
 
 /** What `npm publish` sends: the package of one version, and a tag for it. */

@@ -55,7 +55,7 @@ export const PackageManifest = z.object({
 export type PackageManifest = z.output<typeof PackageManifest>;
 
 /** The part of a package.json that npm clients read of a version before they download it. */
-export function installedPart({ scripts = {}, ...manifest }: PackageManifest): JsonObject {
+export function installedPart({ scripts = {}, ...manifest }: Pick<PackageManifest, "scripts">): JsonObject {
   const scripted = INSTALL_SCRIPTS.some((name) => Object.hasOwn(scripts, name));
   return { ...(Installed.parse(manifest) as JsonObject), ...(scripted && { hasInstallScript: true }) };
 }

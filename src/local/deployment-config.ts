@@ -19,7 +19,7 @@ export type PlacedDeployment = DeploymentRecord & { readonly account_id: string;
 export interface Built {
   /** The Worker's bundle. */
   readonly bundle: string;
-  /** The folder of the page. */
+  /** The folder of the page and the other assets. */
   readonly page: string;
   /** The folder of D1's migrations. */
   readonly migrations: string;

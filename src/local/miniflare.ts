@@ -26,7 +26,7 @@ interface LocalRuntime {
   /** The folder of wrangler.toml. */
   readonly root: string;
   readonly bundle: string;
-  /** The folder of the built page (page-bundle.ts). */
+  /** The folder of the page and the other assets (assets.ts). */
   readonly page: string;
   /** The folder for objects, D1 and R2. */
   readonly store: string;

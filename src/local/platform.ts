@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { type PolicyServer, startPolicyServer } from "@rollcall/policy/policy-server";
 import { LogLevel, type Miniflare, MiniflareCoreError } from "miniflare";
 import { LIMITS } from "../contract/limits.ts";
+import { bundleAssets } from "./assets.ts";
 import { bundleWorker, bundleWorkerWith, type WorkerParts } from "./bundle.ts";
 import { DirectoryInUse, type DirectoryLock, lockDirectory } from "./directory-lock.ts";
 import { directoryFault } from "./directory-unusable.ts";
@@ -19,7 +20,6 @@ import { isLocalKeySpent, migrate, refuseForeignData, seedAccount } from "./migr
 import { HeldOutput, miniflareOptions, quietMiniflare, StderrLog, startFailure } from "./miniflare.ts";
 import { liveObjectQuota, openFileLimit, quotaText } from "./open-files.ts";
 import { PACKAGE_ROOT, sourcesHash } from "./package-root.ts";
-import { bundlePage } from "./page-bundle.ts";
 import { DEFAULT_PORT, freePort } from "./ports.ts";
 import {
   apiKeyOf,
@@ -59,6 +59,8 @@ export interface PlatformOptions {
   readonly root?: string | undefined;
   /** Another entry module around the root's Worker, and the folder of its bundle; for tests. */
   readonly worker?: Pick<WorkerParts, "entry" | "folder"> | undefined;
+  /** The folder of the page and the other assets, if it is not that of the root; for tests. */
+  readonly page?: string | undefined;
   /** Values that replace those of wrangler.toml; for tests and benchmarks. */
   readonly bindings?: Readonly<Record<string, string | number>> | undefined;
   /** Milliseconds without an answer after which workerd is restarted; default 30 s. */
@@ -141,7 +143,7 @@ async function start(options: PlatformOptions, directory: string, boot: Boot): P
   if (quota !== null) options.log(quota);
   const store = placeStore(directory, options.store);
   const build = sourcesHash(root);
-  const page = await bundlePage(root);
+  const page = options.page ?? (await bundleAssets(root, options.log));
   const bundle = await bundleFor(options, root, directory);
   options.signal?.throwIfAborted();
   const policy = await startPolicy(directory, options.log);

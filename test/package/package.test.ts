@@ -10,11 +10,13 @@
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { configFor } from "../local/deployable.ts";
 import { succeedIn, unpackedPackages } from "../local/in-a-folder.ts";
+import { endGroup, serve } from "../local/served-platform.ts";
+import { testPort } from "../local/test-port.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const INSTALL = ["npm", "install", "--prefer-offline", "--no-audit", "--no-fund"] as const;
@@ -96,4 +98,30 @@ test("packed, and installed next to rollcall elsewhere, it plays by name and by 
   expect(readFileSync(join(reader, "node_modules", manifest.name, registry), "utf8")).toBe(
     readFileSync(join(ROOT, registry), "utf8"),
   );
+});
+
+test("the platform of the installed package serves it to npm, with the same files", async () => {
+  const script = join(author, "node_modules", manifest.name, "bin/rollcall.mjs");
+  const port = testPort(0);
+  const platform = await serve(join(base, "state"), port, [script, "serve", "--json", "--port", String(port)]);
+  try {
+    const guest = join(base, "guest");
+    mkdirSync(guest);
+    await unpackedPackages(ROOT, guest);
+    const address = `${platform.url}/npm/${manifest.name}/-/${basename(tarball)}`;
+    await succeedIn(guest, [...INSTALL, address]);
+    const load = ["--input-type=module", "-e", 'console.log(typeof (await import("rollcall")).Rubric)'] as const;
+    expect(await succeedIn(guest, [process.execPath, ...load])).toBe("function\n");
+    // A new environment depends on the package at the address from which it came.
+    await succeedIn(guest, ["npx", "rollcall", "env", "init", "theirs"]);
+    const made = JSON.parse(readFileSync(join(guest, "theirs/package.json"), "utf8"));
+    expect(made.devDependencies[manifest.name]).toBe(address);
+
+    const served = join(base, "served.tgz");
+    writeFileSync(served, new Uint8Array(await (await fetch(address)).arrayBuffer()));
+    const filesIn = async (file: string) => (await succeedIn(base, ["tar", "-tzf", file])).split("\n").sort();
+    expect(await filesIn(served)).toEqual(await filesIn(tarball));
+  } finally {
+    endGroup(platform);
+  }
 });

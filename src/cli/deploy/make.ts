@@ -10,6 +10,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { messageOf } from "../../contract/errors.ts";
+import { bundleAssets } from "../../local/assets.ts";
 import { bundleWorker } from "../../local/bundle.ts";
 import { checkDeployed } from "../../local/check-deployed.ts";
 import { checkDeployment, type Finding } from "../../local/check-deployment.ts";
@@ -40,7 +41,6 @@ import {
   writeSecrets,
 } from "../../local/deployment-file.ts";
 import { PACKAGE_ROOT } from "../../local/package-root.ts";
-import { bundlePage } from "../../local/page-bundle.ts";
 import { drainingSince, waitUntilClosed, waitUntilReady } from "../../local/readyz.ts";
 import { callWrangler } from "../../local/wrangler.ts";
 import { DRAIN_PATH } from "../../operator/wire.ts";
@@ -149,7 +149,7 @@ async function build({ signal, log }: Step) {
   const [released, bundle, page] = await Promise.all([
     readReleased(PACKAGE_ROOT),
     bundleWorker(PACKAGE_ROOT, signal),
-    bundlePage(PACKAGE_ROOT),
+    bundleAssets(PACKAGE_ROOT, log),
   ]);
   return { released, built: { bundle, page, migrations: join(PACKAGE_ROOT, "migrations") } };
 }

@@ -1,7 +1,7 @@
 /** Compares the files of two packages. */
 import { createTwoFilesPatch } from "diff";
 import { CODE_FILE } from "../../contract/package-files.ts";
-import type { PackageFiles } from "./package-files.ts";
+import type { PackageFiles } from "../../local/pack-files.ts";
 
 export interface FileChange {
   readonly path: string;

@@ -13,9 +13,10 @@ import { CODE_FILE, EXAMPLES_FILE } from "../../contract/package-files.ts";
 import { PublishedName, PublishedOwner } from "../../contract/published-environment.ts";
 import { bundleEnvironment } from "../../local/environment-bundle.ts";
 import { type EnvironmentPackage, environmentPackage } from "../../local/environment-package.ts";
+import { type PackageFiles, packFiles } from "../../local/pack-files.ts";
 import { rollcallVersion } from "../../local/package-root.ts";
 import { usageError } from "../exit.ts";
-import { type PackageFiles, packFiles, unpackFiles } from "./package-files.ts";
+import { unpackFiles } from "./package-files.ts";
 
 export interface PackedEnvironment {
   /** `owner/name@1.0.0`. */

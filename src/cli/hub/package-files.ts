@@ -1,17 +1,15 @@
-/** Reads and writes the npm package of an environment. A downloaded package may be malicious, so its paths are checked. */
+/** Reads the npm package of an environment, and writes its files. A downloaded package may be malicious, so its paths are checked. */
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { gunzipSync, gzipSync } from "node:zlib";
-import { packTar, unpackTar } from "modern-tar";
+import { gunzipSync } from "node:zlib";
+import { unpackTar } from "modern-tar";
 import { LIMITS } from "../../contract/limits.ts";
 import { PACKAGE_FOLDER } from "../../contract/package-files.ts";
 import type { PublishedVersion } from "../../contract/published-environment.ts";
+import type { PackageFiles } from "../../local/pack-files.ts";
 import type { RollcallClient } from "../../sdk/client.ts";
 import { CommandError, EXIT, usageError } from "../exit.ts";
-
-/** Contents by path, without `package/`. */
-export type PackageFiles = ReadonlyMap<string, Uint8Array>;
 
 /** The version that a name, a range or a tag means. Throws a usage error for an environment that is not published. */
 export async function publishedVersion(
@@ -70,16 +68,6 @@ function inflate(bytes: Uint8Array): Uint8Array {
     const why = error instanceof Error ? error.message : String(error);
     throw faulty(`the package cannot be unpacked into at most ${LIMITS.publishedUnpackedBytes} bytes: ${why}`);
   }
-}
-
-/** The same files give the same bytes. */
-export async function packFiles(files: PackageFiles): Promise<Uint8Array<ArrayBuffer>> {
-  const sorted = [...files].sort(([a], [b]) => (a < b ? -1 : 1));
-  const entries = sorted.map(([path, body]) => {
-    const fixed = { type: "file", mode: 0o644, uid: 0, gid: 0, mtime: new Date(0) } as const;
-    return { header: { name: PACKAGE_FOLDER + path, size: body.byteLength, ...fixed }, body };
-  });
-  return new Uint8Array(gzipSync(await packTar(entries), { level: 9 }));
 }
 
 /** Throws a usage error if the folder exists and is not empty. */

@@ -22,7 +22,15 @@ import { healthOperations, readinessCache } from "./health.ts";
 import { parseAs, queryOf } from "./input.ts";
 import { type OpenApiDocument, openApiOf } from "./openapi/openapi.ts";
 import { docsReply } from "./openapi/reference-page.ts";
-import { type ApiContext, type ApiDependencies, type ApiTypes, isOpen, type Operation, placeOf } from "./operation.ts";
+import {
+  type ApiContext,
+  type ApiDependencies,
+  type ApiTypes,
+  isOpen,
+  type Operation,
+  placeOf,
+  type RefusalForm,
+} from "./operation.ts";
 import { keepPace, STRANGERS } from "./pace.ts";
 import { isNavigation, pageReply } from "./pages.ts";
 import { resealOperations } from "./reseal.ts";
@@ -124,13 +132,14 @@ export function createApp(dependencies: ApiDependencies, operations: readonly Op
   }
   for (const path of PAGES) app.get(path, (context) => pageReply(context));
   app.notFound((context) => {
-    const refusal = unknownRoute(operations, context.req.path);
-    return refusal.status === 404 && isNavigation(context) ? pageReply(context, 404) : refusalReply(refusal);
+    const form = formBeside(operations, context.req.path);
+    const refusal = unserved(context.req.path, form) ?? unknownRoute(operations, context.req.path);
+    return refusal.status === 404 && isNavigation(context) ? pageReply(context, 404) : refusalReply(refusal, form);
   });
   app.onError(async (error, context) => {
     const refusal = error instanceof Refusal ? error : await refusalOfFault(error, context);
     if (refusal !== error) dependencies.report(error, context.var.requestId);
-    return refusalReply(refusal, context.var.operation);
+    return refusalReply(refusal, context.var.operation?.refusals);
   });
   return app;
 }
@@ -204,6 +213,20 @@ function unreadableRun(path: string): Refusal | null {
   const id = path.match(/^\/v1\/(?:runs|rollouts)\/([^/]+)/)?.[1];
   if (id === undefined) return null;
   return new Refusal({ code: "run_unreadable", message: damagedMessage(id), param: "id" });
+}
+
+/** The form of the operations whose paths begin with the same part, such as `/npm/`. */
+function formBeside(operations: readonly Operation[], path: string): RefusalForm | undefined {
+  const [, part = ""] = path.split("/");
+  return operations.find((one) => one.refusals !== undefined && placeOf(one).path.startsWith(`/${part}/`))?.refusals;
+}
+
+function unserved(path: string, form: RefusalForm | undefined): Refusal | null {
+  const found = form?.unserved(path) ?? null;
+  if (found === null) return null;
+  // No method is allowed there.
+  const headers = found.status === 405 ? { allow: "" } : {};
+  return new Refusal({ code: "not_found", message: found.message, param: null }, { status: found.status, headers });
 }
 
 function unknownRoute(operations: readonly Operation[], path: string): Refusal {

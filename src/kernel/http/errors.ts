@@ -10,7 +10,7 @@ import { type ApiError, type ErrorCode, STATUS_OF } from "../../contract/api-err
 import { quotedText } from "../../contract/shown-text.ts";
 import { issueText } from "../../core/schema/issues.ts";
 import type { Refusal as Failure, Result } from "../messages/refusal.ts";
-import type { Operation } from "./operation.ts";
+import type { RefusalForm } from "./operation.ts";
 
 /** How many seconds to wait before a retry, for the codes for which waiting helps. */
 const RETRY_AFTER_S: Partial<Record<ErrorCode, number>> = { in_progress: 1, rate_limited: 1, unavailable: 2 };
@@ -39,15 +39,15 @@ export function unwrap<T>(result: Result<T>): T {
   throw new Refusal(result.error);
 }
 
-/** `operation`: the one that was asked for, if there is one. */
-export function refusalReply({ failure, status, headers }: Refusal, operation?: Pick<Operation, "refusals">): Response {
+/** `form`: that of the operation that was asked for, if it has one of its own. */
+export function refusalReply({ failure, status, headers }: Refusal, form?: RefusalForm): Response {
   const { code, param: named, details } = failure;
   // Either may repeat what was sent.
   const message = quotedText(failure.message, MESSAGE_CHARACTERS);
   const param = named === null ? null : quotedText(named, PARAM_CHARACTERS);
   const body: ApiError = { error: { code, message, param, type: STATUS_OF[code][1], ...details } };
   const wait = RETRY_AFTER_S[code];
-  return Response.json(operation?.refusals?.bodyOf(body.error) ?? body, {
+  return Response.json(form?.bodyOf(body.error) ?? body, {
     status,
     headers: wait === undefined ? headers : { "retry-after": String(wait), ...headers },
   });

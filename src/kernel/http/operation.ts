@@ -104,6 +104,14 @@ export interface SuccessReply {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** How the clients of another protocol read refusals, also of paths that do not exist next to the operation's own. */
+export interface RefusalForm {
+  readonly schema: z.ZodType;
+  readonly bodyOf: (error: ApiError["error"]) => object;
+  /** Why an operation of the protocol is not served, and what to do instead; null for any other path. */
+  readonly unserved: (path: string) => { readonly status: 404 | 405 | 501; readonly message: string } | null;
+}
+
 export interface Operation {
   readonly id: string;
   /** Parameters are in braces, as in OpenAPI. */
@@ -118,7 +126,7 @@ export interface Operation {
   /** True: the key may also be the password of HTTP basic authentication, with any user name. */
   readonly basic?: true;
   /** The body of a refusal for clients of another protocol; the API's `Error` if absent. */
-  readonly refusals?: { readonly schema: z.ZodType; readonly bodyOf: (error: ApiError["error"]) => object };
+  readonly refusals?: RefusalForm;
   /** The scheme of its bearer token in the document, if the token is not a key. */
   readonly proof?: "report_link";
   /** What it is about; `project` if absent. */

@@ -39,6 +39,7 @@ test("every route is documented and every documented route exists", async () => 
   expect(documented(paths).sort()).toMatchInlineSnapshot(`
     [
       "DELETE /npm/-/package/{id}/dist-tags/{tag}",
+      "DELETE /npm/-/package/{scope}/{id}/dist-tags/{tag}",
       "DELETE /v1/budgets/{id}",
       "DELETE /v1/dataset-uploads/{id}",
       "DELETE /v1/datasets/{id}",
@@ -63,9 +64,11 @@ test("every route is documented and every documented route exists", async () => 
       "GET /join",
       "GET /metrics",
       "GET /npm/-/package/{id}/dist-tags",
+      "GET /npm/-/package/{scope}/{id}/dist-tags",
       "GET /npm/-/ping",
       "GET /npm/-/whoami",
       "GET /npm/{id}",
+      "GET /npm/{id}/-/{file}",
       "GET /npm/{scope}/{id}",
       "GET /npm/{scope}/{id}/-/{file}",
       "GET /openapi.json",
@@ -218,6 +221,7 @@ test("every route is documented and every documented route exists", async () => 
       "POST /v1/webhook-endpoints/{id}/rotate-secret",
       "POST /v1/webhook-endpoints/{id}/test",
       "PUT /npm/-/package/{id}/dist-tags/{tag}",
+      "PUT /npm/-/package/{scope}/{id}/dist-tags/{tag}",
       "PUT /npm/{id}",
       "PUT /npm/{scope}/{id}",
       "PUT /v1/dataset-uploads/{id}/parts/{number}",

@@ -109,9 +109,11 @@ const READS: Readonly<Record<string, Request>> = {
   pingNpm: { ask: () => ({ path: "/npm/-/ping" }) },
   whoAmINpm: { ask: () => ({ path: "/npm/-/whoami" }) },
   listNpmTags: { ask: ({ npm }) => ({ path: `/npm/-/package/${npm}/dist-tags` }) },
+  listScopedNpmTags: { ask: ({ npm }) => ({ path: `/npm/-/package/${npm.replace("%2f", "/")}/dist-tags` }) },
   getNpmPackage: { ask: ({ npm }) => ({ path: `/npm/${npm}` }) },
   getScopedNpmPackage: { ask: ({ npm }) => ({ path: `/npm/${npm.replace("%2f", "/")}` }) },
-  getNpmTarball: {
+  getNpmTarball: { ask: ({ npm }) => ({ path: `/npm/${npm}/-/${npm.split("%2f")[1]}-1.0.0.tgz` }) },
+  getScopedNpmTarball: {
     ask: ({ npm }) => {
       const [scope, name] = npm.split("%2f");
       return { path: `/npm/${scope}/${name}/-/${name}-1.0.0.tgz` };
@@ -211,7 +213,11 @@ const CHANGES: Readonly<Record<string, Request>> = {
   putNpmPackage: { ask: ({ npm }) => ({ path: `/npm/${npm}`, body: { versions: {} } }) },
   putScopedNpmPackage: { ask: ({ npm }) => ({ path: `/npm/${npm.replace("%2f", "/")}`, body: { versions: {} } }) },
   moveNpmTag: { ask: ({ npm }) => ({ path: `/npm/-/package/${npm}/dist-tags/beta`, body: '"1.0.0"' }) },
+  moveScopedNpmTag: {
+    ask: ({ npm }) => ({ path: `/npm/-/package/${npm.replace("%2f", "/")}/dist-tags/beta`, body: '"1.0.0"' }),
+  },
   deleteNpmTag: { ask: ({ npm }) => ({ path: `/npm/-/package/${npm}/dist-tags/gone` }) },
+  deleteScopedNpmTag: { ask: ({ npm }) => ({ path: `/npm/-/package/${npm.replace("%2f", "/")}/dist-tags/gone` }) },
   setEnvironmentGrant: { ask: ({ published }) => ({ path: `${published}/grant`, body: { needs: ["fetch"] } }) },
   takeDownEnvironmentVersion: {
     ask: ({ published_version }) => ({ path: `${published_version}/take-down`, body: { reason: "a test" } }),
