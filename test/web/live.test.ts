@@ -15,7 +15,8 @@ async function startHeldModel() {
   let allowed = 0;
   const waiting: (() => void)[] = [];
   const model = await startScriptedModel({
-    async reply() {
+    async reply({ begin }) {
+      begin();
       if (allowed === 0) await new Promise<void>((resolve) => waiting.push(resolve));
       else allowed -= 1;
       return "gnihton";

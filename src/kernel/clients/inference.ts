@@ -78,7 +78,7 @@ export interface ModelCall extends Destination {
 }
 
 export type CallOutcome<Response = ModelResponse> =
-  /** `whole`: the reply did not come as a stream. */
+  /** `whole`: the call held its connection until its reply was almost complete, so it did not come as a stream in time. */
   | { readonly kind: "answered"; readonly response: Response; readonly whole?: true }
   /** The prompt does not fit the model's context: a truncation, not a failure. */
   | { readonly kind: "prompt_too_long" }
@@ -112,6 +112,8 @@ const GAVE_UP_WAITING = [408, 499, 502, 504, 520, 521, 522, 523, 524];
 /** Of these, the statuses of proxies whose time for a reply was over; 524 is Cloudflare's. */
 const TIMED_OUT = [504, 524];
 
+/** A stream whose headers take longer held its connection for long, as a whole reply does. */
+const LATE_HEADERS_MS = 5000;
 const USER_AGENT = `OpenAI/JS ${VERSION}`;
 /** Sent if there is no key: servers that need none ignore it. */
 const NO_KEY = "none";
@@ -159,16 +161,18 @@ async function postCall<Response>(
   let answer: unknown = null;
   const reservation = where.openReservation?.();
   try {
-    const reply = await post({ ...where, idempotency_key }, path, body);
+    const { reply, waited } = await post({ ...where, idempotency_key }, path, body);
+    const begun = Date.now();
     if (!reply.ok) throw refusalOf(reply, await refusalText(reply, where.silence_ms));
     const { value, streamed } = await replyJson(reply, where, reservation);
+    const whole = !streamed || (waited >= LATE_HEADERS_MS && waited > Date.now() - begun);
     answer = value;
     const failed = errorIn(answer);
     if (failed !== null) throw failureInside(failed, reply.headers);
     const response = read(answer, streamed);
     // Joining parts of the response may produce the key.
     const shown = withoutKeyIn(response, () => JSON.stringify(response), where.api_key);
-    return { kind: "answered", response: shown, ...(!streamed && { whole: true }) };
+    return { kind: "answered", response: shown, ...(whole && { whole: true }) };
   } catch (thrown) {
     const outcome = classify(thrown, where);
     if (outcome.kind !== "failed") return outcome;
@@ -210,11 +214,12 @@ function withTaken({ lost, ...failed }: Failed, answer: unknown): Failed {
   return unknown ? { ...failed, lost: true, ...(answer !== null && { unmetered: true }) } : failed;
 }
 
+/** `waited`: milliseconds from the departure to the headers. */
 async function post(
   { base_url, api_key, idempotency_key, signal, send = ownNetwork, connection = UNLIMITED, silence_ms }: Destination,
   path: string,
   body: Readonly<Record<string, unknown>>,
-): Promise<Response> {
+): Promise<{ readonly reply: Response; readonly waited: number }> {
   const url = new URL(base_url.replace(/\/+$/, "") + path);
   const headers = {
     accept: "application/json",
@@ -225,13 +230,16 @@ async function post(
   };
   const silent = new AbortController();
   const within = AbortSignal.any([signal, silent.signal]);
+  let left = 0;
   // The server is silent from here on: the wait for a connection is not its fault.
   const leave = () => {
+    left = Date.now();
     const reply = send(url, { method: "POST", headers, body: JSON.stringify(body), signal: within });
     return silence_ms === undefined ? reply : unlessSilent(reply, silence_ms);
   };
   try {
-    return await connection.request(leave, signal);
+    const reply = await connection.request(leave, signal);
+    return { reply, waited: Date.now() - left };
   } catch (thrown) {
     if (thrown instanceof SilentServerError) silent.abort();
     else if (!(thrown instanceof AddressRefused)) throw notConnected(thrown);

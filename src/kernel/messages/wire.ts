@@ -129,7 +129,7 @@ export interface RolloutReport extends RolloutSlot {
   readonly calls: number;
   /** Calls that were answered with 429. */
   readonly limited?: number;
-  /** Whether the last reply came whole instead of as a stream; absent if that is unknown. */
+  /** Whether the last reply came whole, or as a stream that began late; absent if that is unknown. */
   readonly replies_whole?: boolean;
   /** Latencies of its own turns only. */
   readonly latencies?: Latencies;

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { LIMITS } from "../../../src/contract/limits.ts";
 import type { Messages } from "../../../src/contract/messages.ts";
 import { callEmbeddings, callModel } from "../../../src/kernel/clients/inference.ts";
@@ -83,6 +83,49 @@ test("extra_body cannot change the model or the messages of a call, in any spell
     { model: "cheap", input: ["a", "b"], dimensions: 2, encoding_format: "float" },
   ]);
 });
+
+const CHUNK = {
+  ...{ id: "c", object: "chat.completion.chunk", created: 0, model: "m" },
+  choices: [{ index: 0, delta: { role: "assistant", content: "4" }, finish_reason: "stop" }],
+  usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+};
+
+test.each([
+  [6000, 1000, true],
+  [6000, 7000, false],
+  [4000, 1000, false],
+])(
+  "a stream with headers after %i ms and its end %i ms later counts as a whole reply: %s",
+  async (waits, lasts, whole) => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const pass = (ms: number) => vi.setSystemTime(Date.now() + ms);
+    try {
+      const send = async () => {
+        pass(waits);
+        const [first, rest] = ["data: ", `${JSON.stringify(CHUNK)}\n\ndata: [DONE]\n\n`];
+        const body = new ReadableStream(
+          {
+            start: (to) => to.enqueue(new TextEncoder().encode(first)),
+            pull: (to) => {
+              pass(lasts);
+              to.enqueue(new TextEncoder().encode(rest));
+              to.close();
+            },
+          },
+          { highWaterMark: 0 },
+        );
+        return new Response(body, { headers: { "content-type": "text/event-stream" } });
+      };
+      const { signal } = new AbortController();
+      const where = { base_url: "https://m.example/v1", api_key: null, idempotency_key: "k", signal, send };
+      const outcome = await callModel({ ...where, model: "m", messages: [], tools: [], sampling: {} });
+      expect(outcome).toMatchObject({ kind: "answered" });
+      expect("whole" in outcome).toBe(whole);
+    } finally {
+      vi.useRealTimers();
+    }
+  },
+);
 
 test("a whole reply is parsed only when its turn comes, and the turn is requested with its length", async () => {
   const model = await startScriptedModel({ reply: () => "x".repeat(100_000) });
