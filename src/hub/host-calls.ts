@@ -121,6 +121,9 @@ class Call<Stage extends CallStage> {
     if (this.#ended) return null;
     this.#count();
     if (this.#steps.has(number)) throw new EnvError(`the step ${number} has begun already`);
+    if (this.#steps.size >= LIMITS.isolateCallsAtOnce) {
+      throw new EnvError(`more than ${LIMITS.isolateCallsAtOnce} steps at once`);
+    }
     // Closing has many steps, and each has its own time.
     if (ORDER[stage] > ORDER[this.#stage] || stage === "cleanup") this.#begin(stage);
     const { over, stop } = this.#timer(stage, what);

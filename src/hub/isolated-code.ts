@@ -40,7 +40,6 @@ import { type AskedScores, unscoredRecord } from "../core/rubrics/score.ts";
 import { WORK_LIMITS } from "../core/rubrics/work.ts";
 import { LruCache } from "../kernel/kit/caches.ts";
 import { isPassing } from "../kernel/kit/storage-faults.ts";
-import { hostRollout, hostScores } from "./host-calls.ts";
 import {
   readDescription,
   readError,
@@ -68,7 +67,7 @@ const COMPATIBILITY_FLAGS = ["no_nodejs_compat"];
 
 /** The code of a bundle. Rejects with EnvError if it cannot be loaded, or speaks another protocol. */
 export async function isolatedEnvironment(env: Env, orgId: string, bundle: Bundle): Promise<LoadableEnvironment> {
-  const isolate = new Isolate(env, orgId, bundle);
+  const isolate = new Isolate(env, orgId, bundle, await import("./host-calls.ts"));
   const { args, needs } = readOutline(await isolate.askSoon((code) => code.outline()));
   return {
     args,
@@ -105,13 +104,18 @@ const unread = new LruCache<Unread>(256);
 /** By names of isolates: whether their code is being read. It stays so if the invocation that reads it ends. */
 const reading = new LruCache<boolean>(256);
 
+/** Loaded at the first isolate: it needs workerd, and scripts in Node read the operations of the hub. */
+type HostCalls = typeof import("./host-calls.ts");
+
 class Isolate {
   readonly env: Env;
+  readonly host: HostCalls;
   readonly #name: string;
   readonly #text: Bundle["text"];
 
-  constructor(env: Env, orgId: string, { digest, text }: Bundle) {
+  constructor(env: Env, orgId: string, { digest, text }: Bundle, host: HostCalls) {
     this.env = env;
+    this.host = host;
     this.#name = `${orgId}:${digest}`;
     this.#text = text;
   }
@@ -233,7 +237,7 @@ interface Scoring {
 async function scoreIn(isolate: Isolate, { args, group, host, description }: Scoring): Promise<AskedScores> {
   const { work, hash } = host;
   const limit = work?.limit ?? WORK_LIMITS.scoringGroupSteps;
-  const { serving, givenUp, end } = hostScores(host, description.needs);
+  const { serving, givenUp, end } = isolate.host.hostScores(host, description.needs);
   try {
     const reply = await isolate.ask((code) => code.score(args, group, serving, limit), givenUp);
     const { steps, ...scored } = readScores(reply, { ...group, description, hash });
@@ -307,7 +311,7 @@ class IsolatedPlayer implements Player {
     const served = this.#served;
     if (served === null) return null;
     const { host, needs } = this.#parts;
-    const { serving, givenUp, end } = hostRollout(host, needs, { turns: [] }, "cleanup");
+    const { serving, givenUp, end } = this.#isolate.host.hostRollout(host, needs, { turns: [] }, "cleanup");
     try {
       const reply = await this.#isolate.ask(() => served.dispose(serving), givenUp);
       return redact(readError(reply), this.#secrets);
@@ -325,7 +329,7 @@ class IsolatedPlayer implements Player {
 
   async #ask(effect: HookEffect, rollout: Rollout): Promise<readonly Performed[]> {
     const { args, opening, host, needs } = this.#parts;
-    const { serving, givenUp, end } = hostRollout(host, needs, rollout, STAGES[effect.kind]);
+    const { serving, givenUp, end } = this.#isolate.host.hostRollout(host, needs, rollout, STAGES[effect.kind]);
     const performed = async (code: ServedEnvironment): Promise<unknown> => {
       if (this.#served !== null) return await this.#served.perform(serving, effect, rollout);
       const begun = await code.play(args, opening, serving, effect, rollout);

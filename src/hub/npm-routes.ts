@@ -164,6 +164,17 @@ export const npmOperations: readonly Operation[] = [
     handle: (context) => context.json({}),
   },
   {
+    id: "logOutNpm",
+    route: `DELETE ${PATH}/-/user/token/{token}`,
+    permission: "anybody",
+    refusals: NPM_REFUSALS,
+    summary: "Accept `npm logout`",
+    description: "npm then removes the key from .npmrc. The key stays valid until it is revoked.",
+    reply: { description: "Done", schema: NpmDone, example: { ok: true } },
+    // npm prints the address of a request that is refused, and the key is in it.
+    handle: (context) => context.json({ ok: true }),
+  },
+  {
     id: "whoAmINpm",
     route: `GET ${PATH}/-/whoami`,
     permission: "caller",

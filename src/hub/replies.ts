@@ -224,6 +224,11 @@ export function readTask(reply: unknown, index: number, { players }: Environment
   const given = jsonIn(reply, LIMITS.isolateReplyCharacters);
   if (isRecord(given) && "fault" in given) return { fault: { ...checked(RowFaultReply, given).fault, index } };
   const made = checked(Task, given);
+  for (const [place, value] of Object.entries({ row: made.row, ...made.task })) {
+    if (exceedsUtf8(JSON.stringify(value), LIMITS.rowBytes)) {
+      throw refused(place, `is more than ${LIMITS.rowBytes} bytes as JSON, the maximum of a row`);
+    }
+  }
   if (!players.some(({ member }) => member === made.member)) throw refused("member", "is not one of its environments");
   return made;
 }

@@ -221,6 +221,20 @@ test("npm shows why it is refused", async () => {
   }
 });
 
+test("npm logout removes the key from .npmrc and does not print it", async () => {
+  const npmrc = join(folder, "leaving.npmrc");
+  const { host } = new URL(platform.url);
+  writeFileSync(npmrc, `registry=${platform.url}/npm/\n//${host}/npm/:_authToken=${key}\n`);
+  const { code, stdout, stderr } = await npm(
+    "stranger",
+    "logout",
+    `--userconfig=${npmrc}`,
+    `--registry=${platform.url}/npm/`,
+  );
+  expect([code, `${stdout}${stderr}`]).toEqual([0, expect.not.stringContaining(key ?? "rk_")]);
+  expect(readFileSync(npmrc, "utf8")).not.toContain(key ?? "rk_");
+});
+
 test("every path below /npm/ is refused in the form that npm prints", async () => {
   const refusals: [method: string, path: string, status: number, why: string][] = [
     ["PUT", "-/user/org.couchdb.user:bob", 404, "this registry has no users"],

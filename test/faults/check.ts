@@ -119,6 +119,13 @@ function brokenChains(results: readonly ResultRow[]): string[] {
   });
 }
 
+/** The texts from shortly before their first difference on. */
+function whereTheyDiffer(one: string, other: string): string {
+  const at = [...one].findIndex((character, index) => character !== other[index]);
+  const shown = (text: string) => text.slice(Math.max(0, at - 200), at + 800);
+  return `${shown(one)} is not ${shown(other)}`;
+}
+
 function sameAsCalm(account: Account): string[] {
   const { calm, told, deaths, plan } = account;
   if (plan.fickle) return [];
@@ -129,7 +136,7 @@ function sameAsCalm(account: Account): string[] {
     if (secondInstance === undefined || contentOf(row) === contentOf(secondInstance)) return [];
     if (row.reason === "tool_outcome_unknown" && deaths.length > 0) return [];
     if (row.outcome === "cancelled" && wasCancelled(account)) return [];
-    return [`${row.rollout_id}: ${contentOf(row)} is not ${contentOf(secondInstance)}`.slice(0, 2000)];
+    return [`${row.rollout_id}: ${whereTheyDiffer(contentOf(row), contentOf(secondInstance))}`];
   });
 }
 

@@ -204,8 +204,11 @@ function faultsOf(plan: Settings, { headers }: ModelRequest): Answer[] {
   // For a judge, half a reply is still a reply: it has no judgement, but it costs tokens.
   const odd = place.includes(":") ? ABORTED : null;
   const faults = PASSING.filter((fault) => fault !== odd);
-  return Array.from({ length: random() < 0.7 ? 1 : 2 }, () => {
-    return faults[Math.floor(random() * faults.length)] ?? { fault: REFUSAL };
+  // Silence after another fault would end the rollout: a call that timed out is made once more if nothing failed before.
+  const later = faults.filter((fault) => fault !== SILENCE);
+  return Array.from({ length: random() < 0.7 ? 1 : 2 }, (_, tries) => {
+    const possible = tries === 0 ? faults : later;
+    return possible[Math.floor(random() * possible.length)] ?? { fault: REFUSAL };
   });
 }
 

@@ -2,6 +2,7 @@
 import { env } from "cloudflare:workers";
 import { expect, inject, test } from "vitest";
 import { loadEnvironment as calculator } from "../../environments/calculator/environment.ts";
+import { messageOf } from "../../src/contract/errors.ts";
 import type { JsonObject } from "../../src/contract/json.ts";
 import { LIMITS } from "../../src/contract/limits.ts";
 import type {
@@ -203,6 +204,15 @@ test("a thousand calls at once are the most, and ten thousand in one call end th
   }, host);
   expect(event.type).toBe("set_up");
   expect(answers).toEqual([{ error: { error: "EnvError", message: "more than 1000 calls at once" } }]);
+  const steps: unknown[] = [];
+  const stepping = await attackedHost(async (functions) => {
+    const step = (number: number) => functions.late(number, { stage: "tool", what: "nothing" });
+    const open = Array.from({ length: LIMITS.isolateCallsAtOnce }, (_, at) => step(at));
+    steps.push(await step(LIMITS.isolateCallsAtOnce).catch(messageOf));
+    for (const at of open.keys()) await functions.ended(at);
+    await Promise.all(open);
+  });
+  expect([stepping.type, steps]).toEqual(["set_up", ["more than 1000 steps at once"]]);
   const ended = await attackedHost(async (functions) => {
     const step = (number: number) => functions.late(number, { stage: "tool", what: "nothing" }).catch(() => null);
     await Promise.all(Array.from({ length: LIMITS.isolateCalls + 1 }, (_, at) => step(at)));
@@ -315,6 +325,17 @@ test("a task that is a lie is an error of its row", async () => {
   });
   const message = expect.stringContaining("the reply of its isolate: task");
   expect(await task("a task that is none")).toMatchObject({ fault: { index: 3, message } });
+});
+
+test("a task with a part that is larger than a row may be is an error of its row", async () => {
+  const part = { x: "x".repeat(LIMITS.rowBytes) };
+  const small = { example_id: 0, task: {}, prompt: [], answer: "", info: {} };
+  for (const [name, task] of Object.entries({ info: { ...small, info: part }, task: { ...small, task: part } })) {
+    const reply = JSON.stringify({ row: { question: "?" }, member: null, task });
+    const code = await servedBy({ ...honest(), task: async () => reply });
+    const message = expect.stringContaining(`${name}: is more than ${LIMITS.rowBytes} bytes`);
+    expect(await code.task(own(3))).toMatchObject({ fault: { index: 3, message } });
+  }
 });
 
 test("a description that lies is refused by name", async () => {

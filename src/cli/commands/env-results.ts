@@ -1,4 +1,5 @@
 /** `rollcall env results`: for each model, the mean reward of its evals of an environment, and what was not scored. */
+import semver from "semver";
 import {
   type Comparable,
   comparableResults,
@@ -44,6 +45,11 @@ export const ENV_RESULTS = command({
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const found = await client.environments.results(name, { signal });
       if (version === undefined) return { json: found, text: () => resultsText(found, room) };
+      const versions = [...new Set(found.rows.map((row) => row.version))];
+      if (!versions.includes(version)) {
+        const known = versions.length === 0 ? "no version" : versions.join(", ");
+        throw usageError(`no evals of version ${version}: there are evals of ${known}`, "version");
+      }
       const results = { ...found, rows: found.rows.filter((row) => row.version === version) };
       const id = `${found.id} (only version ${version})`;
       return { json: results, text: () => resultsText({ ...results, id }, room) };
@@ -52,10 +58,12 @@ export const ENV_RESULTS = command({
 });
 
 function withoutVersion(given: string): string {
+  if (given === "") throw usageError("name an environment, such as alice/guess-word", "environment");
   if (!given.includes("/")) return given;
   const { name, version } = publishedName(given);
   if (version === null) return name;
-  throw usageError(`name the environment without a version: ${name} --version ${version}`, "environment");
+  const flag = semver.valid(version) === null ? "" : ` --version ${version}`;
+  throw usageError(`name the environment without a version: ${name}${flag}`, "environment");
 }
 
 export function resultsText({ id, runs, has_more, left_out, rows }: EnvironmentResults, room: number): string {

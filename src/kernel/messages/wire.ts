@@ -40,7 +40,7 @@ export interface RolloutSpec extends RolloutSlot {
   readonly row: JsonObject;
   /** The task that its row makes; absent if it is large: the object that plays the rollout then makes it again. */
   readonly task?: MadeTask["task"];
-  /** Size in memory of its row, its prompt and the turns it begins with (UTF-16 units). */
+  /** Size in memory of its row, its task and the turns it begins with (UTF-16 units). */
   readonly characters?: number;
   readonly environment: EnvironmentPin;
   readonly environment_args: JsonObject;

@@ -37,7 +37,7 @@ import { carryOver, isCarried, readForkPoint } from "../trajectory/carry-over.ts
 const STEPS_PER_ROLLOUT = 40_000;
 /** Steps of making tasks after which the consumer waits for a scheduling turn. */
 const STEPS_PER_TURN = 100_000;
-/** Row and prompt of a task that is sent with its rollout, at most (UTF-16 units). */
+/** The most characters of a task that is sent with its rollout. */
 const MAX_SENT_TASK = 8192;
 
 /** Returns the steps of counted work that it took. */
@@ -252,9 +252,10 @@ async function taskOf(
 }
 
 function startOf({ row, task, member }: MadeTask) {
-  const { example_id, prompt } = task;
-  const characters = sizeOf(row) + charactersOf(prompt);
-  const sent = characters <= MAX_SENT_TASK ? { task } : {};
+  const { example_id, prompt, answer, info } = task;
+  const characters = sizeOf(row) + charactersOf(prompt) + answer.length + sizeOf([info]);
+  // What a large row makes is large too, and needs no second measuring.
+  const sent = characters <= MAX_SENT_TASK && sizeOf(task) <= MAX_SENT_TASK ? { task } : {};
   return { example_id, row, ...sent, characters, ...(member !== null && { member }) };
 }
 

@@ -40,6 +40,7 @@ test("every route is documented and every documented route exists", async () => 
     [
       "DELETE /npm/-/package/{id}/dist-tags/{tag}",
       "DELETE /npm/-/package/{scope}/{id}/dist-tags/{tag}",
+      "DELETE /npm/-/user/token/{token}",
       "DELETE /v1/budgets/{id}",
       "DELETE /v1/dataset-uploads/{id}",
       "DELETE /v1/datasets/{id}",
@@ -249,6 +250,7 @@ test("only the open routes are documented as needing no key", async () => {
     "/v1/invitations/accept",
     "/hooks/{id}",
     "/npm/-/ping",
+    "/npm/-/user/token/{token}",
     "/python/{owner}/simple/{id}",
     "/v1/stripe/webhook",
   ]);

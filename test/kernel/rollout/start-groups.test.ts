@@ -34,7 +34,7 @@ test("a start message counts all its tasks, and waits for no scheduling turn if 
   expect((await platform.ended(row.id)).counts).toMatchObject({ dispatched: 3, scored: 3 });
 });
 
-const Row = z.object({ question: z.string() });
+const Row = z.object({ question: z.string(), info: z.record(z.string(), z.string()).optional() });
 /** How often the prompt of each question was made. */
 const made = new Map<string, number>();
 const prompting = defineEnvironment({
@@ -56,12 +56,16 @@ test("an object plays a small task as the consumer made it, and makes a large on
   const { args, needs, load } = prompting;
   registerOnce({ id: "prompting", version: "1.0.0", digest: "sha256:prompting", args, needs, load });
   const platform = await openPlatform();
-  const [small, large] = ["Say anything.", `Say nothing.${" ".repeat(9000)}`] as const;
-  const rows = [{ question: small }, { question: large }];
+  const [small, large, informed] = [
+    "Say anything.",
+    `Say nothing.${" ".repeat(9000)}`,
+    "Say it with its info.",
+  ] as const;
+  const rows = [{ question: small }, { question: large }, { question: informed, info: { text: " ".repeat(9000) } }];
   const run = await platform.finish({ environment: "prompting", dataset: rows, model: script(RIGHT) });
-  expect(run.counts).toMatchObject({ scored: 2 });
+  expect(run.counts).toMatchObject({ scored: 3 });
   expect(run.report.reward?.mean).toBe(1);
   const times = made.get(small) ?? 0;
   expect(times).toBeGreaterThan(0);
-  expect(made.get(large)).toBe(times + 1);
+  expect([made.get(large), made.get(informed)]).toEqual([times + 1, times + 1]);
 });

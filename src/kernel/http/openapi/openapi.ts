@@ -102,6 +102,7 @@ const PATH_PARTS: Readonly<Record<string, z.ZodType>> = {
   number: PartNumber.describe("number of the part, from 1").meta({ example: "1" }),
   turn: text("number of the turn, from 0", "0"),
   tag: text("name of the tag", "beta"),
+  token: text("the key", "rk_…"),
   scope: text("owner, after an `@`", "@alice"),
   owner: text("name of the owner", "alice"),
   file: text("name of the file", "guess-word-1.0.1.tgz"),

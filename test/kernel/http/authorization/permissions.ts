@@ -134,6 +134,7 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   findPythonProject: "anybody",
   getPythonFile: ["environments:read"],
   pingNpm: "anybody",
+  logOutNpm: "anybody",
   whoAmINpm: "caller",
   listNpmTags: ["environments:read"],
   listScopedNpmTags: ["environments:read"],

@@ -107,6 +107,7 @@ const READS: Readonly<Record<string, Request>> = {
   getEnvironmentPackage: { ask: ({ published }) => ({ path: `${published}/package` }) },
   getEnvironmentReadme: { ask: ({ published }) => ({ path: `${published}/readme` }) },
   pingNpm: { ask: () => ({ path: "/npm/-/ping" }) },
+  logOutNpm: { ask: () => ({ path: "/npm/-/user/token/rk_gone" }) },
   whoAmINpm: { ask: () => ({ path: "/npm/-/whoami" }) },
   listNpmTags: { ask: ({ npm }) => ({ path: `/npm/-/package/${npm}/dist-tags` }) },
   listScopedNpmTags: { ask: ({ npm }) => ({ path: `/npm/-/package/${npm.replace("%2f", "/")}/dist-tags` }) },
