@@ -8,7 +8,7 @@
  */
 import { RpcTarget } from "cloudflare:workers";
 import * as z from "zod";
-import { EnvError, messageOf, nameOf, StageTimeoutError } from "../contract/errors.ts";
+import { EnvError, isError, messageOf, nameOf, StageTimeoutError } from "../contract/errors.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { Count } from "../contract/primitives.ts";
 import { mustDeclare, requireFetch } from "../core/environments/capabilities.ts";
@@ -90,6 +90,16 @@ class Call<Stage extends CallStage> {
   async made<T>(call: () => Promise<T>): Promise<T> {
     this.#count();
     return await call();
+  }
+
+  /** The result of `work`; null if it throws, and then the call is over. The runtime would log each rejection. */
+  async orGiveUp<T>(work: () => Promise<T>): Promise<T | null> {
+    try {
+      return await work();
+    } catch (thrown) {
+      this.#giveUp(isError(thrown, Error) ? thrown : new EnvError(messageOf(thrown)));
+      return null;
+    }
   }
 
   /** The same for a call that may take long. `characters`: the size of its arguments. */
@@ -208,8 +218,8 @@ class Functions<Stage extends CallStage> extends RpcTarget {
     });
   }
 
-  ended(number: unknown): Promise<void> {
-    return this.#call.ended(number);
+  async ended(number: unknown): Promise<void> {
+    await this.#call.orGiveUp(() => this.#call.ended(number));
   }
 }
 
@@ -227,9 +237,11 @@ class RolloutFunctions extends Functions<RolloutStage> implements ServingRollout
     this.#effects = ["setup", "reply", "close", "live"].map((purpose) => `${purpose}:${turn}`);
   }
 
-  async late(number: unknown, step: unknown): Promise<TimeUp | null> {
-    const { stage, what } = checked(RolloutStep, step);
-    return await this.#call.late(checked(StepNumber, number), stage, what.slice(0, LIMITS.nameCharacters));
+  late(number: unknown, step: unknown): Promise<TimeUp | null> {
+    return this.#call.orGiveUp(() => {
+      const { stage, what } = checked(RolloutStep, step);
+      return this.#call.late(checked(StepNumber, number), stage, what.slice(0, LIMITS.nameCharacters));
+    });
   }
 
   sql(...given: readonly unknown[]): Promise<Answer<readonly SqlRow[]>> {
@@ -257,8 +269,8 @@ class ScoringFunctions extends Functions<ScoringStage> implements ServingScores 
     this.#call = call;
   }
 
-  async late(number: unknown, step: unknown): Promise<TimeUp | null> {
-    return await this.#call.late(checked(StepNumber, number), checked(ScoringStep, step), "");
+  late(number: unknown, step: unknown): Promise<TimeUp | null> {
+    return this.#call.orGiveUp(() => this.#call.late(checked(StepNumber, number), checked(ScoringStep, step), ""));
   }
 }
 
