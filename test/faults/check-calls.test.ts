@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { violationsOf } from "./check.ts";
 import { finishedRun, saidTo } from "./finished-run.ts";
+import { CALL_TIMEOUT_MS } from "./limits.ts";
 
 /** The violations if the second call of a rollout arrived at these milliseconds, and timed out in these seconds. */
 function twice(times: readonly [number, number], seconds: readonly number[]): string[] {
@@ -13,14 +14,20 @@ function twice(times: readonly [number, number], seconds: readonly number[]): st
   return found.map(({ rule }) => rule);
 }
 
+const TIMEOUT_S = CALL_TIMEOUT_MS / 1000;
+
 test("a call that timed out may be sent again, however late the model received it", () => {
   // The turn before was requested at 10 ms, so this call left later than that.
-  expect(twice([4900, 7500], [5])).toEqual([]);
-  expect(twice([9000, 11_000], [5, 10])).toEqual([]);
+  expect(twice([CALL_TIMEOUT_MS - 100, CALL_TIMEOUT_MS + 2500], [TIMEOUT_S])).toEqual([]);
+  expect(twice([2 * CALL_TIMEOUT_MS - 1000, 2 * CALL_TIMEOUT_MS + 1000], [TIMEOUT_S, 2 * TIMEOUT_S])).toEqual([]);
 });
 
 test("a call that did not time out between the two, or too early for a timeout, is reported", () => {
-  for (const noted of [[], [4], [8]]) expect([noted, twice([4900, 7500], noted)]).toEqual([noted, ["sampled_again"]]);
-  expect(twice([3000, 3900], [3])).toEqual(["sampled_again"]);
-  expect(twice([9000, 11_000], [7, 10])).toEqual(["sampled_again"]);
+  const again = ["sampled_again"];
+  for (const noted of [[], [TIMEOUT_S - 1], [TIMEOUT_S + 3]]) {
+    expect([noted, twice([CALL_TIMEOUT_MS - 100, CALL_TIMEOUT_MS + 2500], noted)]).toEqual([noted, again]);
+  }
+  expect(twice([CALL_TIMEOUT_MS - 2000, CALL_TIMEOUT_MS - 1100], [TIMEOUT_S - 2])).toEqual(again);
+  const late = [2 * CALL_TIMEOUT_MS - 1000, 2 * CALL_TIMEOUT_MS + 1000] as const;
+  expect(twice(late, [TIMEOUT_S + 2, 2 * TIMEOUT_S])).toEqual(again);
 });
