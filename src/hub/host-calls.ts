@@ -102,7 +102,7 @@ class Call<Stage extends CallStage> {
     }
   }
 
-  /** The same for a call that may take long. `characters`: the size of its arguments. */
+  /** As `made`, for a call that may take long. `characters`: the size of its arguments. */
   async answered<T>(read: () => { readonly characters: number; readonly call: () => Promise<T> }): Promise<Answer<T>> {
     try {
       this.#count();
