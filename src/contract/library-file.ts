@@ -4,12 +4,12 @@
  */
 import * as z from "zod";
 
-/** The folder of the assets that has the two files. No address leads to it: the Worker answers all but `/assets/`. */
+/** The folder of both files. It has no public address: only `/assets/` is served without the Worker. */
 export const LIBRARY_FOLDER = "library";
 export const LIBRARY_TARBALL = "library.tgz";
 export const LIBRARY_LISTING = "library.json";
 
-/** What the listing has; null if there is no package. */
+/** The content of library.json. It is null if the deployment has no package. */
 export const LibraryListing = z
   .object({
     /** package.json of the package. */

@@ -92,7 +92,7 @@ class Call<Stage extends CallStage> {
     return await call();
   }
 
-  /** The result of `work`; null if it throws, and then the call is over. The runtime would log each rejection. */
+  /** Returns null and gives the call up if `work` throws: a rejection would be an error in the runtime's log. */
   async orGiveUp<T>(work: () => Promise<T>): Promise<T | null> {
     try {
       return await work();

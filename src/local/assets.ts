@@ -29,7 +29,7 @@ export async function bundleAssets(root: string, log: (line: string) => void): P
   try {
     await addLibrary(root, assets);
   } catch (error) {
-    // Such as a folder that cannot be written. npm clients need the package, and nobody else.
+    // A file error, such as a read-only folder, must not stop the platform: only npm clients need the package.
     if (!(error instanceof Error && "code" in error)) throw error;
     log(`npm clients do not get the package ${rollcallName(root)} from this platform: ${error.message}`);
   }

@@ -78,7 +78,7 @@ export interface ModelCall extends Destination {
 }
 
 export type CallOutcome<Response = ModelResponse> =
-  /** `whole`: the call held its connection until its reply was almost complete, so it did not come as a stream in time. */
+  /** `whole`: the reply was not streamed, or its headers came late, so the call held its connection most of its time. */
   | { readonly kind: "answered"; readonly response: Response; readonly whole?: true }
   /** The prompt does not fit the model's context: a truncation, not a failure. */
   | { readonly kind: "prompt_too_long" }
