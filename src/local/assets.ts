@@ -31,7 +31,7 @@ export async function bundleAssets(root: string, log: (line: string) => void): P
   } catch (error) {
     // A file error, such as a read-only folder, must not stop the platform: only npm clients need the package.
     if (!(error instanceof Error && "code" in error)) throw error;
-    log(`npm clients do not get the package ${rollcallName(root)} from this platform: ${error.message}`);
+    log(`npm clients do not get the package of Rollcall from this platform: ${error.message}`);
   }
   return assets;
 }

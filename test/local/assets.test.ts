@@ -104,6 +104,6 @@ test("an installed package that lacks a file gives the page alone, and says why"
   rmSync(join(root, "dist/src/entry.js"));
   const said: string[] = [];
   expect(await bundleAssets(root, (line) => said.push(line))).toBe(assets);
-  expect(said).toEqual([expect.stringMatching(/^npm clients do not get the package rollcall .*entry\.js/)]);
+  expect(said).toEqual([expect.stringMatching(/^npm clients do not get the package of Rollcall .*entry\.js/)]);
   expect(existsSync(join(assets, "library"))).toBe(false);
 });
