@@ -119,6 +119,11 @@ export const LIMITS = {
   /** A judge's reply that is used as its judgement without extraction. */
   judgementCharacters: 32 * KIB,
   requestBodyBytes: 1 * MIB,
+  /** A model call of an agent: the body of its request. */
+  agentCallBytes: 8 * MIB,
+  /** Calls of one rollout that wait for their answers, and their messages together, in UTF-16 units. */
+  agentCallsWaiting: 64,
+  agentCallCharacters: 8 * MIB,
   /**
    * Memory of one process for the first 4 KiB of each request body, which never wait for anything larger; and how long an
    * organisation waits for memory for the rest.

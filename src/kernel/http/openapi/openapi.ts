@@ -134,6 +134,9 @@ const bearer = (description: string) => ({ type: "http", scheme: "bearer", descr
 const SCHEMES: Readonly<Record<"bearer" | "basic" | NonNullable<Operation["proof"]>, object>> = {
   bearer: bearer("an API key"),
   basic: { type: "http", scheme: "basic", description: "any user name, with an API key as the password" },
+  rollout_key: bearer(
+    "the key of a rollout that an agent has leased; the addresses of models also take it as `x-api-key`",
+  ),
   report_link: bearer("the token of a report link, after the `#` of its `url`"),
 };
 

@@ -5,6 +5,7 @@
  *
  * Order: what it plays → where its model is called → checks of training → judges → limits and prices → cap.
  */
+import { AGENT_TIMEOUT_S, type AgentSettings } from "../../../contract/agent.ts";
 import type { EvalRequest } from "../../../contract/eval-request.ts";
 import type { RunRequest } from "../../../contract/run.ts";
 import type { RunFleet, RunMoney, RunSpec } from "../../../contract/run-spec.ts";
@@ -36,6 +37,7 @@ export type PlayedWeights = Pick<RunFleet, "weights_of" | "initial_weights">;
 
 /** The run to be resolved: from a request (`wantedBy`), or from a run that it is derived from. */
 export interface RunWanted extends Settings, Omit<PlayWanted, "judges" | "kept">, JudgesWanted {
+  readonly agent?: AgentSettings | undefined;
   readonly place: PlaceWanted;
   readonly training: TrainingRequest | null;
   readonly max_cost_micros?: EvalRequest["max_cost_micros"];
@@ -55,7 +57,7 @@ export interface ByRun extends Pick<RunWanted, "byRun" | "weights"> {
 export interface ResolvedRun {
   readonly play: Played;
   /** The settings of the request, within the limits of its endpoint. */
-  readonly settings: Settings & Pick<RunSpec, "rollouts_per_example">;
+  readonly settings: Settings & Pick<RunSpec, "rollouts_per_example" | "agent">;
   readonly endpoint: RunEndpoint;
   /** The fleet field of its spec; empty for a run on an endpoint. */
   readonly fleet: Pick<RunSpec, "fleet">;
@@ -93,10 +95,10 @@ export async function resolveRun(env: Env, scope: Scope, wanted: RunWanted, now:
   const called = { description, endpoint: endpoint.value, judges: judges.value.judges, prices: money.prices };
   const uncapped = refuseCap(wanted, called);
   if (uncapped !== null) return uncapped;
-  const { model, sampling, limits, seed, shuffle, rollouts_per_example, min_scored, judge_cache, max_cost_micros } =
-    wanted;
+  const { model, sampling, seed, shuffle, rollouts_per_example, min_scored, judge_cache, max_cost_micros } = wanted;
   const settings = {
-    ...{ model, sampling, limits, seed, shuffle, rollouts_per_example, min_scored },
+    ...{ model, sampling, seed, shuffle, rollouts_per_example, min_scored },
+    ...playedBy(wanted),
     max_concurrent: Math.min(wanted.max_concurrent, most ?? wanted.max_concurrent),
     ...(judge_cache !== undefined && { judge_cache }),
   };
@@ -108,6 +110,12 @@ export async function resolveRun(env: Env, scope: Scope, wanted: RunWanted, now:
       money: { ...money, ...(max_cost_micros !== undefined && { max_cost_micros }) },
     },
   };
+}
+
+/** An agent has a time limit, because its worker may renew its lease for ever. */
+function playedBy({ agent, limits }: RunWanted): Pick<RunSpec, "limits" | "agent"> {
+  if (agent === undefined) return { limits };
+  return { limits: { rollout_timeout_s: AGENT_TIMEOUT_S, ...limits }, agent };
 }
 
 function fleetOf(
