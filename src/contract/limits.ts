@@ -119,6 +119,10 @@ export const LIMITS = {
   /** A judge's reply that is used as its judgement without extraction. */
   judgementCharacters: 32 * KIB,
   requestBodyBytes: 1 * MIB,
+  /** Of one call that an agent makes: its messages, its tools, and the parts of one message. */
+  callMessages: 10_000,
+  callTools: 1024,
+  callParts: 1000,
   /**
    * Memory of one process for the first 4 KiB of each request body, which never wait for anything larger; and how long an
    * organisation waits for memory for the rest.
