@@ -16,10 +16,8 @@ import { logError } from "../kernel/kit/log.ts";
 import { pulledStream } from "../kernel/kit/pulled-stream.ts";
 import { type RolloutAccess, sha256Hex } from "../kernel/kit/secrets.ts";
 import type { AgentAnswer, AgentReply } from "../kernel/messages/agent-wire.ts";
-import { chat } from "./forms/chat.ts";
 import { type Form, FormError, type FormReply, type FormRequest } from "./forms/form.ts";
-import { messages } from "./forms/messages.ts";
-import { responses } from "./forms/responses.ts";
+import { FORMS } from "./forms/forms.ts";
 import { accessOf } from "./routes.ts";
 
 const ADDRESS = "/model/{id}/v1";
@@ -30,6 +28,8 @@ const ALIVE_MS = 10_000;
 const ALIVE = ": waiting for the model\n\n";
 /** An estimate: the tokenizer of the model is not known here. */
 const CHARACTERS_PER_TOKEN = 4;
+
+const { chat, responses, messages } = FORMS;
 
 const service = serviceOf<typeof import("./service.ts")>("agents");
 
@@ -133,6 +133,7 @@ function bodyOf({ env, req }: ApiContext, { scope }: RolloutAccess): Promise<str
 }
 
 async function answerCall(context: ApiContext, form: Form): Promise<Response> {
+  const key = idempotencyKeyOf(context.req.raw);
   const access = await accessOf(context, keyOf(context));
   const text = await bodyOf(context, access);
   const request = parsed(form, jsonOfText(text));
@@ -141,7 +142,6 @@ async function answerCall(context: ApiContext, form: Form): Promise<Response> {
     return Response.json(form.refusal({ status: 400, code: "invalid_request", message, param }), { status: 400 });
   }
   const hash = sha256Hex(`${form.name} ${text}`);
-  const key = idempotencyKeyOf(context.req.raw);
   const retry = Number(context.req.header("x-stainless-retry-count") ?? 0) > 0;
   const reply = service(context).callModel(context.env, access, { ...request.call, hash, key, retry });
   if (!request.stream) return whole(form, await reply, request, access);

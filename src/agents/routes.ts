@@ -3,7 +3,7 @@ import * as z from "zod";
 import { readBody } from "../kernel/http/answer.ts";
 import { bearerOf, unauthorized } from "../kernel/http/bearer.ts";
 import { unwrap } from "../kernel/http/errors.ts";
-import { parseAs } from "../kernel/http/input.ts";
+import { idempotencyKeyOf, parseAs } from "../kernel/http/input.ts";
 import { type ApiContext, type Operation, pathParam, serviceOf } from "../kernel/http/operation.ts";
 import { refuseStranger } from "../kernel/http/strangers.ts";
 import type { RolloutAccess } from "../kernel/kit/secrets.ts";
@@ -91,6 +91,7 @@ export const leaseOperations: readonly Operation[] = [
     reply: { description: "The rollout has ended, and is scored soon", schema: FinishedRollout },
     errors: ["unauthorized", "rate_limited", "not_found", "conflict", "lease_lost"],
     handle: async (context) => {
+      idempotencyKeyOf(context.req.raw);
       const access = await accessOf(context);
       const request = await readBody(context, RolloutFinish);
       return context.json(unwrap(await service(context).finishRollout(context.env, access, request)));

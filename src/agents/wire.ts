@@ -16,6 +16,7 @@ export const AgentLeaseRequest = z.strictObject({
   wait_s: z.number().min(0).max(30).default(20).describe("how long the request waits for the first one"),
 });
 export type AgentLeaseRequest = z.output<typeof AgentLeaseRequest>;
+export type AgentLeaseRequestInput = z.input<typeof AgentLeaseRequest>;
 
 export const LeasedRollout = z.object({
   rollout_id: RolloutId,
@@ -109,5 +110,7 @@ export const RolloutFinish = z.strictObject({
     .describe("the rollout failed and is never scored"),
 });
 export type RolloutFinish = z.output<typeof RolloutFinish>;
+export type RolloutFinishInput = z.input<typeof RolloutFinish>;
 
 export const FinishedRollout = z.object({ rollout_id: RolloutId, state: z.literal("ended") });
+export type FinishedRollout = z.infer<typeof FinishedRollout>;

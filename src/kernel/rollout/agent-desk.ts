@@ -104,6 +104,8 @@ export class AgentDesk implements AgentSeat {
     }
     if (lease !== facts.leases) return LEASE_LOST;
     const known = this.#known(lease, call, rollout);
+    // A process that continues the call may not have begun with it yet.
+    if (known instanceof Promise) await this.#wake();
     if (known !== null) return await known;
     const { max_turns = 1 } = spec.agent ?? {};
     if (rollout.turns.length + this.#waiting.length >= max_turns) {

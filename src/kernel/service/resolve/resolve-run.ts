@@ -12,7 +12,9 @@ import type { RunFleet, RunMoney, RunSpec } from "../../../contract/run-spec.ts"
 import type { Scope } from "../../../contract/scope.ts";
 import { asEval, type TrainingRequest, type TrainingSpec, trainingSpecOf } from "../../../contract/training-request.ts";
 import type { ResolvedDataset } from "../../dataset/resolve.ts";
-import type { Result } from "../../messages/refusal.ts";
+import { NO_AGENTS } from "../../kit/agent-hooks.ts";
+import { agents } from "../../kit/slice-hooks.ts";
+import { type Result, refuse } from "../../messages/refusal.ts";
 import { limitsOf, type OrganizationStanding } from "../limits.ts";
 import {
   type JudgesWanted,
@@ -72,7 +74,7 @@ export interface ResolvedRun {
 /** Makes every check of the run; stores nothing. `now`: epoch milliseconds. */
 export async function resolveRun(env: Env, scope: Scope, wanted: RunWanted, now: number): Promise<Result<ResolvedRun>> {
   const lookup = { now, byRun: wanted.byRun === true };
-  const play = await resolvePlay(env, scope, wanted);
+  const play = refuseAgent(wanted) ?? (await resolvePlay(env, scope, wanted));
   if (!play.ok) return play;
   const { description } = play.value.environment;
   const endpoint = await resolvePlace(env, scope, wanted.place, lookup);
@@ -110,6 +112,11 @@ export async function resolveRun(env: Env, scope: Scope, wanted: RunWanted, now:
       money: { ...money, ...(max_cost_micros !== undefined && { max_cost_micros }) },
     },
   };
+}
+
+function refuseAgent({ agent }: RunWanted): Result<never> | null {
+  if (agent === undefined || agents() !== NO_AGENTS) return null;
+  return refuse("invalid_request", "agent: this platform has no agents", "agent");
 }
 
 /** An agent has a time limit, because its worker may renew its lease for ever. */
