@@ -48,7 +48,7 @@ const Body = z.looseObject({
   model: z.string(),
   max_tokens: z.int().positive(),
   messages: CallMessages,
-  system: z.unknown(),
+  system: z.unknown().optional(),
   tools: CallTools.nullish(),
   tool_choice: z
     .looseObject({
