@@ -68,6 +68,7 @@ export const MESSAGES: Readonly<Record<string, Message>> = Object.fromEntries(
       reasoning_details: [{ type: "reasoning.encrypted", data: "abc" }],
       tool_calls: [call("c1", "add", "{}", { extra_content: { google: { thought_signature: "sig" } } })],
     },
+    "a call whose id is a name of JavaScript": { content: null, tool_calls: [call("__proto__", "add", '{"":[]}')] },
     "a refusal": { content: null, refusal: "I will not." },
     "content in parts": {
       content: [

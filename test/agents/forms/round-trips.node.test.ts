@@ -90,6 +90,13 @@ test("an agent that changes what is carried is refused", () => {
   );
 });
 
+test("a carried text that is nested without end is refused", () => {
+  const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
+  const carried = `carried:{"content":[{"type":"x","x":${deep}}]}`;
+  const history = HISTORIES.messages({ content: [{ type: "text", text: "a", carried }] });
+  expect(() => FORMS.messages.parse(history)).toThrow("messages[1].content: was changed");
+});
+
 test("an agent that changes a call in its history is taken at its word", () => {
   const [content, id] = ["Now.", "c1"];
   const called = { name: "add", arguments: '{ "a" : 1 }' };
