@@ -38,10 +38,16 @@ export function messagesIn(list: readonly unknown[], path: Path): Messages {
 const Text = z.looseObject({ text: z.string() });
 const TextBlock = Text.extend({ type: z.literal("text", { error: "must be text" }) });
 
+/** Claude Code begins its instructions with a line for billing that changes with each request (vllm-project/vllm#36829). */
+const BILLING = /^x-anthropic-billing-header:[^\n]*\n?/;
+
+/** Without the line for billing: the beginning of all histories would differ by it. "" if nothing is left. */
 export function systemContent(content: unknown, path: Path): string | readonly ContentPart[] {
   const given = checked(TextOrParts, content, path);
-  if (typeof given === "string") return given;
-  return contentOf(given.map((block, at) => ({ type: "text", text: checked(TextBlock, block, [...path, at]).text })));
+  if (typeof given === "string") return given.replace(BILLING, "");
+  const texts = given.map((block, at) => checked(TextBlock, block, [...path, at]).text.replace(BILLING, ""));
+  const parts = texts.filter((text) => text !== "").map((text) => ({ type: "text", text }));
+  return parts.length === 0 ? "" : contentOf(parts);
 }
 
 const Result = z.looseObject({

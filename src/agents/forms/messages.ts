@@ -107,7 +107,7 @@ function parse(body: unknown): FormRequest {
 function allMessages({ system, messages: given }: z.infer<typeof Body>): Messages {
   const said = messagesIn(given, ["messages"]);
   const content = systemContent(system ?? "", ["system"]);
-  return content.length === 0 ? said : [{ role: "system", content }, ...said];
+  return content === "" ? said : [{ role: "system", content }, ...said];
 }
 
 const OwnTool = z.looseObject({ type: OptionalText, name: ToolName });

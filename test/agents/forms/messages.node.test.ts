@@ -25,6 +25,14 @@ test("system is the first message, as one text or several parts", () => {
   expect(parse({ system: [] }).call.messages).toEqual([USER]);
 });
 
+test("the line for billing that Claude Code sends is not part of the instructions", () => {
+  const billing = (hash: string) => `x-anthropic-billing-header: cc_version=2.1.177; cch=${hash};`;
+  const systemOf = (system: unknown) => parse({ system }).call.messages[0];
+  expect(systemOf([text(billing("36ee5")), text("a")])).toEqual({ role: "system", content: "a" });
+  expect(systemOf(`${billing("0aaa9")}\na`)).toEqual({ role: "system", content: "a" });
+  expect(systemOf([text(billing("0aaa9"))])).toEqual(USER);
+});
+
 test("fields become those of chat completions", () => {
   const input_schema = { type: "object" };
   const { call } = parse({
