@@ -30,9 +30,12 @@ const Carried = z.strictObject({
   content: Content.optional(),
   reasoning_name: OptionalText,
   provider_fields: OptionalText,
-  calls: z.record(z.string(), z.strictObject({ arguments: OptionalText, provider_fields: OptionalText })).optional(),
+  calls: z
+    .array(z.strictObject({ id: z.string(), arguments: OptionalText, provider_fields: OptionalText }))
+    .default([]),
 });
 type Carried = z.infer<typeof Carried>;
+const NOTHING: Carried = { calls: [] };
 
 export function shownMessage(message: Message): ShownMessage {
   return {
@@ -42,18 +45,18 @@ export function shownMessage(message: Message): ShownMessage {
   };
 }
 
-/** Null if the message is all shown. `shown`: what `readMessage` gets of it. */
+/** Null if the message is all shown. `shown`: what `assistantMessage` gets of it. */
 export function carriedText(message: Message, shown: ShownMessage): string | null {
   const { reasoning_name, provider_fields, tool_calls = [] } = message;
   const calls = tool_calls.flatMap((call, at) => {
     const hidden = hiddenOfCall(call, shown.calls[at]);
-    return Object.keys(hidden).length === 0 ? [] : [[call.id, hidden]];
+    return Object.keys(hidden).length === 0 ? [] : [{ id: call.id, ...hidden }];
   });
   const carried = {
     ...(message.content !== shown.text && { content: message.content }),
     ...(reasoning_name !== undefined && { reasoning_name }),
     ...(provider_fields !== undefined && { provider_fields }),
-    ...(calls.length > 0 && { calls: Object.fromEntries(calls) }),
+    ...(calls.length > 0 && { calls }),
   };
   return Object.keys(carried).length === 0 ? null : PREFIX + JSON.stringify(carried);
 }
@@ -71,9 +74,10 @@ function hiddenOfCall({ function: called, provider_fields }: ToolCall, shown: Sh
  * `FormError` if the text was changed.
  */
 export function assistantMessage(shown: ShownMessage, carried: string | null, path: Path): Message {
-  const hidden = carried?.startsWith(PREFIX) === true ? readCarried(carried.slice(PREFIX.length), path) : {};
+  const hidden = carried?.startsWith(PREFIX) === true ? readCarried(carried.slice(PREFIX.length), path) : NOTHING;
   const { reasoning_name, provider_fields } = hidden;
-  const tool_calls = shown.calls.map((call) => callOf(call, hidden.calls));
+  const ofCall = new Map(hidden.calls.map((call) => [call.id, call]));
+  const tool_calls = shown.calls.map((call) => callOf(call, ofCall.get(call.id)));
   return {
     role: "assistant",
     content: contentOf(shown, hidden),
@@ -85,7 +89,7 @@ export function assistantMessage(shown: ShownMessage, carried: string | null, pa
 }
 
 function readCarried(text: string, path: Path): Carried {
-  const parsed = Carried.safeParse(jsonIn(text, JSON.parse));
+  const parsed = Carried.safeParse(objectIn(text));
   return parsed.success ? parsed.data : refuse(path, "was changed: send it back as it was received");
 }
 
@@ -94,9 +98,8 @@ function contentOf({ text }: ShownMessage, { content }: Carried): Message["conte
   return textOf({ role: "assistant", content }) === text ? content : text;
 }
 
-function callOf({ id, name, arguments: shown }: ShownCall, hidden: Carried["calls"]): ToolCall {
-  const carried = hidden !== undefined && Object.hasOwn(hidden, id) ? hidden[id] : undefined;
-  const { arguments: original = shown, provider_fields } = carried ?? {};
+function callOf({ id, name, arguments: shown }: ShownCall, hidden: Carried["calls"][number] | undefined): ToolCall {
+  const { arguments: original = shown, provider_fields } = hidden ?? {};
   const kept = original === shown || isSameJson(original, shown);
   return {
     id,

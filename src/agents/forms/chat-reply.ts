@@ -6,7 +6,8 @@ import { eventText, piecesOf } from "./event-text.ts";
 import type { FormReply } from "./form.ts";
 
 export function chatReply(reply: FormReply): JsonObject {
-  const message = { role: "assistant", refusal: null, ...shownMessage(reply.message) };
+  const shown = shownMessage(reply.message);
+  const message = { role: "assistant", ...shown, ...(shown["refusal"] === undefined && { refusal: null }) };
   return {
     ...envelope(reply, "chat.completion"),
     choices: [{ index: 0, message, logprobs: null, finish_reason: finishReason(reply) }],

@@ -20,7 +20,7 @@ import {
   checked,
   contentOf,
   type Fields,
-  Items,
+  listOfAtMost,
   OptionalFlag,
   OptionalText,
   otherFields,
@@ -113,7 +113,7 @@ const Call = z.looseObject({
   type: z.literal("function", { error: "only function calls are supported" }).default("function"),
   function: z.looseObject({ name: z.string(), arguments: z.string() }),
 });
-const Calls = Items(LIMITS.toolCallsPerReply).nullish();
+const Calls = listOfAtMost(LIMITS.toolCallsPerReply).nullish();
 const TextParts = z.array(
   z.union([
     z.looseObject({ type: z.literal("text"), text: z.string() }).transform(({ text }) => text),

@@ -6,7 +6,6 @@ import type { ContentPart } from "../../contract/messages.ts";
 import { Sampling } from "../../contract/sampling.ts";
 import { quotedText } from "../../contract/shown-text.ts";
 import { formatPath } from "../../core/field-path.ts";
-import { listOf } from "../../core/schema/bounded-lists.ts";
 import { issueText } from "../../core/schema/issues.ts";
 import { FormError } from "./form.ts";
 
@@ -30,11 +29,30 @@ export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown
   throw new FormError(within + message, within + param);
 }
 
-/** A list of items that are parsed one by one. */
-export const Items = (most: number) => listOf(z.unknown(), most);
-export const CallMessages = Items(LIMITS.callMessages);
-export const CallTools = Items(LIMITS.callTools);
-export const CallParts = Items(LIMITS.callParts);
+/** A list of at most so many items, which are parsed one by one. */
+export function listOfAtMost(most: number) {
+  return z.custom<readonly unknown[]>((value) => Array.isArray(value) && value.length <= most, {
+    error: ({ input }) => listError(input, most, "must be a list"),
+  });
+}
+
+/** The same, or a text. */
+export function textOrListOfAtMost(most: number) {
+  return z.custom<string | readonly unknown[]>(
+    (value) => typeof value === "string" || (Array.isArray(value) && value.length <= most),
+    { error: ({ input }) => listError(input, most, "must be a text or a list") },
+  );
+}
+
+function listError(input: unknown, most: number, otherwise: string): string {
+  if (input === undefined) return "is required";
+  return Array.isArray(input) ? `has ${input.length} items, the maximum is ${most}` : otherwise;
+}
+
+export const CallMessages = listOfAtMost(LIMITS.callMessages);
+export const CallTools = listOfAtMost(LIMITS.callTools);
+export const CallParts = listOfAtMost(LIMITS.callParts);
+export const TextOrParts = textOrListOfAtMost(LIMITS.callParts);
 
 /** An object with a `type`: a part, a block, an item, or a tool. */
 export const Typed = z.looseObject({ type: z.string() });

@@ -3,7 +3,6 @@ import * as z from "zod";
 import type { ContentPart, Message, Messages } from "../../contract/messages.ts";
 import { assistantMessage, type ShownCall } from "./carried.ts";
 import {
-  CallParts,
   checked,
   contentOf,
   OptionalFlag,
@@ -11,6 +10,7 @@ import {
   type Path,
   quoted,
   refuse,
+  TextOrParts,
   Typed,
 } from "./fields.ts";
 import { argumentsOf } from "./tool-input.ts";
@@ -21,7 +21,7 @@ const AnyMessage = z.looseObject({
   role: z.enum(ROLES, {
     error: ({ input }) => `unknown role ${quoted(String(input))}: use one of ${ROLES.join(", ")}`,
   }),
-  content: z.union([z.string(), CallParts]),
+  content: TextOrParts,
 });
 
 /** `path`: of the list. */
@@ -38,15 +38,21 @@ export function messagesIn(list: readonly unknown[], path: Path): Messages {
 const Text = z.looseObject({ text: z.string() });
 const TextBlock = Text.extend({ type: z.literal("text", { error: "must be text" }) });
 
+/** Claude Code begins its instructions with a line for billing that changes with each request (vllm-project/vllm#36829). */
+const BILLING = /^x-anthropic-billing-header:[^\n]*\n?/;
+
+/** Without the line for billing: the beginning of all histories would differ by it. "" if nothing is left. */
 export function systemContent(content: unknown, path: Path): string | readonly ContentPart[] {
-  const given = checked(z.union([z.string(), CallParts]), content, path);
-  if (typeof given === "string") return given;
-  return contentOf(given.map((block, at) => ({ type: "text", text: checked(TextBlock, block, [...path, at]).text })));
+  const given = checked(TextOrParts, content, path);
+  if (typeof given === "string") return given.replace(BILLING, "");
+  const texts = given.map((block, at) => checked(TextBlock, block, [...path, at]).text.replace(BILLING, ""));
+  const parts = texts.filter((text) => text !== "").map((text) => ({ type: "text", text }));
+  return parts.length === 0 ? "" : contentOf(parts);
 }
 
 const Result = z.looseObject({
   tool_use_id: z.string().min(1),
-  content: z.union([z.string(), CallParts]).nullish(),
+  content: TextOrParts.nullish(),
   is_error: OptionalFlag,
 });
 

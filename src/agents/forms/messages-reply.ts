@@ -55,8 +55,8 @@ function blocksOf({ message }: FormReply): readonly Block[] {
     ...(shown.text === "" ? [] : [textBlock(shown.text)]),
     ...shown.calls.map(callBlock),
   ];
-  const [first, ...others] = blocks;
-  if (first === undefined || carried === null || shown.reasoning !== "") return blocks;
+  if (carried === null || shown.reasoning !== "") return blocks;
+  const [first = textBlock(""), ...others] = blocks;
   return [{ ...first, whole: { ...first.whole, carried }, begun: { ...first.begun, carried } }, ...others];
 }
 

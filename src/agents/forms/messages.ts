@@ -48,7 +48,7 @@ const Body = z.looseObject({
   model: z.string(),
   max_tokens: z.int().positive(),
   messages: CallMessages,
-  system: z.unknown(),
+  system: z.unknown().optional(),
   tools: CallTools.nullish(),
   tool_choice: z
     .looseObject({
@@ -107,7 +107,7 @@ function parse(body: unknown): FormRequest {
 function allMessages({ system, messages: given }: z.infer<typeof Body>): Messages {
   const said = messagesIn(given, ["messages"]);
   const content = systemContent(system ?? "", ["system"]);
-  return content.length === 0 ? said : [{ role: "system", content }, ...said];
+  return content === "" ? said : [{ role: "system", content }, ...said];
 }
 
 const OwnTool = z.looseObject({ type: OptionalText, name: ToolName });

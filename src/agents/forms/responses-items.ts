@@ -3,7 +3,17 @@ import * as z from "zod";
 import { isRecord } from "../../contract/json.ts";
 import type { ContentPart, Message, Messages } from "../../contract/messages.ts";
 import { assistantMessage, type ShownCall } from "./carried.ts";
-import { CallParts, checked, contentOf, OptionalText, type Path, quoted, refuse, Typed } from "./fields.ts";
+import {
+  CallParts,
+  checked,
+  contentOf,
+  OptionalText,
+  type Path,
+  quoted,
+  refuse,
+  TextOrParts,
+  Typed,
+} from "./fields.ts";
 
 /** Consecutive items of the assistant, which are one message. */
 interface Answer {
@@ -18,7 +28,7 @@ const Item = z.looseObject({ type: OptionalText, role: OptionalText });
 const Carrying = z.looseObject({ carried: OptionalText });
 const Said = z.looseObject({ role: z.enum(["user", "system", "developer", "assistant"]), content: z.unknown() });
 const Called = z.looseObject({ call_id: z.string().min(1), name: z.string(), arguments: z.string() });
-const Output = z.looseObject({ call_id: z.string().min(1), output: z.union([z.string(), CallParts]) });
+const Output = z.looseObject({ call_id: z.string().min(1), output: TextOrParts });
 const Texts = CallParts.nullish();
 const Reasoning = z.looseObject({ summary: Texts, content: Texts, encrypted_content: OptionalText });
 

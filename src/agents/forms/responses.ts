@@ -10,10 +10,10 @@
  */
 import * as z from "zod";
 import type { JsonObject } from "../../contract/json.ts";
+import { LIMITS } from "../../contract/limits.ts";
 import type { Messages, ToolDefinition } from "../../contract/messages.ts";
 import { typedEvent } from "./event-text.ts";
 import {
-  CallMessages,
   CallTools,
   checked,
   type Fields,
@@ -26,6 +26,7 @@ import {
   refuse,
   samplingOf,
   Typed,
+  textOrListOfAtMost,
 } from "./fields.ts";
 import type { Form, FormRequest } from "./form.ts";
 import { openaiError, openaiErrorFields } from "./openai-error.ts";
@@ -56,10 +57,10 @@ const Format = z.discriminatedUnion("type", [
 
 const Body = z.looseObject({
   model: z.string(),
-  input: z.union([z.string(), CallMessages]),
+  input: textOrListOfAtMost(LIMITS.callMessages),
   instructions: OptionalText,
   tools: CallTools.nullish(),
-  tool_choice: z.unknown(),
+  tool_choice: z.unknown().optional(),
   stream: OptionalFlag,
   max_output_tokens: z.int().positive().nullish(),
   reasoning: z.looseObject({ effort: OptionalText }).nullish(),
