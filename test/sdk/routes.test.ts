@@ -48,7 +48,7 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
   leaseRollouts: (client) => client.agents.lease("x/y", { worker: "w" }),
   heartbeatAgent: (client) => client.agents.heartbeat("x/y", { worker: "w", leases: [] }),
   releaseAgent: (client) => client.agents.release("x/y", { worker: "w", leases: [] }),
-  finishRollout: (client) => client.rollouts.finish("x/y", "rkm_…", { rewards: { solved: 1 } }),
+  finishRollout: (client) => client.rollouts.finish("x/y", "x%2Fy", { rewards: { solved: 1 } }),
   listEnvironments: (client) => client.environments.list(),
   getEnvironment: (client) => client.environments.get("x/y"),
   publishEnvironment: (client) => client.environments.publish(new Uint8Array(1), { tag: "beta", allowFailing: true }),
@@ -188,7 +188,7 @@ test.each(Object.entries(CALLS))("%s calls its route in the right form", async (
   const [request] = asked;
   const [method = "", route = ""] = operation?.route.split(" ") ?? [];
   const path = route
-    .replaceAll(/\{(id|month|msg|replica|tag)\}/g, "x%2Fy")
+    .replaceAll(/\{(id|month|msg|name|replica|tag)\}/g, "x%2Fy")
     .replace("{number}", "3")
     .replace("{turn}", "0")
     .replace("{group}", "3");
