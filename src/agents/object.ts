@@ -66,8 +66,14 @@ export class AgentsObject extends StoredObject implements Serves<AgentsRpc> {
     this.#waiting.wake();
   }
 
-  async lease(scope: Scope, name: string, { worker, max, wait_s }: AgentLeaseRequest): Promise<LeasedOffer[]> {
+  async lease(
+    scope: Scope,
+    name: string,
+    { worker, max, wait_s }: AgentLeaseRequest,
+    again = false,
+  ): Promise<LeasedOffer[]> {
     const until = this.now() + wait_s * 1000;
+    if (again && this.#isMade()) this.#rows.set("queue", { name }, { worker: null, until: null });
     for (;;) {
       const leased = await this.#assign(scope, name, worker, max);
       const left = until - this.now();

@@ -1,20 +1,24 @@
 /** Routes with which workers lease rollouts and end them. */
 import * as z from "zod";
-import { readBody } from "../kernel/http/answer.ts";
+import { IDEMPOTENCY_HEADER, readBody, readCreation } from "../kernel/http/answer.ts";
 import { bearerOf, unauthorized } from "../kernel/http/bearer.ts";
 import { unwrap } from "../kernel/http/errors.ts";
 import { idempotencyKeyOf, parseAs } from "../kernel/http/input.ts";
 import { type ApiContext, type Operation, pathParam, serviceOf } from "../kernel/http/operation.ts";
+import { RUN_COST_MS } from "../kernel/http/pace.ts";
+import { CREATE_ERRORS, UNPAID } from "../kernel/http/runs.ts";
 import { refuseStranger } from "../kernel/http/strangers.ts";
 import type { RolloutAccess } from "../kernel/kit/secrets.ts";
 import {
   AgentHeartbeat,
   AgentLeaseRequest,
   AgentName,
+  CreatedRollout,
   FinishedRollout,
   LeasedRollouts,
   LeaseStates,
   RolloutFinish,
+  RolloutRequest,
 } from "./wire.ts";
 
 const ONE = "/v1/agents/{name}";
@@ -43,6 +47,26 @@ export const leaseOperations: readonly Operation[] = [
       const { env, var: variables } = context;
       const rollouts = await service(context).leaseRollouts(env, variables.scope, nameOf(context), request, origin);
       return context.json({ rollouts });
+    },
+  },
+  {
+    id: "createRollout",
+    route: "POST /v1/rollouts",
+    costMs: RUN_COST_MS,
+    permission: "runs:write",
+    summary: "Begin one rollout that the caller plays",
+    description:
+      "A run of one rollout, leased to the caller without heartbeats until its time limit. Call its address, then end it. A repeat with the same `Idempotency-Key` gets the same rollout with another key.",
+    headers: IDEMPOTENCY_HEADER,
+    body: { schema: RolloutRequest },
+    reply: { status: 201, description: "The rollout", schema: CreatedRollout },
+    errors: [...CREATE_ERRORS, "idempotency_conflict", ...UNPAID],
+    handle: async (context) => {
+      const { request, options } = await readCreation(context, RolloutRequest);
+      const { origin } = new URL(context.req.url);
+      const { env, var: variables } = context;
+      const created = await service(context).createRollout(env, variables.scope, request, { ...options, origin });
+      return context.json(unwrap(created), 201);
     },
   },
   {

@@ -25,8 +25,8 @@ export type LeasedOffer = OfferedRollout & TakenRollout & { readonly expires_at:
 export interface AgentsRpc {
   /** The rollout waits for a worker of the agent `name`. A repeat changes nothing. */
   offer(scope: Scope, name: string, rollout: OfferedRollout): Promise<void>;
-  /** Waits for the first one. Empty if there is none. */
-  lease(scope: Scope, name: string, request: AgentLeaseRequest): Promise<LeasedOffer[]>;
+  /** Waits for the first one. Empty if there is none. `again`: also those that a worker has, which loses them. */
+  lease(scope: Scope, name: string, request: AgentLeaseRequest, again?: boolean): Promise<LeasedOffer[]>;
   heartbeat(request: AgentHeartbeat): Promise<LeaseStates["data"]>;
   /** Gives leases back: other workers may take the rollouts at once. */
   release(scope: Scope, request: AgentHeartbeat): Promise<LeaseStates["data"]>;

@@ -1,23 +1,34 @@
 /** Leases of rollouts, model calls of agents, and the ends of their rollouts. */
+import { AGENT_TIMEOUT_S } from "../contract/agent.ts";
+import { EvalRequest } from "../contract/eval-request.ts";
 import type { JsonObject } from "../contract/json.ts";
 import type { Messages } from "../contract/messages.ts";
 import type { Scope } from "../contract/scope.ts";
 import type { ReportedScores } from "../contract/trajectory.ts";
+import type { CreateOptions } from "../kernel/kit/idempotency.ts";
 import { rolloutShard } from "../kernel/kit/names.ts";
-import { type RolloutAccess, readRolloutKey, rolloutKey } from "../kernel/kit/secrets.ts";
+import { type RolloutAccess, readRolloutKey, rolloutKey, sha256Hex } from "../kernel/kit/secrets.ts";
 import { isPassing } from "../kernel/kit/storage-faults.ts";
 import type { AgentCall, AgentReply } from "../kernel/messages/agent-wire.ts";
 import { type Result, refuse } from "../kernel/messages/refusal.ts";
+import { acceptRun } from "../kernel/service/accept-run.ts";
 import { agentsObject, type LeasedOffer } from "./rpc.ts";
 import {
   AGENT_FAILURES,
   type AgentHeartbeat,
   type AgentLeaseRequest,
+  type CreatedRollout,
   type LeasedRollout,
   type LeaseStates,
   type RolloutFinish,
+  type RolloutRequest,
 } from "./wire.ts";
 
+const DAY_S = 86_400;
+/** How long a rollout is waited for that its caller plays. */
+const FIRST_LEASE_S = 20;
+/** A caller may repeat its request this often, and gets another key each time. */
+const ONE_CALLER = 20;
 /** How often a call is repeated whose object stopped meanwhile: it continues where it was. */
 const RESUMED = 3;
 const RESUME_WAIT_MS = 200;
@@ -32,6 +43,29 @@ export async function leaseRollouts(
 ): Promise<LeasedRollout[]> {
   const leased = await agentsObject(env, scope).lease(scope, name, request);
   return leased.map((offer) => shown(env, scope, offer, origin));
+}
+
+/** A run of one rollout, which the caller plays. A repeat of the request gets the rollout with another key. */
+export async function createRollout(
+  env: Env,
+  scope: Scope,
+  { row, agent, ...asked }: RolloutRequest,
+  options: CreateOptions & { readonly origin: string },
+): Promise<Result<CreatedRollout>> {
+  const { idempotencyKey } = options;
+  const own = idempotencyKey === null ? crypto.randomUUID() : sha256Hex(idempotencyKey);
+  const name = `one-${own.slice(0, 36)}`;
+  const { rollout_timeout_s = AGENT_TIMEOUT_S } = asked.limits;
+  const settings = { ...agent, name, lease_s: Math.min(DAY_S, Math.ceil(rollout_timeout_s)), max_leases: ONE_CALLER };
+  const one = { num_examples: 1, ...(row !== undefined && { dataset: [row] }), agent: settings };
+  const request = EvalRequest.parse({ ...asked, ...one });
+  const begun = await acceptRun(env, scope, request, options);
+  if (!begun.ok) return begun;
+  const { run, replayed } = begun.value;
+  const lease = { worker: "caller", max: 1, wait_s: FIRST_LEASE_S };
+  const [offer] = await agentsObject(env, scope).lease(scope, name, lease, replayed);
+  const rollout = offer === undefined ? null : shown(env, scope, offer, options.origin);
+  return { ok: true, value: { run_id: run.id, agent: name, rollout } };
 }
 
 function shown(env: Env, scope: Scope, { host, fleet: _, ...offer }: LeasedOffer, origin: string): LeasedRollout {

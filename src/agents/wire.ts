@@ -1,6 +1,7 @@
 /** Requests and replies about agents: leases of rollouts, and the end of a rollout. */
 import * as z from "zod";
-import { AgentName } from "../contract/agent.ts";
+import { AgentName, AgentSettings } from "../contract/agent.ts";
+import { EvalRequest, refusePlace } from "../contract/eval-request.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { AnyObject, Count, EXAMPLE, MaybeText, NonEmpty, Positive, RolloutId, RunId } from "../contract/primitives.ts";
 
@@ -46,6 +47,32 @@ export const LeasedRollout = z.object({
   deadline: Millis.nullable().describe("when the rollout ends at the latest; null if it has no time limit"),
 });
 export type LeasedRollout = z.infer<typeof LeasedRollout>;
+
+const { environment, environment_args, model, endpoint, fleet, judges, sampling, limits, max_cost_micros, metadata } =
+  EvalRequest.shape;
+const { sampling: agentSampling, max_turns } = AgentSettings.shape;
+
+/** A run of one rollout, for a program that plays it at once. */
+export const RolloutRequest = z
+  .strictObject({
+    environment: environment.default("agent"),
+    environment_args,
+    row: AnyObject.optional().describe("the row of the task; absent: the environment's own first row"),
+    model,
+    ...{ endpoint, fleet, judges, sampling, limits, max_cost_micros, metadata },
+    agent: z.strictObject({ sampling: agentSampling, max_turns }).prefault({}).meta({ example: {} }),
+  })
+  .superRefine(refusePlace)
+  .meta({ example: { row: EXAMPLE.row } });
+export type RolloutRequest = z.output<typeof RolloutRequest>;
+export type RolloutRequestInput = z.input<typeof RolloutRequest>;
+
+export const CreatedRollout = z.object({
+  run_id: RunId,
+  agent: AgentName.describe("with which the rollout can be leased, if it waits"),
+  rollout: LeasedRollout.nullable().describe("null if it waits for its endpoint: lease it later"),
+});
+export type CreatedRollout = z.infer<typeof CreatedRollout>;
 
 export const LeasedRollouts = z.object({ rollouts: z.array(LeasedRollout) });
 

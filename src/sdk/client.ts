@@ -62,10 +62,12 @@ export type {
 export type {
   AgentHeartbeat,
   AgentLeaseRequestInput,
+  CreatedRollout,
   FinishedRollout,
   LeasedRollout,
   LeaseStates,
   RolloutFinishInput,
+  RolloutRequestInput,
 } from "../agents/wire.ts";
 export type { BalanceView, BudgetView, CheckoutView, LedgerVerification, PostedEntry } from "../billing/wire.ts";
 export type { ApiError, ErrorCode } from "../contract/api-error.ts";

@@ -1,5 +1,5 @@
 /** Rollouts: each is one attempt at a task. */
-import type { FinishedRollout, RolloutFinishInput } from "../agents/wire.ts";
+import type { CreatedRollout, FinishedRollout, RolloutFinishInput, RolloutRequestInput } from "../agents/wire.ts";
 import type { RolloutSummary, RolloutSummaryList } from "../contract/rollout-list.ts";
 import type { RolloutView, RunView } from "../contract/run.ts";
 import type { ForkRequestInput } from "../contract/run-control.ts";
@@ -29,6 +29,11 @@ export class Rollouts extends Resource {
   /** Ends one rollout early; its run continues. */
   cancel(rolloutId: string, options: PostOptions = {}): Promise<RolloutView> {
     return this.requests.post(pathTo`/rollouts/${rolloutId}/cancel`, {}, options);
+  }
+
+  /** A run of one rollout, which the caller plays through its address. */
+  create(request: RolloutRequestInput, options: PostOptions = {}): Promise<CreatedRollout> {
+    return this.requests.post("/rollouts", request, options);
   }
 
   /** Ends a rollout that an agent plays. `key`: the rollout's own, from its lease. */

@@ -31,7 +31,7 @@ export async function leaseOne(of: TestApi, name: string, worker = "worker"): Pr
   }
 }
 
-function played(leased: LeasedRollout): Played {
+export function played(leased: LeasedRollout): Played {
   const { base_url, key, rollout_id, model } = leased;
   const { origin } = new URL(base_url);
   const send: Played["send"] = (path, body, headers = {}) =>

@@ -2,10 +2,11 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { AgentsObject } from "../../src/agents/object.ts";
+import type { LeasedRollout } from "../../src/agents/wire.ts";
 import { inside, openPlatform, type RunOptions, release, requestsOf, type TestApi } from "../kernel/platform.ts";
 import { questions } from "../kernel/rows.ts";
 import { script } from "../kernel/script.ts";
-import { leaseOne, type Played } from "./agent.ts";
+import { leaseOne, type Played, played } from "./agent.ts";
 
 /** The runtime's text if the process of an object ended. */
 const LOST = "Network connection lost.";
@@ -249,6 +250,25 @@ test("a rollout that no worker leases in time ends as failed", async () => {
   const agent = { name: "nobody", queue_timeout_s: 1 };
   const { id } = await of.start(request(script(["one"]), 1, { agent }));
   expect(await of.ended(id)).toMatchObject({ counts: { failed: { agent: 1 } } });
+});
+
+test("a program begins one rollout and plays it, and a repeat of its request gets the same one with another key", async () => {
+  const of = await openPlatform();
+  const model = script(["one"]);
+  const body = { row: { question: "?" }, model, endpoint: { base_url: env.MODEL_URL } };
+  const create = async () => {
+    const response = await of.post("/v1/rollouts", body, { "idempotency-key": "mine" });
+    expect(response.status, await response.clone().text()).toBe(201);
+    return await response.json<{ run_id: string; rollout: LeasedRollout }>();
+  };
+  const first = await create();
+  const again = await create();
+  expect(again.rollout).toMatchObject({ rollout_id: first.rollout.rollout_id, lease: 2 });
+  const rollout = played(again.rollout);
+  expect((await played(first.rollout).chat({ messages: [user("a")] })).status).toBe(409);
+  expect(await rollout.say(user("a"))).toBe("one");
+  await rollout.finish({ rewards: { solved: 1 } });
+  expect(await of.ended(first.run_id)).toMatchObject({ counts: { scored: 1 } });
 });
 
 async function giveBack(of: TestApi, { rollout_id, lease }: Played): Promise<void> {

@@ -48,6 +48,7 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
   leaseRollouts: (client) => client.agents.lease("x/y", { worker: "w" }),
   heartbeatAgent: (client) => client.agents.heartbeat("x/y", { worker: "w", leases: [] }),
   releaseAgent: (client) => client.agents.release("x/y", { worker: "w", leases: [] }),
+  createRollout: (client) => client.rollouts.create({ row: {}, model: "m", endpoint: "qwen" }),
   finishRollout: (client) => client.rollouts.finish("x/y", "x%2Fy", { rewards: { solved: 1 } }),
   listEnvironments: (client) => client.environments.list(),
   getEnvironment: (client) => client.environments.get("x/y"),

@@ -202,6 +202,7 @@ test("every route is documented and every documented route exists", async () => 
       "POST /v1/prices",
       "POST /v1/projects",
       "POST /v1/reseal",
+      "POST /v1/rollouts",
       "POST /v1/rollouts/{id}/cancel",
       "POST /v1/rollouts/{id}/finish",
       "POST /v1/rollouts/{id}/fork",

@@ -192,6 +192,7 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   testTrigger: ["triggers:write"],
   receiveDelivery: "anybody",
 
+  createRollout: ["runs:write"],
   leaseRollouts: ["runs:write"],
   heartbeatAgent: ["runs:write"],
   releaseAgent: ["runs:write"],

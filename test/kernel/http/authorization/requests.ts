@@ -256,6 +256,9 @@ const CHANGES: Readonly<Record<string, Request>> = {
   testTrigger: { ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}/test`, body: { payload: {} } }) },
   // It is not signed, whoever sends it.
   receiveDelivery: { ask: ({ trigger }) => ({ path: `/hooks/${trigger}`, body: {} }), status: 401 },
+  createRollout: {
+    ask: () => ({ path: "/v1/rollouts", body: { row: ASKED, model: PLAYED.model, endpoint: NAME } }),
+  },
   leaseRollouts: { ask: () => ({ path: "/v1/agents/tester/lease", body: { worker: "w", wait_s: 0 } }) },
   heartbeatAgent: { ask: () => ({ path: "/v1/agents/tester/heartbeat", body: { worker: "w", leases: [] } }) },
   releaseAgent: { ask: () => ({ path: "/v1/agents/tester/release", body: { worker: "w", leases: [] } }) },
