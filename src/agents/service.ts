@@ -5,6 +5,7 @@ import type { JsonObject } from "../contract/json.ts";
 import type { Messages } from "../contract/messages.ts";
 import type { Scope } from "../contract/scope.ts";
 import type { ReportedScores } from "../contract/trajectory.ts";
+import { LruCache } from "../kernel/kit/caches.ts";
 import type { CreateOptions } from "../kernel/kit/idempotency.ts";
 import { rolloutShard } from "../kernel/kit/names.ts";
 import { type RolloutAccess, readRolloutKey, rolloutKey, sha256Hex } from "../kernel/kit/secrets.ts";
@@ -32,6 +33,9 @@ const ONE_CALLER = 20;
 /** How often a call is repeated whose object stopped meanwhile: it continues where it was. */
 const RESUMED = 3;
 const RESUME_WAIT_MS = 200;
+
+/** What keys stand for. Whether one still counts, its rollout's object decides. */
+const accesses = new LruCache<RolloutAccess>(10_000);
 
 /** `origin`: the platform's, in the request. */
 export async function leaseRollouts(
@@ -91,7 +95,9 @@ export async function releaseLeases(env: Env, scope: Scope, request: AgentHeartb
 
 /** The rollout that the key opens; null if it opens none, or another one. */
 export function accessOf(env: Env, key: string, rolloutId: string): RolloutAccess | null {
-  const access = readRolloutKey(env, key);
+  // To read a key takes five keyed hashes, and an agent sends it with each call.
+  const access = accesses.get(key) ?? readRolloutKey(env, key);
+  if (access !== null) accesses.set(key, access);
   return access?.rollout_id === rolloutId ? access : null;
 }
 

@@ -101,7 +101,11 @@ export async function readJson(context: ApiContext, parse?: (text: string) => Js
 
 /** A body as JSON, checked as all bodies are. `parse` as in `readJson`. */
 export function jsonBody(bytes: Uint8Array, parse?: (text: string) => Json): Json {
-  const { text, body } = parseJson(bytes, parse ?? JSON.parse);
+  return jsonOfBody(utf8Of(bytes), parse);
+}
+
+function jsonOfBody(text: string, parse?: (text: string) => Json): Json {
+  const body = parseJson(text, parse ?? JSON.parse);
   if (holdsMore(body, LIMITS.valuesPerRequest)) {
     const message = `the body holds more than ${LIMITS.valuesPerRequest} JSON values: upload rows as a dataset`;
     throw new Refusal({ code: "invalid_request", message, param: null });
@@ -113,7 +117,7 @@ export function jsonBody(bytes: Uint8Array, parse?: (text: string) => Json): Jso
 
 /** The JSON of another protocol's client. Long numbers and repeated names are read as JavaScript reads them. */
 export function jsonOfText(text: string): Json {
-  return jsonBody(new TextEncoder().encode(text), JSON.parse);
+  return jsonOfBody(text, JSON.parse);
 }
 
 /** Receiving a body may take half an hour: the caller may have lost the permission meanwhile. */
@@ -162,15 +166,25 @@ export function refuseEncoded({ headers }: Request): void {
   );
 }
 
-function parseJson(bytes: Uint8Array, parse: (text: string) => Json): { text: string; body: Json } {
+function utf8Of(bytes: Uint8Array): string {
   try {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
-    return { text, body: parse(text) };
-  } catch (thrown) {
-    const reason = thrown instanceof SyntaxError ? unquoted(thrown.message) : "it is not UTF-8 text";
-    const message = `the body is not valid JSON: ${reason}`;
-    throw new Refusal({ code: "invalid_request", message, param: null });
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
+  } catch {
+    throw notJson("it is not UTF-8 text");
   }
+}
+
+function parseJson(text: string, parse: (text: string) => Json): Json {
+  try {
+    return parse(text);
+  } catch (thrown) {
+    throw notJson(thrown instanceof SyntaxError ? unquoted(thrown.message) : "it is nested too deeply");
+  }
+}
+
+function notJson(reason: string): Refusal {
+  const message = `the body is not valid JSON: ${reason}`;
+  return new Refusal({ code: "invalid_request", message, param: null });
 }
 
 /** Removes the piece of the text that the parser quotes: it may contain a key, and errors are logged. */

@@ -283,12 +283,13 @@ export class RolloutDriver {
 
   /** If a call cannot be sent because a store is unavailable, the hook before it must not run again. */
   async #depart(departure: Departure, current: () => Rollout, left: Promise<void>): ReturnType<CallModel> {
-    const { callModel, store } = this.#parts;
+    const { callModel, store, agent } = this.#parts;
     const before = current();
     this.#calling = new AbortController();
     const calling = callModel(departure, this.#calling);
-    // It waits for a connection, or for its endpoint to be opened: meanwhile the state before it is written.
-    const atOnce = await settlesAtOnce(Promise.race([calling, left]));
+    // It waits for a connection, or for its endpoint to be opened: meanwhile the state before it is written. The call of
+    // an agent needs no such write: if the process is killed, the agent repeats it.
+    const atOnce = agent !== null || (await settlesAtOnce(Promise.race([calling, left])));
     if (!atOnce && current() === before) await this.#keep(before, calling);
     try {
       return await calling;
