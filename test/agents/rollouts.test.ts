@@ -252,6 +252,21 @@ test("a rollout that no worker leases in time ends as failed", async () => {
   expect(await of.ended(id)).toMatchObject({ counts: { failed: { agent: 1 } } });
 });
 
+test("a webhook is told when rollouts wait and no worker leases them", async () => {
+  const of = await openPlatform();
+  const reply = await of.post("/v1/webhook-endpoints", { url: `${env.MODEL_URL}/hook`, events: ["agent.waiting"] });
+  const { id: webhook_id } = await reply.json<{ id: string }>();
+  await of.start(request(script(["one"]), 2));
+  const log = async () => {
+    const { data } = await (await of.ask(`/v1/webhook-endpoints/${webhook_id}/deliveries`)).json<{ data: unknown[] }>();
+    return data;
+  };
+  await expect.poll(log).toMatchObject([{ type: "agent.waiting" }]);
+  const stub = env.AGENTS.getByName(`org/${of.scope.orgId}/${of.scope.projectId}/agents`);
+  await inside(stub, AgentsObject, (queue) => queue.alarm());
+  expect(await log()).toHaveLength(1);
+});
+
 test("a program begins one rollout and plays it, and a repeat of its request gets the same one with another key", async () => {
   const of = await openPlatform();
   const model = script(["one"]);
