@@ -135,8 +135,8 @@ test("a rollout that its agent reports as failed is classified and never scored"
   const { id } = await of.start(request(script(["one"]), 2));
   const [a, b] = [await leaseOne(of, "tester"), await leaseOne(of, "tester")];
   await a.finish({ error: { message: "no such file", error: "FileNotFoundError" }, rewards: { solved: 1 } });
-  await b.finish({ error: { kind: "model", message: "it refused" } });
-  expect(await of.ended(id)).toMatchObject({ counts: { failed: { agent: 1, provider: 1 }, scored: 0 } });
+  await b.finish({ error: { kind: "environment", message: "it refused" } });
+  expect(await of.ended(id)).toMatchObject({ counts: { failed: { agent: 1, environment: 1 }, scored: 0 } });
   const rows = await of.results(id);
   expect(rows.map(({ reward }) => reward)).toEqual([null, null]);
   expect(rows.map(({ error }) => error?.error).toSorted()).toEqual(["AgentError", "FileNotFoundError"]);

@@ -164,6 +164,9 @@ export class AgentDesk implements AgentSeat {
       await this.#offer(spec, rollout);
       return this.#hasWork() ? null : Math.min(until, now() + LOOK_MS);
     }
+    // The queue of agents can be lost, in a restore: a rollout that it does not have is offered again.
+    if (this.#offeredAt === 0) this.#offeredAt = now();
+    await this.#offer(spec, rollout);
     if (mayLinger(LINGER_MS)) {
       store.rest(rollout);
       await this.#linger();
