@@ -77,7 +77,12 @@ export const ARGS_FLAG = {
 
 /** Quotes a value so that a shell reads it as one word and the command does not read it as a flag. */
 function quoteForShell(value: string): string {
-  return /^[\w@%+=:,./][\w@%+=:,./-]*$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`;
+  return value.startsWith("-") ? `'${value.replaceAll("'", "'\\''")}'` : quoteWord(value);
+}
+
+/** Quotes a value so that a shell reads it as one word. */
+function quoteWord(value: string): string {
+  return /^[\w@%+=:,./-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`;
 }
 
 /** The arguments of a command. Every reader throws a usage error that names the flag. */
@@ -161,7 +166,7 @@ export class CommandLine<Names extends string> {
 
   /** The program as it was given, after ` -- `, quoted if necessary; empty without one. */
   programAsGiven(): string {
-    return this.program === null ? "" : ` -- ${this.program.map(quoteForShell).join(" ")}`;
+    return this.program === null ? "" : ` -- ${this.program.map(quoteWord).join(" ")}`;
   }
 
   /** The milliseconds of `--timeout S`; null without it. */

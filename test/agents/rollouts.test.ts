@@ -68,6 +68,20 @@ test("a worker that starts again replays its calls from storage, and only then r
   expect((await firstOf(of, id)).rollout.turns).toHaveLength(4);
 });
 
+test("a worker that gives its leases back gets none in a request that still waits", async () => {
+  const of = await openPlatform();
+  await of.start(request(script(["one"])));
+  const first = await leaseOne(of, "tester");
+  const { rollout_id, lease } = first;
+  const leased = await inside(queueOf(of), AgentsObject, async (queue) => {
+    const waiting = queue.lease(of.scope, "tester", { worker: "worker", max: 1, wait_s: 30 });
+    await queue.release(of.scope, { worker: "worker", leases: [{ rollout_id, lease }] });
+    return await waiting;
+  });
+  expect(leased).toEqual([]);
+  expect(await leaseOne(of, "tester", "another")).toMatchObject({ rollout_id: first.rollout_id, lease: 2 });
+});
+
 test("the key of a lost lease neither calls nor ends the rollout", async () => {
   const of = await openPlatform();
   await of.start(request(script(["one"])));
@@ -263,11 +277,14 @@ async function heartbeat(of: TestApi, { rollout_id, lease }: Played): Promise<{ 
 }
 
 /** Fires the alarm of the queue two minutes from now: all leases have expired. */
-async function expire({ scope }: TestApi): Promise<void> {
-  const stub = env.AGENTS.getByName(`org/${scope.orgId}/${scope.projectId}/agents`);
-  await inside(stub, AgentsObject, async (queue) => {
+async function expire(of: TestApi): Promise<void> {
+  await inside(queueOf(of), AgentsObject, async (queue) => {
     queue.now = () => Date.now() + 120_000;
     await queue.alarm();
     queue.now = () => Date.now();
   });
+}
+
+function queueOf({ scope }: TestApi) {
+  return env.AGENTS.getByName(`org/${scope.orgId}/${scope.projectId}/agents`);
 }

@@ -127,7 +127,7 @@ test("a program gets its task by variables and files in a folder of its own, and
   const result = await play(begun, script(text));
   expect(result.code, result.stderr).toBe(0);
   const { rollouts } = await rolloutsOf(begun);
-  const said = rollouts.map(({ completion }) => JSON.parse(String(completion?.at(-1)?.content)));
+  const said = rollouts.map(({ completion }) => JSON.parse(String(completion?.at(-1)?.["content"])));
   const same = { held: false, same: true, messages: 1, run: begun.run.id, rollout: true, model: "scripted" };
   const [short, other] = said.toSorted((a, b) => a.row - b.row);
   expect(short).toEqual({ ...same, task: '{"question":"short"}', prompt: "short", row: 5, key: "[key]" });
@@ -180,7 +180,7 @@ test("of a long output the last 64 KiB are the answer, from the beginning of a c
   const begun = await begin(await model(() => "unused"));
   await play(begun, script("process.stdout.write('€'.repeat(100_000))"));
   const { rollouts } = await rolloutsOf(begun);
-  expect(rollouts[0]?.completion?.at(-1)?.content).toBe("€".repeat(Math.floor((64 * 1024) / 3)));
+  expect(rollouts[0]?.completion?.at(-1)?.["content"]).toBe("€".repeat(Math.floor((64 * 1024) / 3)));
 });
 
 test("a program that cannot be started ends the command, and its rollouts are given back", async () => {
@@ -219,7 +219,7 @@ test("after kill -9 of a worker another one ends its rollout, and the model is c
   expect(played(result)).toMatchObject([{ state: "finished" }]);
   const { ended, rollouts } = await rolloutsOf(begun);
   expect(ended.counts.in_flight).toBe(0);
-  expect(rollouts[0]?.completion?.at(-1)?.content).toBe("one! two!");
+  expect(rollouts[0]?.completion?.at(-1)?.["content"]).toBe("one! two!");
   expect(chat.requests.map(({ last_user }) => last_user)).toEqual(["one", "two"]);
 });
 
@@ -256,4 +256,62 @@ test("a rollout that the platform ends stops its program", async () => {
   await client.runs.cancel(begun.run.id);
   const result = await hanging;
   expect([result.code, played(result)]).toMatchObject([0, [{ state: "ended", signal: "SIGTERM", error: null }]]);
+});
+
+/** `rollcall eval agent` with a program, on rows of its own. */
+function evalFlags({ url }: ScriptedModel, rows: number): string[] {
+  const file = temporaryFile("rows.jsonl");
+  const lines = Array.from({ length: rows }, (_, at) => JSON.stringify({ question: `What is ${at} + 2?` }));
+  writeFileSync(file, lines.join("\n"));
+  return ["eval", "agent", "--dataset", file, "-m", "scripted", "-b", url, "--json"];
+}
+
+test("an eval with a program after -- plays its own run, and takes a file of the folder as its argument", async () => {
+  const chat = await model(({ messages }) => (messages.length > 1 ? "yes" : "4"));
+  const argv = [...evalFlags(chat, 4), "-c", "2", "--max-turns", "2", "--", NODE, "openai-client.ts"];
+  const cwd = join(import.meta.dirname, "agent-programs");
+  const result = await command(argv, { env: { ROLLCALL_DIR: platform.directory }, cwd });
+  expect(result.code, result.stderr).toBe(0);
+  expect(JSON.parse(result.stdout)).toMatchObject({ status: "completed", counts: { scored: 4 }, turns: 8 });
+});
+
+test("an eval shows why its program fails", async () => {
+  const argv = [...evalFlags(await model(() => "unused"), 2), "--", ...script("throw new RangeError('too far')")];
+  const result = await command(argv, { env: { ROLLCALL_DIR: platform.directory } });
+  expect([result.code, JSON.parse(result.stdout)]).toMatchObject([1, { failed_by_class: { agent: 2 } }]);
+  expect(result.stderr).toMatch(/ro_\w+ +failed +\d+\.\d s +ExitCode: exit code 1⏎[^\n]*RangeError: too far/);
+});
+
+test("an interrupted eval prints the command that continues it, with its agent and its program", async () => {
+  const chat = await model(() => "done");
+  const go = temporaryFile("go");
+  const finish = "fs.writeFileSync(process.env.ROLLCALL_RESULT_FILE, JSON.stringify({ rewards: { solved: 1 } }))";
+  const waiting = `fs.writeFileSync('${go}.here', ''); setInterval(() => { if (fs.existsSync('${go}')) { ${finish}; process.exit(0); } }, 20);`;
+  const argv = [...evalFlags(chat, 1), "--", ...script(waiting)];
+  const env = { ROLLCALL_DIR: platform.directory };
+  let stop = (): void => undefined;
+  const begun = rollcall(argv, env, (_, kill) => {
+    stop = () => kill("SIGINT");
+  });
+  await expect.poll(() => existsSync(`${go}.here`)).toBe(true);
+  stop();
+  const first = await begun;
+  expect(first.code, first.stderr).toBe(130);
+  const [, flags = ""] = /rollcall eval (--agent eval-\w+ --resume run_\w+) -- /.exec(first.stderr) ?? [];
+  expect(first.stderr).toContain(`-- ${NODE} -e '`);
+  writeFileSync(go, "");
+  const again = await command(["eval", ...flags.split(" "), "--json", "--", ...script(waiting)], { env });
+  expect(again.code, again.stderr).toBe(0);
+  expect(JSON.parse(again.stdout)).toMatchObject({ counts: { scored: 1 } });
+});
+
+test("an eval whose program cannot be started cancels its run", async () => {
+  const broken = temporaryFile("broken");
+  writeFileSync(broken, "#!/no/such/interpreter\n");
+  chmodSync(broken, 0o755);
+  const argv = [...evalFlags(await model(() => "unused"), 1), "--", broken];
+  const result = await command(argv, { env: { ROLLCALL_DIR: platform.directory } });
+  expect([result.code, JSON.parse(result.stdout).error.code]).toEqual([2, "not_started"]);
+  const [, id = ""] = /Run (run_\w+)/.exec(result.stderr) ?? [];
+  expect((await client.runs.get(id)).status).toBe("cancelled");
 });

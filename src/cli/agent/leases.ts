@@ -3,7 +3,7 @@
  * platform no longer counts is over: its signal is aborted with `lost` (another lease counts) or `ended` (the rollout has
  * ended).
  */
-import type { LeasedRollout } from "../../agents/wire.ts";
+import type { AgentHeartbeat, LeasedRollout } from "../../agents/wire.ts";
 import type { RollcallClient } from "../../sdk/client.ts";
 import type { SteadyCalls } from "./steady-calls.ts";
 
@@ -12,6 +12,8 @@ const BEATS = 3;
 const ANSWERS_WITHIN_MS = 10_000;
 
 export type LeaseEnd = "lost" | "ended";
+
+type HeldLease = AgentHeartbeat["leases"][number];
 
 interface Held {
   readonly leased: LeasedRollout;
@@ -29,6 +31,7 @@ export interface LeaseOptions {
   readonly worker: string;
   /** Called if heartbeats are refused, as with a key that was revoked. */
   readonly onFailed: (thrown: unknown) => void;
+  readonly log: (line: string) => void;
 }
 
 export class Leases {
@@ -57,16 +60,31 @@ export class Leases {
     this.#arm();
   }
 
-  /** Gives back all that are left, and sends no more heartbeats. Throws if the platform refuses. */
+  /** Ends the requests for rollouts that still wait: their answers would reach nobody. */
+  async stopLeasing(): Promise<void> {
+    await this.#giveBack([]);
+  }
+
+  /** Gives back all that are left, and sends no more heartbeats. */
   async release(): Promise<void> {
     this.#closing.abort();
     clearTimeout(this.#timer);
-    const { client, name, worker } = this.#options;
     const leases = this.#asSent();
-    if (leases.length > 0) await client.agents.release(name, { worker, leases }, { timeoutMs: ANSWERS_WITHIN_MS });
+    if (leases.length > 0) await this.#giveBack(leases);
   }
 
-  #asSent() {
+  /** If the platform does not take them, they expire: the worker stops all the same. */
+  async #giveBack(leases: readonly HeldLease[]): Promise<void> {
+    const { client, name, worker, log } = this.#options;
+    try {
+      await client.agents.release(name, { worker, leases: [...leases] }, { timeoutMs: ANSWERS_WITHIN_MS });
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      log(`The leases could not be given back (${why}): they expire.`);
+    }
+  }
+
+  #asSent(): HeldLease[] {
     return Array.from(this.#held.values(), ({ leased: { rollout_id, lease } }) => ({ rollout_id, lease }));
   }
 

@@ -6,6 +6,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CommandError, EXIT } from "../exit.ts";
+import type { Variables } from "./surroundings.ts";
 
 /** What is kept of stdout, which may be the answer, and of stderr, which may be the reason of a failure. */
 const KEPT_BYTES = { stdout: 64 * 1024, stderr: 8 * 1024 };
@@ -17,7 +18,7 @@ const CLOSES_WITHIN_MS = 1000;
 export interface ProgramOptions {
   readonly command: readonly string[];
   readonly cwd: string;
-  readonly env: NodeJS.ProcessEnv;
+  readonly env: Variables;
   /** Called with each part of its output. */
   readonly onOutput?: ((stream: "stdout" | "stderr", part: Buffer) => void) | undefined;
 }

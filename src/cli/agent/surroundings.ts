@@ -23,6 +23,8 @@ const RESULT = "result.json";
 /** The names of the files in the folder of a rollout. */
 export const ROLLOUT_FILES: readonly string[] = [TASK, PROMPT, RESULT];
 
+export type Variables = Readonly<Record<string, string | undefined>>;
+
 export interface RolloutFolder {
   readonly path: string;
   /** Where the program may write how the rollout ended. */
@@ -41,7 +43,7 @@ export async function makeRolloutFolder({ task, prompt }: LeasedRollout): Promis
 }
 
 /** The variables of the program: those of this process, with the rollout's. */
-export function variablesOf(leased: LeasedRollout, folder: RolloutFolder, own: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+export function variablesOf(leased: LeasedRollout, folder: RolloutFolder, own: Variables): Variables {
   const { base_url, anthropic_base_url, key, model, rollout_id, run_id, task, prompt } = leased;
   const rest = Object.entries(own).filter(([name]) => !WITHHELD.includes(name));
   const texts = { ROLLCALL_TASK: JSON.stringify(task), ROLLCALL_PROMPT: promptText(prompt) };

@@ -91,7 +91,7 @@ class Worker {
     this.#options = options;
     this.#calls = new SteadyCalls(log);
     const onFailed = (thrown: unknown) => this.#broken.abort(thrown);
-    this.#leases = new Leases({ client, calls: this.#calls, name, worker, onFailed });
+    this.#leases = new Leases({ client, calls: this.#calls, name, worker, onFailed, log });
     this.#stop = AbortSignal.any([stop, this.#broken.signal]);
     this.#closed = AbortSignal.any([this.#stop, drain]);
   }
@@ -114,7 +114,7 @@ class Worker {
       this.#broken.abort(thrown);
     }
     await Promise.all(this.#playing);
-    await this.#release();
+    await this.#leases.release();
     process.off("exit", killAll);
     if (this.#broken.signal.aborted) throw this.#broken.signal.reason;
   }
@@ -142,8 +142,9 @@ class Worker {
       const request = { worker, max, wait_s: LEASE_WAIT_S };
       return await this.#calls.make(() => client.agents.lease(name, request, { signal }), signal);
     } catch (thrown) {
-      if (signal.aborted) return [];
-      throw thrown;
+      if (!signal.aborted) throw thrown;
+      await this.#leases.stopLeasing();
+      return [];
     }
   }
 
@@ -227,16 +228,6 @@ class Worker {
       const refused = isBadResult(finish) ? null : refusedResult(thrown);
       if (refused === null) throw thrown;
       return await this.#finish(leased, refused, over);
-    }
-  }
-
-  /** Whatever stopped the worker is reported, not that its leases could not be given back: they expire. */
-  async #release(): Promise<void> {
-    try {
-      await this.#leases.release();
-    } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
-      this.#options.log(`The leases could not be given back (${why}): they expire.`);
     }
   }
 }
