@@ -315,3 +315,37 @@ test("an eval whose program cannot be started cancels its run", async () => {
   const [, id = ""] = /Run (run_\w+)/.exec(result.stderr) ?? [];
   expect((await client.runs.get(id)).status).toBe("cancelled");
 });
+
+test("a worker waits for a platform that restarts, and its program goes on", async () => {
+  const chat = await model(({ messages }) => `${messages.at(-1)?.["content"]}!`);
+  const directory = temporaryFile("state");
+  const boot = () => bootPlatform({ directory, port: testPort(20), log: () => undefined });
+  const first = await boot();
+  const there = new RollcallClient({ baseUrl: first.url, apiKey: first.key });
+  const agent = { name: "tester", lease_s: 3600 };
+  const request = { environment: "agent", dataset: [{ question: "a" }], model: "scripted", agent };
+  const run = await there.runs.create({ ...request, endpoint: { base_url: chat.url } });
+  const go = temporaryFile("go");
+  const argv = ["agent", "run", "--name", "tester", "--show-output", "--run", run.id, "--json"];
+  const env = { ROLLCALL_URL: first.url, ROLLCALL_API_KEY: first.key };
+  let said = "";
+  const worker = rollcall([...argv, "--", NODE, program("two-turns.ts"), go], env, (all) => {
+    said = all;
+  });
+  await expect.poll(() => said).toContain("after turn 1");
+  await first.stop();
+  await expect.poll(() => said).toContain("The platform does not answer");
+  const second = await boot();
+  writeFileSync(go, "");
+  const result = await worker;
+  expect([result.code, played(result)], result.stderr).toMatchObject([0, [{ state: "finished" }]]);
+  expect(result.stderr).toContain("The platform answers again.");
+  expect(chat.requests.map(({ last_user }) => last_user)).toEqual(["one", "two"]);
+  await second.stop();
+});
+
+test("a key that the platform refuses ends the worker", async () => {
+  const env = { ROLLCALL_URL: platform.url, ROLLCALL_API_KEY: SECRET };
+  const result = await command(["agent", "run", "--name", "tester", "--json", "--", NODE, "-e", "0"], { env });
+  expect([result.code, JSON.parse(result.stdout).error.code]).toEqual([2, "unauthorized"]);
+});

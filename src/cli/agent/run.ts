@@ -2,12 +2,12 @@
 import { hostname } from "node:os";
 import { AgentName } from "../../contract/agent.ts";
 import type { CommandLine } from "../command-line.ts";
-import type { AGENT_RUN_FLAGS } from "../commands/agent.ts";
 import type { Connection } from "../connect.ts";
 import { EXIT, type ExitCode, endBy, unreachable, usageError } from "../exit.ts";
 import { followRun } from "../follow.ts";
 import { firstOf } from "../interrupt.ts";
 import { platformAsked, withConnection } from "../on-platform.ts";
+import type { AGENT_RUN_FLAGS } from "../run-flags.ts";
 import { countText } from "../terminal/format.ts";
 import { printJson, type Terminal, terminal } from "../terminal/terminal.ts";
 import { safeLine } from "../terminal/text.ts";

@@ -1,18 +1,6 @@
 /** `rollcall agent run`: plays rollouts with any program. The code behind it is loaded when it is called. */
-import { command, PLATFORM_FLAGS } from "../command-line.ts";
-
-export const AGENT_RUN_FLAGS = {
-  name: { value: "NAME", help: "the agent: `agent.name` of the runs that it plays" },
-  "max-concurrent": { short: "c", value: "N", help: "rollouts at the same time, 1 to 256; default 8" },
-  cwd: { value: "DIR", help: "where the program runs; default a fresh folder for each rollout" },
-  worker: { value: "ID", help: "name of this worker; default the host and the process id" },
-  run: { value: "RUN", help: "end when this run has ended" },
-  once: { help: "end when there was no rollout for 30 seconds" },
-  "show-output": { help: "print what the programs print, on stderr" },
-  ...PLATFORM_FLAGS,
-  json: { help: "one JSON object per line on stdout: each rollout that was played" },
-  timeout: { value: "S", help: "stop after this many seconds, exit 1" },
-} as const;
+import { command } from "../command-line.ts";
+import { AGENT_RUN_FLAGS } from "../run-flags.ts";
 
 const RUN = command({
   name: "agent run",

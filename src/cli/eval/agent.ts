@@ -1,4 +1,5 @@
 /** The agent of `rollcall eval`: the settings in the request, and a worker in this process if the agent is a program. */
+import type { EvalRequestInput } from "../../contract/eval-request.ts";
 import type { RunView } from "../../contract/run.ts";
 import { type ProgramCommand, programCommand } from "../agent/program-words.ts";
 import { agentName, defaultWorker, MOST_CONCURRENT, playedText } from "../agent/run.ts";
@@ -9,7 +10,6 @@ import type { Connection } from "../connect.ts";
 import { usageError } from "../exit.ts";
 import type { EVAL_FLAGS } from "../run-flags.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import type { DraftRequest } from "./arguments.ts";
 
 /** Programs at the same time, unless `--max-concurrent` says otherwise. */
 const USUAL_CONCURRENT = 8;
@@ -27,12 +27,15 @@ export interface AgentProgram extends ProgramCommand {
 
 export interface AgentArguments {
   /** Of the request; undefined if the environment plays itself. */
-  readonly agent: DraftRequest["agent"];
+  readonly agent: EvalRequestInput["agent"];
   readonly program: AgentProgram | null;
 }
 
 /** Flags override the agent of `--file`. A program without a name gets one of its own, so that it plays only this run. */
-export function agentArguments(line: CommandLine<keyof typeof EVAL_FLAGS>, draft: DraftRequest): AgentArguments {
+export function agentArguments(
+  line: CommandLine<keyof typeof EVAL_FLAGS>,
+  draft: Partial<EvalRequestInput>,
+): AgentArguments {
   const named = line.text("agent");
   const given = defined({
     name: named === undefined ? undefined : agentName(named, "agent"),
