@@ -52,6 +52,8 @@ export class AgentsObject extends StoredObject implements Serves<AgentsRpc> {
   readonly #rows: Rows;
   readonly #tombstone: Tombstone;
   readonly #waiting = new WaitingReaders();
+  /** Requests of workers for rollouts. */
+  readonly #requests = new Set<{ readonly worker: string; isOver: boolean }>();
   #made = false;
   /** When webhooks are to be told of waiting rollouts, in epoch milliseconds; null: at the next alarm. */
   #tellAt: number | null = null;
@@ -88,11 +90,17 @@ export class AgentsObject extends StoredObject implements Serves<AgentsRpc> {
   ): Promise<LeasedOffer[]> {
     const until = this.now() + wait_s * 1000;
     if (again && this.#isMade()) this.#rows.set("queue", { name }, { worker: null, until: null });
-    for (;;) {
-      const leased = await this.#assign(scope, name, worker, max);
-      const left = until - this.now();
-      if (leased.length > 0 || left <= 0) return leased;
-      await this.#waiting.next(left);
+    const request = { worker, isOver: false };
+    this.#requests.add(request);
+    try {
+      for (;;) {
+        const leased = request.isOver ? [] : await this.#assign(scope, name, worker, max);
+        const left = until - this.now();
+        if (leased.length > 0 || left <= 0 || request.isOver) return leased;
+        await this.#waiting.next(left);
+      }
+    } finally {
+      this.#requests.delete(request);
     }
   }
 
@@ -110,6 +118,9 @@ export class AgentsObject extends StoredObject implements Serves<AgentsRpc> {
   }
 
   async release(scope: Scope, request: AgentHeartbeat): Promise<LeaseStates["data"]> {
+    // The worker stops: what it gives back must not be assigned to a request of its own that still waits.
+    for (const waiting of this.#requests) if (waiting.worker === request.worker) waiting.isOver = true;
+    this.#waiting.wake();
     const states = await this.heartbeat(request);
     const held = states.filter(({ state }) => state === "held");
     await new Subrequests().objectAll(held, ({ rollout_id }) => this.#lapse(scope, rollout_id));

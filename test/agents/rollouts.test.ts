@@ -40,6 +40,8 @@ test("an agent leases a rollout, calls its address twice and reports a reward: t
   const finish = { rewards: { solved: 0.5, bonus: { score: 1, weight: 2 } }, metrics: { steps: 2 } };
   expect((await rollout.finish(finish)).status).toBe(200);
   expect(await of.ended(id)).toMatchObject({ status: "completed", counts: { scored: 1 } });
+  expect((await rollout.finish(finish)).status).toBe(200);
+  expect((await rollout.finish({ rewards: { solved: 1 } })).status).toBe(409);
   const { row, rollout: view } = await firstOf(of, id);
   expect(row).toMatchObject({ reward: 2.5, stop_condition: "agent_completed" });
   expect(view.turns).toHaveLength(2);
@@ -67,6 +69,20 @@ test("a worker that starts again replays its calls from storage, and only then r
   await second.finish({ rewards: { solved: 1 } });
   expect(await of.ended(id)).toMatchObject({ counts: { scored: 1 } });
   expect((await firstOf(of, id)).rollout.turns).toHaveLength(4);
+});
+
+test("a worker that gives its leases back gets none in a request that still waits", async () => {
+  const of = await openPlatform();
+  await of.start(request(script(["one"])));
+  const first = await leaseOne(of, "tester");
+  const { rollout_id, lease } = first;
+  const leased = await inside(queueOf(of), AgentsObject, async (queue) => {
+    const waiting = queue.lease(of.scope, "tester", { worker: "worker", max: 1, wait_s: 30 });
+    await queue.release(of.scope, { worker: "worker", leases: [{ rollout_id, lease }] });
+    return await waiting;
+  });
+  expect(leased).toEqual([]);
+  expect(await leaseOne(of, "tester", "another")).toMatchObject({ rollout_id: first.rollout_id, lease: 2 });
 });
 
 test("the key of a lost lease neither calls nor ends the rollout", async () => {
@@ -298,11 +314,14 @@ async function heartbeat(of: TestApi, { rollout_id, lease }: Played): Promise<{ 
 }
 
 /** Fires the alarm of the queue two minutes from now: all leases have expired. */
-async function expire({ scope }: TestApi): Promise<void> {
-  const stub = env.AGENTS.getByName(`org/${scope.orgId}/${scope.projectId}/agents`);
-  await inside(stub, AgentsObject, async (queue) => {
+async function expire(of: TestApi): Promise<void> {
+  await inside(queueOf(of), AgentsObject, async (queue) => {
     queue.now = () => Date.now() + 120_000;
     await queue.alarm();
     queue.now = () => Date.now();
   });
+}
+
+function queueOf({ scope }: TestApi) {
+  return env.AGENTS.getByName(`org/${scope.orgId}/${scope.projectId}/agents`);
 }
