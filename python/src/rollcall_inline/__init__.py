@@ -1,0 +1,1 @@
+"""The in-process harness of the verifiers worker. See harness.py."""
