@@ -1,6 +1,6 @@
 """Plays a legacy environment with the library's own `evaluate`, and prints its rows as JSON lines.
 
-    python run_legacy.py ENVIRONMENT BASE_URL EXAMPLES ROLLOUTS
+python run_legacy.py ENVIRONMENT BASE_URL EXAMPLES ROLLOUTS
 """
 
 import asyncio

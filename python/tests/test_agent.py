@@ -9,15 +9,15 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
 import httpx
 import pytest
-
 from fake_platform import KEY, FakePlatform
+
 from rollcall.agent import Agent, Result, Reward, Rollout, RolloutFailed, agent
 from rollcall.errors import ApiError
 from rollcall.lease import Worker
@@ -54,7 +54,7 @@ def serving(platform: FakePlatform, function: Callable[[Rollout], Any], **option
     def run() -> None:
         try:
             asyncio.run(serve_async(Agent("solver", function), settings=Settings.of(platform.url, KEY), **options))
-        except BaseException as error:  # noqa: BLE001 - raised again in the test's thread
+        except BaseException as error:
             failed.append(error)
 
     import rollcall.agent as module
@@ -245,7 +245,7 @@ def test_a_refused_key_ends_the_worker_with_the_platforms_error() -> None:
 def test_a_reward_may_not_be_a_text() -> None:
     from rollcall.errors import ConfigError
 
-    with pytest.raises(ConfigError, match="rewards.right: must be a number or None, not list"):
+    with pytest.raises(ConfigError, match=r"rewards\.right: must be a number or None, not list"):
         finish_of({"rewards": {"right": []}})
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from fake_platform import FakePlatform, FakeRollout, echo
 from worker_process import environ, play, records, worker
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 import script
 from fake_platform import FakePlatform
 from worker_process import environ, play, records, worker
@@ -167,9 +166,13 @@ def test_a_call_reaches_the_address_of_its_own_rollout_with_one_session_each(tmp
 def test_arguments_choose_tasks_and_a_wrong_one_is_named(tmp_path: Path) -> None:
     command = [PYTHON, "-m", "rollcall.verifiers", "tasks", "rc-cases"]
     variables = {**os.environ, "PYTHONPATH": str(HERE / "v1_envs")}
-    done = subprocess.run([*command, "-a", '{"cases": ["x"]}'], env=variables, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [*command, "-a", '{"cases": ["x"]}'], env=variables, capture_output=True, text=True, check=True
+    )
     assert json.loads(done.stdout) == {"idx": 0, "prompt": "case x", "system_prompt": "Answer.", "case": "x"}
-    wrong = subprocess.run([*command, "-a", '{"caess": []}'], env=variables, capture_output=True, text=True, check=False)
+    wrong = subprocess.run(
+        [*command, "-a", '{"caess": []}'], env=variables, capture_output=True, text=True, check=False
+    )
     assert wrong.returncode == 2
     assert "caess" in wrong.stderr
     assert "Traceback" not in wrong.stderr

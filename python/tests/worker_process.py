@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-
 from fake_platform import KEY, FakePlatform, FakeRollout
 
 AGENT = "player"

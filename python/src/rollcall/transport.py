@@ -68,7 +68,7 @@ class Settings:
         return cls(url.rstrip("/"), key, project, timeout, max_retries)
 
     def request(self, call: Call) -> dict[str, Any]:
-        """The arguments of httpx's `build_request`. A POST has an `Idempotency-Key`, so a repeat makes nothing twice."""
+        """The arguments of `build_request`. A POST has an `Idempotency-Key`, so that a repeat makes nothing twice."""
         headers = {"authorization": f"Bearer {call.key or self.api_key}"}
         if self.project is not None and call.key is None:
             headers["rollcall-project"] = self.project
@@ -80,16 +80,20 @@ class Settings:
             "method": call.method,
             "url": url,
             "headers": headers,
-            "params": {name: value for name, value in call.params.items() if value is not None},
             "timeout": httpx.Timeout(self.timeout if call.timeout is None else call.timeout, connect=10.0),
         }
+        params = {name: value for name, value in call.params.items() if value is not None}
+        if params:  # Even empty params would remove the query of the address.
+            arguments["params"] = params
         if call.json is not None:
             arguments["json"] = call.json
         if call.content is not None:
             arguments["content"] = call.content
         return arguments
 
-    def delay_before_repeat(self, call: Call, attempt: int, failed: httpx.Response | httpx.TransportError) -> float | None:
+    def delay_before_repeat(
+        self, call: Call, attempt: int, failed: httpx.Response | httpx.TransportError
+    ) -> float | None:
         """Seconds until the call is repeated, or None if it is not. `attempt` counts from 0."""
         most = self.max_retries if call.retries is None else call.retries
         if attempt >= most:

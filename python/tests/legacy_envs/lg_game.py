@@ -29,6 +29,10 @@ def stopped(state):
 
 
 def load_environment():
-    rows = [{"question": "count", "answer": "2"}, {"question": "stuck", "answer": "5"}, {"question": "long", "answer": "9"}]
+    rows = [
+        {"question": "count", "answer": "2"},
+        {"question": "stuck", "answer": "5"},
+        {"question": "long", "answer": "9"},
+    ]
     rubric = vf.RubricGroup([vf.Rubric(funcs=[turns], weights=[0.5]), vf.Rubric(funcs=[stopped])])
     return CountEnv(dataset=Dataset.from_list(rows), rubric=rubric, max_turns=4)

@@ -28,4 +28,6 @@ def load_environment():
     def right(completion, answer):
         return 1.0 if completion[-1]["content"] == answer else 0.0
 
-    return vf.ToolEnv(dataset=Dataset.from_list(rows), tools=[double, explode], rubric=vf.Rubric(funcs=[right]), max_turns=4)
+    return vf.ToolEnv(
+        dataset=Dataset.from_list(rows), tools=[double, explode], rubric=vf.Rubric(funcs=[right]), max_turns=4
+    )

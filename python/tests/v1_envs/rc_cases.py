@@ -10,7 +10,7 @@ CASES = ("good", "raise", "metric", "nan", "400", "500", "flaky", "setup")
 
 
 class CasesConfig(vf.TasksetConfig):
-    cases: list[str] = list(CASES)
+    cases: tuple[str, ...] = CASES
 
 
 class CasesData(vf.TaskData):

@@ -1,14 +1,14 @@
 """Run an agent of your own on rollouts that Rollcall hands out.
 
-    from rollcall.agent import agent, serve
+from rollcall.agent import agent, serve
 
-    @agent("solver")
-    async def solve(rollout):
-        client = openai.AsyncOpenAI(**rollout.openai_kwargs())
-        reply = await client.chat.completions.create(model=rollout.model, messages=rollout.prompt)
-        return {"answer": reply.choices[0].message.content}
+@agent("solver")
+async def solve(rollout):
+    client = openai.AsyncOpenAI(**rollout.openai_kwargs())
+    reply = await client.chat.completions.create(model=rollout.model, messages=rollout.prompt)
+    return {"answer": reply.choices[0].message.content}
 
-    serve(solve, max_concurrent=16)
+serve(solve, max_concurrent=16)
 """
 
 from __future__ import annotations
@@ -70,9 +70,7 @@ def serve(
     asyncio.run(serve_async(agent, settings=settings, max_concurrent=max_concurrent, worker=worker))
 
 
-async def serve_async(
-    agent: Agent, *, settings: Settings, max_concurrent: int = 8, worker: str | None = None
-) -> None:
+async def serve_async(agent: Agent, *, settings: Settings, max_concurrent: int = 8, worker: str | None = None) -> None:
     """`serve` in a loop of the caller. Cancel it to stop, or send SIGINT or SIGTERM."""
     transport = AsyncTransport(settings)
     threads = ThreadPoolExecutor(max_concurrent, thread_name_prefix="rollout")

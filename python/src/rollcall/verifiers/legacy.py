@@ -39,7 +39,9 @@ class LegacyPlayer:
         self.release, _ = release()
         self._vf = importlib.import_module("verifiers")
         if setup.harness or setup.runtime or setup.env_config:
-            raise ConfigError("harness, runtime and env-config are for verifiers 0.4: the environment uses the legacy API")
+            raise ConfigError(
+                "harness, runtime and env-config are for verifiers 0.4: the environment uses the legacy API"
+            )
         self._env = self._vf.load_environment(bare_name(setup.environment), **setup.args)
         missing = [name for name in ("run_rollout", "run_group", "rollout", "rubric") if not hasattr(self._env, name)]
         if missing:
@@ -115,7 +117,9 @@ class LegacyPlayer:
     async def play(self, rollout: Rollout) -> dict[str, Any]:
         row = self._row(rollout)
         try:
-            output = await self._env.run_rollout(row, self._client, rollout.model, self._options(), state_columns=["trajectory_id"])
+            output = await self._env.run_rollout(
+                row, self._client, rollout.model, self._options(), state_columns=["trajectory_id"]
+            )
         except Exception as error:
             log.exception("%s: the environment raised", rollout.rollout_id)
             return failure("environment", type(error).__name__, str(error))

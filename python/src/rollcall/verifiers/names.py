@@ -53,7 +53,9 @@ def api_of(environment: str) -> Api:
     text, numbers = release()
     if hasattr(load_module(environment), "load_environment"):
         if numbers >= (0, 4):
-            raise ConfigError(f"{environment} uses load_environment, which verifiers {text} lacks: install verifiers<=0.3.1")
+            raise ConfigError(
+                f"{environment} uses load_environment, which verifiers {text} lacks: install verifiers<=0.3.1"
+            )
         return "legacy"
     if numbers < (0, 4):
         raise ConfigError(f"{environment} is written for verifiers 0.4 or later, and {text} is installed")

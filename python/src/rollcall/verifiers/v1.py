@@ -24,7 +24,14 @@ log = logging.getLogger("rollcall.verifiers")
 
 INLINE = "rollcall-inline"
 KEY_VARIABLE = "ROLLCALL_ROUTER_KEY"
-NEEDED = ("resolve_env_config", "load_environment", "SelectConfig", "ModelContext", "EvalClientConfig", "SamplingConfig")
+NEEDED = (
+    "resolve_env_config",
+    "load_environment",
+    "SelectConfig",
+    "ModelContext",
+    "EvalClientConfig",
+    "SamplingConfig",
+)
 
 
 class V1Player:
@@ -96,7 +103,9 @@ class V1Player:
         whole = task.data.model_dump(mode="json")
         changed = task.data.model_dump(mode="json", exclude_defaults=True)
         framework = self._vf.TaskData.model_fields
-        return plain_row({name: value for name, value in whole.items() if name in changed or name not in framework}, number)
+        return plain_row(
+            {name: value for name, value in whole.items() if name in changed or name not in framework}, number
+        )
 
     def _task(self, row: Mapping[str, Any]) -> Any:
         data_type = self._task_type.data_type()

@@ -50,9 +50,17 @@ async def work(player: Player, settings: Settings, agent: str, arguments: argpar
                 play = Groups(player.play_group, size_of, max(1, most // (arguments.group_size or most))).play
                 held = most * 2 + (arguments.group_size or most)
             worker = Worker(
-                transport, agent, play, max_concurrent=held if player.by_group else most, max_held=held, name=arguments.worker
+                transport,
+                agent,
+                play,
+                max_concurrent=held if player.by_group else most,
+                max_held=held,
+                name=arguments.worker,
             )
-            print(json.dumps({"ready": True, "agent": agent, "release": player.release, "by_group": player.by_group}), flush=True)
+            print(
+                json.dumps({"ready": True, "agent": agent, "release": player.release, "by_group": player.by_group}),
+                flush=True,
+            )
             await run_until_signal(worker)
     finally:
         await transport.close()
