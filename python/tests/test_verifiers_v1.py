@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import script
 from fake_platform import FakePlatform
-from worker_process import environ, play, records, worker
+from worker_process import SOURCES, environ, play, records, worker
 
 PYTHON = os.environ.get("ROLLCALL_TEST_V1_PYTHON", "")
 ENVIRONMENTS = os.environ.get("ROLLCALL_TEST_ENVIRONMENTS", "")
@@ -165,7 +165,7 @@ def test_a_call_reaches_the_address_of_its_own_rollout_with_one_session_each(tmp
 @needs_v1
 def test_arguments_choose_tasks_and_a_wrong_one_is_named(tmp_path: Path) -> None:
     command = [PYTHON, "-m", "rollcall.verifiers", "tasks", "rc-cases"]
-    variables = {**os.environ, "PYTHONPATH": str(HERE / "v1_envs")}
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([SOURCES, str(HERE / "v1_envs")])}
     done = subprocess.run(
         [*command, "-a", '{"cases": ["x"]}'], env=variables, capture_output=True, text=True, check=True
     )

@@ -15,11 +15,13 @@ import httpx
 from fake_platform import KEY, FakePlatform, FakeRollout
 
 AGENT = "player"
+SOURCES = str(Path(__file__).parent.parent / "src")
 
 
 def environ(platform: FakePlatform, python: str, **more: str) -> dict[str, str]:
     """The environment of a worker: the platform, and the programs of its virtual environment."""
     path = f"{Path(python).parent}{os.pathsep}{os.environ['PATH']}"
+    more["PYTHONPATH"] = os.pathsep.join(filter(None, [SOURCES, more.get("PYTHONPATH")]))
     return {**os.environ, "PATH": path, "ROLLCALL_URL": platform.url, "ROLLCALL_API_KEY": KEY, **more}
 
 
