@@ -356,7 +356,7 @@ class FakePlatform:
             "key": rollout.key,
             "lease_s": run["agent"].get("lease_s", self.lease_s),
             "expires_at": int(rollout.expires_at * 1000),
-            "deadline": None,
+            "deadline": run["agent"].get("deadline"),
         }
 
     async def _heartbeat(self, request: web.Request) -> web.Response:

@@ -164,6 +164,17 @@ def test_heartbeats_keep_the_lease_of_a_long_rollout() -> None:
         assert platform.refused_finishes == []
 
 
+def test_a_rollout_past_the_deadline_of_its_run_fails_as_a_timeout() -> None:
+    async def solve(rollout: Rollout) -> None:
+        await asyncio.Event().wait()
+
+    with FakePlatform() as platform:
+        start_run(platform, ROWS[:1], agent={"name": "solver", "deadline": 1})
+        with serving(platform, solve):
+            platform.wait_until(lambda: all_over(platform))
+        assert platform.rollouts["ro_0"].row()["error"]["kind"] == "timeout"
+
+
 def test_a_lost_lease_cancels_the_rollout_which_is_then_played_again() -> None:
     seen: list[str] = []
 

@@ -19,8 +19,10 @@ import pytest
 from fake_platform import FakePlatform
 
 from rollcall.client import Client
+from rollcall.trainer import Trainer
 
 URL, KEY = os.environ.get("ROLLCALL_URL", ""), os.environ.get("ROLLCALL_API_KEY", "")
+POLICY = os.environ.get("ROLLCALL_TEST_POLICY_URL", "")
 V1 = os.environ.get("ROLLCALL_TEST_V1_PYTHON", "")
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.skipif(not (URL and KEY), reason="ROLLCALL_URL and ROLLCALL_API_KEY are not set")
@@ -61,6 +63,56 @@ def request_of(name: str, model: str, rows: list[dict[str, Any]]) -> dict[str, A
         "rollouts_per_example": 2,
         "min_scored": 0,
     }
+
+
+needs_policy = pytest.mark.skipif(not POLICY, reason="ROLLCALL_TEST_POLICY_URL is not set")
+CALCULATOR = {
+    "environment": "calculator",
+    "environment_args": {"steps": 1, "max": 9},
+    "model": "rollcall-policy",
+    "endpoint": {"base_url": POLICY},
+    "sampling": {"max_tokens": 24},
+}
+
+
+@needs_policy
+def test_the_client_reads_what_the_platform_sends() -> None:
+    with Client() as client:
+        request = {**CALCULATOR, "num_examples": 4, "rollouts_per_example": 3, "min_scored": 0}
+        first, second = (client.runs.create(request) for _ in range(2))
+        ended = [client.runs.wait(run["id"]) for run in (first, second)]
+        assert [run["counts"]["planned"] for run in ended] == [12, 12]
+        rows = list(client.runs.results(first["id"], limit=5))
+        assert len({row["rollout_id"] for row in rows}) == len(rows) == 12
+        names = [event["event"] for event in client.runs.events(first["id"])]
+        assert (names.count("rollout.finished"), names[-1]) == (12, "run.completed")
+        assert client.runs.compare(first["id"], second["id"])["n_matched"] == 4
+        rows_in_parts = [{"question": str(number), "answer": "x" * 600} for number in range(10_000)]
+        dataset = client.datasets.upload(rows_in_parts)
+        assert client.datasets.get(dataset["id"])["rows"] == 10_000
+
+
+@needs_policy
+@pytest.mark.parametrize("encoding", ["jsonl", "msgpack"])
+def test_a_trainer_trains_a_run_to_its_end(encoding: str) -> None:
+    settings = {"group_size": 4, "batch_size": {"rollouts": 8}, "max_steps": 2, "filters": {"zero_variance": "keep"}}
+    with Client() as client:
+        delivery = {"delivery": "pull", "encoding": encoding}
+        run: Any = client.runs.create({**CALCULATOR, **settings, "kind": "training", "seed": 7, "trainer": delivery})
+        steps = []
+        with Trainer(run["id"], token=run["trainer"]["token"]) as trainer:
+            trainer.register()
+            for batch in trainer.batches():
+                steps.append(batch.step)
+                if len(steps) == 1:
+                    batch.give_back("oom", "for once")
+                    continue
+                trainer.heartbeat(batch)
+                assert all(len(each.mask) == len(each.token_ids) == len(each.logprobs) for each in batch.samples)
+                batch.ack(metrics={"loss": float("nan"), "train_s": 0.1})
+                trainer.report(batch.version, "applied", replica="gpu-0")
+        assert steps == [1, 1, 2]
+        assert client.runs.wait(run["id"])["status"] == "completed"
 
 
 def test_an_agent_plays_a_run_and_its_results_are_those_of_the_agent(model: str, tmp_path: Path) -> None:

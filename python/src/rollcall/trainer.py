@@ -176,8 +176,7 @@ class Trainer:
 
     def heartbeat(self, batch: Batch) -> None:
         """Keeps the lease. Raises `ApiError` with the code `lease_lost` if it is over."""
-        body = {**self._proof(batch), "progress": {"phase": "train"}}
-        self._transport.send(self._json(path("leases", batch.lease["id"], "heartbeat"), body))
+        self._transport.send(self._json(path("leases", batch.lease["id"], "heartbeat"), self._proof(batch)))
 
     def report(self, version: int, state: State, *, replica: str | None = None, label: str | None = None) -> None:
         """Reports weights: `published` once engines can load them, `applied` once a replica samples with them."""
@@ -215,7 +214,7 @@ class Trainer:
                 try:
                     self.heartbeat(batch)
                 except ApiError as error:
-                    if error.status in (403, 404, 409, 410):
+                    if error.status < 500 and error.status != 429:
                         lost.append(error)
                         return
                 except httpx.TransportError:
