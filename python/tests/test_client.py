@@ -104,6 +104,14 @@ def test_a_refusal_has_its_code_and_field_and_is_not_repeated() -> None:
         assert len(platform.requests) == 1
 
 
+def test_a_request_that_is_not_json_is_refused_and_odd_texts_arrive_unchanged() -> None:
+    with FakePlatform() as platform, client_of(platform) as client:
+        with pytest.raises(ConfigError, match="cannot be written as JSON"):
+            client.runs.create(REQUEST, dataset=[{"score": float("inf")}])
+        run = client.runs.create(REQUEST, dataset=[{"prompt": "\ud800 é"}])
+        assert platform.of_run(run["id"])[0].task == {"prompt": "\ud800 é"}
+
+
 def test_a_long_retry_after_is_an_error_with_its_time() -> None:
     with FakePlatform() as platform, client_of(platform) as client:
         platform.fail_next.append(("/v1/runs", 429, {"retry-after": "3600"}))

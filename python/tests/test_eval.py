@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import zipfile
@@ -129,3 +130,20 @@ def rollcall(platform: FakePlatform, cache: Path, *arguments: str) -> subprocess
     command += ["-m", "scripted", "--endpoint", "http://127.0.0.1:9/v1"]
     variables = {**os.environ, "ROLLCALL_URL": platform.url, "ROLLCALL_API_KEY": KEY, "ROLLCALL_CACHE": str(cache)}
     return subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_ctrl_c_cancels_the_run_and_exits_130() -> None:
+    with FakePlatform() as platform:
+        command = [sys.executable, "-m", "rollcall.cli", "eval", "agent", "-m", "scripted", "--endpoint", "e"]
+        command += ["--request", '{"agent": {"name": "nobody"}, "dataset": [{"prompt": "wait"}]}']
+        variables = {**os.environ, "ROLLCALL_URL": platform.url, "ROLLCALL_API_KEY": KEY}
+        process = subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, text=True)
+        with platform.watching(process):
+            platform.wait_until(lambda: ("GET", "/v1/runs/run_0") in platform.requests)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate()
+        assert process.returncode == 130
+        assert "cancelled run_0" in errors
+        assert "Traceback" not in errors
+        assert platform.runs["run_0"]["cancelled"]

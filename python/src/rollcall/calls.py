@@ -35,7 +35,7 @@ def lines_of(rows: Rows) -> bytes:
     lines = []
     for number, row in enumerate(rows):
         try:
-            lines.append(json.dumps(row, ensure_ascii=False, allow_nan=False))
+            lines.append(json.dumps(row, allow_nan=False))
         except (TypeError, ValueError) as error:
             raise ConfigError(f"rows[{number}]: is not JSON: {error}") from None
     if not lines:

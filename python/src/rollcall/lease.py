@@ -35,7 +35,7 @@ FATAL_STATUS = frozenset({400, 401, 403, 404, 422})
 
 def _encode(body: Mapping[str, Any]) -> bytes:
     """JSON. Raises TypeError or ValueError for what JSON cannot hold."""
-    return json.dumps(body, allow_nan=False, ensure_ascii=False).encode()
+    return json.dumps(body, allow_nan=False).encode()
 
 
 @dataclass

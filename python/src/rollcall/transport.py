@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import random
 import time
@@ -20,6 +21,14 @@ RETRIED_STATUS = frozenset({429, 502, 503, 504})
 """Statuses that may be different in a moment. 409 `in_progress` is one too."""
 LONGEST_WAIT_S = 60.0
 """A longer `retry-after` is an error: the caller decides whether to wait."""
+
+
+def encode(body: Any) -> bytes:
+    """JSON in ASCII, which also holds texts that are not valid Unicode. Raises `ConfigError` for what JSON lacks."""
+    try:
+        return json.dumps(body, allow_nan=False).encode()
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"the request cannot be written as JSON: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -86,7 +95,8 @@ class Settings:
         if params:  # Even empty params would remove the query of the address.
             arguments["params"] = params
         if call.json is not None:
-            arguments["json"] = call.json
+            headers.setdefault("content-type", "application/json")
+            arguments["content"] = encode(call.json)
         if call.content is not None:
             arguments["content"] = call.content
         return arguments

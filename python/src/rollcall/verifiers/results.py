@@ -85,7 +85,7 @@ class Records:
     def write(self, record: Mapping[str, Any]) -> None:
         if self._file is None:
             return
-        self._file.write(json.dumps(record, ensure_ascii=False, default=_plain) + "\n")
+        self._file.write(json.dumps(record, default=_plain) + "\n")
         self._file.flush()
 
     def close(self) -> None:

@@ -135,7 +135,7 @@ def write_rows(player: Player, arguments: argparse.Namespace, target: Path | Non
     if n == 0 or n < -1:
         raise ConfigError("num_examples: must be -1 (all) or at least 1")
     rows = player.rows(n, shuffle=arguments.shuffle, seed=arguments.seed)
-    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    text = "".join(json.dumps(row) + "\n" for row in rows)
     if target is None:
         sys.stdout.write(text)
         return
