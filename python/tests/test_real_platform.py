@@ -184,7 +184,7 @@ def test_a_finish_that_is_repeated_is_answered_again_and_another_is_refused(mode
             own = {"authorization": f"Bearer {rollout['key']}"}
             finish = f"/v1/rollouts/{rollout['rollout_id']}/finish"
             answers = [http.post(finish, json={"rewards": {"a": 1}}, headers=own) for _ in range(2)]
-            assert [answer.status_code for answer in answers] == [200, 200]
+            assert [answer.status_code for answer in answers] == [200, 200], answers[1].text
             assert answers[0].json() == answers[1].json()
             assert http.post(finish, json={"rewards": {"a": 0}}, headers=own).status_code == 409
         assert client.runs.wait(run["id"])["report"]["reward"]["mean"] == 1.0

@@ -25,6 +25,8 @@ Play = Callable[[Rollout], Awaitable[dict[str, Any]]]
 
 WAIT_S = 20.0
 """Seconds that one lease request waits at the platform for a rollout."""
+QUICK_S = 1.0
+"""An empty reply that comes sooner is followed by a pause of this length."""
 LONGEST_PAUSE_S = 30.0
 """Seconds between lease requests while the platform cannot be reached."""
 MAX_LEASES = 1_000
@@ -135,8 +137,11 @@ class Worker:
                 raise
             log.warning("the lease was refused: %s", error)
             return False
-        for wire in reply.json()["rollouts"]:
+        rollouts = reply.json()["rollouts"]
+        for wire in rollouts:
             self._start(Rollout.of(wire))
+        if not rollouts and reply.elapsed.total_seconds() < QUICK_S:
+            await asyncio.sleep(QUICK_S)  # The platform did not wait for a rollout, so this worker does.
         return True
 
     def _start(self, rollout: Rollout) -> None:
@@ -161,7 +166,8 @@ class Worker:
                 await asyncio.wait({before})
             body = await self._body(held.rollout)
             held.finishing = True
-            await self._finish(held.rollout, body)
+            if body is not None:
+                await self._finish(held.rollout, body)
         except asyncio.CancelledError:
             if not held.over and not self._stopping.is_set():
                 raise
@@ -170,14 +176,16 @@ class Worker:
                 del self._held[held.rollout.rollout_id]
             self._freed.set()
 
-    async def _body(self, rollout: Rollout) -> bytes:
+    async def _body(self, rollout: Rollout) -> bytes | None:
+        """The result, or None at the deadline: the platform ends such a rollout, and scores it as it is."""
         limit = asyncio.timeout(rollout.seconds_left())
         try:
             async with limit, self._playing:
                 return _encode(await self._play(rollout))
         except Exception as error:
             if limit.expired():
-                return _encode(failure("timeout", "TimeoutError", "the deadline of the run has passed"))
+                log.info("%s: stopped: its deadline has passed", rollout.rollout_id)
+                return None
             log.warning("%s: %s: %s", rollout.rollout_id, type(error).__name__, error)
             return _encode(failure_of(error))
 
