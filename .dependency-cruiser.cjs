@@ -45,6 +45,7 @@ const PROGRAMS = ["packages/policy", "packages/trainer"];
  */
 const SLICES = [
   "src/accounts",
+  "src/agents",
   "src/backup",
   "src/billing",
   "src/fleets",

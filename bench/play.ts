@@ -2,6 +2,7 @@
 import type { RunView } from "../src/contract/run.ts";
 import { RollcallClient } from "../src/sdk/client.ts";
 import { ScriptedTrainer } from "../test/fakes/scripted-trainer.ts";
+import { AGENT, playAgents } from "./play-agents.ts";
 import type { BenchedPlatform } from "./processes.ts";
 import { IN_FLIGHT, MODEL, workload } from "./workload.ts";
 
@@ -10,6 +11,8 @@ type Platform = Pick<BenchedPlatform, "url" | "key">;
 export interface Size {
   readonly rollouts: number;
   readonly turns: number;
+  /** An agent plays them, instead of the platform's own loop. */
+  readonly byAgent?: boolean;
 }
 
 export interface Played {
@@ -18,7 +21,8 @@ export interface Played {
   readonly seconds: number;
 }
 
-export async function playEval(platform: Platform, modelUrl: string, { rollouts, turns }: Size): Promise<Played> {
+export async function playEval(platform: Platform, modelUrl: string, size: Size): Promise<Played> {
+  const { rollouts, turns, byAgent = false } = size;
   const client = new RollcallClient({ baseUrl: platform.url, apiKey: platform.key });
   const started = performance.now();
   const { id } = await client.runs.create({
@@ -27,7 +31,9 @@ export async function playEval(platform: Platform, modelUrl: string, { rollouts,
     endpoint: { base_url: modelUrl },
     num_examples: rollouts,
     max_concurrent: IN_FLIGHT,
+    ...(byAgent && { agent: { name: AGENT } }),
   });
+  if (byAgent) await playAgents(client, { form: "chat", rollouts, turns, inFlight: IN_FLIGHT });
   return await watched(client, id, started);
 }
 

@@ -1,6 +1,7 @@
 /**
  * Shows where workerd's time goes during a run: a CPU profile by V8's own sampler, over the inspector.
- *   node bench/profile.ts [rollouts] [turns]
+ *   node bench/profile.ts [rollouts] [turns] [--agent]
+ * With `--agent` an agent plays the rollouts by chat completions.
  * Boots the bundle as the local platform does, with an inspector in addition, and prints functions by self time and by
  * total time. Names and places come from the source map, because the bundle is minified. "(program)" is native code:
  * SQLite, sockets, the runtime itself.
@@ -27,7 +28,10 @@ const FIRST_INSPECTOR_PORT = 9329;
 /** Miniflare's name for our Worker; the others stand in for services: D1, R2, queues, outgoing requests. */
 const OUR_WORKER = "core:user:";
 
-const [rollouts = 1000, turns = 4] = process.argv.slice(2).map(Number);
+const [rollouts = 1000, turns = 4] = process.argv
+  .slice(2)
+  .flatMap((text) => (/^\d+$/.test(text) ? [Number(text)] : []));
+const byAgent = process.argv.includes("--agent");
 const directory = makeThrowAwayDirectory();
 const model = await startModel(turns);
 const bundle = await bundleWorker(ROOT);
@@ -59,7 +63,7 @@ try {
   const inspectors = await openInspectors(inspectorPort);
   for (const inspector of inspectors) await inspector.startProfile();
   const platform = { url: `http://127.0.0.1:${port}`, key };
-  const { run, seconds } = await playEval(platform, model.url, { rollouts, turns });
+  const { run, seconds } = await playEval(platform, model.url, { rollouts, turns, byAgent });
   if (run.status !== "completed") throw new Error(`the run is ${run.status}: ${JSON.stringify(run.error)}`);
   const rate = (rollouts / seconds).toFixed(1);
   process.stdout.write(`${rollouts} × ${turns} in ${seconds.toFixed(1)} s (${rate}/s)\n`);

@@ -1,5 +1,6 @@
 // biome-ignore-all lint/performance/noBarrelFile: the list is what it is for
 /** The environments that a deployment bundles, one per line, sorted by name; not those from disk or npm. */
+export { loadEnvironment as "agent" } from "./agent/environment.ts";
 export { loadEnvironment as "calculator" } from "./calculator/environment.ts";
 export { loadEnvironment as "graded-dataset" } from "./graded-dataset/environment.ts";
 export { loadEnvironment as "grid-walk" } from "./grid-walk/environment.ts";

@@ -19,6 +19,7 @@ import { TriggerObject as Trigger } from "./triggers/object.ts";
 
 export { AuditObject } from "./accounts/audit-object.ts";
 export { RequestsObject } from "./accounts/requests-object.ts";
+export { AgentsObject } from "./agents/object.ts";
 export { AccountObject } from "./billing/object.ts";
 export { FleetObject } from "./fleets/object.ts";
 export { EndpointObject } from "./kernel/endpoint/object.ts";

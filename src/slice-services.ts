@@ -2,6 +2,7 @@
  * The services that the routes of slices call, by name. They use Durable Objects, so this file does not load in Node.
  */
 import { accountsService as accounts } from "./accounts/service.ts";
+import * as agents from "./agents/service.ts";
 import { billingService as billing } from "./billing/service.ts";
 import * as replicas from "./fleets/replicas.ts";
 import * as fleets from "./fleets/service.ts";
@@ -23,6 +24,7 @@ export const SLICE_SERVICES = {
   deliveries,
   sharing,
   hub,
+  agents,
   npm,
   python,
   telemetry,

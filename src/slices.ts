@@ -1,5 +1,6 @@
 /** The list of slices, and all operations of the API. Importing this file registers the hooks of every slice. */
 import { accounts } from "./accounts/slice.ts";
+import { agents } from "./agents/slice.ts";
 import { billing } from "./billing/slice.ts";
 import { fleets } from "./fleets/slice.ts";
 import { hub } from "./hub/slice.ts";
@@ -17,7 +18,18 @@ import { triggers } from "./triggers/slice.ts";
 import { webhooks } from "./webhooks/slice.ts";
 
 /** A project's objects are deleted in this order: fleets before the webhooks, because fleets send events to them. */
-const SLICES: readonly Slice[] = [accounts, fleets, webhooks, triggers, sharing, telemetry, hub, retention, billing];
+const SLICES: readonly Slice[] = [
+  accounts,
+  fleets,
+  webhooks,
+  triggers,
+  sharing,
+  telemetry,
+  hub,
+  agents,
+  retention,
+  billing,
+];
 
 for (const { hooks, tables, accounts: accountHooks, charges } of SLICES) {
   register(hooks);

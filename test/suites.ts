@@ -9,7 +9,7 @@ const PLATFORM_FREE = [
 ];
 /** The kernel's clients call servers in Node. */
 const CLIENTS = "test/kernel/clients/**/*.test.ts";
-const PLATFORM = "{accounts,billing,kernel,fleets,hub,retention,sharing,telemetry,triggers,webhooks}";
+const PLATFORM = "{accounts,agents,billing,kernel,fleets,hub,retention,sharing,telemetry,triggers,webhooks}";
 const INSTALLED = "**/node_modules/**";
 
 export const NODE = {
@@ -36,6 +36,7 @@ export const WORKERD = {
  */
 export const AT_LENGTH = {
   node: [
+    "test/agents/kills.node.test.ts",
     "test/cli/{commands,commands-doc,completion,deploy,deploy-page,env-init,env-validate}.test.ts",
     "test/cli/{newcomer,reading,start,stopping}.test.ts",
     "test/cloud/**/*.test.ts",
@@ -44,7 +45,7 @@ export const AT_LENGTH = {
     "test/local/{cancel,declared-sql-class,ending-code,environment-package,kill,local-key,own-environment}.test.ts",
     "test/local/{isolated-poison,planted-secrets,poisoned,serve-watch,sign-in,without-slices}.test.ts",
     "test/memory/**/*.test.ts",
-    "test/local/training/{holdout,restarts,training}.test.ts",
+    "test/local/training/{agent,holdout,restarts,training}.test.ts",
     "test/packages/policy/{exact,pretraining}.test.ts",
     "test/sdk/sdk-doc.test.ts",
   ],

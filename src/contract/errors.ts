@@ -97,6 +97,10 @@ export class StageTimeoutError extends RolloutError {
 export class EnvError extends RolloutError {
   override readonly name: string = "EnvError";
 }
+/** The program that plays a rollout in place of its environment failed, or none played it. */
+export class AgentError extends RolloutError {
+  override readonly name: string = "AgentError";
+}
 /** A SQL statement was not run because its estimated work exceeds the limit. */
 export class SqlWorkError extends EnvError {
   override readonly name: string = "SqlWorkError";
@@ -113,6 +117,7 @@ export const FAILURE_CLASSES = [
   "environment_changed",
   "tool_outcome_unknown",
   "timeout",
+  "agent",
   "platform",
 ] as const;
 export type FailureClass = (typeof FAILURE_CLASSES)[number];

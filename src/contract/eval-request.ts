@@ -1,5 +1,6 @@
 /** The request of an eval, and what it shares with every run: times are integer seconds, names are snake_case. */
 import * as z from "zod";
+import { AgentSettings } from "./agent.ts";
 import { EndpointOrName, ModelName } from "./endpoint.ts";
 import { FleetOrName } from "./fleet.ts";
 import { JudgeName, JudgeTarget } from "./judgement.ts";
@@ -72,6 +73,11 @@ const EvalFields = z.strictObject({
     .optional()
     .describe("an uploaded dataset by id or name, or inline rows; for an environment without rows of its own")
     .meta({ example: [EXAMPLE.row] }),
+  agent: AgentSettings.optional()
+    .describe(
+      "an agent plays the rollouts instead of the environment's turn logic: the environment has the rows and the rubric",
+    )
+    .meta({ example: { name: "my-agent" } }),
   model: ModelName.meta({ example: "qwen3-4b" }),
   endpoint: EndpointOrName.optional()
     .describe("an endpoint by name or id, or defined inline; a run sets either endpoint or fleet")

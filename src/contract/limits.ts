@@ -119,6 +119,15 @@ export const LIMITS = {
   /** A judge's reply that is used as its judgement without extraction. */
   judgementCharacters: 32 * KIB,
   requestBodyBytes: 1 * MIB,
+  /** A model call of an agent: the body of its request. */
+  agentCallBytes: 8 * MIB,
+  /** Calls of one rollout that wait for their answers, and their messages together, in UTF-16 units. */
+  agentCallsWaiting: 64,
+  agentCallCharacters: 8 * MIB,
+  /** Of one call that an agent makes: its messages, its tools, and the parts of one message. */
+  callMessages: 10_000,
+  callTools: 1024,
+  callParts: 1000,
   /**
    * Memory of one process for the first 4 KiB of each request body, which never wait for anything larger; and how long an
    * organisation waits for memory for the rest.

@@ -1,4 +1,5 @@
 /** The specification of a run, with every name in it resolved. The run's row and its object keep it unchanged. */
+import type { AgentSettings } from "./agent.ts";
 import type { RunLimits } from "./eval-request.ts";
 import type { LocationHint } from "./fleet.ts";
 import type { JsonObject } from "./json.ts";
@@ -62,6 +63,8 @@ export interface RunSpec {
   readonly trainer?: StoredTrainer;
   /** Who pays, and the prices; absent for a run created before prices existed. */
   readonly money?: RunMoney;
+  /** Set for a run whose rollouts are played by an agent instead of the environment's turn logic. */
+  readonly agent?: AgentSettings;
   /** The platform's origin in the request that created the run: the base of links in messages to others. */
   readonly origin?: string;
 }

@@ -225,6 +225,7 @@ export function asEval(asked: TrainingRequest): EvalRequest {
     ...(name !== undefined && { name }),
     ...(endpoint !== undefined && { endpoint }),
     ...(fleet !== undefined && { fleet }),
+    ...(asked.agent !== undefined && { agent: asked.agent }),
     ...(asked.max_cost_micros !== undefined && { max_cost_micros: asked.max_cost_micros }),
     ...(dataset !== undefined && { dataset }),
     rollouts_per_example: asked.group_size,

@@ -12,6 +12,7 @@ import type { CancelReason, FailureClass, SerializedError } from "./errors.ts";
 import { canonicalJson, type Json, type JsonObject } from "./json.ts";
 import type { FinishReason, Message, Messages, ToolDefinition, Usage } from "./messages.ts";
 import type { ForkedFrom } from "./run.ts";
+import type { Sampling } from "./sampling.ts";
 
 /** Raised, with a named migration (src/core/rollout/migrations.ts), whenever the stored shape changes. */
 export const ROLLOUT_SCHEMA = 1;
@@ -64,6 +65,28 @@ export interface FleetCallNote {
   readonly version?: number;
 }
 
+/** A call that an agent made, in addition to its messages. Source: src/agents. */
+export interface AskedCall {
+  /** sha256 of the request's form and body: a repeat of it is answered from storage. */
+  readonly hash: string;
+  /** Its `Idempotency-Key`; absent if it had none. */
+  readonly key?: string;
+  /** The lease under which it was made. */
+  readonly lease: number;
+  /** Absent in a stored turn: as in the call before; none, if there was none. */
+  readonly tools?: readonly ToolDefinition[];
+  readonly sampling: Sampling;
+}
+
+/** Scores that came with the end of an agent's rollout. */
+export interface ReportedScores {
+  /** Null: it could not be produced, so the rollout has no reward. */
+  readonly rewards: Readonly<Record<string, { readonly score: number | null; readonly weight: number }>>;
+  readonly metrics: Readonly<Record<string, number | null>>;
+}
+
+export const NOTHING_REPORTED: ReportedScores = { rewards: {}, metrics: {} };
+
 export interface Turn {
   readonly index: number;
   readonly prompt: { readonly keep: number; readonly append: Messages };
@@ -93,6 +116,8 @@ export interface Turn {
   /** The environment's own state after its reply to this turn; null until it has replied. */
   readonly state_after: JsonObject | null;
   readonly tool_failed?: ToolFailed;
+  /** In a run of an agent. */
+  readonly asked?: AskedCall;
 }
 
 /**
@@ -148,6 +173,8 @@ export interface Trajectory {
   readonly cancelled: CancelReason | null;
   /** The tools that the model was offered; absent if there were none. */
   readonly tools?: readonly ToolDefinition[];
+  /** In a run of an agent. */
+  readonly reported?: ReportedScores;
   /** Usage of its own turns: inherited turns were paid for in the rollout that made them. */
   readonly usage: Usage;
   readonly calls: number;

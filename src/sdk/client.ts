@@ -11,6 +11,7 @@
 
 import type { WhoAmI } from "../accounts/wire.ts";
 import { environmentLabel, remainingInputs } from "../contract/output-rows.ts";
+import { Agents } from "./agents.ts";
 import { AuditLog } from "./audit-log.ts";
 import { Balance } from "./balance.ts";
 import { Budgets } from "./budgets.ts";
@@ -58,6 +59,16 @@ export type {
   SessionView,
   SignInCode,
 } from "../accounts/wire.ts";
+export type {
+  AgentHeartbeat,
+  AgentLeaseRequestInput,
+  CreatedRollout,
+  FinishedRollout,
+  LeasedRollout,
+  LeaseStates,
+  RolloutFinishInput,
+  RolloutRequestInput,
+} from "../agents/wire.ts";
 export type { BalanceView, BudgetView, CheckoutView, LedgerVerification, PostedEntry } from "../billing/wire.ts";
 export type { ApiError, ErrorCode } from "../contract/api-error.ts";
 export type { RunAudit } from "../contract/audit.ts";
@@ -120,6 +131,7 @@ export { ApiRequestError, environmentLabel, remainingInputs };
 export class RollcallClient extends Resource {
   readonly runs: Runs = new Runs(this.requests);
   readonly rollouts: Rollouts = new Rollouts(this.requests);
+  readonly agents: Agents = new Agents(this.requests);
   readonly reportLinks: ReportLinks = new ReportLinks(this.requests);
   readonly environments: Environments = new Environments(this.requests);
   readonly datasets: Datasets = new Datasets(this.requests);

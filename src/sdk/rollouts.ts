@@ -1,10 +1,11 @@
 /** Rollouts: each is one attempt at a task. */
+import type { CreatedRollout, FinishedRollout, RolloutFinishInput, RolloutRequestInput } from "../agents/wire.ts";
 import type { RolloutSummary, RolloutSummaryList } from "../contract/rollout-list.ts";
 import type { RolloutView, RunView } from "../contract/run.ts";
 import type { ForkRequestInput } from "../contract/run-control.ts";
 import type { Outline, RolloutHead } from "../contract/turns.ts";
 import type { CallOptions, OutlineQuery, PostOptions, RolloutListQuery } from "./options.ts";
-import { filtered, type PagePromise, pathTo, search } from "./requests.ts";
+import { filtered, headersOf, type PagePromise, pathTo, search } from "./requests.ts";
 import { Resource } from "./resource.ts";
 import { Turns } from "./turns.ts";
 
@@ -28,6 +29,23 @@ export class Rollouts extends Resource {
   /** Ends one rollout early; its run continues. */
   cancel(rolloutId: string, options: PostOptions = {}): Promise<RolloutView> {
     return this.requests.post(pathTo`/rollouts/${rolloutId}/cancel`, {}, options);
+  }
+
+  /** A run of one rollout, which the caller plays through its address. */
+  create(request: RolloutRequestInput, options: PostOptions = {}): Promise<CreatedRollout> {
+    return this.requests.post("/rollouts", request, options);
+  }
+
+  /** Ends a rollout that an agent plays. `key`: the rollout's own, from its lease. */
+  finish(
+    rolloutId: string,
+    key: string,
+    request: RolloutFinishInput,
+    { idempotencyKey, ...options }: PostOptions = {},
+  ): Promise<FinishedRollout> {
+    const headers = { ...headersOf("application/json", idempotencyKey), authorization: `Bearer ${key}` };
+    const body = JSON.stringify(request);
+    return this.requests.json(pathTo`/rollouts/${rolloutId}/finish`, { ...options, method: "POST", headers, body });
   }
 
   /** A new run whose rollouts continue after a turn of an ended one. */

@@ -180,7 +180,7 @@ const EXPECTED: Partial<Record<CommandName, Printed>> = {
     json: { object: "page_link", url: expect.stringMatching(/#code=rkc_\w+&to=\/runs\/run_\w+$/) },
   },
   // A shell waits a second for names: on a busy machine there may be none.
-  completion: { text: /^# Completes rollcall in bash|^calculator\n|^$/ },
+  completion: { text: /^# Completes rollcall in bash|^agent\ncalculator\n|^$/ },
 };
 
 /** These have their own tests. */

@@ -31,6 +31,7 @@ const upTo = (floor: number) => [...MODULES.slice(0, floor + 1), ...(floor > RUN
 const IN_NODE = ["zod", "node:fs"];
 const SLICES = [
   "src/accounts",
+  "src/agents",
   "src/backup",
   "src/billing",
   "src/fleets",

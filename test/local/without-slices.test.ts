@@ -15,7 +15,7 @@ const ACCOUNTS = "test/local/one-organization.ts";
 /** Objects of slices, by binding and class. */
 const OBJECTS = {
   ...{ WEBHOOK: "WebhookObject", TRIGGER: "TriggerObject", PROJECT: "ProjectObject", FLEET: "FleetObject" },
-  ...{ REQUESTS: "RequestsObject", AUDIT: "AuditObject" },
+  ...{ REQUESTS: "RequestsObject", AUDIT: "AuditObject", AGENTS: "AgentsObject" },
 };
 
 let root: string;

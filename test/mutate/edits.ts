@@ -26,7 +26,7 @@ export const EDITS: readonly Edit[] = [
       ["const tries = free === true ? 0 : 1;", "const tries = free === true ? 1 : 1;"],
       ["error: rollout.error ?? event.error,", "error: event.error ?? event.error,"],
       ["rollout.is_truncated || rollout.turns.some(", "rollout.is_truncated && rollout.turns.some("],
-      ["if (rollout.turns.length === 0) return [];", "if (rollout.turns.length === 1) return [];"],
+      ["if (rollout.turns.length === 0) return final", "if (rollout.turns.length === 1) return final"],
       [
         "return history.slice(commonPrefix(history, rollout.prompt));",
         "return history.slice(commonPrefix(history, history));",

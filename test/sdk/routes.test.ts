@@ -45,6 +45,11 @@ const CALLS: Readonly<Record<string, (client: RollcallClient) => Promise<unknown
   getOutline: (client) => client.rollouts.outline("x/y"),
   cancelRollout: (client) => client.rollouts.cancel("x/y"),
   forkRollout: (client) => client.rollouts.fork("x/y", { turn: 0 }),
+  leaseRollouts: (client) => client.agents.lease("x/y", { worker: "w" }),
+  heartbeatAgent: (client) => client.agents.heartbeat("x/y", { worker: "w", leases: [] }),
+  releaseAgent: (client) => client.agents.release("x/y", { worker: "w", leases: [] }),
+  createRollout: (client) => client.rollouts.create({ row: {}, model: "m", endpoint: "qwen" }),
+  finishRollout: (client) => client.rollouts.finish("x/y", "x%2Fy", { rewards: { solved: 1 } }),
   listEnvironments: (client) => client.environments.list(),
   getEnvironment: (client) => client.environments.get("x/y"),
   publishEnvironment: (client) => client.environments.publish(new Uint8Array(1), { tag: "beta", allowFailing: true }),
@@ -184,7 +189,7 @@ test.each(Object.entries(CALLS))("%s calls its route in the right form", async (
   const [request] = asked;
   const [method = "", route = ""] = operation?.route.split(" ") ?? [];
   const path = route
-    .replaceAll(/\{(id|month|msg|replica|tag)\}/g, "x%2Fy")
+    .replaceAll(/\{(id|month|msg|name|replica|tag)\}/g, "x%2Fy")
     .replace("{number}", "3")
     .replace("{turn}", "0")
     .replace("{group}", "3");

@@ -24,6 +24,7 @@ import { LIMITS } from "../../contract/limits.ts";
 import { Content, type Message, type ToolCall, type Usage } from "../../contract/messages.ts";
 import { shortText } from "../../contract/shown-text.ts";
 import type { ModelResponse } from "../../contract/trajectory.ts";
+import { formatPath } from "../field-path.ts";
 import { holdsMore, Ids, Logprobs, listOf } from "../schema/bounded-lists.ts";
 import { endingOf, finishWord } from "./finish-reason.ts";
 import { errorWords } from "./reply-error.ts";
@@ -126,6 +127,17 @@ export function readChatCompletion(
     ...(first && first !== last && { first_policy_version: first }),
     latency_ms,
   };
+}
+
+/**
+ * The assistant's message of a request, in the same form as the message of a reply, from which it may stem. It may be
+ * empty. Throws `InvalidModelResponseError`.
+ */
+export function readAssistantMessage(wire: unknown): Message {
+  const parsed = WireMessage.safeParse(wire);
+  if (parsed.success) return readMessage(parsed.data, true, new Set());
+  const issue = parsed.error.issues[0];
+  throw new InvalidModelResponseError(`${formatPath(issue?.path ?? [])}: ${issue?.message}`);
 }
 
 /** The error of a reply without choices. Gemini and Azure omit them if they refuse the prompt, and send a reason. */

@@ -22,6 +22,7 @@ import { LIMITS } from "../../contract/limits.ts";
 import { commonPrefix, type Messages, type ToolDefinition, type Usage } from "../../contract/messages.ts";
 import type { ForkedFrom } from "../../contract/run.ts";
 import {
+  type AskedCall,
   addUsage,
   type FailedCall,
   type FleetCallNote,
@@ -29,6 +30,7 @@ import {
   type ModelResponse,
   packTurns,
   promptOf,
+  type ReportedScores,
   ROLLOUT_SCHEMA,
   type ToolFailed,
   type Trajectory,
@@ -62,6 +64,8 @@ export interface Intent {
   readonly sent_at?: number;
   /** Set once it waited for an endpoint that is down: epoch milliseconds after which it no longer waits. */
   readonly held_until?: number;
+  /** The call of an agent. */
+  readonly asked?: AskedCall;
 }
 
 export interface Rollout extends RolloutTask {
@@ -99,6 +103,8 @@ export interface Rollout extends RolloutTask {
   readonly held?: number;
   /** The largest size of its turns; absent: `LIMITS.rolloutCharacters`. */
   readonly most_characters?: number;
+  /** Scores that its agent reported; absent unless an agent plays it. */
+  readonly reported?: ReportedScores;
 }
 
 export type Effect =
@@ -120,7 +126,15 @@ export type HookEffect = Extract<Effect, { kind: "setup" | "reply" | "close" }>;
 
 export type Event =
   | { readonly type: "set_up"; readonly state: JsonObject }
-  | { readonly type: "stopped"; readonly condition: string; readonly state: JsonObject }
+  | {
+      readonly type: "stopped";
+      readonly condition: string;
+      readonly state: JsonObject;
+      /** By an agent. */
+      readonly reported?: ReportedScores;
+      /** By an agent: a limit cut it short. */
+      readonly is_truncated?: boolean;
+    }
   | {
       readonly type: "replied";
       /** The whole prompt of the next call. */
@@ -128,6 +142,8 @@ export type Event =
       readonly state: JsonObject;
       readonly final_env_response: Messages | null;
       readonly tool_failed?: ToolFailed;
+      /** The call of an agent. */
+      readonly asked?: AskedCall;
     }
   /** The call is sent. `at` (epoch milliseconds): to be kept with its turn. */
   | { readonly type: "sent"; readonly at?: number }
@@ -152,6 +168,8 @@ export type Event =
     }
   /** The endpoint is down: the next call waits, and does not count towards `max_retries`. */
   | { readonly type: "held"; readonly not_before: number; readonly until: number }
+  /** The outstanding call of an agent is refused, and the agent may make another one. */
+  | { readonly type: "refused" }
   | { readonly type: "prompt_too_long" }
   | { readonly type: "timed_out" }
   | { readonly type: "failed"; readonly failure: FailureClass; readonly error: SerializedError }
@@ -212,8 +230,7 @@ export function advance(rollout: Rollout, event: Event): Rollout {
       if (rollout.phase !== "setup") return rollout;
       return { ...rollout, phase: "reply", initial_state: event.state, state: event.state };
     case "stopped":
-      if (rollout.phase !== "reply") return rollout;
-      return stop({ ...rollout, state: event.state }, event.condition);
+      return rollout.phase === "reply" ? stopped(rollout, event) : rollout;
     case "replied":
       return rollout.phase === "reply" ? reply(rollout, event) : rollout;
     case "sent":
@@ -230,6 +247,8 @@ export function advance(rollout: Rollout, event: Event): Rollout {
       return withIntent(rollout, ({ held_until = event.until, ...intent }) => {
         return { ...intent, held_until, not_before: Math.min(event.not_before, held_until) };
       });
+    case "refused":
+      return rollout.phase === "sample" ? { ...rollout, phase: "reply", intent: null } : rollout;
     case "prompt_too_long":
       return stopNow({ ...rollout, prompt_too_long: true, is_truncated: true }, "prompt_too_long");
     case "timed_out":
@@ -247,7 +266,9 @@ export function advance(rollout: Rollout, event: Event): Rollout {
 
 /** All messages after the prompt (verifiers): the last history + final reply, without the part equal to the prompt. */
 export function completionOf(rollout: Pick<Rollout, "turns" | "prompt" | "final_env_response">): Messages {
-  if (rollout.turns.length === 0) return [];
+  // Only an agent ends with an answer of the assistant, even if it made no call.
+  const final = rollout.final_env_response ?? [];
+  if (rollout.turns.length === 0) return final[0]?.role === "assistant" ? final : [];
   const history = [...historyOf(rollout.turns), ...(rollout.final_env_response ?? [])];
   return history.slice(commonPrefix(history, rollout.prompt));
 }
@@ -284,6 +305,7 @@ export function trajectoryOf(rollout: Rollout, tools: readonly ToolDefinition[] 
     calls: callsOf(rollout),
     started_at: rollout.started_at,
     ended_at: rollout.ended_at ?? rollout.started_at,
+    ...(rollout.reported && { reported: rollout.reported }),
     ...(rollout.forked_from && { forked_from: rollout.forked_from }),
   };
 }
@@ -305,6 +327,12 @@ export function callsOf(rollout: Rollout): number {
   return answered + (rollout.intent?.calls ?? 0);
 }
 
+function stopped(rollout: Rollout, event: Extract<Event, { type: "stopped" }>): Rollout {
+  const { condition, state, reported, is_truncated = false } = event;
+  const cut = rollout.is_truncated || is_truncated;
+  return stop({ ...rollout, state, is_truncated: cut, ...(reported && { reported }) }, condition);
+}
+
 function reply(rollout: Rollout, event: Extract<Event, { type: "replied" }>): Rollout {
   const history = historyOf(rollout.turns);
   const keep = commonPrefix(history, event.prompt);
@@ -318,7 +346,8 @@ function reply(rollout: Rollout, event: Extract<Event, { type: "replied" }>): Ro
   const settled = settleState({ ...rollout, turns, state: event.state, final_env_response: final, held });
   // A final reply is passed to the stop conditions (`has_final_env_response`) without another call.
   if (final !== null) return settled;
-  const intent = { keep, append, calls: 0, failures: 0, not_before: 0 };
+  const { asked } = event;
+  const intent = { keep, append, calls: 0, failures: 0, not_before: 0, ...(asked && { asked }) };
   return { ...settled, phase: "sample", intent };
 }
 
@@ -356,11 +385,24 @@ function answer(rollout: Rollout, event: Extract<Event, { type: "answered" }>): 
     ...(platform_ms !== undefined && { platform_ms }),
     answered_at: at,
     state_after: null,
+    ...askedOf(rollout.turns, intent),
   };
   const last_ids = tokens === null ? [] : [...(response.prompt_ids ?? []), ...(response.completion_ids ?? [])];
   const held = (rollout.held ?? 0) + sizeOf({ ...turn, prompt: null });
   const turns = [...rollout.turns, turn];
   return { ...rollout, phase: "reply", turns, last_ids, intent: null, held };
+}
+
+/** Tools are kept only if they are not those of the call before. */
+function askedOf(turns: readonly Turn[], { asked }: Intent): Pick<Turn, "asked"> {
+  if (asked === undefined) return {};
+  const { tools = [], ...rest } = asked;
+  return { asked: JSON.stringify(lastTools(turns)) === JSON.stringify(tools) ? rest : asked };
+}
+
+/** The tools that an agent offered to the model in its last call; empty if there were none. */
+export function lastTools(turns: readonly Pick<Turn, "asked">[]): readonly ToolDefinition[] {
+  return turns.findLast(({ asked }) => asked?.tools !== undefined)?.asked?.tools ?? [];
 }
 
 /** Stops regularly: sets whether any turn was truncated; the environment may still close. */

@@ -18,16 +18,15 @@ import {
   PolicyRefusalError,
   type RolloutError,
 } from "../../contract/errors.ts";
-import { parseExactJson } from "../../contract/exact-json.ts";
-import { isRecord } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import type { Message, Messages, ToolCall, ToolDefinition, Usage } from "../../contract/messages.ts";
+import type { Messages, ToolDefinition, Usage } from "../../contract/messages.ts";
 import { isFixedField, type Sampling } from "../../contract/sampling.ts";
 import type { ModelResponse } from "../../contract/trajectory.ts";
-import { REASONING, readChatCompletion, usageIn } from "../../core/rollout/chat-completion.ts";
+import { readChatCompletion, usageIn } from "../../core/rollout/chat-completion.ts";
 import { errorIn } from "../../core/rollout/reply-error.ts";
 import { ReplyReader } from "../../core/rollout/reply-text.ts";
 import { cutResponse } from "../../core/rollout/tokens.ts";
+import { wireMessage } from "../../core/rollout/wire-message.ts";
 import { type Embeddings, readEmbeddings } from "../../core/rubrics/embeddings.ts";
 import { isRefusedBesides, refusedIn, STREAMS, withoutRefused } from "./adapted-request.ts";
 import { refusalText, SilentServerError, takeCompletion, unlessSilent } from "./bounded-body.ts";
@@ -38,7 +37,6 @@ import {
   failureInside,
   hasPolicyCode,
   isRefusedPrompt,
-  jsonIn,
   messageOf,
   refusalOf,
   retryAfter,
@@ -272,35 +270,6 @@ export function requestBody(call: AskedOfModel): Record<string, unknown> {
 /** The run pays for the model it names, so `extra_body` may change neither the model nor the messages. */
 function withoutFixed(extra_body: Sampling["extra_body"]): Record<string, unknown> {
   return Object.fromEntries(Object.entries(extra_body ?? {}).filter(([field]) => !isFixedField(field)));
-}
-
-/** `text` is our own role (a bare string); endpoints call it `user`. Endpoints refuse a list without parts. */
-function wireMessage(message: Message): Record<string, unknown> {
-  const role = message.role === "text" ? "user" : message.role;
-  const empty = Array.isArray(message.content) && message.content.length === 0;
-  const { thinking_blocks: _, provider_fields, reasoning_name, reasoning_content, tool_calls, ...sent } = message;
-  const fields = fieldsIn(provider_fields);
-  const thoughts = REASONING.some((name) => name in fields) ? undefined : reasoning_content;
-  return {
-    ...fields,
-    ...sent,
-    ...(thoughts !== undefined && { [reasoning_name ?? "reasoning_content"]: thoughts }),
-    ...(tool_calls !== undefined && { tool_calls: tool_calls.map(wireCall) }),
-    role,
-    ...(empty && { content: "" }),
-  };
-}
-
-/** A tool call with the further members that its server sent. */
-function wireCall({ provider_fields, function: called, ...call }: ToolCall): Record<string, unknown> {
-  const { function: within, ...beside } = fieldsIn(provider_fields);
-  return { ...beside, ...call, function: { ...(isRecord(within) && within), ...called } };
-}
-
-/** Members as a server sent them, with all digits of their numbers. Empty if an environment damaged the text. */
-function fieldsIn(text: string | undefined): Readonly<Record<string, unknown>> {
-  const fields = text === undefined ? null : jsonIn(text, parseExactJson);
-  return isRecord(fields) ? fields : {};
 }
 
 function classify(thrown: unknown, { signal, api_key }: Destination): CallOutcome<never> {

@@ -60,7 +60,7 @@ function errorMember(said: object): unknown {
 }
 
 /** Null if the text is not JSON, or is nested too deeply. */
-export function jsonIn(text: string, parse: (text: string) => unknown = JSON.parse): unknown {
+function jsonIn(text: string, parse: (text: string) => unknown = JSON.parse): unknown {
   try {
     return parse(text);
   } catch (thrown) {

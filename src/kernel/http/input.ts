@@ -101,7 +101,11 @@ export async function readJson(context: ApiContext, parse?: (text: string) => Js
 
 /** A body as JSON, checked as all bodies are. `parse` as in `readJson`. */
 export function jsonBody(bytes: Uint8Array, parse?: (text: string) => Json): Json {
-  const { text, body } = parseJson(bytes, parse ?? JSON.parse);
+  return jsonOfBody(utf8Of(bytes), parse);
+}
+
+function jsonOfBody(text: string, parse?: (text: string) => Json): Json {
+  const body = parseJson(text, parse ?? JSON.parse);
   if (holdsMore(body, LIMITS.valuesPerRequest)) {
     const message = `the body holds more than ${LIMITS.valuesPerRequest} JSON values: upload rows as a dataset`;
     throw new Refusal({ code: "invalid_request", message, param: null });
@@ -109,6 +113,11 @@ export function jsonBody(bytes: Uint8Array, parse?: (text: string) => Json): Jso
   refuseOddities(body, "");
   if (parse === undefined) refuseLost(text, body, "");
   return body;
+}
+
+/** The JSON of another protocol's client. Long numbers and repeated names are read as JavaScript reads them. */
+export function jsonOfText(text: string): Json {
+  return jsonOfBody(text, JSON.parse);
 }
 
 /** Receiving a body may take half an hour: the caller may have lost the permission meanwhile. */
@@ -121,11 +130,16 @@ async function refuseWhoLostTheRight(context: ApiContext): Promise<void> {
 
 /**
  * The body as text, exactly as it was sent, because its sender signed it. `org`: the organisation whose share of the
- * process it uses.
+ * process it uses. `most`: bytes.
  */
-export async function readText(env: Env, request: Request, org: string): Promise<string> {
+export async function readText(
+  env: Env,
+  request: Request,
+  org: string,
+  most: number = LIMITS.requestBodyBytes,
+): Promise<string> {
   refuseOtherTypes(request);
-  const bytes = await readBytes(env, request, org);
+  const bytes = await readBytes(env, request, org, most);
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
@@ -152,15 +166,25 @@ export function refuseEncoded({ headers }: Request): void {
   );
 }
 
-function parseJson(bytes: Uint8Array, parse: (text: string) => Json): { text: string; body: Json } {
+function utf8Of(bytes: Uint8Array): string {
   try {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
-    return { text, body: parse(text) };
-  } catch (thrown) {
-    const reason = thrown instanceof SyntaxError ? unquoted(thrown.message) : "it is not UTF-8 text";
-    const message = `the body is not valid JSON: ${reason}`;
-    throw new Refusal({ code: "invalid_request", message, param: null });
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
+  } catch {
+    throw notJson("it is not UTF-8 text");
   }
+}
+
+function parseJson(text: string, parse: (text: string) => Json): Json {
+  try {
+    return parse(text);
+  } catch (thrown) {
+    throw notJson(thrown instanceof SyntaxError ? unquoted(thrown.message) : "it is nested too deeply");
+  }
+}
+
+function notJson(reason: string): Refusal {
+  const message = `the body is not valid JSON: ${reason}`;
+  return new Refusal({ code: "invalid_request", message, param: null });
 }
 
 /** Removes the piece of the text that the parser quotes: it may contain a key, and errors are logged. */
@@ -211,9 +235,14 @@ const STEPS_PER_BYTE = 1;
 const FIRST_BYTES = 4096;
 
 /** Counts the bytes that arrive: a chunked body states no length, and a stated length may be wrong. */
-async function readBytes(env: Env, request: Request, org: string): Promise<Uint8Array> {
-  const stated = Number(request.headers.get("content-length") ?? LIMITS.requestBodyBytes);
-  if (stated > LIMITS.requestBodyBytes) throw tooLarge();
+async function readBytes(
+  env: Env,
+  request: Request,
+  org: string,
+  most: number = LIMITS.requestBodyBytes,
+): Promise<Uint8Array> {
+  const stated = Number(request.headers.get("content-length") ?? most);
+  if (stated > most) throw tooLarge(most);
   if (request.body === null) return new Uint8Array(0);
   const places: Reservation[] = [];
   const take = async (memory: FairSemaphore, bytes: number) => {
@@ -224,11 +253,11 @@ async function readBytes(env: Env, request: Request, org: string): Promise<Uint8
   try {
     await take(beginnings, FIRST_BYTES);
     // A larger body takes all that it may need at once: bodies that wait for more would hold up each other.
-    const rest = () => take(isolateMemory(env).bodies, stated > FIRST_BYTES ? stated : LIMITS.requestBodyBytes);
+    const rest = () => take(isolateMemory(env).bodies, stated > FIRST_BYTES ? stated : most);
     const stay = (now: number) => {
       for (const place of places) place.stay(now);
     };
-    return await receive(request.body, { rest, stay });
+    return await receive(request.body, most, { rest, stay });
   } catch (thrown) {
     throw thrown instanceof BrokenBodyError ? brokenBody(thrown) : thrown;
   } finally {
@@ -242,15 +271,15 @@ interface BodyMemory {
   readonly stay: (now: number) => void;
 }
 
-async function receive(body: ReadableStream<Uint8Array>, memory: BodyMemory): Promise<Uint8Array> {
+async function receive(body: ReadableStream<Uint8Array>, most: number, memory: BodyMemory): Promise<Uint8Array> {
   let bytes = new Uint8Array(FIRST_BYTES);
   let length = 0;
   for await (const chunk of receivedChunks(body)) {
     const after = length + chunk.byteLength;
-    if (after > LIMITS.requestBodyBytes) throw tooLarge();
+    if (after > most) throw tooLarge(most);
     if (after > bytes.byteLength) {
       if (bytes.byteLength === FIRST_BYTES) await memory.rest();
-      bytes = grown(bytes, after);
+      bytes = grown(bytes, after, most);
     }
     memory.stay(Date.now());
     bytes.set(chunk, length);
@@ -259,8 +288,8 @@ async function receive(body: ReadableStream<Uint8Array>, memory: BodyMemory): Pr
   return bytes.subarray(0, length);
 }
 
-function grown(bytes: Uint8Array, least: number): Uint8Array<ArrayBuffer> {
-  const larger = new Uint8Array(Math.min(LIMITS.requestBodyBytes, Math.max(2 * bytes.byteLength, least)));
+function grown(bytes: Uint8Array, least: number, most: number): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(Math.min(most, Math.max(2 * bytes.byteLength, least)));
   larger.set(bytes);
   return larger;
 }
@@ -299,10 +328,10 @@ function tooManyBodies(): Refusal {
   return new Refusal({ code: "rate_limited", message, param: null });
 }
 
-function tooLarge(): Refusal {
+function tooLarge(most: number): Refusal {
   return new Refusal({
     code: "too_large",
-    message: `the body is over ${LIMITS.requestBodyBytes} bytes`,
+    message: `the body is over ${most} bytes`,
     param: null,
   });
 }

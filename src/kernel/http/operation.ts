@@ -128,7 +128,7 @@ export interface Operation {
   /** The body of a refusal for clients of another protocol; the API's `Error` if absent. */
   readonly refusals?: RefusalForm;
   /** The scheme of its bearer token in the document, if the token is not a key. */
-  readonly proof?: "report_link";
+  readonly proof?: "report_link" | "rollout_key";
   /** What it is about; `project` if absent. */
   readonly reach?: "organization";
   /** True: it is about a project, but a key of one project may not use it. */

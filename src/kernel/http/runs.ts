@@ -26,7 +26,8 @@ import { PageQuery, pageOf, positionOf } from "./page.ts";
 export const UNPAID = ["insufficient_balance", "budget_exhausted"] as const;
 export const CREATED_RUN = { folder: "/v1/runs", status: 202 } as const;
 const CreateRun = RunRequest.meta({ id: "RunRequest" });
-const CREATE_ERRORS = [
+/** Errors of a run that cannot start for another reason. */
+export const CREATE_ERRORS = [
   "conflict",
   ...(["invalid_row", "unmet_need", "missing_judge", "not_found", "url_not_allowed"] as const),
   ...(["max_tokens_required", "prices_required"] as const),

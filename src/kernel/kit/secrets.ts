@@ -150,6 +150,48 @@ export function leaseToken(env: SecretsEnv, runId: string, leaseId: string): str
   return createHmac("sha256", key).update(leaseId).digest("base64url");
 }
 
+/** What the key of an agent's rollout stands for. */
+export interface RolloutAccess {
+  readonly scope: Scope;
+  readonly run_id: string;
+  readonly rollout_id: string;
+  /** The number of the rollout's shard. */
+  readonly host: number;
+  readonly lease: number;
+}
+
+const ROLLOUT_KEY = /^rkm_([\w-]{1,600})\.([\w-]{43})$/;
+
+/** The key with which an agent plays one rollout under one lease. It is computed, so it is not stored. */
+export function rolloutKey(env: SecretsEnv, { scope, run_id, rollout_id, host, lease }: RolloutAccess): string {
+  const named = Buffer.from(JSON.stringify([scope.orgId, scope.projectId, rollout_id, host, lease])).toString(
+    "base64url",
+  );
+  return `rkm_${named}.${rolloutCode(env, run_id, named)}`;
+}
+
+/** Null for any text that is not a key of this deployment. */
+export function readRolloutKey(env: SecretsEnv, key: string): RolloutAccess | null {
+  const [, named = "", code = ""] = ROLLOUT_KEY.exec(key) ?? [];
+  try {
+    const parts: unknown = JSON.parse(Buffer.from(named, "base64url").toString());
+    if (!Array.isArray(parts)) return null;
+    const [orgId, projectId, rollout_id, host, lease] = parts.map(String);
+    const read = readId(env, rollout_id ?? "");
+    if (read?.kind !== "rollout" || !isSameText(rolloutCode(env, read.runId, named), code)) return null;
+    const scope = { orgId: orgId ?? "", projectId: projectId ?? "" };
+    return { scope, run_id: read.runId, rollout_id: read.id, host: Number(host), lease: Number(lease) };
+  } catch {
+    return null;
+  }
+}
+
+function rolloutCode(env: SecretsEnv, runId: string, named: string): string {
+  return createHmac("sha256", deriveKey(secretOfRun(env, runId), "rollout-keys"))
+    .update(named)
+    .digest("base64url");
+}
+
 /**
  * The token with which the holder of the current secret reads and restores the whole deployment. The command line derives
  * the same (src/cli/deploy/operator-client.ts).

@@ -5,6 +5,7 @@
 import type { JsonObject } from "../../contract/json.ts";
 import type { Scope } from "../../contract/scope.ts";
 import type { SegmentMessage } from "../messages/wire.ts";
+import { type AgentHooks, NO_AGENTS } from "./agent-hooks.ts";
 import { type EnvironmentHooks, NO_ENVIRONMENTS } from "./environment-hooks.ts";
 import { type FleetHooks, NO_FLEETS } from "./fleet-hooks.ts";
 import { Subrequests } from "./subrequests.ts";
@@ -55,6 +56,8 @@ export interface SliceHooks {
   readonly fleets?: FleetHooks;
   /** At most one slice has it. */
   readonly environments?: EnvironmentHooks;
+  /** At most one slice has it. */
+  readonly agents?: AgentHooks;
   /**
    * Called while the runs of a project are being deleted: frees some of the objects and rows that could start new runs.
    * Returns how many it freed, and is called again until it returns 0.
@@ -109,6 +112,11 @@ export function register(hooks: SliceHooks): void {
 /** What a run needs from its fleet. */
 export function fleets(): FleetHooks {
   return registered.find((hooks) => hooks.fleets !== undefined)?.fleets ?? NO_FLEETS;
+}
+
+/** The agents that play rollouts. */
+export function agents(): AgentHooks {
+  return registered.find((hooks) => hooks.agents !== undefined)?.agents ?? NO_AGENTS;
 }
 
 /** The environments that are not part of the deployment. */

@@ -10,6 +10,7 @@ import type { RunCounts, RunStatus } from "../../contract/run.ts";
 import type { StepMetrics } from "../../contract/training-view.ts";
 import type { SqlOutcome, SqlPlace, SqlValue } from "../../core/environments/rollout-sql.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
+import type { AgentCall, AgentFinish, AgentReply, FinishReply, TakenRollout, TakeOrder } from "./agent-wire.ts";
 import type { FailedTry, GrantedLease, LeaseAsk } from "./endpoint-wire.ts";
 import type { ClaimSpending, JudgedAsk, JudgedReply, JudgementRequest, JudgingScoringGroup } from "./judge-outcome.ts";
 import type { Latencies } from "./latency.ts";
@@ -289,6 +290,16 @@ export interface RolloutRpc {
   rest(id: string): Promise<(TrajectoryRest & Pick<Rollout, "initial_state">) | null>;
   /** Frees the storage once all reports were acknowledged. False: a report is still pending. */
   free(): Promise<boolean>;
+  /** Leases rollouts to a worker, in the order of the request; null for a rollout that no worker can play now. */
+  takeForAgent(orders: readonly TakeOrder[]): Promise<(TakenRollout | null)[]>;
+  /** A model call of an agent. Returns once the answer is on disk. A repeated call gets the stored answer. */
+  callForAgent(id: string, lease: number, call: AgentCall): Promise<AgentReply>;
+  /** The name of its model; null once it has ended. */
+  modelForAgent(id: string): Promise<string | null>;
+  /** Ends a rollout. A repeat with the same `finish` gets the same answer. */
+  finishForAgent(id: string, lease: number, finish: AgentFinish): Promise<FinishReply>;
+  /** The worker with this lease was silent for too long. False: no worker will play the rollout again. */
+  lapseForAgent(id: string, lease: number): Promise<boolean>;
 }
 
 export interface SqlCaller {

@@ -3,6 +3,7 @@
  * get any of them twice. RPC arguments and results only ever gain optional fields.
  */
 
+import type { AgentSettings } from "../../contract/agent.ts";
 import type { CancelReason, FailureClass, SerializedError } from "../../contract/errors.ts";
 import type { RunLimits } from "../../contract/eval-request.ts";
 import type { JsonObject } from "../../contract/json.ts";
@@ -69,6 +70,8 @@ export interface RolloutSpec extends RolloutSlot {
   readonly policy_generation?: number;
   /** Only in a run with a cap. */
   readonly budget?: RolloutBudget;
+  /** As in the run's spec. */
+  readonly agent?: AgentSettings;
 }
 
 /** What a rollout may spend before it asks its run for more, in micro-dollars. */

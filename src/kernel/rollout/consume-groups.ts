@@ -212,7 +212,8 @@ async function orderOf(
     const scored_in_place = isScoredInPlace(spec, environment);
     const together = spec.whole_groups ? { scored_together: spec.rollouts_per_example } : {};
     const address = spec.money?.addresses?.policy ?? null;
-    const paid = { ...call, ...(address !== null && { address }), ...budgetOf(spec, member) };
+    const agent = spec.agent === undefined ? {} : { agent: spec.agent };
+    const paid = { ...call, ...agent, ...(address !== null && { address }), ...budgetOf(spec, member) };
     return { scope, run_id, ...place, ...task, ...pinned, ...paid, ...dispatched, scored_in_place, ...together };
   } catch (thrown) {
     if (!isAboutTheRow(thrown)) throw thrown;

@@ -19,13 +19,21 @@ import {
 } from "../../contract/errors.ts";
 import { type CallSize, type CostPrices, wantedFor } from "../../core/costs/call-budget.ts";
 import type { Player } from "../../core/protocol/environment-code.ts";
-import { advance, type Effect, nextEffect, type Rollout } from "../../core/rollout/rollout.ts";
+import {
+  advance,
+  type Effect,
+  type Event,
+  type HookEffect,
+  nextEffect,
+  type Rollout,
+} from "../../core/rollout/rollout.ts";
 import { settlesAtOnce } from "../../core/step-timer.ts";
 import type { HoldCall } from "../endpoint/call.ts";
 import { noteOffered } from "../environment/offered-tools.ts";
 import { GIVEN_UP, outsideQuarantine, type Quarantine, stoppedPlatform } from "../environment/quarantine.ts";
 import type { StageClock } from "../environment/stage-clock.ts";
 import { idsOf, logError } from "../kit/log.ts";
+import type { AgentRefusal } from "../messages/agent-wire.ts";
 import type { BudgetReply, RolloutSpec } from "../messages/wire.ts";
 import { EventLoopYield } from "../run/event-loop-yield.ts";
 import { afterAsk, afterOutcome, asking, type BudgetAsk, mayCall, withCall } from "./call-budget.ts";
@@ -54,6 +62,18 @@ export interface DriverParts {
   readonly onDisk: () => Promise<void>;
   /** Set if the next step may have killed the process before. */
   readonly quarantine: Quarantine | null;
+  /** Null unless an agent plays the rollout. */
+  readonly agent: AgentSeat | null;
+}
+
+/** What an agent does between two calls, as the driver needs it. */
+export interface AgentSeat {
+  /** When the rollout must continue although the agent does nothing (epoch milliseconds); null: it has done something. */
+  readonly idleUntil: (rollout: Rollout) => Promise<number | null>;
+  /** What the agent did. */
+  readonly next: (rollout: Rollout) => Event;
+  /** Answers the agent's call: with the last turn, or with the reason why there is no answer. */
+  readonly settle: (rollout: Rollout, refusal: AgentRefusal | null) => void;
 }
 
 /** How calls are paid for in a run with a cap. */
@@ -79,6 +99,12 @@ const DOING = {
   reply: "its environment was replying",
   close: "its environment was closing it",
 } as const;
+
+const PROMPT_TOO_LONG: AgentRefusal = {
+  status: 400,
+  code: "context_length_exceeded",
+  message: "the prompt is longer than the context of the model: shorten it",
+};
 
 type Drive = { readonly done: Rollout } | { readonly wakeAt: number };
 
@@ -126,8 +152,24 @@ export class RolloutDriver {
         // A wait beyond the deadline ends at the deadline.
         return { wakeAt: Math.min(deadline, Math.max(notBefore, at)) };
       }
-      rollout = effect.kind === "sample" ? await this.#trySample(rollout) : await this.#perform(effect, rollout);
+      const after = effect.kind === "sample" ? await this.#trySample(rollout) : await this.#step(effect, rollout);
+      if ("wakeAt" in after) return after;
+      rollout = after;
     }
+  }
+
+  /** Between two calls an agent takes the place of the environment's reply. */
+  async #step(effect: HookEffect, rollout: Rollout): Promise<Rollout | { readonly wakeAt: number }> {
+    const { agent, store, now, deadline } = this.#parts;
+    if (agent === null || effect.kind !== "reply") return await this.#perform(effect, rollout);
+    const idleUntil = await agent.idleUntil(rollout);
+    // It may have been cancelled meanwhile.
+    const current = this.#interrupt(rollout);
+    if (current.phase !== "reply") return current;
+    if (idleUntil === null) return advance(current, agent.next(current));
+    store.rest(current);
+    await this.#letGo();
+    return { wakeAt: Math.max(now(), Math.min(deadline, idleUntil)) };
   }
 
   /** A cancelled rollout may always continue. */
@@ -230,19 +272,24 @@ export class RolloutDriver {
     const at = now();
     // Aborted because of a cancel or the deadline: the next step handles that.
     if (outcome.kind === "aborted" && (this.#cancel !== null || at >= deadline)) return rollout;
-    const after = afterCall(rollout, outcome, { spec, at, began });
+    const { agent } = this.#parts;
+    // An agent may shorten its prompt and call again.
+    const isTooLong = agent !== null && outcome.kind === "prompt_too_long";
+    const after = isTooLong ? advance(rollout, { type: "refused" }) : afterCall(rollout, outcome, { spec, at, began });
     store.saveOutcome(after);
+    if (after.phase !== "sample") agent?.settle(after, isTooLong ? PROMPT_TOO_LONG : null);
     return after;
   }
 
   /** If a call cannot be sent because a store is unavailable, the hook before it must not run again. */
   async #depart(departure: Departure, current: () => Rollout, left: Promise<void>): ReturnType<CallModel> {
-    const { callModel, store } = this.#parts;
+    const { callModel, store, agent } = this.#parts;
     const before = current();
     this.#calling = new AbortController();
     const calling = callModel(departure, this.#calling);
-    // It waits for a connection, or for its endpoint to be opened: meanwhile the state before it is written.
-    const atOnce = await settlesAtOnce(Promise.race([calling, left]));
+    // It waits for a connection, or for its endpoint to be opened: meanwhile the state before it is written. The call of
+    // an agent needs no such write: if the process is killed, the agent repeats it.
+    const atOnce = agent !== null || (await settlesAtOnce(Promise.race([calling, left])));
     if (!atOnce && current() === before) await this.#keep(before, calling);
     try {
       return await calling;
@@ -263,7 +310,7 @@ export class RolloutDriver {
     }
   }
 
-  async #perform(effect: Exclude<Effect, { kind: "sample" | "done" }>, rollout: Rollout): Promise<Rollout> {
+  async #perform(effect: HookEffect, rollout: Rollout): Promise<Rollout> {
     const { player, now, store, clock, deadline } = this.#parts;
     if (this.#cancel === SHED) return endedWithoutHooks(rollout, null, now());
     const left = effect.kind === "close" ? Number.POSITIVE_INFINITY : deadline - now();

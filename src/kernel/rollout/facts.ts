@@ -24,6 +24,8 @@ export const FACT = {
   // 7 was used before and must not be reused.
   /** The number of failed tries in a row. */
   tries: 8,
+  /** The lease and the end of an agent's rollout. */
+  agent: 9,
 } as const;
 
 type Kind = (typeof FACT)[keyof typeof FACT];

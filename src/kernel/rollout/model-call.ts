@@ -7,6 +7,7 @@
  */
 
 import { cacheSalt, mergeSampling, type Sampling, trainingSampling, withCallSeed } from "../../contract/sampling.ts";
+import type { AskedCall } from "../../contract/trajectory.ts";
 import type { CallSize } from "../../core/costs/call-budget.ts";
 import type { OfferedTools, PlayerDescription } from "../../core/protocol/environment-code.ts";
 import { outstandingPrompt, type Rollout } from "../../core/rollout/rollout.ts";
@@ -47,7 +48,7 @@ export function endpointReach(open: OpenEndpoint): Reach {
 /** The part of a rollout's spec that its calls depend on. */
 type Calling = Pick<RolloutSpec, "run_id" | "rollout_id" | "model" | "sampling"> &
   Pick<RolloutSpec, "group" | "slot" | "attempt"> &
-  Pick<RolloutSpec, "policy_version" | "policy_generation">;
+  Pick<RolloutSpec, "policy_version" | "policy_generation" | "agent">;
 
 /** The environment that plays the rollout, and the tools that it offers for a rollout's next call. */
 export interface Offer {
@@ -68,10 +69,19 @@ export function turnCall(
     model: by?.model ?? spec.model,
     messages: outstandingPrompt(rollout),
     tools: askedTools(spec, tools),
-    sampling: withCallSeed(askedSampling(spec, sampling, by), { ...spec, turn: rollout.turns.length }),
+    sampling: withCallSeed(askedSampling(spec, sampling, by, rollout.intent?.asked), {
+      ...spec,
+      turn: rollout.turns.length,
+    }),
     ...(maxSeqLen !== null && { max_seq_len: maxSeqLen }),
-    idempotency_key: `${spec.rollout_id}:${rollout.turns.length}`,
+    idempotency_key: keyOf(rollout),
   };
+}
+
+/** An agent may make another call for the same turn, once the first was refused: that is not a repeat. */
+function keyOf({ id, turns, intent }: Rollout): string {
+  const asked = intent?.asked === undefined ? [] : [intent.asked.hash.slice(0, 16)];
+  return [id, turns.length, ...asked].join(":");
 }
 
 /**
@@ -79,14 +89,27 @@ export function turnCall(
  * fleet, which has the version of each replica, they have the salt of the weights that sample.
  */
 function askedSampling(
-  { run_id, policy_version, policy_generation = 0, sampling: run }: Calling,
+  { run_id, policy_version, policy_generation = 0, sampling, agent }: Calling,
   environment: Sampling,
   by: CalledBy | undefined,
+  asked: AskedCall | undefined,
 ): Sampling {
+  const isKept = agent?.sampling === "keep" && policy_version === undefined;
+  const run =
+    asked === undefined ? sampling : mergeSampling(sampling, isKept ? asked.sampling : formOf(asked.sampling));
   if (policy_version === undefined) return mergeSampling(environment, run);
   const version = by?.version ?? policy_version;
   const generation = by?.generation ?? policy_generation;
   return trainingSampling(environment, run, cacheSalt({ run_id, generation, version }));
+}
+
+/** The members of an agent's sampling that belong to how it reads replies, and do not change the distribution. */
+function formOf({ stop, extra_body }: Sampling): Sampling {
+  const chat_template_kwargs = extra_body?.["chat_template_kwargs"];
+  return {
+    ...(stop !== undefined && { stop }),
+    ...(chat_template_kwargs !== undefined && { extra_body: { chat_template_kwargs } }),
+  };
 }
 
 /** The maximum size of the rollout's outstanding call; null if no call will be sent. */

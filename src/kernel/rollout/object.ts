@@ -21,6 +21,14 @@ import { readId } from "../kit/secrets.ts";
 import { isPassing } from "../kit/storage-faults.ts";
 import { StoredObject } from "../kit/stored-object.ts";
 import { Subrequests } from "../kit/subrequests.ts";
+import type {
+  AgentCall,
+  AgentFinish,
+  AgentReply,
+  FinishReply,
+  TakenRollout,
+  TakeOrder,
+} from "../messages/agent-wire.ts";
 import type { Answered, RolloutRpc, RunRpc, Serves, StopOrder } from "../messages/rpc.ts";
 import type { TurnSlice, TurnsAsk } from "../messages/turn-wire.ts";
 import {
@@ -46,6 +54,13 @@ const BROKEN_RETRY_MS = 30_000;
 const RETIRE_AFTER_MS = 1000;
 /** About 2 ms: a rollout is read, its environment is built, and its call is made again. */
 const STEPS_OF_RESUMING = 40_000;
+
+const ROLLOUT_ENDED: AgentReply = {
+  kind: "refused",
+  status: 409,
+  code: "rollout_ended",
+  message: "the rollout has ended",
+};
 
 /** A report or a request of one rollout to its run. */
 interface Sent<What> {
@@ -142,6 +157,35 @@ export class RolloutObject extends StoredObject implements Serves<RolloutRpc> {
   rest(id: string) {
     const rollout = this.read(id);
     return rollout === null ? null : restOf(rollout);
+  }
+
+  async takeForAgent(orders: readonly TakeOrder[]): Promise<(TakenRollout | null)[]> {
+    return await Promise.all(orders.map(({ rollout_id: id }) => this.#forAgent(id, (one) => one.takeForAgent(), null)));
+  }
+
+  async callForAgent(id: string, lease: number, call: AgentCall): Promise<AgentReply> {
+    return await this.#forAgent(id, (rollout) => rollout.callForAgent(lease, call), ROLLOUT_ENDED);
+  }
+
+  async modelForAgent(id: string): Promise<string | null> {
+    return await this.#forAgent(id, async (rollout) => rollout.model, null);
+  }
+
+  async finishForAgent(id: string, lease: number, finish: AgentFinish): Promise<FinishReply> {
+    const otherwise = this.#isBegun(id) ? "over" : "unknown";
+    return await this.#forAgent(id, (rollout) => rollout.finishForAgent(lease, finish), otherwise);
+  }
+
+  async lapseForAgent(id: string, lease: number): Promise<boolean> {
+    return await this.#forAgent(id, (rollout) => rollout.lapseForAgent(lease), false);
+  }
+
+  /** `otherwise`: for a rollout that has ended or was never begun here. */
+  async #forAgent<T>(id: string, work: (rollout: ShardRollout) => Promise<T>, otherwise: T): Promise<T> {
+    return await this.#attend(async () => {
+      const isOpen = this.#isUnderWay(id) && this.#isReadable(id);
+      return isOpen ? await work(this.#rollout(id)) : otherwise;
+    });
   }
 
   /** The trajectories stay in R2. */

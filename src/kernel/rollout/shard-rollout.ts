@@ -15,7 +15,7 @@ import {
   serializeError,
 } from "../../contract/errors.ts";
 import { deepFreeze } from "../../contract/json.ts";
-import type { Trajectory } from "../../contract/trajectory.ts";
+import { NOTHING_REPORTED, type Trajectory } from "../../contract/trajectory.ts";
 import type { EnvironmentCode } from "../../core/protocol/environment-code.ts";
 import { forkedRollout } from "../../core/rollout/fork.ts";
 import { newRollout, type Rollout, trajectoryOf } from "../../core/rollout/rollout.ts";
@@ -29,9 +29,10 @@ import type { Quarantine } from "../environment/quarantine.ts";
 import { longestStepMs, rolloutTimeMs, StageClock, stageTimes } from "../environment/stage-clock.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { Semaphore, unlessAborted } from "../kit/semaphore.ts";
-import { fleets } from "../kit/slice-hooks.ts";
+import { agents, fleets } from "../kit/slice-hooks.ts";
 import { RefusedValueError } from "../kit/storage-faults.ts";
 import type { Subrequests } from "../kit/subrequests.ts";
+import type { AgentCall, AgentFinish, AgentReply, FinishReply, TakenRollout } from "../messages/agent-wire.ts";
 import type { Reach } from "../messages/endpoint-wire.ts";
 import type { Answered } from "../messages/rpc.ts";
 import type { BudgetReply, RolloutBudgetAsk, RolloutReport, RolloutSpec } from "../messages/wire.ts";
@@ -44,6 +45,7 @@ import {
   storableTrajectory,
 } from "../trajectory/rollout-report.ts";
 import { storeTrajectory } from "../trajectory/store.ts";
+import { AgentDesk } from "./agent-desk.ts";
 import { spendingOf, withoutRest } from "./call-budget.ts";
 import { type CallBudgeting, endedWithoutHooks, RolloutDriver } from "./driver.ts";
 import { dryRun, quarantineOf } from "./dry-run.ts";
@@ -89,6 +91,7 @@ export class ShardRollout {
   #repliesWhole: boolean | undefined;
   /** Limits the calls of its hooks. */
   readonly #ownCalls: Semaphore;
+  readonly #desk: AgentDesk;
 
   /** For a rollout that was begun, or is about to be. */
   constructor(shard: Shard, id: string) {
@@ -96,6 +99,9 @@ export class ShardRollout {
     this.#store = new RolloutStore(shard.table, id);
     this.#memory = new MemoryReservation(shard.env, id, shard.now);
     this.#ownCalls = new Semaphore(shard.share);
+    const { env, now, wake } = shard;
+    const mayLinger = (ms: number) => shard.mayBegin(ms + this.longestMs);
+    this.#desk = new AgentDesk({ env, store: this.#store, now, wake, mayLinger });
   }
 
   begin(spec: RolloutSpec): void {
@@ -127,6 +133,10 @@ export class ShardRollout {
     return this.#looked(() => this.#store.spec().scope.orgId);
   }
 
+  get model(): string {
+    return this.#looked(() => this.#store.spec().model);
+  }
+
   /** The state that is on disk by the time this is answered. */
   read(): Rollout | null {
     this.#store.keepAnswer();
@@ -149,8 +159,37 @@ export class ShardRollout {
     if (this.over) return;
     this.#store.requestCancel(reason);
     this.#driver?.cancel(reason);
+    this.#desk.interrupt();
     // A rollout that waits for its next try must continue now, and so must one that is about to wait.
     await this.#shard.wake();
+  }
+
+  /** Leases the rollout to a worker of its agent; null if none can play it now. */
+  async takeForAgent(): Promise<TakenRollout | null> {
+    const [spec, rollout] = this.#looked(() => [this.#store.spec(), this.#store.load()]);
+    if (this.over || this.cancelled) return null;
+    return await this.#desk.take(spec, rollout, (leasedAt) => leasedAt + rolloutTimeMs(spec.limits, null));
+  }
+
+  async callForAgent(lease: number, call: AgentCall): Promise<AgentReply> {
+    const [spec, rollout] = this.#looked(() => [this.#store.spec(), this.#store.load()]);
+    return await this.#desk.call(lease, call, spec, this.cancelled ? null : rollout);
+  }
+
+  async finishForAgent(lease: number, finish: AgentFinish): Promise<FinishReply> {
+    const rollout = this.#looked(() => this.#store.load());
+    const isOver = rollout === null || rollout.phase === "close" || rollout.phase === "done" || this.cancelled;
+    // A repeat of the request that ended it is told so.
+    if (isOver && this.#store.agent().finish === null) return "over";
+    return await this.#desk.finish(lease, finish);
+  }
+
+  async lapseForAgent(lease: number): Promise<boolean> {
+    if (this.over || this.cancelled) return false;
+    return await this.#desk.lapse(
+      lease,
+      this.#looked(() => this.#store.spec()),
+    );
   }
 
   /** Ends the wait for the run's cap; other waits continue. */
@@ -251,7 +290,9 @@ export class ShardRollout {
     }
     this.#driver = begun.driver;
     const drive = await begun.driver.drive(begun.rollout);
-    return "wakeAt" in drive ? drive.wakeAt : await this.#report(spec, drive.done);
+    if ("wakeAt" in drive) return drive.wakeAt;
+    this.#desk.close(drive.done);
+    return await this.#report(spec, drive.done);
   }
 
   async #begin(
@@ -271,7 +312,8 @@ export class ShardRollout {
     const most_characters = mostCharactersOf(this.#shard.env, spec);
     if (from !== undefined) return { ...forkedRollout(id, from, this.#shard.now()), most_characters };
     const task = deepFreeze(spec.task) ?? (await makeTask(environment, { kind: "parsed", index, row })).task;
-    return { ...newRollout({ id, task_key, ...task }, this.#shard.now()), most_characters };
+    const agents = spec.agent === undefined ? {} : { reported: NOTHING_REPORTED };
+    return { ...newRollout({ id, task_key, ...task }, this.#shard.now()), ...agents, most_characters };
   }
 
   async #driverOf(
@@ -285,7 +327,7 @@ export class ShardRollout {
     const { needs } = environment.description;
     const opened = await calls.inTurn(() => openMeans(env, spec, needs, now()));
     const player = await playerOf(environment, { ...spec, row: rollout.task });
-    const deadline = rollout.started_at + rolloutTimeMs(limits, player.timeoutMs);
+    const deadline = this.#beginning(spec, rollout) + rolloutTimeMs(limits, player.timeoutMs);
     const clock = new StageClock({ times: stageTimes(limits), deadline, now });
     this.#clock = clock;
     const fetch = rolloutFetch(env, now, opened, this.#callsOf(clock));
@@ -294,7 +336,9 @@ export class ShardRollout {
     const reach = this.#noting(reachOf(env, spec, calls, now));
     const seed = `${spec.seed}/${spec.example_id}/${spec.slot}/${spec.attempt}`;
     const opening = { rollout_id: spec.rollout_id, row: rollout, seed, secrets: opened.secrets };
-    const offer = { player, tools: (of: Rollout) => toolsFor(environment, of) };
+    const ownTools = (of: Rollout) => toolsFor(environment, of);
+    const agentTools = async ({ intent }: Rollout) => intent?.asked?.tools ?? [];
+    const offer = { player, tools: spec.agent === undefined ? ownTools : agentTools };
     return new RolloutDriver({
       spec,
       store: this.#store,
@@ -315,7 +359,13 @@ export class ShardRollout {
       fits: (grown) => this.#memory.grow(sizeInMemory(spec, grown)),
       onDisk: () => ctx.storage.sync(),
       quarantine,
+      agent: spec.agent === undefined ? null : this.#desk,
     });
+  }
+
+  /** When its time begins, in epoch milliseconds. An agent's time begins with its first lease. */
+  #beginning({ agent }: RolloutSpec, { started_at }: Rollout): number {
+    return agent === undefined ? started_at : (this.#store.agent().leased_at ?? Number.POSITIVE_INFINITY);
   }
 
   #noting(reach: Reach): Reach {
@@ -412,6 +462,17 @@ export class ShardRollout {
     if (!known) throw new RolloutError(`run ${spec.run_id} does not know this rollout`);
     this.#store.acknowledge();
     if (this.#ownsDatabase) dropDatabase(this.#shard.ctx, spec);
+    if (spec.agent !== undefined) await this.#leaveAgent(spec);
+  }
+
+  /** A worker whose rollout has ended learns it at its next heartbeat; if this fails, when its lease expires. */
+  async #leaveAgent(spec: RolloutSpec): Promise<void> {
+    this.#desk.close(null);
+    try {
+      await agents().ended(this.#shard.env, spec);
+    } catch (thrown) {
+      logError("the end of a rollout was not sent to its agent", idsOf(spec), thrown);
+    }
   }
 }
 

@@ -13,6 +13,7 @@ import { migrateRollout } from "../../core/rollout/migrations.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
 import { lastIds } from "../../core/rollout/tokens.ts";
 import { bootId } from "../environment/quarantine.ts";
+import type { AgentFinish } from "../messages/agent-wire.ts";
 import type { RolloutSpec } from "../messages/wire.ts";
 import { openCallBudget, type RolloutCallBudget, resumedCallBudget } from "./call-budget.ts";
 import { FACT, type FactsTable } from "./facts.ts";
@@ -35,7 +36,23 @@ interface Unrepeatable {
   readonly tool: string;
 }
 
+/** How far an agent is. */
+export interface AgentFacts {
+  /** The number of leases so far. */
+  readonly leases: number;
+  /** When the first lease began, in epoch milliseconds; null if there was none. */
+  readonly leased_at: number | null;
+  readonly finish: AgentFinish | null;
+  /** Why no worker will play it; null while one may. */
+  readonly lost: string | null;
+  /** The limit that it reached; null if it reached none. */
+  readonly limit: string | null;
+}
+
+const NO_AGENT: AgentFacts = { leases: 0, leased_at: null, finish: null, lost: null, limit: null };
+
 interface Facts {
+  agent: AgentFacts;
   cancel: CancelReason | null;
   acknowledged: boolean;
   unrepeatable: Unrepeatable | null;
@@ -122,6 +139,23 @@ export class RolloutStore {
     this.#table.write(this.#id, [[FACT.turns, last.index, last]]);
     this.#unwritten = null;
     this.#readBody().turns = turns;
+  }
+
+  /** Writes what is not on disk before a wait. An answered turn without the head is enough. */
+  rest(rollout: Rollout): void {
+    this.keepAnswer();
+    const { head, turns } = this.#readBody();
+    const isWritten = head !== null && (turns.length > head.answered || head.phase === rollout.phase);
+    if (!isWritten) this.save(rollout);
+  }
+
+  agent(): AgentFacts {
+    return this.#read().agent;
+  }
+
+  setAgent(changes: Partial<AgentFacts>): void {
+    const agent = { ...this.agent(), ...changes };
+    this.#write(FACT.agent, agent).agent = agent;
   }
 
   /** Writes the head, and new or changed turns. What the last hook left for its repetition becomes void. */
@@ -252,6 +286,7 @@ function firstOf<T>(stored: ReadonlyMap<number, unknown[]>, kind: number): T | n
 
 function factsOf(stored: ReadonlyMap<number, unknown[]>): Facts {
   return {
+    agent: firstOf<AgentFacts>(stored, FACT.agent) ?? NO_AGENT,
     cancel: firstOf<CancelReason>(stored, FACT.cancel),
     acknowledged: firstOf<boolean>(stored, FACT.acknowledged) === true,
     unrepeatable: firstOf<Unrepeatable>(stored, FACT.unrepeatable),

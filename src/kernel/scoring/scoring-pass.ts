@@ -8,6 +8,7 @@ import type { Trajectory } from "../../contract/trajectory.ts";
 import { capOf } from "../../core/costs/run-costs.ts";
 import type { EnvironmentCode, GroupToScore, ScoringHost, Secrets } from "../../core/protocol/environment-code.ts";
 import type { JudgeAsk } from "../../core/rubrics/judges.ts";
+import { withReported } from "../../core/rubrics/reported.ts";
 import type { AskedScores } from "../../core/rubrics/score.ts";
 import { WORK_LIMITS, type Work } from "../../core/rubrics/work.ts";
 import type { StepTimer, TimeUp } from "../../core/step-timer.ts";
@@ -97,7 +98,10 @@ export async function scoreInTime(
   const now = () => Date.now();
   const timer: ScoringHost["timer"] = (what) => timerOf(limitMs, what, waited);
   const host = { now, fetch, hash: sha256Hex, timer, pause, ...(work && { work }) };
-  return await environment.score({ members, secrets, judges }, host);
+  const asked = await environment.score({ members, secrets, judges }, host);
+  // Until all judgements are known the scores are void.
+  if (asked.pending.length > 0) return asked;
+  return { ...asked, records: asked.records.map((record, at) => withReported(record, members[at])) };
 }
 
 /** A pass over one scoring group; alone in the process if it is quarantined. Null: its run has given it up. */

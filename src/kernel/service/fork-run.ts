@@ -37,6 +37,13 @@ export async function forkRollout(
   const source = await endedRollout(env, scope, id);
   if (!source.ok) return source;
   const { record, read } = source.value;
+  if (record.run.spec.agent !== undefined) {
+    return refuse(
+      "conflict",
+      `${id} was played by an agent, whose state only the agent has: it cannot be forked`,
+      "id",
+    );
+  }
   const code = await forkableCode(env, scope, record.run.spec);
   if (!code.ok) return code;
   const resolved = await resolveRun(env, scope, wantedOf(record, code.value, request), options.now);

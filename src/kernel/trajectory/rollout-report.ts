@@ -10,7 +10,7 @@ import {
 } from "../../contract/errors.ts";
 import type { ToolDefinition } from "../../contract/messages.ts";
 import type { Trajectory } from "../../contract/trajectory.ts";
-import { callsOf, ownTurns, type Rollout, trajectoryOf, usageOf } from "../../core/rollout/rollout.ts";
+import { callsOf, lastTools, ownTurns, type Rollout, trajectoryOf, usageOf } from "../../core/rollout/rollout.ts";
 import { taskText } from "../../core/rollout/task-text.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
 import { toolsFor } from "../environment/offered-tools.ts";
@@ -100,6 +100,7 @@ export function bareReport(report: RolloutReport, why: string): RolloutReport {
  * recorded.
  */
 export async function finishedTrajectory(env: Env, spec: RolloutSpec, rollout: Rollout): Promise<Trajectory> {
+  if (spec.agent !== undefined) return trajectoryOf(rollout, lastTools(rollout.turns));
   const offered = rollout.turns.length === 0 ? [] : await toolsOffered(env, spec, rollout);
   if (!("error" in offered)) return trajectoryOf(rollout, offered);
   return trajectoryOf({ ...rollout, cleanup_errors: [...rollout.cleanup_errors, offered] });

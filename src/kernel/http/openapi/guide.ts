@@ -3,6 +3,8 @@
 export const NOUNS: Readonly<Record<string, string>> = {
   runs: "An eval: tasks × rollouts per task against one model.",
   rollouts: "One attempt at one task: its messages, turns, usage, errors and scores.",
+  agents: "Programs outside the platform that play rollouts: their workers lease them.",
+  model: "The address of one rollout: the APIs of OpenAI and Anthropic, for the agent that plays it.",
   environments: "A dataset, turn logic and a rubric, which runs use by name.",
   datasets: "Task rows, uploaded once and used by any number of runs.",
   "dataset-uploads": "Uploads of large datasets in parts, which can be continued.",

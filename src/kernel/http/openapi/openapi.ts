@@ -70,6 +70,7 @@ const text = (description: string, example: string) => z.string().describe(descr
 const PATH_IDS: Readonly<Record<string, z.ZodType>> = {
   runs: text("id of the run", EXAMPLE.run),
   rollouts: text("id of the rollout", EXAMPLE.rollout),
+  model: text("id of the rollout", EXAMPLE.rollout),
   environments: text("id, or id@version", "gsm8k@1"),
   datasets: text("id or name", "gsm8k-test"),
   "dataset-uploads": text("id of the upload", EXAMPLE.upload),
@@ -94,6 +95,7 @@ const PATH_IDS: Readonly<Record<string, z.ZodType>> = {
 };
 /** The other parameters of paths. */
 const PATH_PARTS: Readonly<Record<string, z.ZodType>> = {
+  name: text("name of the agent", "my-agent"),
   step: BatchStep.describe("step the batch is for, from 1").meta({ example: "1" }),
   month: Month.describe("of UTC"),
   replica: text("id or name", "gpu-0"),
@@ -121,6 +123,7 @@ const HEADERS: Readonly<Record<string, z.ZodType>> = {
   "X-GitHub-Event": z.string().meta({ example: "push" }),
   "X-Webhook-Secret": z.string().meta({ example: "a-secret-that-the-hub-sends" }),
   "Last-Event-ID": EventId.meta({ example: "41" }),
+  "x-stainless-retry-count": z.string().meta({ example: "1" }),
   Range: z.string().meta({ example: "bytes=1048576-" }),
   "If-None-Match": z.string().meta({ example: `"${EXAMPLE.batch_sha256}"` }),
 };
@@ -134,6 +137,9 @@ const bearer = (description: string) => ({ type: "http", scheme: "bearer", descr
 const SCHEMES: Readonly<Record<"bearer" | "basic" | NonNullable<Operation["proof"]>, object>> = {
   bearer: bearer("an API key"),
   basic: { type: "http", scheme: "basic", description: "any user name, with an API key as the password" },
+  rollout_key: bearer(
+    "the key of a rollout that an agent has leased; the addresses of models also take it as `x-api-key`",
+  ),
   report_link: bearer("the token of a report link, after the `#` of its `url`"),
 };
 
@@ -176,7 +182,7 @@ export function isRefusal(content: Content = {}): boolean {
 
 /** `runs` for `/v1/runs/{id}`. Other paths outside /v1 belong to the platform, unless it has them for other clients. */
 function nounOf(path: string): string {
-  return /^\/(?:v1\/|(?=(?:hooks|npm|python)\/))([\w-]+)/.exec(path)?.[1] ?? "platform";
+  return /^\/(?:v1\/|(?=(?:hooks|model|npm|python)\/))([\w-]+)/.exec(path)?.[1] ?? "platform";
 }
 
 /** The scopes of which a key needs one. */

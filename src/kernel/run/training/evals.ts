@@ -175,7 +175,7 @@ function noteDue(store: RunStore, asked: Asked, now: number): void {
 }
 
 function requestOf(spec: RunSpec, asked: Asked, { step, generation, policy_version: version }: TrainEval): RunRequest {
-  const { run_id, model, seed, max_concurrent, limits, judges = {} } = spec;
+  const { run_id, model, seed, max_concurrent, limits, agent, judges = {} } = spec;
   const targets = Object.entries(judges).map(([name, { endpoint_id, model, sampling }]) => {
     return [name, { endpoint: endpoint_id, model, sampling }];
   });
@@ -183,6 +183,7 @@ function requestOf(spec: RunSpec, asked: Asked, { step, generation, policy_versi
     kind: "eval",
     ...evalPlayed(asked, spec),
     ...{ model, seed, max_concurrent, limits },
+    ...(agent !== undefined && { agent }),
     ...(spec.fleet === undefined ? { endpoint: spec.endpoint_id } : { fleet: spec.fleet.id }),
     judges: Object.fromEntries(targets),
     sampling: evalSampling(spec.sampling, cacheSalt({ run_id, generation, version })),

@@ -5,13 +5,16 @@
  *
  * Order: what it plays → where its model is called → checks of training → judges → limits and prices → cap.
  */
+import { AGENT_TIMEOUT_S, type AgentSettings } from "../../../contract/agent.ts";
 import type { EvalRequest } from "../../../contract/eval-request.ts";
 import type { RunRequest } from "../../../contract/run.ts";
 import type { RunFleet, RunMoney, RunSpec } from "../../../contract/run-spec.ts";
 import type { Scope } from "../../../contract/scope.ts";
 import { asEval, type TrainingRequest, type TrainingSpec, trainingSpecOf } from "../../../contract/training-request.ts";
 import type { ResolvedDataset } from "../../dataset/resolve.ts";
-import type { Result } from "../../messages/refusal.ts";
+import { NO_AGENTS } from "../../kit/agent-hooks.ts";
+import { agents } from "../../kit/slice-hooks.ts";
+import { type Result, refuse } from "../../messages/refusal.ts";
 import { limitsOf, type OrganizationStanding } from "../limits.ts";
 import {
   type JudgesWanted,
@@ -36,6 +39,7 @@ export type PlayedWeights = Pick<RunFleet, "weights_of" | "initial_weights">;
 
 /** The run to be resolved: from a request (`wantedBy`), or from a run that it is derived from. */
 export interface RunWanted extends Settings, Omit<PlayWanted, "judges" | "kept">, JudgesWanted {
+  readonly agent?: AgentSettings | undefined;
   readonly place: PlaceWanted;
   readonly training: TrainingRequest | null;
   readonly max_cost_micros?: EvalRequest["max_cost_micros"];
@@ -55,7 +59,7 @@ export interface ByRun extends Pick<RunWanted, "byRun" | "weights"> {
 export interface ResolvedRun {
   readonly play: Played;
   /** The settings of the request, within the limits of its endpoint. */
-  readonly settings: Settings & Pick<RunSpec, "rollouts_per_example">;
+  readonly settings: Settings & Pick<RunSpec, "rollouts_per_example" | "agent">;
   readonly endpoint: RunEndpoint;
   /** The fleet field of its spec; empty for a run on an endpoint. */
   readonly fleet: Pick<RunSpec, "fleet">;
@@ -70,7 +74,7 @@ export interface ResolvedRun {
 /** Makes every check of the run; stores nothing. `now`: epoch milliseconds. */
 export async function resolveRun(env: Env, scope: Scope, wanted: RunWanted, now: number): Promise<Result<ResolvedRun>> {
   const lookup = { now, byRun: wanted.byRun === true };
-  const play = await resolvePlay(env, scope, wanted);
+  const play = refuseAgent(wanted) ?? (await resolvePlay(env, scope, wanted));
   if (!play.ok) return play;
   const { description } = play.value.environment;
   const endpoint = await resolvePlace(env, scope, wanted.place, lookup);
@@ -93,10 +97,10 @@ export async function resolveRun(env: Env, scope: Scope, wanted: RunWanted, now:
   const called = { description, endpoint: endpoint.value, judges: judges.value.judges, prices: money.prices };
   const uncapped = refuseCap(wanted, called);
   if (uncapped !== null) return uncapped;
-  const { model, sampling, limits, seed, shuffle, rollouts_per_example, min_scored, judge_cache, max_cost_micros } =
-    wanted;
+  const { model, sampling, seed, shuffle, rollouts_per_example, min_scored, judge_cache, max_cost_micros } = wanted;
   const settings = {
-    ...{ model, sampling, limits, seed, shuffle, rollouts_per_example, min_scored },
+    ...{ model, sampling, seed, shuffle, rollouts_per_example, min_scored },
+    ...playedBy(wanted),
     max_concurrent: Math.min(wanted.max_concurrent, most ?? wanted.max_concurrent),
     ...(judge_cache !== undefined && { judge_cache }),
   };
@@ -108,6 +112,17 @@ export async function resolveRun(env: Env, scope: Scope, wanted: RunWanted, now:
       money: { ...money, ...(max_cost_micros !== undefined && { max_cost_micros }) },
     },
   };
+}
+
+function refuseAgent({ agent }: RunWanted): Result<never> | null {
+  if (agent === undefined || agents() !== NO_AGENTS) return null;
+  return refuse("invalid_request", "agent: this platform has no agents", "agent");
+}
+
+/** An agent has a time limit, because its worker may renew its lease for ever. */
+function playedBy({ agent, limits }: RunWanted): Pick<RunSpec, "limits" | "agent"> {
+  if (agent === undefined) return { limits };
+  return { limits: { rollout_timeout_s: AGENT_TIMEOUT_S, ...limits }, agent };
 }
 
 function fleetOf(

@@ -192,6 +192,17 @@ export const TAKES: Readonly<Record<string, "anybody" | "caller" | readonly Perm
   testTrigger: ["triggers:write"],
   receiveDelivery: "anybody",
 
+  createRollout: ["runs:write"],
+  leaseRollouts: ["runs:write"],
+  heartbeatAgent: ["runs:write"],
+  releaseAgent: ["runs:write"],
+  finishRollout: "anybody",
+  callChatCompletions: "anybody",
+  callResponses: "anybody",
+  callMessages: "anybody",
+  countMessageTokens: "anybody",
+  listRolloutModels: "anybody",
+
   createDataset: ["datasets:write"],
   listDatasets: ["datasets:read"],
   getDataset: ["datasets:read"],

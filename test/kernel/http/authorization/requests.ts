@@ -52,6 +52,7 @@ const EXAM = { environment: "gsm8k", model: PLAYED.model, endpoint: NAME };
 const ASKED = { question: "What is 2 + 2?", answer: "4" };
 const JUDGED = { ...EXAM, environment: "judged-qa", dataset: [ASKED] };
 
+const addressOf = (rollout: string, path: string): Asked => ({ path: `/model/${rollout}/v1/${path}`, body: {} });
 const thisMonth = () => new Date().toISOString().slice(0, 7);
 const unique = () => `n-${crypto.randomUUID()}`;
 /** Far in the future, so that no run of another test gets these prices. Each is a second after the previous one. */
@@ -255,6 +256,19 @@ const CHANGES: Readonly<Record<string, Request>> = {
   testTrigger: { ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}/test`, body: { payload: {} } }) },
   // It is not signed, whoever sends it.
   receiveDelivery: { ask: ({ trigger }) => ({ path: `/hooks/${trigger}`, body: {} }), status: 401 },
+  createRollout: {
+    ask: () => ({ path: "/v1/rollouts", body: { row: ASKED, model: PLAYED.model, endpoint: NAME } }),
+  },
+  leaseRollouts: { ask: () => ({ path: "/v1/agents/tester/lease", body: { worker: "w", wait_s: 0 } }) },
+  heartbeatAgent: { ask: () => ({ path: "/v1/agents/tester/heartbeat", body: { worker: "w", leases: [] } }) },
+  releaseAgent: { ask: () => ({ path: "/v1/agents/tester/release", body: { worker: "w", leases: [] } }) },
+  // Only the rollout's own key opens these.
+  finishRollout: { ask: ({ rollout }) => ({ path: `/v1/rollouts/${rollout}/finish`, body: {} }), status: 401 },
+  callChatCompletions: { ask: ({ rollout }) => addressOf(rollout, "chat/completions"), status: 401 },
+  callResponses: { ask: ({ rollout }) => addressOf(rollout, "responses"), status: 401 },
+  callMessages: { ask: ({ rollout }) => addressOf(rollout, "messages"), status: 401 },
+  countMessageTokens: { ask: ({ rollout }) => addressOf(rollout, "messages/count_tokens"), status: 401 },
+  listRolloutModels: { ask: ({ rollout }) => ({ path: `/model/${rollout}/v1/models` }), status: 401 },
   deleteTrigger: {
     ask: ({ trigger }) => ({ path: `/v1/triggers/${trigger}` }),
     anew: async ({ api }) => ({ trigger: await newTrigger(api, unique()) }),

@@ -1,0 +1,56 @@
+/** An agent as a test plays it: leases rollouts, calls their addresses, ends them. */
+import { exports } from "cloudflare:workers";
+import type { LeasedRollout, RolloutFinish } from "../../src/agents/wire.ts";
+import type { TestApi } from "../kernel/platform.ts";
+
+export type Finish = Partial<Omit<RolloutFinish, "error">> & {
+  readonly error?: { readonly message: string; readonly kind?: string; readonly error?: string };
+};
+
+export interface Played extends LeasedRollout {
+  /** A chat completion. */
+  readonly chat: (body: object, headers?: Readonly<Record<string, string>>) => Promise<Response>;
+  /** The text of a chat completion of these messages. */
+  readonly say: (...messages: readonly object[]) => Promise<string>;
+  readonly send: (path: string, body: object, headers?: Readonly<Record<string, string>>) => Promise<Response>;
+  readonly finish: (finish: Finish) => Promise<Response>;
+}
+
+/** At most `max` rollouts of the agent `name`; waits for the first one. */
+export async function lease(of: TestApi, name: string, max = 1, worker = "worker"): Promise<Played[]> {
+  const response = await of.post(`/v1/agents/${name}/lease`, { worker, max, wait_s: 30 });
+  if (response.status !== 200) throw new Error(await response.text());
+  const { rollouts } = await response.json<{ rollouts: LeasedRollout[] }>();
+  return rollouts.map(played);
+}
+
+export async function leaseOne(of: TestApi, name: string, worker = "worker"): Promise<Played> {
+  for (;;) {
+    const [first] = await lease(of, name, 1, worker);
+    if (first !== undefined) return first;
+  }
+}
+
+export function played(leased: LeasedRollout): Played {
+  const { base_url, key, rollout_id, model } = leased;
+  const { origin } = new URL(base_url);
+  const send: Played["send"] = (path, body, headers = {}) =>
+    exports.default.fetch(new URL(path, origin).href, {
+      method: "POST",
+      body: JSON.stringify(body),
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
+    });
+  const chat: Played["chat"] = (body, headers) => send(`${base_url}/chat/completions`, { model, ...body }, headers);
+  return {
+    ...leased,
+    send,
+    chat,
+    say: async (...messages) => {
+      const response = await chat({ messages });
+      if (response.status !== 200) throw new Error(await response.text());
+      const { choices } = await response.json<{ choices: { message: { content: string } }[] }>();
+      return choices[0]?.message.content ?? "";
+    },
+    finish: (finish) => send(`/v1/rollouts/${rollout_id}/finish`, finish),
+  };
+}
