@@ -83,6 +83,7 @@ test("statuses, outcomes, reasons, error codes and event names stay as they are"
         "environment_changed",
         "tool_outcome_unknown",
         "timeout",
+        "agent",
         "platform",
       ],
       "OUTCOMES": [
