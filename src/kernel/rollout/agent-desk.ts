@@ -9,9 +9,10 @@
  */
 import { AgentError, serializeError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import { type Message, type Messages, publicMessage, textOf } from "../../contract/messages.ts";
+import { type Message, textOf } from "../../contract/messages.ts";
 import { historyOf, type Turn } from "../../contract/trajectory.ts";
 import type { Event, Rollout } from "../../core/rollout/rollout.ts";
+import { withStoredMessages } from "../../core/rollout/stored-messages.ts";
 import { charactersOf, sizeOf } from "../../core/size.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { agents } from "../kit/slice-hooks.ts";
@@ -333,32 +334,4 @@ function endOf(rollout: Rollout, finish: AgentFinish, limit: string | null): Eve
     is_truncated: is_truncated || limit !== null,
     ...(reported !== null && { reported }),
   };
-}
-
-/**
- * The messages of a call, with those of the model as they are stored. An agent does not return what only its model's
- * server needs, such as signatures; and a history that is the same is stored once.
- */
-function withStoredMessages(messages: Messages, turns: readonly Turn[]): Messages {
-  if (turns.length === 0) return messages;
-  const history = historyOf(turns);
-  const said = new Map(turns.map(({ completion }) => [textKey(completion), completion]));
-  return messages.map((message, at) => {
-    const before = history[at];
-    if (before !== undefined && isSameText(before, message)) return before;
-    return message.role === "assistant" ? (said.get(textKey(message)) ?? message) : message;
-  });
-}
-
-function isSameText(stored: Message, given: Message): boolean {
-  if (stored.role !== given.role) return false;
-  return stored.role === "assistant"
-    ? textKey(stored) === textKey(given)
-    : JSON.stringify(stored) === JSON.stringify(given);
-}
-
-/** The parts of a model's message that every agent returns. */
-function textKey(message: Message): string {
-  const { content, tool_calls = [] } = publicMessage(message);
-  return JSON.stringify([content === "" ? null : content, tool_calls]);
 }
