@@ -3,6 +3,8 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { AgentsObject } from "../../src/agents/object.ts";
 import type { LeasedRollout } from "../../src/agents/wire.ts";
+import { LIMITS } from "../../src/contract/limits.ts";
+import { rolloutCharactersOf } from "../../src/kernel/kit/memory-variables.ts";
 import { inside, openPlatform, type RunOptions, release, requestsOf, type TestApi } from "../kernel/platform.ts";
 import { questions } from "../kernel/rows.ts";
 import { script } from "../kernel/script.ts";
@@ -179,6 +181,24 @@ test("after its last allowed call an agent is refused further ones, and the roll
     is_truncated: true,
     reward: 0,
   });
+});
+
+test("an agent is refused a call that does not fit into its rollout, and its rewards count", async () => {
+  const of = await openPlatform();
+  const { id } = await of.start(request(script(["one", "two", "three"])));
+  const rollout = await leaseOne(of, "tester");
+  const half = (word: string) => user(word.repeat(rolloutCharactersOf(env) / 2 - 10_000));
+  expect(await rollout.say(half("a"))).toBe("one");
+  expect(await rollout.say(half("b"))).toBe("one");
+  const refused = await rollout.chat({ messages: [half("c")] });
+  expect([refused.status, await refused.json()]).toMatchObject([409, { error: { code: "max_size_reached" } }]);
+  expect(await rollout.say(user("short"))).toBe("one");
+  const answer = "a".repeat(LIMITS.requestBodyBytes - 1000);
+  expect((await rollout.finish({ answer, rewards: { solved: 1 } })).status).toBe(200);
+  expect(await of.ended(id)).toMatchObject({ counts: { scored: 1 } });
+  const { row, rollout: view } = await firstOf(of, id);
+  expect(row).toMatchObject({ stop_condition: "max_size_reached", is_truncated: true, reward: 1 });
+  expect(view.turns).toHaveLength(3);
 });
 
 test("a cancelled run refuses the calls of its agents and tells their workers", async () => {

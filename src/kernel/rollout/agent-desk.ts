@@ -11,7 +11,7 @@ import { AgentError, serializeError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { type Message, textOf } from "../../contract/messages.ts";
 import { historyOf, type Turn } from "../../contract/trajectory.ts";
-import type { Event, Rollout } from "../../core/rollout/rollout.ts";
+import { advance, type Event, type Rollout } from "../../core/rollout/rollout.ts";
 import { withStoredMessages } from "../../core/rollout/stored-messages.ts";
 import { charactersOf, sizeOf } from "../../core/size.ts";
 import { idsOf, logError } from "../kit/log.ts";
@@ -36,6 +36,7 @@ const LOOK_MS = 10 * 60_000;
 /** The end of a rollout whose agent says nothing else. */
 const COMPLETED = "agent_completed";
 const MAX_TURNS = "max_turns_reached";
+const MAX_SIZE = "max_size_reached";
 
 export interface DeskParts {
   readonly env: Env;
@@ -172,7 +173,20 @@ export class AgentDesk implements AgentSeat {
     return this.#hasWork() ? null : now() + LOOK_MS;
   }
 
-  next(rollout: Rollout): Event {
+  /** A call that does not fit into the rollout is refused, and its agent can still end it with its rewards. */
+  advance(rollout: Rollout): Rollout {
+    const { store } = this.#parts;
+    const event = this.#next(rollout);
+    const after = advance(rollout, event);
+    if (event.type !== "replied" || after.stop_condition !== MAX_SIZE) return after;
+    store.setAgent({ limit: MAX_SIZE });
+    const { finish } = store.agent();
+    if (finish !== null) return advance(rollout, endOf(rollout, { ...finish, answer: null }, MAX_SIZE));
+    this.settle(rollout, TOO_LARGE);
+    return rollout;
+  }
+
+  #next(rollout: Rollout): Event {
     const { finish, lost, limit } = this.#parts.store.agent();
     if (finish !== null) return endOf(rollout, finish, limit);
     if (lost !== null) return { type: "failed", failure: "agent", error: serializeError(new AgentError(lost)) };
@@ -299,6 +313,11 @@ export class AgentDesk implements AgentSeat {
   }
 }
 
+const TOO_LARGE: AgentRefusal = {
+  status: 409,
+  code: MAX_SIZE,
+  message: "with this call the turns of the rollout would be larger than they may be: end the rollout",
+};
 const LEASE_LOST = refused(409, "lease_lost", "another worker has leased the rollout meanwhile");
 
 function refused(status: number, code: string, message: string): AgentReply {
