@@ -45,7 +45,7 @@ export const AT_LENGTH = {
     "test/local/{cancel,declared-sql-class,ending-code,environment-package,kill,local-key,own-environment}.test.ts",
     "test/local/{isolated-poison,planted-secrets,poisoned,serve-watch,sign-in,without-slices}.test.ts",
     "test/memory/**/*.test.ts",
-    "test/local/training/{holdout,restarts,training}.test.ts",
+    "test/local/training/{agent,holdout,restarts,training}.test.ts",
     "test/packages/policy/{exact,pretraining}.test.ts",
     "test/sdk/sdk-doc.test.ts",
   ],

@@ -4,13 +4,17 @@
  * Invariants. The rollout's own object decides which lease counts, and what is here can be made again: a rollout offers
  * itself until a worker has it. A lease that was assigned and not taken, because the process was killed in between, is
  * assigned again when its time is over. A worker that is silent for the time of a lease loses it. Rollouts are assigned
- * in the order of their offers.
+ * in the order of their offers. If rollouts wait and no worker leases them, webhooks are told, once a minute: a service
+ * that does not poll leases them then.
  */
+import type { OutboundEventName } from "../contract/outbound-event.ts";
 import type { Scope } from "../contract/scope.ts";
 import { isAtRest, untilTheNextBoot } from "../kernel/kit/at-rest.ts";
 import { logError } from "../kernel/kit/log.ts";
 import { rolloutShard } from "../kernel/kit/names.ts";
 import { Rows } from "../kernel/kit/rows.ts";
+import { sha256Hex } from "../kernel/kit/secrets.ts";
+import { emitEvents, isWanted, type OutboundEvent } from "../kernel/kit/slice-hooks.ts";
 import { StoredObject } from "../kernel/kit/stored-object.ts";
 import { Subrequests } from "../kernel/kit/subrequests.ts";
 import { Tombstone } from "../kernel/kit/tombstone.ts";
@@ -26,6 +30,11 @@ const EXPIRED_AT_ONCE = 100;
 /** An alarm that failed is tried again after this. */
 const AGAIN_MS = 10_000;
 const SCOPE = "scope";
+/** After an offer, webhooks are told if the rollout still waits; then again after a minute. */
+const TOLD_AFTER_MS = 1000;
+const TOLD_AGAIN_MS = 60_000;
+const TOLD_AT_ONCE = 100;
+const WAITING = "agent.waiting" satisfies OutboundEventName;
 
 type Row = {
   readonly rollout: string;
@@ -43,7 +52,11 @@ export class AgentsObject extends StoredObject implements Serves<AgentsRpc> {
   readonly #rows: Rows;
   readonly #tombstone: Tombstone;
   readonly #waiting = new WaitingReaders();
+  /** Requests of workers for rollouts. */
+  readonly #requests = new Set<{ readonly worker: string; isOver: boolean }>();
   #made = false;
+  /** When webhooks are to be told of waiting rollouts, in epoch milliseconds; null: at the next alarm. */
+  #tellAt: number | null = null;
 
   constructor(state: DurableObjectState, env: Env) {
     super(state, env);
@@ -51,7 +64,7 @@ export class AgentsObject extends StoredObject implements Serves<AgentsRpc> {
     this.#tombstone = new Tombstone(state.storage);
   }
 
-  offer(scope: Scope, name: string, rollout: OfferedRollout): void {
+  async offer(scope: Scope, name: string, rollout: OfferedRollout): Promise<void> {
     if (this.#tombstone.stands) return;
     this.#make(scope);
     const row = {
@@ -64,6 +77,9 @@ export class AgentsObject extends StoredObject implements Serves<AgentsRpc> {
     };
     this.#rows.insert("queue", row, "ignore");
     this.#waiting.wake();
+    if (this.#tellAt !== null) return;
+    this.#tellAt = this.now() + TOLD_AFTER_MS;
+    await this.#arm();
   }
 
   async lease(
@@ -74,11 +90,17 @@ export class AgentsObject extends StoredObject implements Serves<AgentsRpc> {
   ): Promise<LeasedOffer[]> {
     const until = this.now() + wait_s * 1000;
     if (again && this.#isMade()) this.#rows.set("queue", { name }, { worker: null, until: null });
-    for (;;) {
-      const leased = await this.#assign(scope, name, worker, max);
-      const left = until - this.now();
-      if (leased.length > 0 || left <= 0) return leased;
-      await this.#waiting.next(left);
+    const request = { worker, isOver: false };
+    this.#requests.add(request);
+    try {
+      for (;;) {
+        const leased = request.isOver ? [] : await this.#assign(scope, name, worker, max);
+        const left = until - this.now();
+        if (leased.length > 0 || left <= 0 || request.isOver) return leased;
+        await this.#waiting.next(left);
+      }
+    } finally {
+      this.#requests.delete(request);
     }
   }
 
@@ -96,6 +118,9 @@ export class AgentsObject extends StoredObject implements Serves<AgentsRpc> {
   }
 
   async release(scope: Scope, request: AgentHeartbeat): Promise<LeaseStates["data"]> {
+    // The worker stops: what it gives back must not be assigned to a request of its own that still waits.
+    for (const waiting of this.#requests) if (waiting.worker === request.worker) waiting.isOver = true;
+    this.#waiting.wake();
     const states = await this.heartbeat(request);
     const held = states.filter(({ state }) => state === "held");
     await new Subrequests().objectAll(held, ({ rollout_id }) => this.#lapse(scope, rollout_id));
@@ -121,13 +146,30 @@ export class AgentsObject extends StoredObject implements Serves<AgentsRpc> {
     try {
       const query = "select * from queue where until <= ? order by until limit ?";
       const expired = this.#rows.all<Row>(query, this.now(), EXPIRED_AT_ONCE);
-      await new Subrequests().objectAll(expired, ({ rollout }) => this.#lapse(scope, rollout));
+      const subrequests = new Subrequests();
+      await subrequests.objectAll(expired, ({ rollout }) => this.#lapse(scope, rollout));
+      if (this.now() >= (this.#tellAt ?? 0)) await this.#tell(scope, subrequests);
     } catch (thrown) {
       logError("expired leases of agents", { project_id: scope.projectId }, thrown);
       await this.ctx.storage.setAlarm(this.now() + AGAIN_MS);
       return;
     }
     await this.#arm();
+  }
+
+  /** Tells webhooks which agents have rollouts that wait. */
+  async #tell(scope: Scope, subrequests: Subrequests): Promise<void> {
+    const query = "select name, count(*) as waiting from queue where until is null group by name order by name limit ?";
+    const names = this.#rows.all<{ name: string; waiting: number }>(query, TOLD_AT_ONCE);
+    this.#tellAt = names.length === 0 ? null : this.now() + TOLD_AGAIN_MS;
+    if (names.length === 0 || !(await isWanted(this.env, scope, [WAITING], subrequests))) return;
+    const at = this.now();
+    const minute = Math.floor(at / TOLD_AGAIN_MS);
+    const events = names.map(({ name, waiting }): OutboundEvent => {
+      const id = `evt_${sha256Hex(`${WAITING} ${scope.projectId} ${name} ${minute}`)}`;
+      return { id, type: WAITING, at, subject: `agent ${name}`, data: { agent: name, waiting } };
+    });
+    await emitEvents(this.env, scope, events, subrequests);
   }
 
   /** Assigns waiting rollouts to a worker, and returns those that their objects gave it. */
@@ -183,8 +225,9 @@ export class AgentsObject extends StoredObject implements Serves<AgentsRpc> {
 
   async #arm(): Promise<void> {
     if (!this.#isMade()) return;
-    const first = this.#rows.one<{ at: number | null }>("select min(until) as at from queue")?.at ?? null;
-    if (first !== null) await this.ctx.storage.setAlarm(Math.max(first, this.now()));
+    const { at } = this.#rows.one<{ at: number | null }>("select min(until) as at from queue") ?? { at: null };
+    const first = Math.min(at ?? Number.POSITIVE_INFINITY, this.#tellAt ?? Number.POSITIVE_INFINITY);
+    if (Number.isFinite(first)) await this.ctx.storage.setAlarm(Math.max(first, this.now()));
   }
 
   #isMade(): boolean {

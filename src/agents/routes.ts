@@ -90,6 +90,7 @@ export const leaseOperations: readonly Operation[] = [
     route: `POST ${ONE}/release`,
     permission: "runs:write",
     summary: "Give leases back: other workers may take the rollouts at once",
+    description: "For a worker that stops. Its requests for rollouts that still wait return an empty list.",
     headers: AGAIN,
     body: { schema: AgentHeartbeat },
     reply: {

@@ -28,7 +28,7 @@ export interface AgentsRpc {
   /** Waits for the first one. Empty if there is none. `again`: also those that a worker has, which loses them. */
   lease(scope: Scope, name: string, request: AgentLeaseRequest, again?: boolean): Promise<LeasedOffer[]>;
   heartbeat(request: AgentHeartbeat): Promise<LeaseStates["data"]>;
-  /** Gives leases back: other workers may take the rollouts at once. */
+  /** Gives leases back: other workers may take the rollouts at once. Waiting requests of the worker end with none. */
   release(scope: Scope, request: AgentHeartbeat): Promise<LeaseStates["data"]>;
   ended(rollout_id: string): Promise<void>;
   /** Deletes everything. */

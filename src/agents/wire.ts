@@ -105,14 +105,17 @@ const ScoreName = NonEmpty.max(LIMITS.nameCharacters);
 const Score = z.number().nullable();
 const Reward = z.union([Score, z.strictObject({ score: Score, weight: z.number() })]);
 
-/** Kinds of errors of an agent, and the failure class of the rollout for each. */
+/**
+ * Kinds of errors that an agent reports, and the failure class of the rollout for each. No class is free of charge: what
+ * the platform does not see it does not pay for. If its own call of the model fails, it ends the rollout itself.
+ */
 export const AGENT_FAILURES = {
   agent: "agent",
-  model: "provider",
+  model: "agent",
   tool: "agent",
   environment: "environment",
-  infrastructure: "platform",
-  timeout: "timeout",
+  infrastructure: "agent",
+  timeout: "agent",
 } as const;
 
 export const RolloutFinish = z.strictObject({

@@ -27,6 +27,8 @@ export interface CommandSpec {
   readonly name: string;
   /** The arguments after the name: "<run>…"; absent if there are none. */
   readonly takes?: string;
+  /** The command line of another program may follow `--`; this is how the help shows it. */
+  readonly program?: string;
   readonly argument?: Argument;
   /** One line for the list of commands. */
   readonly help: string;
@@ -75,19 +77,31 @@ export const ARGS_FLAG = {
 
 /** Quotes a value so that a shell reads it as one word and the command does not read it as a flag. */
 function quoteForShell(value: string): string {
-  return /^[\w@%+=:,./][\w@%+=:,./-]*$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`;
+  return value.startsWith("-") ? `'${value.replaceAll("'", "'\\''")}'` : quoteWord(value);
+}
+
+/** Quotes a value so that a shell reads it as one word. */
+function quoteWord(value: string): string {
+  return /^[\w@%+=:,./-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`;
 }
 
 /** The arguments of a command. Every reader throws a usage error that names the flag. */
 export class CommandLine<Names extends string> {
   readonly positionals: readonly string[];
+  /** The words after `--`, of a command that takes a program there; null without `--`. */
+  readonly program: readonly string[] | null;
   /** The command changes nothing. */
   readonly reads: boolean;
   readonly #values: Readonly<Record<string, unknown>>;
 
-  constructor(values: Readonly<Record<string, unknown>>, positionals: readonly string[], reads = false) {
+  constructor(
+    values: Readonly<Record<string, unknown>>,
+    positionals: readonly string[],
+    { program = null, reads = false }: { readonly program?: readonly string[] | null; readonly reads?: boolean } = {},
+  ) {
     this.#values = values;
     this.positionals = positionals;
+    this.program = program;
     this.reads = reads;
   }
 
@@ -150,6 +164,11 @@ export class CommandLine<Names extends string> {
     return flags.join("");
   }
 
+  /** The program as it was given, after ` -- `, quoted if necessary; empty without one. */
+  programAsGiven(): string {
+    return this.program === null ? "" : ` -- ${this.program.map(quoteWord).join(" ")}`;
+  }
+
   /** The milliseconds of `--timeout S`; null without it. */
   timeoutMs(name: Names): number | null {
     const seconds = this.number(name);
@@ -178,11 +197,18 @@ export function readCommandLine<Spec extends CommandSpec>(
 ): CommandLine<keyof Spec["flags"] & string> {
   const flags: Flags = { ...spec.flags, ...HELP_FLAG };
   const options = Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, parseOption(flag)]));
-  const args = joinNegativeNumbers(argv, flags);
+  const [own, program] = spec.program === undefined ? [argv, null] : splitAtProgram(argv);
+  const args = joinNegativeNumbers(own, flags);
   checkNames(spec.name, flags, args);
   const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
   checkChoices(flags, values);
-  return new CommandLine(values, positionals, spec.reads);
+  return new CommandLine(values, positionals, { program, reads: spec.reads === true });
+}
+
+/** The words before the first `--`, and those after it; null without one. */
+export function splitAtProgram(words: readonly string[]): [readonly string[], readonly string[] | null] {
+  const at = words.indexOf("--");
+  return at < 0 ? [words, null] : [words.slice(0, at), words.slice(at + 1)];
 }
 
 export const HELP_FLAG = { help: { short: "h", help: "print this help" } } as const;
@@ -237,7 +263,7 @@ const FLAG_COLUMN = 30;
 
 export function helpText(spec: CommandSpec): string {
   const flags: Flags = { ...spec.flags, ...HELP_FLAG };
-  const usage = ["rollcall", spec.name, spec.takes, "[flags]"].filter((word) => word !== undefined);
+  const usage = ["rollcall", spec.name, spec.takes, "[flags]", spec.program].filter((word) => word !== undefined);
   const about = spec.more === undefined ? spec.help : `${spec.help}\n\n${spec.more}`;
   const lines = Object.entries(flags).map(([name, flag]) => flagLine(name, flag));
   return `Usage: ${usage.join(" ")}\n\n${about}\n\n${lines.join("\n")}\n`;

@@ -1,5 +1,6 @@
 /** Lists every command, in the order of the help. `commands/` defines them, one file per noun. */
 import type { Command } from "./command-line.ts";
+import { AGENT_COMMANDS } from "./commands/agent.ts";
 import { AUDIT_LOG } from "./commands/audit-log.ts";
 import { BUDGET_COMMANDS } from "./commands/budget.ts";
 import { completionCommand } from "./commands/completion.ts";
@@ -41,6 +42,7 @@ const BUT_COMPLETION = [
   ...RUN_SHARE_COMMANDS,
   ...DELETION_COMMANDS,
   ...ROLLOUT_COMMANDS,
+  ...AGENT_COMMANDS,
   ...DATASET_COMMANDS,
   ...ENDPOINT_COMMANDS,
   ...FLEET_COMMANDS,

@@ -1,6 +1,6 @@
 /** Runs one command line, from its words to its exit code. main.ts handles the process, its signals and its end. */
 import { rollcallVersion } from "../local/package-root.ts";
-import { helpText, nearest } from "./command-line.ts";
+import { helpText, nearest, splitAtProgram } from "./command-line.ts";
 import { COMMANDS, findCommand } from "./commands.ts";
 import { asCommandError, type CommandError, EXIT, type ExitCode, usageError } from "./exit.ts";
 import { printJson } from "./terminal/terminal.ts";
@@ -16,9 +16,14 @@ export async function runCommand(words: readonly string[]): Promise<ExitCode> {
     return await run(words.filter((word, at) => at > 0 || word !== "--json"));
   } catch (thrown) {
     const error = asCommandError(thrown);
-    report(error, thrown, words.includes("--json"));
+    report(error, thrown, ownWords(words).includes("--json"));
     return error.exit;
   }
+}
+
+/** Without the words after `--`: a flag there is not the command's. */
+function ownWords(words: readonly string[]): readonly string[] {
+  return splitAtProgram(words)[0];
 }
 
 /** The commands that begin with these words, one per line. */
@@ -41,7 +46,8 @@ async function run(words: readonly string[]): Promise<ExitCode> {
     return EXIT.good;
   }
   if (first === "help") return run([...rest, "--help"]);
-  const help = words.includes("--help") || words.includes("-h");
+  const own = ownWords(words);
+  const help = own.includes("--help") || own.includes("-h");
   const found = findCommand(words);
   const asked = COMMANDS.find(({ name }) => name === found?.[0]);
   if (found !== null && asked !== undefined && !help) return await asked.run(found[1]);

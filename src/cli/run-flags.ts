@@ -2,6 +2,7 @@
  * The flags of the commands that make a run, named as `vf-eval`'s flags are if both have one. They are kept apart from
  * the commands' code because the help needs only the flags; the code is loaded only when the command is called.
  */
+import { AgentSettings } from "../contract/agent.ts";
 import { EXPORT_FORMATS } from "../contract/export.ts";
 import { ARGS_FLAG, type Flags, PLATFORM_FLAGS } from "./command-line.ts";
 
@@ -73,8 +74,20 @@ export const LEARNING_FLAGS = {
   "eval-examples": { value: "N", help: "held-out tasks of each eval; 0 = none; default 256" },
 } as const satisfies Flags;
 
+/** Flags of the agent that plays a run. */
+const AGENT_FLAGS = {
+  agent: { value: "NAME", help: "an agent plays the rollouts: workers that lease rollouts of this name" },
+  "agent-sampling": {
+    value: "HOW",
+    choices: AgentSettings.shape.sampling.unwrap().options,
+    help: "keep: calls of the agent may change the run's sampling (default); override: they cannot",
+  },
+  "max-turns": { value: "N", help: "model calls of the agent in a rollout; default 1000" },
+} as const satisfies Flags;
+
 export const EVAL_FLAGS = {
   ...RUN_FLAGS,
+  ...AGENT_FLAGS,
   "min-scored": { value: "SHARE", help: "exit 3 unless this share of the rollouts is scored" },
   "fail-under": { value: "X", help: "exit 3 if the mean reward is less than this" },
   baseline: {
@@ -165,4 +178,17 @@ export const START_FLAGS = {
   "no-demo": { help: "skip the demo" },
   port: { value: "P", help: "default 8787; if busy, the next free port" },
   timeout: { value: "S", help: "stop after this many seconds" },
+} as const satisfies Flags;
+
+export const AGENT_RUN_FLAGS = {
+  name: { value: "NAME", help: "the agent: `agent.name` of the runs that it plays" },
+  "max-concurrent": { short: "c", value: "N", help: "rollouts at the same time, 1 to 256; default 8" },
+  cwd: { value: "DIR", help: "where the program runs; default a fresh folder for each rollout" },
+  worker: { value: "ID", help: "name of this worker; default the host and the process id" },
+  run: { value: "RUN", help: "end when this run has ended" },
+  once: { help: "end when there was no rollout for 30 seconds" },
+  "show-output": { help: "print what the programs print, on stderr" },
+  ...PLATFORM_FLAGS,
+  json: { help: "one JSON object per line on stdout: each rollout that was played" },
+  timeout: { value: "S", help: "stop after this many seconds, exit 1" },
 } as const satisfies Flags;

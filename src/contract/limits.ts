@@ -121,9 +121,8 @@ export const LIMITS = {
   requestBodyBytes: 1 * MIB,
   /** A model call of an agent: the body of its request. */
   agentCallBytes: 8 * MIB,
-  /** Calls of one rollout that wait for their answers, and their messages together, in UTF-16 units. */
+  /** Calls of one rollout that wait for their answers. */
   agentCallsWaiting: 64,
-  agentCallCharacters: 8 * MIB,
   /** Of one call that an agent makes: its messages, its tools, and the parts of one message. */
   callMessages: 10_000,
   callTools: 1024,

@@ -16,5 +16,6 @@ export const OUTBOUND_EVENTS = [
   "trigger.refused",
   "environment.published",
   "environment.yanked",
+  "agent.waiting",
 ] as const;
 export type OutboundEventName = (typeof OUTBOUND_EVENTS)[number];

@@ -18,7 +18,7 @@ export class Agents extends Resource {
     return (await this.requests.post<LeaseStates>(path, held, options)).data;
   }
 
-  /** Gives leases back: other workers may take the rollouts at once. */
+  /** Gives leases back: other workers may take the rollouts at once. Waiting requests of the worker end with none. */
   async release(name: string, held: AgentHeartbeat, options: PostOptions = {}): Promise<LeaseStates["data"]> {
     const path = pathTo`/agents/${name}/release`;
     return (await this.requests.post<LeaseStates>(path, held, options)).data;

@@ -42,6 +42,8 @@ test("an agent leases a rollout, calls its address twice and reports a reward: t
   const finish = { rewards: { solved: 0.5, bonus: { score: 1, weight: 2 } }, metrics: { steps: 2 } };
   expect((await rollout.finish(finish)).status).toBe(200);
   expect(await of.ended(id)).toMatchObject({ status: "completed", counts: { scored: 1 } });
+  expect((await rollout.finish(finish)).status).toBe(200);
+  expect((await rollout.finish({ rewards: { solved: 1 } })).status).toBe(409);
   const { row, rollout: view } = await firstOf(of, id);
   expect(row).toMatchObject({ reward: 2.5, stop_condition: "agent_completed" });
   expect(view.turns).toHaveLength(2);
@@ -69,6 +71,20 @@ test("a worker that starts again replays its calls from storage, and only then r
   await second.finish({ rewards: { solved: 1 } });
   expect(await of.ended(id)).toMatchObject({ counts: { scored: 1 } });
   expect((await firstOf(of, id)).rollout.turns).toHaveLength(4);
+});
+
+test("a worker that gives its leases back gets none in a request that still waits", async () => {
+  const of = await openPlatform();
+  await of.start(request(script(["one"])));
+  const first = await leaseOne(of, "tester");
+  const { rollout_id, lease } = first;
+  const leased = await inside(queueOf(of), AgentsObject, async (queue) => {
+    const waiting = queue.lease(of.scope, "tester", { worker: "worker", max: 1, wait_s: 30 });
+    await queue.release(of.scope, { worker: "worker", leases: [{ rollout_id, lease }] });
+    return await waiting;
+  });
+  expect(leased).toEqual([]);
+  expect(await leaseOne(of, "tester", "another")).toMatchObject({ rollout_id: first.rollout_id, lease: 2 });
 });
 
 test("the key of a lost lease neither calls nor ends the rollout", async () => {
@@ -137,8 +153,8 @@ test("a rollout that its agent reports as failed is classified and never scored"
   const { id } = await of.start(request(script(["one"]), 2));
   const [a, b] = [await leaseOne(of, "tester"), await leaseOne(of, "tester")];
   await a.finish({ error: { message: "no such file", error: "FileNotFoundError" }, rewards: { solved: 1 } });
-  await b.finish({ error: { kind: "model", message: "it refused" } });
-  expect(await of.ended(id)).toMatchObject({ counts: { failed: { agent: 1, provider: 1 }, scored: 0 } });
+  await b.finish({ error: { kind: "environment", message: "it refused" } });
+  expect(await of.ended(id)).toMatchObject({ counts: { failed: { agent: 1, environment: 1 }, scored: 0 } });
   const rows = await of.results(id);
   expect(rows.map(({ reward }) => reward)).toEqual([null, null]);
   expect(rows.map(({ error }) => error?.error).toSorted()).toEqual(["AgentError", "FileNotFoundError"]);
@@ -272,6 +288,21 @@ test("a rollout that no worker leases in time ends as failed", async () => {
   expect(await of.ended(id)).toMatchObject({ counts: { failed: { agent: 1 } } });
 });
 
+test("a webhook is told when rollouts wait and no worker leases them", async () => {
+  const of = await openPlatform();
+  const reply = await of.post("/v1/webhook-endpoints", { url: `${env.MODEL_URL}/hook`, events: ["agent.waiting"] });
+  const { id: webhook_id } = await reply.json<{ id: string }>();
+  await of.start(request(script(["one"]), 2));
+  const log = async () => {
+    const { data } = await (await of.ask(`/v1/webhook-endpoints/${webhook_id}/deliveries`)).json<{ data: unknown[] }>();
+    return data;
+  };
+  await expect.poll(log).toMatchObject([{ type: "agent.waiting" }]);
+  const stub = env.AGENTS.getByName(`org/${of.scope.orgId}/${of.scope.projectId}/agents`);
+  await inside(stub, AgentsObject, (queue) => queue.alarm());
+  expect(await log()).toHaveLength(1);
+});
+
 test("a program begins one rollout and plays it, and a repeat of its request gets the same one with another key", async () => {
   const of = await openPlatform();
   const model = script(["one"]);
@@ -303,11 +334,14 @@ async function heartbeat(of: TestApi, { rollout_id, lease }: Played): Promise<{ 
 }
 
 /** Fires the alarm of the queue two minutes from now: all leases have expired. */
-async function expire({ scope }: TestApi): Promise<void> {
-  const stub = env.AGENTS.getByName(`org/${scope.orgId}/${scope.projectId}/agents`);
-  await inside(stub, AgentsObject, async (queue) => {
+async function expire(of: TestApi): Promise<void> {
+  await inside(queueOf(of), AgentsObject, async (queue) => {
     queue.now = () => Date.now() + 120_000;
     await queue.alarm();
     queue.now = () => Date.now();
   });
+}
+
+function queueOf({ scope }: TestApi) {
+  return env.AGENTS.getByName(`org/${scope.orgId}/${scope.projectId}/agents`);
 }

@@ -26,6 +26,7 @@ import { command as runCommand } from "./run-rollcall.ts";
 import { type Printed, SERVING_EXPECTED } from "./serving-expected.ts";
 
 const PAGE = readFileSync(join(import.meta.dirname, "../../docs/commands.md"), "utf8");
+const AGENTS_PAGE = readFileSync(join(import.meta.dirname, "../../docs/agents.md"), "utf8");
 const CI_PAGE = readFileSync(join(import.meta.dirname, "../../docs/ci.md"), "utf8");
 const GRADED_PAGE = readFileSync(join(import.meta.dirname, "../../docs/graded-datasets.md"), "utf8");
 const TRAINING_PAGE = readFileSync(join(import.meta.dirname, "../../docs/training-data.md"), "utf8");
@@ -100,6 +101,8 @@ const EXPECTED: Partial<Record<CommandName, Printed>> = {
     text: /^Rollout ro_\w+\noutcome +scored[\s\S]*── Turn 1 [\s\S]*assistant +It is 7\./,
     json: { object: "rollout", outcome: "scored", turns: expect.any(Array) },
   },
+  // The run has ended already.
+  "agent run": { text: /^$/ },
   "rollout cancel": { json: { object: "rollout", outcome: "scored" } },
   "rollout fork": { json: { object: "run", forked_from: { turn: 0 }, rollouts_per_example: 2 } },
   "dataset push": { text: /^dataset +ds_\w+\nname +questions\nrows +3\n/, json: DATASET },
@@ -232,6 +235,7 @@ beforeAll(async () => {
   });
   writeFileSync(join(folder, "rows.jsonl"), rows.join(""));
   writeFileSync(join(folder, "key.txt"), "a value\n");
+  writeFileSync(join(folder, "agent.mjs"), /```js\n([\s\S]*?)```/.exec(AGENTS_PAGE)?.[1] ?? "");
   writeFileSync(join(folder, "wrangler.deploy.toml"), configFor(ROOT));
   // For a sum it calls the tool once.
   const sum = { tool_calls: [{ name: "add", arguments: { a: 3, b: 4 } }] };

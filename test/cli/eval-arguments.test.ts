@@ -12,7 +12,7 @@ afterEach(() => {
 });
 
 function parseEvalArguments(argv: readonly string[]) {
-  return evalArguments(readCommandLine({ name: "eval", help: "", flags: EVAL_FLAGS }, argv));
+  return evalArguments(readCommandLine({ name: "eval", help: "", program: "", flags: EVAL_FLAGS }, argv));
 }
 
 function file(name: string, text: string): string {
@@ -226,4 +226,32 @@ test("gates are read with their settings, and refused if one lacks the other", (
   expect(refusal("e", "--baseline", "r", "--max-drop", "-1")).toMatchObject({ param: "max-drop" });
   expect(refusal("e", "--metric", "m")).toMatchObject({ exit: 2, param: "metric" });
   expect(refusal("e", "--fail-under", "x")).toMatchObject({ exit: 2, param: "fail-under" });
+});
+
+test("flags name the agent of a run, and override the agent of a file", () => {
+  const request = file("run.json", JSON.stringify({ agent: { name: "filed", lease_s: 30 } }));
+  expect(parseEvalArguments(["gsm8k", "-f", request]).draft.agent).toEqual({ name: "filed", lease_s: 30 });
+  const flags = ["--agent", "named", "--agent-sampling", "override", "--max-turns", "3"];
+  const { draft, program } = parseEvalArguments(["gsm8k", "-f", request, ...flags]);
+  expect(draft.agent).toEqual({ name: "named", lease_s: 30, sampling: "override", max_turns: 3 });
+  expect(program).toBeNull();
+});
+
+test("a program after -- plays a run of an agent with its own name, and its flags are not the command's", () => {
+  const { draft, program, again } = parseEvalArguments(["gsm8k", "-n", "3", "--", "sh", "-c", "exit 1", "-n", "-5"]);
+  expect(draft).toMatchObject({ num_examples: 3, agent: { name: expect.stringMatching(/^eval-\w{8}$/) } });
+  expect(program).toMatchObject({ command: ["sh", "-c", "exit 1", "-n", "-5"], maxConcurrent: 8 });
+  expect([program?.again, again]).toEqual([" -- sh -c 'exit 1' -n -5", `rollcall eval --agent ${program?.name}`]);
+});
+
+test.each([
+  [["--agent-sampling", "keep"], "--agent-sampling: needs --agent, or a program after --"],
+  [["--max-turns", "3"], "--max-turns: needs --agent, or a program after --"],
+  [["--agent", "No spaces"], "--agent: No spaces must be 1 to 63 of a-z"],
+  [["--"], "a program is required after --"],
+  [["--", "no-such-program-at-all"], "no-such-program-at-all: there is no such program on PATH"],
+  [["--", "./nowhere.sh"], "./nowhere.sh: there is no such program"],
+  [["--resume", "run_1", "--", "sh"], "--agent: is required to resume a run with a program"],
+])("%j is refused", (flags, message) => {
+  expect(refusal("gsm8k", ...flags)).toMatchObject({ exit: EXIT.usage, message: expect.stringContaining(message) });
 });

@@ -11,10 +11,12 @@ import { EVAL_FLAGS, GENERATE_FLAGS, RESCORE_FLAGS, START_FLAGS, TRAIN_FLAGS } f
 const EVAL = command({
   name: "eval",
   takes: "<environment>",
+  program: "[-- COMMAND [ARG…]]",
   argument: "environment",
   help: "evaluate a model on an environment",
   more: `<environment> is an id or id@version, or, for your own environment, ./folder or the name of an installed package.
-The command starts a run, waits for its end and prints a table. If interrupted, continue it with --resume.`,
+The command starts a run, waits for its end and prints a table. If interrupted, continue it with --resume.
+With COMMAND, this program plays the rollouts, as with agent run.`,
   flags: EVAL_FLAGS,
   run: async (line) => (await import("../eval/eval.ts")).evalCommand(line),
 });

@@ -20,6 +20,7 @@ import { usageError } from "../exit.ts";
 import { type ConnectArguments, platformAsked } from "../on-platform.ts";
 import type { EVAL_FLAGS, GENERATE_FLAGS, PLAY_FLAGS } from "../run-flags.ts";
 import { dollarsText } from "../terminal/format.ts";
+import { type AgentProgram, agentArguments } from "./agent.ts";
 import { baselineArgument, type GateArguments } from "./gates.ts";
 
 /** An incomplete run request: the endpoint and the number of examples may be missing. */
@@ -46,7 +47,9 @@ export interface EvalArguments extends RunArguments {
   readonly outputDir: string | null;
   /** Fields of the state that are added to each row. */
   readonly stateColumns: readonly string[];
-  /** The command that resumes this run with the same options, without its `--resume`. */
+  /** The program that plays the rollouts; null if the environment does, or workers elsewhere. */
+  readonly program: AgentProgram | null;
+  /** The command that resumes this run with the same options, without its `--resume` and the program. */
   readonly again: string;
 }
 
@@ -56,16 +59,18 @@ type PlayLine = CommandLine<keyof typeof PLAY_FLAGS | keyof typeof PLATFORM_FLAG
 /** Throws a CommandError with exit code 2 that names the flag. */
 export function evalArguments(line: Line): EvalArguments {
   const { draft, ...run } = runArguments(line);
+  const { agent, program } = agentArguments(line, draft);
   const outputDir = line.text("output-dir") ?? (line.on("save-results") ? "outputs" : null);
   return {
     ...run,
-    draft: { ...draft, ...defined({ min_scored: line.number("min-scored") }) },
+    draft: { ...draft, ...defined({ min_scored: line.number("min-scored"), agent }) },
+    program,
     failOnError: line.on("fail-on-error"),
     gates: gateArguments(line),
     junit: line.text("junit") ?? null,
     outputDir,
     stateColumns: stateColumns(line.text("state-columns"), outputDir),
-    again: `rollcall eval${line.asGiven(AFTER_THE_RUN)}`,
+    again: `rollcall eval${line.asGiven(AFTER_THE_RUN)}${program === null ? "" : ` --agent ${program.name}`}`,
   };
 }
 

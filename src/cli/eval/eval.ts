@@ -10,6 +10,7 @@ import { platformAsked, withConnection } from "../on-platform.ts";
 import type { EVAL_FLAGS, RESCORE_FLAGS } from "../run-flags.ts";
 import { resultsText } from "../terminal/results.ts";
 import { printJson, type Terminal, terminal } from "../terminal/terminal.ts";
+import { playedByProgram } from "./agent.ts";
 import { type EvalArguments, evalArguments } from "./arguments.ts";
 import { type Baseline, exitOfGates, findBaseline, type Judgement, judge } from "./gates.ts";
 import { writeJunit } from "./junit.ts";
@@ -28,7 +29,9 @@ export async function evalCommand(line: CommandLine<keyof typeof EVAL_FLAGS>): P
     const started = performance.now();
     const { client } = connection;
     const { begun, baseline } = await beginRun(args, connection, term, ends.interrupt);
-    const ended = await followToEnd(begun, connection, term, ends, args.again);
+    const { again, program } = args;
+    const follow = () => followToEnd(begun, connection, term, ends, again, program?.again);
+    const ended = program === null ? await follow() : await playedByProgram(program, begun, connection, term, follow);
     const seconds = (performance.now() - started) / 1000;
     const { run } = ended;
     const path = outputDir === null ? null : await writeResults(client, run, outputDir, args.stateColumns);

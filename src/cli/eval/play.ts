@@ -36,7 +36,7 @@ export async function startRun(
 
 /**
  * Follows a run to its end. After --timeout it cancels the run. After an interruption the run continues, and the error
- * says how to follow it. `command` resumes it, without `--resume`.
+ * says how to follow it. `command` resumes it, without `--resume`; `program`: what comes after all flags.
  */
 export async function followToEnd(
   run: RunView,
@@ -44,6 +44,7 @@ export async function followToEnd(
   term: Terminal,
   ends: Ends,
   command: string,
+  program = "",
 ): Promise<EndedRun> {
   const { interrupt, timeout } = ends;
   const display = new Display(term, () => performance.now());
@@ -54,7 +55,7 @@ export async function followToEnd(
     const onProgress = (it: RunView) => display.show(it);
     return { run: await followRun(connection.client, run.id, { signal, onProgress, onFinished }), tally };
   };
-  const goOn = howToGoOn(run, connection, command);
+  const goOn = howToGoOn(run, connection, command, program);
   const lost = connection.lost.then((reason): never => {
     throw unreachable(`the platform has stopped; ${goOn}`, reason);
   });
@@ -69,13 +70,12 @@ export async function followToEnd(
   }
 }
 
-function howToGoOn(run: RunView, { kind, flags, environment }: Connection, command: string): string {
+function howToGoOn(run: RunView, { kind, flags, environment }: Connection, command: string, program: string): string {
   // A platform that is booted again needs the code of the environment again.
   const own = environment?.own ? ` ${environment.reference}` : "";
-  const again = `${command}${own} --resume ${run.id}`;
+  const again = `${command}${own} --resume ${run.id}${flags}${program}`;
   switch (kind) {
     case "remote":
-      return `run ${run.id} continues; follow it with: ${again}${flags}`;
     case "running":
       return `run ${run.id} continues; follow it with: ${again}`;
     case "embedded":

@@ -38,6 +38,9 @@ const LARGEST_GROUP = 1 / 4;
 /** Few rollouts have more characters, however many are scored together. */
 const LEAST_CHARACTERS = 512 * 1024;
 
+/** Calls of agents have this part of the total beside it. */
+const CALLS_PART = 8;
+
 const [MINUTE, PAUSE] = [60_000, 2 * LIMITS.bodyPauseMs];
 
 export class IsolateMemory {
@@ -69,6 +72,8 @@ export class IsolateMemory {
   readonly pages = new FairSemaphore(this.#part("pages"), 20_000);
   readonly unread = new UnreadPages(() => this.#share("unread"), LIMITS.unreadMs);
   readonly bodies = new FairSemaphore(this.#part("bodies"), PAUSE);
+  /** Calls of agents, while they wait for their answers: in addition to the total. */
+  readonly calls = new GrowingMemory(new Sums(() => this.total / CALLS_PART), 60 * MINUTE, 2);
 
   constructor(total: number) {
     this.total = total;

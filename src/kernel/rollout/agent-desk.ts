@@ -13,7 +13,6 @@ import { type Message, textOf } from "../../contract/messages.ts";
 import { historyOf, type Turn } from "../../contract/trajectory.ts";
 import { advance, type Event, type Rollout } from "../../core/rollout/rollout.ts";
 import { withStoredMessages } from "../../core/rollout/stored-messages.ts";
-import { charactersOf, sizeOf } from "../../core/size.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { agents } from "../kit/slice-hooks.ts";
 import type {
@@ -118,12 +117,7 @@ export class AgentDesk implements AgentSeat {
       const message = `${LIMITS.agentCallsWaiting} calls of the rollout wait for their answers, the maximum`;
       return refused(429, "rate_limited", message);
     }
-    const size = (of: AgentCall) => charactersOf(of.messages) + sizeOf(of.tools);
-    const waiting = this.#waiting.reduce((sum, one) => sum + size(one.call), size(call));
-    if (this.#waiting.length > 0 && waiting > LIMITS.agentCallCharacters) {
-      return refused(429, "rate_limited", "the waiting calls of the rollout are too long together");
-    }
-    const { reply } = this.#enqueue(lease, call);
+    const { reply } = this.#enqueue(lease, call, rollout);
     if (this.#waiting.length === 1) await this.#wake();
     return await reply;
   }
@@ -166,6 +160,9 @@ export class AgentDesk implements AgentSeat {
       await this.#offer(spec, rollout);
       return this.#hasWork() ? null : Math.min(until, now() + LOOK_MS);
     }
+    // The queue of agents can be lost, in a restore: a rollout that it does not have is offered again.
+    if (this.#offeredAt === 0) this.#offeredAt = now();
+    await this.#offer(spec, rollout);
     if (mayLinger(LINGER_MS)) {
       store.rest(rollout);
       await this.#linger();
@@ -255,9 +252,17 @@ export class AgentDesk implements AgentSeat {
     }
   }
 
-  #enqueue(lease: number, call: AgentCall): Waiting {
+  #enqueue(lease: number, call: AgentCall, { turns }: Rollout): Waiting {
     const { promise, resolve } = Promise.withResolvers<AgentReply>();
-    const waiting = { lease, call, reply: promise, settle: resolve };
+    const { counts } = this.#servedOf(lease, turns);
+    const count = (more: number) => counts.set(call.hash, (counts.get(call.hash) ?? 0) + more);
+    const settle = (reply: AgentReply) => {
+      // A refused call has no answer, so the next one with this body is not a repeat of it.
+      if (reply.kind === "refused") count(-1);
+      resolve(reply);
+    };
+    count(1);
+    const waiting = { lease, call, reply: promise, settle };
     this.#waiting.push(waiting);
     return waiting;
   }
@@ -271,8 +276,9 @@ export class AgentDesk implements AgentSeat {
   }
 
   /** The reply to a repeated call; null if the call is new. */
-  #known(lease: number, call: AgentCall, { turns, intent }: Rollout): AgentReply | Promise<AgentReply> | null {
+  #known(lease: number, call: AgentCall, rollout: Rollout): AgentReply | Promise<AgentReply> | null {
     const { hash, key, retry } = call;
+    const { turns, intent } = rollout;
     const keyed = key === null ? undefined : turns.find(({ asked }) => asked?.key === key);
     const joined = this.#waiting.find(
       (one) => (key !== null && one.call.key === key) || (retry && one.call.hash === hash),
@@ -291,13 +297,13 @@ export class AgentDesk implements AgentSeat {
     const count = served.counts.get(hash) ?? 0;
     const again = retry && count > 0 ? stored[count - 1] : undefined;
     if (again !== undefined) return answerOf(again);
-    served.counts.set(hash, count + 1);
     const next = stored[count];
+    if (next !== undefined) served.counts.set(hash, count + 1);
     if (next !== undefined) return answerOf(next);
     // The process or the worker that made the outstanding call is gone.
     if (intent?.asked?.hash !== hash || this.#isOut) return null;
     this.#isOut = true;
-    const waiting = this.#enqueue(lease, call);
+    const waiting = this.#enqueue(lease, call, rollout);
     this.#waiting = [waiting, ...this.#waiting.filter((one) => one !== waiting)];
     return waiting.reply;
   }

@@ -172,8 +172,11 @@ export class RolloutObject extends StoredObject implements Serves<RolloutRpc> {
   }
 
   async finishForAgent(id: string, lease: number, finish: AgentFinish): Promise<FinishReply> {
-    const otherwise = this.#isBegun(id) ? "over" : "unknown";
-    return await this.#forAgent(id, (rollout) => rollout.finishForAgent(lease, finish), otherwise);
+    // Also for a rollout that is over: a repeat of the request that ended it gets the same answer.
+    if (!this.#isBegun(id)) return "unknown";
+    return await this.#attend(async () =>
+      this.#isReadable(id) ? await this.#rollout(id).finishForAgent(lease, finish) : "over",
+    );
   }
 
   async lapseForAgent(id: string, lease: number): Promise<boolean> {

@@ -15,11 +15,13 @@ import {
   serializeError,
 } from "../../contract/errors.ts";
 import { deepFreeze } from "../../contract/json.ts";
+import { LIMITS } from "../../contract/limits.ts";
 import { NOTHING_REPORTED, type Trajectory } from "../../contract/trajectory.ts";
 import type { EnvironmentCode } from "../../core/protocol/environment-code.ts";
 import { forkedRollout } from "../../core/rollout/fork.ts";
 import { newRollout, type Rollout, trajectoryOf } from "../../core/rollout/rollout.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
+import { charactersOf, sizeOf } from "../../core/size.ts";
 import { callHolder, endpointOpener } from "../endpoint/call.ts";
 import { openMeans, rolloutFetch } from "../environment/capabilities.ts";
 import { pinnedEnvironment } from "../environment/environments.ts";
@@ -27,6 +29,7 @@ import { makeTask, playerOf } from "../environment/make-task.ts";
 import { toolsFor } from "../environment/offered-tools.ts";
 import type { Quarantine } from "../environment/quarantine.ts";
 import { longestStepMs, rolloutTimeMs, StageClock, stageTimes } from "../environment/stage-clock.ts";
+import { BYTES_PER_CHARACTER, isolateMemory } from "../kit/isolate-memory.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { Semaphore, unlessAborted } from "../kit/semaphore.ts";
 import { agents, fleets } from "../kit/slice-hooks.ts";
@@ -75,6 +78,13 @@ export interface Shard {
   /** Sends the final report to the run. */
   readonly report: (spec: RolloutSpec, report: RolloutReport) => Promise<Answered>;
 }
+
+const TOO_MANY_CALLS: AgentReply = {
+  kind: "refused",
+  status: 429,
+  code: "rate_limited",
+  message: "too many model calls of agents wait for their answers: try again later",
+};
 
 export class ShardRollout {
   readonly #shard: Shard;
@@ -171,9 +181,17 @@ export class ShardRollout {
     return await this.#desk.take(spec, rollout, (leasedAt) => leasedAt + rolloutTimeMs(spec.limits, null));
   }
 
+  /** A call is in memory until it is answered, and an agent may make many large ones at once. */
   async callForAgent(lease: number, call: AgentCall): Promise<AgentReply> {
-    const [spec, rollout] = this.#looked(() => [this.#store.spec(), this.#store.load()]);
-    return await this.#desk.call(lease, call, spec, this.cancelled ? null : rollout);
+    const bytes = BYTES_PER_CHARACTER * (charactersOf(call.messages) + sizeOf(call.tools));
+    const place = await isolateMemory(this.#shard.env).calls.wait(this.orgId, LIMITS.bodyWaitMs, {}, bytes);
+    if (place === null) return TOO_MANY_CALLS;
+    try {
+      const [spec, rollout] = this.#looked(() => [this.#store.spec(), this.#store.load()]);
+      return await this.#desk.call(lease, call, spec, this.cancelled ? null : rollout);
+    } finally {
+      place.leave();
+    }
   }
 
   async finishForAgent(lease: number, finish: AgentFinish): Promise<FinishReply> {

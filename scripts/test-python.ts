@@ -1,0 +1,75 @@
+/**
+ * `npm run test:python`: the tests of the Python package in `python/`, after its types and its lint. Three virtual
+ * environments are made once in the folder for temporary files: for the tests, for verifiers 0.4 and for the legacy
+ * API. Arguments are passed on to pytest. `ROLLCALL_TEST_ENVIRONMENTS` names the folder `environments` of a checkout of
+ * PrimeIntellect-ai/verifiers, whose environments are then compared too. Without Python 3.11 the tests are skipped.
+ */
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { pythonVenv, run, type Venv } from "../test/python/python-venv.ts";
+
+const PACKAGE = resolve(import.meta.dirname, "../python");
+const REQUIREMENTS = join(PACKAGE, "tests/requirements");
+/** The environments of PrimeIntellect-ai/verifiers that play without data from elsewhere. */
+const COMPARED = [
+  "color_codeword",
+  "code_golf",
+  "glossary",
+  "scratchpad",
+  "kuhn_poker",
+  "interception",
+  "proposer_solver",
+];
+
+async function venvOf(name: string, requirements: string): Promise<Venv | null> {
+  const variable = `ROLLCALL_${name.toUpperCase().replaceAll("-", "_")}_VENV`;
+  process.env[variable] ??= join(tmpdir(), `rollcall-${name}`);
+  const venv = await pythonVenv(name, join(REQUIREMENTS, requirements), variable);
+  if (venv === null) return null;
+  const fits = await run(venv.python, ["-c", "import sys; print(sys.version_info >= (3, 11))"]);
+  if (fits.trim() === "True") return venv;
+  process.stderr.write(`${name}: skipped: the package needs Python 3.11 or newer\n`);
+  return null;
+}
+
+/** Runs a program with our output, and gives its exit code. */
+async function pass(venv: Venv, argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const child = spawn(venv.python, argv, { cwd: PACKAGE, env, stdio: "inherit" });
+  return await new Promise((done, fail) => {
+    child.on("error", fail);
+    child.on("close", (code) => done(code ?? 1));
+  });
+}
+
+async function installEnvironments(venv: Venv, folder: string): Promise<void> {
+  const found = COMPARED.map((name) => join(folder, name)).filter((path) => existsSync(path));
+  await run(venv.python, ["-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", ...found]);
+}
+
+async function main(pytest: readonly string[]): Promise<number> {
+  const tests = await venvOf("python-tests", "tests.txt");
+  const v1 = await venvOf("python-verifiers-v1", "verifiers-v1.txt");
+  const legacy = await venvOf("python-verifiers-legacy", "verifiers-legacy.txt");
+  if (tests === null || v1 === null || legacy === null) return 0;
+  const environments = process.env["ROLLCALL_TEST_ENVIRONMENTS"];
+  if (environments !== undefined) await installEnvironments(v1, environments);
+  const env = {
+    ...process.env,
+    PYTHONPATH: join(PACKAGE, "src"),
+    ROLLCALL_TEST_V1_PYTHON: v1.python,
+    ROLLCALL_TEST_LEGACY_PYTHON: legacy.python,
+  };
+  for (const argv of [
+    ["-m", "mypy"],
+    ["-m", "ruff", "check", "--no-cache", "."],
+    ["-m", "pytest", "-rs", ...pytest],
+  ]) {
+    const code = await pass(tests, argv, env);
+    if (code !== 0) return code;
+  }
+  return 0;
+}
+
+process.exitCode = await main(process.argv.slice(2));
