@@ -160,6 +160,36 @@ test("a rollout that its agent reports as failed is classified and never scored"
   expect(rows.map(({ error }) => error?.error).toSorted()).toEqual(["AgentError", "FileNotFoundError"]);
 });
 
+test("the end of a rollout that is sent again gets the same answer, and another end is refused", async () => {
+  const of = await openPlatform();
+  const { id } = await of.start(request(script(["one"]), 2));
+  const [a, b] = [await leaseOne(of, "tester"), await leaseOne(of, "tester")];
+  const end = async (solved: number) => (await a.finish({ rewards: { solved } })).status;
+  expect(await end(1)).toBe(200);
+  await expect.poll(() => of.results(id)).toHaveLength(1);
+  expect([await end(1), await end(0)]).toEqual([200, 409]);
+  await b.finish({ rewards: { solved: 1 } });
+  expect(await of.ended(id)).toMatchObject({ counts: { scored: 2 } });
+});
+
+test("scores or a state that could not be stored are refused by name, and the agent may send less", async () => {
+  const of = await openPlatform();
+  const { id } = await of.start(request(script(["one"])));
+  const rollout = await leaseOne(of, "tester");
+  const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, at) => [`r${at}`, 1]));
+  const rewards = Object.fromEntries(Object.entries(many).map(([name, score]) => [name, { score, weight: 1 }]));
+  for (const [field, given] of Object.entries({
+    rewards,
+    metrics: many,
+    state: { text: "a".repeat(LIMITS.stateBytes) },
+  })) {
+    const refused = await rollout.finish({ [field]: given });
+    expect([refused.status, await refused.json()]).toMatchObject([400, { error: { param: field } }]);
+  }
+  await rollout.finish({ rewards: { solved: 1 } });
+  expect(await of.ended(id)).toMatchObject({ counts: { scored: 1 } });
+});
+
 test("a reward that is null, or that nobody reported, leaves the rollout unscored", async () => {
   const of = await openPlatform();
   const { id } = await of.start(request(script(["one"]), 2));
