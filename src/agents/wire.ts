@@ -4,6 +4,7 @@ import { AgentName, AgentSettings } from "../contract/agent.ts";
 import { EvalRequest, refusePlace } from "../contract/eval-request.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { AnyObject, Count, EXAMPLE, MaybeText, NonEmpty, Positive, RolloutId, RunId } from "../contract/primitives.ts";
+import { exceedsUtf8 } from "../core/size.ts";
 
 const MOST_AT_ONCE = 256;
 const Millis = z.int().describe("milliseconds since the epoch").meta({ example: 1_792_000_060_000 });
@@ -118,7 +119,10 @@ export const AGENT_FAILURES = {
   timeout: "agent",
 } as const;
 
-export const RolloutFinish = z.strictObject({
+/** Characters of all reported scores as they are stored; the rest of what a rollout may have is for its rubric. */
+const REPORTED_CHARACTERS = LIMITS.scoresCharacters / 2;
+
+const FinishFields = z.strictObject({
   answer: MaybeText.default(null).describe("the last message of the completion, unless the model said the same last"),
   state: AnyObject.default({}).describe("merged over the environment's state, which scoring functions read"),
   rewards: z
@@ -138,6 +142,22 @@ export const RolloutFinish = z.strictObject({
     .nullable()
     .default(null)
     .describe("the rollout failed and is never scored"),
+});
+
+/** What could not be stored is refused while its agent can still send less. */
+export const RolloutFinish = FinishFields.superRefine(({ rewards = {}, metrics = {}, state }, context) => {
+  const refuse = (field: string, message: string) => context.addIssue({ code: "custom", path: [field], message });
+  const lengths = [rewards, metrics].map((scores) =>
+    Object.entries(scores).reduce((sum, [name, score]) => sum + JSON.stringify({ name, score, weight: 1 }).length, 0),
+  );
+  const [ofRewards = 0, ofMetrics = 0] = lengths;
+  if (ofRewards + ofMetrics > REPORTED_CHARACTERS) {
+    const field = ofRewards > ofMetrics ? "rewards" : "metrics";
+    refuse(field, `the scores are more than ${REPORTED_CHARACTERS} characters as JSON, the maximum`);
+  }
+  if (exceedsUtf8(JSON.stringify(state), LIMITS.stateBytes)) {
+    refuse("state", `is more than ${LIMITS.stateBytes} bytes as JSON, the maximum`);
+  }
 });
 export type RolloutFinish = z.output<typeof RolloutFinish>;
 export type RolloutFinishInput = z.input<typeof RolloutFinish>;

@@ -3,6 +3,8 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { AgentsObject } from "../../src/agents/object.ts";
 import type { LeasedRollout } from "../../src/agents/wire.ts";
+import { LIMITS } from "../../src/contract/limits.ts";
+import { rolloutCharactersOf } from "../../src/kernel/kit/memory-variables.ts";
 import { inside, openPlatform, type RunOptions, release, requestsOf, type TestApi } from "../kernel/platform.ts";
 import { questions } from "../kernel/rows.ts";
 import { script } from "../kernel/script.ts";
@@ -158,6 +160,36 @@ test("a rollout that its agent reports as failed is classified and never scored"
   expect(rows.map(({ error }) => error?.error).toSorted()).toEqual(["AgentError", "FileNotFoundError"]);
 });
 
+test("the end of a rollout that is sent again gets the same answer, and another end is refused", async () => {
+  const of = await openPlatform();
+  const { id } = await of.start(request(script(["one"]), 2));
+  const [a, b] = [await leaseOne(of, "tester"), await leaseOne(of, "tester")];
+  const end = async (solved: number) => (await a.finish({ rewards: { solved } })).status;
+  expect(await end(1)).toBe(200);
+  await expect.poll(() => of.results(id)).toHaveLength(1);
+  expect([await end(1), await end(0)]).toEqual([200, 409]);
+  await b.finish({ rewards: { solved: 1 } });
+  expect(await of.ended(id)).toMatchObject({ counts: { scored: 2 } });
+});
+
+test("scores or a state that could not be stored are refused by name, and the agent may send less", async () => {
+  const of = await openPlatform();
+  const { id } = await of.start(request(script(["one"])));
+  const rollout = await leaseOne(of, "tester");
+  const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, at) => [`r${at}`, 1]));
+  const rewards = Object.fromEntries(Object.entries(many).map(([name, score]) => [name, { score, weight: 1 }]));
+  for (const [field, given] of Object.entries({
+    rewards,
+    metrics: many,
+    state: { text: "a".repeat(LIMITS.stateBytes) },
+  })) {
+    const refused = await rollout.finish({ [field]: given });
+    expect([refused.status, await refused.json()]).toMatchObject([400, { error: { param: field } }]);
+  }
+  await rollout.finish({ rewards: { solved: 1 } });
+  expect(await of.ended(id)).toMatchObject({ counts: { scored: 1 } });
+});
+
 test("a reward that is null, or that nobody reported, leaves the rollout unscored", async () => {
   const of = await openPlatform();
   const { id } = await of.start(request(script(["one"]), 2));
@@ -195,6 +227,24 @@ test("after its last allowed call an agent is refused further ones, and the roll
     is_truncated: true,
     reward: 0,
   });
+});
+
+test("an agent is refused a call that does not fit into its rollout, and its rewards count", async () => {
+  const of = await openPlatform();
+  const { id } = await of.start(request(script(["one", "two", "three"])));
+  const rollout = await leaseOne(of, "tester");
+  const half = (word: string) => user(word.repeat(rolloutCharactersOf(env) / 2 - 10_000));
+  expect(await rollout.say(half("a"))).toBe("one");
+  expect(await rollout.say(half("b"))).toBe("one");
+  const refused = await rollout.chat({ messages: [half("c")] });
+  expect([refused.status, await refused.json()]).toMatchObject([409, { error: { code: "max_size_reached" } }]);
+  expect(await rollout.say(user("short"))).toBe("one");
+  const answer = "a".repeat(LIMITS.requestBodyBytes - 1000);
+  expect((await rollout.finish({ answer, rewards: { solved: 1 } })).status).toBe(200);
+  expect(await of.ended(id)).toMatchObject({ counts: { scored: 1 } });
+  const { row, rollout: view } = await firstOf(of, id);
+  expect(row).toMatchObject({ stop_condition: "max_size_reached", is_truncated: true, reward: 1 });
+  expect(view.turns).toHaveLength(3);
 });
 
 test("a cancelled run refuses the calls of its agents and tells their workers", async () => {

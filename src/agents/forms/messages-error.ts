@@ -13,8 +13,14 @@ const TYPES: Readonly<Record<number, string>> = {
   529: "overloaded_error",
 };
 
+/** The field with which a client asks for a conversation that the server keeps. */
+export const THREAD = "thread";
+/** A tool runner of Anthropic's SDKs that reads this sends its whole conversation from then on. */
+const NO_THREADS = { error_code: "thread_unsupported_request", unsupported: [] };
+
 /** `code` and `param` are the platform's: Anthropic's errors do not have them. */
 export function messagesError({ status, code, message, param }: Refusal) {
   const type = TYPES[status] ?? (status >= 500 ? "api_error" : "invalid_request_error");
-  return { type: "error", error: { type, message, code, param } } as const;
+  const details = param === THREAD ? { details: NO_THREADS } : {};
+  return { type: "error", error: { type, message, code, param, ...details } } as const;
 }

@@ -26,7 +26,7 @@ import {
 } from "./fields.ts";
 import type { Form, FormRequest } from "./form.ts";
 import { messagesIn, systemContent } from "./messages-blocks.ts";
-import { messagesError } from "./messages-error.ts";
+import { messagesError, THREAD } from "./messages-error.ts";
 import { messageEvents, messageReply } from "./messages-reply.ts";
 import { chosenTool, Schema, ToolName, toolDefinition, WITHOUT_TOOLS } from "./tools.ts";
 
@@ -67,11 +67,13 @@ const Body = z.looseObject({
 const REFUSED: Readonly<Record<string, string>> = {
   container: "is not supported: the platform has no containers",
   mcp_servers: "is not supported: connect to the servers from the agent",
+  [THREAD]: "is not supported: send the whole conversation with each request",
+  compaction: "is not supported: ask the model for a summary in a message",
 };
 
 const DROPPED = [
   ...["metadata", "service_tier", "cache_control", "context_management", "inference_geo", "speed", "betas"],
-  ...["diagnostics", "user_profile_id", "workspace_id"],
+  ...["diagnostics", "user_profile_id", "workspace_id", "fallbacks", "fallback_credit_token", "billing_policy"],
 ];
 const READ: ReadonlySet<string> = new Set([...Object.keys(Body.shape), ...DROPPED, ...Object.keys(REFUSED)]);
 

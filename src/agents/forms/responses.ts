@@ -79,7 +79,7 @@ const REFUSED: Readonly<Record<string, string>> = {
 const DROPPED = [
   ...["store", "include", "metadata", "truncation", "user", "service_tier", "safety_identifier", "stream_options"],
   ...["prompt_cache_key", "prompt_cache_retention", "prompt_cache_options", "max_tool_calls", "moderation"],
-  ...["context_management", "access_programs", "image", "top_logprobs"],
+  ...["context_management", "access_programs", "image", "top_logprobs", "background_options", "client_metadata"],
 ];
 const READ: ReadonlySet<string> = new Set([...Object.keys(Body.shape), ...DROPPED, ...Object.keys(REFUSED)]);
 

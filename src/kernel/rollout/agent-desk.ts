@@ -9,9 +9,10 @@
  */
 import { AgentError, serializeError } from "../../contract/errors.ts";
 import { LIMITS } from "../../contract/limits.ts";
-import { type Message, type Messages, publicMessage, textOf } from "../../contract/messages.ts";
+import { type Message, textOf } from "../../contract/messages.ts";
 import { historyOf, type Turn } from "../../contract/trajectory.ts";
-import type { Event, Rollout } from "../../core/rollout/rollout.ts";
+import { advance, type Event, type Rollout } from "../../core/rollout/rollout.ts";
+import { withStoredMessages } from "../../core/rollout/stored-messages.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { agents } from "../kit/slice-hooks.ts";
 import type {
@@ -34,6 +35,7 @@ const LOOK_MS = 10 * 60_000;
 /** The end of a rollout whose agent says nothing else. */
 const COMPLETED = "agent_completed";
 const MAX_TURNS = "max_turns_reached";
+const MAX_SIZE = "max_size_reached";
 
 export interface DeskParts {
   readonly env: Env;
@@ -168,7 +170,20 @@ export class AgentDesk implements AgentSeat {
     return this.#hasWork() ? null : now() + LOOK_MS;
   }
 
-  next(rollout: Rollout): Event {
+  /** A call that does not fit into the rollout is refused, and its agent can still end it with its rewards. */
+  advance(rollout: Rollout): Rollout {
+    const { store } = this.#parts;
+    const event = this.#next(rollout);
+    const after = advance(rollout, event);
+    if (event.type !== "replied" || after.stop_condition !== MAX_SIZE) return after;
+    store.setAgent({ limit: MAX_SIZE });
+    const { finish } = store.agent();
+    if (finish !== null) return advance(rollout, endOf(rollout, { ...finish, answer: null }, MAX_SIZE));
+    this.settle(rollout, TOO_LARGE);
+    return rollout;
+  }
+
+  #next(rollout: Rollout): Event {
     const { finish, lost, limit } = this.#parts.store.agent();
     if (finish !== null) return endOf(rollout, finish, limit);
     if (lost !== null) return { type: "failed", failure: "agent", error: serializeError(new AgentError(lost)) };
@@ -304,6 +319,11 @@ export class AgentDesk implements AgentSeat {
   }
 }
 
+const TOO_LARGE: AgentRefusal = {
+  status: 409,
+  code: MAX_SIZE,
+  message: "with this call the turns of the rollout would be larger than they may be: end the rollout",
+};
 const LEASE_LOST = refused(409, "lease_lost", "another worker has leased the rollout meanwhile");
 
 function refused(status: number, code: string, message: string): AgentReply {
@@ -339,32 +359,4 @@ function endOf(rollout: Rollout, finish: AgentFinish, limit: string | null): Eve
     is_truncated: is_truncated || limit !== null,
     ...(reported !== null && { reported }),
   };
-}
-
-/**
- * The messages of a call, with those of the model as they are stored. An agent does not return what only its model's
- * server needs, such as signatures; and a history that is the same is stored once.
- */
-function withStoredMessages(messages: Messages, turns: readonly Turn[]): Messages {
-  if (turns.length === 0) return messages;
-  const history = historyOf(turns);
-  const said = new Map(turns.map(({ completion }) => [textKey(completion), completion]));
-  return messages.map((message, at) => {
-    const before = history[at];
-    if (before !== undefined && isSameText(before, message)) return before;
-    return message.role === "assistant" ? (said.get(textKey(message)) ?? message) : message;
-  });
-}
-
-function isSameText(stored: Message, given: Message): boolean {
-  if (stored.role !== given.role) return false;
-  return stored.role === "assistant"
-    ? textKey(stored) === textKey(given)
-    : JSON.stringify(stored) === JSON.stringify(given);
-}
-
-/** The parts of a model's message that every agent returns. */
-function textKey(message: Message): string {
-  const { content, tool_calls = [] } = publicMessage(message);
-  return JSON.stringify([content === "" ? null : content, tool_calls]);
 }

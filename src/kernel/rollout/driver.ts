@@ -19,14 +19,7 @@ import {
 } from "../../contract/errors.ts";
 import { type CallSize, type CostPrices, wantedFor } from "../../core/costs/call-budget.ts";
 import type { Player } from "../../core/protocol/environment-code.ts";
-import {
-  advance,
-  type Effect,
-  type Event,
-  type HookEffect,
-  nextEffect,
-  type Rollout,
-} from "../../core/rollout/rollout.ts";
+import { advance, type Effect, type HookEffect, nextEffect, type Rollout } from "../../core/rollout/rollout.ts";
 import { settlesAtOnce } from "../../core/step-timer.ts";
 import type { HoldCall } from "../endpoint/call.ts";
 import { noteOffered } from "../environment/offered-tools.ts";
@@ -70,8 +63,8 @@ export interface DriverParts {
 export interface AgentSeat {
   /** When the rollout must continue although the agent does nothing (epoch milliseconds); null: it has done something. */
   readonly idleUntil: (rollout: Rollout) => Promise<number | null>;
-  /** What the agent did. */
-  readonly next: (rollout: Rollout) => Event;
+  /** The rollout after what the agent did. */
+  readonly advance: (rollout: Rollout) => Rollout;
   /** Answers the agent's call: with the last turn, or with the reason why there is no answer. */
   readonly settle: (rollout: Rollout, refusal: AgentRefusal | null) => void;
 }
@@ -166,7 +159,7 @@ export class RolloutDriver {
     // It may have been cancelled meanwhile.
     const current = this.#interrupt(rollout);
     if (current.phase !== "reply") return current;
-    if (idleUntil === null) return advance(current, agent.next(current));
+    if (idleUntil === null) return agent.advance(current);
     store.rest(current);
     await this.#letGo();
     return { wakeAt: Math.max(now(), Math.min(deadline, idleUntil)) };

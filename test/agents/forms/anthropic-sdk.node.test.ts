@@ -76,3 +76,22 @@ test("the SDK throws the platform's error, whole or in a stream", async () => {
   await expect(refused).rejects.toMatchObject({ status: 400, type: "invalid_request_error" });
   await expect(refused).rejects.toThrow("tools[0].type: ");
 });
+
+test("a tool runner of the SDK that asks for a stored conversation sends the whole one with each request", async () => {
+  const called = { id: "c1", type: "function", function: { name: "add", arguments: "{}" } } as const;
+  const message: Message = { role: "assistant", content: "", tool_calls: [called] };
+  const from = address.requests.length;
+  address.answer(replyOf(message));
+  const run = () => {
+    address.answer(replyOf({ role: "assistant", content: "7" }));
+    return "7";
+  };
+  const parse = (input: unknown) => input;
+  const tools = [{ name: "add", input_schema: { type: "object" }, run, parse } as const];
+  const answer = await client.beta.messages.toolRunner({ ...ASKED, tools });
+  expect(answer.content).toMatchObject([{ type: "text", text: "7" }]);
+  expect(address.requests.slice(from).map(({ call }) => call.messages)).toEqual([
+    [USER],
+    [USER, message, { role: "tool", content: "7", tool_call_id: "c1" }],
+  ]);
+});

@@ -122,6 +122,8 @@ test("what is not supported is refused by its name", () => {
   );
   expect(refusal({ container: "c" })).toBe("container: is not supported: the platform has no containers");
   expect(refusal({ mcp_servers: [{}] })).toMatch(/^mcp_servers: is not supported/);
+  expect(refusal({ thread: { type: "create" } })).toMatch(/^thread: is not supported/);
+  expect(refusal({ compaction: { type: "summarize" } })).toMatch(/^compaction: is not supported/);
   const user = (block: unknown) => ({ messages: [{ role: "user", content: [block] }] });
   expect(refusal(user({ type: "search_result" }))).toBe(
     'messages[0].content[0].type: "search_result" is not supported',

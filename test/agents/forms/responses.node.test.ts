@@ -29,6 +29,7 @@ test("fields become those of chat completions", () => {
     ...{ tools: [{ type: "function", name: "add", parameters: schema, strict: false }], tool_choice: "required" },
     ...{ parallel_tool_calls: false, top_k: 3, min_p: 0.1, guided_regex: "a+", background: false },
     ...{ store: true, include: ["reasoning.encrypted_content"], metadata: {}, truncation: "auto", top_logprobs: 2 },
+    ...{ client_metadata: { session: "s" }, background_options: {} },
   });
   expect(asked.sampling).toEqual({
     ...{ temperature: 0, max_completion_tokens: 9, reasoning_effort: "low", parallel_tool_calls: false },

@@ -1,0 +1,49 @@
+/** What an agent sends back of a conversation, and what is stored of it. */
+import { expect, test } from "vitest";
+import type { Message, Messages } from "../../../src/contract/messages.ts";
+import { withStoredMessages } from "../../../src/core/rollout/stored-messages.ts";
+
+const USER: Message = { role: "user", content: "Add." };
+
+function called(args: string, more: Partial<Message> = {}): Message {
+  const call = { id: "c1", type: "function", function: { name: "add", arguments: args } } as const;
+  return { role: "assistant", content: null, tool_calls: [call], ...more };
+}
+
+function back(completion: Message, given: Message): Message | undefined {
+  const prompt = { keep: 0, append: [USER] as Messages };
+  return withStoredMessages([USER, given], [{ prompt, completion }])[1];
+}
+
+test("a message of the model comes back as it is stored, with its reasoning and what its server needs", () => {
+  const stored = called("{}", { reasoning_content: "hm", provider_fields: '{"signature":"s"}' });
+  expect(back(stored, called("{}", { content: "" }))).toBe(stored);
+});
+
+test("a tool call whose arguments an agent writes with other spaces or in another order is the stored one", () => {
+  const stored = called('{"a":20,"b":[1,{"c":null}]}');
+  expect(back(stored, called('{"a": 20, "b": [1, {"c": null}]}'))).toBe(stored);
+  expect(back(stored, called('{"b": [1, {"c": null}], "a": 20}'))).toBe(stored);
+});
+
+test("a tool call with other arguments, or with none that are JSON, is the agent's own", () => {
+  const stored = called('{"a":20}');
+  for (const args of [
+    '{"a":21}',
+    '{"a":20',
+    "[20]",
+    "[".repeat(100_000),
+    `{"a":${"[".repeat(1000)}${"]".repeat(1000)}}`,
+  ]) {
+    const given = called(args);
+    expect(back(stored, given)).toBe(given);
+  }
+  const broken = called('{"a": ');
+  expect(back(broken, called('{"a": '))).toBe(broken);
+});
+
+test("a message of the model that an agent moves to another place is the stored one", () => {
+  const stored = called('{"a":20}', { reasoning_content: "hm" });
+  const prompt = { keep: 0, append: [USER] as Messages };
+  expect(withStoredMessages([called('{"a": 20}')], [{ prompt, completion: stored }])).toEqual([stored]);
+});
