@@ -12,7 +12,7 @@ import { pythonVenv, run, type Venv } from "../test/python/python-venv.ts";
 
 const PACKAGE = resolve(import.meta.dirname, "../python");
 const REQUIREMENTS = join(PACKAGE, "tests/requirements");
-/** The environments of PrimeIntellect-ai/verifiers that play without data from elsewhere. */
+/** The environments of PrimeIntellect-ai/verifiers that are compared; test_verifiers_v1.py has them. */
 const COMPARED = [
   "color_codeword",
   "code_golf",
@@ -21,6 +21,9 @@ const COMPARED = [
   "kuhn_poker",
   "interception",
   "proposer_solver",
+  "gsm8k",
+  "reverse_text",
+  "alphabet_sort",
 ];
 
 async function venvOf(name: string, requirements: string): Promise<Venv | null> {
