@@ -227,11 +227,12 @@ def say_why(client: Client, run: Run) -> None:
     for outcome in ("failed", "unscored"):
         if not run["counts"][outcome]:
             continue
-        for row in client.runs.results(run["id"], outcome=outcome, limit=1):
-            errors = [row.get("error"), *row.get("scoring_errors", [])]
-            texts = [f"{error['error']}: {error['message']}" for error in errors if error]
-            say(f"{outcome}, for example: {texts[0] if texts else row.get('reason')}"[:MOST_WHY])
-            break
+        row: Any = next(client.runs.results(run["id"], outcome=outcome, limit=1), {})
+        error = row.get("error")
+        texts = [f"{error.get('error')}: {error.get('message')}"] if error else []
+        texts += [f"{each.get('function')}: {each.get('error')}" for each in row.get("scoring_errors", [])]
+        if texts:
+            say(f"{outcome}, for example: {texts[0]}"[:MOST_WHY])
 
 
 class WorkerDied(RollcallError):
