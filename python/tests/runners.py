@@ -14,7 +14,7 @@ from worker_process import environ, records
 HERE = Path(__file__).parent
 LEGACY = str(HERE / "legacy_envs")
 DATA = HERE / "data"
-"""Tasks of ours in place of the data sets of that name at Hugging Face: `datasets` looks in the working folder first."""
+"""Tasks of ours in place of the data sets of these names: `datasets` looks in the working folder first."""
 
 
 @dataclass(frozen=True)

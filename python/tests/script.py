@@ -77,10 +77,11 @@ def _sorted(messages: list[dict[str, Any]]) -> str:
     """The names of all user messages in the order of whole names, whatever order is asked for."""
     users = [message["content"] for message in messages if message["role"] == "user"]
     named = [re.search(r"by \w+ name: (.*)", text) for text in users]
-    names = [match.group(1).split(", ") for match in named if match]
-    new = names[-1] if len(names) > 1 else []
-    lines = [f"{name} // new name!" if name in new else name for name in sorted(sum(names, []))]
-    tag = "combined_alphabetical_sorted" if len(names) > 1 else "alphabetical_sorted"
+    turns = [match.group(1).split(", ") for match in named if match]
+    new = turns[-1] if len(turns) > 1 else []
+    names = sorted(name for turn in turns for name in turn)
+    lines = [f"{name} // new name!" if name in new else name for name in names]
+    tag = "combined_alphabetical_sorted" if len(turns) > 1 else "alphabetical_sorted"
     return f"<{tag}>\n" + "\n".join(lines) + f"\n</{tag}>"
 
 

@@ -29,7 +29,6 @@ needs_environments = pytest.mark.skipif(
 )
 
 
-
 def judged(environment: str, judge: str, **more: Any) -> Compared:
     """`DIRECT` in an argument stands for the address of the scripted model."""
     at = {"id": judge, "base_url": "DIRECT", "api_key_var": "SCRIPTED_KEY", "model": "judge"}
