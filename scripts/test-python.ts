@@ -1,18 +1,22 @@
 /**
  * `npm run test:python`: the tests of the Python package in `python/`, after its types and its lint. Three virtual
  * environments are made once in the folder for temporary files: for the tests, for verifiers 0.4 and for the legacy
- * API. Arguments are passed on to pytest. `ROLLCALL_TEST_ENVIRONMENTS` names the folder `environments` of a checkout of
+ * API. Arguments are passed on to pytest. A platform is booted for the tests that need one, unless `ROLLCALL_URL`,
+ * `ROLLCALL_API_KEY` and `ROLLCALL_TEST_POLICY_URL` name one on this machine. `ROLLCALL_TEST_ENVIRONMENTS` names the folder `environments` of a checkout of
  * PrimeIntellect-ai/verifiers, whose environments are then compared too. Without Python 3.11 the tests are skipped.
  */
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { makeThrowAwayDirectory } from "../src/local/state-directory.ts";
+import { deathOf, endGroup, serve } from "../test/local/served-platform.ts";
+import { testPort } from "../test/local/test-port.ts";
 import { pythonVenv, run, type Venv } from "../test/python/python-venv.ts";
 
 const PACKAGE = resolve(import.meta.dirname, "../python");
 const REQUIREMENTS = join(PACKAGE, "tests/requirements");
-/** The environments of PrimeIntellect-ai/verifiers that play without data from elsewhere. */
+/** The environments of PrimeIntellect-ai/verifiers that are compared; test_verifiers_v1.py has them. */
 const COMPARED = [
   "color_codeword",
   "code_golf",
@@ -21,6 +25,9 @@ const COMPARED = [
   "kuhn_poker",
   "interception",
   "proposer_solver",
+  "gsm8k",
+  "reverse_text",
+  "alphabet_sort",
 ];
 
 async function venvOf(name: string, requirements: string): Promise<Venv | null> {
@@ -48,6 +55,27 @@ async function installEnvironments(venv: Venv, folder: string): Promise<void> {
   await run(venv.python, ["-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", ...found]);
 }
 
+/** Runs `use` with the variables of a platform that is there for it alone, or of the one that they already name. */
+async function withPlatform<T>(use: (variables: NodeJS.ProcessEnv) => Promise<T>): Promise<T> {
+  if (process.env["ROLLCALL_URL"] !== undefined) return await use({});
+  const directory = makeThrowAwayDirectory();
+  try {
+    const served = await serve(directory, testPort(0));
+    try {
+      return await use({
+        ROLLCALL_URL: served.url,
+        ROLLCALL_API_KEY: served.key,
+        ROLLCALL_TEST_POLICY_URL: served.policy,
+      });
+    } finally {
+      endGroup(served);
+      await deathOf(served.workerd);
+    }
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
 async function main(pytest: readonly string[]): Promise<number> {
   const tests = await venvOf("python-tests", "tests.txt");
   const v1 = await venvOf("python-verifiers-v1", "verifiers-v1.txt");
@@ -64,12 +92,11 @@ async function main(pytest: readonly string[]): Promise<number> {
   for (const argv of [
     ["-m", "mypy"],
     ["-m", "ruff", "check", "--no-cache", "."],
-    ["-m", "pytest", "-rs", ...pytest],
   ]) {
     const code = await pass(tests, argv, env);
     if (code !== 0) return code;
   }
-  return 0;
+  return await withPlatform((platform) => pass(tests, ["-m", "pytest", "-rs", ...pytest], { ...env, ...platform }));
 }
 
 process.exitCode = await main(process.argv.slice(2));

@@ -6,9 +6,11 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import zipfile
 from pathlib import Path
 
+import httpx
 import pytest
 from fake_platform import KEY, FakePlatform
 
@@ -113,6 +115,28 @@ def test_one_command_installs_an_environment_plays_it_and_prints_its_report(
         assert '"status": "completed"' in again.stdout
         assert "making a virtual environment" not in again.stderr
         assert len(agents | {run["agent"]["name"] for run in platform.runs.values()}) == 2
+
+
+def test_the_command_shows_an_error_of_the_rollouts_that_failed(capsys: pytest.CaptureFixture[str]) -> None:
+    error = {"kind": "tool", "error": "FileNotFoundError", "message": "there is no task.json"}
+
+    def fail(platform: FakePlatform) -> None:
+        platform.wait_until(lambda: bool(platform.rollouts))
+        with httpx.Client(base_url=platform.url) as http:
+            for each in platform.rollouts.values():
+                own = {"authorization": f"Bearer {each.key}"}
+                http.post(f"/v1/rollouts/{each.rollout_id}/finish", json={"error": error}, headers=own)
+
+    with FakePlatform() as platform:
+        failing = threading.Thread(target=fail, args=(platform,))
+        failing.start()
+        request = '{"agent": {"name": "mine"}, "dataset": [{"prompt": "a"}, {"prompt": "b"}]}'
+        flags = ["-m", "scripted", "--endpoint", "e", "--url", platform.url, "--api-key", KEY, "--request", request]
+        main(["eval", "agent", *flags])
+        failing.join()
+    said = capsys.readouterr()
+    assert "failed, for example: FileNotFoundError: there is no task.json" in said.err
+    assert "failed: 2" in said.out
 
 
 @needs_network

@@ -56,6 +56,30 @@ def test_a_stream_passes_through_piece_by_piece_with_the_key_of_its_rollout() ->
     asyncio.run(run())
 
 
+def test_an_error_that_the_platform_compresses_is_readable_text() -> None:
+    async def run() -> None:
+        async def upstream(request: web.Request) -> web.Response:
+            assert request.headers["accept-encoding"] == "identity"
+            reply = web.json_response({"error": {"message": "the prompt is too long"}}, status=400)
+            reply.enable_compression(web.ContentCoding.gzip)
+            return reply
+
+        app = web.Application()
+        app.router.add_post("/model/v1/chat/completions", upstream)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        async with Router() as router, httpx.AsyncClient() as http:
+            address = f"http://127.0.0.1:{runner.addresses[0][1]}/model/v1"
+            router.register("one", replace(rollout_of(0, 0), base_url=address))
+            headers = {SESSION: "one", "authorization": f"Bearer {router.key}"}
+            reply = await http.post(f"{router.base_url}/chat/completions", json={}, headers=headers)
+            assert (reply.status_code, reply.json()) == (400, {"error": {"message": "the prompt is too long"}})
+        await runner.cleanup()
+
+    asyncio.run(run())
+
+
 def test_a_platform_that_is_away_is_503_which_the_harness_tries_again() -> None:
     async def run() -> None:
         async with Router() as router, httpx.AsyncClient() as http:

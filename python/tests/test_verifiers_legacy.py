@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_platform import FakePlatform, FakeRollout, echo
-from worker_process import environ, play, records, worker
+from runners import library_rows
+from worker_process import play, records, worker
 
 PYTHON = os.environ.get("ROLLCALL_TEST_LEGACY_PYTHON", "")
 HERE = Path(__file__).parent
@@ -55,14 +55,6 @@ def _call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     return {"content": None, "tool_calls": [{"id": "call_0", "type": "function", "function": function}]}
 
 
-def library_rows(platform: FakePlatform, environment: str, out: Path) -> list[dict[str, Any]]:
-    command = [PYTHON, str(HERE / "run_legacy.py"), environment, f"{platform.url}/direct/v1", "-1", str(EACH)]
-    variables = environ(platform, PYTHON, PYTHONPATH=ENVIRONMENTS, JUDGE_URL=f"{platform.url}/direct/v1")
-    done = subprocess.run(command, env=variables, cwd=out, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-4000:]
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-
-
 def by_task(rows: list[dict[str, Any]]) -> dict[int, list[str]]:
     grouped: dict[int, list[str]] = defaultdict(list)
     for row in rows:
@@ -78,7 +70,7 @@ def both(environment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *fla
         monkeypatch.setenv("JUDGE_URL", f"{platform.url}/direct/v1")
         with worker(platform, PYTHON, environment, tmp_path, *flags, path=ENVIRONMENTS) as rows:
             rollouts = play(platform, rows, rollouts_per_example=EACH)
-        theirs = library_rows(platform, environment, tmp_path)
+        theirs = library_rows(platform, PYTHON, environment, tmp_path, EACH)
     ours = records(tmp_path / "results.jsonl")
     assert by_task(ours) == by_task(theirs)
     reward_of = {row["rollout_id"]: row["reward"] for row in ours}

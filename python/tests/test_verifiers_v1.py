@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 import script
 from fake_platform import FakePlatform
-from worker_process import SOURCES, environ, play, records, worker
+from runners import DATA, Compared, vf_eval
+from worker_process import SOURCES, play, records, worker
 
 PYTHON = os.environ.get("ROLLCALL_TEST_V1_PYTHON", "")
 ENVIRONMENTS = os.environ.get("ROLLCALL_TEST_ENVIRONMENTS", "")
@@ -27,14 +28,29 @@ needs_environments = pytest.mark.skipif(
     not (PYTHON and ENVIRONMENTS), reason="ROLLCALL_TEST_V1_PYTHON or ROLLCALL_TEST_ENVIRONMENTS is not set"
 )
 
+
+def judged(environment: str, judge: str, **more: Any) -> Compared:
+    """`DIRECT` in an argument stands for the address of the scripted model."""
+    at = {"id": judge, "base_url": "DIRECT", "api_key_var": "SCRIPTED_KEY", "model": "judge"}
+    return Compared(environment, args={"task": {"judges": [at | more]}})
+
+
 COMPARED = [
-    ("color-codeword", ["agent"]),
-    ("code-golf", ["golfer"]),
-    ("glossary", ["agent"]),
-    ("scratchpad", ["agent"]),
-    ("kuhn-poker", ["player0", "player1"]),
-    ("interception", ["agent"]),
-    ("proposer-solver", ["proposer", "solver"]),
+    Compared("color-codeword"),
+    Compared("code-golf", ("golfer",)),
+    Compared("glossary"),
+    Compared("scratchpad"),
+    Compared("kuhn-poker", ("player0", "player1")),
+    Compared("interception"),
+    Compared("proposer-solver", ("proposer", "solver")),
+    Compared("gsm8k"),
+    Compared("reverse-text"),
+    Compared("alphabet-sort"),
+    Compared("scratchpad", env={"id": "best-of-n", "n": 3}),
+    Compared("reverse-text", env={"id": "best-of-n", "n": 2, "threshold": 0.5}),
+    Compared("glossary", ("assistant", "user"), env={"id": "user-sim"}),
+    judged("glossary", "reference", weight=0.5),
+    judged("interception", "rubric", path=str(HERE / "rubric.toml")),
 ]
 TIMED = {"latency", "fastest"}
 """Scores of code-golf that depend on the time that a program took."""
@@ -67,31 +83,21 @@ def by_task(episodes: list[dict[str, Any]]) -> dict[int, list[str]]:
     return {task: sorted(each) for task, each in grouped.items()}
 
 
-def run_vf_eval(platform: FakePlatform, environment: str, roles: list[str], out: Path) -> list[dict[str, Any]]:
-    """The records of verifiers' own command with its null harness."""
-    command = [str(Path(PYTHON).parent / "vf-eval"), environment, "-m", "scripted", "-o", str(out)]
-    command += ["--client.base-url", f"{platform.url}/direct/v1", "--client.api-key-var", "SCRIPTED_KEY"]
-    command += ["-n", str(EXAMPLES), "-r", str(EACH), "--no-push", "--no-rich"]
-    for role in roles:
-        command += [f"--env.{role}.harness.id", "null", f"--env.{role}.runtime.type", "subprocess"]
-    done = subprocess.run(
-        command, env=environ(platform, PYTHON, SCRIPTED_KEY="x"), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    (file,) = out.glob("*/traces.jsonl")
-    return records(file)
-
-
 @needs_environments
-@pytest.mark.parametrize(("environment", "roles"), COMPARED, ids=[name for name, _ in COMPARED])
+@pytest.mark.parametrize("compared", COMPARED, ids=str)
 def test_an_environment_gives_the_same_records_as_in_verifiers_own_runner(
-    environment: str, roles: list[str], tmp_path: Path
+    compared: Compared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("SCRIPTED_KEY", "x")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
     with FakePlatform(script.reply) as platform:
-        with worker(platform, PYTHON, environment, tmp_path, "-n", str(EXAMPLES)) as rows:
+        args = json.dumps(compared.args).replace("DIRECT", f"{platform.url}/direct/v1")
+        flags = ["-n", str(EXAMPLES), "--args", args, "--env-config", json.dumps(compared.env)]
+        with worker(platform, PYTHON, compared.environment, tmp_path, *flags, cwd=DATA) as rows:
             rollouts = play(platform, rows, rollouts_per_example=EACH)
-        theirs = run_vf_eval(platform, environment, roles, tmp_path / "vf-eval")
+        theirs = vf_eval(platform, PYTHON, compared, tmp_path / "vf-eval", examples=EXAMPLES, each=EACH)
     ours = records(tmp_path / "traces.jsonl")
+    assert len(ours) == len(theirs) == len(rollouts) == EXAMPLES * EACH
     assert by_task(ours) == by_task(theirs)
     rewards = {trace["id"]: trace for episode in ours for trace in episode["traces"]}
     for rollout in rollouts:
@@ -103,7 +109,7 @@ def test_an_environment_gives_the_same_records_as_in_verifiers_own_runner(
         trained = [trace for trace in traces if trace["agent"].get("trainable", True)]
         total = sum(each["score"] * each["weight"] for trace in trained for each in trace["rewards"].values())
         assert row["reward"] == pytest.approx(total / len(trained))
-    print(f"\n{environment}: {len(ours)} episodes, outcomes {sorted(each.row()['outcome'] for each in rollouts)}")
+    print(f"\n{compared}: {len(ours)} episodes, outcomes {sorted(each.row()['outcome'] for each in rollouts)}")
 
 
 def cases(body: dict[str, Any]) -> Any:

@@ -25,32 +25,48 @@ def environ(platform: FakePlatform, python: str, **more: str) -> dict[str, str]:
     return {**os.environ, "PATH": path, "ROLLCALL_URL": platform.url, "ROLLCALL_API_KEY": KEY, **more}
 
 
+def start(
+    python: str, environment: str, out: Path, variables: dict[str, str], *flags: str, cwd: Path | None = None
+) -> subprocess.Popen[str]:
+    """A worker that is ready. Its tasks are in `rows.jsonl` of `out`, its log in `worker.log`."""
+    command = [python, "-m", "rollcall.verifiers", "worker", environment, "--rows", str(out / "rows.jsonl"), *flags]
+    with (out / "worker.log").open("a") as log:
+        process = subprocess.Popen(command, cwd=cwd, env=variables, stdout=subprocess.PIPE, stderr=log, text=True)
+    assert process.stdout is not None
+    if not process.stdout.readline():
+        process.wait()
+        process.stdout.close()
+        raise AssertionError(f"the worker did not start: {(out / 'worker.log').read_text()[-4000:]}")
+    return process
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
+
 @contextmanager
 def worker(
-    platform: FakePlatform, python: str, environment: str, out: Path, *flags: str, path: str = ""
+    platform: FakePlatform,
+    python: str,
+    environment: str,
+    out: Path,
+    *flags: str,
+    path: str = "",
+    cwd: Path | None = None,
 ) -> Iterator[list[dict[str, Any]]]:
     """A worker that is ready; the block gets the rows of its tasks. It must end with exit code 0."""
-    rows = out / "rows.jsonl"
-    command = [python, "-m", "rollcall.verifiers", "worker", environment, "--agent", AGENT]
-    command += ["--rows", str(rows), "--out", str(out), *flags]
-    log = (out / "worker.log").open("w")
     variables = environ(platform, python, PYTHONPATH=path)
-    process = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=log, text=True)
-    assert process.stdout is not None
+    process = start(python, environment, out, variables, "--agent", AGENT, "--out", str(out), *flags, cwd=cwd)
     try:
-        ready = process.stdout.readline()
-        if not ready:
-            process.wait()
-            raise AssertionError(f"the worker did not start: {(out / 'worker.log').read_text()[-4000:]}")
         with platform.watching(process):
-            yield [json.loads(line) for line in rows.read_text().splitlines()]
+            yield records(out / "rows.jsonl")
         process.send_signal(signal.SIGTERM)
         assert process.wait() == 0, (out / "worker.log").read_text()[-4000:]
     finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-        log.close()
+        end(process)
 
 
 def play(platform: FakePlatform, rows: list[dict[str, Any]], **fields: Any) -> list[FakeRollout]:

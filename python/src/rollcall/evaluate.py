@@ -24,6 +24,8 @@ from .venvs import Source, build_wheel, package_path, prepare, release_of, sourc
 INLINE_BYTES = 256 << 10
 """Rows that are larger are uploaded as a dataset: the body of a request has at most 1 MiB and 100,000 values."""
 STOP_S = 20.0
+MOST_WHY = 2_000
+"""Characters of an error that are shown."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -215,8 +217,22 @@ def follow(client: Client, run: Run, arguments: argparse.Namespace, process: sub
         say(f"cancelled {run_id}")
         raise
     line.end()
+    say_why(client, ended)
     print(json.dumps(ended, indent=2) if arguments.json else report_of(ended))
     return 0 if ended["status"] == "completed" else 1
+
+
+def say_why(client: Client, run: Run) -> None:
+    """Shows one error of the rollouts that failed, and one of those that are unscored."""
+    for outcome in ("failed", "unscored"):
+        if not run["counts"][outcome]:
+            continue
+        row: Any = next(client.runs.results(run["id"], outcome=outcome, limit=1), {})
+        error = row.get("error")
+        texts = [f"{error.get('error')}: {error.get('message')}"] if error else []
+        texts += [f"{each.get('function')}: {each.get('error')}" for each in row.get("scoring_errors", [])]
+        if texts:
+            say(f"{outcome}, for example: {texts[0]}"[:MOST_WHY])
 
 
 class WorkerDied(RollcallError):

@@ -40,9 +40,7 @@ class Router:
 
     async def __aenter__(self) -> Router:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S)
-        self._http = aiohttp.ClientSession(
-            timeout=timeout, connector=aiohttp.TCPConnector(limit=0), auto_decompress=False
-        )
+        self._http = aiohttp.ClientSession(timeout=timeout, connector=aiohttp.TCPConnector(limit=0))
         app = web.Application(client_max_size=MAX_BODY)
         app.router.add_route("*", "/v1/{rest:.*}", self._forward)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
@@ -65,6 +63,7 @@ class Router:
         base = f"{rollout.anthropic_base_url}/v1" if rest.startswith("messages") else rollout.base_url
         headers = {name: value for name, value in request.headers.items() if name.lower() not in NOT_FORWARDED}
         headers["authorization"] = f"Bearer {rollout.key}"
+        headers["accept-encoding"] = "identity"
         body = await request.read()
         try:
             async with self._http.request(
