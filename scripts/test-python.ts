@@ -56,7 +56,7 @@ async function installEnvironments(venv: Venv, folder: string): Promise<void> {
 }
 
 /** Runs `use` with the variables of a platform that is there for it alone, or of the one that they already name. */
-async function withPlatform<T>(use: (variables: NodeJS.ProcessEnv) => Promise<T>): Promise<T> {
+async function withPlatform<T>(use: (variables: Readonly<Record<string, string>>) => Promise<T>): Promise<T> {
   if (process.env["ROLLCALL_URL"] !== undefined) return await use({});
   const directory = makeThrowAwayDirectory();
   try {
