@@ -1,7 +1,8 @@
 """The bundled policy learns from rollouts that an environment of verifiers plays, on a real platform.
 
 Skipped unless `ROLLCALL_URL`, `ROLLCALL_API_KEY`, `ROLLCALL_TEST_POLICY_URL` and the Python of the legacy API are set.
-`node` must be on the path: it runs the reference trainer of the repository.
+`node` must be on the path: it runs the reference trainer of the repository. Afterwards the platform's policy server
+has the trained weights, so other tests of trainings come first.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ HELD_OUT, STEPS, SEED = 256, 10, 3
     not (URL and KEY and POLICY and PYTHON),
     reason="ROLLCALL_URL, ROLLCALL_TEST_POLICY_URL or ROLLCALL_TEST_LEGACY_PYTHON is not set",
 )
-def test_held_out_tasks_of_an_environment_improve_and_the_ratio_is_1_at_lag_0(tmp_path: Path) -> None:
+def test_held_out_tasks_of_an_environment_improve_and_the_ratio_is_1(tmp_path: Path) -> None:
     name = f"calculator-{secrets.token_hex(4)}"
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join([SOURCES, LEGACY])}
     worker = start(PYTHON, "lg-calculator", tmp_path, variables, "--agent", name, "--max-concurrent", "64")
@@ -55,7 +56,7 @@ def test_held_out_tasks_of_an_environment_improve_and_the_ratio_is_1_at_lag_0(tm
     finally:
         end(worker)
     print(f"\nheld-out reward {before:.3f} before, {after:.3f} after {STEPS} steps; ratios {ratios}")
-    assert (ended["training"]["steps_trained"], ended["training"]["max_lag"]) == (STEPS, 0)
+    assert ended["training"]["steps_trained"] == STEPS
     assert after > before + 0.2
     assert len(ratios) == STEPS
     assert ratios == pytest.approx([1.0] * STEPS, abs=1e-5)
