@@ -123,7 +123,7 @@ export class AgentsObject extends StoredObject implements Serves<AgentsRpc> {
     this.#waiting.wake();
     const states = await this.heartbeat(request);
     const held = states.filter(({ state }) => state === "held");
-    await new Subrequests().objectAll(held, ({ rollout_id }) => this.#lapse(scope, rollout_id));
+    await new Subrequests().objectAll(held, ({ rollout_id }) => this.#lapse(scope, rollout_id, false));
     return states.map((one) => (one.state === "held" ? { ...one, state: "lost", expires_at: null } : one));
   }
 
@@ -147,7 +147,7 @@ export class AgentsObject extends StoredObject implements Serves<AgentsRpc> {
       const query = "select * from queue where until <= ? order by until limit ?";
       const expired = this.#rows.all<Row>(query, this.now(), EXPIRED_AT_ONCE);
       const subrequests = new Subrequests();
-      await subrequests.objectAll(expired, ({ rollout }) => this.#lapse(scope, rollout));
+      await subrequests.objectAll(expired, ({ rollout }) => this.#lapse(scope, rollout, true));
       if (this.now() >= (this.#tellAt ?? 0)) await this.#tell(scope, subrequests);
     } catch (thrown) {
       logError("expired leases of agents", { project_id: scope.projectId }, thrown);
@@ -203,14 +203,14 @@ export class AgentsObject extends StoredObject implements Serves<AgentsRpc> {
     });
   }
 
-  /** The worker lost the rollout: another one may take it, unless the rollout says that it ends. */
-  async #lapse(scope: Scope, rollout_id: string): Promise<void> {
+  /** The worker lost the rollout or gave it back: another one may take it, unless the rollout says that it ends. */
+  async #lapse(scope: Scope, rollout_id: string, isLost: boolean): Promise<void> {
     const row = this.#find(rollout_id);
     if (row === null) return;
     const { run_id, host, fleet } = offerOf(row);
     const again =
       row.lease === 0 ||
-      (await rolloutShard(this.env, scope, run_id, host, fleet).lapseForAgent(rollout_id, row.lease));
+      (await rolloutShard(this.env, scope, run_id, host, fleet).lapseForAgent(rollout_id, row.lease, isLost));
     // A heartbeat may have arrived meanwhile.
     const current = this.#find(rollout_id);
     if (current?.until !== row.until) return;

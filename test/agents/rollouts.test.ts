@@ -87,6 +87,18 @@ test("a worker that gives its leases back gets none in a request that still wait
   expect(await leaseOne(of, "tester", "another")).toMatchObject({ rollout_id: first.rollout_id, lease: 2 });
 });
 
+test("a lease that its worker gave back does not count as lost", async () => {
+  const of = await openPlatform();
+  const { id } = await of.start(request(script(["one"]), 1, { agent: { name: "tester", max_leases: 1 } }));
+  for (const lease of [1, 2]) {
+    const rollout = await leaseOne(of, "tester");
+    expect(rollout.lease).toBe(lease);
+    await giveBack(of, rollout);
+  }
+  await (await leaseOne(of, "tester")).finish({ rewards: { solved: 1 } });
+  expect(await of.ended(id)).toMatchObject({ counts: { scored: 1 } });
+});
+
 test("the key of a lost lease neither calls nor ends the rollout", async () => {
   const of = await openPlatform();
   await of.start(request(script(["one"])));

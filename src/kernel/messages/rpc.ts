@@ -298,8 +298,11 @@ export interface RolloutRpc {
   modelForAgent(id: string): Promise<string | null>;
   /** Ends a rollout. A repeat with the same `finish` gets the same answer. */
   finishForAgent(id: string, lease: number, finish: AgentFinish): Promise<FinishReply>;
-  /** The worker with this lease was silent for too long. False: no worker will play the rollout again. */
-  lapseForAgent(id: string, lease: number): Promise<boolean>;
+  /**
+   * The worker with this lease no longer plays the rollout. `isLost`: it was silent for too long; otherwise it gave the
+   * lease back. False: no worker will play the rollout again.
+   */
+  lapseForAgent(id: string, lease: number, isLost: boolean): Promise<boolean>;
 }
 
 export interface SqlCaller {

@@ -133,14 +133,17 @@ export class AgentDesk implements AgentSeat {
   }
 
   /** False if no worker may play the rollout again. */
-  async lapse(lease: number, spec: RolloutSpec): Promise<boolean> {
+  async lapse(lease: number, isLost: boolean, spec: RolloutSpec): Promise<boolean> {
     const { store } = this.#parts;
-    const { leases, finish, lost, limit } = store.agent();
+    const { leases, lapsed: before, finish, lost, limit } = store.agent();
     if (finish !== null || lost !== null) return false;
     if (lease !== leases) return true;
+    // The order may come twice for a lease.
+    const lapsed = isLost && !before.includes(lease) ? [...before, lease] : before;
+    if (lapsed !== before) store.setAgent({ lapsed });
     const { max_leases = 1, name = "" } = spec.agent ?? {};
-    if (leases < max_leases && limit === null) return true;
-    store.setAgent({ lost: `${leases} workers of the agent ${name} leased the rollout, and all were lost` });
+    if (lapsed.length < max_leases && limit === null) return true;
+    store.setAgent({ lost: `the rollout was lost by ${lapsed.length} workers of the agent ${name}` });
     await this.#wake();
     return false;
   }

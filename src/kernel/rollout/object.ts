@@ -179,8 +179,8 @@ export class RolloutObject extends StoredObject implements Serves<RolloutRpc> {
     );
   }
 
-  async lapseForAgent(id: string, lease: number): Promise<boolean> {
-    return await this.#forAgent(id, (rollout) => rollout.lapseForAgent(lease), false);
+  async lapseForAgent(id: string, lease: number, isLost: boolean): Promise<boolean> {
+    return await this.#forAgent(id, (rollout) => rollout.lapseForAgent(lease, isLost), false);
   }
 
   /** `otherwise`: for a rollout that has ended or was never begun here. */

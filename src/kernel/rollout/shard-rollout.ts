@@ -202,10 +202,11 @@ export class ShardRollout {
     return await this.#desk.finish(lease, finish);
   }
 
-  async lapseForAgent(lease: number): Promise<boolean> {
+  async lapseForAgent(lease: number, isLost: boolean): Promise<boolean> {
     if (this.over || this.cancelled) return false;
     return await this.#desk.lapse(
       lease,
+      isLost,
       this.#looked(() => this.#store.spec()),
     );
   }

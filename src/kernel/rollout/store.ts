@@ -40,6 +40,8 @@ interface Unrepeatable {
 export interface AgentFacts {
   /** The number of leases so far. */
   readonly leases: number;
+  /** The numbers of those that were lost. */
+  readonly lapsed: readonly number[];
   /** When the first lease began, in epoch milliseconds; null if there was none. */
   readonly leased_at: number | null;
   readonly finish: AgentFinish | null;
@@ -49,7 +51,7 @@ export interface AgentFacts {
   readonly limit: string | null;
 }
 
-const NO_AGENT: AgentFacts = { leases: 0, leased_at: null, finish: null, lost: null, limit: null };
+const NO_AGENT: AgentFacts = { leases: 0, lapsed: [], leased_at: null, finish: null, lost: null, limit: null };
 
 interface Facts {
   agent: AgentFacts;
