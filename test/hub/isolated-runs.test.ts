@@ -186,8 +186,9 @@ async function played(request: RunOptions) {
   };
 }
 
-test("each environment of a deployment is compared", () => {
-  expect(Object.keys(CASES)).toEqual(ENVIRONMENTS.map(({ id }) => id));
+test("each environment of a deployment that has rewards of its own is compared", () => {
+  const ids = ENVIRONMENTS.map(({ id }) => id).filter((id) => id !== "agent");
+  expect(Object.keys(CASES)).toEqual(ids);
 });
 
 test.each(Object.keys(CASES))(
