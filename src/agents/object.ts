@@ -4,8 +4,8 @@
  * Invariants. The rollout's own object decides which lease counts, and what is here can be made again: a rollout offers
  * itself until a worker has it. A lease that was assigned and not taken, because the process was killed in between, is
  * assigned again when its time is over. A worker that is silent for the time of a lease loses it. Rollouts are assigned
- * in the order of their offers. If rollouts wait and no worker leases them, webhooks are told, once a minute: a service
- * that does not poll leases them then.
+ * in the order of their offers. While rollouts wait for a worker, webhooks get an event once a minute, for services that do
+ * not poll.
  */
 import type { OutboundEventName } from "../contract/outbound-event.ts";
 import type { Scope } from "../contract/scope.ts";
@@ -30,7 +30,7 @@ const EXPIRED_AT_ONCE = 100;
 /** An alarm that failed is tried again after this. */
 const AGAIN_MS = 10_000;
 const SCOPE = "scope";
-/** After an offer, webhooks are told if the rollout still waits; then again after a minute. */
+/** Time from an offer to the first event about waiting rollouts, and from one event to the next. */
 const TOLD_AFTER_MS = 1000;
 const TOLD_AGAIN_MS = 60_000;
 const TOLD_AT_ONCE = 100;
@@ -55,7 +55,7 @@ export class AgentsObject extends StoredObject implements Serves<AgentsRpc> {
   /** Requests of workers for rollouts. */
   readonly #requests = new Set<{ readonly worker: string; isOver: boolean }>();
   #made = false;
-  /** When webhooks are to be told of waiting rollouts, in epoch milliseconds; null: at the next alarm. */
+  /** When the next event about waiting rollouts is due, in epoch milliseconds; null: at the next alarm. */
   #tellAt: number | null = null;
 
   constructor(state: DurableObjectState, env: Env) {
@@ -157,7 +157,7 @@ export class AgentsObject extends StoredObject implements Serves<AgentsRpc> {
     await this.#arm();
   }
 
-  /** Tells webhooks which agents have rollouts that wait. */
+  /** Sends an event for each agent that has waiting rollouts. */
   async #tell(scope: Scope, subrequests: Subrequests): Promise<void> {
     const query = "select name, count(*) as waiting from queue where until is null group by name order by name limit ?";
     const names = this.#rows.all<{ name: string; waiting: number }>(query, TOLD_AT_ONCE);

@@ -202,7 +202,7 @@ test("scores or a state that could not be stored are refused by name, and the ag
   expect(await of.ended(id)).toMatchObject({ counts: { scored: 1 } });
 });
 
-test("a reward that is null, or that nobody reported, leaves the rollout unscored", async () => {
+test("a rollout whose reward is null, or without any reward, is unscored", async () => {
   const of = await openPlatform();
   const { id } = await of.start(request(script(["one"]), 2));
   const [a, b] = [await leaseOne(of, "tester"), await leaseOne(of, "tester")];

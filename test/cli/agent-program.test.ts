@@ -28,7 +28,7 @@ test("with a folder to run in, the words stay as they were given, and the progra
   const here = folder();
   const words = ["./run.sh", "agent.py"];
   expect(programCommand(words, here, "/")).toEqual({ command: words, cwd: here });
-  expect(() => programCommand(words, "/", here)).toThrow("./run.sh: there is no such program");
+  expect(() => programCommand(words, "/", here)).toThrow("./run.sh: not found or not executable");
   expect(() => programCommand(words, "nowhere", here)).toThrow(`--cwd: ${join(here, "nowhere")} is not a folder`);
 });
 

@@ -249,7 +249,7 @@ test.each([
   [["--max-turns", "3"], "--max-turns: needs --agent, or a program after --"],
   [["--agent", "No spaces"], "--agent: No spaces must be 1 to 63 of a-z"],
   [["--"], "a program is required after --"],
-  [["--", "no-such-program-at-all"], "no-such-program-at-all: there is no such program on PATH"],
+  [["--", "no-such-program-at-all"], "no-such-program-at-all: not found on PATH"],
   [["--", "./nowhere.sh"], "./nowhere.sh: there is no such program"],
   [["--resume", "run_1", "--", "sh"], "--agent: is required to resume a run with a program"],
 ])("%j is refused", (flags, message) => {

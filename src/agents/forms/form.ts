@@ -4,7 +4,7 @@
  * change with time: a reply that is built again from the same `FormReply` has the same bytes.
  *
  * An agent sends back what it got. If a request contains an answer of this form, `parse` returns a message that is equal
- * to the one that `whole` or `events` got, key order included. What a form cannot carry is said in its file.
+ * to the one that `whole` or `events` got, key order included. The file of each form lists what it cannot carry.
  */
 import type { JsonObject } from "../../contract/json.ts";
 import type { FinishReason, Message, Messages, ToolDefinition, Usage } from "../../contract/messages.ts";

@@ -60,7 +60,7 @@ export class Leases {
     this.#arm();
   }
 
-  /** Ends the requests for rollouts that still wait: their answers would reach nobody. */
+  /** Aborts lease requests that are still waiting: this worker would not play what they return. */
   async stopLeasing(): Promise<void> {
     await this.#giveBack([]);
   }

@@ -12,7 +12,7 @@ export interface ProgramCommand {
 
 /**
  * The program's words after `--`. Without `--cwd` the program runs in another folder than this command, so words that
- * are relative paths of files here become absolute. Throws a usage error if there is no such program.
+ * are relative paths of files here become absolute. Throws a usage error if the program does not exist or is not executable.
  */
 export function programCommand(words: readonly string[], given: string | undefined, here: string): ProgramCommand {
   const [file] = words;
@@ -33,11 +33,11 @@ function absolutePath(word: string, at: number, here: string): string {
 
 function refuseMissing(file: string, folder: string): void {
   if (file.includes("/")) {
-    if (!isProgram(resolve(folder, file))) throw usageError(`${file}: there is no such program`);
+    if (!isProgram(resolve(folder, file))) throw usageError(`${file}: not found or not executable`);
     return;
   }
   const folders = (process.env["PATH"] ?? "").split(delimiter);
-  if (!folders.some((on) => isProgram(join(on, file)))) throw usageError(`${file}: there is no such program on PATH`);
+  if (!folders.some((on) => isProgram(join(on, file)))) throw usageError(`${file}: not found on PATH`);
 }
 
 function isProgram(path: string): boolean {
@@ -54,7 +54,7 @@ function isKind(path: string, kind: "isFile" | "isDirectory"): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false })?.[kind]() ?? false;
   } catch {
-    // It is no path, or a part of it is not a folder.
+    // The text is not a path, or a part of the path is not a folder.
     return false;
   }
 }

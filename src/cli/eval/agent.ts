@@ -96,7 +96,7 @@ export async function playedByProgram<T>(
   }
 }
 
-/** Logs the first failures: without them nobody sees why a program fails. */
+/** Logs the first failures, so that the user sees why the program fails. */
 class Failures {
   readonly #log: (line: string) => void;
   #count = 0;

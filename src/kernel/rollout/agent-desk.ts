@@ -270,7 +270,7 @@ export class AgentDesk implements AgentSeat {
     return waiting;
   }
 
-  /** The calls of earlier leases are answered to nobody. The outstanding one continues, and is stored. */
+  /** Refuses the waiting calls of earlier leases. The outstanding call continues, and its answer is stored. */
   #refuseOthers(lease: number): void {
     const isEarlier = (one: Waiting) => one.lease !== lease;
     for (const { settle } of this.#waiting.filter(isEarlier)) settle(LEASE_LOST);

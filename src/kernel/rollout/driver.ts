@@ -65,7 +65,7 @@ export interface AgentSeat {
   readonly idleUntil: (rollout: Rollout) => Promise<number | null>;
   /** The rollout after what the agent did. */
   readonly advance: (rollout: Rollout) => Rollout;
-  /** Answers the agent's call: with the last turn, or with the reason why there is no answer. */
+  /** Resolves the agent's call with the last turn, or with a refusal. */
   readonly settle: (rollout: Rollout, refusal: AgentRefusal | null) => void;
 }
 
