@@ -250,7 +250,7 @@ test.each([
   [["--agent", "No spaces"], "--agent: No spaces must be 1 to 63 of a-z"],
   [["--"], "a program is required after --"],
   [["--", "no-such-program-at-all"], "no-such-program-at-all: not found on PATH"],
-  [["--", "./nowhere.sh"], "./nowhere.sh: there is no such program"],
+  [["--", "./nowhere.sh"], "./nowhere.sh: not found or not executable"],
   [["--resume", "run_1", "--", "sh"], "--agent: is required to resume a run with a program"],
 ])("%j is refused", (flags, message) => {
   expect(refusal("gsm8k", ...flags)).toMatchObject({ exit: EXIT.usage, message: expect.stringContaining(message) });
