@@ -15,7 +15,7 @@ import { migrate, seedAccount } from "../src/local/migrate.ts";
 import { miniflareOptions } from "../src/local/miniflare.ts";
 import { liveObjectQuota, openFileLimit } from "../src/local/open-files.ts";
 import { bundlePage } from "../src/local/page-bundle.ts";
-import { freePort } from "../src/local/ports.ts";
+import { freePort, unusedPort } from "../src/local/ports.ts";
 import { apiKeyOf, localAccount, makeThrowAwayDirectory, NO_DEATHS, secretOf } from "../src/local/state-directory.ts";
 import { hottest, type IsolateProfile } from "./hottest.ts";
 import { openInspectors } from "./inspector.ts";
@@ -43,6 +43,7 @@ const runtime = await miniflareOptions({
   page: await bundlePage(ROOT),
   store: join(directory, "store"),
   port,
+  entryPort: await unusedPort(),
   lastEnd: async () => NO_DEATHS,
   bindings: {
     ALLOW_PRIVATE_ENDPOINTS: "true",

@@ -51,9 +51,17 @@ const dependencies: ApiDependencies = {
 };
 const app = createApp(dependencies, OPERATIONS);
 
+/** The addresses in replies begin as the client's do, also if a proxy before a local platform ends TLS. */
+function asSentToProxy(request: Request, env: Env): Request {
+  if (Number(env.LOCAL_PORT) === 0 || request.headers.get("x-forwarded-proto") !== "https") return request;
+  return new Request(request.url.replace(/^http:/, "https:"), request);
+}
+
 export default {
-  fetch: (request: Request, env: Env, ctx: ExecutionContext) =>
-    serveBackup(request, env) ?? serveOperator(request, env) ?? app.fetch(request, env, ctx),
+  fetch: (received: Request, env: Env, ctx: ExecutionContext) => {
+    const request = asSentToProxy(received, env);
+    return serveBackup(request, env) ?? serveOperator(request, env) ?? app.fetch(request, env, ctx);
+  },
   queue: consume,
   async scheduled(_, env) {
     await wakeRuns(env, Date.now());

@@ -30,7 +30,10 @@ interface LocalRuntime {
   readonly page: string;
   /** The folder for objects, D1 and R2. */
   readonly store: string;
+  /** For the platform's clients. */
   readonly port: number;
+  /** For Miniflare's own requests; default: an unused one. */
+  readonly entryPort?: number;
   /** Values for this machine: secrets, and variables whose value in wrangler.toml is for a deployment. */
   readonly bindings: Readonly<Record<string, string | number>>;
   /** How the previous workerds ended. Resolves when work that may have ended them may continue. */
@@ -45,20 +48,25 @@ interface LocalRuntime {
 export async function miniflareOptions(runtime: LocalRuntime): Promise<MiniflareOptions> {
   const workerOptions = await readWorkerOptions(runtime.root);
   // The bundle is one module, so the rules for loading other modules do not apply.
-  const { modulesRules: _, ...worker } = workerOptions;
-  return convertV4MiniflareOptions({
-    ...worker,
-    modules: [{ type: "ESModule", path: runtime.bundle }],
+  const { modulesRules: _, ...given } = workerOptions;
+  const worker = {
+    ...given,
+    // A part of the names of stored objects.
+    name: "",
+    modules: [{ type: "ESModule" as const, path: runtime.bundle }],
     modulesRoot: dirname(runtime.bundle),
-    ...(worker["assets"] !== undefined && { assets: { ...Object(worker["assets"]), directory: runtime.page } }),
-    bindings: { ...Object(worker["bindings"]), ...runtime.bindings },
+    ...(given["assets"] !== undefined && { assets: { ...Object(given["assets"]), directory: runtime.page } }),
+    bindings: { ...Object(given["bindings"]), ...runtime.bindings },
     serviceBindings: {
-      ...Object(worker["serviceBindings"]),
+      ...Object(given["serviceBindings"]),
       LAST_END: async () => Response.json(await runtime.lastEnd()),
       ...networkBinding(runtime.bindings["ALLOW_PRIVATE_ENDPOINTS"] === "true"),
     },
+  };
+  return convertV4MiniflareOptions({
+    workers: [worker, doorTo(worker.name, runtime.port)],
     host: "127.0.0.1",
-    port: runtime.port,
+    port: runtime.entryPort ?? 0,
     resourcePersistencePath: runtime.store,
     // Otherwise Miniflare requests the properties of a request from a Cloudflare server.
     cf: false,
@@ -69,6 +77,19 @@ export async function miniflareOptions(runtime: LocalRuntime): Promise<Miniflare
     },
     unsafeHandleRuntimeRestart: runtime.onRestart,
   });
+}
+
+/**
+ * The platform's port, as a socket of a second Worker that does nothing else. A socket of the Worker itself, and Miniflare's
+ * own port, would pass each request through Miniflare's entry and its router of assets, which costs as much CPU as the
+ * Worker's own work for a small request. So the Worker serves its assets itself (kernel/http/pages.ts).
+ */
+function doorTo(serviceName: string, port: number) {
+  return {
+    name: "door",
+    modules: [{ type: "ESModule" as const, path: "door.js", contents: "export default {};" }],
+    unsafeDirectSockets: [{ host: "127.0.0.1", port, serviceName }],
+  };
 }
 
 /** An environment variable. "off": no NETWORK binding, so calls use `fetch`, as in a deployment. */

@@ -20,7 +20,7 @@ import { isLocalKeySpent, migrate, refuseForeignData, seedAccount } from "./migr
 import { HeldOutput, miniflareOptions, quietMiniflare, StderrLog, startFailure } from "./miniflare.ts";
 import { liveObjectQuota, openFileLimit, quotaText } from "./open-files.ts";
 import { PACKAGE_ROOT, sourcesHash } from "./package-root.ts";
-import { DEFAULT_PORT, freePort } from "./ports.ts";
+import { DEFAULT_PORT, freePort, unusedPort } from "./ports.ts";
 import {
   apiKeyOf,
   type Deaths,
@@ -298,8 +298,9 @@ async function launchOn(
   what: Launch,
 ): Promise<Launched> {
   const url = `http://127.0.0.1:${port}`;
+  const entryPort = await unusedPort();
   const watch = new WorkerdWatch({
-    port,
+    entryPort,
     lock,
     log: options.log,
     health: () => healthOf(url),
@@ -316,6 +317,7 @@ async function launchOn(
     ...what,
     bindings: { ...what.bindings, LOCAL_PORT: port },
     port,
+    entryPort,
     lastEnd: async () => {
       await begun;
       return watch.soonDeaths();

@@ -1,4 +1,4 @@
-/** The port of a local platform: the first port that is free and that clients can reach. */
+/** The ports of a local platform: for its clients the first port that is free and that they can reach. */
 import { createServer } from "node:net";
 
 export const DEFAULT_PORT = 8787;
@@ -23,6 +23,17 @@ export async function freePort(wanted: number): Promise<number> {
     if (!isRefusedByFetch(port) && (await isFree(port))) return port;
   }
   throw new Error(`no free port from ${wanted} up (tried ${PORTS_TRIED})`);
+}
+
+/** A loopback port that nothing uses, for a listener that nobody has to know. */
+export function unusedPort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer().once("error", reject);
+    probe.listen(0, "127.0.0.1", () => {
+      const { port } = Object(probe.address());
+      probe.close(() => resolve(port));
+    });
+  });
 }
 
 function isFree(port: number): Promise<boolean> {

@@ -10,7 +10,7 @@ import { cpuMsOf, findWorkerd, type ProcessMark, wasKilled, watchForKills } from
 import { type Deaths, NO_DEATHS } from "./state-directory.ts";
 
 interface WatchOptions {
-  readonly port: number;
+  readonly entryPort: number;
   readonly lock: DirectoryLock;
   readonly log: (line: string) => void;
   /** The current health of the platform. */
@@ -105,7 +105,7 @@ export class WorkerdWatch {
   /** Records the workerd as soon as it exists: from then on, a killed boot leaves no unrecorded orphan. */
   async find(): Promise<void> {
     for (let waited = 0; !this.#stopped; waited += LOOK_FOR_NEW_EVERY_MS) {
-      const found = findWorkerd(process.pid, this.#options.port);
+      const found = findWorkerd(process.pid, this.#options.entryPort);
       if (found !== null) {
         this.#begin(found);
         return;

@@ -133,6 +133,27 @@ test("a killed workerd is restarted with the same address and state", async () =
   ]);
 });
 
+test("the Worker itself answers at the port: its page, its files, and nothing of Miniflare's", async () => {
+  const platform = await bootPlatform({ directory: null, port: testPort(40), atRest: true, log: () => undefined });
+  booted.push(platform);
+  const page = await (await fetch(platform.url, { headers: { accept: "text/html" } })).text();
+  const [, script = ""] = /src="(\/assets\/[^"]+\.js)"/.exec(page) ?? [];
+  const file = await fetch(platform.url + script);
+  expect([file.status, file.headers.get("content-type")]).toEqual([200, "text/javascript; charset=utf-8"]);
+  expect((await file.text()).length).toBeGreaterThan(1000);
+  expect((await fetch(`${platform.url}/assets/none.js`)).status).toBe(404);
+  expect((await fetch(`${platform.url}/cdn-cgi/handler/scheduled`)).status).toBe(404);
+
+  // A proxy on this machine ends TLS.
+  const headers = {
+    authorization: `Bearer ${platform.key}`,
+    "x-forwarded-proto": "https",
+    "content-type": "application/json",
+  };
+  const code = await (await fetch(`${platform.url}/v1/sign-in-codes`, { method: "POST", headers, body: "{}" })).json();
+  expect(code).toMatchObject({ url: expect.stringMatching(/^https:\/\/127\.0\.0\.1:\d+\/sign-in#code=/) });
+});
+
 test("a busy port is replaced by the next free one, which is reported", async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(testPort(24), "127.0.0.1", resolve));

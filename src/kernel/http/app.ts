@@ -32,7 +32,7 @@ import {
   type RefusalForm,
 } from "./operation.ts";
 import { keepPace, STRANGERS } from "./pace.ts";
-import { isNavigation, pageReply } from "./pages.ts";
+import { ASSET_PATHS, assetReply, isNavigation, pageReply } from "./pages.ts";
 import { resealOperations } from "./reseal.ts";
 import { resultOperations } from "./results.ts";
 import { rolloutListOperations } from "./rollout-lists.ts";
@@ -131,6 +131,7 @@ export function createApp(dependencies: ApiDependencies, operations: readonly Op
     else app.on(method, route, naming(operation), guard.of(operation), withoutQuery(operation), handle);
   }
   for (const path of PAGES) app.get(path, (context) => pageReply(context));
+  app.get(ASSET_PATHS, assetReply);
   app.notFound((context) => {
     const form = formBeside(operations, context.req.path);
     const refusal = unserved(context.req.path, form) ?? unknownRoute(operations, context.req.path);

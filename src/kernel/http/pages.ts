@@ -33,6 +33,13 @@ async function readShell({ ASSETS }: Env): Promise<string> {
   return await reply.text();
 }
 
+/** Only a local platform gets requests for them: see wrangler.toml. */
+export const ASSET_PATHS = "/assets/*";
+
+export function assetReply({ env, req }: ApiContext): Promise<Response> {
+  return env.ASSETS.fetch(req.raw);
+}
+
 /** True if a browser opens the address, false if a program sends the request. */
 export function isNavigation({ req }: ApiContext): boolean {
   const accepted = (req.header("accept") ?? "").split(",").map(mediaTypeOf);

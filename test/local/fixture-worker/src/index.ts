@@ -37,7 +37,9 @@ async function answer(request: Request, env: Bindings): Promise<Response> {
     case "/knock":
       return Response.json(await env.KNOCKS.limit({ key: searchParams.get("by") ?? "" }));
     case "/calls":
-      return await (env.NETWORK ?? globalThis).fetch(searchParams.get("at") ?? "");
+      return await (env.NETWORK ?? globalThis)
+        .fetch(searchParams.get("at") ?? "")
+        .catch((thrown: unknown) => new Response(String(thrown), { status: 502 }));
     default:
       return new Response("no such page", { status: 404 });
   }
