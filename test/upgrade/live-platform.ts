@@ -80,7 +80,7 @@ export class LivePlatform {
   }
 
   async #optionsOf({ root, bundle }: Release): Promise<MiniflareOptions> {
-    return await miniflareOptions({
+    const options = await miniflareOptions({
       ...{ root, bundle, page: await bundlePage(PACKAGE_ROOT), store: this.#store, port: 0 },
       bindings: {
         ...{ ALLOW_PRIVATE_ENDPOINTS: "true", ROLLCALL_SECRET: SECRET, ROLLCALL_BOOTSTRAP_TOKEN: BOOTSTRAP },
@@ -93,6 +93,8 @@ export class LivePlatform {
       },
       onRestart: async () => undefined,
     });
+    // Without the Worker that has the port: requests come by `getWorker`.
+    return { ...options, workers: options.workers.slice(0, 1) };
   }
 }
 
