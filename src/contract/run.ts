@@ -197,6 +197,12 @@ const Advantage = z
   )
   .meta({ example: 0.5 });
 
+const StoredPrompt = z.object({
+  after: Count.optional().describe("the turn whose conversation it continues; absent: the turn before"),
+  keep: Count.describe("how many messages of that turn's prompt and completion it begins with"),
+  append: Prompt,
+});
+
 const ToolFailed = z.array(z.boolean().nullable()).meta({ example: [false, true] });
 
 /** One rollout with all its turns. Before it is done, the turns are those stored so far. */
@@ -242,7 +248,7 @@ export const RolloutView = named("Rollout", {
     .array(
       z.object({
         index: Count,
-        prompt: z.object({ keep: Count, append: Prompt }),
+        prompt: StoredPrompt,
         completion: AnyObject.meta({ example: EXAMPLE.completion }),
         finish_reason: MaybeText.describe(
           "stop, tool_calls, length, or the server's own value if it is none of these; null without one",

@@ -1,12 +1,13 @@
 /**
  * The result of a rollout: its turns, its states, how it stopped.
  *
- * Invariants. A turn's prompt is the first `keep` messages of the previous turn's prompt + completion, then `append`: a
- * history that only grows is stored once, and a history that a hook rewrote is stored completely. A turn's tokens keep
- * only the suffix of prompt ids beyond the previous turn's ids (`forked` if they are not a continuation). States are
- * stored as top-level changes against the previous turn, whole every `WHOLE_STATE_EVERY` turns (an RFC 7396 merge patch
- * cannot set a member to null, so removed keys are listed instead). Everything here is JSON and has the schema's
- * number.
+ * Invariants. A conversation is a turn's prompt + completion. A turn continues the conversation of an earlier turn, by
+ * default of the turn before: its prompt is the first `keep` messages of that conversation, then `append`. So a history
+ * that only grows is stored once, also if several conversations alternate, and a history that a hook rewrote is stored
+ * completely. A turn's tokens keep only the suffix of prompt ids beyond the ids of the turn that it continues (`forked`
+ * if they are not a continuation). States are stored as top-level changes against the previous turn, whole every
+ * `WHOLE_STATE_EVERY` turns (an RFC 7396 merge patch cannot set a member to null, so removed keys are listed instead).
+ * Everything here is JSON and has the schema's number.
  */
 import type { CancelReason, FailureClass, SerializedError } from "./errors.ts";
 import { canonicalJson, type Json, type JsonObject } from "./json.ts";
@@ -20,7 +21,7 @@ const WHOLE_STATE_EVERY = 8;
 
 /** The tokens of one turn, verbatim from the engine. Blobs are base64 of little-endian arrays. */
 export interface TurnTokens {
-  /** int32: prompt ids beyond the previous turn's prompt + completion ids, or all of them if `forked`. */
+  /** int32: prompt ids beyond the prompt + completion ids of the turn that it continues, or all of them if `forked`. */
   readonly prompt_suffix_ids: string;
   readonly forked: boolean;
   /** int32: the sampled ids. */
@@ -87,9 +88,18 @@ export interface ReportedScores {
 
 export const NOTHING_REPORTED: ReportedScores = { rewards: {}, metrics: {} };
 
+/** A prompt, as it is stored: the beginning of an earlier conversation, and what follows it. */
+export interface StoredPrompt {
+  /** The index of the turn whose conversation it continues; absent: the turn before. */
+  readonly after?: number | undefined;
+  /** How many messages of that conversation it begins with. */
+  readonly keep: number;
+  readonly append: Messages;
+}
+
 export interface Turn {
   readonly index: number;
-  readonly prompt: { readonly keep: number; readonly append: Messages };
+  readonly prompt: StoredPrompt;
   readonly completion: Message;
   readonly finish_reason: FinishReason;
   /** The server's own finish reason, if it is not a `FinishReason`. */
@@ -227,14 +237,36 @@ export function unpackTurns(initial: JsonObject, turns: readonly StoredTurn[]): 
   });
 }
 
-/** The whole history that a turn was sampled from: `previous` is the prompt + completion of the previous turn. */
-export function promptOf(previous: Messages, turn: Pick<Turn, "prompt">): Messages {
-  return [...previous.slice(0, turn.prompt.keep), ...turn.prompt.append];
+/** The index of the turn that turn `index` continues; -1 if it is the first one. */
+export function continuedBy(index: number, { after = index - 1 }: Pick<StoredPrompt, "after"> = {}): number {
+  return Math.min(after, index - 1);
 }
 
-/** Prompt + completion of the last of `turns`; empty if there is none. */
-export function historyOf(turns: readonly Pick<Turn, "prompt" | "completion">[]): Messages {
-  return turns.reduce<Messages>((previous, turn) => [...promptOf(previous, turn), turn.completion], []);
+type Spoken = Pick<Turn, "prompt" | "completion">;
+
+/** The whole prompt of turn `index`, which need not be among `turns`: those before it, or all of the rollout. */
+export function promptOf(turns: readonly Spoken[], index: number, { keep, append, ...prompt }: StoredPrompt): Messages {
+  return [...conversationOf(turns, continuedBy(index, prompt), keep), ...append];
+}
+
+/** Prompt + completion of the last of `turns`, which are all up to that one; empty if there is none. */
+export function historyOf(turns: readonly Spoken[]): Messages {
+  return conversationOf(turns, turns.length - 1, Number.POSITIVE_INFINITY);
+}
+
+/** The first `most` messages of the conversation of turn `index`. */
+function conversationOf(turns: readonly Spoken[], index: number, most: number): Message[] {
+  const parts: Messages[] = [];
+  let [at, left] = [index, most];
+  while (left > 0) {
+    const turn = turns[at];
+    if (turn === undefined) break;
+    const { keep, append } = turn.prompt;
+    if (left > keep) parts.push([...append, turn.completion].slice(0, left - keep));
+    left = Math.min(left, keep);
+    at = continuedBy(at, turn.prompt);
+  }
+  return parts.reverse().flat();
 }
 
 export function addUsage(turns: readonly Pick<Turn, "usage">[]): Usage {

@@ -68,14 +68,15 @@ const shown = {
   tokens: z
     .object({ prompt: Count, completion: Count, forked: z.boolean(), logprobs: z.boolean() })
     .nullable()
-    .describe("number of stored token ids; forked: its prompt does not continue the ids of the previous turn"),
+    .describe(
+      "number of stored token ids; forked: those of its prompt do not begin with those of the turn that it continues",
+    ),
 };
 
 /** One turn on a page of turns. */
 export const ShownTurn = named("ShownTurn", {
   ...shown,
-  prompt: z.object({
-    keep: Count,
+  prompt: whole.prompt.extend({
     append: z.array(MessageBeginning).describe("the first 100 of them"),
     left_out: Count.describe("number of messages left out here"),
   }),
@@ -105,6 +106,7 @@ export const OutlineTurn = named("OutlineTurn", {
   at_ms: AtMs,
   latency_ms: whole.latency_ms,
   calls: whole.calls,
+  after: whole.prompt.shape.after,
   messages: Count.describe("in the appended part of its prompt").meta({ example: 1 }),
   tool_calls: Count.meta({ example: 0 }),
   tools: z.array(z.string()).describe("names of the first five tools it calls"),
@@ -112,7 +114,7 @@ export const OutlineTurn = named("OutlineTurn", {
   failed: Count.describe("tool results in its prompt that read like an error: a guess").meta({ example: 0 }),
   stored_bytes: shown.stored_bytes,
   is_truncated: z.boolean(),
-  forked: z.boolean().describe("its token ids do not continue those of the previous turn"),
+  forked: z.boolean().describe("its token ids do not begin with those of the turn that it continues"),
 });
 export type OutlineTurn = z.infer<typeof OutlineTurn>;
 
@@ -126,9 +128,12 @@ export const TurnTokenPage = named("TurnTokenPage", {
   object: z.literal("turn_tokens"),
   rollout_id: RolloutView.shape.id,
   turn: Count,
-  forked: z.boolean().describe("the prompt's ids do not continue those of the previous turn: all of them are here"),
+  after: whole.prompt.shape.after,
+  forked: z
+    .boolean()
+    .describe("the prompt's ids do not begin with those of the turn that it continues: all of them are here"),
   prompt_length: Count.describe("ids of the whole prompt").meta({ example: 92 }),
-  prompt_suffix_length: Count.describe("ids of it after the previous turn").meta({ example: 92 }),
+  prompt_suffix_length: Count.describe("ids of it beyond those of that turn").meta({ example: 92 }),
   prompt_suffix_ids: z
     .array(z.int())
     .describe("those after `prompt_after`")

@@ -7,7 +7,7 @@
  */
 import type { Judgement } from "../contract/judgement.ts";
 import type { Messages } from "../contract/messages.ts";
-import { historyOf, promptOf, type StoredTurn, type Trajectory } from "../contract/trajectory.ts";
+import { promptOf, type StoredTurn, type Trajectory } from "../contract/trajectory.ts";
 import type { RolloutEntry, SegmentTrace } from "../kernel/messages/run-records.ts";
 
 type Value =
@@ -102,10 +102,8 @@ function callsOf({ spec }: SegmentTrace, { id }: RolloutEntry, trajectory: Traje
     "gen_ai.conversation.id": id,
     "rollcall.rollout.id": id,
   };
-  let before: Messages = [];
   const turns = trajectory.turns.map((turn): Made => {
-    const prompt = options.content ? promptOf(before, turn) : [];
-    if (options.content) before = historyOf([{ prompt: { keep: 0, append: prompt }, completion: turn.completion }]);
+    const prompt = options.content ? promptOf(trajectory.turns, turn.index, turn.prompt) : [];
     const start = turn.sent_at ?? turn.answered_at - turn.latency_ms;
     const said = options.content ? contentOf(prompt, turn) : {};
     const attributes = { ...asked, ...turnAttributes(turn), ...said };

@@ -87,6 +87,34 @@ test("a worker that gives its leases back gets none in a request that still wait
   expect(await leaseOne(of, "tester", "another")).toMatchObject({ rollout_id: first.rollout_id, lease: 2 });
 });
 
+test("an agent with two conversations stores each message once, and each turn names the one that it continues", async () => {
+  const of = await openPlatform();
+  const model = script(["one", "two", "three"]);
+  const { id } = await of.start(request(model));
+  const rollout = await leaseOne(of, "tester");
+  const main = [user("main"), assistant("one"), user("more"), assistant("two"), user("last")];
+  const side = [user("side"), assistant("one"), user("and")];
+  for (const messages of [main.slice(0, 1), side.slice(0, 1), main.slice(0, 3), side, main]) {
+    await rollout.say(...messages);
+  }
+  await rollout.finish({ rewards: { solved: 1 } });
+  await of.ended(id);
+  expect((await firstOf(of, id)).rollout.turns.map(({ prompt }) => prompt)).toEqual([
+    { keep: 0, append: [user("main")] },
+    { keep: 0, append: [user("side")] },
+    { after: 0, keep: 2, append: [user("more")] },
+    { after: 1, keep: 2, append: [user("and")] },
+    { after: 2, keep: 4, append: [user("last")] },
+  ]);
+  const page = await of.ask(`/v1/rollouts/${rollout.rollout_id}/turns?after=2&limit=2`);
+  const { data } = await page.json<{ data: { index: number; prompt: object }[] }>();
+  expect(data.map(({ index, prompt }) => ({ index, ...prompt }))).toMatchObject([
+    { index: 3, after: 1, keep: 2, append: [{ content: [{ text: "and" }] }] },
+    { index: 4, after: 2, keep: 4, append: [{ content: [{ text: "last" }] }] },
+  ]);
+  expect((await requestsOf(model)).map(({ messages }) => messages)).toEqual([1, 1, 3, 3, 5]);
+});
+
 test("a lease that its worker gave back does not count as lost", async () => {
   const of = await openPlatform();
   const { id } = await of.start(request(script(["one"]), 1, { agent: { name: "tester", max_leases: 1 } }));

@@ -92,6 +92,21 @@ test("a history an environment rewrote is marked", () => {
   expect(transcript(aRollout({ turns }), PLAIN)).toContain("the history was rewritten: 1 of 2 messages kept");
 });
 
+test("a turn that continues an earlier one says so, and the results of its calls are shown with them", () => {
+  const rollout = aRollout();
+  const [first, second] = rollout.turns;
+  if (first === undefined || second === undefined) throw new Error("the rollout has two turns");
+  const side = { ...second, prompt: { keep: 0, append: [{ role: "user", content: "aside" }] } };
+  const turns = [first, side, { ...second, index: 2, prompt: { ...second.prompt, after: 0 } }];
+  const text = transcript(aRollout({ turns }), PLAIN);
+  const plain = transcript(rollout, PLAIN);
+  expect(text).toContain("the history was rewritten: 0 of 2 messages kept");
+  expect(text).toMatch(/Turn 3 .*\ncontinues turn 1\n/);
+  expect(text).not.toContain("(no result)");
+  const firstTurn = (all: string) => all.slice(all.indexOf("Turn 1 "), all.indexOf("Turn 2 "));
+  expect(firstTurn(text)).toBe(firstTurn(plain));
+});
+
 test("a model's text moves no cursor, changes no colour and reverses no text", () => {
   const nasty = "a\x1b[2Jb\x07c\u202ed\r\ne\x9b31mf";
   const text = transcript(aRollout({ prompt: [{ role: "user", content: nasty }], turns: [] }), PLAIN);

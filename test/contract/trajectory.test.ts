@@ -72,9 +72,24 @@ test("a growing history shares the earlier messages; a rewritten one loses nothi
     turn(1, { prompt: { keep: 2, append: [user("more")] } }),
   ];
   expect(historyOf(grown)).toEqual([user("q"), said("a0"), user("more"), said("a1")]);
-  const rewritten = turn(2, { prompt: { keep: 1, append: [user("summary")] } });
-  expect(promptOf(historyOf(grown), rewritten)).toEqual([user("q"), user("summary")]);
+  const rewritten = { keep: 1, append: [user("summary")] };
+  expect(promptOf(grown, 2, rewritten)).toEqual([user("q"), user("summary")]);
   expect(historyOf([])).toEqual([]);
+});
+
+test("a turn may continue the conversation of an earlier turn than the one before", () => {
+  const turns = [
+    turn(0, { prompt: { keep: 0, append: [user("main")] } }),
+    turn(1, { prompt: { keep: 0, append: [user("side")] } }),
+    turn(2, { prompt: { after: 0, keep: 2, append: [user("more")] } }),
+    turn(3, { prompt: { after: 1, keep: 2, append: [user("and")] } }),
+    turn(4, { prompt: { after: 2, keep: 1, append: [user("in short")] } }),
+  ];
+  const main = [user("main"), said("a0"), user("more"), said("a2")];
+  expect(historyOf(turns.slice(0, 3))).toEqual(main);
+  expect(historyOf(turns.slice(0, 4))).toEqual([user("side"), said("a1"), user("and"), said("a3")]);
+  expect(historyOf(turns)).toEqual([user("main"), user("in short"), said("a4")]);
+  expect(promptOf(turns, 5, { after: 2, keep: 4, append: [user("on")] })).toEqual([...main, user("on")]);
 });
 
 test("usage is added over the turns that have it", () => {

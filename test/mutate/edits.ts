@@ -43,7 +43,7 @@ export const EDITS: readonly Edit[] = [
         "total.completion_tokens += usage?.completion_tokens ?? 0;",
         "total.completion_tokens += usage?.prompt_tokens ?? 0;",
       ],
-      ["previous.slice(0, turn.prompt.keep)", "previous.slice(1, turn.prompt.keep)"],
+      ["left = Math.min(left, keep);", "left = Math.max(left, keep);"],
     ],
   ),
   ...editsOf(

@@ -51,6 +51,17 @@ test("each turn is a call of a model below its rollout, from when it was sent to
   });
 });
 
+test("the prompt of a turn that continues an earlier one is the whole conversation", () => {
+  const aside = { ...turn(1, 4000), prompt: { keep: 0, append: [{ role: "user", content: "aside" }] } };
+  const back = { ...turn(2, 5000), prompt: { after: 0, keep: 2, append: [{ role: "user", content: "back" }] } };
+  const left = { turns: [turn(0, 3000), aside, back], failed_calls: [] } as unknown as Trajectory;
+  const prompts = rolloutSpans(TRACE, ENTRY, left, { hash, content: true }).slice(1);
+  const contents = prompts.map((span) =>
+    JSON.parse(String(attributes(span)["gen_ai.input.messages"])).map(({ content }: { content: string }) => content),
+  );
+  expect(contents).toEqual([["ask 0"], ["aside"], ["ask 0", "say 0", "back"]]);
+});
+
 test("a failed call is a span of its own, with the status as its error type", () => {
   const spans = rolloutSpans(TRACE, ENTRY, LEFT, options);
   const failed = spans.at(-1);

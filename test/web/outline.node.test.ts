@@ -37,6 +37,13 @@ test("if a turn records which of its calls failed, the text of the results is no
   expect([...failed]).toEqual([0, 1, 1, 0]);
 });
 
+test("failed results of a turn that continues another one than the last are marked where they are shown", () => {
+  const build = new OutlineBuild(3);
+  for (const index of [0, 1]) build.add(turnOf(index));
+  build.add(turnOf(2, { after: 0, failed: 1 }));
+  expect(build.end().failures).toEqual([{ index: 2, why: "1 results read like errors" }]);
+});
+
 test.each([
   ["Error: no such file", true],
   ['{"error": "denied"}', true],

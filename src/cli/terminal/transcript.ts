@@ -12,7 +12,7 @@ import {
   textOf,
 } from "../../contract/messages.ts";
 import type { RolloutView } from "../../contract/run.ts";
-import { historyOf } from "../../contract/trajectory.ts";
+import { continuedBy, historyOf, type StoredPrompt } from "../../contract/trajectory.ts";
 import { countText, timeText } from "./format.ts";
 import { type Paint, painter, type Style } from "./terminal.ts";
 import { cutTo, displayWidth, padTo, preview, safeLine, safeText, wrap } from "./text.ts";
@@ -102,7 +102,7 @@ function outcomeOf(rollout: RolloutView): Entry {
 function conversation(rollout: RolloutView, page: Page): string[][] {
   const turns = rollout.turns.map((turn) => ({
     ...turn,
-    prompt: { keep: turn.prompt.keep, append: messagesOf(turn.prompt.append) },
+    prompt: { ...turn.prompt, append: messagesOf(turn.prompt.append) },
     completion: Message.parse(turn.completion),
   }));
   if (turns.length === 0) {
@@ -110,15 +110,20 @@ function conversation(rollout: RolloutView, page: Page): string[][] {
     return prompt.length === 0 ? [] : [prompt];
   }
   const last = finalReply(messagesOf(rollout.prompt), messagesOf(rollout.completion), turns);
+  const lengths = turns.map((_, at) => historyOf(turns.slice(0, at + 1)).length);
+  const next = nextTurns(
+    turns.map(({ prompt }) => prompt),
+    lengths,
+  );
   const sections = turns.map((turn, at) => {
-    const before = turns.slice(0, at);
-    const known = historyOf(before).length;
-    const answers = turns[at + 1]?.prompt.append ?? last;
-    const asked = new Set(before.at(-1)?.completion.tool_calls?.map(({ id }) => id));
+    const base = continuedBy(at, turn.prompt);
+    const known = lengths[base] ?? 0;
+    const answers = at === turns.length - 1 ? last : (turns[next.get(at) ?? -1]?.prompt.append ?? []);
+    const asked = new Set(next.get(base) === at ? turns[base]?.completion.tool_calls?.map(({ id }) => id) : []);
     const others = turn.prompt.append.filter(({ tool_call_id }) => !asked.has(tool_call_id ?? ""));
     return [
       turnRule(turn, page),
-      ...(turn.prompt.keep < known ? [rewriteNote(turn.prompt.keep, known, page)] : []),
+      ...continuationNote(turn.prompt, known, page),
       ...others.flatMap((message) => messageLines(message, page)),
       ...messageLines(turn.completion, page, answers),
     ];
@@ -127,6 +132,17 @@ function conversation(rollout: RolloutView, page: Page): string[][] {
   const rest = last.filter(({ tool_call_id }) => !asked.has(tool_call_id ?? ""));
   if (rest.length === 0) return sections;
   return [...sections, [rule("The end", "", page), ...rest.flatMap((it) => messageLines(it, page))]];
+}
+
+/** For each turn the one that has the results of its calls: the first that continues all of it, or the turn after it. */
+function nextTurns(prompts: readonly StoredPrompt[], lengths: readonly number[]): ReadonlyMap<number, number> {
+  const next = new Map<number, number>();
+  for (const [at, prompt] of prompts.entries()) {
+    const base = continuedBy(at, prompt);
+    if (!next.has(base) && prompt.keep === lengths[base]) next.set(base, at);
+  }
+  for (const [at, { after }] of prompts.entries()) if (after === undefined && !next.has(at - 1)) next.set(at - 1, at);
+  return next;
 }
 
 function messagesOf(wire: RolloutView["prompt"]): Messages {
@@ -156,8 +172,11 @@ function turnRule(turn: Omit<RolloutView["turns"][number], "prompt" | "completio
   return rule(`Turn ${turn.index + 1}`, there.join(" · "), page);
 }
 
-function rewriteNote(kept: number, known: number, { paint }: Page): string {
-  return paint("yellow", `the history was rewritten: ${kept} of ${known} messages kept`);
+/** Which conversation the turn continues, if it is not that of the turn before as a whole. */
+function continuationNote({ after, keep }: StoredPrompt, known: number, { paint }: Page): string[] {
+  const kept = `${keep} of ${known} messages kept`;
+  if (after === undefined) return keep < known ? [paint("yellow", `the history was rewritten: ${kept}`)] : [];
+  return [paint("yellow", `continues turn ${after + 1}${keep < known ? `: ${kept}` : ""}`)];
 }
 
 /** The lines of a message; `answers` are the results of the tools it calls. */

@@ -10,7 +10,7 @@
 import { EnvError, InfraError, type SerializedError, SqlWorkError } from "../../contract/errors.ts";
 import { canonicalJson, type JsonObject } from "../../contract/json.ts";
 import { commonPrefix, type Messages } from "../../contract/messages.ts";
-import { historyOf, type Turn } from "../../contract/trajectory.ts";
+import { historyOf, type StoredPrompt } from "../../contract/trajectory.ts";
 import type { FetchOptions } from "../environments/contract.ts";
 import type { Stage } from "../environments/hook-state.ts";
 import type { SqlPlace, SqlRow, SqlValue } from "../environments/rollout-sql.ts";
@@ -69,7 +69,9 @@ export interface ServedPerformed extends Pick<Performed, "tools"> {
 }
 
 type Replied = Extract<Event, { type: "replied" }>;
-export type ServedEvent = Exclude<Event, Replied> | (Omit<Replied, "prompt"> & { readonly prompt: Turn["prompt"] });
+export type ServedEvent =
+  | Exclude<Event, Replied>
+  | (Omit<Replied, "prompt" | "continues"> & { readonly prompt: Omit<StoredPrompt, "after"> });
 
 /** The messages that `keep` of a prompt counts: those of the turns so far, or before the first turn those of the task. */
 export function messagesBefore({ turns, prompt }: Pick<Rollout, "turns" | "prompt">): Messages {

@@ -9,7 +9,7 @@
 import { type Trajectory, unpackTurns } from "../../contract/trajectory.ts";
 import { sizeOf } from "../size.ts";
 import { newRollout, type Rollout, type RolloutTask } from "./rollout.ts";
-import { lastIds } from "./tokens.ts";
+import { idsAfter } from "./tokens.ts";
 
 /** The part of a trajectory that a fork after `turn` needs: the turns up to that one, and the next prompt. */
 export interface ForkPoint
@@ -58,7 +58,7 @@ export function forkedRollout(id: string, point: ForkPoint, at: number): Rollout
     initial_state,
     state,
     turns,
-    last_ids: lastIds(turns),
+    last_ids: idsAfter(turns, turn),
     intent: { ...next.prompt, calls: 0, failures: 0, not_before: 0 },
     forked_from: { rollout_id: point.rollout_id, turn },
     held: sizeOf(point.turns.slice(0, turn + 1)),

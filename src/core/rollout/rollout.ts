@@ -32,12 +32,13 @@ import {
   promptOf,
   type ReportedScores,
   ROLLOUT_SCHEMA,
+  type StoredPrompt,
   type ToolFailed,
   type Trajectory,
   type Turn,
 } from "../../contract/trajectory.ts";
 import { sizeOf, stateSize } from "../size.ts";
-import { packTokens } from "./tokens.ts";
+import { idsAfter, packTokens } from "./tokens.ts";
 
 /** The input of a rollout; it never changes. */
 export interface RolloutTask {
@@ -51,9 +52,7 @@ export interface RolloutTask {
 }
 
 /** A model call that is not answered yet. */
-export interface Intent {
-  readonly keep: number;
-  readonly append: Messages;
+export interface Intent extends StoredPrompt {
   /** Calls sent so far for this turn. */
   readonly calls: number;
   /** Failures so far that may be retried. */
@@ -76,8 +75,8 @@ export interface Rollout extends RolloutTask {
   readonly state: JsonObject;
   readonly turns: readonly Turn[];
   /**
-   * Ids of the last turn (prompt, then completion), because the next turn's are stored as a suffix. Not needed once
-   * done.
+   * Ids of the last turn (prompt, then completion), because those of a turn that continues it are stored as a suffix.
+   * Not needed once done.
    */
   readonly last_ids: readonly number[];
   readonly intent: Intent | null;
@@ -139,6 +138,8 @@ export type Event =
       readonly type: "replied";
       /** The whole prompt of the next call. */
       readonly prompt: Messages;
+      /** What it continues, if that is known; otherwise it is compared with the conversation of the last turn. */
+      readonly continues?: Omit<StoredPrompt, "append">;
       readonly state: JsonObject;
       readonly final_env_response: Messages | null;
       readonly tool_failed?: ToolFailed;
@@ -275,7 +276,8 @@ export function completionOf(rollout: Pick<Rollout, "turns" | "prompt" | "final_
 
 /** The prompt of the call that is outstanding, or of the next one. */
 export function outstandingPrompt(rollout: Rollout): Messages {
-  return rollout.intent === null ? rollout.prompt : promptOf(historyOf(rollout.turns), { prompt: rollout.intent });
+  const { intent, prompt, turns } = rollout;
+  return intent === null ? prompt : promptOf(turns, turns.length, intent);
 }
 
 /** The trajectory of a done rollout. `tools`: those the model was offered. */
@@ -334,10 +336,9 @@ function stopped(rollout: Rollout, event: Extract<Event, { type: "stopped" }>): 
 }
 
 function reply(rollout: Rollout, event: Extract<Event, { type: "replied" }>): Rollout {
-  const history = historyOf(rollout.turns);
-  const keep = commonPrefix(history, event.prompt);
+  const { continues = { keep: commonPrefix(historyOf(rollout.turns), event.prompt) } } = event;
   const final = event.final_env_response;
-  const append = final ?? event.prompt.slice(keep);
+  const append = final ?? event.prompt.slice(continues.keep);
   const held = (rollout.held ?? 0) + sizeOf(append) + stateSize(rollout, event.state);
   if (held > (rollout.most_characters ?? LIMITS.rolloutCharacters)) {
     return stopNow({ ...rollout, state: event.state, is_truncated: true }, "max_size_reached");
@@ -347,7 +348,7 @@ function reply(rollout: Rollout, event: Extract<Event, { type: "replied" }>): Ro
   // A final reply is passed to the stop conditions (`has_final_env_response`) without another call.
   if (final !== null) return settled;
   const { asked } = event;
-  const intent = { keep, append, calls: 0, failures: 0, not_before: 0, ...(asked && { asked }) };
+  const intent = { ...continues, append, calls: 0, failures: 0, not_before: 0, ...(asked && { asked }) };
   return { ...settled, phase: "sample", intent };
 }
 
@@ -363,10 +364,11 @@ function answer(rollout: Rollout, event: Extract<Event, { type: "answered" }>): 
   const { first_policy_version, finish_word } = response;
   const { intent } = rollout;
   if (rollout.phase !== "sample" || intent === null) return rollout;
-  const tokens = packTokens(rollout.last_ids, response);
+  const { after, keep, append } = intent;
+  const tokens = packTokens(after === undefined ? rollout.last_ids : idsAfter(rollout.turns, after), response);
   const turn: Turn = {
     index: rollout.turns.length,
-    prompt: { keep: intent.keep, append: intent.append },
+    prompt: { ...(after !== undefined && { after }), keep, append },
     completion: response.message,
     finish_reason: response.finish_reason,
     ...(finish_word !== undefined && { finish_word }),

@@ -1,31 +1,84 @@
-/** The messages that an agent sends back, as they are stored: then a history that is the same is stored once. */
+/**
+ * The messages that an agent sends back, as they are stored, and the earlier conversation that they continue: then a
+ * history that is the same is stored once.
+ */
 import { canonicalJson, findOddity, isRecord, type Json } from "../../contract/json.ts";
 import { type Message, type Messages, publicMessage, type ToolCall } from "../../contract/messages.ts";
-import { historyOf, type Turn } from "../../contract/trajectory.ts";
+import { continuedBy, promptOf, type StoredPrompt, type Turn } from "../../contract/trajectory.ts";
+
+type Spoken = Pick<Turn, "prompt" | "completion">;
+
+export interface AskedPrompt {
+  /** The whole prompt. */
+  readonly prompt: Messages;
+  /** The turn whose conversation has the longest beginning in common with it. */
+  readonly continues: Omit<StoredPrompt, "append">;
+}
 
 /**
- * The messages of a call, with those of the model as they are stored. An agent does not return what only its model's
- * server needs, such as signatures, and some agents write the arguments of tool calls as JSON again, with other spaces.
+ * The prompt of a call, with the messages of the model as they are stored. An agent does not return what only its
+ * model's server needs, such as signatures, and some agents write the arguments of tool calls as JSON again, with other
+ * spaces.
  */
-export function withStoredMessages(
+export function storedPrompt(messages: Messages, turns: readonly Spoken[]): AskedPrompt {
+  const { after, keep } = longestShared(messages, turns);
+  const rest = messages.slice(keep);
+  const prompt = [...promptOf(turns, after + 1, { after, keep, append: [] }), ...asSaid(rest, turns)];
+  return { prompt, continues: after === turns.length - 1 ? { keep } : { after, keep } };
+}
+
+/**
+ * The turn whose conversation begins with most of `messages`, and how many they are. Of several it is one that continues
+ * without a message in between, then the latest.
+ *
+ * Each conversation is compared only beyond what it shares with the one that it continues, and as every turn continued
+ * the longest beginning that it could, at most one of them goes on with the same message. So a call compares each of its
+ * messages once, and at most one more message for each turn.
+ */
+function longestShared(
   messages: Messages,
-  turns: readonly Pick<Turn, "prompt" | "completion">[],
-): Messages {
-  if (turns.length === 0) return messages;
-  const history = historyOf(turns);
+  turns: readonly Spoken[],
+): { readonly after: number; readonly keep: number } {
+  const shared: number[] = [];
+  let best = { after: turns.length - 1, keep: 0, isWhole: false };
+  for (const [index, { prompt, completion }] of turns.entries()) {
+    const { keep, append } = prompt;
+    const before = shared[continuedBy(index, prompt)] ?? 0;
+    const own = before < keep ? 0 : sharedWith(messages, keep, [...append, completion]);
+    const count = before < keep ? before : keep + own;
+    shared.push(count);
+    const isWhole = own === append.length + 1;
+    if (count > best.keep || (count === best.keep && count > 0 && (isWhole || !best.isWhole))) {
+      best = { after: index, keep: count, isWhole };
+    }
+  }
+  return best;
+}
+
+/** How many of `stored` are the messages from `from` on. */
+function sharedWith(messages: Messages, from: number, stored: Messages): number {
+  let shared = 0;
+  for (;;) {
+    const [given, known] = [messages[from + shared], stored[shared]];
+    if (given === undefined || known === undefined || !isSameText(known, given)) return shared;
+    shared += 1;
+  }
+}
+
+/** Messages of the model that an agent moved to another place are the stored ones, too. */
+function asSaid(messages: Messages, turns: readonly Spoken[]): Messages {
+  if (messages.every(({ role }) => role !== "assistant")) return messages;
   const said = new Map(turns.map(({ completion }) => [textKey(completion), completion]));
-  return messages.map((message, at) => {
-    const before = history[at];
-    if (before !== undefined && isSameText(before, message)) return before;
-    return message.role === "assistant" ? (said.get(textKey(message)) ?? message) : message;
-  });
+  return messages.map((message) => (message.role === "assistant" ? (said.get(textKey(message)) ?? message) : message));
 }
 
 function isSameText(stored: Message, given: Message): boolean {
+  if (stored === given) return true;
   if (stored.role !== given.role) return false;
-  return stored.role === "assistant"
-    ? textKey(stored) === textKey(given)
-    : JSON.stringify(stored) === JSON.stringify(given);
+  const [known, sent] = [stored.content, given.content];
+  if (typeof known === "string" && typeof sent === "string" && known !== sent) return false;
+  if (stored.role !== "assistant") return JSON.stringify(stored) === JSON.stringify(given);
+  return stored.tool_calls?.[0]?.id === given.tool_calls?.[0]?.id && textKey(stored) === textKey(given);
 }
 
 /** The parts of a model's message that every agent returns. */

@@ -1,7 +1,7 @@
 /**
  * Packs an engine's token ids and logprobs: little-endian blobs in base64, prompt ids as a suffix (see trajectory.ts).
  */
-import type { ModelResponse, TurnTokens } from "../../contract/trajectory.ts";
+import { continuedBy, type ModelResponse, type StoredPrompt, type TurnTokens } from "../../contract/trajectory.ts";
 
 const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const DIGITS = new Uint8Array(128);
@@ -36,7 +36,7 @@ export function cutResponse(response: ModelResponse, maxLength: number | null): 
   return { ...response, ...ids, ...(is_truncated && { tokens_cut: true }) };
 }
 
-/** `previous`: the ids of the previous turn (prompt, then completion). Null if the engine sent no ids. */
+/** `previous`: the ids of the turn that it continues (prompt, then completion). Null if the engine sent no ids. */
 export function packTokens(previous: readonly number[], response: ModelResponse): TurnTokens | null {
   const { prompt_ids, completion_ids, completion_logprobs } = response;
   if (prompt_ids === null || completion_ids === null) return null;
@@ -53,33 +53,40 @@ export function packTokens(previous: readonly number[], response: ModelResponse)
   };
 }
 
+/** A turn with its tokens. Without a prompt it continues the turn before. */
+interface Tokenised {
+  readonly tokens: TurnTokens | null;
+  readonly prompt?: Pick<StoredPrompt, "after">;
+}
+
 /** The unpacked ids of every turn, in order: prompt ids, sampled ids, logprobs. */
 export function unpackTokens(
-  turns: readonly { readonly tokens: TurnTokens | null }[],
+  turns: readonly Tokenised[],
 ): ({ prompt_ids: number[]; completion_ids: number[]; logprobs: number[] | null } | null)[] {
-  let previous: number[] = [];
-  return turns.map(({ tokens }) => {
-    if (tokens === null) {
-      previous = [];
-      return null;
-    }
+  return turns.map(({ tokens, prompt }, index) => {
+    if (tokens === null) return null;
     const suffix = [...int32s(tokens.prompt_suffix_ids)];
-    const prompt_ids = tokens.forked ? suffix : [...previous, ...suffix];
-    const completion_ids = [...int32s(tokens.completion_ids)];
-    previous = [...prompt_ids, ...completion_ids];
     const logprobs = tokens.completion_logprobs;
     return {
-      prompt_ids,
-      completion_ids,
+      prompt_ids: tokens.forked ? suffix : [...idsAfter(turns, continuedBy(index, prompt)), ...suffix],
+      completion_ids: [...int32s(tokens.completion_ids)],
       logprobs: logprobs === null ? null : [...float32s(logprobs)],
     };
   });
 }
 
-/** Prompt and sampled ids of the last turn: the next turn's ids are stored as a suffix of them. */
-export function lastIds(turns: readonly { readonly tokens: TurnTokens | null }[]): number[] {
-  const last = unpackTokens(turns).at(-1);
-  return last ? [...last.prompt_ids, ...last.completion_ids] : [];
+/** Prompt and sampled ids of turn `index`: the ids of a turn that continues it are stored as a suffix of them. */
+export function idsAfter(turns: readonly Tokenised[], index: number): number[] {
+  const parts: Int32Array[] = [];
+  let at = index;
+  for (;;) {
+    const { tokens = null, prompt } = turns[at] ?? {};
+    if (tokens === null) break;
+    parts.push(int32s(tokens.completion_ids), int32s(tokens.prompt_suffix_ids));
+    if (tokens.forked) break;
+    at = continuedBy(at, prompt);
+  }
+  return parts.reverse().flatMap((part) => Array.from(part));
 }
 
 /** The ids of a packed blob. */

@@ -1,6 +1,6 @@
 /** Tells which tool results of a rollout's completion are from failed calls, as recorded in its turns. */
 import type { Messages } from "../../contract/messages.ts";
-import type { ToolFailed, Trajectory, Turn } from "../../contract/trajectory.ts";
+import { continuedBy, type ToolFailed, type Trajectory, type Turn } from "../../contract/trajectory.ts";
 import { keysOf } from "../environments/tool-call.ts";
 
 type Recorded = Pick<Turn, "completion" | "tool_failed">;
@@ -18,13 +18,25 @@ export function failuresIn({
 }: Pick<Trajectory, "turns" | "final_env_response" | "completion">): ToolFailed | null {
   if (turns.every(({ tool_failed }) => tool_failed === undefined)) return null;
   const marks: Marks = [];
-  for (const [index, turn] of turns.entries()) {
+  for (const [index, turn] of lastConversation(turns)) {
     marks.length = Math.min(marks.length, turn.prompt.keep);
-    marks.push(...marksOf(turn.prompt.append, turns[index - 1]), undefined);
+    marks.push(...marksOf(turn.prompt.append, turns[continuedBy(index, turn.prompt)]), undefined);
   }
   marks.push(...marksOf(final_env_response ?? [], turns.at(-1)));
   // The messages after the prompt are the end of the history.
   return marks.slice(marks.length - completion.length).filter((mark) => mark !== undefined);
+}
+
+/** The turns of the conversation that ends with the last one, in order, with their indexes. */
+function lastConversation<T extends Pick<Turn, "prompt">>(turns: readonly T[]): (readonly [number, T])[] {
+  const found: (readonly [number, T])[] = [];
+  let at = turns.length - 1;
+  for (;;) {
+    const turn = turns[at];
+    if (turn === undefined) return found.reverse();
+    found.push([at, turn]);
+    at = continuedBy(at, turn.prompt);
+  }
 }
 
 /** By call id. If an id has more results than calls, a hook repeated results of earlier turns. */

@@ -4,9 +4,10 @@
  * Invariants. A turn continues the longest open sample whose ids are exactly a prefix of its prompt; if there is none,
  * a new sample begins. So each sampled token trains in exactly one sample, other samples have it as context, and ids
  * and logprobs are the engine's, verbatim. A rollout that cannot be trained on as a whole gives no samples, but a
- * cause; it keeps its score. After each turn its sample has exactly that turn's prompt and answer: the next turn's ids
- * are stored as a suffix of them.
+ * cause; it keeps its score. After each turn its sample has exactly that turn's prompt and answer: the ids of a turn
+ * that continues it are stored as a suffix of them.
  */
+import { continuedBy } from "../../contract/trajectory.ts";
 import type { Lengths } from "./advantage.ts";
 import {
   type SamplingFacts,
@@ -54,15 +55,17 @@ function build(turns: readonly TurnArrays[], facts: SamplingFacts): RolloutSampl
   const open: OpenSample[] = [];
   const transitions = { clean: 0, forked: 0, realigned: 0 };
   let drift_tokens = 0;
-  let last: OpenSample | null = null;
-  for (const turn of turns) {
-    const place = placeOf(turn, { open, last, threshold });
-    if (last !== null) transitions[place.transition] += 1;
+  const needed = neededIds(turns);
+  const ended: EndedTurn[] = [];
+  for (const [index, turn] of turns.entries()) {
+    const base = ended[continuedBy(index, turn)] ?? null;
+    const place = placeOf(turn, { open, base, threshold });
+    if (index > 0) transitions[place.transition] += 1;
     if (place.transition === "forked") open.push(place.sample);
     drift_tokens += place.drift;
     place.sample.addContext(place.context);
     place.sample.addAnswer(turn.answer, turn.logprobs, turn.version);
-    last = place.sample;
+    ended.push(new EndedTurn(place.sample, needed.has(index)));
   }
   const kept = open.filter(({ trains }) => trains);
   const samples = kept.map((sample) => sample.close(facts.dispatch_version));
@@ -71,6 +74,11 @@ function build(turns: readonly TurnArrays[], facts: SamplingFacts): RolloutSampl
   const lengths = { output, total, turns: turns.length };
   const branches = branchesOf(kept);
   return { samples, untrainable: null, transitions, branches, drift_tokens, lengths };
+}
+
+/** The turns whose ids are needed after the turn that follows each. */
+function neededIds(turns: readonly TurnArrays[]): ReadonlySet<number> {
+  return new Set(turns.flatMap(({ after, forked }) => (after === undefined || forked ? [] : [after])));
 }
 
 function branchesOf(samples: readonly OpenSample[]): RolloutSamples["branches"] {
@@ -89,17 +97,17 @@ interface Placement {
 
 interface Opened {
   readonly open: readonly OpenSample[];
-  /** The sample of the previous turn. */
-  readonly last: OpenSample | null;
+  /** The turn that it continues; null for the first one. */
+  readonly base: EndedTurn | null;
   readonly threshold: number;
 }
 
 /** Chooses the sample for a turn, and the context to be added to it. */
-function placeOf({ suffix, forked }: TurnArrays, { open, last, threshold }: Opened): Placement {
-  if (last === null) return fork(suffix);
+function placeOf({ suffix, forked }: TurnArrays, { open, base, threshold }: Opened): Placement {
+  if (base === null) return fork(suffix);
   // The usual case only costs the new ids, not the previous ones.
-  if (!forked && open.length === 1) return goOn(last, suffix);
-  const prompt = forked ? suffix : last.idsWith(suffix);
+  if (!forked && open.length === 1 && base.sample.last === base) return goOn(base.sample, suffix);
+  const prompt = forked ? suffix : base.idsWith(suffix);
   const common = open.map((sample) => ({ sample, shared: sample.commonPrefix(prompt) }));
   const whole = common.filter(({ sample, shared }) => shared === sample.length);
   const longest = furthest(whole);
@@ -173,6 +181,8 @@ class OpenSample {
   length = 0;
   /** The position at which the last answer begins. */
   answerStart = 0;
+  /** The last turn that was added. */
+  last: EndedTurn | null = null;
   /** Whether a part of it was overwritten. */
   realigned = false;
   #ids = new Int32Array(FIRST_CAPACITY);
@@ -210,8 +220,9 @@ class OpenSample {
     return at;
   }
 
-  /** Removes everything from `length` on. */
+  /** Removes everything from `length` on, which is a part of the last answer. */
   cutTo(length: number): void {
+    this.last?.keepIds();
     this.#mask.fill(0, length, this.length);
     this.#logprobs.fill(0, length, this.length);
     this.#spans = this.#spans
@@ -221,12 +232,9 @@ class OpenSample {
     this.realigned = true;
   }
 
-  /** Its ids, followed by `more`. */
-  idsWith(more: Int32Array): Int32Array {
-    const ids = new Int32Array(this.length + more.length);
-    ids.set(this.#ids.subarray(0, this.length));
-    ids.set(more, this.length);
-    return ids;
+  /** Its first ids. */
+  idsTo(length: number): Int32Array {
+    return this.#ids.subarray(0, length);
   }
 
   /** `dispatched`: the version with which its rollout was started. */
@@ -249,6 +257,35 @@ class OpenSample {
     this.#ids = grow(this.#ids, new Int32Array(capacity));
     this.#mask = grow(this.#mask, new Uint8Array(capacity));
     this.#logprobs = grow(this.#logprobs, new Float32Array(capacity));
+  }
+}
+
+/** A turn that was added to a sample: the sample begins with its prompt and its answer. */
+class EndedTurn {
+  readonly sample: OpenSample;
+  readonly #length: number;
+  readonly #isNeeded: boolean;
+  /** Copied when the end of its answer is overwritten in the sample. */
+  #ids: Int32Array | null = null;
+
+  /** `isNeeded`: whether a turn after the next one continues it. */
+  constructor(sample: OpenSample, isNeeded: boolean) {
+    this.sample = sample;
+    this.#length = sample.length;
+    this.#isNeeded = isNeeded;
+    sample.last = this;
+  }
+
+  keepIds(): void {
+    if (this.#isNeeded) this.#ids = this.sample.idsTo(this.#length).slice();
+  }
+
+  /** Its ids, followed by `more`. */
+  idsWith(more: Int32Array): Int32Array {
+    const ids = new Int32Array(this.#length + more.length);
+    ids.set(this.#ids ?? this.sample.idsTo(this.#length));
+    ids.set(more, this.#length);
+    return ids;
   }
 }
 

@@ -2,7 +2,7 @@
  * Decides whether a rollout can be trained on as a whole, and converts its turns for samples (samples.ts): ids and
  * logprobs are the engine's, verbatim, and each turn has the version of the weights that sampled it.
  */
-import type { StoredTurn, Trajectory } from "../../contract/trajectory.ts";
+import type { StoredPrompt, StoredTurn, Trajectory } from "../../contract/trajectory.ts";
 import { float32s, int32s } from "../rollout/tokens.ts";
 import { type ServedWeights, servedDuring } from "./numbering.ts";
 
@@ -53,14 +53,16 @@ export type TrainedTurn = Pick<
   | "latency_ms"
   | "sent_at"
   | "dispatch_version"
->;
+> & { readonly prompt: Pick<StoredPrompt, "after"> };
 
 export type TrainedTrajectory = Pick<Trajectory, "error" | "cancelled"> & {
   readonly turns: readonly TrainedTurn[];
 };
 
 export interface TurnArrays {
-  /** Prompt ids beyond those of the previous turn, or all of them if it is `forked`. */
+  /** The turn that it continues; absent: the turn before. */
+  readonly after?: number | undefined;
+  /** Prompt ids beyond those of the turn that it continues, or all of them if it is `forked`. */
   readonly suffix: Int32Array;
   readonly forked: boolean;
   readonly answer: Int32Array;
@@ -128,7 +130,7 @@ export function readTurn(turn: TrainedTurn, at: number, facts: SamplingFacts): T
   if (fault !== null) return fault;
   const version = facts.stamped === undefined ? versionOf(turn, facts) : stampedOf(turn, facts.stamped[at], facts);
   if (typeof version === "string") return version;
-  return { suffix, forked: tokens.forked, answer, logprobs, version };
+  return { after: turn.prompt.after, suffix, forked: tokens.forked, answer, logprobs, version };
 }
 
 /** The first fault of sampling logprobs, or null. */

@@ -12,7 +12,7 @@ import { LIMITS } from "../../contract/limits.ts";
 import { type Message, textOf } from "../../contract/messages.ts";
 import { historyOf, type Turn } from "../../contract/trajectory.ts";
 import { advance, type Event, type Rollout } from "../../core/rollout/rollout.ts";
-import { withStoredMessages } from "../../core/rollout/stored-messages.ts";
+import { storedPrompt } from "../../core/rollout/stored-messages.ts";
 import { idsOf, logError } from "../kit/log.ts";
 import { agents } from "../kit/slice-hooks.ts";
 import type {
@@ -195,8 +195,8 @@ export class AgentDesk implements AgentSeat {
     this.#isOut = true;
     const { messages, tools, sampling, hash, key } = first.call;
     const asked = { hash, lease: first.lease, tools, sampling, ...(key !== null && { key }) };
-    const prompt = withStoredMessages(messages, rollout.turns);
-    return { type: "replied", prompt, state: rollout.state, final_env_response: null, asked };
+    const prompt = storedPrompt(messages, rollout.turns);
+    return { type: "replied", ...prompt, state: rollout.state, final_env_response: null, asked };
   }
 
   settle(rollout: Rollout, refusal: AgentRefusal | null): void {

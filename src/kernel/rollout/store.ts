@@ -11,7 +11,7 @@ import type { CancelReason } from "../../contract/errors.ts";
 import type { Turn } from "../../contract/trajectory.ts";
 import { migrateRollout } from "../../core/rollout/migrations.ts";
 import type { Rollout } from "../../core/rollout/rollout.ts";
-import { lastIds } from "../../core/rollout/tokens.ts";
+import { idsAfter } from "../../core/rollout/tokens.ts";
 import { bootId } from "../environment/quarantine.ts";
 import type { AgentFinish } from "../messages/agent-wire.ts";
 import type { RolloutSpec } from "../messages/wire.ts";
@@ -122,7 +122,7 @@ export class RolloutStore {
     const { head, turns } = this.#readBody();
     if (head === null) return null;
     const { answered, boot: _, writes: __, purse: ___, ...rollout } = head;
-    const loaded: Rollout = { ...rollout, turns, last_ids: lastIds(turns) };
+    const loaded: Rollout = { ...rollout, turns, last_ids: idsAfter(turns, turns.length - 1) };
     // The answer was written before the process was killed: the call is over.
     return turns.length > answered ? { ...loaded, phase: "reply", intent: null } : loaded;
   }

@@ -327,7 +327,7 @@ export function creditsOf({ entry: { reward, steps }, advantage: over }: Counted
 export function turnView(turn: StoredTurn, { steps, ...worth }: Credits): RolloutView["turns"][number] {
   return {
     index: turn.index,
-    prompt: { keep: turn.prompt.keep, append: wire(turn.prompt.append) },
+    prompt: { ...turn.prompt, append: wire(turn.prompt.append) },
     completion: { ...turn.completion },
     finish_reason: turn.finish_reason ?? turn.finish_word ?? null,
     usage: turn.usage,

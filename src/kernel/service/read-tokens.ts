@@ -36,7 +36,7 @@ export function readTurnTokens(
     if (turn === null) return noTurn(id, number);
     const { tokens } = turn;
     if (tokens === null) return refuse("conflict", `turn ${number}: its engine sent no token ids`, "turn");
-    const { index: _, prompt: __, completion: ___, ...view } = turnView(turn, creditsOf(counted));
+    const { index: _, completion: __, prompt, ...view } = turnView(turn, creditsOf(counted));
     const { policy_version, first_policy_version, dispatch_version, replica, replica_version } = view;
     const { untrainable, turns_checked } = await lookForCause(env, opened, reader, turn);
     const labels = { first_policy_version, dispatch_version, replica, replica_version };
@@ -46,6 +46,7 @@ export function readTurnTokens(
         object: "turn_tokens",
         rollout_id: id,
         turn: turn.index,
+        ...(prompt.after !== undefined && { after: prompt.after }),
         ...pageOf(tokens, ask),
         mask: untrainable === null ? 1 : 0,
         untrainable,

@@ -107,7 +107,7 @@ function shownTurn(turn: StoredTurn, facts: TurnFacts, credits: Credits): ShownT
     ...turnView(turn, credits),
     ...facts,
     prompt: {
-      keep: turn.prompt.keep,
+      ...turn.prompt,
       append: beginningsOf(append),
       left_out: Math.max(0, append.length - LIMITS.shownItems),
     },
@@ -142,6 +142,7 @@ function outlineTurn(turn: StoredTurn, { at_ms, stored_bytes }: TurnFacts): Outl
     at_ms,
     latency_ms,
     calls,
+    ...(prompt.after !== undefined && { after: prompt.after }),
     messages: prompt.append.length,
     tool_calls: called.length,
     tools: [...names].slice(0, TOOLS_NAMED),

@@ -1,7 +1,7 @@
 /** What an agent sends back of a conversation, and what is stored of it. */
 import { expect, test } from "vitest";
 import type { Message, Messages } from "../../../src/contract/messages.ts";
-import { withStoredMessages } from "../../../src/core/rollout/stored-messages.ts";
+import { storedPrompt } from "../../../src/core/rollout/stored-messages.ts";
 
 const USER: Message = { role: "user", content: "Add." };
 
@@ -12,7 +12,7 @@ function called(args: string, more: Partial<Message> = {}): Message {
 
 function back(completion: Message, given: Message): Message | undefined {
   const prompt = { keep: 0, append: [USER] as Messages };
-  return withStoredMessages([USER, given], [{ prompt, completion }])[1];
+  return storedPrompt([USER, given], [{ prompt, completion }]).prompt[1];
 }
 
 test("a message of the model comes back as it is stored, with its reasoning and what its server needs", () => {
@@ -45,5 +45,44 @@ test("a tool call with other arguments, or with none that are JSON, is the agent
 test("a message of the model that an agent moves to another place is the stored one", () => {
   const stored = called('{"a":20}', { reasoning_content: "hm" });
   const prompt = { keep: 0, append: [USER] as Messages };
-  expect(withStoredMessages([called('{"a": 20}')], [{ prompt, completion: stored }])).toEqual([stored]);
+  expect(storedPrompt([called('{"a": 20}')], [{ prompt, completion: stored }])).toEqual({
+    prompt: [stored],
+    continues: { keep: 0 },
+  });
+});
+
+const said = (content: string, more: Partial<Message> = {}): Message => ({ role: "assistant", content, ...more });
+const user = (content: string): Message => ({ role: "user", content });
+
+test("a prompt continues the conversation that begins with most of its messages", () => {
+  const turns = [
+    { prompt: { keep: 0, append: [user("main")] }, completion: said("one") },
+    { prompt: { keep: 0, append: [user("side")] }, completion: said("two") },
+  ];
+  const continues = (...messages: Messages) => storedPrompt(messages, turns).continues;
+  expect(continues(user("main"), said("one"), user("more"))).toEqual({ after: 0, keep: 2 });
+  expect(continues(user("main"), user("again"))).toEqual({ after: 0, keep: 1 });
+  expect(continues(user("side"), said("two"), user("more"))).toEqual({ keep: 2 });
+  expect(continues(user("new"))).toEqual({ keep: 0 });
+  expect(storedPrompt([user("main")], []).continues).toEqual({ keep: 0 });
+});
+
+test("of conversations that share as much, it continues one that it contains as a whole", () => {
+  const turns = [
+    { prompt: { keep: 0, append: [user("main")] }, completion: said("one") },
+    { prompt: { keep: 2, append: [user("more")] }, completion: said("two") },
+  ];
+  const beside = [user("main"), said("one"), user("other")];
+  expect(storedPrompt(beside, turns).continues).toEqual({ after: 0, keep: 2 });
+});
+
+test("equal answers of two conversations are each the one of their own conversation", () => {
+  const first = said("yes", { reasoning_content: "first" });
+  const turns = [
+    { prompt: { keep: 0, append: [user("main")] }, completion: first },
+    { prompt: { keep: 0, append: [user("side")] }, completion: said("yes", { reasoning_content: "second" }) },
+  ];
+  const { prompt, continues } = storedPrompt([user("main"), said("yes"), user("more")], turns);
+  expect(prompt[1]).toBe(first);
+  expect(continues).toEqual({ after: 0, keep: 2 });
 });

@@ -8,12 +8,14 @@ export interface Sampled {
   readonly answer: readonly number[];
   readonly logprobs?: readonly number[] | null;
   readonly version?: string | null;
+  /** The turn as whose suffix its ids are stored; absent: the turn before. */
+  readonly after?: number | undefined;
 }
 
 /** Turns as a rollout stores them. */
 export function stored(turns: readonly Sampled[]): StoredTurn[] {
-  let previous: readonly number[] = [];
-  return turns.map(({ prompt, answer, logprobs, version = "3" }, index) => {
+  return turns.map(({ prompt, answer, logprobs, version = "3", after }, index) => {
+    const base = turns[after ?? index - 1];
     const response: ModelResponse = {
       id: null,
       model: null,
@@ -30,11 +32,10 @@ export function stored(turns: readonly Sampled[]): StoredTurn[] {
       policy_version: version,
       latency_ms: 0,
     };
-    const tokens = packTokens(previous, response);
-    previous = [...prompt, ...answer];
+    const tokens = packTokens(base === undefined ? [] : [...base.prompt, ...base.answer], response);
     return {
       index,
-      prompt: { keep: 0, append: [] },
+      prompt: { ...(after !== undefined && { after }), keep: 0, append: [] },
       completion: response.message,
       finish_reason: "stop",
       usage: response.usage,

@@ -54,6 +54,36 @@ test("a prompt that differs from the previous ids begins a sample, in which only
   });
 });
 
+test("it makes no difference to the samples as a suffix of which earlier turn the ids are stored", () => {
+  const id = fc.integer({ min: 1, max: 3 });
+  // Each turn continues an earlier one, or one without its last ids, or none.
+  const turn = fc.record({
+    base: fc.nat(),
+    cut: fc.integer({ min: 0, max: 2 }),
+    more: fc.array(id, { minLength: 1, maxLength: 3 }),
+    answer: fc.array(id, { minLength: 1, maxLength: 3 }),
+  });
+  const threshold = fc.constantFrom(0, 2, 1024);
+  fc.assert(
+    fc.property(fc.array(turn, { minLength: 1, maxLength: 12 }), threshold, (planned, fork_threshold_tokens) => {
+      const turns: Sampled[] = [];
+      for (const [index, { base, cut, more, answer }] of planned.entries()) {
+        const after = index === 0 ? undefined : base % index;
+        const from = turns[after ?? -1];
+        const ids = from === undefined ? [] : [...from.prompt, ...from.answer];
+        turns.push({ prompt: [...ids.slice(0, ids.length - cut), ...more], answer, after });
+      }
+      const facts = { fork_threshold_tokens };
+      expect(of(turns, facts)).toEqual(
+        of(
+          turns.map(({ after: _, ...rest }) => rest),
+          facts,
+        ),
+      );
+    }),
+  );
+});
+
 test("with realignment, a difference within the last answer becomes context of the same sample", () => {
   const threshold = { fork_threshold_tokens: 1024 };
   expect(plain([FIRST, BREAKS], threshold)).toEqual([

@@ -69,7 +69,7 @@ function TextView({ part: { text, length }, markdown }: TextViewProps) {
 
 interface CallProps {
   readonly call: NonNullable<MessageBeginning["tool_calls"]>[number];
-  /** The result; null if there is none, undefined while it is read. */
+  /** The result; null if the turn after it has none, undefined while it is read. */
   readonly result: MessageBeginning | null | undefined;
   /** Whether it failed; null if that was not recorded, and must be guessed from the text of its result. */
   readonly failed: boolean | null;
@@ -93,7 +93,7 @@ export function CallView({ call, result, failed }: CallProps) {
       <TextView part={call.arguments} markdown={false} />
       {result === undefined && <p className="soft">Reading its result …</p>}
       {result === null && (
-        <p className="soft">No result: the rollout ended before the call, or the next turn is not stored yet.</p>
+        <p className="soft">No result here: the rollout ended before the call, or a later turn has its result.</p>
       )}
       {inOrder(result?.content ?? []).map(({ place, item: part }) => (
         <div className="result" key={place}>

@@ -38,13 +38,14 @@ export class OutlineBuild {
     this.#failed = new Uint8Array(count);
   }
 
-  add({ index, at_ms, latency_ms, calls, failed, tool_calls_failed }: OutlineTurn): void {
+  add({ index, after, at_ms, latency_ms, calls, failed, tool_calls_failed }: OutlineTurn): void {
     this.read = index + 1;
     if (index >= this.#at.length) return;
     this.#at[index] = at_ms;
     this.#took[index] = latency_ms;
-    // Results are shown next to the calls they answer, in the turn before.
-    if (failed > 0 && !this.#recorded) this.#mark(Math.max(0, index - 1), `${failed} results read like errors`);
+    // Results are shown next to the calls they answer, in the turn before; if it continues another one, in this turn.
+    const shown = after === undefined ? Math.max(0, index - 1) : index;
+    if (failed > 0 && !this.#recorded) this.#mark(shown, `${failed} results read like errors`);
     this.#recorded = tool_calls_failed !== undefined;
     if (calls > 1) this.#mark(index, `the model was called ${calls} times`);
     if (tool_calls_failed)

@@ -36,7 +36,7 @@ export function TokensView({ id, turn }: { readonly id: string; readonly turn: n
           <Token key={place} token={item} logprob={data.completion_logprobs?.[place] ?? null} mask={data.mask} />
         ))}
       </ol>
-      <h4>Prompt, after the previous turn</h4>
+      <h4>Prompt, after {baseText(data)}</h4>
       <ol className="token-row" start={after + 1}>
         {inOrder(data.prompt_suffix_ids).map(({ place, item }) => (
           <li key={place} className="token context">
@@ -84,6 +84,11 @@ function Token({
   );
 }
 
+/** The turn whose conversation it continues. */
+function baseText({ after }: TurnTokenPage): string {
+  return after === undefined ? "the previous turn" : `turn ${after}`;
+}
+
 function TokenFacts({ page }: { readonly page: TurnTokenPage }) {
   const { mask, untrainable, version, policy_version, first_policy_version, dispatch_version } = page;
   const logprobs = (page.completion_logprobs ?? []).filter((one) => one !== null);
@@ -108,8 +113,8 @@ function TokenFacts({ page }: { readonly page: TurnTokenPage }) {
       </Fact>
       <Fact name="Prompt">
         {page.forked
-          ? "forked: it does not continue the ids of the previous turn"
-          : "continues the ids of the previous turn"}
+          ? `forked: it does not continue the ids of ${baseText(page)}`
+          : `continues the ids of ${baseText(page)}`}
       </Fact>
     </Facts>
   );

@@ -35,8 +35,13 @@ export function TurnView({ head, index, ...props }: TurnProps) {
   const next = useTurn(head.id, index + 1, head.n_turns);
   if (error !== null) return <ErrorNote error={error} onRetry={() => refetch()} />;
   if (turn === undefined) return <p className={props.open ? "waiting soft open" : "waiting soft"}>Turn {index} …</p>;
-  const after = index + 1 < head.n_turns ? next.data?.prompt.append : head.final_env_response;
+  const after = index + 1 < head.n_turns ? next.data && answersIn(next.data) : head.final_env_response;
   return <TurnBody head={head} turn={turn} after={after} {...props} />;
+}
+
+/** The messages that follow the turn before: none if it continues an earlier one. */
+function answersIn({ prompt }: ShownTurn): readonly MessageBeginning[] {
+  return prompt.after === undefined ? prompt.append : [];
 }
 
 interface BodyProps extends Omit<TurnProps, "index"> {
@@ -123,7 +128,12 @@ function TurnHeading({
       {calls > 1 && <Badge state={`sent ${calls} times`} tone="warn" />}
       {tokens?.forked === true && index > 0 && <Badge state="forked" tone="warn" />}
       <Weights turn={turn} />
-      {index > 0 && <span className="soft">keeps {countText(prompt.keep)} messages</span>}
+      {index > 0 && (
+        <span className="soft">
+          keeps {countText(prompt.keep)} messages
+          {prompt.after !== undefined && ` of turn ${prompt.after}`}
+        </span>
+      )}
       <span className="soft">
         reward {scoreText(turn.reward)}
         {turn.advantage !== null && `, advantage ${scoreText(turn.advantage)}`}
@@ -160,11 +170,8 @@ function FailedCalls({ head, index }: { readonly head: RolloutHead; readonly ind
   );
 }
 
-interface TextsProps {
+interface TextsProps extends Pick<BodyProps, "turn" | "after" | "markdown"> {
   readonly texts: TurnTexts;
-  readonly turn: ShownTurn;
-  readonly after: readonly MessageBeginning[] | undefined;
-  readonly markdown: boolean;
 }
 
 function Texts({ texts, turn, after, markdown }: TextsProps) {
@@ -173,8 +180,9 @@ function Texts({ texts, turn, after, markdown }: TextsProps) {
   const results = new Map(
     after?.flatMap((message) => (message.tool_call_id === undefined ? [] : [[message.tool_call_id, message]])),
   );
-  // Results are shown next to the calls they answer, in the turn before.
-  const said = turn.index === 0 ? texts.append : texts.append.filter(({ tool_call_id }) => tool_call_id === undefined);
+  // Results are shown next to the calls they answer, in the turn before, if it is the one that this one continues.
+  const isApart = turn.index === 0 || turn.prompt.after !== undefined;
+  const said = isApart ? texts.append : texts.append.filter(({ tool_call_id }) => tool_call_id === undefined);
   const elsewhere = texts.append.length - said.length;
   const calls = completion.tool_calls ?? [];
   const hidden = Math.max(0, said.length - most) + Math.max(0, calls.length - most);
