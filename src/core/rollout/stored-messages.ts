@@ -3,7 +3,7 @@
  * history that is the same is stored once.
  */
 import { canonicalJson, findOddity, isRecord, type Json } from "../../contract/json.ts";
-import { type Message, type Messages, publicMessage, type ToolCall } from "../../contract/messages.ts";
+import { type Content, type Message, type Messages, publicMessage, type ToolCall } from "../../contract/messages.ts";
 import { continuedBy, promptOf, type StoredPrompt, type Turn } from "../../contract/trajectory.ts";
 
 type Spoken = Pick<Turn, "prompt" | "completion">;
@@ -32,8 +32,8 @@ export function storedPrompt(messages: Messages, turns: readonly Spoken[]): Aske
  * without a message in between, then the latest.
  *
  * Each conversation is compared only beyond what it shares with the one that it continues, and as every turn continued
- * the longest beginning that it could, at most one of them goes on with the same message. So a call compares each of its
- * messages once, and at most one more message for each turn.
+ * the longest beginning that it could, no two go on with the same message, except for equal answers to the same prompt.
+ * So a call compares each of its messages once, and at most two more messages for each turn.
  */
 function longestShared(
   messages: Messages,
@@ -72,19 +72,35 @@ function asSaid(messages: Messages, turns: readonly Spoken[]): Messages {
   return messages.map((message) => (message.role === "assistant" ? (said.get(textKey(message)) ?? message) : message));
 }
 
+/** Whether an agent sends back this message. The arguments of tool calls are parsed only if their texts differ. */
 function isSameText(stored: Message, given: Message): boolean {
   if (stored === given) return true;
-  if (stored.role !== given.role) return false;
-  const [known, sent] = [stored.content, given.content];
-  if (typeof known === "string" && typeof sent === "string" && known !== sent) return false;
-  if (stored.role !== "assistant") return JSON.stringify(stored) === JSON.stringify(given);
-  return stored.tool_calls?.[0]?.id === given.tool_calls?.[0]?.id && textKey(stored) === textKey(given);
+  if (stored.role !== given.role || !isSameContent(contentOf(stored), contentOf(given))) return false;
+  if (stored.role !== "assistant") {
+    return JSON.stringify({ ...stored, content: null }) === JSON.stringify({ ...given, content: null });
+  }
+  const [known, sent] = [stored.tool_calls ?? [], given.tool_calls ?? []];
+  return known.length === sent.length && known.every((call, at) => isSameCall(call, sent[at]));
+}
+
+function isSameContent(stored: Content, given: Content): boolean {
+  return stored === given || (typeof stored !== "string" && JSON.stringify(stored) === JSON.stringify(given));
+}
+
+function isSameCall({ id, function: known }: ToolCall, given: ToolCall | undefined): boolean {
+  if (given === undefined || given.id !== id || given.function.name !== known.name) return false;
+  const sent = given.function.arguments;
+  return sent === known.arguments || sameArguments(sent) === sameArguments(known.arguments);
 }
 
 /** The parts of a model's message that every agent returns. */
 function textKey(message: Message): string {
-  const { content, tool_calls = [] } = publicMessage(message);
-  return JSON.stringify([content === "" ? null : content, tool_calls.map(callKey)]);
+  return JSON.stringify([contentOf(message), (publicMessage(message).tool_calls ?? []).map(callKey)]);
+}
+
+/** Agents leave out an empty text of the model, or make it null. */
+function contentOf({ role, content }: Message): Content {
+  return role === "assistant" && content === "" ? null : content;
 }
 
 function callKey({ function: called, ...call }: ToolCall): unknown {
