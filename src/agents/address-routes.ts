@@ -10,7 +10,7 @@ import type { Json } from "../contract/json.ts";
 import { LIMITS } from "../contract/limits.ts";
 import { AnyObject } from "../contract/primitives.ts";
 import { bearerOf } from "../kernel/http/bearer.ts";
-import { idempotencyKeyOf, jsonOfText, readText } from "../kernel/http/input.ts";
+import { headerAs, idempotencyKeyOf, jsonOfText, readText } from "../kernel/http/input.ts";
 import { type ApiContext, type Operation, type RefusalForm, serviceOf } from "../kernel/http/operation.ts";
 import { logError } from "../kernel/kit/log.ts";
 import { pulledStream } from "../kernel/kit/pulled-stream.ts";
@@ -34,9 +34,12 @@ const { chat, responses, messages } = FORMS;
 const service = serviceOf<typeof import("./service.ts")>("agents");
 
 const KEY = { permission: "anybody", proof: "rollout_key" } as const;
+const TRAIN = "X-Rollcall-Train";
+const Train = z.enum(["true", "false"], { error: "must be true or false" });
 const HEADERS = {
   "Idempotency-Key": "a repeat with the same key and body gets the stored answer",
   "x-stainless-retry-count": "above 0: the call is a repeat of the last one with the same body",
+  [TRAIN]: "false: the turn is excluded from training; default true. A repeated call keeps what the first one said",
 };
 const REPEATS =
   "The run's model answers, whatever `model` says. With the k-th repeat of a body under one lease comes its k-th stored answer; only then is the model called again.";
@@ -134,6 +137,7 @@ function bodyOf({ env, req }: ApiContext, { scope }: RolloutAccess): Promise<str
 
 async function answerCall(context: ApiContext, form: Form): Promise<Response> {
   const key = idempotencyKeyOf(context.req.raw);
+  const train = headerAs(Train, context.req.raw, TRAIN) !== "false";
   const access = await accessOf(context, keyOf(context));
   const text = await bodyOf(context, access);
   const request = parsed(form, jsonOfText(text));
@@ -143,7 +147,7 @@ async function answerCall(context: ApiContext, form: Form): Promise<Response> {
   }
   const hash = sha256Hex(`${form.name} ${text}`);
   const retry = Number(context.req.header("x-stainless-retry-count") ?? 0) > 0;
-  const reply = service(context).callModel(context.env, access, { ...request.call, hash, key, retry });
+  const reply = service(context).callModel(context.env, access, { ...request.call, hash, key, retry, train });
   if (!request.stream) return whole(form, await reply, request, access);
   const soon = await Promise.race([reply, afterMs(FIRST_MS)]);
   if (soon !== null && soon.kind === "refused") return whole(form, soon, request, access);

@@ -271,6 +271,10 @@ export const RolloutView = named("Rollout", {
           .optional()
           .describe("milliseconds of the call besides latency_ms, without hooks and waits for leases"),
         is_truncated: z.boolean(),
+        trained: z
+          .boolean()
+          .optional()
+          .describe("false: its agent excluded the call from training; absent: it did not"),
         tool_failed: ToolFailed.optional().describe(
           "for each of its tool calls, in order: whether it failed, as recorded when it was answered; null if not recorded; absent if none was recorded",
         ),

@@ -77,6 +77,8 @@ export interface AskedCall {
   /** Absent in a stored turn: as in the call before; none, if there was none. */
   readonly tools?: readonly ToolDefinition[];
   readonly sampling: Sampling;
+  /** Present if the agent excluded the call from training. */
+  readonly train?: false;
 }
 
 /** Scores that came with the end of an agent's rollout. */
@@ -235,6 +237,11 @@ export function unpackTurns(initial: JsonObject, turns: readonly StoredTurn[]): 
     before = unpackState(before, turn.state_after);
     return { ...turn, state_after: before };
   });
+}
+
+/** Whether the turn may be trained on: an agent can exclude calls, such as those of a simulated user. */
+export function isTrained({ asked }: Pick<Turn, "asked">): boolean {
+  return asked?.train !== false;
 }
 
 /** The index of the turn that turn `index` continues; -1 if it is the first one. */

@@ -84,6 +84,11 @@ test("a failed rollout shows its error and what led to it; one that has not star
   expect(text).toContain("user       What is 3 + 4?");
 });
 
+test("a turn that an agent excluded from training says so", () => {
+  const turns = aRollout().turns.map((turn, at) => (at === 1 ? { ...turn, trained: false } : turn));
+  expect(transcript(aRollout({ turns }), { width: 100, colour: false })).toMatch(/Turn 2 .* · not trained\n/);
+});
+
 test("a history an environment rewrote is marked", () => {
   const rollout = aRollout();
   const turns = rollout.turns.map((turn) =>

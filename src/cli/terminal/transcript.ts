@@ -167,6 +167,7 @@ function turnRule(turn: Omit<RolloutView["turns"][number], "prompt" | "completio
     turn.finish_reason,
     turn.policy_version === null ? null : `policy ${safeLine(turn.policy_version)}`,
     turn.is_truncated ? "cut off" : null,
+    turn.trained === false ? "not trained" : null,
   ];
   const there = facts.filter((fact) => fact !== null);
   return rule(`Turn ${turn.index + 1}`, there.join(" · "), page);

@@ -5,9 +5,10 @@
  * a new sample begins. So each sampled token trains in exactly one sample, other samples have it as context, and ids
  * and logprobs are the engine's, verbatim. A rollout that cannot be trained on as a whole gives no samples, but a
  * cause; it keeps its score. After each turn its sample has exactly that turn's prompt and answer: the ids of a turn
- * that continues it are stored as a suffix of them.
+ * that continues it are stored as a suffix of them. A turn that is excluded from training is in no sample, except as
+ * context of turns that continue it.
  */
-import { continuedBy } from "../../contract/trajectory.ts";
+import { continuedBy, isTrained } from "../../contract/trajectory.ts";
 import type { Lengths } from "./advantage.ts";
 import {
   type SamplingFacts,
@@ -56,29 +57,40 @@ function build(turns: readonly TurnArrays[], facts: SamplingFacts): RolloutSampl
   const transitions = { clean: 0, forked: 0, realigned: 0 };
   let drift_tokens = 0;
   const needed = neededIds(turns);
-  const ended: EndedTurn[] = [];
+  const ended: EarlierTurn[] = [];
   for (const [index, turn] of turns.entries()) {
     const base = ended[continuedBy(index, turn)] ?? null;
+    if (turn.sampled === null) {
+      ended.push(new ExcludedTurn(turn, needed.has(index) ? base : null));
+      continue;
+    }
     const place = placeOf(turn, { open, base, threshold });
-    if (index > 0) transitions[place.transition] += 1;
+    if (open.length > 0) transitions[place.transition] += 1;
     if (place.transition === "forked") open.push(place.sample);
     drift_tokens += place.drift;
     place.sample.addContext(place.context);
-    place.sample.addAnswer(turn.answer, turn.logprobs, turn.version);
+    place.sample.addAnswer(turn.answer, turn.sampled.logprobs, turn.sampled.version);
     ended.push(new EndedTurn(place.sample, needed.has(index)));
   }
   const kept = open.filter(({ trains }) => trains);
   const samples = kept.map((sample) => sample.close(facts.dispatch_version));
   const total = samples.reduce((sum, { token_ids }) => sum + token_ids.length, 0);
-  const output = turns.reduce((sum, { answer }) => sum + answer.length, 0);
-  const lengths = { output, total, turns: turns.length };
+  const trained = turns.filter(({ sampled }) => sampled !== null);
+  const output = trained.reduce((sum, { answer }) => sum + answer.length, 0);
+  const lengths = { output, total, turns: trained.length };
   const branches = branchesOf(kept);
   return { samples, untrainable: null, transitions, branches, drift_tokens, lengths };
 }
 
-/** The turns whose ids are needed after the turn that follows each. */
+/** The turns whose ids are needed for a turn that continues them, and are not those of the sample then. */
 function neededIds(turns: readonly TurnArrays[]): ReadonlySet<number> {
-  return new Set(turns.flatMap(({ after, forked }) => (after === undefined || forked ? [] : [after])));
+  const needed = new Set<number>();
+  for (const [index, turn] of turns.entries()) {
+    const base = continuedBy(index, turn);
+    const isApart = turn.after !== undefined || turns[base]?.sampled === null;
+    if (!turn.forked && isApart) needed.add(base);
+  }
+  return needed;
 }
 
 function branchesOf(samples: readonly OpenSample[]): RolloutSamples["branches"] {
@@ -98,7 +110,7 @@ interface Placement {
 interface Opened {
   readonly open: readonly OpenSample[];
   /** The turn that it continues; null for the first one. */
-  readonly base: EndedTurn | null;
+  readonly base: EarlierTurn | null;
   readonly threshold: number;
 }
 
@@ -106,7 +118,8 @@ interface Opened {
 function placeOf({ suffix, forked }: TurnArrays, { open, base, threshold }: Opened): Placement {
   if (base === null) return fork(suffix);
   // The usual case only costs the new ids, not the previous ones.
-  if (!forked && open.length === 1 && base.sample.last === base) return goOn(base.sample, suffix);
+  const [only] = open;
+  if (!forked && open.length === 1 && only?.last === base) return goOn(only, suffix);
   const prompt = forked ? suffix : base.idsWith(suffix);
   const common = open.map((sample) => ({ sample, shared: sample.commonPrefix(prompt) }));
   const whole = common.filter(({ sample, shared }) => shared === sample.length);
@@ -136,7 +149,8 @@ function furthest<Kind extends { readonly shared: number }>(found: readonly Kind
   return found.reduce<Kind | null>((best, one) => (best === null || one.shared > best.shared ? one : best), null);
 }
 
-function untrainable({ turns }: TrainedTrajectory, cause: UntrainableCause): RolloutSamples {
+function untrainable(trajectory: TrainedTrajectory, cause: UntrainableCause): RolloutSamples {
+  const turns = trajectory.turns.filter(isTrained);
   const output = turns.reduce((sum, { usage }) => sum + (usage?.completion_tokens ?? 0), 0);
   // The last turn's prompt includes all previous turns.
   const total = Math.max(output, turns.at(-1)?.usage?.total_tokens ?? 0);
@@ -260,9 +274,14 @@ class OpenSample {
   }
 }
 
+interface EarlierTurn {
+  /** The ids of its prompt and its answer, followed by `more`. */
+  readonly idsWith: (more: Int32Array) => Int32Array;
+}
+
 /** A turn that was added to a sample: the sample begins with its prompt and its answer. */
-class EndedTurn {
-  readonly sample: OpenSample;
+class EndedTurn implements EarlierTurn {
+  readonly #sample: OpenSample;
   readonly #length: number;
   readonly #isNeeded: boolean;
   /** Copied when the end of its answer is overwritten in the sample. */
@@ -270,23 +289,39 @@ class EndedTurn {
 
   /** `isNeeded`: whether a turn after the next one continues it. */
   constructor(sample: OpenSample, isNeeded: boolean) {
-    this.sample = sample;
+    this.#sample = sample;
     this.#length = sample.length;
     this.#isNeeded = isNeeded;
     sample.last = this;
   }
 
   keepIds(): void {
-    if (this.#isNeeded) this.#ids = this.sample.idsTo(this.#length).slice();
+    if (this.#isNeeded) this.#ids = this.#sample.idsTo(this.#length).slice();
   }
 
-  /** Its ids, followed by `more`. */
   idsWith(more: Int32Array): Int32Array {
-    const ids = new Int32Array(this.#length + more.length);
-    ids.set(this.#ids ?? this.sample.idsTo(this.#length));
-    ids.set(more, this.#length);
-    return ids;
+    return joined(this.#ids ?? this.#sample.idsTo(this.#length), more);
   }
+}
+
+class ExcludedTurn implements EarlierTurn {
+  readonly #ids: Int32Array;
+
+  /** `base`: the turn that it continues; null if there is none, or if its ids are not needed. */
+  constructor({ suffix, forked, answer }: TurnArrays, base: EarlierTurn | null) {
+    this.#ids = joined(forked || base === null ? suffix : base.idsWith(suffix), answer);
+  }
+
+  idsWith(more: Int32Array): Int32Array {
+    return joined(this.#ids, more);
+  }
+}
+
+function joined(first: Int32Array, second: Int32Array): Int32Array {
+  const ids = new Int32Array(first.length + second.length);
+  ids.set(first);
+  ids.set(second, first.length);
+  return ids;
 }
 
 function grow<Kind extends Int32Array | Uint8Array | Float32Array>(from: Kind, to: Kind): Kind {

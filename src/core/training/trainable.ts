@@ -2,7 +2,7 @@
  * Decides whether a rollout can be trained on as a whole, and converts its turns for samples (samples.ts): ids and
  * logprobs are the engine's, verbatim, and each turn has the version of the weights that sampled it.
  */
-import type { StoredPrompt, StoredTurn, Trajectory } from "../../contract/trajectory.ts";
+import { isTrained, type StoredPrompt, type StoredTurn, type Trajectory } from "../../contract/trajectory.ts";
 import { float32s, int32s } from "../rollout/tokens.ts";
 import { type ServedWeights, servedDuring } from "./numbering.ts";
 
@@ -53,6 +53,7 @@ export type TrainedTurn = Pick<
   | "latency_ms"
   | "sent_at"
   | "dispatch_version"
+  | "asked"
 > & { readonly prompt: Pick<StoredPrompt, "after"> };
 
 export type TrainedTrajectory = Pick<Trajectory, "error" | "cancelled"> & {
@@ -66,8 +67,8 @@ export interface TurnArrays {
   readonly suffix: Int32Array;
   readonly forked: boolean;
   readonly answer: Int32Array;
-  readonly logprobs: Float32Array;
-  readonly version: number;
+  /** Null if the turn is excluded from training: then its answer is at most context of other turns. */
+  readonly sampled: { readonly logprobs: Float32Array; readonly version: number } | null;
 }
 
 /** Engines send -9999 for a missing logprob. */
@@ -98,6 +99,7 @@ export class TrainableCheck {
     // The first token of a sample is never trained, so an answer must not begin there.
     const begins = arrays.forked || this.#turns === 0;
     this.#turns += 1;
+    if (arrays.sampled === null) return arrays;
     this.#sampled ||= arrays.answer.length > 0;
     this.#cut ||= isCut(turn);
     if (!begins || arrays.suffix.length > 0) return arrays;
@@ -119,7 +121,8 @@ function isCut(turn: TrainedTurn): boolean {
 
 /** One turn converted for samples, or why its rollout gives none. `at`: its number in the rollout. */
 export function readTurn(turn: TrainedTurn, at: number, facts: SamplingFacts): TurnArrays | UntrainableCause {
-  const { tokens } = turn;
+  if (!isTrained(turn)) return excludedTurn(turn);
+  const { tokens, prompt } = turn;
   if (tokens === null) return "no_tokens";
   if (tokens.completion_logprobs === null) return "missing_logprob";
   const answer = int32s(tokens.completion_ids);
@@ -130,7 +133,13 @@ export function readTurn(turn: TrainedTurn, at: number, facts: SamplingFacts): T
   if (fault !== null) return fault;
   const version = facts.stamped === undefined ? versionOf(turn, facts) : stampedOf(turn, facts.stamped[at], facts);
   if (typeof version === "string") return version;
-  return { after: turn.prompt.after, suffix, forked: tokens.forked, answer, logprobs, version };
+  return { after: prompt.after, suffix, forked: tokens.forked, answer, sampled: { logprobs, version } };
+}
+
+/** Its ids are needed only for turns that continue it, so it may have none. */
+function excludedTurn({ tokens, prompt: { after } }: TrainedTurn): TurnArrays {
+  const { prompt_suffix_ids = "", completion_ids = "", forked = true } = tokens ?? {};
+  return { after, suffix: int32s(prompt_suffix_ids), forked, answer: int32s(completion_ids), sampled: null };
 }
 
 /** The first fault of sampling logprobs, or null. */

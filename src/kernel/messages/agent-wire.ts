@@ -30,6 +30,8 @@ export interface AgentCall {
   readonly key: string | null;
   /** Whether the caller says that it repeats a call. */
   readonly retry: boolean;
+  /** False: the turn is excluded from training. Absent: it is not. */
+  readonly train?: boolean;
 }
 
 export interface AgentRefusal {

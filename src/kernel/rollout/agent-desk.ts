@@ -193,8 +193,12 @@ export class AgentDesk implements AgentSeat {
     const [first] = this.#waiting;
     if (first === undefined) throw new TypeError("the agent did nothing");
     this.#isOut = true;
-    const { messages, tools, sampling, hash, key } = first.call;
-    const asked = { hash, lease: first.lease, tools, sampling, ...(key !== null && { key }) };
+    const { messages, tools, sampling, hash, key, train = true } = first.call;
+    const asked = {
+      ...{ hash, lease: first.lease, tools, sampling },
+      ...(key !== null && { key }),
+      ...(!train && { train }),
+    };
     const prompt = storedPrompt(messages, rollout.turns);
     return { type: "replied", ...prompt, state: rollout.state, final_env_response: null, asked };
   }

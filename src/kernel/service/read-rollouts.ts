@@ -5,7 +5,7 @@ import { publicMessage } from "../../contract/messages.ts";
 import type { Outcome, ResultRow, RolloutView } from "../../contract/run.ts";
 import type { RunSpec } from "../../contract/run-spec.ts";
 import type { Scope } from "../../contract/scope.ts";
-import type { StoredTurn, Trajectory } from "../../contract/trajectory.ts";
+import { isTrained, type StoredTurn, type Trajectory } from "../../contract/trajectory.ts";
 import { capOf } from "../../core/costs/run-costs.ts";
 import { trajectoryOf } from "../../core/rollout/rollout.ts";
 import { failuresIn } from "../../core/rollout/tool-failures.ts";
@@ -339,6 +339,7 @@ export function turnView(turn: StoredTurn, { steps, ...worth }: Credits): Rollou
     ...fleetCallView(turn),
     ...(turn.platform_ms !== undefined && { platform_ms: turn.platform_ms }),
     is_truncated: turn.is_truncated,
+    ...(!isTrained(turn) && { trained: false }),
     ...(turn.tool_failed && { tool_failed: [...turn.tool_failed] }),
     ...creditOf(steps[turn.index] ?? {}, worth),
   };

@@ -1,7 +1,7 @@
 /** The tokens of one turn, as its engine sent them and as training would use them. */
 import { LIMITS } from "../../contract/limits.ts";
 import type { Scope } from "../../contract/scope.ts";
-import type { StoredTurn, TurnTokens } from "../../contract/trajectory.ts";
+import { isTrained, type StoredTurn, type TurnTokens } from "../../contract/trajectory.ts";
 import type { TurnTokenPage } from "../../contract/turns.ts";
 import { float32s, int32s } from "../../core/rollout/tokens.ts";
 import { readTurn, type SamplingFacts, TrainableCheck } from "../../core/training/trainable.ts";
@@ -48,7 +48,7 @@ export function readTurnTokens(
         turn: turn.index,
         ...(prompt.after !== undefined && { after: prompt.after }),
         ...pageOf(tokens, ask),
-        mask: untrainable === null ? 1 : 0,
+        mask: untrainable === null && isTrained(turn) ? 1 : 0,
         untrainable,
         turns_checked,
         version: await versionOf(env, opened, reader, turn),
@@ -112,8 +112,10 @@ export async function lookForCause(
 /** Version of the weights that sampled the turn; null if it is unknown, or if the run is not a training run. */
 async function versionOf(env: Env, opened: Opened, reader: TurnReader, turn: StoredTurn): Promise<number | null> {
   if (opened.run.spec.training === undefined) return null;
-  const arrays = readTurn(turn, 0, await factsOf(env, opened, reader, [turn]));
-  return typeof arrays === "string" ? null : arrays.version;
+  // Also of a turn that its agent excluded from training.
+  const { asked: _, ...sampled } = turn;
+  const arrays = readTurn(sampled, 0, await factsOf(env, opened, reader, [turn]));
+  return typeof arrays === "string" ? null : (arrays.sampled?.version ?? null);
 }
 
 /** What is known about the weights that sampled these turns. */

@@ -10,11 +10,13 @@ export interface Sampled {
   readonly version?: string | null;
   /** The turn as whose suffix its ids are stored; absent: the turn before. */
   readonly after?: number | undefined;
+  /** False: its agent excluded it from training. */
+  readonly train?: boolean;
 }
 
 /** Turns as a rollout stores them. */
 export function stored(turns: readonly Sampled[]): StoredTurn[] {
-  return turns.map(({ prompt, answer, logprobs, version = "3", after }, index) => {
+  return turns.map(({ prompt, answer, logprobs, version = "3", after, train = true }, index) => {
     const base = turns[after ?? index - 1];
     const response: ModelResponse = {
       id: null,
@@ -48,6 +50,7 @@ export function stored(turns: readonly Sampled[]): StoredTurn[] {
       policy_version: version,
       answered_at: 0,
       state_after: null,
+      ...(!train && { asked: { hash: "", lease: 1, sampling: {}, train } }),
     };
   });
 }

@@ -84,6 +84,36 @@ test("it makes no difference to the samples as a suffix of which earlier turn th
   );
 });
 
+test("a turn that is excluded from training is in no sample, and the others are as without it", () => {
+  const judge: Sampled = { prompt: [10, 11, 12, 20, 21, 40], answer: [41, 42], after: 0, train: false };
+  const back: Sampled = { ...GOES_ON, after: 0 };
+  const made = of([FIRST, judge, back]);
+  expect(made).toEqual(of([FIRST, GOES_ON]));
+  expect(made.lengths).toEqual({ output: 3, total: 7, turns: 2 });
+  expect(of([{ ...judge, after: undefined }, { ...FIRST }])).toMatchObject({ transitions: { clean: 0, forked: 0 } });
+});
+
+test("the answer of an excluded turn is context of the turns that continue it", () => {
+  const judge: Sampled = { prompt: [10, 11, 12, 20, 21, 40], answer: [41, 42], train: false };
+  const on: Sampled = { prompt: [10, 11, 12, 20, 21, 40, 41, 42, 50], answer: [51] };
+  expect(plain([FIRST, judge, on])).toMatchObject([
+    { token_ids: [10, 11, 12, 20, 21, 40, 41, 42, 50, 51], mask: [0, 0, 0, 1, 1, 0, 0, 0, 0, 1] },
+  ]);
+  expect(plain([judge, { ...on }])).toMatchObject([{ mask: [0, 0, 0, 0, 0, 0, 0, 0, 0, 1] }]);
+});
+
+test("an excluded turn may lack ids, logprobs or a version, and alone it trains nothing", () => {
+  const facts = { newest_version: 3 };
+  const excluded = { ...GOES_ON, logprobs: null, version: "99", train: false };
+  expect(of([FIRST, excluded], facts)).toEqual(of([FIRST], facts));
+  expect(of([excluded])).toMatchObject({ samples: [], untrainable: "empty", lengths: { output: 0, turns: 0 } });
+  const [first, second, third] = stored([FIRST, { ...excluded, prompt: [] }, { ...BREAKS, version: "3" }]);
+  if (first === undefined || second === undefined || third === undefined) throw new Error("three turns were given");
+  const without = { ...second, tokens: null };
+  const { samples } = samplesOf(rollout([first, without, third]), DISPATCHED);
+  expect(samples.map(({ trainable_tokens }) => trainable_tokens)).toEqual([2, 1]);
+});
+
 test("with realignment, a difference within the last answer becomes context of the same sample", () => {
   const threshold = { fork_threshold_tokens: 1024 };
   expect(plain([FIRST, BREAKS], threshold)).toEqual([

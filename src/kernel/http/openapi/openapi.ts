@@ -124,6 +124,7 @@ const HEADERS: Readonly<Record<string, z.ZodType>> = {
   "X-Webhook-Secret": z.string().meta({ example: "a-secret-that-the-hub-sends" }),
   "Last-Event-ID": EventId.meta({ example: "41" }),
   "x-stainless-retry-count": z.string().meta({ example: "1" }),
+  "X-Rollcall-Train": z.enum(["true", "false"]).meta({ example: "false" }),
   Range: z.string().meta({ example: "bytes=1048576-" }),
   "If-None-Match": z.string().meta({ example: `"${EXAMPLE.batch_sha256}"` }),
 };

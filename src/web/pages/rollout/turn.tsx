@@ -108,7 +108,7 @@ function TurnHeading({
   readonly open: boolean;
   readonly onToggle: () => void;
 }) {
-  const { index, at_ms, latency_ms, usage, finish_reason, calls, is_truncated, tokens, prompt } = turn;
+  const { index, at_ms, latency_ms, usage, finish_reason, calls, is_truncated, tokens, prompt, trained } = turn;
   return (
     <header className="row turn-head">
       <h3>
@@ -127,6 +127,7 @@ function TurnHeading({
       {is_truncated && <Badge state={turnCutText(finish_reason)} tone="warn" />}
       {calls > 1 && <Badge state={`sent ${calls} times`} tone="warn" />}
       {tokens?.forked === true && index > 0 && <Badge state="forked" tone="warn" />}
+      {trained === false && <Badge state="not trained" tone="plain" />}
       <Weights turn={turn} />
       {index > 0 && (
         <span className="soft">
