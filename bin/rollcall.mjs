@@ -54,8 +54,8 @@ if (isNewEnough(process.versions.node)) {
   const node = bundledNode();
   if (node === null) {
     process.stderr.write(
-      `rollcall: Node ${process.versions.node} is too old, and the Node that npm brings along is not ` +
-        "installed; run `npm install` with optional packages, or use Node 24.\n",
+      `rollcall: Node ${process.versions.node} is too old, and the Node that comes with Rollcall is not installed: ` +
+        "install it with optional packages (in a checkout: node scripts/install.mjs), or use Node 24.\n",
     );
     process.exit(1);
   }

@@ -62,8 +62,8 @@ async function runGates() {
   return failed;
 }
 
-if (!existsSync(resolve(ROOT, "node_modules/.bin"))) {
-  console.error("Nothing is installed yet: node scripts/install.mjs");
+if (!existsSync(resolve(ROOT, "node_modules/typescript"))) {
+  console.error("The tools are not installed yet: node scripts/install.mjs");
   process.exit(1);
 }
 if (process.argv.includes("--fix")) {

@@ -20,6 +20,7 @@ import { PACKED_LIST } from "../src/local/assets.ts";
 import { bundleWorker } from "../src/local/bundle.ts";
 import { sourcesHash } from "../src/local/package-root.ts";
 import { bundlePage } from "../src/local/page-bundle.ts";
+import node from "./node/package.json" with { type: "json" };
 import { type OwnPackage, ownPackages, writePackage } from "./own-packages.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
@@ -33,6 +34,9 @@ const COPIED = [
 ];
 /** Folders whose compiled form is used: they run only in Node. */
 const NOT_COPIED = /([/\\]node_modules|[/\\]src[/\\](cli|local|sdk|web)|\.test\.ts|env\.d\.ts)$/;
+
+/** Dependencies that only the page has. It is published already built. */
+const OF_THE_PAGE = /^(@tanstack\/|react|rehype-|remark-|uplot$)/;
 
 /** Files that the compiled code reads: data, and the files of a new environment. */
 const ASSETS = ["src/{cli,local}/**/*.{wasm,bin,json,jsonl,md,txt}", "src/cli/templates/**/{*,.*}"];
@@ -99,13 +103,14 @@ function copySources(folder: string): void {
  * lists the dependencies of the bundled packages, because not every installer reads their own lists.
  */
 function published(packages: readonly OwnPackage[]): object {
-  const { name, version, description, license, type, sideEffects, engines, bin, optionalDependencies } = manifest;
+  const { name, version, description, license, type, sideEffects, engines, bin } = manifest;
   const entries = Object.entries(manifest.exports).map(([entry, source]) => {
     const compiled = source.replace("./src/", "./dist/src/").replace(/\.ts$/, "");
     return [entry, { types: `${compiled}.d.ts`, default: `${compiled}.js` }];
   });
   const theirs = Object.assign({}, ...packages.map(({ manifest: { dependencies } }) => dependencies));
-  const { [name]: _own, ...dependencies } = { ...theirs, ...manifest.dependencies };
+  const { [name]: _own, ...all } = { ...theirs, ...manifest.dependencies };
+  const dependencies = Object.fromEntries(Object.entries(all).filter(([dependency]) => !OF_THE_PAGE.test(dependency)));
   return {
     ...{ name, version, description, license, type, sideEffects, engines, bin },
     exports: { ...Object.fromEntries(entries), "./package.json": "./package.json" },
@@ -113,7 +118,7 @@ function published(packages: readonly OwnPackage[]): object {
     // wrangler.toml runs this script before each upload; in the published package the page is already built.
     scripts: { "build:page": "node -e 0" },
     dependencies,
-    optionalDependencies,
+    optionalDependencies: node.optionalDependencies,
     bundleDependencies: packages.map((one) => one.manifest.name),
   };
 }

@@ -1,5 +1,5 @@
 /**
- * The install scripts that the lockfile allows, and the sources of its packages. docs/security.md has the reason for
+ * The install scripts that the lockfiles allow, and the sources of their packages. docs/security.md has the reason for
  * each.
  */
 import { readFileSync } from "node:fs";
@@ -18,8 +18,10 @@ const Lockfile = z.object({
     }),
   ),
 });
-const { packages } = Lockfile.parse(JSON.parse(readFileSync("package-lock.json", "utf8")));
-const installed = Object.entries(packages).filter(([path, { link }]) => path.includes("node_modules/") && !link);
+const installed = ["package-lock.json", "scripts/node/package-lock.json"].flatMap((file) => {
+  const { packages } = Lockfile.parse(JSON.parse(readFileSync(file, "utf8")));
+  return Object.entries(packages).filter(([path, { link }]) => path.includes("node_modules/") && !link);
+});
 
 test("only packages that docs/security.md names run a script when they are installed", () => {
   const scripts = installed.filter(([, { hasInstallScript }]) => hasInstallScript).map(([path]) => path);
