@@ -1,9 +1,7 @@
-/**
- * The settings of `npm run test:package`: npm installs into empty folders, which takes longer than any other suite's
- * limit.
- */
+/** The settings of `npm run test:package`: npm installs into empty folders. */
 import { defineConfig } from "vitest/config";
+import { TEST_HANGS_MS } from "../hang-limits.ts";
 
 export default defineConfig({
-  test: { include: ["test/package/**/*.test.ts"], testTimeout: 30_000 },
+  test: { include: ["test/package/**/*.test.ts"], testTimeout: TEST_HANGS_MS, hookTimeout: TEST_HANGS_MS },
 });
