@@ -58,6 +58,7 @@ import type {
   ScoringGroup,
   SourceSlot,
   Starter,
+  UnspentBudget,
 } from "./wire.ts";
 
 /** The same methods on the class: a result that is available at once need not be a promise. */
@@ -282,6 +283,11 @@ export interface RolloutRpc {
    * be enough, and they make no other call before they have asked.
    */
   askAgain(ids: readonly string[], first?: boolean): Promise<void>;
+  /**
+   * Rollouts of agents give back the budget that they do not use, in the order of the request. Null for a rollout that
+   * has a call in flight, or is about to end.
+   */
+  giveBack(ids: readonly string[]): Promise<(UnspentBudget | null)[]>;
   /** The rollout as stored so far, or null if there is none. */
   read(id: string): Promise<Rollout | null>;
   /** The requested turns of those stored so far, in the form of a trajectory. */

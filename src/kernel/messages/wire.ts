@@ -96,6 +96,12 @@ export interface BudgetReply {
   readonly over?: boolean;
 }
 
+/** What a rollout of an agent has spent (micro-dollars) after so many requests: it gave back the rest of its budget. */
+export interface UnspentBudget {
+  readonly asks: number;
+  readonly spent: number;
+}
+
 /** The state of a rollout. `next_event_at`: do not ask again before then (epoch ms). */
 export type RolloutStanding =
   | { readonly state: "running"; readonly next_event_at: number }

@@ -229,6 +229,11 @@ export class AgentDesk implements AgentSeat {
     this.#arrived();
   }
 
+  /** True while the rollout waits for its agent. */
+  isIdle({ phase }: Rollout): boolean {
+    return phase === "reply" && !this.#hasWork();
+  }
+
   #hasWork(): boolean {
     const { finish, lost } = this.#parts.store.agent();
     return finish !== null || lost !== null || this.#waiting.length > 0;

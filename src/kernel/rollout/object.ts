@@ -38,6 +38,7 @@ import {
   type RolloutSpec,
   type RolloutStanding,
   START_MESSAGE_LIFE_MS,
+  type UnspentBudget,
 } from "../messages/wire.ts";
 import { Debounced } from "./debounced.ts";
 import { FactsTable } from "./facts.ts";
@@ -141,6 +142,10 @@ export class RolloutObject extends StoredObject implements Serves<RolloutRpc> {
       if (this.#isUnderWay(id) && this.#isReadable(id)) await this.#rollout(id).askAgain(first);
     }
     this.#retireSoon();
+  }
+
+  async giveBack(ids: readonly string[]): Promise<(UnspentBudget | null)[]> {
+    return await Promise.all(ids.map((id) => this.#forAgent(id, async (rollout) => rollout.giveBack(), null)));
   }
 
   read(id: string): Rollout | null {

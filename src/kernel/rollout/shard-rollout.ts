@@ -38,7 +38,7 @@ import type { Subrequests } from "../kit/subrequests.ts";
 import type { AgentCall, AgentFinish, AgentReply, FinishReply, TakenRollout } from "../messages/agent-wire.ts";
 import type { Reach } from "../messages/endpoint-wire.ts";
 import type { Answered } from "../messages/rpc.ts";
-import type { BudgetReply, RolloutBudgetAsk, RolloutReport, RolloutSpec } from "../messages/wire.ts";
+import type { BudgetReply, RolloutBudgetAsk, RolloutReport, RolloutSpec, UnspentBudget } from "../messages/wire.ts";
 import { scoreInPlace } from "../scoring/score-in-place.ts";
 import {
   bareReport,
@@ -209,6 +209,19 @@ export class ShardRollout {
       isLost,
       this.#looked(() => this.#store.spec()),
     );
+  }
+
+  /** Gives back the budget that it does not use while its agent does nothing; null if a call or its end is under way. */
+  giveBack(): UnspentBudget | null {
+    const rollout = this.#looked(() => this.#store.load());
+    if (this.over || this.cancelled || rollout === null || !this.#desk.isIdle(rollout)) return null;
+    const { asks, spent, ceiling } = this.#store.callBudget();
+    if (ceiling > spent) {
+      this.#store.setCallBudget(withoutRest(this.#store.callBudget()));
+      this.#store.save(rollout);
+    }
+    if (!this.#memory.isHeld) this.#store.letGo();
+    return { asks, spent };
   }
 
   /** Ends the wait for the run's cap; other waits continue. */

@@ -26,6 +26,8 @@ export interface RunClock {
   readonly endpointAt: number | null;
   /** When a judge is to be called, or one that was called is silent; null if no judge is awaited. */
   readonly judgeAt: number | null;
+  /** When rollouts are asked for money that they do not use; null while money is not short. */
+  readonly reclaimAt: number | null;
   /** When the training part has something to write, to report or to ask; null if nothing. */
   readonly trainingAt: number | null;
   /** When the run is to be ended early; null without a deadline. */
@@ -38,8 +40,19 @@ const LONGEST_ROW_WAIT_MS = 60_000;
 
 /** Epoch milliseconds of the next alarm, or null for none. */
 export function nextRunAlarm(clock: RunClock): number | null {
-  const { askAt, notifyAt, releaseAt, freeAt, endpointAt, judgeAt, trainingAt, deadlineAt } = clock;
-  const all = [askAt, notifyAt, releaseAt, freeAt, endpointAt, judgeAt, trainingAt, deadlineAt, rowDueAt(clock)];
+  const { askAt, notifyAt, releaseAt, freeAt, endpointAt, judgeAt, reclaimAt, trainingAt, deadlineAt } = clock;
+  const all = [
+    askAt,
+    notifyAt,
+    releaseAt,
+    freeAt,
+    endpointAt,
+    judgeAt,
+    reclaimAt,
+    trainingAt,
+    deadlineAt,
+    rowDueAt(clock),
+  ];
   const due = all.filter((at) => at !== null);
   if (clock.unnotified || clock.canDispatch) due.push(clock.now);
   return due.length === 0 ? null : Math.max(clock.now, Math.min(...due));

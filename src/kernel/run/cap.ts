@@ -31,6 +31,8 @@ import type { RunStore } from "./store.ts";
 
 /** Why a run waits if the rest of its cap is reserved by others. */
 const SHORT = "the rest of max_cost_micros is reserved for rollouts and judges in flight";
+/** Why nothing more begins after a call did not fit. */
+const CLOSED = "what is left of max_cost_micros was not enough for the last call that was asked for";
 
 /** `onWait`: called if one of them has to wait. */
 export function takeAsks(
@@ -77,8 +79,8 @@ export function quotaAtStart(store: RunStore, spec: RunSpec, carried: boolean, c
  */
 export function startableWithin(store: RunStore, spec: RunSpec, count: number): number {
   if (capOf(spec) === null || count === 0) return count;
-  if (store.needy.sum().count > 0 || remainingOf(store, spec) < 0) return 0;
   const { running, cap } = store.head();
+  if (cap.closed === true || store.needy.sum().count > 0 || remainingOf(store, spec) < 0) return 0;
   const { input, output, call } = policyCosts(spec);
   // If its calls cost nothing, no rollout ever requests money.
   const first = input + output + call === 0 ? { need: 0, wish: 0 } : cap.first;
@@ -190,20 +192,32 @@ export class Wakes {
   }
 }
 
-/** Why rollouts wait for money; null if none does. */
+/** Why rollouts wait for money, or do not begin; null if the cap is not the reason. */
 export function capStatusReason(
   store: RunStore,
   spec: RunSpec,
 ): { readonly state: "over_budget"; readonly reason: string } | null {
-  if (capOf(spec) === null || store.needy.sum().count === 0) return null;
-  return { state: "over_budget", reason: SHORT };
+  if (capOf(spec) === null) return null;
+  if (store.needy.sum().count > 0) return { state: "over_budget", reason: SHORT };
+  const head = store.head();
+  const isHeld = head.cap.closed === true && head.settled_at === null && pendingOf(spec, head) > 0;
+  return isHeld ? { state: "over_budget", reason: CLOSED } : null;
+}
+
+/** True if something waits for money that is not there: scoring groups come first, since rollouts leave them theirs. */
+export function isShort(store: RunStore, spec: RunSpec): boolean {
+  const { settled_at, stop } = store.head();
+  if (settled_at !== null || stop?.kind === "cancel") return false;
+  const least = store.judging.waitingForMoney().least ?? store.needy.sum().least;
+  return least !== null && least > remainingOf(store, spec);
 }
 
 /**
- * Ends a run that can never continue: nothing under way could return money, and no next step fits into the rest.
- * Returns true if scoring groups wait for judges in vain: the caller must end them.
+ * Ends what can never continue: nothing under way could return money, and no next step fits into the rest. `idle`: how
+ * many running rollouts wait for their agents and hold no money (reclaims.ts). They continue, and nothing else begins;
+ * without any the run ends. Returns true if scoring groups wait for judges in vain: the caller must end them.
  */
-export function passCap(store: RunStore, spec: RunSpec, now: number): boolean {
+export function passCap(store: RunStore, spec: RunSpec, now: number, idle: number): boolean {
   const cap = capOf(spec);
   const head = store.head();
   if (cap === null || head.settled_at !== null || isCancelled(head)) return false;
@@ -211,10 +225,14 @@ export function passCap(store: RunStore, spec: RunSpec, now: number): boolean {
   const rollouts = store.needy.sum();
   const scoringGroups = store.judging.waitingForMoney();
   // Something under way may still return money.
-  if (head.running > rollouts.count || scoringGroups.under_way > 0) return false;
+  if (head.running > rollouts.count + idle || scoringGroups.under_way > 0) return false;
   // Or the next step fits into the rest: scoring groups first, since rollouts leave them what they need.
   const least = scoringGroups.least ?? rollouts.least;
   if (least !== null && least <= remaining) return false;
+  if (idle > 0) {
+    if (least !== null) store.transaction(() => closeCap(store, scoringGroups.least === null));
+    return scoringGroups.least !== null;
+  }
   const more = pendingOf(spec, head) > 0 || trainsOn(spec, head);
   const begins = head.stop === null && !head.paused && more;
   if (least === null && !(begins && startableWithin(store, spec, 1) === 0)) return false;
@@ -224,12 +242,23 @@ export function passCap(store: RunStore, spec: RunSpec, now: number): boolean {
       store.saveHead({ ...head, cap, stop: { kind: "cancel", reason: "budget", at: now }, row_current: false });
     } else if (head.stop.kind === "fail") {
       // Rollouts of a failing run continue until then: nothing else has stopped them.
-      for (const { seq } of store.needy.going(LIMITS.maxConcurrent))
-        store.setRollout(seq, { cancel: "budget", told: 0 });
+      stopWaiting(store);
     }
     settle(store, spec, now);
   });
   return scoringGroups.least !== null;
+}
+
+/** Nothing more begins. `stops`: rollouts that wait for money end. */
+function closeCap(store: RunStore, stops: boolean): void {
+  const head = store.head();
+  if (head.cap.closed !== true)
+    store.saveHead({ ...head, cap: { ...head.cap, closed: true, reopens: false }, row_current: false });
+  if (stops) stopWaiting(store);
+}
+
+function stopWaiting(store: RunStore): void {
+  for (const { seq } of store.needy.going(LIMITS.maxConcurrent)) store.setRollout(seq, { cancel: "budget", told: 0 });
 }
 
 function isCancelled({ stop }: RunHead): boolean {

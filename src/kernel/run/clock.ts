@@ -5,12 +5,14 @@ import type { RunClosing } from "./closing.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { RunHousekeeping } from "./housekeeping.ts";
 import type { Needs, RunLeases, Traffic } from "./leases.ts";
+import type { Reclaims } from "./reclaims.ts";
 
 export interface RunParts {
   readonly housekeeping: RunHousekeeping;
   readonly dispatcher: Dispatcher;
   readonly leases: RunLeases;
   readonly judging: { traffic(spec: RunSpec): Traffic; nextAt(spec: RunSpec): number | null };
+  readonly reclaims: Reclaims;
   readonly training: { nextAt(spec: RunSpec): number | null };
   readonly closing: RunClosing;
 }
@@ -20,13 +22,14 @@ export function needsOf({ dispatcher, judging }: RunParts, spec: RunSpec): Needs
 }
 
 export function clockOf(parts: RunParts, spec: RunSpec): RunClock {
-  const { housekeeping, dispatcher, leases, judging, training, closing } = parts;
+  const { housekeeping, dispatcher, leases, judging, reclaims, training, closing } = parts;
   return {
     ...housekeeping.clock(spec),
     unnotified: dispatcher.unnotified(),
     canDispatch: dispatcher.remaining(spec) > 0,
     endpointAt: leases.nextAt(spec, needsOf(parts, spec)),
     judgeAt: judging.nextAt(spec),
+    reclaimAt: reclaims.nextAt(spec),
     trainingAt: closing.isClosed ? null : training.nextAt(spec),
   };
 }

@@ -132,7 +132,8 @@ function refusedRetry({ training }: RunSpec, { stop, settled_at, cap }: RunHead)
   if (training !== undefined) return "training";
   if (stop?.kind === "cancel" && stop.reason === "user") return "cancelled";
   // The cap is spent and is never raised; but reservations of lost calls may have been released.
-  if (stop?.kind === "cancel" && stop.reason === "budget" && cap.reopens !== true) return "capped";
+  const capped = cap.closed === true || (stop?.kind === "cancel" && stop.reason === "budget");
+  if (capped && cap.reopens !== true) return "capped";
   return stop !== null && settled_at === null ? "draining" : null;
 }
 

@@ -1,7 +1,11 @@
 /** Rollouts that wait for the rest of their run's cap, in the run's own SQLite. The rules are in cap.ts. */
 
+import { LIMITS } from "../../contract/limits.ts";
 import { Rows } from "../kit/rows.ts";
 import type { RolloutEntry } from "../messages/run-records.ts";
+
+/** A running rollout that does not wait for money. */
+export type RestingRow = Pick<RolloutEntry, "seq" | "id" | "host" | "asked">;
 
 type NeedyRow = Pick<RolloutEntry, "seq" | "id" | "host" | "asked" | "needs">;
 
@@ -36,6 +40,15 @@ export class NeedyRollouts {
       `select seq, id, host, asked, needs from rollouts
         where status != 'done' and status = 'running' and needs = 0 and ceiling > 0 limit ?`,
       limit,
+    );
+  }
+
+  /** Running rollouts that do not wait, in the order of their dispatch. */
+  resting(): RestingRow[] {
+    return this.#rows.all<RestingRow>(
+      `select seq, id, host, asked from rollouts
+        where status != 'done' and status = 'running' and needs = 0 order by seq limit ?`,
+      LIMITS.maxConcurrent,
     );
   }
 

@@ -44,6 +44,7 @@ import { RunLeases } from "./leases.ts";
 import { lookAt } from "./lists/look.ts";
 import { eventsAfter, finishedPage, rolloutRecord, uncompactedRows, WaitingReaders } from "./pages.ts";
 import { RunQuarantine } from "./quarantine.ts";
+import { Reclaims } from "./reclaims.ts";
 import { recordsOf } from "./records.ts";
 import { releaseLostCalls } from "./releases.ts";
 import { LiveViews } from "./report.ts";
@@ -107,7 +108,10 @@ export abstract class RunObject extends StoredObject implements Serves<RunRpc> {
       this.#leases,
       this.#judging,
     ];
-    const parts = { housekeeping, dispatcher, leases, judging, training: this.#training, closing: this.#closing };
+    const parts = {
+      ...{ housekeeping, dispatcher, leases, judging, training: this.#training, closing: this.#closing },
+      reclaims: new Reclaims(env, this.#store, now),
+    };
     this.#ticks = new RunTicks(ctx, this.#store, now, {
       ...parts,
       onDispatched: (spec) => {

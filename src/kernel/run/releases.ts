@@ -23,7 +23,7 @@ export function releaseLostCalls(store: RunStore, entry: number): void {
     store.lostReservations.release(head.cap.lost, entry);
     store.saveHead({
       ...head,
-      cap: { ...head.cap, ...releaseReservations(head.cap), reopens: true },
+      cap: { ...head.cap, ...releaseReservations(head.cap), reopens: true, closed: false },
       row_current: false,
     });
   });

@@ -206,6 +206,8 @@ export interface CapState extends CapAccounting {
   readonly first: Wanted | null;
   /** True if a reservation was released after the cap ended the run: the run may be retried. */
   readonly reopens?: boolean;
+  /** True once a call did not fit into what was left while rollouts waited for their agents: nothing more begins. */
+  readonly closed?: boolean;
 }
 
 /** Money reserved for a run, until a time (epoch milliseconds). */

@@ -19,7 +19,7 @@ import type { RunStore } from "./store.ts";
 interface TickParts extends RunParts {
   readonly judging: RunParts["judging"] & {
     renew(spec: RunSpec): Promise<void>;
-    passCap(spec: RunSpec): void;
+    passCap(spec: RunSpec, idle: number): void;
     dispatch(spec: RunSpec): readonly JudgementOrder[];
     reconcile(spec: RunSpec): readonly JudgementOrder[];
   };
@@ -87,12 +87,13 @@ export class RunTicks {
   }
 
   async #goOn(spec: RunSpec): Promise<void> {
-    const { dispatcher, judging, leases, closing, training, onDispatched } = this.#parts;
+    const { dispatcher, judging, leases, closing, training, reclaims, onDispatched } = this.#parts;
     dispatcher.cutSegments();
     await leases.renew(spec, () => needsOf(this.#parts, spec));
     await judging.renew(spec);
     dispatcher.dispatch(spec);
-    judging.passCap(spec);
+    await reclaims.ask(spec);
+    judging.passCap(spec, reclaims.idle());
     await dispatcher.wakeNeedy(spec);
     for (const order of judging.dispatch(spec)) dispatcher.toJudge(order);
     dispatcher.cutSegments();

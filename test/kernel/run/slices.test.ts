@@ -105,6 +105,7 @@ const SETTLED: RunClock = {
   deadlineAt: null,
   endpointAt: null,
   judgeAt: null,
+  reclaimAt: null,
   trainingAt: null,
 };
 

@@ -72,9 +72,12 @@ export class RunJudging {
     );
   }
 
-  /** Ends the run if its cap does not cover the next step, and scoring groups that would wait for judges for ever. */
-  passCap(spec: RunSpec): void {
-    if (passCap(this.#store, spec, this.#now())) endUnpaid(this.#store, spec, this.#now());
+  /**
+   * Ends the run if its cap does not cover the next step, and scoring groups that would wait for judges for ever.
+   * `idle`: see passCap in run/cap.ts.
+   */
+  passCap(spec: RunSpec, idle: number): void {
+    if (passCap(this.#store, spec, this.#now(), idle)) endUnpaid(this.#store, spec, this.#now());
   }
 
   #dispatchTo(spec: RunSpec, endpoint_id: string): JudgementOrder[] {
