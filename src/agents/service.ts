@@ -133,7 +133,7 @@ export async function finishRollout(
   const reply = await shardOf(env, access).finishForAgent(rollout_id, lease, fields);
   if (reply === "ended") return { ok: true, value: { rollout_id, state: "ended" } };
   if (reply === "lost") return refuse("lease_lost", "another worker has leased the rollout meanwhile", "rollout_id");
-  if (reply === "over") return refuse("conflict", `${rollout_id} has ended already`, "rollout_id");
+  if (reply !== "unknown") return refuse("conflict", `${rollout_id} has ended: ${reply.over}`, "rollout_id");
   return refuse("not_found", `no rollout ${rollout_id}`, "rollout_id");
 }
 

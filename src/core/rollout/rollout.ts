@@ -102,6 +102,8 @@ export interface Rollout extends RolloutTask {
   readonly held?: number;
   /** The largest size of its turns; absent: `LIMITS.rolloutCharacters`. */
   readonly most_characters?: number;
+  /** Calls sent for turns of its agent that were refused; absent if there were none. */
+  readonly refused_calls?: number;
   /** Scores that its agent reported; absent unless an agent plays it. */
   readonly reported?: ReportedScores;
 }
@@ -249,7 +251,7 @@ export function advance(rollout: Rollout, event: Event): Rollout {
         return { ...intent, held_until, not_before: Math.min(event.not_before, held_until) };
       });
     case "refused":
-      return rollout.phase === "sample" ? { ...rollout, phase: "reply", intent: null } : rollout;
+      return rollout.phase === "sample" ? refused(rollout) : rollout;
     case "prompt_too_long":
       return stopNow({ ...rollout, prompt_too_long: true, is_truncated: true }, "prompt_too_long");
     case "timed_out":
@@ -326,7 +328,12 @@ export function usageOf(rollout: Rollout): Usage {
 /** All calls sent, including the outstanding turn's: calls − turns is the cost of restarts and retries. */
 export function callsOf(rollout: Rollout): number {
   const answered = ownTurns(rollout).reduce((sum, turn) => sum + turn.calls, 0);
-  return answered + (rollout.intent?.calls ?? 0);
+  return answered + (rollout.refused_calls ?? 0) + (rollout.intent?.calls ?? 0);
+}
+
+function refused(rollout: Rollout): Rollout {
+  const refused_calls = (rollout.refused_calls ?? 0) + (rollout.intent?.calls ?? 0);
+  return { ...rollout, phase: "reply", intent: null, ...(refused_calls > 0 && { refused_calls }) };
 }
 
 function stopped(rollout: Rollout, event: Extract<Event, { type: "stopped" }>): Rollout {

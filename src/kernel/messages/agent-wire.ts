@@ -67,5 +67,5 @@ export interface AgentFinish {
   readonly error: { readonly failure: FailureClass; readonly error: string; readonly message: string } | null;
 }
 
-/** `ended`: it counts. `lost`: another lease counts now. `over`: the rollout ended otherwise. */
-export type FinishReply = "ended" | "lost" | "over" | "unknown";
+/** `ended`: it counts. `lost`: another lease counts now. `over`: how the rollout ended otherwise, as a text. */
+export type FinishReply = "ended" | "lost" | "unknown" | { readonly over: string };

@@ -125,7 +125,10 @@ export class AgentDesk implements AgentSeat {
   async finish(lease: number, finish: AgentFinish): Promise<FinishReply> {
     const { store } = this.#parts;
     const facts = store.agent();
-    if (facts.finish !== null) return JSON.stringify(facts.finish) === JSON.stringify(finish) ? "ended" : "over";
+    if (facts.finish !== null) {
+      const isSame = JSON.stringify(facts.finish) === JSON.stringify(finish);
+      return isSame ? "ended" : { over: "its agent has ended it with another request" };
+    }
     if (lease !== facts.leases) return "lost";
     store.setAgent({ finish });
     await this.#wake();
@@ -178,6 +181,8 @@ export class AgentDesk implements AgentSeat {
     const { store } = this.#parts;
     const event = this.#next(rollout);
     const after = advance(rollout, event);
+    // From this write on, the end that its agent reports comes too late.
+    if (this.ending() === "lost") store.save(after);
     if (event.type !== "replied" || after.stop_condition !== MAX_SIZE) return after;
     store.setAgent({ limit: MAX_SIZE });
     const { finish } = store.agent();
@@ -229,14 +234,19 @@ export class AgentDesk implements AgentSeat {
     this.#arrived();
   }
 
+  ending(): "finished" | "lost" | null {
+    const { finish, lost } = this.#parts.store.agent();
+    if (finish !== null) return "finished";
+    return lost === null ? null : "lost";
+  }
+
   /** True while the rollout waits for its agent. */
   isIdle({ phase }: Rollout): boolean {
     return phase === "reply" && !this.#hasWork();
   }
 
   #hasWork(): boolean {
-    const { finish, lost } = this.#parts.store.agent();
-    return finish !== null || lost !== null || this.#waiting.length > 0;
+    return this.ending() !== null || this.#waiting.length > 0;
   }
 
   async #wake(): Promise<void> {

@@ -65,6 +65,8 @@ export interface AgentSeat {
   readonly idleUntil: (rollout: Rollout) => Promise<number | null>;
   /** The rollout after what the agent did. */
   readonly advance: (rollout: Rollout) => Rollout;
+  /** How its agent ended the rollout, if the rollout's end is not written yet: then no further call is made. */
+  readonly ending: () => "finished" | "lost" | null;
   /** Resolves the agent's call with the last turn, or with a refusal. */
   readonly settle: (rollout: Rollout, refusal: AgentRefusal | null) => void;
 }
@@ -99,6 +101,12 @@ const PROMPT_TOO_LONG: AgentRefusal = {
   message: "the prompt is longer than the context of the model: shorten it",
 };
 
+const ENDED_MEANWHILE: AgentRefusal = {
+  status: 409,
+  code: "rollout_ended",
+  message: "the rollout was ended before the call was made",
+};
+
 type Drive = { readonly done: Rollout } | { readonly wakeAt: number };
 
 export class RolloutDriver {
@@ -130,7 +138,7 @@ export class RolloutDriver {
     let rollout = this.#resume(from);
     for (let first = true; ; first = false) {
       await this.#endsInTurn();
-      rollout = this.#interrupt(rollout);
+      rollout = this.#withoutCall(this.#interrupt(rollout));
       const effect = nextEffect(rollout);
       if (effect.kind === "done") {
         store.save(rollout);
@@ -203,9 +211,27 @@ export class RolloutDriver {
 
   #interrupt(rollout: Rollout): Rollout {
     if (rollout.phase === "close" || rollout.phase === "done") return rollout;
+    const after = this.#interrupted(rollout);
+    // From this write on, the end that its agent reports comes too late.
+    if (after !== rollout && this.#parts.agent !== null) this.#parts.store.save(after);
+    return after;
+  }
+
+  #interrupted(rollout: Rollout): Rollout {
+    // What its agent reported in time counts.
+    if (this.#parts.agent?.ending() === "finished" && this.#cancel !== SHED) return rollout;
     if (this.#cancel !== null) return advance(rollout, { type: "cancelled", reason: this.#cancel });
     if (this.#parts.now() < this.#parts.deadline) return rollout;
     return advance(rollout, { type: "timed_out" });
+  }
+
+  /** Drops a call that waits for its next try, or for money, once the agent has ended the rollout. */
+  #withoutCall(rollout: Rollout): Rollout {
+    const { agent } = this.#parts;
+    if (rollout.phase !== "sample" || agent === null || agent.ending() === null) return rollout;
+    const after = advance(rollout, { type: "refused" });
+    agent.settle(after, ENDED_MEANWHILE);
+    return after;
   }
 
   /** Makes the call. A rollout that must wait for its endpoint is tried again when it is due. */

@@ -180,7 +180,9 @@ export class RolloutObject extends StoredObject implements Serves<RolloutRpc> {
     // Also for a rollout that is over: a repeat of the request that ended it gets the same answer.
     if (!this.#isBegun(id)) return "unknown";
     return await this.#attend(async () =>
-      this.#isReadable(id) ? await this.#rollout(id).finishForAgent(lease, finish) : "over",
+      this.#isReadable(id)
+        ? await this.#rollout(id).finishForAgent(lease, finish)
+        : { over: "its storage cannot be read" },
     );
   }
 

@@ -49,6 +49,7 @@ import {
 } from "../trajectory/rollout-report.ts";
 import { storeTrajectory } from "../trajectory/store.ts";
 import { AgentDesk } from "./agent-desk.ts";
+import { describeEnd } from "./agent-finish.ts";
 import { spendingOf, withoutRest } from "./call-budget.ts";
 import { type CallBudgeting, endedWithoutHooks, RolloutDriver } from "./driver.ts";
 import { dryRun, quarantineOf } from "./dry-run.ts";
@@ -196,9 +197,9 @@ export class ShardRollout {
 
   async finishForAgent(lease: number, finish: AgentFinish): Promise<FinishReply> {
     const rollout = this.#looked(() => this.#store.load());
-    const isOver = rollout === null || rollout.phase === "close" || rollout.phase === "done" || this.cancelled;
-    // A repeat of the request that ended it is told so.
-    if (isOver && this.#store.agent().finish === null) return "over";
+    const isOver = rollout === null || rollout.phase === "close" || rollout.phase === "done";
+    // A repeat of the request that ended it gets the same answer.
+    if (isOver && this.#store.agent().finish === null) return { over: describeEnd(rollout) };
     return await this.#desk.finish(lease, finish);
   }
 
