@@ -14,6 +14,7 @@ import type { AgentCall, AgentReply } from "../kernel/messages/agent-wire.ts";
 import { type Result, refuse } from "../kernel/messages/refusal.ts";
 import { acceptRun } from "../kernel/service/accept-run.ts";
 import { agentsObject, type LeasedOffer } from "./rpc.ts";
+import { storedEnd } from "./stored-end.ts";
 import {
   AGENT_FAILURES,
   type AgentHeartbeat,
@@ -130,11 +131,15 @@ export async function finishRollout(
   const reported = isReported ? { rewards: weighted(rewards), metrics: metrics ?? {} } : null;
   // It came through JSON.parse, so it is JSON.
   const fields = { answer, state: state as JsonObject, reported, stop_condition, is_truncated, error: failed };
-  const reply = await shardOf(env, access).finishForAgent(rollout_id, lease, fields);
+  const known = await shardOf(env, access).finishForAgent(rollout_id, lease, fields);
+  // Objects are freed some time after the end of their run.
+  const reply = known === "unknown" ? await storedEnd(env, access, fields) : known;
   if (reply === "ended") return { ok: true, value: { rollout_id, state: "ended" } };
   if (reply === "lost") return refuse("lease_lost", "another worker has leased the rollout meanwhile", "rollout_id");
-  if (reply !== "unknown") return refuse("conflict", `${rollout_id} has ended: ${reply.over}`, "rollout_id");
-  return refuse("not_found", `no rollout ${rollout_id}`, "rollout_id");
+  if (reply === "unknown") return refuse("not_found", `no rollout ${rollout_id}`, "rollout_id");
+  if ("over" in reply) return refuse("conflict", `${rollout_id} has ended: ${reply.over}`, "rollout_id");
+  const { field, message } = reply.refused;
+  return refuse("invalid_request", `${field}: ${message}`, field);
 }
 
 function weighted(rewards: RolloutFinish["rewards"] = {}): ReportedScores["rewards"] {

@@ -144,19 +144,28 @@ const FinishFields = z.strictObject({
     .describe("the rollout failed and is never scored"),
 });
 
+function weightedScore(reward: z.output<typeof Reward>): number {
+  if (reward === null || typeof reward === "number") return reward ?? 0;
+  return (reward.score ?? 0) * reward.weight;
+}
+
 /** What could not be stored is refused while its agent can still send less. */
 export const RolloutFinish = FinishFields.superRefine(({ rewards = {}, metrics = {}, state }, context) => {
-  const refuse = (field: string, message: string) => context.addIssue({ code: "custom", path: [field], message });
+  const refuse = (path: string[], message: string) => context.addIssue({ code: "custom", path, message });
   const lengths = [rewards, metrics].map((scores) =>
     Object.entries(scores).reduce((sum, [name, score]) => sum + JSON.stringify({ name, score, weight: 1 }).length, 0),
   );
   const [ofRewards = 0, ofMetrics = 0] = lengths;
   if (ofRewards + ofMetrics > REPORTED_CHARACTERS) {
     const field = ofRewards > ofMetrics ? "rewards" : "metrics";
-    refuse(field, `the scores are more than ${REPORTED_CHARACTERS} characters as JSON, the maximum`);
+    refuse([field], `the scores are more than ${REPORTED_CHARACTERS} characters as JSON, the maximum`);
   }
+  const twice = Object.keys(metrics).find((name) => Object.hasOwn(rewards, name));
+  if (twice !== undefined) refuse(["metrics", twice], "is a reward too: use another name");
+  const sum = Object.values(rewards).reduce((total: number, reward) => total + weightedScore(reward), 0);
+  if (!Number.isFinite(sum)) refuse(["rewards"], "the sum of the scores times their weights is not a finite number");
   if (exceedsUtf8(JSON.stringify(state), LIMITS.stateBytes)) {
-    refuse("state", `is more than ${LIMITS.stateBytes} bytes as JSON, the maximum`);
+    refuse(["state"], `is more than ${LIMITS.stateBytes} bytes as JSON, the maximum`);
   }
 });
 export type RolloutFinish = z.output<typeof RolloutFinish>;

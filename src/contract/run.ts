@@ -5,6 +5,7 @@
  * integer micro-dollars.
  */
 import * as z from "zod";
+import { AgentSettings } from "./agent.ts";
 import { EvalRequest, RunLimits } from "./eval-request.ts";
 import { Cost, Judgement, JudgeTokens } from "./judgement.ts";
 import { Usage } from "./messages.ts";
@@ -111,6 +112,7 @@ export const RunView = named("Run", {
     .object({ id: z.string(), name: MaybeText.describe("null for one that was deleted") })
     .nullable()
     .describe("the fleet that serves its model, instead of an endpoint"),
+  agent: AgentSettings.nullable().describe("the agent that plays its rollouts; null if the environment plays them"),
   dataset: MaybeText.describe("id of the uploaded dataset, if any"),
   judges: z.record(z.string(), z.object({ endpoint: z.string(), model: z.string() })),
   sampling: AnyObject.meta({ example: { temperature: 0.7, max_tokens: 512 } }),

@@ -3,7 +3,8 @@
  */
 import { isRecord, type Json, type JsonObject } from "../contract/json.ts";
 import { RunRequest } from "../contract/run.ts";
-import { firstIssue, flatIssues, type Issue, type IssueText, issueText } from "../core/schema/issues.ts";
+import type { Issue } from "../core/schema/issue-reasons.ts";
+import { firstIssue, flatIssues, type IssueText, issueText } from "../core/schema/issues.ts";
 import { filled, NO_KEY } from "./mapping.ts";
 import { readPayloadPath, readTarget } from "./payload-path.ts";
 

@@ -1,7 +1,8 @@
 /** An agent as a test plays it: leases rollouts, calls their addresses, ends them. */
-import { exports } from "cloudflare:workers";
+import { env, exports } from "cloudflare:workers";
+import { AgentsObject } from "../../src/agents/object.ts";
 import type { LeasedRollout, RolloutFinish } from "../../src/agents/wire.ts";
-import type { TestApi } from "../kernel/platform.ts";
+import { inside, type TestApi } from "../kernel/platform.ts";
 
 export type Finish = Partial<Omit<RolloutFinish, "error">> & {
   readonly error?: { readonly message: string; readonly kind?: string; readonly error?: string };
@@ -53,4 +54,23 @@ export function played(leased: LeasedRollout): Played {
     },
     finish: (finish) => send(`/v1/rollouts/${rollout_id}/finish`, finish),
   };
+}
+
+export async function heartbeat(of: TestApi, { rollout_id, lease }: Played): Promise<{ readonly state: string }> {
+  const response = await of.post("/v1/agents/tester/heartbeat", { worker: "worker", leases: [{ rollout_id, lease }] });
+  const { data } = await response.json<{ data: { state: string }[] }>();
+  return data[0] ?? { state: "none" };
+}
+
+/** Fires the alarm of the queue two minutes from now: all leases have expired. */
+export async function expire(of: TestApi): Promise<void> {
+  await inside(queueOf(of), AgentsObject, async (queue) => {
+    queue.now = () => Date.now() + 120_000;
+    await queue.alarm();
+    queue.now = () => Date.now();
+  });
+}
+
+export function queueOf({ scope }: TestApi) {
+  return env.AGENTS.getByName(`org/${scope.orgId}/${scope.projectId}/agents`);
 }

@@ -85,14 +85,14 @@ test("an end that the agent reports before a cancel is written counts, and a lat
     expect(reply).toEqual({ over: "cancelled: user" });
   });
   await of.inRollout(third.rollout_id, async (one) => {
-    const finish = () => one.object.finishForAgent(third.rollout_id, third.lease, ending(1));
+    const finish = () => one.object.finishForAgent(third.rollout_id, third.lease, { ...ending(1), reported: null });
     expect(await Promise.all([one.cancel("user"), finish()])).toMatchObject([{ state: "running" }, "ended"]);
   });
   await of.ended(id);
   expect(await outcomes(of, id)).toEqual({
     [first.rollout_id]: 1,
     [second.rollout_id]: "user",
-    [third.rollout_id]: 1,
+    [third.rollout_id]: "scorer",
   });
 });
 
@@ -142,6 +142,32 @@ test("a rollout that the cap ended before a kill keeps this end, whatever its ag
   expect((await call).status).toBe(409);
   await of.ended(id);
   expect(await outcomes(of, id)).toEqual({ [rollout.rollout_id]: "budget" });
+});
+
+test("a repeat of the end gets the same answer after the objects of the run were freed, and another end the outcome", async () => {
+  const of = await openPlatform();
+  const { id } = await of.start(capped(script(["one"]), 3));
+  const finish = { answer: "four", ...SOLVED, metrics: { steps: 2 } };
+  const failure = { error: { message: "no such file", error: "FileNotFoundError" } };
+  const [first, second] = [await leaseOne(of, "tester"), await leaseOne(of, "tester")];
+  expect(await answerTo(first.finish(finish))).toEqual([200, undefined]);
+  expect(await answerTo(second.finish(failure))).toEqual([200, undefined]);
+  const third = await leaseOne(of, "tester");
+  expect((await third.chat(LARGE)).status).toBe(409);
+  await of.ended(id);
+  await of.inRun(id, async (run) => {
+    run.now = () => Date.now() + 25 * 3_600_000;
+    await run.alarm();
+  });
+  const facts = await of.inRollout(first.rollout_id, (_, { storage }) =>
+    storage.sql.exec("select name from sqlite_master where name = 'facts'").toArray(),
+  );
+  expect(facts).toEqual([]);
+  expect(await answerTo(first.finish(finish))).toEqual([200, undefined]);
+  expect(await answerTo(second.finish(failure))).toEqual([200, undefined]);
+  expect(await answerTo(first.finish(SOLVED))).toEqual([409, `${first.rollout_id} has ended: scored`]);
+  expect(await answerTo(second.finish(SOLVED))).toEqual([409, `${second.rollout_id} has ended: failed: agent`]);
+  expect(await answerTo(third.finish(SOLVED))).toEqual(budget(third));
 });
 
 function ending(solved: number) {

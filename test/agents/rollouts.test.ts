@@ -1,14 +1,17 @@
 /** Rollouts that an agent plays: their calls, their ends, and how often they reach the model. */
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
+import * as z from "zod";
 import { AgentsObject } from "../../src/agents/object.ts";
 import type { LeasedRollout } from "../../src/agents/wire.ts";
 import { LIMITS } from "../../src/contract/limits.ts";
+import { dataset, defineEnvironment, MultiTurnEnv } from "../../src/core/entry.ts";
 import { rolloutCharactersOf } from "../../src/kernel/kit/memory-variables.ts";
 import { inside, openPlatform, type RunOptions, release, requestsOf, type TestApi } from "../kernel/platform.ts";
+import { registerOnce } from "../kernel/registered.ts";
 import { questions } from "../kernel/rows.ts";
 import { script } from "../kernel/script.ts";
-import { leaseOne, type Played, played } from "./agent.ts";
+import { expire, heartbeat, leaseOne, type Played, played, queueOf } from "./agent.ts";
 
 /** The runtime's text if the process of an object ended. */
 const LOST = "Network connection lost.";
@@ -230,6 +233,72 @@ test("scores or a state that could not be stored are refused by name, and the ag
   expect(await of.ended(id)).toMatchObject({ counts: { scored: 1 } });
 });
 
+test("scores that would leave the rollout unscored are refused by name, and the agent may send others", async () => {
+  const of = await openPlatform();
+  const agent = { name: "tester" };
+  const { id } = await of.start({ environment: "gsm8k", agent, dataset: questions(1), model: script(["hm"]) });
+  const rollout = await leaseOne(of, "tester");
+  const refusal = async (finish: object) => {
+    const refused = await rollout.finish(finish);
+    const { error } = await refused.json<{ error: { message: string; param: string } }>();
+    return [refused.status, error.param, error.message];
+  };
+  const taken = "the rubric of the environment has a score of this name: use another";
+  expect(await refusal({ rewards: { correct_answer: 1 } })).toEqual([
+    ...[400, "rewards.correct_answer", `rewards.correct_answer: ${taken}`],
+  ]);
+  expect(await refusal({ metrics: { correct_answer: 1 } })).toEqual([
+    ...[400, "metrics.correct_answer", `metrics.correct_answer: ${taken}`],
+  ]);
+  expect(await refusal({ rewards: { a: 1 }, metrics: { a: 1 } })).toEqual([
+    ...[400, "metrics.a", "metrics.a: is a reward too: use another name"],
+  ]);
+  const huge = { a: { score: 1e308, weight: 10 } };
+  const message = "rewards: the sum of the scores times their weights is not a finite number";
+  expect(await refusal({ rewards: huge })).toEqual([400, "rewards", message]);
+  expect(await refusal({ rewards: { a: { score: "1", weight: 1 } } })).toEqual([
+    ...[400, "rewards.a.score", "rewards.a.score: must be a number"],
+  ]);
+  await rollout.finish({ answer: "\\boxed{4}", rewards: { style: 0.5 } });
+  expect(await of.ended(id)).toMatchObject({ counts: { scored: 1 } });
+});
+
+const holder = defineEnvironment({
+  args: z.strictObject({}),
+  build: () =>
+    new MultiTurnEnv({
+      dataset: dataset(z.object({ question: z.string() }), "uploaded"),
+      envResponse: () => "Go on.",
+      setupState: () => ({ held: "a".repeat(LIMITS.stateBytes / 2) }),
+      rubric: { rewards: { one: () => 1 } },
+    }),
+});
+
+test("a state that is too large together with that of the environment is refused, and the agent may send less", async () => {
+  const of = await openPlatform();
+  const { args, needs, load } = holder;
+  registerOnce({ id: "holder", version: "1.0.0", digest: "sha256:holder", args, needs, load });
+  const state = (share: number) => ({ own: "a".repeat(Math.floor(LIMITS.stateBytes * share)) });
+  const { id } = await of.start(request(script(["one"]), 1, { environment: "holder" }));
+  const rollout = await leaseOne(of, "tester");
+  const refused = await rollout.finish({ state: state(0.6), rewards: { solved: 1 } });
+  expect([refused.status, await refused.json()]).toMatchObject([400, { error: { param: "state" } }]);
+  await rollout.finish({ state: state(0.3), rewards: { solved: 1 } });
+  expect(await of.ended(id)).toMatchObject({ counts: { scored: 1 } });
+});
+
+test("a body with too many values gets advice about datasets only if it has rows", async () => {
+  const of = await openPlatform();
+  const values = Array.from({ length: LIMITS.valuesPerRequest }, () => 1);
+  const message = async (body: object) => {
+    const { error } = await (await of.post("/v1/agents/tester/lease", body)).json<{ error: { message: string } }>();
+    return error.message;
+  };
+  const text = `the body has more than ${LIMITS.valuesPerRequest} JSON values, the maximum`;
+  expect(await message({ worker: values })).toBe(text);
+  expect(await message({ dataset: values })).toBe(`${text}: upload rows as a dataset`);
+});
+
 test("a rollout whose reward is null, or without any reward, is unscored", async () => {
   const of = await openPlatform();
   const { id } = await of.start(request(script(["one"]), 2));
@@ -395,23 +464,4 @@ test("a program begins one rollout and plays it, and a repeat of its request get
 async function giveBack(of: TestApi, { rollout_id, lease }: Played): Promise<void> {
   const response = await of.post("/v1/agents/tester/release", { worker: "worker", leases: [{ rollout_id, lease }] });
   expect(response.status, await response.clone().text()).toBe(200);
-}
-
-async function heartbeat(of: TestApi, { rollout_id, lease }: Played): Promise<{ readonly state: string }> {
-  const response = await of.post("/v1/agents/tester/heartbeat", { worker: "worker", leases: [{ rollout_id, lease }] });
-  const { data } = await response.json<{ data: { state: string }[] }>();
-  return data[0] ?? { state: "none" };
-}
-
-/** Fires the alarm of the queue two minutes from now: all leases have expired. */
-async function expire(of: TestApi): Promise<void> {
-  await inside(queueOf(of), AgentsObject, async (queue) => {
-    queue.now = () => Date.now() + 120_000;
-    await queue.alarm();
-    queue.now = () => Date.now();
-  });
-}
-
-function queueOf({ scope }: TestApi) {
-  return env.AGENTS.getByName(`org/${scope.orgId}/${scope.projectId}/agents`);
 }

@@ -15,6 +15,7 @@ export function aRun(counts: Partial<RunView["counts"]>, more: Partial<RunView> 
     model: "m",
     endpoint: { id: "ep_1", name: null, base_url: "http://h/v1", api_key_last4: null },
     fleet: null,
+    agent: null,
     dataset: null,
     judges: {},
     sampling: {},

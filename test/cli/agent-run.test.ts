@@ -299,6 +299,13 @@ test("an interrupted eval prints the command that continues it, with its agent a
   expect(first.code, first.stderr).toBe(130);
   const [, flags = ""] = /rollcall eval (--agent eval-\w+ --resume run_\w+) -- /.exec(first.stderr) ?? [];
   expect(first.stderr).toContain(`-- ${NODE} -e '`);
+  const [, name, , run = ""] = flags.split(" ");
+  const other = await command(["eval", "--agent", "other", "--resume", run, "--", ...script(waiting)], { env });
+  expect([other.code, other.stderr]).toEqual([
+    ...[2, expect.stringContaining(`agent.name is "${name}", not "other". Start a new run instead`)],
+  ]);
+  const shown = await command(["run", "show", run], { env });
+  expect(shown.stdout).toMatch(new RegExp(`agent +${name}`));
   writeFileSync(go, "");
   const again = await command(["eval", ...flags.split(" "), "--json", "--", ...script(waiting)], { env });
   expect(again.code, again.stderr).toBe(0);

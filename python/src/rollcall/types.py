@@ -58,6 +58,7 @@ class Run(TypedDict, total=False):
     error: dict[str, Any] | None
     status_reason: dict[str, Any] | None
     environment: Any
+    agent: dict[str, Any] | None
     model: str
     counts: Counts
     report: Report

@@ -92,6 +92,7 @@ function runText(run: RunView, room: number): string {
         : [run.status_reason.state, run.status_reason.reason].filter(Boolean).join(": "),
     environment: `${environment.id}@${environment.version} ${jsonOrNothing(run.environment_args)}`,
     dataset: run.dataset,
+    agent: run.agent?.name ?? null,
     model: `${run.model} ${placeText(run)}`,
     judges: jsonOrNothing(judges) || null,
     sampling: jsonOrNothing(run.sampling) || null,

@@ -1,8 +1,7 @@
 /** Turns zod's issues about a value into one sentence about one field. */
 import type * as z from "zod";
 import { formatPath, valueAt } from "../field-path.ts";
-
-export type Issue = z.ZodError["issues"][number];
+import { type Issue, reasonOf } from "./issue-reasons.ts";
 
 export interface IssueText {
   readonly code: "unknown_field" | "invalid_request";
@@ -28,7 +27,7 @@ export function firstIssue(issues: readonly Issue[], value: unknown): IssueText 
   const issue = issues[0];
   const path = issue?.path ?? [];
   const absent = valueAt(value, path) === undefined && issue?.code !== "custom";
-  const reason = absent ? "is required" : (issue?.message ?? "invalid");
+  const reason = absent ? "is required" : issue === undefined ? "is invalid" : reasonOf(issue);
   const param = path.length === 0 ? null : formatPath(path);
   const message = param === null ? reason : `${param}: ${reason}`;
   return { code: "invalid_request", message, param };

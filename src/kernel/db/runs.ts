@@ -228,6 +228,7 @@ export function runViewOf({ run, endpoint, fleet }: RunRecord): RunView {
     status_reason: run.finished_at === null ? statusReasonOf(run) : null,
     endpoint: endpoint && shownOf(endpoint),
     fleet: fleet && { id: fleet.id, name: fleet.name },
+    agent: spec.agent ?? null,
     dataset: run.dataset_id,
     judges: judgesOf(spec),
     counts: run.counts ?? nothingDispatched(spec),

@@ -107,12 +107,18 @@ export function jsonBody(bytes: Uint8Array, parse?: (text: string) => Json): Jso
 function jsonOfBody(text: string, parse?: (text: string) => Json): Json {
   const body = parseJson(text, parse ?? JSON.parse);
   if (holdsMore(body, LIMITS.valuesPerRequest)) {
-    const message = `the body holds more than ${LIMITS.valuesPerRequest} JSON values: upload rows as a dataset`;
+    const advice = hasRows(body) ? ": upload rows as a dataset" : "";
+    const message = `the body has more than ${LIMITS.valuesPerRequest} JSON values, the maximum${advice}`;
     throw new Refusal({ code: "invalid_request", message, param: null });
   }
   refuseOddities(body, "");
   if (parse === undefined) refuseLost(text, body, "");
   return body;
+}
+
+function hasRows(body: Json): boolean {
+  if (body === null || typeof body !== "object") return false;
+  return Object.entries(body).some(([name, value]) => name === "dataset" && Array.isArray(value));
 }
 
 /** The JSON of another protocol's client. Long numbers and repeated names are read as JavaScript reads them. */

@@ -67,5 +67,16 @@ export interface AgentFinish {
   readonly error: { readonly failure: FailureClass; readonly error: string; readonly message: string } | null;
 }
 
+/** What an agent reported cannot end the rollout: nothing has changed, and it may report something else. */
+export interface RefusedFinish {
+  readonly field: string;
+  readonly message: string;
+}
+
 /** `ended`: it counts. `lost`: another lease counts now. `over`: how the rollout ended otherwise, as a text. */
-export type FinishReply = "ended" | "lost" | "unknown" | { readonly over: string };
+export type FinishReply =
+  | "ended"
+  | "lost"
+  | "unknown"
+  | { readonly over: string }
+  | { readonly refused: RefusedFinish };

@@ -17,7 +17,7 @@ import {
 import { deepFreeze } from "../../contract/json.ts";
 import { LIMITS } from "../../contract/limits.ts";
 import { NOTHING_REPORTED, type Trajectory } from "../../contract/trajectory.ts";
-import type { EnvironmentCode } from "../../core/protocol/environment-code.ts";
+import type { EnvironmentCode, EnvironmentDescription } from "../../core/protocol/environment-code.ts";
 import { forkedRollout } from "../../core/rollout/fork.ts";
 import { newRollout, type Rollout, trajectoryOf } from "../../core/rollout/rollout.ts";
 import type { ScoreRecord } from "../../core/rubrics/score.ts";
@@ -49,7 +49,7 @@ import {
 } from "../trajectory/rollout-report.ts";
 import { storeTrajectory } from "../trajectory/store.ts";
 import { AgentDesk } from "./agent-desk.ts";
-import { describeEnd } from "./agent-finish.ts";
+import { describeEnd, refusalOfFinish } from "./agent-finish.ts";
 import { spendingOf, withoutRest } from "./call-budget.ts";
 import { type CallBudgeting, endedWithoutHooks, RolloutDriver } from "./driver.ts";
 import { dryRun, quarantineOf } from "./dry-run.ts";
@@ -196,11 +196,23 @@ export class ShardRollout {
   }
 
   async finishForAgent(lease: number, finish: AgentFinish): Promise<FinishReply> {
+    const rubric = finish.reported === null || this.over ? [] : await this.#rubric();
     const rollout = this.#looked(() => this.#store.load());
     const isOver = rollout === null || rollout.phase === "close" || rollout.phase === "done";
     // A repeat of the request that ended it gets the same answer.
     if (isOver && this.#store.agent().finish === null) return { over: describeEnd(rollout) };
+    const refused = rollout === null || isOver ? null : refusalOfFinish(finish, rollout, rubric);
+    const { leases, finish: earlier } = this.#store.agent();
+    if (refused !== null && earlier === null && lease === leases) return { refused };
     return await this.#desk.finish(lease, finish);
+  }
+
+  async #rubric(): Promise<EnvironmentDescription["scores"]> {
+    const environment = await pinnedEnvironment(
+      this.#shard.env,
+      this.#looked(() => this.#store.spec()),
+    );
+    return environment?.description.scores ?? [];
   }
 
   async lapseForAgent(lease: number, isLost: boolean): Promise<boolean> {

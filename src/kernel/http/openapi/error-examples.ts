@@ -11,7 +11,7 @@ interface ErrorExample {
 const EXAMPLES: Readonly<Record<ErrorCode, ErrorExample>> = {
   invalid_request: {
     when: "a field is missing or invalid, or the body is not JSON; 405 if the path does not allow the method, 408 if the body arrives too slowly, 415 for an unsupported content type",
-    message: "limit: Too big: expected number to be <=100",
+    message: "limit: must be at most 100",
     param: "limit",
   },
   invalid_row: {

@@ -94,7 +94,7 @@ function Links({ run }: { readonly run: RunView }) {
 }
 
 function Facts({ run }: { readonly run: RunView }) {
-  const { environment, model, dataset, seed, sampling, max_cost_micros, report, created_at, finished_at } = run;
+  const { environment, agent, model, dataset, seed, sampling, max_cost_micros, report, created_at, finished_at } = run;
   return (
     <>
       <dt>Environment</dt>
@@ -103,6 +103,14 @@ function Facts({ run }: { readonly run: RunView }) {
           <Shown text={`${environment.id}@${environment.version}`} />
         </Link>
       </dd>
+      {agent !== null && (
+        <>
+          <dt>Agent</dt>
+          <dd>
+            <Shown text={agent.name} />
+          </dd>
+        </>
+      )}
       <dt>Model</dt>
       <dd>
         <Shown text={model} /> <Place run={run} />
