@@ -58,10 +58,15 @@ export async function startPolicyServer(options: PolicyServerOptions = {}): Prom
 
 /** Sets a policy server back to the weights that come with Rollcall. `policyUrl` includes /v1. */
 export async function serveBaseWeights(policyUrl: string): Promise<void> {
+  await serveWeights(policyUrl, BASE_VERSION, readFileSync(BASE_WEIGHTS_FILE));
+}
+
+/** `bytes`: as in the file of the weights that come with Rollcall (weights.ts). Throws if the server refuses them. */
+export async function serveWeights(policyUrl: string, version: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
   const reply = await fetch(new URL("/update_weights", policyUrl), {
     method: "POST",
-    headers: { "x-weight-version": BASE_VERSION, "content-type": "application/octet-stream" },
-    body: readFileSync(BASE_WEIGHTS_FILE),
+    headers: { "x-weight-version": version, "content-type": "application/octet-stream" },
+    body: bytes,
   });
   if (!reply.ok) throw new Error(`the policy refuses weights: ${reply.status} ${await reply.text()}`);
   await reply.body?.cancel();

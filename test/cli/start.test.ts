@@ -30,6 +30,15 @@ test("start --once trains the demo, prints before and after with their intervals
   expect(stderr).toMatch(/\ncalculator {2}step 2\/2 · /);
   expect(existsSync(join(directory, "platform.lock"))).toBe(false);
   expect(readReadyFile(directory)).toBeNull();
+
+  const [, run] = /\nrun (run_\w+)/.exec(stdout) ?? [];
+  const second = await rollcall(argv, { ROLLCALL_DIR: directory });
+  expect([second.code, second.stderr]).toEqual([0, ""]);
+  expect(second.stdout).toContain(`Trained   calculator before, in ${run}: npm start -- --again trains anew\n`);
+  expect(second.stdout).toMatch(/Policy {4}http:\/\/127\.0\.0\.1:\d+\/v1 serves version 2 of it\n$/);
+
+  const again = await rollcall([...argv, "--again", "--max-steps", "1"], { ROLLCALL_DIR: directory });
+  expect(again.stdout).toMatch(/\n1 steps, policy v1, .*\nrollouts: scored \d+\nrun run_/);
 });
 
 test("serve is ready when it says so, and exits 0 after SIGTERM", async () => {

@@ -88,7 +88,8 @@ export const START = command({
   help: "the same as serve, with a demo: what npm start runs",
   more: `The demo trains the policy next to the platform and shows its rising reward. The policy is weak on purpose:
 format and habits, not skill. All data is in memory if there is enough, and lost when the machine restarts;
-with --keep, or if .rollcall already exists, it is on disk.`,
+with --keep, or if .rollcall already exists, it is on disk. A later start serves the weights that the demo
+trained, and stays up; --again trains anew.`,
   flags: START_FLAGS,
   run: async (line) => (await import("../train/demo.ts")).startCommand(line),
 });

@@ -1,10 +1,15 @@
 /**
  * `npm start`: boots the platform, plays a demo training through its public API, and then keeps the platform running.
- * If the training is stopped, it resumes at the next start.
+ * If the training is stopped, it resumes at the next start; if it was completed, its weights are served.
  */
 import { KNOWN_ENVIRONMENTS, type KnownEnvironment, knownEnvironment } from "@rollcall/policy/known-environments";
+import { serveWeights } from "@rollcall/policy/policy-server";
+import { bytesFromWeights } from "@rollcall/policy/weights";
+import { readCheckpoint } from "@rollcall/trainer/checkpoint";
+import type { RunView } from "../../contract/run.ts";
 import type { Platform } from "../../local/platform.ts";
 import { stateDirectory } from "../../local/state-directory.ts";
+import type { RollcallClient } from "../../sdk/client.ts";
 import { defined, portOf } from "../argument-values.ts";
 import type { CommandLine } from "../command-line.ts";
 import { entryLines, printPage, stopSignal, untilStopped } from "../commands/serve.ts";
@@ -14,14 +19,15 @@ import { catchInterrupts } from "../interrupt.ts";
 import type { START_FLAGS } from "../run-flags.ts";
 import { type Terminal, terminal } from "../terminal/terminal.ts";
 import { evalExamplesOf, learningRateOf, type TrainingSettings } from "./arguments.ts";
-import { unfinishedTraining } from "./begin.ts";
-import type { Training, TrainingOutcome } from "./play.ts";
+import { checkpointOf, unfinishedTraining } from "./begin.ts";
+import type { Training } from "./play.ts";
 import { trainingText } from "./summary.ts";
 import { continueTraining, newTraining } from "./train.ts";
 
 type Line = CommandLine<keyof typeof START_FLAGS>;
 
 const DEMO = "calculator";
+const RUN_NAME = "demo";
 const NAMES = KNOWN_ENVIRONMENTS.map(({ environment }) => environment).join(", ");
 
 export async function startCommand(line: Line): Promise<ExitCode> {
@@ -45,8 +51,8 @@ export async function startCommand(line: Line): Promise<ExitCode> {
     term.print(entryLines(platform.url, platform.key));
     await printPage(term.print, clientsOf(platform.url, platform.key, undefined).client, "/");
     printWhereItIs(platform, term);
-    const outcome = settings === null ? null : await playDemo(settings, known, platform, term, stop);
-    if (line.on("once")) return outcome?.run.status === "completed" ? EXIT.good : EXIT.bad;
+    const run = settings === null ? null : await demoRun(settings, known, platform, term, stop, line.on("again"));
+    if (line.on("once")) return run?.status === "completed" ? EXIT.good : EXIT.bad;
     if (!stop.aborted) term.print("Ctrl-C stops it; the next start uses the same data.");
     await untilStopped(platform.lost, stop);
     return EXIT.good;
@@ -63,7 +69,7 @@ function demoEnvironment(name: string | undefined): KnownEnvironment {
 
 function demoSettings(line: Line): TrainingSettings {
   return {
-    draft: defined({ seed: line.count("seed", 0), name: "demo" }),
+    draft: defined({ seed: line.count("seed", 0), name: RUN_NAME }),
     training: defined({ max_steps: line.count("max-steps", 1) }),
     learning: { learningRate: learningRateOf(line), passes: undefined, loss: undefined },
     trainer: { kind: "embedded" },
@@ -79,30 +85,56 @@ function printWhereItIs({ store, directory }: Platform, { print }: Terminal): vo
   print(`State     in memory, ${store.memory}: lost when the machine restarts; --keep moves it to ${directory}`);
 }
 
-/** Null if it was stopped before the demo ended. */
-async function playDemo(
+/** The demo's run, played now or before; null if it was stopped before its end. */
+async function demoRun(
   settings: TrainingSettings,
   { environment }: KnownEnvironment,
   platform: Platform,
   term: Terminal,
   stop: AbortSignal,
-): Promise<TrainingOutcome | null> {
+  again: boolean,
+): Promise<RunView | null> {
   const connection = connectionTo(platform, environment);
   const { trainer } = settings;
   const training: Training = { connection, term, trainer, ends: { interrupt: stop, timeout: null } };
   try {
     const unfinished = await unfinishedTraining(connection.client, platform.policyUrl);
+    const before = again || unfinished !== null ? null : await completedDemo(connection.client, environment);
+    if (before !== null) {
+      await serveTrained(before, connection, platform.policyUrl, term);
+      return before;
+    }
     const outcome =
       unfinished?.environment.id === environment
         ? await continueTraining(unfinished.id, training)
         : await newTraining(settings, training);
     term.print(`\n${trainingText(outcome, term)}\n`);
-    return outcome;
+    return outcome.run;
   } catch (error) {
     if (!stop.aborted) throw error;
     if (error instanceof CommandError) term.log(error.message);
     return null;
   }
+}
+
+/** The latest one, of the latest runs. */
+async function completedDemo(client: RollcallClient, environment: string): Promise<RunView | null> {
+  const { data } = await client.runs.list({ kind: "training", status: "completed", environment });
+  return data.find(({ name }) => name === RUN_NAME) ?? null;
+}
+
+async function serveTrained(
+  run: RunView,
+  connection: Connection,
+  policyUrl: string,
+  { print }: Terminal,
+): Promise<void> {
+  const trained = await readCheckpoint(checkpointOf(connection, run.id));
+  print(`Trained   ${run.environment.id} before, in ${run.id}: npm start -- --again trains anew`);
+  if (trained === null) return;
+  const { version, weights } = trained.state;
+  await serveWeights(policyUrl, String(version), bytesFromWeights(weights));
+  print(`Policy    ${policyUrl} serves version ${version} of it`);
 }
 
 function connectionTo({ url, key, policyUrl, directory, lost }: Platform, name: string): Connection {
