@@ -26,6 +26,10 @@ function ownWords(words: readonly string[]): readonly string[] {
   return splitAtProgram(words)[0];
 }
 
+const SUMMARY_COLUMNS = 90;
+/** `rollcall help all`. */
+const EVERY_COMMAND = "all";
+
 /** The commands that begin with these words, one per line. */
 function overview(words: readonly string[]): string {
   const group = words.map((word) => `${word} `).join("");
@@ -33,6 +37,32 @@ function overview(words: readonly string[]): string {
   const width = Math.max(...named.map(({ name }) => name.length)) + 2;
   const lines = named.map(({ name, help }) => `  ${name.padEnd(width)}${help}`);
   return `Usage: rollcall ${group}<command> [flags]\n\n${lines.join("\n")}\n\nrollcall <command> --help shows details, rollcall --version the version.\n`;
+}
+
+/** A line for each command of one word, and for each group of commands with its verbs. */
+function summary(): string {
+  const groups = [...Map.groupBy(COMMANDS, ({ name }) => name.split(" ")[0] ?? name)];
+  const width = Math.max(...groups.map(([first]) => first.length)) + 2;
+  const lines = groups.map(([first, own]) => {
+    const verbs = own.flatMap(({ name }) => name.split(" ")[1] ?? []);
+    const alone = own.find(({ name }) => name === first);
+    const list = listWithin(SUMMARY_COLUMNS - width, [...new Set(verbs)]);
+    return `  ${first.padEnd(width)}${alone?.help ?? list}`;
+  });
+  return `Usage: rollcall <command> [flags]
+
+${lines.join("\n")}
+
+rollcall <command> --help shows details, rollcall help all every command, rollcall --version the version.
+`;
+}
+
+/** As many words as the columns have room for. */
+function listWithin(columns: number, words: readonly string[]): string {
+  const whole = words.join(", ");
+  if (whole.length <= columns) return whole;
+  const room = whole.slice(0, columns - ", …".length + 1);
+  return `${room.slice(0, room.lastIndexOf(","))}, …`;
 }
 
 function isGroup(word: string | undefined): word is string {
@@ -52,14 +82,18 @@ async function run(words: readonly string[]): Promise<ExitCode> {
   const asked = COMMANDS.find(({ name }) => name === found?.[0]);
   if (found !== null && asked !== undefined && !help) return await asked.run(found[1]);
   if (!help) throw unknownCommand(words);
-  const group = isGroup(first) ? [first] : [];
-  process.stdout.write(asked === undefined ? overview(group) : helpText(asked));
+  process.stdout.write(asked === undefined ? listOf(first) : helpText(asked));
   return EXIT.good;
+}
+
+function listOf(first: string | undefined): string {
+  if (isGroup(first)) return overview([first]);
+  return first === EVERY_COMMAND ? overview([]) : summary();
 }
 
 function unknownCommand(words: readonly string[]): CommandError {
   const [first, second] = words;
-  if (first === undefined) return usageError(`a command is required\n\n${overview([])}`, "command");
+  if (first === undefined) return usageError(`a command is required\n\n${summary()}`, "command");
   const names = COMMANDS.map(({ name }) => name);
   if (isGroup(first)) {
     const verbs = names.filter((name) => name.startsWith(`${first} `));

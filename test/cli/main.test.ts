@@ -13,6 +13,18 @@ test.each([[["--help"]], [["eval", "--help"]], [["serve", "--help"]], [["start",
   },
 );
 
+test("--help has a line for each group of commands, and help all one for each command", async () => {
+  const [short, all] = [(await rollcall(["--help"])).stdout, (await rollcall(["help", "all"])).stdout];
+  expect(short).toContain("\n  eval        evaluate a model on an environment\n");
+  expect(short).toMatch(/\n {2}run {9}list, show, watch, .*, …\n/);
+  expect(short).toMatch(/\n {2}deploy {6}make a deployment/);
+  expect(short.split("\n").length).toBeLessThan(50);
+  expect(Math.max(...short.split("\n").map((line) => line.length))).toBeLessThan(110);
+  expect(all).toContain("\n  run list ");
+  expect(all.split("\n").length).toBeGreaterThan(100);
+  expect((await rollcall([])).stderr).toContain(`rollcall: a command is required\n\n${short}`);
+});
+
 test("--version prints the package's version", async () => {
   expect(await rollcall(["--version"])).toMatchObject({ code: 0, stdout: "0.2.0\n" });
 });
