@@ -45,6 +45,12 @@ interface LocalRuntime {
   readonly onRestart: () => Promise<void>;
 }
 
+/**
+ * Lines of the runtime that are no news for users: a finished object was retired to free its file descriptors, or an
+ * alarm runs later than it was set for.
+ */
+const NOTICES = /jsg\.Error: retired|^NOSENTRY /;
+
 export async function miniflareOptions(runtime: LocalRuntime): Promise<MiniflareOptions> {
   const workerOptions = await readWorkerOptions(runtime.root);
   // The bundle is one module, so the rules for loading other modules do not apply.
@@ -71,9 +77,8 @@ export async function miniflareOptions(runtime: LocalRuntime): Promise<Miniflare
     // Otherwise Miniflare requests the properties of a request from a Cloudflare server.
     cf: false,
     log: runtime.log,
-    // A finished object is retired to free its file descriptors. The runtime reports this as an error.
     handleStructuredLogs: ({ message }) => {
-      if (!/jsg\.Error: retired/.test(message)) runtime.onOutput(message);
+      if (!NOTICES.test(message)) runtime.onOutput(message);
     },
     unsafeHandleRuntimeRestart: runtime.onRestart,
   });
