@@ -2,6 +2,7 @@
 import type { EndpointCapabilities, EndpointView } from "../../contract/endpoint.ts";
 import { defined, urlOf, variableNamedBy } from "../argument-values.ts";
 import { type CommandLine, command, type Flags, PLATFORM_FLAGS } from "../command-line.ts";
+import { ENDPOINT_PRESETS } from "../endpoint-presets.ts";
 import { EXIT, usageError } from "../exit.ts";
 import { gather, onPlatform, question } from "../on-platform.ts";
 import { countText, dollarsText, timeText } from "../terminal/format.ts";
@@ -38,8 +39,15 @@ const ADD = command({
   name: "endpoint add",
   takes: "<name>",
   help: "create an endpoint and probe it",
-  more: "One short call checks what it supports; an endpoint that does not answer is still created.",
+  more: `One short call checks what it supports; an endpoint that does not answer is still created.
+The base URL and the variable of the key are known for ${Object.keys(ENDPOINT_PRESETS).join(", ")}:
+for these the name is enough, such as: rollcall endpoint add openrouter -m qwen/qwen3-32b`,
   flags: {
+    preset: {
+      value: "SERVER",
+      choices: Object.keys(ENDPOINT_PRESETS),
+      help: "a known server, if the endpoint has another name",
+    },
     ...SETTING_FLAGS,
     model: { short: "m", value: "NAME", help: "the model to probe; default the first that it lists" },
     "no-probe": { help: "skip the probe" },
@@ -47,8 +55,11 @@ const ADD = command({
   },
   run(line) {
     const name = line.one("the endpoint");
-    const { base_url, ...rest } = settingsOf(line);
-    if (base_url === undefined) throw usageError("--base-url: is required: -b URL", "base-url");
+    const { base_url, ...rest } = { ...presetOf(line, name), ...settingsOf(line) };
+    if (base_url === undefined) {
+      const known = Object.keys(ENDPOINT_PRESETS).join(", ");
+      throw usageError(`--base-url: is required, -b URL, or the name of a known server: ${known}`, "base-url");
+    }
     const model = defined({ model: line.text("model") });
     const request = { name, base_url, ...rest, ...model, probe: !line.on("no-probe") };
     return onPlatform(line, async ({ client, signal }) => {
@@ -67,7 +78,7 @@ const LIST = command({
     line.none();
     return onPlatform(line, async ({ client, signal, term: { room } }) => {
       const page = await gather(client.endpoints.list({}, { signal }));
-      const none = "No endpoints. Create one with: rollcall endpoint add NAME -b URL";
+      const none = "No endpoints. Create one with: rollcall endpoint add NAME -b URL, or the name of a known server";
       return { json: page, text: () => listText(page.data, { header: HEADER, rowOf, none, room }) };
     });
   },
@@ -128,6 +139,22 @@ function refuseOpposites(line: Settings & CommandLine<keyof typeof FORGET_FLAGS>
     if (line.text(set) === undefined || !line.on(forget)) continue;
     throw usageError(`--${forget}: cannot be combined with --${set}`, forget);
   }
+}
+
+/** The settings of a known server; empty if none is named, or its base URL is given. */
+function presetOf(line: Settings & CommandLine<"preset">, name: string) {
+  const named = line.text("preset");
+  if (named !== undefined && line.text("base-url") !== undefined) {
+    throw usageError("--preset: cannot be combined with --base-url", "preset");
+  }
+  const server = named ?? name;
+  const preset = Object.hasOwn(ENDPOINT_PRESETS, server) ? ENDPOINT_PRESETS[server] : undefined;
+  if (preset === undefined || line.text("base-url") !== undefined) return {};
+  const api_key = process.env[preset.key] || undefined;
+  if (api_key === undefined && preset.needsKey && line.text("api-key-var") === undefined) {
+    throw usageError(`${server} needs a key: set ${preset.key}, or name another variable with -k VAR`, "api-key-var");
+  }
+  return defined({ base_url: preset.base_url, api_key, refuses: preset.refuses?.slice() });
 }
 
 /** Only the settings that were given; the others keep their default or their current value. */
