@@ -1,13 +1,13 @@
 /**
  * `npm run test:python`: the tests of the Python package in `python/`, after its types and its lint. Three virtual
- * environments are made once in the folder for temporary files: for the tests, for verifiers 0.4 and for the legacy
- * API. Arguments are passed on to pytest. A platform is booted for the tests that need one, unless `ROLLCALL_URL`,
- * `ROLLCALL_API_KEY` and `ROLLCALL_TEST_POLICY_URL` name one on this machine. `ROLLCALL_TEST_ENVIRONMENTS` names the folder `environments` of a checkout of
- * PrimeIntellect-ai/verifiers, whose environments are then compared too. Without Python 3.11 the tests are skipped.
+ * environments are made once in the user's cache folder: for the tests, for verifiers 0.4 and for the legacy API.
+ * Arguments are passed on to pytest. A platform is booted for the tests that need one, unless `ROLLCALL_URL`,
+ * `ROLLCALL_API_KEY` and `ROLLCALL_TEST_POLICY_URL` name one on this machine. `ROLLCALL_TEST_ENVIRONMENTS` names the
+ * folder `environments` of a checkout of PrimeIntellect-ai/verifiers, whose environments are then compared too.
+ * Without Python 3.11 the command says so and ends with 0.
  */
 import { spawn } from "node:child_process";
 import { existsSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { makeThrowAwayDirectory } from "../src/local/state-directory.ts";
 import { deathOf, endGroup, serve } from "../test/local/served-platform.ts";
@@ -16,6 +16,8 @@ import { pythonVenv, run, type Venv } from "../test/python/python-venv.ts";
 
 const PACKAGE = resolve(import.meta.dirname, "../python");
 const REQUIREMENTS = join(PACKAGE, "tests/requirements");
+/** `requires-python` of the package. */
+const OLDEST = [3, 11] as const;
 /** The environments of PrimeIntellect-ai/verifiers that are compared; test_verifiers_v1.py has them. */
 const COMPARED = [
   "color_codeword",
@@ -32,13 +34,7 @@ const COMPARED = [
 
 async function venvOf(name: string, requirements: string): Promise<Venv | null> {
   const variable = `ROLLCALL_${name.toUpperCase().replaceAll("-", "_")}_VENV`;
-  process.env[variable] ??= join(tmpdir(), `rollcall-${name}`);
-  const venv = await pythonVenv(name, join(REQUIREMENTS, requirements), variable);
-  if (venv === null) return null;
-  const fits = await run(venv.python, ["-c", "import sys; print(sys.version_info >= (3, 11))"]);
-  if (fits.trim() === "True") return venv;
-  process.stderr.write(`${name}: skipped: the package needs Python 3.11 or newer\n`);
-  return null;
+  return await pythonVenv(name, join(REQUIREMENTS, requirements), variable, OLDEST);
 }
 
 /** Runs a program with our output, and gives its exit code. */

@@ -9,8 +9,9 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-/** The oldest Python for which the pinned packages have builds. */
-const OLDEST = [3, 10] as const;
+type Version = readonly [number, number];
+/** The oldest Python for which the pinned packages have builds, unless a suite needs a newer one. */
+const OLDEST: Version = [3, 10];
 const NAMES = ["python3.11", "python3.12", "python3.13", "python3.10", "python3"];
 
 export interface Venv {
@@ -24,13 +25,18 @@ export interface Venv {
  * `variable`: an environment variable with the folder to use instead of the cache. Null if no suitable Python is found,
  * which is reported on stderr. Throws if the packages cannot be installed.
  */
-export async function pythonVenv(name: string, requirements: string, variable: string): Promise<Venv | null> {
+export async function pythonVenv(
+  name: string,
+  requirements: string,
+  variable: string,
+  oldest: Version = OLDEST,
+): Promise<Venv | null> {
   const folder = process.env[variable] ?? join(cacheFolder(), `${name}-venv`);
   const python = join(folder, "bin/python");
   if (!existsSync(python)) {
-    const found = await systemPython();
+    const found = await systemPython(oldest);
     if (found === null) {
-      say(`${name}: skipped: no Python from ${OLDEST.join(".")} on with venv was found`);
+      say(`${name}: skipped: no Python ${oldest.join(".")} or newer with venv was found`);
       return null;
     }
     mkdirSync(folder, { recursive: true });
@@ -71,8 +77,8 @@ export function cacheFolder(): string {
   return join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "rollcall");
 }
 
-async function systemPython(): Promise<string | null> {
-  const fits = `import sys, venv, ensurepip; sys.exit(sys.version_info < (${OLDEST.join(", ")}))`;
+async function systemPython(oldest: Version): Promise<string | null> {
+  const fits = `import sys, venv, ensurepip; sys.exit(sys.version_info < (${oldest.join(", ")}))`;
   for (const name of NAMES) {
     try {
       await run(name, ["-c", fits]);
