@@ -1,6 +1,7 @@
 /**
  * `npm run test:python`: the tests of the Python package in `python/`, after its types and its lint. Three virtual
- * environments are made once in the user's cache folder: for the tests, for verifiers 0.4 and for the legacy API.
+ * environments are made once in the user's cache folder: for the tests, for verifiers 0.4 and for the legacy API. The
+ * environments that tests install by our own commands are kept there, too (`ROLLCALL_TEST_CACHE`: another folder).
  * Arguments are passed on to pytest. A platform is booted for the tests that need one, unless `ROLLCALL_URL`,
  * `ROLLCALL_API_KEY` and `ROLLCALL_TEST_POLICY_URL` name one on this machine. `ROLLCALL_TEST_ENVIRONMENTS` names the
  * folder `environments` of a checkout of PrimeIntellect-ai/verifiers, whose environments are then compared too.
@@ -12,7 +13,7 @@ import { join, resolve } from "node:path";
 import { makeThrowAwayDirectory } from "../src/local/state-directory.ts";
 import { deathOf, endGroup, serve } from "../test/local/served-platform.ts";
 import { testPort } from "../test/local/test-port.ts";
-import { pythonVenv, run, type Venv } from "../test/python/python-venv.ts";
+import { cacheFolder, pythonVenv, run, type Venv } from "../test/python/python-venv.ts";
 
 const PACKAGE = resolve(import.meta.dirname, "../python");
 const REQUIREMENTS = join(PACKAGE, "tests/requirements");
@@ -84,6 +85,7 @@ async function main(pytest: readonly string[]): Promise<number> {
     PYTHONPATH: join(PACKAGE, "src"),
     ROLLCALL_TEST_V1_PYTHON: v1.python,
     ROLLCALL_TEST_LEGACY_PYTHON: legacy.python,
+    ROLLCALL_TEST_CACHE: process.env["ROLLCALL_TEST_CACHE"] ?? join(cacheFolder(), "python-tests-cache"),
   };
   for (const argv of [
     ["-m", "mypy"],

@@ -65,7 +65,6 @@ def request_of(name: str, model: str, rows: list[dict[str, Any]]) -> dict[str, A
     }
 
 
-needs_policy = pytest.mark.skipif(not POLICY, reason="ROLLCALL_TEST_POLICY_URL is not set")
 CALCULATOR = {
     "environment": "calculator",
     "environment_args": {"steps": 1, "max": 9},
@@ -75,7 +74,7 @@ CALCULATOR = {
 }
 
 
-@needs_policy
+@pytest.mark.usefixtures("policy")
 def test_the_client_reads_what_the_platform_sends() -> None:
     with Client() as client:
         request = {**CALCULATOR, "num_examples": 4, "rollouts_per_example": 3, "min_scored": 0}
@@ -92,7 +91,7 @@ def test_the_client_reads_what_the_platform_sends() -> None:
         assert client.datasets.get(dataset["id"])["rows"] == 10_000
 
 
-@needs_policy
+@pytest.mark.usefixtures("policy")
 @pytest.mark.parametrize("encoding", ["jsonl", "msgpack"])
 def test_a_trainer_trains_a_run_to_its_end(encoding: str) -> None:
     settings = {"group_size": 4, "batch_size": {"rollouts": 8}, "max_steps": 2, "filters": {"zero_variance": "keep"}}
@@ -162,12 +161,10 @@ def test_a_cancelled_run_stops_its_agent(model: str, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not V1, reason="ROLLCALL_TEST_V1_PYTHON is not set: nothing is installed")
 @pytest.mark.parametrize(("package", "reward"), [("rc-package", 0.5), ("lg-package", 0.04)])
-def test_an_environment_of_verifiers_plays_on_the_platform(
-    package: str, reward: float, model: str, tmp_path: Path
-) -> None:
+def test_an_environment_of_verifiers_plays_on_the_platform(package: str, reward: float, model: str, cache: str) -> None:
     command = [sys.executable, "-m", "rollcall.cli", "eval", "--python", str(HERE / "packages" / package), "--yes"]
     command += ["-m", "scripted", "--endpoint", model, "-n", "2", "-r", "2", "--min-scored", "0", "--json"]
-    variables = {**os.environ, "ROLLCALL_CACHE": str(tmp_path)}
+    variables = {**os.environ, "ROLLCALL_CACHE": cache}
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     run = json.loads(done.stdout)

@@ -1,8 +1,7 @@
 """The bundled policy learns from rollouts that an environment of verifiers plays, on a real platform.
 
 Skipped unless `ROLLCALL_URL`, `ROLLCALL_API_KEY`, `ROLLCALL_TEST_POLICY_URL` and the Python of the legacy API are set.
-`node` must be on the path: it runs the reference trainer of the repository. Afterwards the platform's policy server
-has the trained weights, so other tests of trainings come first.
+`node` must be on the path: it runs the reference trainer of the repository.
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ HELD_OUT, STEPS, SEED = 256, 10, 3
     not (URL and KEY and POLICY and PYTHON),
     reason="ROLLCALL_URL, ROLLCALL_TEST_POLICY_URL or ROLLCALL_TEST_LEGACY_PYTHON is not set",
 )
+@pytest.mark.usefixtures("policy")
 def test_held_out_tasks_of_an_environment_improve_and_the_ratio_is_1(tmp_path: Path) -> None:
     name = f"calculator-{secrets.token_hex(4)}"
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join([SOURCES, LEGACY])}
