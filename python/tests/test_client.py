@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import sys
 from typing import Any
 
@@ -125,6 +126,29 @@ def test_a_reply_that_is_not_from_rollcall_is_unreadable() -> None:
     with Client("http://platform.test", KEY, http=http) as client, pytest.raises(ApiError, match="404 unreadable"):
         client.runs.get("run_0")
     http.close()
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (httpx.Response(200, text="<html>"), "200 unreadable: the reply is not JSON"),
+        (
+            httpx.Response(308, headers={"location": "https://platform.test/v1/runs/run_0"}),
+            "308 unreadable: the address redirects; use the address it redirects to: https://platform.test",
+        ),
+    ],
+)
+def test_a_page_and_a_redirect_are_errors_that_say_what_they_are(reply: httpx.Response, message: str) -> None:
+    http = httpx.Client(transport=httpx.MockTransport(lambda request: reply))
+    with Client("http://platform.test", KEY, http=http) as client, pytest.raises(ApiError, match=message):
+        client.runs.get("run_0")
+    http.close()
+
+
+def test_help_shows_the_parameters_and_the_text_of_a_method() -> None:
+    for runs in (Client("http://platform.test", KEY).runs, AsyncClient("http://platform.test", KEY).runs):
+        assert list(inspect.signature(runs.wait).parameters) == ["run_id", "timeout", "on_progress", "check"]
+        assert (runs.wait.__doc__ or "").startswith("Waits until the run has ended.")
 
 
 def test_a_client_without_a_key_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,22 +1,19 @@
-"""The requests and the readers of replies that the sync and the async client share."""
+"""What requests are made of, and the readers of replies."""
 
 from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
 import httpx
 
-from .errors import ConfigError, RunFailed
+from .errors import ApiError, ConfigError, RunFailed
 from .transport import Call
-from .types import Comparison, Dataset, Event, ResultRow, Run
+from .types import Event, ResultRow, Run
 
-PART_BYTES = 5 << 20
-"""A dataset that is larger is uploaded in parts of this size."""
-UPLOAD_S = 600.0
 SILENCE_S = 60.0
 """The longest silence of a stream of events. The platform sends something every 15 s."""
 Rows = Iterable[Mapping[str, Any]] | bytes | str
@@ -43,57 +40,18 @@ def lines_of(rows: Rows) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def upload_call(content: bytes, name: str | None, environment: str | None) -> Call:
-    return Call(
-        "POST",
-        "/v1/datasets",
-        content=content,
-        params={"name": name, "environment": environment},
-        headers={"content-type": "application/jsonl"},
-        timeout=UPLOAD_S,
-    )
-
-
-def part_calls(upload: Mapping[str, Any], content: bytes) -> Iterator[Call]:
-    size = int(upload["part_bytes"])
-    for number, start in enumerate(range(0, len(content), size), start=1):
-        yield Call(
-            "PUT",
-            path("dataset-uploads", upload["id"], "parts", str(number)),
-            content=content[start : start + size],
-            headers={"content-type": "application/octet-stream"},
-            timeout=UPLOAD_S,
-        )
-
-
-def complete_call(upload: Mapping[str, Any], content: bytes) -> Call:
-    return Call(
-        "POST", path("dataset-uploads", upload["id"], "complete"), json={"bytes": len(content)}, timeout=UPLOAD_S
-    )
-
-
-def compare_call(run_id: str, baseline: str, metric: str, limit: int) -> Call:
-    return Call("GET", path("runs", run_id, "compare"), params={"baseline": baseline, "metric": metric, "limit": limit})
-
-
 def events_call(run_id: str, after: int | None) -> Call:
     headers = {"accept": "text/event-stream"}
     return Call("GET", path("runs", run_id, "events"), params={"after": after}, headers=headers, timeout=SILENCE_S)
 
 
-def run_of(reply: httpx.Response) -> Run:
-    run: Run = reply.json()
-    return run
-
-
-def dataset_of(reply: httpx.Response) -> Dataset:
-    dataset: Dataset = reply.json()
-    return dataset
-
-
-def comparison_of(reply: httpx.Response) -> Comparison:
-    comparison: Comparison = reply.json()
-    return comparison
+def json_of(reply: httpx.Response) -> Any:
+    """The body. Raises `ApiError` with the code `unreadable` if it is not JSON: a proxy may have answered."""
+    try:
+        return reply.json()
+    except ValueError:
+        message = "the reply is not JSON: is this the address of a Rollcall platform?"
+        raise ApiError(reply.status_code, "unreadable", message) from None
 
 
 def rows_of(reply: httpx.Response) -> list[ResultRow]:

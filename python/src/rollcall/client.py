@@ -14,40 +14,104 @@ and broken connections, twice unless `max_retries` is set, and `retry-after` is 
 from __future__ import annotations
 
 import asyncio
-import hashlib
+import functools
+import inspect
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from types import TracebackType
-from typing import Any
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import httpx
 
-from .calls import (
-    PART_BYTES,
-    EventReader,
-    Rows,
-    check_ended,
-    compare_call,
-    comparison_of,
-    complete_call,
-    dataset_of,
-    events_call,
-    frame_of,
-    lines_of,
-    next_page,
-    part_calls,
-    path,
-    rows_of,
-    run_of,
-    upload_call,
-)
+from . import plans
+from .calls import EventReader, events_call
+from .plans import Pages, Plan
 from .transport import AsyncTransport, Call, Settings, Transport
-from .types import ENDED, Comparison, Dataset, Event, ResultRow, Run
+from .types import Event
 
 __all__ = ["AsyncClient", "Client"]
 
-FIRST_POLL_S, LONGEST_POLL_S = 0.5, 5.0
+P = ParamSpec("P")
+T = TypeVar("T")
+TransportT = TypeVar("TransportT")
+MethodT = TypeVar("MethodT", bound=Callable[..., Any])
+
 RECONNECT_S = 1.0
+
+
+class _Part(Generic[TransportT]):
+    def __init__(self, transport: TransportT) -> None:
+        self._transport = transport
+
+
+_Sync = _Part[Transport]
+_Async = _Part[AsyncTransport]
+
+
+def _does(plan: Callable[P, Plan[T]]) -> Callable[Concatenate[_Sync, P], T]:
+    """A method that carries a plan out."""
+
+    def method(part: _Sync, /, *arguments: P.args, **named: P.kwargs) -> T:
+        steps = plan(*arguments, **named)
+        try:
+            call = next(steps)
+            while True:
+                call = steps.send(part._transport.send(call))
+        except StopIteration as ended:
+            result: T = ended.value
+            return result
+
+    return _described_by(plan, method)
+
+
+def _awaits(plan: Callable[P, Plan[T]]) -> Callable[Concatenate[_Async, P], Coroutine[Any, Any, T]]:
+    async def method(part: _Async, /, *arguments: P.args, **named: P.kwargs) -> T:
+        steps = plan(*arguments, **named)
+        try:
+            call = next(steps)
+            while True:
+                call = steps.send(await part._transport.send(call))
+        except StopIteration as ended:
+            result: T = ended.value
+            return result
+
+    return _described_by(plan, method)
+
+
+def _iterates(pages_of: Callable[P, Pages[T]]) -> Callable[Concatenate[_Sync, P], Iterator[T]]:
+    """A method that reads a list page after page."""
+
+    def method(part: _Sync, /, *arguments: P.args, **named: P.kwargs) -> Iterator[T]:
+        pages = pages_of(*arguments, **named)
+        call: Call | None = pages.first
+        while call is not None:
+            reply = part._transport.send(call)
+            yield from pages.rows(reply)
+            call = pages.following(reply)
+
+    return _described_by(pages_of, method)
+
+
+def _iterates_async(pages_of: Callable[P, Pages[T]]) -> Callable[Concatenate[_Async, P], AsyncIterator[T]]:
+    async def method(part: _Async, /, *arguments: P.args, **named: P.kwargs) -> AsyncIterator[T]:
+        pages = pages_of(*arguments, **named)
+        call: Call | None = pages.first
+        while call is not None:
+            reply = await part._transport.send(call)
+            for row in pages.rows(reply):
+                yield row
+            call = pages.following(reply)
+
+    return _described_by(pages_of, method)
+
+
+def _described_by(plan: Callable[..., Any], method: MethodT) -> MethodT:
+    """The method with the text and the parameters of its plan, as `help` shows them."""
+    functools.update_wrapper(method, plan)
+    own = inspect.signature(plan)
+    itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    method.__dict__["__signature__"] = own.replace(parameters=[itself, *own.parameters.values()])
+    return method
 
 
 class Client:
@@ -79,80 +143,17 @@ class Client:
         self.close()
 
 
-class Runs:
+class Runs(_Sync):
     """`client.runs`"""
 
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-
-    def create(self, body: Mapping[str, Any] | None = None, /, **fields: Any) -> Run:
-        """Starts a run. The fields are those of `POST /v1/runs`, as keywords or as one mapping."""
-        reply = self._transport.send(Call("POST", "/v1/runs", json={**(body or {}), **fields}))
-        return run_of(reply)
-
-    def get(self, run_id: str) -> Run:
-        """The run with its counts and its report as they are now."""
-        return run_of(self._transport.send(Call("GET", path("runs", run_id))))
-
-    def list(self, **filters: Any) -> Iterator[Run]:
-        """Runs, newest first, page after page. Filters are query parameters: `environment="gsm8k"`."""
-        after: str | None = None
-        while True:
-            call = Call("GET", "/v1/runs", params={**filters, "after": after or filters.get("after")})
-            page = self._transport.send(call).json()
-            yield from page["data"]
-            after = page["last_id"]
-            if not page["has_more"]:
-                return
-
-    def cancel(self, run_id: str) -> Run:
-        """Ends the run. It is `cancelled` once every rollout has ended."""
-        return run_of(self._transport.send(Call("POST", path("runs", run_id, "cancel"))))
-
-    def wait(
-        self,
-        run_id: str,
-        *,
-        timeout: float | None = None,
-        on_progress: Callable[[Run], object] | None = None,
-        check: bool = True,
-    ) -> Run:
-        """Waits until the run has ended. `on_progress` gets each view of it.
-
-        Raises `RunFailed` if it did not complete, unless `check` is false, and `TimeoutError` after `timeout` seconds;
-        the run then continues.
-        """
-        ends = None if timeout is None else time.monotonic() + timeout
-        pause = FIRST_POLL_S
-        while True:
-            run = self.get(run_id)
-            if on_progress is not None:
-                on_progress(run)
-            if run["status"] in ENDED:
-                return check_ended(run) if check else run
-            if ends is not None and time.monotonic() + pause > ends:
-                raise TimeoutError(f"{run_id} is still {run['status']} after {timeout} s")
-            time.sleep(pause)
-            pause = min(pause * 1.5, LONGEST_POLL_S)
-
-    def results(self, run_id: str, *, outcome: str | None = None, limit: int = 1_000) -> Iterator[ResultRow]:
-        """The finished rollouts in the order they ended, `limit` in a request."""
-        call = Call("GET", path("runs", run_id, "results"), params={"outcome": outcome, "limit": limit})
-        while True:
-            reply = self._transport.send(call)
-            yield from rows_of(reply)
-            following = next_page(reply)
-            if following is None:
-                return
-            call = Call("GET", following)
-
-    def frame(self, run_id: str, *, outcome: str | None = None) -> Any:
-        """The results as a pandas frame, one line a rollout. Needs pandas."""
-        return frame_of([row for row in self.results(run_id, outcome=outcome)])
-
-    def compare(self, run_id: str, baseline: str, *, metric: str = "reward", limit: int = 20) -> Comparison:
-        """The run against a baseline, by their common tasks."""
-        return comparison_of(self._transport.send(compare_call(run_id, baseline, metric, limit)))
+    create = _does(plans.create_run)
+    get = _does(plans.get_run)
+    list = _iterates(plans.list_runs)
+    cancel = _does(plans.cancel_run)
+    wait = _does(plans.wait_for_run)
+    results = _iterates(plans.results_of)
+    frame = _does(plans.frame_of_run)
+    compare = _does(plans.compare_runs)
 
     def events(self, run_id: str, *, after: int | None = None) -> Iterator[Event]:
         """Every event once and in order, however often the connection breaks off, until the run has ended."""
@@ -172,27 +173,11 @@ class Runs:
                 time.sleep(RECONNECT_S)
 
 
-class Datasets:
+class Datasets(_Sync):
     """`client.datasets`"""
 
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-
-    def upload(self, rows: Rows, *, name: str | None = None, environment: str | None = None) -> Dataset:
-        """Stores rows (mappings, or JSON lines as text or bytes). With `environment` each row must be a task of it."""
-        content = lines_of(rows)
-        if len(content) <= PART_BYTES:
-            return dataset_of(self._transport.send(upload_call(content, name, environment)))
-        body = {"name": name, "environment": environment, "sha256": hashlib.sha256(content).hexdigest()}
-        given = {key: value for key, value in body.items() if value is not None}
-        upload = self._transport.send(Call("POST", "/v1/dataset-uploads", json=given)).json()
-        for call in part_calls(upload, content):
-            self._transport.send(call)
-        return dataset_of(self._transport.send(complete_call(upload, content)))
-
-    def get(self, dataset: str) -> Dataset:
-        """A dataset by id or name."""
-        return dataset_of(self._transport.send(Call("GET", path("datasets", dataset))))
+    upload = _does(plans.upload_dataset)
+    get = _does(plans.get_dataset)
 
 
 class AsyncClient:
@@ -224,82 +209,17 @@ class AsyncClient:
         await self.close()
 
 
-class AsyncRuns:
+class AsyncRuns(_Async):
     """`client.runs`"""
 
-    def __init__(self, transport: AsyncTransport) -> None:
-        self._transport = transport
-
-    async def create(self, body: Mapping[str, Any] | None = None, /, **fields: Any) -> Run:
-        """Starts a run. The fields are those of `POST /v1/runs`, as keywords or as one mapping."""
-        reply = await self._transport.send(Call("POST", "/v1/runs", json={**(body or {}), **fields}))
-        return run_of(reply)
-
-    async def get(self, run_id: str) -> Run:
-        """The run with its counts and its report as they are now."""
-        return run_of(await self._transport.send(Call("GET", path("runs", run_id))))
-
-    async def list(self, **filters: Any) -> AsyncIterator[Run]:
-        """Runs, newest first, page after page. Filters are query parameters: `environment="gsm8k"`."""
-        after: str | None = None
-        while True:
-            call = Call("GET", "/v1/runs", params={**filters, "after": after or filters.get("after")})
-            page = (await self._transport.send(call)).json()
-            for run in page["data"]:
-                yield run
-            after = page["last_id"]
-            if not page["has_more"]:
-                return
-
-    async def cancel(self, run_id: str) -> Run:
-        """Ends the run. It is `cancelled` once every rollout has ended."""
-        return run_of(await self._transport.send(Call("POST", path("runs", run_id, "cancel"))))
-
-    async def wait(
-        self,
-        run_id: str,
-        *,
-        timeout: float | None = None,
-        on_progress: Callable[[Run], object] | None = None,
-        check: bool = True,
-    ) -> Run:
-        """Waits until the run has ended. `on_progress` gets each view of it.
-
-        Raises `RunFailed` if it did not complete, unless `check` is false, and `TimeoutError` after `timeout` seconds;
-        the run then continues.
-        """
-        ends = None if timeout is None else time.monotonic() + timeout
-        pause = FIRST_POLL_S
-        while True:
-            run = await self.get(run_id)
-            if on_progress is not None:
-                on_progress(run)
-            if run["status"] in ENDED:
-                return check_ended(run) if check else run
-            if ends is not None and time.monotonic() + pause > ends:
-                raise TimeoutError(f"{run_id} is still {run['status']} after {timeout} s")
-            await asyncio.sleep(pause)
-            pause = min(pause * 1.5, LONGEST_POLL_S)
-
-    async def results(self, run_id: str, *, outcome: str | None = None, limit: int = 1_000) -> AsyncIterator[ResultRow]:
-        """The finished rollouts in the order they ended, `limit` in a request."""
-        call = Call("GET", path("runs", run_id, "results"), params={"outcome": outcome, "limit": limit})
-        while True:
-            reply = await self._transport.send(call)
-            for row in rows_of(reply):
-                yield row
-            following = next_page(reply)
-            if following is None:
-                return
-            call = Call("GET", following)
-
-    async def frame(self, run_id: str, *, outcome: str | None = None) -> Any:
-        """The results as a pandas frame, one line a rollout. Needs pandas."""
-        return frame_of([row async for row in self.results(run_id, outcome=outcome)])
-
-    async def compare(self, run_id: str, baseline: str, *, metric: str = "reward", limit: int = 20) -> Comparison:
-        """The run against a baseline, by their common tasks."""
-        return comparison_of(await self._transport.send(compare_call(run_id, baseline, metric, limit)))
+    create = _awaits(plans.create_run)
+    get = _awaits(plans.get_run)
+    list = _iterates_async(plans.list_runs)
+    cancel = _awaits(plans.cancel_run)
+    wait = _awaits(plans.wait_for_run)
+    results = _iterates_async(plans.results_of)
+    frame = _awaits(plans.frame_of_run)
+    compare = _awaits(plans.compare_runs)
 
     async def events(self, run_id: str, *, after: int | None = None) -> AsyncIterator[Event]:
         """Every event once and in order, however often the connection breaks off, until the run has ended."""
@@ -319,24 +239,8 @@ class AsyncRuns:
                 await asyncio.sleep(RECONNECT_S)
 
 
-class AsyncDatasets:
+class AsyncDatasets(_Async):
     """`client.datasets`"""
 
-    def __init__(self, transport: AsyncTransport) -> None:
-        self._transport = transport
-
-    async def upload(self, rows: Rows, *, name: str | None = None, environment: str | None = None) -> Dataset:
-        """Stores rows (mappings, or JSON lines as text or bytes). With `environment` each row must be a task of it."""
-        content = lines_of(rows)
-        if len(content) <= PART_BYTES:
-            return dataset_of(await self._transport.send(upload_call(content, name, environment)))
-        body = {"name": name, "environment": environment, "sha256": hashlib.sha256(content).hexdigest()}
-        given = {key: value for key, value in body.items() if value is not None}
-        upload = (await self._transport.send(Call("POST", "/v1/dataset-uploads", json=given))).json()
-        for call in part_calls(upload, content):
-            await self._transport.send(call)
-        return dataset_of(await self._transport.send(complete_call(upload, content)))
-
-    async def get(self, dataset: str) -> Dataset:
-        """A dataset by id or name."""
-        return dataset_of(await self._transport.send(Call("GET", path("datasets", dataset))))
+    upload = _awaits(plans.upload_dataset)
+    get = _awaits(plans.get_dataset)

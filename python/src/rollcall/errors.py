@@ -55,10 +55,13 @@ class ApiError(RollcallError):
     def of(cls, reply: httpx.Response) -> ApiError:
         """The error of a reply whose body was read."""
         body = error_body(reply)
+        text = reply.reason_phrase or "the reply has no error message"
+        if reply.has_redirect_location:
+            text = f"the address redirects; use the address it redirects to: {reply.headers['location']}"
         return cls(
             reply.status_code,
             str(body.get("code", "unreadable")),
-            str(body.get("message", reply.reason_phrase or "the reply has no error message")),
+            str(body.get("message", text)),
             param=body.get("param"),
             request_id=reply.headers.get("x-request-id"),
             retry_after=retry_after_of(reply),

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import httpx
 
+from .calls import json_of
 from .errors import ApiError, ConfigError
 from .rollout import Rollout, failure, failure_of
 from .transport import AsyncTransport, Call
@@ -129,6 +130,7 @@ class Worker:
             reply = await self._transport.send(
                 Call("POST", f"{self._path}/lease", json=body, timeout=WAIT_S + 30, retries=0)
             )
+            rollouts = json_of(reply)["rollouts"]
         except httpx.TransportError as error:
             log.warning("the platform cannot be reached: %s", error or type(error).__name__)
             return False
@@ -137,7 +139,6 @@ class Worker:
                 raise
             log.warning("the lease was refused: %s", error)
             return False
-        rollouts = reply.json()["rollouts"]
         for wire in rollouts:
             self._start(Rollout.of(wire))
         if not rollouts and reply.elapsed.total_seconds() < QUICK_S:
@@ -245,11 +246,11 @@ class Worker:
             return
         call = Call("POST", f"{self._path}/heartbeat", json=self._leases(held), timeout=max(interval, 5.0), retries=1)
         try:
-            reply = await self._transport.send(call)
+            reply = json_of(await self._transport.send(call))
         except (ApiError, httpx.TransportError) as error:
             log.warning("a heartbeat failed: %s", error or type(error).__name__)
             return
-        states = {(each["rollout_id"], each["lease"]): each["state"] for each in reply.json()["data"]}
+        states = {(each["rollout_id"], each["lease"]): each["state"] for each in reply["data"]}
         for each in held:
             state = states.get((each.rollout.rollout_id, each.rollout.lease), "held")
             if state != "held":

@@ -25,7 +25,7 @@ from typing import Any, Literal
 
 import httpx
 
-from .calls import path
+from .calls import json_of, path
 from .errors import ApiError, RollcallError, retry_after_of
 from .samples import Sample, check_digest, digest_of, rows_of, samples_of
 from .transport import Call, Settings, Transport
@@ -109,7 +109,7 @@ class Trainer:
         for name, value in (("last_acked", last_acked), ("reset_to", reset_to)):
             if value is not None:
                 body[name] = value
-        reply: dict[str, Any] = self._post("register", {"trainer_id": self._trainer_id, **body}).json()
+        reply: dict[str, Any] = json_of(self._post("register", {"trainer_id": self._trainer_id, **body}))
         self.epoch, self.next_step = reply["epoch"], reply["next_step"]
         return reply
 
@@ -141,7 +141,7 @@ class Trainer:
             if reply.status_code == 204:
                 time.sleep(min(retry_after_of(reply) or 0.0, LONGEST_PAUSE_S))
                 continue
-            leased = reply.json()
+            leased = json_of(reply)
             manifest = leased["manifest"]
             self._leased = Batch(self, manifest["step"], manifest, leased["lease"], self.read(manifest))
             return self._leased
@@ -166,7 +166,7 @@ class Trainer:
             "metrics": dict(metrics),
             "published": dict(published),
         }
-        reply = self._transport.send(self._json(path("leases", batch.lease["id"], "ack"), body)).json()
+        reply = json_of(self._transport.send(self._json(path("leases", batch.lease["id"], "ack"), body)))
         self.next_step, self._leased = reply["next_step"], None
 
     def give_back(self, batch: Batch, reason: str, message: str, *, retryable: bool) -> None:

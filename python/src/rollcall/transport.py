@@ -33,7 +33,10 @@ def encode(body: Any) -> bytes:
 
 @dataclass(frozen=True)
 class Call:
-    """One request, the same for both transports. `timeout` in seconds, None: the client's own."""
+    """One request, the same for both transports. `timeout` in seconds, None: the client's own.
+
+    It is sent `after` so many seconds.
+    """
 
     method: str
     path: str
@@ -44,6 +47,7 @@ class Call:
     key: str | None = None
     timeout: float | None = None
     retries: int | None = None
+    after: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -142,15 +146,17 @@ class Transport:
             reply.close()
 
     def _open(self, call: Call, *, whole: bool) -> httpx.Response:
+        if call.after > 0:
+            time.sleep(call.after)
         arguments = self.settings.request(call)
         attempt = 0
         while True:
             failed: httpx.Response | httpx.TransportError
             try:
                 reply = self._http.send(self._http.build_request(**arguments), stream=True)
-                if whole or reply.is_error:
+                if whole or not reply.is_success:
                     reply.read()
-                if not reply.is_error:
+                if reply.is_success:
                     return reply
                 failed = reply
             except httpx.TransportError as error:
@@ -189,15 +195,17 @@ class AsyncTransport:
             await reply.aclose()
 
     async def _open(self, call: Call, *, whole: bool) -> httpx.Response:
+        if call.after > 0:
+            await asyncio.sleep(call.after)
         arguments = self.settings.request(call)
         attempt = 0
         while True:
             failed: httpx.Response | httpx.TransportError
             try:
                 reply = await self._http.send(self._http.build_request(**arguments), stream=True)
-                if whole or reply.is_error:
+                if whole or not reply.is_success:
                     await reply.aread()
-                if not reply.is_error:
+                if reply.is_success:
                     return reply
                 failed = reply
             except httpx.TransportError as error:
