@@ -1,7 +1,6 @@
 """A small platform in this process: the routes that workers and clients use, and a model that follows a script.
 
-It fakes only the other side of the wire. Tests of workers run against a real platform with the same assertions,
-if `ROLLCALL_URL` and `ROLLCALL_API_KEY` are set (see conftest.py).
+It fakes only the other side of the wire.
 """
 
 from __future__ import annotations
@@ -47,6 +46,8 @@ class FakeRollout:
     finish: dict[str, Any] | None = None
     cancelled: bool = False
     calls: list[dict[str, Any]] = field(default_factory=list)
+    untrained: list[bool] = field(default_factory=list)
+    """For each call whether `X-Rollcall-Train: false` came with it."""
 
     @property
     def key(self) -> str:
@@ -98,6 +99,8 @@ class FakePlatform:
         self.refused_finishes: list[tuple[str, int]] = []
         self.requests: list[tuple[str, str]] = []
         self.sessions: list[str | None] = []
+        self.cancels = True
+        """False: a cancelled run continues, as one whose rollouts are slow to end."""
         self.fail_next: list[tuple[str, int, dict[str, str]]] = []
         """Requests to refuse once: (a part of the path, status, headers)."""
         self.changed = threading.Condition()
@@ -278,8 +281,8 @@ class FakePlatform:
 
     async def _cancel_run(self, request: web.Request) -> web.Response:
         run_id = request.match_info["run"]
-        self.runs[run_id]["cancelled"] = True
-        for each in self.of_run(run_id):
+        self.runs[run_id]["cancelled"] = self.cancels
+        for each in self.of_run(run_id) if self.cancels else ():
             each.cancelled = each.cancelled or each.finish is None
         await self._notify()
         return web.json_response(self._view(run_id))
@@ -416,6 +419,7 @@ class FakePlatform:
             return _error(410, "run_finished", "the rollout has ended")
         body = await request.json()
         rollout.calls.append(body)
+        rollout.untrained.append(request.headers.get("x-rollcall-train") == "false")
         self.sessions.append(request.headers.get("x-session-id"))
         return await self._answer(request, body)
 

@@ -45,6 +45,7 @@ def test_a_stream_passes_through_piece_by_piece_with_the_key_of_its_rollout() ->
             assert reply.headers["content-type"] == "text/event-stream"
             assert seen[0]["authorization"] == "Bearer own key"
             assert (seen[0]["x-session-id"], seen[0]["x-stainless-retry-count"]) == ("one", "1")
+            assert "x-rollcall-train" not in seen[0]
 
             wrong = await http.post(url, json={}, headers={**headers, "authorization": "Bearer guessed"})
             router.unregister("one")

@@ -138,3 +138,14 @@ def test_a_group_of_environments_keeps_each_reward(tmp_path: Path, monkeypatch: 
     rollouts = both("lg-mixture", tmp_path, monkeypatch)
     assert outcomes(rollouts) == ["scored", "unscored", "scored", "scored", "scored"]
     assert [rollout.row()["reward"] for rollout in rollouts[::2]] == [pytest.approx(1.2), None, 1.0, 0.0, 0.0]
+
+
+def test_only_a_call_that_a_reward_function_makes_says_that_it_is_not_trained(tmp_path: Path) -> None:
+    with (
+        FakePlatform(model) as platform,
+        worker(platform, PYTHON, "lg-self-judge", tmp_path, path=ENVIRONMENTS) as rows,
+    ):
+        (rollout,) = play(platform, rows)
+    assert rollout.row()["reward"] == 1.0
+    assert [echo(body) for body in rollout.calls] == ["hello", "judge: hello"]
+    assert rollout.untrained == [False, True]

@@ -193,3 +193,26 @@ def test_a_model_that_stays_away_is_a_failure_of_the_model_and_a_cancelled_run_l
         (rollout,) = play(platform, rows)
     assert rollout.row()["error"]["kind"] == "model"
     assert rollout.row()["error"]["error"] == "ProviderError"
+
+
+def conversation(body: dict[str, Any]) -> str:
+    """A user that says what it wants and is content with any answer, and an assistant that answers."""
+    if body["messages"][0]["content"].startswith("You are role-playing a USER"):
+        return "###DONE###" if len(body["messages"]) > 2 else "help me"
+    return "here you are"
+
+
+@needs_v1
+def test_only_the_calls_of_a_role_that_is_not_trained_say_so(tmp_path: Path) -> None:
+    args = json.dumps({"cases": ["good", "metric"]})
+    flags = ["--args", args, "--env-config", '{"id": "user-sim"}']
+    with (
+        FakePlatform(conversation) as platform,
+        worker(platform, PYTHON, "rc-cases", tmp_path, *flags, path=str(HERE / "v1_envs")) as rows,
+    ):
+        rollouts = play(platform, rows, rollouts_per_example=2)
+    assert len(rollouts) == 4
+    for rollout in rollouts:
+        spoken = [conversation(body) for body in rollout.calls]
+        assert spoken == ["help me", "here you are", "###DONE###"]
+        assert rollout.untrained == [True, False, True]

@@ -11,6 +11,8 @@ from .errors import ConfigError, RollcallError
 
 ErrorKind = Literal["agent", "model", "tool", "environment", "infrastructure", "timeout"]
 ERROR_KINDS: tuple[ErrorKind, ...] = ("agent", "model", "tool", "environment", "infrastructure", "timeout")
+UNTRAINED = {"X-Rollcall-Train": "false"}
+"""A header of model calls that must not be trained on, such as those of a simulated user or of a judge."""
 LONGEST_MESSAGE = 4_000
 """Characters of an error that are sent. The platform keeps 4,096 of each."""
 

@@ -24,10 +24,21 @@ from typing import Any
 
 from ..errors import ConfigError
 from ..lease import Worker
-from ..rollout import Outcome, Result, Reward, Rollout, RolloutFailed, finish_of
+from ..rollout import UNTRAINED, Outcome, Result, Reward, Rollout, RolloutFailed, finish_of
 from ..transport import AsyncTransport, Settings
 
-__all__ = ["Agent", "Outcome", "Result", "Reward", "Rollout", "RolloutFailed", "agent", "serve", "serve_async"]
+__all__ = [
+    "UNTRAINED",
+    "Agent",
+    "Outcome",
+    "Result",
+    "Reward",
+    "Rollout",
+    "RolloutFailed",
+    "agent",
+    "serve",
+    "serve_async",
+]
 
 AgentFunction = Callable[[Rollout], Any]
 """Takes a rollout and returns an `Outcome`, or an awaitable of one."""

@@ -19,7 +19,7 @@ from typing import Any
 import httpx
 
 from ..errors import ConfigError
-from ..rollout import ErrorKind, Rollout, failure
+from ..rollout import UNTRAINED, ErrorKind, Rollout, failure
 from .names import bare_name, release
 from .results import KINDS, Records, Setup, finite, kind_of, plain_row
 
@@ -181,13 +181,15 @@ class LegacyPlayer:
 
 
 async def _address(request: httpx.Request) -> None:
-    """Sends a model call to the address of the rollout whose task makes it."""
+    """Sends a model call to the address of the rollout whose task makes it. One of a reward function is a judge's."""
     rollout = _playing.get()
     if rollout is None:
         raise RuntimeError("a model call was made outside of a rollout")
     request.url = httpx.URL(rollout.base_url + str(request.url).removeprefix(PLACEHOLDER))
     request.headers["host"] = request.url.netloc.decode()
     request.headers["authorization"] = f"Bearer {rollout.key}"
+    if _scoring.get() is not None:
+        request.headers.update(UNTRAINED)
 
 
 class ScoreFailures:

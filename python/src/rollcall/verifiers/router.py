@@ -11,7 +11,7 @@ import secrets
 import aiohttp
 from aiohttp import web
 
-from ..rollout import Rollout
+from ..rollout import UNTRAINED, Rollout
 
 SESSION = "X-Session-ID"
 MAX_BODY = 1 << 30
@@ -30,10 +30,11 @@ class Router:
     def __init__(self) -> None:
         self.key = secrets.token_urlsafe(24)
         self.base_url = ""
-        self._rollouts: dict[str, Rollout] = {}
+        self._rollouts: dict[str, tuple[Rollout, bool]] = {}
 
-    def register(self, session: str, rollout: Rollout) -> None:
-        self._rollouts[session] = rollout
+    def register(self, session: str, rollout: Rollout, *, trained: bool = True) -> None:
+        """`trained`: whether the session's calls are those of the policy, and may be trained on."""
+        self._rollouts[session] = rollout, trained
 
     def unregister(self, session: str) -> None:
         self._rollouts.pop(session, None)
@@ -55,15 +56,18 @@ class Router:
 
     async def _forward(self, request: web.Request) -> web.StreamResponse:
         given = request.headers.get("authorization", "").removeprefix("Bearer ") or request.headers.get("x-api-key", "")
-        rollout = self._rollouts.get(request.headers.get(SESSION, ""))
-        if not secrets.compare_digest(given, self.key) or rollout is None:
+        found = self._rollouts.get(request.headers.get(SESSION, ""))
+        if not secrets.compare_digest(given, self.key) or found is None:
             message = f"{SESSION}: is not a rollout that is being played here"
             return web.json_response({"error": {"code": "unauthorized", "message": message}}, status=401)
+        rollout, trained = found
         rest = request.match_info["rest"]
         base = f"{rollout.anthropic_base_url}/v1" if rest.startswith("messages") else rollout.base_url
         headers = {name: value for name, value in request.headers.items() if name.lower() not in NOT_FORWARDED}
         headers["authorization"] = f"Bearer {rollout.key}"
         headers["accept-encoding"] = "identity"
+        if not trained:
+            headers.update(UNTRAINED)
         body = await request.read()
         try:
             async with self._http.request(

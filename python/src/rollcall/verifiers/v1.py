@@ -142,7 +142,7 @@ class V1Player:
 
         def minted(trace: Any) -> None:
             sessions.append(trace.id)
-            self._router.register(trace.id, rollout)
+            self._router.register(trace.id, rollout, trained=trace.agent is None or bool(trace.agent.trainable))
 
         try:
             episode = await self._env.run_slot(slot, self._context(rollout.model), on_trace=minted)
