@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import threading
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -101,16 +103,16 @@ def test_a_platform_that_cannot_be_reached_is_exit_4(capsys: pytest.CaptureFixtu
     ],
 )
 def test_one_command_installs_an_environment_plays_it_and_prints_its_report(
-    package: str, expected: list[str], tmp_path: Path
+    package: str, expected: list[str], cache: str
 ) -> None:
     with FakePlatform() as platform:
-        done = rollcall(platform, tmp_path, str(HERE / "packages" / package), "-n", "2", "-r", "2", "--yes")
+        done = rollcall(platform, cache, str(HERE / "packages" / package), "-n", "2", "-r", "2", "--yes")
         assert done.returncode == 0, done.stderr
         for line in expected:
             assert line in done.stdout
         assert "completed: 4 of 4 done" in done.stderr
         agents = {run["agent"]["name"] for run in platform.runs.values()}
-        again = rollcall(platform, tmp_path, str(HERE / "packages" / package), "-n", "1", "--yes", "--json")
+        again = rollcall(platform, cache, str(HERE / "packages" / package), "-n", "1", "--yes", "--json")
         assert again.returncode == 0, again.stderr
         assert '"status": "completed"' in again.stdout
         assert "making a virtual environment" not in again.stderr
@@ -140,34 +142,91 @@ def test_the_command_shows_an_error_of_the_rollouts_that_failed(capsys: pytest.C
 
 
 @needs_network
-def test_an_environment_that_does_not_load_ends_the_command_with_its_reason(tmp_path: Path) -> None:
+def test_an_environment_that_does_not_load_ends_the_command_with_its_reason(cache: str) -> None:
     with FakePlatform() as platform:
         package = str(HERE / "packages/rc-package")
-        done = rollcall(platform, tmp_path, package, "--yes", "-a", '{"cases": 5}')
+        done = rollcall(platform, cache, package, "--yes", "-a", '{"cases": 5}')
         assert done.returncode == 2
         assert "rc-cases cannot be loaded: ValidationError" in done.stderr
         assert platform.runs == {}
 
 
-def rollcall(platform: FakePlatform, cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def rollcall(platform: FakePlatform, cache: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "rollcall.cli", "eval", "--python", *arguments]
     command += ["-m", "scripted", "--endpoint", "http://127.0.0.1:9/v1"]
-    variables = {**os.environ, "ROLLCALL_URL": platform.url, "ROLLCALL_API_KEY": KEY, "ROLLCALL_CACHE": str(cache)}
+    variables = {**os.environ, "ROLLCALL_URL": platform.url, "ROLLCALL_API_KEY": KEY, "ROLLCALL_CACHE": cache}
     return subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
 
 
+def wait_for_nobody(platform: FakePlatform) -> subprocess.Popen[str]:
+    """`rollcall eval` of a run that no worker plays."""
+    command = [sys.executable, "-m", "rollcall.cli", "eval", "agent", "-m", "scripted", "--endpoint", "e"]
+    command += ["--request", '{"agent": {"name": "nobody"}, "dataset": [{"prompt": "wait"}]}']
+    variables = {**os.environ, "ROLLCALL_URL": platform.url, "ROLLCALL_API_KEY": KEY}
+    return subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_ctrl_c_cancels_the_run_and_exits_130() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_cancels_the_run_prints_its_report_and_exits_130(number: signal.Signals) -> None:
     with FakePlatform() as platform:
-        command = [sys.executable, "-m", "rollcall.cli", "eval", "agent", "-m", "scripted", "--endpoint", "e"]
-        command += ["--request", '{"agent": {"name": "nobody"}, "dataset": [{"prompt": "wait"}]}']
-        variables = {**os.environ, "ROLLCALL_URL": platform.url, "ROLLCALL_API_KEY": KEY}
-        process = subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, text=True)
+        process = wait_for_nobody(platform)
         with platform.watching(process):
             platform.wait_until(lambda: ("GET", "/v1/runs/run_0") in platform.requests)
+        process.send_signal(number)
+        out, errors = process.communicate()
+        assert process.returncode == 130
+        assert "cancelled run_0: what was finished is kept" in errors
+        assert out.startswith("run_0  cancelled\n")
+        assert "Traceback" not in errors
+        assert platform.runs["run_0"]["cancelled"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_a_second_ctrl_c_does_not_wait_for_the_end_of_the_run() -> None:
+    with FakePlatform() as platform:
+        platform.cancels = False
+        process = wait_for_nobody(platform)
+        with platform.watching(process):
+            platform.wait_until(lambda: ("GET", "/v1/runs/run_0") in platform.requests)
+            process.send_signal(signal.SIGINT)
+            platform.wait_until(lambda: platform.requests[-2:] == CANCELLED)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate()
         assert process.returncode == 130
-        assert "cancelled run_0" in errors
         assert "Traceback" not in errors
-        assert platform.runs["run_0"]["cancelled"]
+
+
+CANCELLED = [("POST", "/v1/runs/run_0/cancel"), ("GET", "/v1/runs/run_0")]
+
+
+def test_a_platform_that_is_away_for_a_moment_does_not_end_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with FakePlatform() as platform:
+        platform.fail_next = [("/v1/runs/run_0", 500, {}), ("/v1/runs/run_0", 502, {"retry-after": "0"})]
+        request = '{"agent": {"name": "mine"}, "dataset": []}'
+        flags = ["-m", "scripted", "--endpoint", "e", "--url", platform.url, "--api-key", KEY, "--request", request]
+        assert main(["eval", "agent", *flags]) == 0
+        assert platform.fail_next == []
+    assert "run_0  completed" in capsys.readouterr().out
+
+
+@needs_network
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_the_worker_of_a_command_that_is_killed_gives_its_leases_back_and_ends(cache: str) -> None:
+    asked = threading.Event()
+
+    async def hold(body: dict[str, Any]) -> str:
+        asked.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    with FakePlatform(hold) as platform:
+        command = [sys.executable, "-m", "rollcall.cli", "eval", "--python", str(HERE / "packages/rc-package"), "--yes"]
+        command += ["-n", "1", "-m", "scripted", "--endpoint", "e"]
+        own = {"ROLLCALL_URL": platform.url, "ROLLCALL_API_KEY": KEY, "ROLLCALL_CACHE": cache}
+        process = subprocess.Popen(command, env={**os.environ, **own}, stderr=subprocess.PIPE, text=True)
+        asked.wait()
+        process.kill()
+        process.communicate()  # The worker has the same stderr, so this waits for its end, too.
+        (released,) = platform.released
+        assert [each["rollout_id"] for each in released["leases"]] == ["ro_0"]

@@ -7,36 +7,45 @@ reached; 130 interrupted. The npm package has a command of the same name with th
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 
 import httpx
 
-from . import __version__, evaluate
+from . import __version__, evaluate, train
 from .agent import __main__ as agents
 from .errors import ApiError, ConfigError, RollcallError
-from .train import add_arguments as add_train
-from .train import run as run_train
 
 
 def parser() -> argparse.ArgumentParser:
     parsed = argparse.ArgumentParser(prog="rollcall", description="Rollouts and scoring, from Python.")
     parsed.add_argument("--version", action="version", version=__version__)
     commands = parsed.add_subparsers(dest="command", required=True)
-    evaluation = commands.add_parser("eval", help="run an environment and print its report")
-    evaluate.add_arguments(evaluation)
-    evaluation.set_defaults(perform=evaluate.run)
+    for module, name, text in (
+        (evaluate, "eval", "run an environment and print its report"),
+        (train, "train", "start a training run, play its rollouts, and follow it to its end"),
+    ):
+        running = commands.add_parser(
+            name,
+            help=text,
+            description=text.capitalize() + ".",
+            epilog=module.EXAMPLE,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_arguments(running)
+        running.set_defaults(perform=module.run)
     agent = commands.add_parser("agent", help="play rollouts with a function of yours")
     agents.add_arguments(agent)
     agent.set_defaults(perform=agents.run)
-    train = commands.add_parser("train", help="start a training run and print how a trainer connects")
-    add_train(train)
-    train.set_defaults(perform=run_train)
     return parsed
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return int(arguments.perform(arguments))
     except KeyboardInterrupt:

@@ -27,28 +27,43 @@ except ImportError:  # Windows has no such locks: make one virtual environment a
     fcntl = None  # type: ignore[assignment]
 
 from .errors import ConfigError, RollcallError
+from .hub import PREFIX
 
 LEGACY = "verifiers>=0.1.5,<0.4"
 """What is installed for `load_environment`. pip chooses the newest that the environment allows, up to 0.3.1."""
 V1 = "verifiers>=0.4,<0.5"
-HUB = "https://hub.primeintellect.ai"
+PRIME_HUB = "https://hub.primeintellect.ai"
 WORKER_NEEDS = ("httpx>=0.27,<1", "aiohttp>=3.9,<4")
 PACKAGES = ("rollcall", "rollcall_inline")
+
+NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 
 Say = Callable[[str], object]
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where an environment comes from. `requirement` is what pip gets. `name` is what verifiers calls it, if known."""
+    """Where an environment comes from. `requirement` is what pip gets. `name` is what verifiers calls it, if known.
+
+    `hub` is what the platform's hub is asked for, instead of pip.
+    """
 
     requirement: str
     name: str | None
     index: str | None = None
+    hub: str | None = None
 
 
 def source_of(environment: str) -> Source:
-    """Reads a name of PyPI (with a version: `name==1.2`), a folder, `git+…`, or `owner/name@version` of the hub."""
+    """Reads a name of PyPI (with a version: `name==1.2`), a folder, `git+…`, or `owner/name@version` of Prime's hub.
+
+    `hub:owner/name@version` is one of the platform's hub.
+    """
+    if environment.startswith(PREFIX):
+        named = environment.removeprefix(PREFIX)
+        if not re.fullmatch(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+(@[^/]+)?", named):
+            raise ConfigError(f"environment: {environment} is not hub:owner/name or hub:owner/name@version")
+        return Source(environment, None, hub=named)
     if environment.startswith("git+") or re.match(r"^[a-z]+://", environment):
         return Source(environment, None)
     folder = Path(environment)
@@ -66,7 +81,7 @@ def source_of(environment: str) -> Source:
         raise ConfigError(f"environment: {environment} is not a package name, a folder, git+… or owner/name@version")
     pinned = f"{name}=={version}" if at and version != "latest" else name
     bare = re.split(r"[\[=<>!~]", name)[0]
-    return Source(pinned, bare, f"{HUB}/{owner}/simple/" if slash else None)
+    return Source(pinned, bare, f"{PRIME_HUB}/{owner}/simple/" if slash else None)
 
 
 @dataclass(frozen=True)
@@ -92,7 +107,11 @@ def build_wheel(source: Source, into: Path, say: Say) -> Wheel:
 
 def read_wheel(file: Path) -> Wheel:
     """Reads what a wheel is without running it. Raises `ConfigError` if it is not an environment of verifiers."""
-    with zipfile.ZipFile(file) as archive:
+    try:
+        archive = zipfile.ZipFile(file)
+    except zipfile.BadZipFile:
+        raise ConfigError(f"{file.name} is not a wheel: it is no zip file") from None
+    with archive:
         names = archive.namelist()
         metadata = next((name for name in names if name.endswith(".dist-info/METADATA")), None)
         if metadata is None:
@@ -104,7 +123,10 @@ def read_wheel(file: Path) -> Wheel:
     v1 = any(re.search(r"^\s*(import\s+verifiers\.v1|from\s+verifiers\.v1)\b", text, re.M) for text in sources)
     if not legacy and not v1:
         raise ConfigError(f"{file.name} is not an environment of verifiers: no load_environment, no verifiers.v1")
-    return Wheel(file, str(headers["Name"]), legacy, requires)
+    name = str(headers["Name"])
+    if not re.fullmatch(NAME, name):
+        raise ConfigError(f"{file.name}: Name: {name} is not the name of a package")
+    return Wheel(file, name, legacy, requires)
 
 
 def release_of(wheel: Wheel, wanted: str | None) -> str:
@@ -135,7 +157,7 @@ def prepare(source: Source, wheel: Wheel, verifiers: str, say: Say) -> str:
             shutil.rmtree(folder, ignore_errors=True)
             say(f"making a virtual environment with {verifiers} in {folder}")
             venv.create(folder, with_pip=True, symlinks=os.name != "nt")
-            _pip(str(python), ["install", str(wheel.file), verifiers, *WORKER_NEEDS], source.index)
+            _pip(str(python), ["install", "--no-compile", str(wheel.file), verifiers, *WORKER_NEEDS], source.index)
             (folder / "ready").touch()
     return str(python)
 

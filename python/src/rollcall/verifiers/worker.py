@@ -7,15 +7,18 @@ import asyncio
 import importlib
 import json
 import logging
+import os
 import sys
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from ..agent import run_until_signal
 from ..errors import ConfigError, RollcallError
 from ..lease import Worker
+from ..said import json_object
 from ..transport import AsyncTransport, Call, Settings
 from .groups import Groups
 from .names import api_of
@@ -61,9 +64,24 @@ async def work(player: Player, settings: Settings, agent: str, arguments: argpar
                 json.dumps({"ready": True, "agent": agent, "release": player.release, "by_group": player.by_group}),
                 flush=True,
             )
+            if arguments.until_stdin_ends:
+                stop_at_end_of_input(worker)
             await run_until_signal(worker)
     finally:
         await transport.close()
+
+
+def stop_at_end_of_input(worker: Worker) -> None:
+    """Stops the worker when whoever started it is gone, however that process ended."""
+    loop = asyncio.get_running_loop()
+
+    def wait() -> None:
+        while os.read(sys.stdin.fileno(), 4096):
+            pass  # What it says does not matter, only its end.
+        with suppress(RuntimeError):  # The loop is closed: the worker has stopped.
+            loop.call_soon_threadsafe(worker.stop)
+
+    threading.Thread(target=wait, name="rollcall-input", daemon=True).start()
 
 
 class GroupSizes:
@@ -119,16 +137,6 @@ def setup_of(arguments: argparse.Namespace) -> Setup:
     )
 
 
-def json_object(name: str, text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise ConfigError(f"{name}: is not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise ConfigError(f"{name}: must be a JSON object")
-    return value
-
-
 def write_rows(player: Player, arguments: argparse.Namespace, target: Path | None) -> None:
     """The rows as JSON lines, complete or not at all if they go to a file."""
     n = arguments.num_examples
@@ -152,6 +160,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     worker.add_argument("--agent", help="the agent's name that runs ask for; default: that of the environment")
     worker.add_argument("--worker", help="this worker's name; default: host name and process id")
     worker.add_argument("--group-size", type=int, help="rollouts of a task; default: read from the run")
+    worker.add_argument("--until-stdin-ends", action="store_true", help="also stop when standard input is closed")
     worker.add_argument("--rows", help="also write the tasks as rows to this file")
     worker.add_argument("--url", help="the platform (default: ROLLCALL_URL)")
     worker.add_argument("--api-key", help="a key of the project (default: ROLLCALL_API_KEY)")
