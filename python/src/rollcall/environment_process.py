@@ -26,6 +26,8 @@ from .venvs import Source, Wheel, build_wheel, package_path, prepare, read_wheel
 INLINE_BYTES = 256 << 10
 """Rows that are larger are uploaded as a dataset: the body of a request has at most 1 MiB and 100,000 values."""
 STOP_S = 20.0
+Process = subprocess.Popen[str] | None
+"""The worker's. None: the platform plays the environment."""
 
 
 @dataclass(frozen=True)
@@ -179,6 +181,6 @@ class WorkerDied(RollcallError):
     """The worker's process ended before its run."""
 
 
-def check_alive(process: subprocess.Popen[str] | None) -> None:
+def check_alive(process: Process) -> None:
     if process is not None and process.poll() is not None:
         raise WorkerDied(f"the worker ended with {process.returncode}")

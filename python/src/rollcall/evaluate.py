@@ -9,8 +9,8 @@ from typing import Any
 
 from . import run_arguments
 from .client import Client
+from .environment_process import Process, check_alive, playing
 from .environment_process import add_arguments as add_python
-from .environment_process import check_alive, playing
 from .following import StatusLine, follow, say_why
 from .types import Run
 
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         return evaluate(client, request, arguments, None)
 
 
-def evaluate(client: Client, request: dict[str, Any], arguments: argparse.Namespace, process: Any) -> int:
+def evaluate(client: Client, request: dict[str, Any], arguments: argparse.Namespace, process: Process) -> int:
     followed = follow(client, request, EvalProgress(), begun=lambda run: None, check=lambda: check_alive(process))
     ended = followed.run
     say_why(client, ended)
@@ -66,8 +66,9 @@ def report_of(run: Run) -> str:
     counts, report = run["counts"], run.get("report", {})
     reward = report.get("reward", {})
     lines = [f"{run['id']}  {run['status']}", f"reward    {number(reward)}"]
-    for name, metric in sorted(report.get("metrics", {}).items()):
-        lines.append(f"  {name}  {number(metric)}")
+    metrics = sorted(report.get("metrics", {}).items())
+    width = max((len(name) for name, _ in metrics), default=0)
+    lines += [f"  {name:<{width}}  {number(metric)}" for name, metric in metrics]
     lines.append(f"rollouts  {counts['scored']} scored of {counts['planned']}")
     lines += run_arguments.trouble_lines(run)
     passes = {k: value for k, value in report.get("pass_at_k", {}).items() if value is not None}

@@ -9,9 +9,9 @@ from typing import Any
 from . import run_arguments
 from .calls import json_of, path
 from .client import Client
+from .environment_process import Process, check_alive, playing
 from .environment_process import add_arguments as add_python
-from .environment_process import check_alive, playing
-from .errors import ConfigError
+from .errors import ConfigError, RollcallError
 from .following import StatusLine, follow, say_why
 from .said import say
 from .transport import Call
@@ -69,7 +69,7 @@ def trainer_of(text: str) -> dict[str, str]:
     return {"delivery": "push", "url": url}
 
 
-def train(client: Client, request: dict[str, Any], arguments: argparse.Namespace, process: Any) -> int:
+def train(client: Client, request: dict[str, Any], arguments: argparse.Namespace, process: Process) -> int:
     progress = TrainingProgress(client)
     followed = follow(
         client,
@@ -85,8 +85,8 @@ def train(client: Client, request: dict[str, Any], arguments: argparse.Namespace
 
 
 def introduce_trainer(client: Client, run: Run) -> None:
-    """What a trainer of the user needs to begin. Only the reply that creates a run has the token."""
-    trainer: Any = dict(run).get("trainer") or {}
+    """What a trainer of the user needs to begin. `run` is the reply that created it."""
+    trainer = run.get("trainer", {})
     say("The trainer begins with these variables (docs/training.md):")
     say(f"  ROLLCALL_URL={client.transport.settings.base_url}")
     say(f"  ROLLCALL_RUN={run['id']}")
@@ -145,7 +145,9 @@ class TrainingProgress:
 
 
 def training_of(run: Run) -> dict[str, Any]:
-    training: dict[str, Any] = dict(run)["training"]  # type: ignore[assignment]
+    training = run.get("training")
+    if training is None:
+        raise RollcallError(f"{run['id']} is not a training run")
     return training
 
 

@@ -72,7 +72,7 @@ class Settings:
         url = base_url or os.environ.get("ROLLCALL_URL") or "http://127.0.0.1:8787"
         key = api_key or os.environ.get("ROLLCALL_API_KEY")
         if not key:
-            raise ConfigError("api_key: is required: pass it, or set ROLLCALL_API_KEY")
+            raise ConfigError("api_key: is required: pass it, or set ROLLCALL_API_KEY to a key of the platform")
         if not url.startswith(("http://", "https://")):
             raise ConfigError(f"base_url: must begin with http:// or https://: {url}")
         if max_retries < 0:

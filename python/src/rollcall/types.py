@@ -50,6 +50,8 @@ class Report(TypedDict, total=False):
 
 
 class Run(TypedDict, total=False):
+    """`training` is the state of a training run. Only the reply that creates one has `trainer`, with its secrets."""
+
     object: Literal["run"]
     id: str
     kind: Literal["eval", "training"]
@@ -63,6 +65,8 @@ class Run(TypedDict, total=False):
     counts: Counts
     report: Report
     cost: dict[str, Any]
+    training: dict[str, Any] | None
+    trainer: dict[str, Any]
     metadata: dict[str, str]
     created_at: int
     finished_at: int | None

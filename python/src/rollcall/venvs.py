@@ -155,7 +155,7 @@ def prepare(source: Source, wheel: Wheel, verifiers: str, say: Say) -> str:
     with _locked(folder.with_suffix(".lock")):
         if not (folder / "ready").exists():
             shutil.rmtree(folder, ignore_errors=True)
-            say(f"making a virtual environment with {verifiers} in {folder}")
+            say(f"making a virtual environment with {verifiers} in {folder}: this takes some minutes, once")
             venv.create(folder, with_pip=True, symlinks=os.name != "nt")
             _pip(str(python), ["install", "--no-compile", str(wheel.file), verifiers, *WORKER_NEEDS], source.index)
             (folder / "ready").touch()
