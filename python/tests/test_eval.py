@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 from fake_platform import KEY, FakePlatform
 
 from rollcall.cli import main
+from rollcall.environment_process import agree
 from rollcall.errors import ConfigError
 from rollcall.venvs import LEGACY, V1, read_wheel, release_of, source_of
 
@@ -86,6 +88,28 @@ def test_foreign_code_does_not_run_without_consent(capsys: pytest.CaptureFixture
         assert main(["eval", "--python", folder, *flags]) == 2
         assert platform.requests == []
     assert "add --yes to allow it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("answer", "allowed"), [("y\n", True), ("YES\n", True), ("n\n", False), ("\n", False), ("", False)]
+)
+def test_a_person_is_asked_once_and_only_yes_allows_it(
+    answer: str, allowed: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stdin", Terminal(answer))
+    if allowed:
+        agree("alice/some-env@1.0.0 of http://platform.test", False)
+    else:
+        with pytest.raises(ConfigError, match="was not allowed to run"):
+            agree("alice/some-env@1.0.0 of http://platform.test", False)
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("alice/some-env@1.0.0 of http://platform.test is code that runs on this machine")
+    assert said.err.endswith("Run it? [y/N] ")
 
 
 def test_a_platform_that_cannot_be_reached_is_exit_4(capsys: pytest.CaptureFixture[str]) -> None:

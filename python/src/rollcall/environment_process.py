@@ -85,8 +85,9 @@ def agree(what: str, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise ConfigError(f"{what} is code that runs on this machine: add --yes to allow it")
-    print(f"{what} is code that runs on this machine, with your rights.", file=sys.stderr)
-    if input("Run it? [y/N] ").strip().lower() not in ("y", "yes"):
+    sys.stderr.write(f"{what} is code that runs on this machine, with your rights.\nRun it? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise ConfigError("the environment was not allowed to run")
 
 
