@@ -10,6 +10,7 @@
 import { spawn } from "node:child_process";
 import { existsSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { isRunning } from "../src/local/processes.ts";
 import { makeThrowAwayDirectory } from "../src/local/state-directory.ts";
 import { deathOf, endGroup, serve } from "../test/local/served-platform.ts";
 import { testPort } from "../test/local/test-port.ts";
@@ -54,7 +55,11 @@ async function installEnvironments(venv: Venv, folder: string): Promise<void> {
 
 /** Runs `use` with the variables of a platform that is there for it alone, or of the one that they already name. */
 async function withPlatform<T>(use: (variables: Readonly<Record<string, string>>) => Promise<T>): Promise<T> {
-  if (process.env["ROLLCALL_URL"] !== undefined) return await use({});
+  const given = process.env["ROLLCALL_URL"];
+  if (given !== undefined) {
+    process.stderr.write(`the tests use the platform at ROLLCALL_URL: ${given}\n`);
+    return await use({});
+  }
   const directory = makeThrowAwayDirectory();
   try {
     const served = await serve(directory, testPort(0));
@@ -65,6 +70,7 @@ async function withPlatform<T>(use: (variables: Readonly<Record<string, string>>
         ROLLCALL_TEST_POLICY_URL: served.policy,
       });
     } finally {
+      if (!isRunning(served.node)) process.stderr.write(`the platform ended during the tests:\n${served.said()}\n`);
       endGroup(served);
       await deathOf(served.workerd);
     }
@@ -75,9 +81,10 @@ async function withPlatform<T>(use: (variables: Readonly<Record<string, string>>
 
 async function main(pytest: readonly string[]): Promise<number> {
   const tests = await venvOf("python-tests", "tests.txt");
+  if (tests === null) return 0;
   const v1 = await venvOf("python-verifiers-v1", "verifiers-v1.txt");
   const legacy = await venvOf("python-verifiers-legacy", "verifiers-legacy.txt");
-  if (tests === null || v1 === null || legacy === null) return 0;
+  if (v1 === null || legacy === null) return 0;
   const environments = process.env["ROLLCALL_TEST_ENVIRONMENTS"];
   if (environments !== undefined) await installEnvironments(v1, environments);
   const env = {
