@@ -247,9 +247,6 @@ test("scores that would leave the rollout unscored are refused by name, and the 
   expect(await refusal({ rewards: { correct_answer: 1 } })).toEqual([
     ...[400, "rewards.correct_answer", `rewards.correct_answer: ${taken}`],
   ]);
-  expect(await refusal({ metrics: { correct_answer: 1 } })).toEqual([
-    ...[400, "metrics.correct_answer", `metrics.correct_answer: ${taken}`],
-  ]);
   expect(await refusal({ rewards: { a: 1 }, metrics: { a: 1 } })).toEqual([
     ...[400, "metrics.a", "metrics.a: is a reward too: use another name"],
   ]);
@@ -259,8 +256,12 @@ test("scores that would leave the rollout unscored are refused by name, and the 
   expect(await refusal({ rewards: { a: { score: "1", weight: 1 } } })).toEqual([
     ...[400, "rewards.a.score", "rewards.a.score: must be a number"],
   ]);
-  await rollout.finish({ answer: "\\boxed{4}", rewards: { style: 0.5 } });
+  // Workers of other libraries count turns, too.
+  await rollout.finish({ answer: "\\boxed{4}", rewards: { style: 0.5 }, metrics: { num_turns: 9 } });
   expect(await of.ended(id)).toMatchObject({ counts: { scored: 1 } });
+  const { scores, scoring_errors } = await of.rollout(rollout.rollout_id);
+  expect(scores.filter(({ name }) => name === "num_turns")).toEqual([{ name: "num_turns", score: 0, weight: 0 }]);
+  expect(scoring_errors).toEqual([]);
 });
 
 const holder = defineEnvironment({

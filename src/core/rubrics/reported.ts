@@ -6,8 +6,8 @@ import { failureOf, type Score, type ScoringFailure } from "./scoring.ts";
 
 /**
  * The record with the reported scores. A reported reward that is null, or has the name of one of the rubric's scores,
- * leaves the rollout without a reward, and so does a rubric without rewards if none was reported. `member`: the rollout
- * that the record belongs to.
+ * leaves the rollout without a reward, and so does a rubric without rewards if none was reported. A reported metric with
+ * such a name is left out. `member`: the rollout that the record belongs to.
  */
 export function withReported(record: ScoreRecord, member: Trajectory | undefined): ScoreRecord {
   const { reported } = member ?? {};
@@ -17,7 +17,8 @@ export function withReported(record: ScoreRecord, member: Trajectory | undefined
     ...Object.entries(reported.metrics).map(([name, score]) => ({ name, score, weight: 0 })),
   ];
   const names = new Set(record.scores.map(({ name }) => name));
-  const errors = added.flatMap(({ name, score }): ScoringFailure[] => {
+  const errors = added.flatMap(({ name, score, weight }): ScoringFailure[] => {
+    if (names.has(name) && weight === 0) return [];
     if (names.has(name)) return [failureOf(name, new ScoringError("the rubric has a score of this name too"))];
     return score === null ? [failureOf(name, new ScoringError("the agent could not produce this score"))] : [];
   });

@@ -17,13 +17,10 @@ export function refusalOfFinish(
 ): RefusedFinish | null {
   if (error !== null) return null;
   const own = new Set(rubric.map(({ name }) => name));
-  for (const kind of ["rewards", "metrics"] as const) {
-    const taken = Object.keys(reported?.[kind] ?? {}).find((name) => own.has(name));
-    if (taken === undefined) continue;
-    return {
-      field: formatPath([kind, taken]),
-      message: "the rubric of the environment has a score of this name: use another",
-    };
+  const taken = Object.keys(reported?.rewards ?? {}).find((name) => own.has(name));
+  if (taken !== undefined) {
+    const message = "the rubric of the environment has a score of this name: use another";
+    return { field: formatPath(["rewards", taken]), message };
   }
   if (!exceedsUtf8(JSON.stringify({ ...rollout.state, ...state }), LIMITS.stateBytes)) return null;
   const message = `together with the state of the environment it is more than ${LIMITS.stateBytes} bytes as JSON, the maximum`;
